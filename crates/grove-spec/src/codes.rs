@@ -1,0 +1,134 @@
+//! Every diagnostic code, once: its stable name, usual severity, meaning and help.
+//!
+//! The reference page of codes is generated from this table.
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnostic::Severity;
+
+macro_rules! codes {
+    ($($variant:ident = $name:literal, $severity:ident, $meaning:literal, $help:literal;)*) => {
+        /// A stable name for a kind of finding.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Code {
+            $(#[doc = $meaning] #[serde(rename = $name)] $variant,)*
+        }
+
+        impl Code {
+            /// All codes in the order of the reference page.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The stable name.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// The usual severity.
+            pub const fn severity(self) -> Severity {
+                match self { $(Self::$variant => Severity::$severity,)* }
+            }
+
+            /// What the code means.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $meaning,)* }
+            }
+
+            /// What to do about it.
+            pub const fn help(self) -> &'static str {
+                match self { $(Self::$variant => $help,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    // The file itself.
+    FileTooLarge = "file-too-large", Error, "The file is larger than the limit for a skill file.", "move long material to files beside SKILL.md, or raise `limits.file_bytes`";
+    EmptyFile = "empty-file", Error, "The file has no content.", "write frontmatter with a name and a description, then the instructions";
+    NotUtf8 = "not-utf8", Error, "The file is not valid UTF-8.", "save the file as UTF-8";
+    NotRegularFile = "not-regular-file", Error, "What stands where a skill file belongs is a folder, pipe, socket or device.", "replace it with a plain file";
+    PseudoFile = "pseudo-file", Error, "The path leads into a file system of the kernel, whose files are not documents.", "replace the link with a plain file";
+    Unreadable = "unreadable", Error, "The file or folder could not be read.", "check its permissions";
+    PathEscape = "path-escape", Error, "A link inside a project or package leads out of its root and was not followed.", "copy the target into the root, or add its folder as a user root";
+    BrokenLink = "broken-link", Warning, "A link leads nowhere.", "remove the link or restore its target";
+    LinkLoop = "link-loop", Warning, "A folder was reached a second time through a link and was not walked again.", "remove one of the links";
+    HardLink = "hard-link", Warning, "A skill file in a project or package has more than one hard link, so it may be a file from elsewhere.", "replace the hard link with a copy";
+    UnprintablePath = "unprintable-path", Error, "A folder or file name has control characters or is not UTF-8, so it cannot be shown to a model.", "rename it with plain characters";
+    PortableName = "portable-name", Warning, "The folder name cannot be used on every platform.", "rename the folder with lower-case letters, digits and hyphens";
+
+    // The frontmatter block.
+    FrontmatterMissing = "frontmatter-missing", Error, "SKILL.md does not start with a frontmatter block.", "start the file with a line `---`, then `name:` and `description:`, then a line `---`";
+    FrontmatterUnclosed = "frontmatter-unclosed", Error, "The frontmatter block has no closing line `---`.", "add a line `---` after the last key";
+    FrontmatterTooLarge = "frontmatter-too-large", Warning, "The frontmatter is larger than what is given to a YAML parser; only plain keys were read.", "shorten the frontmatter to at most 16 KiB; move text to the body";
+    FrontmatterUnreadable = "frontmatter-unreadable", Error, "The frontmatter is larger than what is given to a YAML parser and is not plain keys and text.", "shorten the frontmatter to at most 16 KiB";
+    UnsupportedFrontmatter = "unsupported-frontmatter", Error, "The frontmatter is TOML or JSON; skills have YAML.", "write the keys as YAML between two lines `---`";
+    YamlSyntax = "yaml-syntax", Error, "The frontmatter is not valid YAML and could not be repaired.", "put the value in double quotes";
+    YamlRepaired = "yaml-repaired", Warning, "A value was not valid YAML and was read as plain text.", "put the value in double quotes";
+    YamlAnchor = "yaml-anchor", Error, "Anchors are not accepted in frontmatter.", "write the value out, or put it in double quotes";
+    YamlAlias = "yaml-alias", Error, "Aliases are not accepted in frontmatter.", "write the value out, or put it in double quotes";
+    YamlTag = "yaml-tag", Error, "Tags are not accepted in frontmatter.", "remove the tag, or put the value in double quotes";
+    YamlMergeKey = "yaml-merge-key", Error, "Merge keys are not accepted in frontmatter.", "write the keys out";
+    DuplicateKey = "duplicate-key", Error, "A key stands twice in one mapping.", "remove one of the two";
+    YamlDepth = "yaml-depth", Error, "The frontmatter is nested too deeply.", "flatten the value";
+    YamlNotMapping = "yaml-not-mapping", Error, "The frontmatter is not a mapping of keys to values.", "write `key: value` lines";
+
+    // Fields.
+    NameMissing = "name-missing", Info, "The skill has no name of its own; the folder's is used.", "add `name:` with the folder's name";
+    NameInvalid = "name-invalid", Warning, "The name has characters outside the standard's grammar.", "use lower-case letters, digits and single hyphens";
+    NameTooLong = "name-too-long", Warning, "The name is longer than the standard's 64 characters.", "shorten the name";
+    NameMismatch = "name-mismatch", Warning, "The name differs from the folder's name.", "rename the folder or the skill so that both agree";
+    NameCollision = "name-collision", Warning, "Several skills in one root have the same name, or names that differ only in case or form.", "rename one, or address them by id";
+    DescriptionMissing = "description-missing", Warning, "The skill has no description, so no model is told of it.", "add `description:` that says what it does and when to use it";
+    DescriptionTooLong = "description-too-long", Warning, "The description is longer than the standard's 1,024 characters.", "shorten it; put details in the body";
+    CompatibilityTooLong = "compatibility-too-long", Warning, "`compatibility` is longer than the standard's 500 characters.", "shorten it";
+    FieldRequiredType = "field-required-type", Error, "A field that must be text is something else.", "write the value as text";
+    FieldType = "field-type", Warning, "A field has a value of the wrong kind and was left out.", "see the format reference for the kinds of values";
+    UnknownField = "unknown-field", Warning, "The key is not part of the standard.", "move it under `metadata`";
+    RequirementsUnreadable = "requirements-unreadable", Warning, "The requirements could not be read, so the skill is not offered.", "write `requires` with lists of names";
+    ControlCharacters = "control-characters", Warning, "Control or escape characters were found and are never shown or passed on as they are.", "remove them from the file";
+    HiddenUnicode = "hidden-unicode", Warning, "The text has characters that people cannot see and models can read.", "remove them, or show what they say in plain text";
+    BidiControl = "bidi-control", Warning, "The text has direction controls that make people read another text than a model.", "remove the direction controls";
+    StructureBreakout = "structure-breakout", Warning, "The text has a tag of the catalog or prompt structure; it is escaped wherever it is shown to a model.", "remove the tag";
+
+    // Discovery and limits.
+    CandidateLimit = "candidate-limit", Warning, "A root has more skill folders than the limit; the rest were not read.", "raise `limits.candidates_per_root`, or look with --all";
+    SourceLimit = "source-limit", Warning, "A source has more skills than the limit; the rest are listed as capped.", "raise `limits.loaded_per_source`, or look with --all";
+    DepthLimit = "depth-limit", Warning, "Folders lie deeper than the limit of group levels and were not walked.", "move the skills up, or raise `limits.group_depth`";
+    FolderLimit = "folder-limit", Warning, "A root has more folders without skills than are opened; the rest were only probed for SKILL.md.", "point the root at the folder that holds the skills";
+    EntryLimit = "entry-limit", Warning, "A folder has more entries than are looked at.", "split the folder";
+    RootUnreadable = "root-unreadable", Warning, "A root could not be opened.", "check the path and its permissions";
+    RootInvalid = "root-invalid", Warning, "A root is not a folder.", "give the path of a folder";
+    SameFile = "same-file", Info, "One file is reached by several paths; it is one skill with several locations.", "nothing to do";
+
+    // Trust and configuration.
+    ProjectUntrusted = "project-untrusted", Info, "The project has content that is not used until the project is trusted.", "review it, then run `grove trust`";
+    ProjectRefused = "project-refused", Info, "Home, the root folder and the temporary folder are never a project.", "start in a folder of its own";
+    TrustDamaged = "trust-damaged", Warning, "A trust grant is damaged and counts as absent.", "run `grove trust` again";
+    TrustMoved = "trust-moved", Warning, "The trusted folder is not the one that was granted: its device or inode differs.", "review it, then run `grove trust` again";
+    ConfigSyntax = "config-syntax", Error, "The configuration file is not valid TOML and was not used.", "correct the line";
+    ConfigValue = "config-value", Warning, "A configuration value has the wrong kind and was not used.", "correct the value";
+    ConfigUnknownKey = "config-unknown-key", Warning, "A configuration key is not known.", "see the configuration reference";
+    ConfigForbidden = "config-forbidden", Warning, "A project's configuration may not set this key; it was not used.", "set it in the user's configuration";
+    ConfigUntrusted = "config-untrusted", Info, "The project's configuration is not used until the project is trusted.", "review it, then run `grove trust`";
+    EnvironmentValue = "environment-value", Warning, "An environment variable has a value that cannot be used.", "correct or unset the variable";
+    CacheDamaged = "cache-damaged", Info, "A cache file was damaged or of another version and was rebuilt.", "nothing to do";
+    CacheUnwritable = "cache-unwritable", Info, "The cache could not be written; the next start will read all files again.", "check the permissions of the cache folder";
+    HostUnknownRule = "host-unknown-rule", Info, "What this host does here is not known, so its view may differ.", "check the host itself";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_kebab_case() {
+        let mut seen = std::collections::BTreeSet::new();
+        for code in Code::ALL {
+            let name = code.as_str();
+            assert!(seen.insert(name), "{name} stands twice");
+            assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{name}");
+            assert!(!code.help().is_empty() && !code.help().ends_with('.'), "{name}");
+            assert!(code.meaning().ends_with('.'), "{name}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! One shape for everything that is said about a file: stable code, severity, place, message, help.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::codes::Code;
+
+/// How much a diagnostic weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The thing it speaks of was not loaded.
+    Error,
+    /// It was loaded, and somebody should look at it.
+    Warning,
+    /// Worth knowing.
+    Info,
+}
+
+impl Severity {
+    /// The word shown to people and in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Info => "info",
+        }
+    }
+}
+
+/// A place in a text; both numbers start at one, columns count characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Position {
+    /// Line, from one.
+    pub line: u32,
+    /// Column in characters, from one.
+    pub column: u32,
+}
+
+impl Position {
+    /// A position from one-based numbers.
+    pub const fn new(line: u32, column: u32) -> Self {
+        Self { line, column }
+    }
+}
+
+/// One finding about one file or folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diagnostic {
+    /// What kind of finding this is; the code is stable across versions.
+    pub code: Code,
+    /// How much it weighs here. It starts as the code's usual severity.
+    pub severity: Severity,
+    /// One sentence without a full stop.
+    pub message: String,
+    /// The file or folder it speaks of, once the reader of the bytes has said so.
+    pub file: Option<PathBuf>,
+    /// Where in the file.
+    pub position: Option<Position>,
+    /// What to do about it, when it differs from the code's usual help.
+    pub help: Option<String>,
+    /// Everything the finding counts, when the message only names the first few.
+    pub names: Vec<String>,
+}
+
+impl Diagnostic {
+    /// A finding with the code's usual severity and help.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity: code.severity(),
+            message: message.into(),
+            file: None,
+            position: None,
+            help: None,
+            names: Vec::new(),
+        }
+    }
+
+    /// The same finding at a place.
+    #[must_use]
+    pub fn at(mut self, position: Position) -> Self {
+        self.position = Some(position);
+        self
+    }
+
+    /// The same finding in a file.
+    #[must_use]
+    pub fn in_file(mut self, file: &Path) -> Self {
+        self.file = Some(file.to_path_buf());
+        self
+    }
+
+    /// The same finding with its own advice.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same finding with everything it counts.
+    #[must_use]
+    pub fn with_names(mut self, names: Vec<String>) -> Self {
+        self.names = names;
+        self
+    }
+
+    /// The same finding with another weight.
+    #[must_use]
+    pub fn with_severity(mut self, severity: Severity) -> Self {
+        self.severity = severity;
+        self
+    }
+
+    /// What to do about it.
+    pub fn help_text(&self) -> &str {
+        self.help.as_deref().unwrap_or(self.code.help())
+    }
+
+    /// Whether the thing it speaks of was not loaded because of it.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}

@@ -1,0 +1,91 @@
+//! Cutting a file into frontmatter and body.
+//!
+//! A fence is a line of its own: `---` with nothing but spaces after it. A `---` inside a value is
+//! not a fence, which is where the reference library cuts values short.
+
+/// A file cut in two. Offsets are bytes of the whole text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fenced<'a> {
+    /// The text between the fences, without them.
+    pub frontmatter: &'a str,
+    /// Byte offset of the frontmatter.
+    pub frontmatter_offset: usize,
+    /// Everything after the closing fence's line end.
+    pub body: &'a str,
+    /// Byte offset of the body.
+    pub body_offset: usize,
+}
+
+/// Why a file has no frontmatter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoFence {
+    /// The first line is not a fence.
+    Missing,
+    /// The first line is a TOML fence or a JSON object.
+    OtherFormat,
+    /// There is no closing fence.
+    Unclosed,
+}
+
+/// Cuts a text at its fences. A byte order mark before the first fence is passed over.
+pub fn split(text: &str) -> Result<Fenced<'_>, NoFence> {
+    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let (first, mut offset) = line_at(text, start);
+    if !is_fence(first) {
+        let other = first.trim_end() == "+++" || first.starts_with('{');
+        return Err(if other { NoFence::OtherFormat } else { NoFence::Missing });
+    }
+    let frontmatter_offset = offset;
+    while offset < text.len() {
+        let (line, next) = line_at(text, offset);
+        if is_fence(line) {
+            return Ok(Fenced {
+                frontmatter: text.get(frontmatter_offset..offset).unwrap_or_default(),
+                frontmatter_offset,
+                body: text.get(next..).unwrap_or_default(),
+                body_offset: next,
+            });
+        }
+        offset = next;
+    }
+    Err(NoFence::Unclosed)
+}
+
+/// The line that starts at `offset`, without its end, and where the next one starts.
+///
+/// A line ends with LF, CRLF or CR.
+pub fn line_at(text: &str, offset: usize) -> (&str, usize) {
+    let rest = text.get(offset..).unwrap_or_default();
+    match rest.bytes().position(|b| b == b'\n' || b == b'\r') {
+        None => (rest, text.len()),
+        Some(end) => {
+            let crlf = rest.as_bytes().get(end..end + 2) == Some(b"\r\n");
+            (rest.get(..end).unwrap_or_default(), offset + end + if crlf { 2 } else { 1 })
+        }
+    }
+}
+
+fn is_fence(line: &str) -> bool {
+    line.strip_prefix("---").is_some_and(|rest| rest.bytes().all(|b| b == b' ' || b == b'\t'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_are_lines_of_their_own() {
+        let cut = |text| split(text).map(|f| (f.frontmatter, f.body));
+        assert_eq!(cut("---\na: b\n---\nbody\n"), Ok(("a: b\n", "body\n")));
+        assert_eq!(cut("\u{feff}---\r\na: b\r\n---\r\nbody"), Ok(("a: b\r\n", "body")));
+        assert_eq!(cut("---\ra: b\r---\rbody"), Ok(("a: b\r", "body")));
+        assert_eq!(cut("---  \na: x --- y\n--- \n"), Ok(("a: x --- y\n", "")));
+        assert_eq!(cut("---\n---"), Ok(("", "")));
+        assert_eq!(cut("---\na: b\n ---\n----\n"), Err(NoFence::Unclosed));
+        assert_eq!(cut("---a: b\n---\n"), Err(NoFence::Missing));
+        assert_eq!(cut("\n---\na: b\n---\n"), Err(NoFence::Missing));
+        assert_eq!(cut("+++\na = 1\n+++\n"), Err(NoFence::OtherFormat));
+        assert_eq!(cut("{\"name\": 1}\n"), Err(NoFence::OtherFormat));
+        assert_eq!(cut(""), Err(NoFence::Missing));
+    }
+}

@@ -1,0 +1,22 @@
+//! The formats Grove reads and writes: `SKILL.md` and `config.toml`.
+//!
+//! Everything here is pure: text in, values and diagnostics out. Bad input is data. A parser never
+//! panics and never returns an error that hides the rest of the file. Nothing in this crate knows
+//! a path on disk, a clock or an environment; whoever read the bytes attaches the file name.
+
+pub mod codes;
+
+pub mod config;
+pub mod diagnostic;
+pub mod fence;
+pub mod hidden_text;
+pub mod render;
+pub mod skill;
+
+
+
+pub mod text;
+pub mod yaml;
+
+pub use codes::Code;
+pub use diagnostic::{Diagnostic, Position, Severity};

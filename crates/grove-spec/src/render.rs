@@ -1,0 +1,95 @@
+//! Diagnostics for people: one renderer with a source snippet.
+
+use std::fmt::Write as _;
+
+use crate::diagnostic::Diagnostic;
+use crate::fence::line_at;
+use crate::text::{one_line, visible};
+
+/// The widest part of a source line that is shown.
+const SNIPPET_CHARS: usize = 100;
+
+/// Renders a diagnostic, with the line it speaks of when the source is at hand.
+///
+/// The result ends with a line end and has no control characters but line ends.
+pub fn render(diagnostic: &Diagnostic, source: Option<&str>) -> String {
+    let mut out = String::new();
+    let message = one_line(&diagnostic.message);
+    let _ = writeln!(out, "{}[{}]: {message}", diagnostic.severity.as_str(), diagnostic.code.as_str());
+    if let Some(file) = &diagnostic.file {
+        let path = file.to_string_lossy();
+        let _ = match diagnostic.position {
+            Some(at) => writeln!(out, "  --> {}:{}:{}", one_line(&path), at.line, at.column),
+            None => writeln!(out, "  --> {}", one_line(&path)),
+        };
+    }
+    if let (Some(at), Some(source)) = (diagnostic.position, source) {
+        snippet(&mut out, source, at.line, at.column);
+    }
+    let _ = writeln!(out, "  = help: {}", one_line(diagnostic.help_text()));
+    out
+}
+
+fn snippet(out: &mut String, source: &str, line: u32, column: u32) {
+    let Some(text) = nth_line(source, line) else { return };
+    if text.trim().is_empty() {
+        return;
+    }
+    let column = column.saturating_sub(1) as usize;
+    // A long line is shown from a little before the place that matters.
+    let skip = if column + 20 > SNIPPET_CHARS { column.saturating_sub(20) } else { 0 };
+    let window: String = text.chars().skip(skip).take(SNIPPET_CHARS).map(|c| if c == '\t' { ' ' } else { c }).collect();
+    if window.trim().is_empty() {
+        return;
+    }
+    let before: String = window.chars().take(column - skip).collect();
+    let number = line.to_string();
+    let margin = " ".repeat(number.len());
+    let _ = writeln!(out, "{margin} |");
+    let _ = writeln!(out, "{number} | {}", visible(&window));
+    let _ = writeln!(out, "{margin} | {}^", " ".repeat(visible(&before).chars().count()));
+}
+
+fn nth_line(source: &str, line: u32) -> Option<&str> {
+    let mut offset = 0;
+    for _ in 1..line {
+        if offset >= source.len() {
+            return None;
+        }
+        offset = line_at(source, offset).1;
+    }
+    (offset < source.len()).then(|| line_at(source, offset).0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::codes::Code;
+    use crate::diagnostic::Position;
+    use crate::text::is_control;
+
+    #[test]
+    fn the_place_is_shown_with_help() {
+        let diagnostic = Diagnostic::new(Code::YamlRepaired, "`description` was read as plain text")
+            .at(Position::new(3, 14))
+            .in_file(Path::new("a/SKILL.md"));
+        let source = "---\nname: a\ndescription: Use when: x\n---\n";
+        assert_eq!(
+            render(&diagnostic, Some(source)),
+            "warning[yaml-repaired]: `description` was read as plain text\n  --> a/SKILL.md:3:14\n  |\n3 | description: Use when: x\n  |              ^\n  = help: put the value in double quotes\n"
+        );
+    }
+
+    #[test]
+    fn nothing_hostile_reaches_the_terminal() {
+        let diagnostic = Diagnostic::new(Code::Unreadable, "bad \u{1b}[2J\nname")
+            .at(Position::new(1, 500))
+            .in_file(Path::new("x\n\u{1b}]0;t\u{7}"))
+            .with_help("a\rb");
+        let rendered = render(&diagnostic, Some("\u{1b}[31m\u{9b}"));
+        assert!(!rendered.contains(is_control), "{rendered:?}");
+        assert_eq!(rendered.lines().count(), 3, "{rendered}");
+    }
+}

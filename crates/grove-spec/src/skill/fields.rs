@@ -1,0 +1,301 @@
+//! From top-level entries to the fields of a [`Skill`].
+
+use super::{MAX_COMPATIBILITY, MAX_DESCRIPTION, MAX_NAME, Skill, body, requirements, split_tools};
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Position};
+use crate::hidden_text;
+use crate::text::is_control;
+use crate::yaml::{Entry, Node, Value};
+
+/// The six keys of the open standard.
+pub(super) const STANDARD_KEYS: [&str; 6] =
+    ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+
+/// Keys beyond the standard that Grove understands.
+pub(super) const EXTENSION_KEYS: [&str; 15] = [
+    "disable-model-invocation",
+    "user-invocable",
+    "argument-hint",
+    "arguments",
+    "when_to_use",
+    "paths",
+    "model",
+    "context",
+    "agent",
+    "homepage",
+    "emoji",
+    "command-dispatch",
+    "command-tool",
+    "command-arg-mode",
+    "when-to-use",
+];
+
+/// Reads the fields of a skill.
+pub(super) fn read(entries: Vec<Entry>, diagnostics: &mut Vec<Diagnostic>) -> Skill {
+    let mut reader = Reader { diagnostics, skill: Skill::default() };
+    let mut description_at = None;
+    for entry in entries {
+        if entry.key == "description" {
+            description_at = Some(entry.position);
+        }
+        reader.take(entry);
+    }
+    let Reader { mut skill, .. } = reader;
+    if skill.description.is_none() && !diagnostics.iter().any(Diagnostic::is_error) {
+        let finding = Diagnostic::new(Code::DescriptionMissing, "no description");
+        diagnostics.push(finding.at(description_at.unwrap_or(Position::new(1, 1))));
+    }
+    if skill.requirements.is_none() {
+        skill.requirements = requirements::read(&skill.metadata, diagnostics).map(Box::new);
+    }
+    skill
+}
+
+struct Reader<'a> {
+    diagnostics: &'a mut Vec<Diagnostic>,
+    skill: Skill,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, entry: Entry) {
+        match entry.key.as_str() {
+            "name" => self.skill.name = self.name(&entry),
+            "description" => self.skill.description = self.description(&entry),
+            "license" => self.skill.details.license = self.text(&entry),
+            "compatibility" => self.skill.details.compatibility = self.compatibility(&entry),
+            "allowed-tools" | "allowed_tools" => self.skill.details.allowed_tools = self.list(&entry, split_tools),
+            "metadata" => self.metadata(entry),
+            "disable-model-invocation" => {
+                if let Some(disabled) = self.boolean(&entry) {
+                    self.skill.model_invocable = !disabled;
+                }
+            }
+            "user-invocable" => {
+                if let Some(invocable) = self.boolean(&entry) {
+                    self.skill.user_invocable = invocable;
+                }
+            }
+            "argument-hint" => self.skill.details.argument_hint = self.hint(&entry),
+            "arguments" => self.skill.details.arguments = self.list(&entry, split_words),
+            "when_to_use" | "when-to-use" => self.skill.details.when_to_use = self.text(&entry),
+            "paths" => self.skill.details.paths = self.list(&entry, split_commas),
+            "model" => self.skill.details.model = self.text(&entry),
+            "context" => self.skill.details.context = self.text(&entry),
+            "agent" => self.skill.details.agent = self.text(&entry),
+            "homepage" | "website" | "url" => self.skill.details.homepage = self.text(&entry),
+            "emoji" => self.skill.details.emoji = self.text(&entry),
+            "command-dispatch" | "command_dispatch" => self.skill.details.command_dispatch = self.text(&entry),
+            "command-tool" | "command_tool" => self.skill.details.command_tool = self.text(&entry),
+            "command-arg-mode" | "command_arg_mode" => self.skill.details.command_arg_mode = self.text(&entry),
+            _ => self.skill.unknown.push(entry),
+        }
+    }
+
+    fn name(&mut self, entry: &Entry) -> Option<String> {
+        let text = self.required_text(entry)?;
+        let name = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if name.is_empty() {
+            return None;
+        }
+        let length = name.chars().count();
+        if length > MAX_NAME {
+            self.report(Code::NameTooLong, format!("name has {length} characters, more than {MAX_NAME}"), entry);
+        }
+        if !is_standard_name(&name) {
+            self.report(Code::NameInvalid, format!("name `{name}` is not lower-case letters, digits and single hyphens"), entry);
+        }
+        Some(name)
+    }
+
+    fn description(&mut self, entry: &Entry) -> Option<String> {
+        let text = self.required_text(entry)?;
+        let length = text.chars().count();
+        if length > MAX_DESCRIPTION {
+            self.report(Code::DescriptionTooLong, format!("description has {length} characters, more than {MAX_DESCRIPTION}"), entry);
+        }
+        Some(text)
+    }
+
+    fn compatibility(&mut self, entry: &Entry) -> Option<String> {
+        let text = self.text(entry)?;
+        let length = text.chars().count();
+        if length > MAX_COMPATIBILITY {
+            self.report(Code::CompatibilityTooLong, format!("compatibility has {length} characters, more than {MAX_COMPATIBILITY}"), entry);
+        }
+        Some(text)
+    }
+
+    /// Text that a model is shown: a list or mapping here makes the skill invalid.
+    fn required_text(&mut self, entry: &Entry) -> Option<String> {
+        match &entry.value.value {
+            Value::Text(scalar) if scalar.is_null() => None,
+            Value::Text(scalar) => {
+                let cleaned = self.clean(&scalar.text, entry);
+                if let Some(tag) = structure_tag(&cleaned) {
+                    self.report(Code::StructureBreakout, format!("`{}` contains the tag `{tag}`", entry.key), entry);
+                }
+                (!cleaned.is_empty()).then_some(cleaned)
+            }
+            Value::List(_) | Value::Map(_) => {
+                let message = format!("`{}` is {}, not text", entry.key, entry.value.kind());
+                self.diagnostics.push(Diagnostic::new(Code::FieldRequiredType, message).at(entry.value.position));
+                None
+            }
+        }
+    }
+
+    /// Optional text: anything else is left out with a warning.
+    fn text(&mut self, entry: &Entry) -> Option<String> {
+        match &entry.value.value {
+            Value::Text(scalar) if scalar.is_null() => None,
+            Value::Text(scalar) => Some(self.clean(&scalar.text, entry)).filter(|text| !text.is_empty()),
+            Value::List(_) | Value::Map(_) => {
+                self.wrong_kind(entry, "text");
+                None
+            }
+        }
+    }
+
+    /// `argument-hint: [file] [mode]` is meant as text and is a list only to YAML.
+    fn hint(&mut self, entry: &Entry) -> Option<String> {
+        match &entry.value.value {
+            Value::List(items) => {
+                let words: Vec<&str> = items.iter().filter_map(Node::as_text).collect();
+                Some(self.clean(&format!("[{}]", words.join(", ")), entry))
+            }
+            _ => self.text(entry),
+        }
+    }
+
+    fn list(&mut self, entry: &Entry, split: fn(&str) -> Vec<String>) -> Vec<String> {
+        match &entry.value.value {
+            Value::Text(scalar) if scalar.is_null() => Vec::new(),
+            Value::Text(scalar) => split(&self.clean(&scalar.text, entry)),
+            Value::List(items) => {
+                let texts: Vec<String> = items.iter().filter_map(|item| item.as_text().map(|text| self.clean(text, entry))).collect();
+                if texts.len() != items.len() {
+                    self.wrong_kind(entry, "a list of texts");
+                }
+                texts
+            }
+            Value::Map(_) => {
+                self.wrong_kind(entry, "text or a list");
+                Vec::new()
+            }
+        }
+    }
+
+    fn boolean(&mut self, entry: &Entry) -> Option<bool> {
+        let parsed = entry.value.as_text().and_then(parse_boolean);
+        if parsed.is_none() && !entry.value.is_null() {
+            self.wrong_kind(entry, "true or false");
+        }
+        parsed
+    }
+
+    fn metadata(&mut self, entry: Entry) {
+        match entry.value.value {
+            Value::Map(entries) => self.skill.metadata = entries,
+            Value::Text(ref scalar) if scalar.is_null() => {}
+            Value::Text(ref scalar) => match requirements::json_to_node(&scalar.text, entry.value.position) {
+                Some(Node { value: Value::Map(entries), .. }) => self.skill.metadata = entries,
+                // Text that means to be an object and is none may hide requirements: the skill is not offered.
+                _ if scalar.text.trim_start().starts_with('{') => {
+                    let reason = "`metadata` is neither YAML nor JSON".to_owned();
+                    self.report(Code::RequirementsUnreadable, reason.clone(), &entry);
+                    self.skill.requirements = Some(Box::new(super::Requirements { unreadable: Some(reason), ..Default::default() }));
+                    self.skill.unknown.push(entry);
+                }
+                _ => {
+                    self.wrong_kind(&entry, "a mapping");
+                    self.skill.unknown.push(entry);
+                }
+            },
+            Value::List(_) => {
+                self.wrong_kind(&entry, "a mapping");
+                self.skill.unknown.push(entry);
+            }
+        }
+    }
+
+    /// Text without control and hidden characters, trimmed; each kind found is reported once.
+    fn clean(&mut self, text: &str, entry: &Entry) -> String {
+        let mut cleaned = std::borrow::Cow::Borrowed(text);
+        if cleaned.contains(is_control) {
+            let kept: String = cleaned
+                .replace("\r\n", "\n")
+                .chars()
+                .filter_map(|c| match c {
+                    // What a terminal takes for a line end separates words, so a space stands in for it.
+                    '\r' | '\u{85}' | '\u{b}' | '\u{c}' | '\u{2028}' | '\u{2029}' => Some(' '),
+                    c if is_control(c) => None,
+                    c => Some(c),
+                })
+                .collect();
+            self.report(Code::ControlCharacters, format!("control characters in `{}` were removed", entry.key), entry);
+            cleaned = kept.into();
+        }
+        let hidden = hidden_text::find(&cleaned);
+        for finding in &hidden {
+            self.diagnostics.push(body::hidden(finding, &format!("field `{}`", entry.key)).at(entry.value.position));
+        }
+        if hidden.is_empty() { cleaned.trim().to_owned() } else { hidden_text::strip(&cleaned).trim().to_owned() }
+    }
+
+    fn wrong_kind(&mut self, entry: &Entry, wanted: &str) {
+        let message = format!("`{}` is {}, not {wanted}", entry.key, entry.value.kind());
+        self.report(Code::FieldType, message, entry);
+    }
+
+    fn report(&mut self, code: Code, message: String, entry: &Entry) {
+        self.diagnostics.push(Diagnostic::new(code, message).at(entry.value.position));
+    }
+}
+
+/// The standard's grammar for names: lower-case letters and digits of any script, single hyphens.
+pub(super) fn is_standard_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+        && !name.contains("--")
+        && name.chars().all(|c| c == '-' || (c.is_alphanumeric() && !c.is_uppercase()))
+}
+
+fn parse_boolean(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Some(true),
+        "false" | "0" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn split_words(text: &str) -> Vec<String> {
+    text.split([',', ' ', '\t', '\n']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+pub(super) fn split_commas(text: &str) -> Vec<String> {
+    text.split([',', '\n']).map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// The first tag in a text that belongs to the structure a model is shown.
+fn structure_tag(text: &str) -> Option<&str> {
+    const CLOSED: [&str; 8] = ["available_skills", "skill", "skills", "name", "description", "location", "system", "system-reminder"];
+    const OPENED: [&str; 4] = ["available_skills", "skill", "system", "system-reminder"];
+    let mut from = 0;
+    while let Some(at) = text.get(from..)?.find('<').map(|found| from + found) {
+        let rest = text.get(at + 1..)?;
+        let (names, inner): (&[&str], &str) = match rest.trim_start().strip_prefix('/') {
+            Some(inner) => (&CLOSED, inner),
+            None => (&OPENED, rest),
+        };
+        let word_end = inner.trim_start().find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-')).unwrap_or(inner.trim_start().len());
+        let word = inner.trim_start().get(..word_end).unwrap_or_default().to_ascii_lowercase();
+        let ends = inner.trim_start().get(word_end..).is_some_and(|tail| tail.trim_start().starts_with(['>', '/']) || tail.starts_with(char::is_whitespace));
+        if names.contains(&word.as_str()) && ends {
+            let end = rest.find('>').map_or(text.len(), |found| at + found + 2);
+            return text.get(at..end.min(text.len()));
+        }
+        from = at + 1;
+    }
+    None
+}

@@ -1,0 +1,264 @@
+//! `SKILL.md`: from bytes to a [`Skill`] and what was found on the way.
+
+mod body;
+mod fields;
+pub mod print;
+pub mod requirements;
+pub mod strict;
+mod tools;
+
+use serde::{Deserialize, Serialize};
+
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Position};
+use crate::fence::{self, NoFence};
+use crate::yaml::{self, Entry};
+
+pub use requirements::Requirements;
+pub use tools::split_tools;
+
+/// The longest name the standard allows, in characters.
+pub const MAX_NAME: usize = 64;
+/// The longest description the standard allows, in characters.
+pub const MAX_DESCRIPTION: usize = 1024;
+/// The longest `compatibility` the standard allows, in characters.
+pub const MAX_COMPATIBILITY: usize = 500;
+
+/// What a skill file says about itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skill {
+    /// The frontmatter's name, if it has one; otherwise the folder's counts.
+    pub name: Option<String>,
+    /// What it does and when to use it. Without one it is in no catalog.
+    pub description: Option<String>,
+    /// False with `disable-model-invocation: true`.
+    pub model_invocable: bool,
+    /// False with `user-invocable: false`.
+    pub user_invocable: bool,
+    /// What must be there for the skill to be usable.
+    pub requirements: Option<Box<Requirements>>,
+    /// Everything else that is known by name.
+    pub details: Details,
+    /// `metadata` as written.
+    pub metadata: Vec<Entry>,
+    /// Keys that nobody here knows, as written.
+    pub unknown: Vec<Entry>,
+}
+
+/// The optional keys that Grove and the hosts know.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "each field is the frontmatter key of the same name")]
+pub struct Details {
+    pub license: Option<String>,
+    pub compatibility: Option<String>,
+    pub allowed_tools: Vec<String>,
+    pub argument_hint: Option<String>,
+    pub arguments: Vec<String>,
+    pub when_to_use: Option<String>,
+    pub paths: Vec<String>,
+    pub model: Option<String>,
+    pub context: Option<String>,
+    pub agent: Option<String>,
+    pub homepage: Option<String>,
+    pub emoji: Option<String>,
+    pub command_dispatch: Option<String>,
+    pub command_tool: Option<String>,
+    pub command_arg_mode: Option<String>,
+}
+
+impl Default for Skill {
+    fn default() -> Self {
+        Self {
+            name: None,
+            description: None,
+            model_invocable: true,
+            user_invocable: true,
+            requirements: None,
+            details: Details::default(),
+            metadata: Vec::new(),
+            unknown: Vec::new(),
+        }
+    }
+}
+
+/// A skill file as read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parsed {
+    /// What was understood; to be used only when no finding is an error.
+    pub skill: Skill,
+    /// Where the body starts, in bytes.
+    pub body_offset: usize,
+    /// What was found.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Parsed {
+    /// Whether the file is usable as a skill.
+    pub fn is_valid(&self) -> bool {
+        !self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+
+    /// A file that could not be read as a skill.
+    pub fn refused(diagnostic: Diagnostic) -> Self {
+        Self { skill: Skill::default(), body_offset: 0, diagnostics: vec![diagnostic] }
+    }
+}
+
+/// Reads the bytes of a skill file.
+pub fn parse_bytes(bytes: &[u8]) -> Parsed {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => parse(text),
+        Err(error) => {
+            let offset = error.valid_up_to();
+            let valid = bytes.get(..offset).and_then(|valid| std::str::from_utf8(valid).ok()).unwrap_or_default();
+            let message = format!("not UTF-8 at byte {offset}");
+            Parsed::refused(Diagnostic::new(Code::NotUtf8, message).at(body::position_of(valid, offset)))
+        }
+    }
+}
+
+/// Reads the text of a skill file.
+pub fn parse(text: &str) -> Parsed {
+    let fenced = match fence::split(text) {
+        Ok(fenced) => fenced,
+        Err(reason) => return Parsed::refused(no_fence(text, reason)),
+    };
+    let block = yaml::read_block(fenced.frontmatter, 2);
+    let mut diagnostics = block.diagnostics;
+    let skill = if diagnostics.iter().any(Diagnostic::is_error) {
+        Skill::default()
+    } else {
+        fields::read(block.entries, &mut diagnostics)
+    };
+    body::check(text, fenced.body_offset, &mut diagnostics);
+    Parsed { skill, body_offset: fenced.body_offset, diagnostics }
+}
+
+/// Whether a Markdown file beside skill folders claims to be a skill: it starts with a fence.
+pub fn has_frontmatter(bytes: &[u8]) -> bool {
+    let rest = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    rest.starts_with(b"---")
+        && std::str::from_utf8(bytes.get(..bytes.len().min(yaml::MAX_BYTES)).unwrap_or_default())
+            .map_or_else(|error| error.valid_up_to() > 3, |text| fence::split(text) != Err(NoFence::Missing))
+}
+
+/// What is to be said about a name beside the folder (or file stem) that bears it.
+///
+/// Apart from [`parse`], because a folder can be renamed without its file changing.
+pub fn check_folder(skill: &Skill, folder: &str) -> Option<Diagnostic> {
+    match &skill.name {
+        None => Some(Diagnostic::new(Code::NameMissing, format!("no name; the folder's name `{folder}` is used"))),
+        Some(name) if !same_name(name, folder) => {
+            Some(Diagnostic::new(Code::NameMismatch, format!("name `{name}` differs from the folder's name `{folder}`")))
+        }
+        Some(_) => None,
+    }
+}
+
+/// Whether two names are the same once composed.
+pub fn same_name(a: &str, b: &str) -> bool {
+    use unicode_normalization::UnicodeNormalization;
+    a == b || (!(a.is_ascii() && b.is_ascii()) && a.nfc().eq(b.nfc()))
+}
+
+fn no_fence(text: &str, reason: NoFence) -> Diagnostic {
+    let start = Position::new(1, 1);
+    if text.trim_start_matches('\u{feff}').trim().is_empty() {
+        return Diagnostic::new(Code::EmptyFile, "the file is empty").at(start);
+    }
+    match reason {
+        NoFence::Missing => Diagnostic::new(Code::FrontmatterMissing, "no frontmatter: the first line is not `---`"),
+        NoFence::OtherFormat => Diagnostic::new(Code::UnsupportedFrontmatter, "the frontmatter is not YAML between `---` lines"),
+        NoFence::Unclosed => Diagnostic::new(Code::FrontmatterUnclosed, "the frontmatter has no closing `---` line"),
+    }
+    .at(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(text: &str) -> Vec<&'static str> {
+        parse(text).diagnostics.iter().map(|d| d.code.as_str()).collect()
+    }
+
+    #[test]
+    fn the_common_case_is_silent() {
+        let parsed = parse("---\nname: pdf-reader\ndescription: Reads PDF files.\n---\n# Body\n");
+        assert_eq!(parsed.diagnostics, []);
+        assert_eq!(parsed.skill.name.as_deref(), Some("pdf-reader"));
+        assert_eq!(parsed.skill.description.as_deref(), Some("Reads PDF files."));
+        assert!(parsed.skill.model_invocable && parsed.skill.user_invocable);
+    }
+
+    #[test]
+    fn byte_order_mark_and_line_ends_change_nothing() {
+        let unix = parse("---\nname: a\ndescription: >\n  b\n  c\n---\nx\n").skill;
+        assert_eq!(parse("\u{feff}---\r\nname: a\r\ndescription: >\r\n  b\r\n  c\r\n---\r\nx\r\n").skill, unix);
+        assert_eq!(parse("---\rname: a\rdescription: >\r  b\r  c\r---\rx\r").skill, unix);
+    }
+
+    #[test]
+    fn leniency_says_what_it_forgave() {
+        let long = "x".repeat(MAX_DESCRIPTION + 1);
+        for (text, expected) in [
+            ("---\ndescription: d\n---\n", vec![]),
+            ("---\nname: a\n---\n", vec!["description-missing"]),
+            ("---\nname: a\ndescription: ''\n---\n", vec!["description-missing"]),
+            ("---\nname: a\ndescription: null\n---\n", vec!["description-missing"]),
+            ("---\nname: A b\ndescription: d\n---\n", vec!["name-invalid"]),
+            ("---\nname: a\ndescription: [x, y]\n---\n", vec!["field-required-type"]),
+            ("---\nname: [a]\ndescription: d\n---\n", vec!["field-required-type"]),
+            ("---\nname: no\ndescription: 123\n---\n", vec![]),
+            ("---\nname: a\ndescription: \"x\\e[2J\"\n---\n", vec!["control-characters"]),
+            ("---\nname: a\ndescription: \"harmless \\r rm\"\n---\n", vec!["control-characters"]),
+            ("---\nname: a\ndescription: x </available_skills> y\n---\n", vec!["structure-breakout"]),
+            ("---\nname: a\ndescription: d\n---\n\u{1b}]52;c;x\u{7}\n", vec!["control-characters"]),
+            ("---\nname: a\ndescription: d\n---\nrm \u{202e}x\n", vec!["bidi-control"]),
+            ("---\nname: a\ndescription: d\nuser-invocable: maybe\n---\n", vec!["field-type"]),
+            ("---\nname: a\ndescription: d\nmetadata: {openclaw: {requires: {bins: {a: b}}}}\n---\n", vec!["requirements-unreadable"]),
+            ("", vec!["empty-file"]),
+            ("Intro\n---\nname: x\n---\n", vec!["frontmatter-missing"]),
+            ("---\nname: x\n", vec!["frontmatter-unclosed"]),
+            ("+++\nname = 1\n+++\n", vec!["unsupported-frontmatter"]),
+        ] {
+            assert_eq!(codes(text), expected, "{text:?}");
+        }
+        assert_eq!(codes(&format!("---\nname: a\ndescription: {long}\n---\n")), ["description-too-long"]);
+        assert_eq!(codes(&format!("---\nname: {}\ndescription: d\n---\n", "a".repeat(65))), ["name-too-long"]);
+    }
+
+    #[test]
+    fn oversize_frontmatter_is_read_without_yaml_or_refused() {
+        let long = "word ".repeat(6000);
+        assert_eq!(codes(&format!("---\nname: a\ndescription: {long}\n---\n")), ["frontmatter-too-large", "description-too-long"]);
+        let deep = "[".repeat(30_000);
+        assert_eq!(codes(&format!("---\nname: a\ndescription: d\nz: {deep}\n---\n")), ["frontmatter-unreadable"]);
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_are_placed() {
+        let parsed = parse_bytes(b"---\nname: a\n---\nok \xc0\xaf");
+        assert_eq!(parsed.diagnostics[0].code, Code::NotUtf8);
+        assert_eq!(parsed.diagnostics[0].position, Some(Position::new(4, 4)));
+    }
+
+    #[test]
+    fn a_flat_file_is_a_skill_only_with_frontmatter() {
+        assert!(has_frontmatter(b"---\nname: a\n---\n"));
+        assert!(has_frontmatter("\u{feff}---\r\nname: a".as_bytes()));
+        assert!(!has_frontmatter(b"# Notes\n"));
+        assert!(!has_frontmatter(b"----\n"));
+        assert!(!has_frontmatter(b""));
+    }
+
+    #[test]
+    fn names_are_compared_composed() {
+        assert!(same_name("caf\u{e9}", "cafe\u{301}"));
+        assert!(!same_name("cafe", "caf\u{e9}"));
+        let skill = Skill { name: Some("x".into()), ..Skill::default() };
+        assert_eq!(check_folder(&skill, "y").map(|d| d.code), Some(Code::NameMismatch));
+        assert_eq!(check_folder(&skill, "x"), None);
+        assert_eq!(check_folder(&Skill::default(), "y").map(|d| d.code), Some(Code::NameMissing));
+    }
+}

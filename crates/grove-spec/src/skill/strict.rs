@@ -1,0 +1,64 @@
+//! Strict validation: every leniency counts, and so does every key outside the standard.
+
+use super::fields::{EXTENSION_KEYS, STANDARD_KEYS, is_standard_name};
+use super::{Parsed, check_folder};
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Position, Severity};
+
+/// All findings about a file in a folder, as its author should see them.
+///
+/// Host keys that Grove understands are only noted; unknown keys and every repair count.
+pub fn validate(parsed: &Parsed, folder: &str) -> Vec<Diagnostic> {
+    let mut findings = parsed.diagnostics.clone();
+    if !parsed.is_valid() {
+        return findings;
+    }
+    let top = Position::new(1, 1);
+    match check_folder(&parsed.skill, folder) {
+        Some(finding) if finding.code == Code::NameMissing => {
+            findings.push(finding.with_severity(Severity::Warning).at(top));
+        }
+        Some(finding) => findings.push(finding.at(top)),
+        None => {}
+    }
+    if parsed.skill.name.is_none() && !is_standard_name(folder) {
+        findings.push(Diagnostic::new(Code::NameInvalid, format!("the folder's name `{folder}` cannot be a skill's name")).at(top));
+    }
+    for entry in &parsed.skill.unknown {
+        if !STANDARD_KEYS.contains(&entry.key.as_str()) && !EXTENSION_KEYS.contains(&entry.key.as_str()) {
+            findings.push(Diagnostic::new(Code::UnknownField, format!("`{}` is not a key of the standard", entry.key)).at(entry.position));
+        }
+    }
+    findings.sort_by_key(|finding| (finding.position, finding.code));
+    findings
+}
+
+/// Whether a list of findings fails a validation.
+pub fn fails(findings: &[Diagnostic]) -> bool {
+    findings.iter().any(|finding| finding.severity != Severity::Info)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skill::parse;
+
+    #[test]
+    fn strictness_is_leniency_made_visible() {
+        for (text, folder, expected) in [
+            ("---\nname: a\ndescription: d\n---\n", "a", vec![]),
+            ("---\nname: a\ndescription: d\nuser-invocable: false\n---\n", "a", vec![]),
+            ("---\nname: a\ndescription: d\n---\n", "b", vec!["name-mismatch"]),
+            ("---\nname: a\ndescription: d\nversion: 1\n---\n", "a", vec!["unknown-field"]),
+            ("---\ndescription: d\n---\n", "a", vec!["name-missing"]),
+            ("---\nname: a\ndescription: Use when: x\n---\n", "a", vec!["yaml-repaired"]),
+            ("---\nname: a\n---\n", "a", vec!["description-missing"]),
+            ("no\n", "a", vec!["frontmatter-missing"]),
+        ] {
+            let findings = validate(&parse(text), folder);
+            let codes: Vec<_> = findings.iter().map(|f| f.code.as_str()).collect();
+            assert_eq!(codes, expected, "{text:?}");
+            assert_eq!(fails(&findings), !expected.is_empty(), "{text:?}");
+        }
+    }
+}

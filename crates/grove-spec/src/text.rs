@@ -1,0 +1,91 @@
+//! Text from files on its way out: cleaned where it becomes data, made visible where it is shown.
+//!
+//! Control characters are dealt with after YAML, because a quoted escape passes every YAML parser.
+
+use std::borrow::Cow;
+
+/// Whether a character may never reach a terminal, a prompt or JSON as it is.
+///
+/// C0 but newline and tab, DEL, C1, and the two Unicode separators that some readers take for
+/// line ends.
+pub const fn is_control(c: char) -> bool {
+    matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Text without control characters, for output of any kind.
+pub fn without_controls(text: &str) -> Cow<'_, str> {
+    if text.contains(is_control) {
+        Cow::Owned(text.chars().filter(|c| !is_control(*c)).collect())
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Text for people: control characters become visible escapes such as `\u{1b}`.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c| is_control(c) || crate::hidden_text::is_direction_control(c)) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_control(c) || crate::hidden_text::is_direction_control(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Text for one line: every run of white space is one space, control characters become escapes.
+pub fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&visible(word));
+    }
+    line
+}
+
+/// Text with `&`, `<`, `>` and both quotes replaced, so that it cannot end the element it is in.
+pub fn escape_xml(text: &str) -> Cow<'_, str> {
+    if !text.contains(['&', '<', '>', '"', '\'']) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#x27;"),
+            other => escaped.push(other),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shown_text_has_no_control_characters() {
+        for code in 0..0x2100_u32 {
+            let Some(c) = char::from_u32(code) else { continue };
+            let text = format!("a{c}b");
+            assert!(!visible(&text).contains(is_control), "{code:x}");
+            assert!(!one_line(&text).contains(|c| is_control(c) || c == '\n'), "{code:x}");
+            assert!(!without_controls(&text).contains(is_control), "{code:x}");
+        }
+    }
+
+    #[test]
+    fn newline_and_tab_stay() {
+        assert_eq!(without_controls("a\n\tb"), "a\n\tb");
+        assert_eq!(one_line("a\n\tb  c "), "a b c");
+    }
+}

@@ -1,0 +1,222 @@
+//! The full YAML parser behind guards: no anchors, aliases, tags, merge keys or duplicate keys, and
+//! a bounded depth.
+//!
+//! Built on parser events and an explicit stack, because tree builders recurse as deep as the input
+//! says and abort the process on `- - - - …`.
+
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
+
+use super::{Entry, MAX_DEPTH, Node, Scalar, Value};
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Position};
+
+/// Parses a block into its top-level entries, or says why it was refused.
+pub fn parse(text: &str, first_line: u32) -> Result<Vec<Entry>, Refusal> {
+    match parse_value(text, first_line)? {
+        None => Ok(Vec::new()),
+        Some(Node { value: Value::Map(entries), .. }) => Ok(entries),
+        Some(node) if node.is_null() => Ok(Vec::new()),
+        Some(node) => Err(Refusal {
+            diagnostic: Diagnostic::new(Code::YamlNotMapping, format!("frontmatter is {}, not a mapping", node.kind()))
+                .at(node.position),
+            kind: RefusalKind::Guard,
+        }),
+    }
+}
+
+/// Parses one value of any kind; an empty text has none.
+pub fn parse_value(text: &str, first_line: u32) -> Result<Option<Node>, Refusal> {
+    let mut builder = Builder { first_line, stack: Vec::new(), root: None };
+    let mut parser = Parser::new_from_str(text);
+    while let Some(next) = parser.next_event() {
+        let (event, span) = next.map_err(|error| builder.syntax(*error.marker(), error.info()))?;
+        builder.take(event, span.start)?;
+    }
+    Ok(builder.root)
+}
+
+/// Why a block was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// What to say.
+    pub diagnostic: Diagnostic,
+    /// Whether the repair tier may try.
+    pub kind: RefusalKind,
+}
+
+/// What kind of refusal it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusalKind {
+    /// Not YAML: what the world writes, and the repair tier may read.
+    Syntax,
+    /// An anchor or a local tag before a text, which may be the text itself: `&c` or `!important`.
+    Decoration,
+    /// YAML that is not accepted.
+    Guard,
+}
+
+/// A collection under construction.
+enum Frame {
+    List(Vec<Node>, Position),
+    Map { entries: Vec<Entry>, key: Option<(String, Position)>, start: Position },
+}
+
+struct Builder {
+    first_line: u32,
+    stack: Vec<Frame>,
+    root: Option<Node>,
+}
+
+impl Builder {
+    fn take(&mut self, event: Event<'_>, mark: Marker) -> Result<(), Refusal> {
+        let position = self.position(mark);
+        match event {
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
+            Event::DocumentStart(_) if self.root.is_some() => {
+                Err(guard(Code::YamlNotMapping, "frontmatter has a second document", position))
+            }
+            Event::DocumentStart(_) => Ok(()),
+            Event::Alias(_) => Err(guard(Code::YamlAlias, "alias in frontmatter", position)),
+            Event::Scalar(text, style, anchor, tag) => {
+                if let Some(tag) = tag {
+                    // `!word` is a local tag; `!!` and `!<…>` name a type and are never prose.
+                    let local = tag.handle == "!" && style == ScalarStyle::Plain;
+                    let message = format!("tag `{}{}` in frontmatter", tag.handle, tag.suffix);
+                    return Err(decoration(Code::YamlTag, message, position, local));
+                }
+                if anchor != 0 {
+                    return Err(decoration(Code::YamlAnchor, "anchor in frontmatter".into(), position, style == ScalarStyle::Plain));
+                }
+                let scalar = Scalar { text: text.into_owned(), plain: style == ScalarStyle::Plain };
+                self.place(Node::new(Value::Text(scalar), position))
+            }
+            Event::SequenceStart(anchor, tag) => {
+                self.open(anchor, tag.is_some(), position, Frame::List(Vec::new(), position))
+            }
+            Event::MappingStart(anchor, tag) => {
+                let frame = Frame::Map { entries: Vec::new(), key: None, start: position };
+                self.open(anchor, tag.is_some(), position, frame)
+            }
+            Event::SequenceEnd | Event::MappingEnd => match self.stack.pop() {
+                Some(Frame::List(items, start)) => self.place(Node::new(Value::List(items), start)),
+                Some(Frame::Map { entries, start, .. }) => self.place(Node::new(Value::Map(entries), start)),
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn open(&mut self, anchor: usize, tagged: bool, position: Position, frame: Frame) -> Result<(), Refusal> {
+        if tagged {
+            return Err(guard(Code::YamlTag, "tag on a list or mapping in frontmatter", position));
+        }
+        if anchor != 0 {
+            return Err(guard(Code::YamlAnchor, "anchor in frontmatter", position));
+        }
+        if self.stack.len() >= MAX_DEPTH {
+            return Err(guard(Code::YamlDepth, too_deep(), position));
+        }
+        self.stack.push(frame);
+        Ok(())
+    }
+
+    fn place(&mut self, node: Node) -> Result<(), Refusal> {
+        match self.stack.last_mut() {
+            None => {
+                self.root = Some(node);
+                Ok(())
+            }
+            Some(Frame::List(items, _)) => {
+                items.push(node);
+                Ok(())
+            }
+            Some(Frame::Map { entries, key: key_slot, .. }) => match key_slot.take() {
+                Some((key, position)) => {
+                    // An absent value has no place of its own.
+                    let absent = matches!(&node.value, Value::Text(scalar) if scalar.plain && scalar.text.is_empty());
+                    let value = if absent { Node { position, ..node } } else { node };
+                    entries.push(Entry { key, position, value });
+                    Ok(())
+                }
+                None => {
+                    let Value::Text(Scalar { text, plain }) = node.value else {
+                        return Err(guard(Code::YamlNotMapping, "a key is not text", node.position));
+                    };
+                    if plain && text == "<<" {
+                        return Err(guard(Code::YamlMergeKey, "merge key in frontmatter", node.position));
+                    }
+                    // Linear, and bounded by the block's 16 KiB.
+                    if let Some(first) = entries.iter().find(|entry| entry.key == text) {
+                        let message = format!("key `{text}` stands twice, first in line {}", first.position.line);
+                        return Err(guard(Code::DuplicateKey, message, node.position));
+                    }
+                    *key_slot = Some((text, node.position));
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    fn position(&self, mark: Marker) -> Position {
+        let line = u32::try_from(mark.line()).unwrap_or(u32::MAX);
+        let column = u32::try_from(mark.col()).unwrap_or(u32::MAX);
+        Position::new(self.first_line.saturating_add(line).saturating_sub(1), column.saturating_add(1))
+    }
+
+    fn syntax(&self, mark: Marker, info: &str) -> Refusal {
+        // The scanner looks ahead and meets its own limit of 255 before our builder sees an event.
+        if info.contains("recursion limit") {
+            return guard(Code::YamlDepth, too_deep(), self.position(mark));
+        }
+        Refusal {
+            diagnostic: Diagnostic::new(Code::YamlSyntax, format!("frontmatter is not YAML: {info}")).at(self.position(mark)),
+            kind: RefusalKind::Syntax,
+        }
+    }
+}
+
+fn too_deep() -> String {
+    format!("frontmatter is nested deeper than {MAX_DEPTH} levels")
+}
+
+fn guard(code: Code, message: impl Into<String>, position: Position) -> Refusal {
+    Refusal { diagnostic: Diagnostic::new(code, message).at(position), kind: RefusalKind::Guard }
+}
+
+fn decoration(code: Code, message: String, position: Position, may_be_prose: bool) -> Refusal {
+    let kind = if may_be_prose { RefusalKind::Decoration } else { RefusalKind::Guard };
+    Refusal { diagnostic: Diagnostic::new(code, message).at(position), kind }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> (&'static str, u32) {
+        let refusal = parse(text, 2).expect_err(text);
+        (refusal.diagnostic.code.as_str(), refusal.diagnostic.position.map_or(0, |p| p.line))
+    }
+
+    #[test]
+    fn guards_name_the_line() {
+        assert_eq!(refused("a: b\na: c\n"), ("duplicate-key", 3));
+        assert_eq!(refused("m:\n  x: 1\n  x: 2\n"), ("duplicate-key", 4));
+        assert_eq!(refused("a: &x b\n"), ("yaml-anchor", 2));
+        assert_eq!(refused("a: &x [b]\nc: *x\n"), ("yaml-anchor", 2));
+        assert_eq!(refused("a: !!str b\n"), ("yaml-tag", 2));
+        assert_eq!(refused("a: !!seq [b]\n"), ("yaml-tag", 2));
+        assert_eq!(refused("a: b\n<<: {c: d}\n"), ("yaml-merge-key", 3));
+        assert_eq!(refused("- a\n"), ("yaml-not-mapping", 2));
+        assert_eq!(refused("text\n"), ("yaml-not-mapping", 2));
+        assert_eq!(refused("[a]: b\n"), ("yaml-not-mapping", 2));
+        assert_eq!(refused(&format!("a: {}\n", "[".repeat(5000))), ("yaml-depth", 2));
+        assert_eq!(refused(&format!("{}\n", "- ".repeat(5000))), ("yaml-depth", 2));
+        assert_eq!(refused("a: b: c\n"), ("yaml-syntax", 2));
+    }
+
+    #[test]
+    fn depth_is_counted_exactly() {
+        let nested = |depth: usize| format!("a: {}{}\n", "[".repeat(depth), "]".repeat(depth));
+        assert!(parse(&nested(MAX_DEPTH - 1), 1).is_ok());
+        assert!(parse(&nested(MAX_DEPTH), 1).is_err());
+    }
+}
