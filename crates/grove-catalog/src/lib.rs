@@ -1,1 +1,22 @@
-//! Placeholder.
+//! The rules of meaning: who a skill is, which of several wins, whether it may be used and why not.
+//!
+//! Each rule is one function that every surface calls. Everything is pure: what the machine has and
+//! what the user set arrive as values, and the same input gives the same bytes.
+
+pub mod address;
+pub mod digest;
+pub mod eligibility;
+pub mod hosts;
+pub mod identity;
+pub mod ignore_rules;
+pub mod rank;
+pub mod resolve;
+pub mod root;
+pub mod snapshot;
+pub mod state;
+pub mod trust;
+
+pub use digest::Digest;
+pub use root::{Root, Source};
+pub use snapshot::{Skill, Snapshot};
+pub use state::{Reason, State};

@@ -1,1 +1,18 @@
-//! Placeholder.
+//! Grove's hands on the file system: walking, bounded reading beneath a root, cache files, atomic
+//! writes, trust grants, and looking for programs.
+//!
+//! This is the one crate that may call `std::fs`. It knows nothing about skills: it finds files of a
+//! given name, says what stands in the way, and hands bytes to a visitor.
+
+pub mod atomic;
+pub mod cache_file;
+mod beneath;
+pub mod error;
+pub mod files;
+pub mod probe_walk;
+pub mod programs;
+pub mod stamp;
+pub mod trust_store;
+
+pub use error::FsError;
+pub use stamp::{FileId, Stamp};

@@ -40,6 +40,8 @@ pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Layer, Vec<Diagnost
         });
     }
     reader.table(table.get_ref(), "");
+    // The table is sorted by key; people read a file from its top.
+    reader.diagnostics.sort_by_key(|finding| finding.position);
     (reader.layer, reader.diagnostics)
 }
 

@@ -1,0 +1,102 @@
+//! From what a person or a model typed to a skill.
+
+use crate::identity::name_key;
+use crate::snapshot::{Skill, Snapshot};
+use crate::state::State;
+
+/// What a name or id leads to. Indexes are into [`Snapshot::skills`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Exactly one skill.
+    One(usize),
+    /// Several; they have to be told apart by id.
+    Several(Vec<usize>),
+    /// None; these names are near.
+    None {
+        /// Up to three names that are spelled nearly so.
+        near: Vec<String>,
+    },
+}
+
+/// Finds a skill by `id@label`, by id, or by name.
+///
+/// A bare name means the usable skill of that name after ranking; an unusable one is found by its bare
+/// name only when nothing usable bears it.
+pub fn find(snapshot: &Snapshot, query: &str) -> Answer {
+    let exact = |at: &usize| snapshot.skills.get(*at).is_some_and(|skill| snapshot.address(skill) == query);
+    if query.contains('@')
+        && let Some(at) = (0..snapshot.skills.len()).find(exact)
+    {
+        return Answer::One(at);
+    }
+    let key = name_key(query);
+    let bears = |skill: &Skill| skill.id() == query || name_key(skill.name()) == key;
+    let matches = |wanted: fn(State) -> bool| -> Vec<usize> {
+        snapshot.skills.iter().enumerate().filter(|(_, skill)| wanted(skill.state) && bears(skill)).map(|(at, _)| at).collect()
+    };
+    for wanted in [|state: State| matches!(state, State::Ok | State::Capped), |_: State| true] {
+        match matches(wanted).as_slice() {
+            [] => {}
+            [one] => return Answer::One(*one),
+            several => return Answer::Several(several.to_vec()),
+        }
+    }
+    Answer::None { near: near_names(snapshot, query) }
+}
+
+/// Names spelled nearly like the query: few edits, or one inside the other.
+fn near_names(snapshot: &Snapshot, query: &str) -> Vec<String> {
+    let wanted = query.to_lowercase();
+    let allowed = (wanted.chars().count() / 3).max(2);
+    let mut near: Vec<(usize, &str)> = snapshot
+        .skills
+        .iter()
+        .filter(|skill| matches!(skill.state, State::Ok | State::Capped))
+        .flat_map(|skill| [skill.name(), skill.id()])
+        .filter_map(|name| {
+            let lower = name.to_lowercase();
+            if wanted.len() >= 3 && (lower.contains(&wanted) || (lower.len() >= 3 && wanted.contains(&lower))) {
+                return Some((0, name));
+            }
+            edits(&wanted, &lower, allowed).map(|edits| (edits, name))
+        })
+        .collect();
+    near.sort_unstable();
+    near.dedup_by(|a, b| a.1 == b.1);
+    near.iter().take(3).map(|(_, name)| (*name).to_owned()).collect()
+}
+
+/// The number of edits between two short texts, if at most `allowed`; a swap of neighbours is one.
+fn edits(a: &str, b: &str, allowed: usize) -> Option<usize> {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(80).collect(), b.chars().take(80).collect());
+    if a.len().abs_diff(b.len()) > allowed {
+        return None;
+    }
+    let mut before_last: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, y) in b.iter().enumerate() {
+            let cell = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX / 2);
+            let mut best = (cell(&last, j + 1) + 1).min(cell(&row, j) + 1).min(cell(&last, j) + usize::from(x != y));
+            if i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x) {
+                best = best.min(cell(&before_last, j - 1) + 1);
+            }
+            row.push(best);
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last.last().copied().filter(|count| *count <= allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::edits;
+
+    #[test]
+    fn edits_are_counted_with_swaps() {
+        for (a, b, expected) in [("tmux", "tmux", Some(0)), ("tmxu", "tmux", Some(1)), ("tmu", "tmux", Some(1)), ("abc", "xyz", None), ("", "ab", Some(2))] {
+            assert_eq!(edits(a, b, 2), expected, "{a} {b}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Who a skill is: ids from paths, names from frontmatter or folders.
+
+use std::path::Path;
+
+/// Where in its root a skill file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layout {
+    /// `<root>/SKILL.md`.
+    Root,
+    /// `<root>/<name>.md`.
+    Flat,
+    /// `<root>/…/<name>/SKILL.md`.
+    Folder,
+}
+
+/// A skill's id: its folder's path below the root, the stem of a flat file, or the root's own name.
+pub fn id(layout: Layout, path_below_root: &str, root: &Path) -> String {
+    match layout {
+        Layout::Folder | Layout::Flat => path_below_root.to_owned(),
+        Layout::Root => root.file_name().map_or_else(|| "root".to_owned(), |name| printable(&name.to_string_lossy())),
+    }
+}
+
+/// The last part of an id: the folder or stem that a name is compared with.
+pub fn folder_of(id: &str) -> &str {
+    id.rsplit('/').next().unwrap_or(id)
+}
+
+/// The path of the skill file below its root.
+pub fn file_below_root(layout: Layout, id: &str) -> String {
+    match layout {
+        Layout::Root => "SKILL.md".to_owned(),
+        Layout::Flat => format!("{id}.md"),
+        Layout::Folder => format!("{id}/SKILL.md"),
+    }
+}
+
+/// The key under which names are compared: composed, so that one visible name is one name.
+pub fn name_key(name: &str) -> std::borrow::Cow<'_, str> {
+    use unicode_normalization::UnicodeNormalization;
+    if name.is_ascii() { name.into() } else { name.nfc().collect::<String>().into() }
+}
+
+/// The key under which names collide on some file system or to some eye: composed and in one case.
+pub fn collision_key(name: &str) -> String {
+    name_key(name).to_lowercase()
+}
+
+/// Whether a folder name cannot be checked out or told apart on every platform.
+pub fn is_unportable(folder: &str) -> bool {
+    const RESERVED: [&str; 4] = ["con", "prn", "aux", "nul"];
+    let stem = folder.split('.').next().unwrap_or_default().trim_end().to_ascii_lowercase();
+    let numbered = |prefix: &str| {
+        stem.strip_prefix(prefix).is_some_and(|rest| matches!(rest.as_bytes(), [b'1'..=b'9']) || matches!(rest, "¹" | "²" | "³"))
+    };
+    folder.ends_with(['.', ' '])
+        || folder.contains(['<', '>', ':', '"', '\\', '|', '?', '*'])
+        || RESERVED.contains(&stem.as_str())
+        || numbered("com")
+        || numbered("lpt")
+}
+
+fn printable(name: &str) -> String {
+    grove_spec::text::without_controls(name).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_paths_below_the_root() {
+        for (layout, path, root, expected) in [
+            (Layout::Folder, "shell/tmux", "/r/skills", "shell/tmux"),
+            (Layout::Folder, "pdf", "/r/skills", "pdf"),
+            (Layout::Flat, "notes", "/r/skills", "notes"),
+            (Layout::Root, "", "/r/my-skill", "my-skill"),
+            (Layout::Root, "", "/", "root"),
+        ] {
+            assert_eq!(id(layout, path, Path::new(root)), expected);
+        }
+        assert_eq!(folder_of("shell/tmux"), "tmux");
+        assert_eq!(folder_of("tmux"), "tmux");
+    }
+
+    #[test]
+    fn one_visible_name_is_one_key() {
+        assert_eq!(name_key("cafe\u{301}"), name_key("caf\u{e9}"));
+        assert_ne!(name_key("Deploy"), name_key("deploy"));
+        assert_eq!(collision_key("Deploy"), collision_key("deploy"));
+        assert_eq!(collision_key("CAFE\u{301}"), collision_key("caf\u{e9}"));
+        assert_ne!(collision_key("a"), collision_key("b"));
+    }
+
+    #[test]
+    fn portable_names() {
+        for bad in ["CON", "aux", "nul.txt", "com1", "LPT9.md", "dot.", "sp ", "a:b", "x?", "a\\b"] {
+            assert!(is_unportable(bad), "{bad}");
+        }
+        for good in ["con-tact", "auxiliary", "com10", "lpt", "com", "a.b", "skill", "日本", "company1"] {
+            assert!(!is_unportable(good), "{good}");
+        }
+    }
+}

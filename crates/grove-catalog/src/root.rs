@@ -1,0 +1,100 @@
+//! Roots: folders in which skills are looked for.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::trust::Trust;
+
+/// Where a root comes from. The order is the rank: later ones win.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// Inside the binary.
+    Bundled,
+    /// A package or plugin.
+    Package,
+    /// A folder from the configuration or the environment.
+    Extra,
+    /// Grove's own data folder.
+    Managed,
+    /// The user's home.
+    User,
+    /// The project one works in.
+    Project,
+}
+
+impl Source {
+    /// All sources, strongest first.
+    pub const ALL: [Self; 6] = [Self::Project, Self::User, Self::Managed, Self::Extra, Self::Package, Self::Bundled];
+
+    /// The word shown to people and in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bundled => "bundled",
+            Self::Package => "package",
+            Self::Extra => "extra",
+            Self::Managed => "managed",
+            Self::User => "user",
+            Self::Project => "project",
+        }
+    }
+
+    /// Whether links may leave a root of this source.
+    ///
+    /// What came with a repository or a package must not reach the rest of the disk; the user's own
+    /// folders may be laid out with links as the user likes.
+    pub const fn contains_links(self) -> bool {
+        matches!(self, Self::Project | Self::Package)
+    }
+}
+
+/// A root as it enters resolution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// A short unique name: `project:.agents/skills`.
+    pub label: String,
+    /// The folder.
+    pub path: PathBuf,
+    /// Where it comes from.
+    pub source: Source,
+    /// Its place among roots of the same source.
+    pub standing: Standing,
+    /// Whether its content may be used.
+    pub trust: Trust,
+}
+
+/// A root's place among roots of the same source; smaller is stronger.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Standing {
+    /// Steps from the working folder up to the folder that holds the root; zero outside projects.
+    pub distance: u32,
+    /// Whose folder it is.
+    pub family: Family,
+    /// The order in which it was given, for roots that have one.
+    pub order: u32,
+}
+
+/// Whose folder a root is; the order is the rank within a source.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// `.grove`.
+    #[default]
+    Grove,
+    /// `.agents`, which all hosts share.
+    Agents,
+    /// Another host's folder, by its name.
+    Host(String),
+}
+
+/// Makes labels unique by adding `#2`, `#3`… to later ones.
+pub fn make_labels_unique(roots: &mut [Root]) {
+    let mut seen = std::collections::BTreeMap::<String, u32>::new();
+    for root in roots {
+        let count = seen.entry(root.label.clone()).or_insert(0);
+        *count += 1;
+        if *count > 1 {
+            root.label = format!("{}#{count}", root.label);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The immutable result of looking: every skill with its state, the roots, the findings.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use grove_spec::Diagnostic;
+use grove_spec::skill::Parsed;
+
+use crate::digest::Digest;
+use crate::identity::{self, Layout};
+use crate::root::{Root, Source};
+use crate::state::{Reason, State};
+
+/// A skill file's content, shared by all snapshots it is in.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Content {
+    /// The digest of its bytes; none if it was not read.
+    pub digest: Option<Digest>,
+    /// Its size in bytes.
+    pub size: u64,
+    /// What it says.
+    pub parsed: Parsed,
+}
+
+/// Where a skill is: a root by index, and an id in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// Index of the root in the snapshot.
+    pub root: usize,
+    /// Which layout.
+    pub layout: Layout,
+    /// The id in that root.
+    pub id: String,
+}
+
+/// One skill of a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skill {
+    /// Where it is.
+    pub place: Location,
+    /// Further paths to the same file.
+    pub also_at: Vec<Location>,
+    /// What its file says.
+    pub content: Arc<Content>,
+    /// Whether it may be used.
+    pub state: State,
+    /// Why it is in that state; empty for `ok`.
+    pub reasons: Vec<Reason>,
+    /// The usable skill of the same name that is used instead.
+    pub stand_in: Option<usize>,
+    /// Findings that come from where the file is, not from what it says.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Skill {
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.place.id
+    }
+
+    /// The frontmatter's name, or the folder's.
+    pub fn name(&self) -> &str {
+        self.content.parsed.skill.name.as_deref().unwrap_or_else(|| identity::folder_of(&self.place.id))
+    }
+
+    /// What it does and when to use it.
+    pub fn description(&self) -> Option<&str> {
+        self.content.parsed.skill.description.as_deref()
+    }
+
+    /// Whether a model may be told of it: usable, described, and not switched off by its author.
+    pub fn model_invocable(&self) -> bool {
+        self.state == State::Ok && self.description().is_some() && self.content.parsed.skill.model_invocable
+    }
+
+    /// Whether a person may call it as `/name`.
+    pub fn user_invocable(&self) -> bool {
+        matches!(self.state, State::Ok | State::Capped) && self.content.parsed.skill.user_invocable
+    }
+
+    /// Everything that was found about it.
+    pub fn all_diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.content.parsed.diagnostics.iter().chain(&self.diagnostics)
+    }
+}
+
+/// Every skill, the roots and what was found; never changed once published.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Rises when the digest differs.
+    pub version: u64,
+    /// The digest of everything a reader can see in it.
+    pub digest: Digest,
+    /// The roots, strongest first.
+    pub roots: Vec<Root>,
+    /// The skills, by root and id.
+    pub skills: Vec<Skill>,
+    /// Findings about roots, limits and configuration.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Snapshot {
+    /// The absolute path of a skill's file.
+    pub fn location(&self, place: &Location) -> PathBuf {
+        let file = identity::file_below_root(place.layout, &place.id);
+        self.roots.get(place.root).map_or_else(|| PathBuf::from(&file), |root| root.path.join(&file))
+    }
+
+    /// The root a skill is in.
+    pub fn root_of(&self, skill: &Skill) -> Option<&Root> {
+        self.roots.get(skill.place.root)
+    }
+
+    /// `id@label`, which names exactly one skill.
+    pub fn address(&self, skill: &Skill) -> String {
+        format!("{}@{}", skill.id(), self.root_of(skill).map_or("", |root| root.label.as_str()))
+    }
+
+    /// Where a skill comes from.
+    pub fn source_of(&self, skill: &Skill) -> Source {
+        self.root_of(skill).map_or(Source::Bundled, |root| root.source)
+    }
+
+    /// How many skills are in a state, by source, strongest source first.
+    pub fn counts(&self) -> Vec<(Source, Vec<(State, usize)>)> {
+        Source::ALL
+            .iter()
+            .map(|source| {
+                let of = |state: State| self.skills.iter().filter(|skill| skill.state == state && self.source_of(skill) == *source).count();
+                (*source, State::ALL.iter().map(|state| (*state, of(*state))).filter(|(_, count)| *count > 0).collect())
+            })
+            .filter(|(_, states): &(Source, Vec<_>)| !states.is_empty())
+            .collect()
+    }
+}

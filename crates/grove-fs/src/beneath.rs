@@ -1,0 +1,89 @@
+//! Opening and looking at paths below a held folder.
+//!
+//! In a contained root the kernel itself refuses every path that leaves the root, so there is no
+//! moment between a check and its use. Elsewhere links are followed. Opens never block and never
+//! take a terminal.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use crate::stamp::{FileFacts, wanted};
+
+/// What links below a root may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// Lead anywhere: the root belongs to the user.
+    Follow,
+    /// Lead only to places below the root: its content came from elsewhere.
+    Contain,
+}
+
+/// Opens a file for reading.
+pub(crate) fn open_file(root: BorrowedFd<'_>, path: &CStr, links: Links) -> Result<OwnedFd, Errno> {
+    open(root, path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC, links)
+}
+
+/// Opens a folder for listing.
+pub(crate) fn open_folder(root: BorrowedFd<'_>, path: &CStr, links: Links) -> Result<OwnedFd, Errno> {
+    open(root, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, links)
+}
+
+/// What a path leads to, without opening it for reading.
+pub(crate) fn look(root: BorrowedFd<'_>, path: &CStr, links: Links) -> Result<FileFacts, Errno> {
+    match links {
+        Links::Follow => {
+            let found = rustix::fs::statx(root, path, AtFlags::empty(), wanted())?;
+            Ok(FileFacts::from(&found))
+        }
+        // `statx` cannot be told to stay below a folder; an open by path can, and reads nothing.
+        Links::Contain => look_at(open(root, path, OFlags::PATH | OFlags::CLOEXEC, links)?.as_fd()),
+    }
+}
+
+/// What a path's own last entry is; links in its last part are not followed.
+pub(crate) fn look_unfollowed(folder: BorrowedFd<'_>, path: &CStr) -> Result<FileFacts, Errno> {
+    let found = rustix::fs::statx(folder, path, AtFlags::SYMLINK_NOFOLLOW, wanted())?;
+    Ok(FileFacts::from(&found))
+}
+
+/// What an open file is.
+pub(crate) fn look_at(file: BorrowedFd<'_>) -> Result<FileFacts, Errno> {
+    let found = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?;
+    Ok(FileFacts::from(&found))
+}
+
+/// Whether a file lies in a file system that the kernel makes up: `/proc`, `/sys` and their kin.
+pub(crate) fn is_pseudo(file: BorrowedFd<'_>) -> bool {
+    const PROC: u64 = 0x9fa0;
+    const SYS: u64 = 0x6265_6572;
+    const DEBUG: u64 = 0x6462_6720;
+    const CGROUP: u64 = 0x0027_e0eb;
+    const CGROUP2: u64 = 0x6367_7270;
+    const SECURITY: u64 = 0x7363_6673;
+    const DEVPTS: u64 = 0x1cd1;
+    rustix::fs::fstatfs(file).is_ok_and(|fs| {
+        #[expect(clippy::cast_sign_loss, reason = "magic numbers are bit patterns")]
+        let magic = fs.f_type as u64;
+        [PROC, SYS, DEBUG, CGROUP, CGROUP2, SECURITY, DEVPTS].contains(&magic)
+    })
+}
+
+fn open(root: BorrowedFd<'_>, path: &CStr, flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
+    match links {
+        Links::Follow => rustix::fs::openat(root, path, flags, Mode::empty()),
+        Links::Contain => {
+            let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+            // EAGAIN means that something was renamed while the kernel resolved the path.
+            for _ in 0..8 {
+                match rustix::fs::openat2(root, path, flags, Mode::empty(), resolve) {
+                    Err(Errno::AGAIN) => {}
+                    done => return done,
+                }
+            }
+            Err(Errno::AGAIN)
+        }
+    }
+}

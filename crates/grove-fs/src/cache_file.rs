@@ -1,0 +1,87 @@
+//! Cache files: a header with format, version and checksum around bytes that somebody else means.
+//!
+//! A file that is damaged, cut short or of another version reads as absent. Writers replace the
+//! whole file, so several processes can share one.
+
+use std::path::Path;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::atomic::{self, Durability};
+use crate::error::FsError;
+use crate::files;
+
+const MAGIC: [u8; 8] = *b"grovecch";
+const HEADER: usize = 8 + 4 + 8 + 8;
+
+/// What was found where a cache file belongs.
+#[derive(Debug)]
+pub enum Cached {
+    /// Its content.
+    Content(Vec<u8>),
+    /// There is none.
+    Absent,
+    /// There is one that cannot be used.
+    Damaged,
+}
+
+/// Reads a cache file of a version, at most `limit` bytes.
+pub fn read(path: &Path, version: u32, limit: u64) -> Cached {
+    match files::read_bounded(path, limit) {
+        Ok(mut bytes) => {
+            if is_sound(&bytes, version) {
+                bytes.drain(..HEADER);
+                Cached::Content(bytes)
+            } else {
+                Cached::Damaged
+            }
+        }
+        Err(error) if error.is_not_found() => Cached::Absent,
+        Err(_) => Cached::Damaged,
+    }
+}
+
+/// Writes a cache file.
+pub fn write(path: &Path, version: u32, content: &[u8]) -> Result<(), FsError> {
+    let mut bytes = Vec::with_capacity(HEADER + content.len());
+    bytes.extend_from_slice(&MAGIC);
+    bytes.extend_from_slice(&version.to_le_bytes());
+    bytes.extend_from_slice(&(content.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(&xxh3_64(content).to_le_bytes());
+    bytes.extend_from_slice(content);
+    atomic::write(path, &bytes, Durability::Cache)
+}
+
+fn is_sound(bytes: &[u8], version: u32) -> bool {
+    let Some((header, content)) = bytes.split_at_checked(HEADER) else { return false };
+    let field = |range: std::ops::Range<usize>| header.get(range).unwrap_or_default();
+    field(0..8) == MAGIC
+        && field(8..12) == version.to_le_bytes()
+        && field(12..20) == (content.len() as u64).to_le_bytes()
+        && field(20..28) == xxh3_64(content).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_damage_reads_as_damaged() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c");
+        assert!(matches!(read(&path, 1, 1000), Cached::Absent));
+        write(&path, 1, b"content").unwrap();
+        assert!(matches!(read(&path, 1, 1000), Cached::Content(bytes) if bytes == b"content"));
+        assert!(matches!(read(&path, 2, 1000), Cached::Damaged));
+        assert!(matches!(read(&path, 1, 10), Cached::Damaged));
+        let good = std::fs::read(&path).unwrap();
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            std::fs::write(&path, &bad).unwrap();
+            assert!(matches!(read(&path, 1, 1000), Cached::Damaged), "bit flipped at {at}");
+            std::fs::write(&path, &good[..at]).unwrap();
+            assert!(matches!(read(&path, 1, 1000), Cached::Damaged), "cut at {at}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! I/O errors that name the path and the action.
+
+use std::path::{Path, PathBuf};
+
+/// An operation on a path that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("could not {action} {}", path.display())]
+pub struct FsError {
+    /// What was tried, as a verb: `read`, `create`.
+    pub action: &'static str,
+    /// On what.
+    pub path: PathBuf,
+    /// Why it failed.
+    #[source]
+    pub source: std::io::Error,
+}
+
+impl FsError {
+    /// Wraps an error with its action and path.
+    pub fn new(action: &'static str, path: &Path, source: impl Into<std::io::Error>) -> Self {
+        Self { action, path: path.to_path_buf(), source: source.into() }
+    }
+
+    /// Whether the path does not exist.
+    pub fn is_not_found(&self) -> bool {
+        self.source.kind() == std::io::ErrorKind::NotFound
+    }
+}

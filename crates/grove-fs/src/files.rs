@@ -1,0 +1,74 @@
+//! Plain questions about paths, each with an error that names the path.
+
+use std::io::Read as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::error::FsError;
+use crate::stamp::FileId;
+
+/// Reads a regular file of at most `limit` bytes.
+pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
+    let fail = |error: std::io::Error| FsError::new("read", path, error);
+    let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(nonblock).open(path).map_err(fail)?;
+    let metadata = file.metadata().map_err(fail)?;
+    if !metadata.is_file() {
+        return Err(fail(std::io::Error::other("not a regular file")));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(limit)).unwrap_or(0) + 1);
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(fail)?;
+    if bytes.len() as u64 > limit {
+        return Err(fail(std::io::Error::other(format!("larger than {limit} bytes"))));
+    }
+    Ok(bytes)
+}
+
+/// The path with all links resolved.
+pub fn canonical(path: &Path) -> Result<PathBuf, FsError> {
+    std::fs::canonicalize(path).map_err(|error| FsError::new("resolve", path, error))
+}
+
+/// The identity of what a path leads to.
+pub fn identity(path: &Path) -> Result<FileId, FsError> {
+    let metadata = std::fs::metadata(path).map_err(|error| FsError::new("look at", path, error))?;
+    // The same split of the device number as `statx` gives, so that both sides compare equal.
+    let device = metadata.dev();
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    Ok(FileId { device: (u64::from(major) << 32) | u64::from(minor), inode: metadata.ino() })
+}
+
+/// Whether a path leads to a folder.
+pub fn is_folder(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_dir())
+}
+
+/// Whether a path leads to a plain file.
+pub fn is_file(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
+}
+
+/// Whether anything is at a path, a dangling link included.
+pub fn is_there(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok()
+}
+
+/// Removes a file; one that is not there is as good as removed.
+pub fn remove(path: &Path) -> Result<(), FsError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(FsError::new("remove", path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// The names in a folder with whether each leads to a folder, sorted, at most `limit`.
+pub fn list(path: &Path, limit: usize) -> Result<Vec<(String, bool)>, FsError> {
+    let entries = std::fs::read_dir(path).map_err(|error| FsError::new("list", path, error))?;
+    let mut names: Vec<(String, bool)> = entries
+        .take(limit)
+        .filter_map(Result::ok)
+        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.file_type().is_ok_and(|kind| kind.is_dir())))
+        .collect();
+    names.sort();
+    Ok(names)
+}

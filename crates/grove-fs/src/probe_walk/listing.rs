@@ -1,0 +1,102 @@
+//! Listing one folder: which children to probe, which files count, what else is worth knowing.
+
+use std::ffi::{CStr, CString};
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{FileType, RawDir};
+use rustix::io::Errno;
+
+use super::queue::Child;
+
+/// The name of a skill file.
+pub(super) const SKILL_FILE: &CStr = c"SKILL.md";
+
+/// What a folder holds.
+#[derive(Default)]
+pub(super) struct Listing {
+    /// Folders and links to probe, sorted.
+    pub(super) children: Vec<Child>,
+    /// Plain files and links whose name ends in `.md`, sorted.
+    pub(super) markdown: Vec<CString>,
+    /// An entry named `SKILL.md` that is a link or a folder: a probe that missed has a reason.
+    pub(super) skill_entry: Option<FileType>,
+    /// Entries that are `SKILL.md` in another case.
+    pub(super) wrong_case: Vec<String>,
+    /// Names that cannot be shown.
+    pub(super) unprintable: Vec<String>,
+    /// Ignore files present.
+    pub(super) ignore_files: Vec<&'static str>,
+    /// There are more entries than are looked at.
+    pub(super) cut: bool,
+}
+
+/// Lists an open folder.
+pub(super) fn list(folder: BorrowedFd<'_>, max_entries: usize, ignore_names: &[&'static str]) -> Result<Listing, Errno> {
+    let mut buffer = [MaybeUninit::<u8>::uninit(); 16 * 1024];
+    let mut raw = RawDir::new(folder, &mut buffer);
+    let mut listing = Listing::default();
+    let mut seen = 0;
+    while let Some(entry) = raw.next() {
+        let entry = entry?;
+        let name = entry.file_name();
+        let bytes = name.to_bytes();
+        if bytes == b"." || bytes == b".." {
+            continue;
+        }
+        seen += 1;
+        if seen > max_entries {
+            listing.cut = true;
+            break;
+        }
+        if let Some(known) = ignore_names.iter().find(|known| known.as_bytes() == bytes) {
+            listing.ignore_files.push(known);
+        }
+        listing.take(name, entry.file_type());
+    }
+    // One order whatever the file system's: results must not depend on it.
+    listing.children.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    listing.markdown.sort_unstable();
+    listing.unprintable.sort_unstable();
+    Ok(listing)
+}
+
+impl Listing {
+    fn take(&mut self, name: &CStr, kind: FileType) {
+        let bytes = name.to_bytes();
+        if bytes == SKILL_FILE.to_bytes() {
+            self.skill_entry = Some(kind);
+            return;
+        }
+        if bytes.first() == Some(&b'.') || bytes == b"node_modules" {
+            return;
+        }
+        let is_folder = matches!(kind, FileType::Directory | FileType::Symlink | FileType::Unknown);
+        let is_markdown = matches!(kind, FileType::RegularFile | FileType::Symlink | FileType::Unknown) && bytes.ends_with(b".md");
+        if bytes.eq_ignore_ascii_case(SKILL_FILE.to_bytes()) {
+            self.wrong_case.push(String::from_utf8_lossy(bytes).into_owned());
+            return;
+        }
+        if !(is_folder || is_markdown) {
+            return;
+        }
+        if !is_printable(bytes) {
+            self.unprintable.push(String::from_utf8_lossy(bytes).into_owned());
+            return;
+        }
+        if is_markdown {
+            self.markdown.push(name.to_owned());
+        }
+        if is_folder && !(is_markdown && kind == FileType::Symlink) {
+            self.children.push(Child { name: name.to_owned(), is_link: kind == FileType::Symlink });
+        }
+    }
+}
+
+/// Whether a name can be shown to a person and a model: UTF-8 without control characters.
+fn is_printable(bytes: &[u8]) -> bool {
+    if bytes.is_ascii() {
+        return !bytes.iter().any(u8::is_ascii_control);
+    }
+    std::str::from_utf8(bytes).is_ok_and(|name| !name.chars().any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')))
+}

@@ -1,0 +1,389 @@
+//! The probe walk: finds files of one name without opening the folders they are in.
+//!
+//! A group folder is listed once; then `<child>/SKILL.md` is tried relative to its descriptor, and
+//! only on a miss is the child opened as a group. Not opening skill folders is worth more than any
+//! parallelism. Work is shared by two threads in chunks of names; a chunk holds its folder's
+//! descriptor, so descriptors stay few however wide the tree is.
+//!
+//! Folders reached through links are walked last and in order, so that the result does not depend on
+//! which path to a folder was found first.
+
+mod listing;
+mod probe;
+mod queue;
+
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::CString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+pub use crate::beneath::Links;
+use crate::error::FsError;
+use crate::stamp::{FileId, Stamp};
+use probe::Worker;
+use queue::{Group, Queue, Turn};
+
+/// What to look for, and how far.
+#[derive(Debug, Clone)]
+pub struct WalkOptions {
+    /// What links may do.
+    pub links: Links,
+    /// How files are probed.
+    pub probe: Probe,
+    /// Which layouts count.
+    pub layout: Layout,
+    /// How many files are read; the rest are named.
+    pub max_candidates: usize,
+    /// How large a file may be.
+    pub max_bytes: u64,
+    /// How many group levels lie above a skill folder at most.
+    pub max_depth: usize,
+    /// How many folders are opened at most.
+    pub max_folders: usize,
+    /// How many entries of one folder are looked at.
+    pub max_entries: usize,
+}
+
+/// Whether a probe looks first or opens at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Probe {
+    /// Look first: right when most files are known or many will not be read.
+    Stat,
+    /// Open at once: right when every file has to be read anyway.
+    Open,
+}
+
+/// Which layouts count as skills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// A `SKILL.md` in the root itself ends the walk.
+    pub root_file: bool,
+    /// `<root>/<name>.md` counts.
+    pub flat_files: bool,
+    /// Nothing below a skill folder is looked at.
+    pub stop_at_skill: bool,
+    /// Ignore files of these names are collected from every folder walked.
+    pub ignore_files: &'static [&'static str],
+}
+
+impl Layout {
+    /// Everything Grove itself understands.
+    pub const ALL: Self = Self { root_file: true, flat_files: true, stop_at_skill: true, ignore_files: &[] };
+}
+
+/// Who knows files already and reads new ones. Called from two threads.
+pub trait Visitor: Sync {
+    /// What a file becomes.
+    type Item: Send;
+
+    /// The item for a file that has not changed since it was read.
+    fn known(&self, stamp: &Stamp) -> Option<Self::Item>;
+
+    /// The item for the bytes of a file.
+    fn read(&self, stamp: &Stamp, bytes: &[u8]) -> Self::Item;
+}
+
+/// Where a file was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// `<root>/SKILL.md`.
+    Root,
+    /// `<root>/<name>.md`.
+    Flat,
+    /// `<root>/…/<name>/SKILL.md`.
+    Folder,
+}
+
+/// A file that was found.
+#[derive(Debug)]
+pub struct Found<T> {
+    /// The folder's path below the root with `/`; the file's stem for a flat file; empty for the root's own.
+    pub path: String,
+    /// Which layout.
+    pub place: Place,
+    /// Its stamp, if it could be looked at.
+    pub stamp: Option<Stamp>,
+    /// How many hard links the file has.
+    pub links: u32,
+    /// Whether its folder or itself is a link.
+    pub through_link: bool,
+    /// What it became, or why not.
+    pub content: Content<T>,
+}
+
+/// What became of a found file.
+#[derive(Debug)]
+pub enum Content<T> {
+    /// Read, or known.
+    Item(T),
+    /// Not read because of the candidate limit.
+    NotRead,
+    /// It cannot be read.
+    Refused(Trouble),
+}
+
+/// What stood in the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// Larger than the limit.
+    TooLarge {
+        /// Its size.
+        size: u64,
+    },
+    /// A folder, pipe, socket or device.
+    NotRegular,
+    /// A file of `/proc` or the like.
+    Pseudo,
+    /// A link that leaves a contained root.
+    Escape {
+        /// Where the link leads.
+        target: PathBuf,
+    },
+    /// A link that leads nowhere.
+    BrokenLink {
+        /// Where the link leads.
+        target: PathBuf,
+    },
+    /// The kernel said no.
+    Error(String),
+    /// A name with control characters, or not UTF-8.
+    UnprintableName,
+    /// A folder that was walked already.
+    Loop,
+    /// `skill.md` in another case.
+    WrongCase {
+        /// The name as found.
+        name: String,
+    },
+}
+
+/// Something to say about a path below the root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The path below the root, made printable.
+    pub path: String,
+    /// What stood in the way.
+    pub trouble: Trouble,
+}
+
+/// A limit that was reached, with what it left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LimitsHit {
+    /// Files named and not read: candidate limit.
+    pub candidates: Vec<String>,
+    /// Folders deeper than the depth limit.
+    pub depth: Vec<String>,
+    /// Folders not opened because of the folder limit.
+    pub folders: Vec<String>,
+    /// Folders with more entries than are looked at.
+    pub entries: Vec<String>,
+}
+
+/// How often the kernel was asked for what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each field is the operation of the same name")]
+pub struct Counts {
+    pub file_opens: u64,
+    pub file_reads: u64,
+    pub stats: u64,
+    pub folder_opens: u64,
+}
+
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.file_opens += other.file_opens;
+        self.file_reads += other.file_reads;
+        self.stats += other.stats;
+        self.folder_opens += other.folder_opens;
+    }
+}
+
+/// An ignore file met on the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IgnoreFile {
+    /// The folder it is in, below the root.
+    pub folder: String,
+    /// Its name.
+    pub name: &'static str,
+    /// Its text.
+    pub text: String,
+}
+
+/// The result of a walk.
+#[derive(Debug)]
+pub struct Walk<T> {
+    /// Everything found, sorted by path.
+    pub found: Vec<Found<T>>,
+    /// Everything in the way, sorted by path.
+    pub problems: Vec<Problem>,
+    /// The limits that were reached.
+    pub limits: LimitsHit,
+    /// Ignore files, sorted by folder.
+    pub ignore_files: Vec<IgnoreFile>,
+    /// The bill.
+    pub counts: Counts,
+}
+
+/// A root to walk: a folder, and for a contained root the folder it must lie in.
+#[derive(Debug, Clone)]
+pub struct RootFolder {
+    /// The folder that a contained root's own path must not leave.
+    pub base: Option<PathBuf>,
+    /// The root.
+    pub path: PathBuf,
+}
+
+impl RootFolder {
+    /// Opens the root, beneath its base if it has one.
+    fn open(&self) -> Result<OwnedFd, FsError> {
+        let fail = |errno: rustix::io::Errno| FsError::new("open", &self.path, errno);
+        let (start, below, links) = match &self.base {
+            Some(base) => (base.as_path(), self.path.strip_prefix(base).unwrap_or(&self.path), Links::Contain),
+            None => (self.path.as_path(), Path::new("."), Links::Follow),
+        };
+        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
+        let start = rustix::fs::open(start, flags, rustix::fs::Mode::empty()).map_err(fail)?;
+        if links == Links::Follow || below.as_os_str().is_empty() {
+            return Ok(start);
+        }
+        let below = CString::new(below.as_os_str().as_encoded_bytes()).map_err(|_| fail(rustix::io::Errno::INVAL))?;
+        crate::beneath::open_folder(start.as_fd(), &below, links).map_err(fail)
+    }
+}
+
+/// Walks a root. An error means that the root itself could not be opened.
+pub fn walk<V: Visitor>(root: &RootFolder, options: &WalkOptions, visitor: &V) -> Result<Walk<V::Item>, FsError> {
+    let root_fd = root.open()?;
+    let device = crate::beneath::look_at(root_fd.as_fd()).map_err(|errno| FsError::new("look at", &root.path, errno))?.stamp.id.device;
+    let shared = Shared { root: root_fd, device, options, visitor, walked: Mutex::default() };
+    let mut total = Output::default();
+    if options.layout.root_file && shared.probe_root(&mut total) {
+        return Ok(total.finish(&shared));
+    }
+    let mut folders_left = options.max_folders;
+    let mut level = vec![Group { path: String::new(), depth: 0, through_link: false }];
+    let mut behind_links: BTreeSet<Group> = BTreeSet::new();
+    loop {
+        run(&shared, level, &mut total);
+        behind_links.extend(std::mem::take(&mut total.linked_groups));
+        level = std::mem::take(&mut total.groups);
+        if level.is_empty() {
+            // Folders behind links, one after another: which path names a folder must not depend on timing.
+            let Some(link) = behind_links.pop_first() else { break };
+            level.push(link);
+        }
+        // The limit takes the first in order, level by level, so that it too is the same every time.
+        level.sort_unstable();
+        let beyond = level.split_off(folders_left.min(level.len()));
+        folders_left -= level.len();
+        total.limits.folders.extend(beyond.into_iter().map(|group| group.path));
+    }
+    Ok(total.finish(&shared))
+}
+
+/// How many probes must be waiting before a second thread is worth its start.
+const SECOND_THREAD_FROM: usize = 128;
+
+/// Walks one level of groups.
+fn run<V: Visitor>(shared: &Shared<'_, V>, level: Vec<Group>, total: &mut Output<V::Item>) {
+    let queue = Queue::new(level);
+    std::thread::scope(|scope| {
+        let mut worker = Worker::new(shared, &queue, std::mem::take(total));
+        let mut second = None;
+        let mut turn = Turn::First;
+        loop {
+            if second.is_none() && queue.cost_waiting() >= SECOND_THREAD_FROM {
+                second = Some(scope.spawn(|| {
+                    let mut worker = Worker::new(shared, &queue, Output::default());
+                    worker.work_on();
+                    worker.output
+                }));
+            }
+            let Some(job) = queue.next(turn) else { break };
+            worker.work(job);
+            turn = Turn::Finished;
+        }
+        *total = worker.output;
+        if let Some(output) = second.and_then(|handle| handle.join().ok()) {
+            total.absorb(output);
+        }
+    });
+}
+
+/// What both threads see.
+struct Shared<'a, V> {
+    root: OwnedFd,
+    /// The root's device; what lies on another one may not be a real file system.
+    device: u64,
+    options: &'a WalkOptions,
+    visitor: &'a V,
+    /// Identities of the folders walked, against loops.
+    walked: Mutex<HashSet<FileId>>,
+}
+
+/// What one thread has gathered.
+struct Output<T> {
+    found: Vec<Found<T>>,
+    /// Files found and neither known nor read yet.
+    pending: Vec<Found<T>>,
+    problems: Vec<Problem>,
+    limits: LimitsHit,
+    /// Children that are no skills: the next level.
+    groups: Vec<Group>,
+    /// The same behind links.
+    linked_groups: Vec<Group>,
+    ignore_files: Vec<IgnoreFile>,
+    counts: Counts,
+}
+
+impl<T> Default for Output<T> {
+    fn default() -> Self {
+        Self {
+            found: Vec::new(),
+            pending: Vec::new(),
+            problems: Vec::new(),
+            limits: LimitsHit::default(),
+            groups: Vec::new(),
+            linked_groups: Vec::new(),
+            ignore_files: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+}
+
+impl<T: Send> Output<T> {
+    fn absorb(&mut self, other: Self) {
+        self.found.extend(other.found);
+        self.pending.extend(other.pending);
+        self.problems.extend(other.problems);
+        self.groups.extend(other.groups);
+        self.linked_groups.extend(other.linked_groups);
+        self.limits.depth.extend(other.limits.depth);
+        self.limits.entries.extend(other.limits.entries);
+        self.ignore_files.extend(other.ignore_files);
+        self.counts += other.counts;
+    }
+
+    /// Sorts, applies the candidate limit and reads what is left to read.
+    fn finish<V: Visitor<Item = T>>(mut self, shared: &Shared<'_, V>) -> Walk<T> {
+        self.found.append(&mut self.pending);
+        self.found.sort_unstable_by(|a, b| a.path.cmp(&b.path).then(a.place.cmp(&b.place)));
+        let limit = shared.options.max_candidates;
+        if self.found.len() > limit {
+            for beyond in self.found.get_mut(limit..).unwrap_or_default() {
+                beyond.content = Content::NotRead;
+                self.limits.candidates.push(beyond.path.clone());
+            }
+        }
+        let kept = self.found.len().min(limit);
+        self.counts += probe::read_pending(shared, self.found.get_mut(..kept).unwrap_or_default());
+        self.problems.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        self.problems.dedup();
+        for names in [&mut self.limits.depth, &mut self.limits.folders, &mut self.limits.entries] {
+            names.sort_unstable();
+        }
+        self.ignore_files.sort_unstable_by(|a, b| a.folder.cmp(&b.folder).then(a.name.cmp(b.name)));
+        Walk { found: self.found, problems: self.problems, limits: self.limits, ignore_files: self.ignore_files, counts: self.counts }
+    }
+}

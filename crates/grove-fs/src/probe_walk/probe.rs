@@ -1,0 +1,444 @@
+//! Trying a child: is it a skill folder, a group, or in the way?
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::listing::{self, Listing, SKILL_FILE};
+use super::queue::{Child, Group, Job, Queue, Turn};
+use super::{Content, Counts, Found, IgnoreFile, Links, Output, Place, Probe, Problem, Shared, Trouble, Visitor};
+use crate::beneath;
+use crate::stamp::FileFacts;
+
+/// How many names one job probes.
+const CHUNK: usize = 64;
+
+/// An ignore file larger than this is not one.
+const MAX_IGNORE_BYTES: usize = 64 * 1024;
+
+/// One thread of the walk.
+pub(super) struct Worker<'a, V: Visitor> {
+    shared: &'a Shared<'a, V>,
+    queue: &'a Queue,
+    pub(super) output: Output<V::Item>,
+    buffer: Vec<u8>,
+    path: Vec<u8>,
+}
+
+impl<'a, V: Visitor> Worker<'a, V> {
+    pub(super) fn new(shared: &'a Shared<'a, V>, queue: &'a Queue, output: Output<V::Item>) -> Self {
+        Self { shared, queue, output, buffer: Vec::new(), path: Vec::new() }
+    }
+
+    /// Works until the queue is done.
+    pub(super) fn work_on(&mut self) {
+        let mut turn = Turn::First;
+        while let Some(job) = self.queue.next(turn) {
+            self.work(job);
+            turn = Turn::Finished;
+        }
+    }
+
+    pub(super) fn work(&mut self, job: Job) {
+        match job {
+            Job::Open(group) => self.open(group),
+            Job::Probe { folder, group, children } => {
+                for child in children {
+                    self.probe(&folder, &group, child);
+                }
+            }
+        }
+    }
+
+    /// Opens a folder as a group, lists it, and queues its children.
+    fn open(&mut self, group: Group) {
+        let options = self.shared.options;
+        let path = if group.path.is_empty() { "." } else { &group.path };
+        let Ok(path) = CString::new(path) else { return };
+        self.output.counts.folder_opens += 1;
+        let folder = match beneath::open_folder(self.shared.root.as_fd(), &path, options.links) {
+            Ok(folder) => folder,
+            Err(errno) => return self.open_failed(group, &path, errno),
+        };
+        match beneath::look_at(folder.as_fd()) {
+            Ok(facts) => {
+                let first_visit = self.shared.walked.lock().unwrap_or_else(PoisonError::into_inner).insert(facts.stamp.id);
+                if !first_visit {
+                    return self.problem(group.path, Trouble::Loop);
+                }
+            }
+            Err(errno) => return self.problem(group.path, Trouble::Error(errno.to_string())),
+        }
+        match listing::list(folder.as_fd(), options.max_entries, options.layout.ignore_files) {
+            Ok(listing) => self.listed(Arc::new(folder), Arc::new(group), listing),
+            Err(errno) => self.problem(group.path, Trouble::Error(errno.to_string())),
+        }
+    }
+
+    fn listed(&mut self, folder: Arc<OwnedFd>, group: Arc<Group>, listing: Listing) {
+        if listing.cut {
+            self.output.limits.entries.push(group.path.clone());
+        }
+        // The probe missed, yet an entry of that name is here: a link that leads nowhere.
+        if group.depth > 0 && listing.skill_entry == Some(FileType::Symlink) && self.shared.options.layout.stop_at_skill {
+            let target = link_target(folder.as_fd(), SKILL_FILE);
+            self.problem(join(&group.path, "SKILL.md"), Trouble::BrokenLink { target });
+        }
+        for name in listing.wrong_case {
+            self.problem(join(&group.path, &name), Trouble::WrongCase { name });
+        }
+        for name in listing.unprintable {
+            self.problem(join(&group.path, &name), Trouble::UnprintableName);
+        }
+        for name in listing.ignore_files {
+            self.read_ignore_file(&folder, &group.path, name);
+        }
+        if group.depth == 0 && self.shared.options.layout.flat_files {
+            for name in listing.markdown {
+                self.flat(&folder, &name);
+            }
+        }
+        let mut children = listing.children;
+        while !children.is_empty() {
+            let chunk = children.split_off(children.len().saturating_sub(CHUNK));
+            self.queue.push(Job::Probe { folder: Arc::clone(&folder), group: Arc::clone(&group), children: chunk });
+        }
+    }
+
+    /// Tries `<child>/SKILL.md`.
+    fn probe(&mut self, folder: &Arc<OwnedFd>, group: &Group, child: Child) {
+        let Ok(name) = child.name.to_str() else { return };
+        let path = join(&group.path, name);
+        let through_link = group.through_link || child.is_link;
+        let (options, links) = (self.shared.options, self.shared.options.links);
+        let file = self.file_path(&path, name);
+        let base = if links == Links::Contain { self.shared.root.as_fd() } else { folder.as_fd() };
+        let outcome = match options.probe {
+            Probe::Open => self.open_and_read(base, &file),
+            Probe::Stat if links == Links::Contain && !child.is_link => {
+                // The folder is a real one, so only its last entry can be a link.
+                match self.look_unfollowed(folder, name) {
+                    Ok(facts) if facts.kind == FileType::Symlink => self.look(base, &file),
+                    Ok(facts) => Ok(self.judge(facts)),
+                    Err(errno) => Err(errno),
+                }
+            }
+            Probe::Stat => self.look(base, &file),
+        };
+        let descends = match outcome {
+            Ok(tried) => {
+                self.keep(tried, path.clone(), Place::Folder, through_link);
+                !options.layout.stop_at_skill
+            }
+            Err(Errno::NOENT) => true,
+            // A link to a plain file, or a file where the listing could not tell.
+            Err(Errno::NOTDIR) => false,
+            Err(Errno::XDEV | Errno::LOOP) => {
+                let (entry, name) = escaping_entry(folder, &path, &child.name);
+                self.problem(entry, self.link_trouble(folder.as_fd(), &name));
+                false
+            }
+            Err(errno) => {
+                self.problem(join(&path, "SKILL.md"), Trouble::Error(errno.to_string()));
+                false
+            }
+        };
+        if descends {
+            self.descend(Group { path, depth: group.depth + 1, through_link }, child.is_link);
+        }
+    }
+
+    fn descend(&mut self, group: Group, is_link: bool) {
+        if group.depth > self.shared.options.max_depth {
+            self.output.limits.depth.push(group.path);
+        } else if is_link {
+            self.output.linked_groups.push(group);
+        } else {
+            self.output.groups.push(group);
+        }
+    }
+
+    fn keep(&mut self, tried: Tried<V::Item>, path: String, place: Place, through_link: bool) {
+        let found = Found { path, place, stamp: tried.stamp, links: tried.links, through_link, content: tried.content };
+        if tried.pending { self.output.pending.push(found) } else { self.output.found.push(found) }
+    }
+
+    fn flat(&mut self, folder: &Arc<OwnedFd>, name: &CStr) {
+        let Some(stem) = name.to_str().ok().and_then(|name| name.strip_suffix(".md")) else { return };
+        if stem.is_empty() {
+            return;
+        }
+        let outcome = match self.shared.options.probe {
+            Probe::Open => self.open_and_read(folder.as_fd(), name),
+            Probe::Stat => self.look(folder.as_fd(), name),
+        };
+        match outcome {
+            // A folder or pipe called `x.md` is nobody's skill.
+            Ok(Tried { content: Content::Refused(Trouble::NotRegular), .. }) => {}
+            Ok(tried) => self.keep(tried, stem.to_owned(), Place::Flat, false),
+            Err(errno @ (Errno::NOENT | Errno::XDEV | Errno::LOOP)) => {
+                let target = link_target(folder.as_fd(), name);
+                let trouble = if errno == Errno::NOENT { Trouble::BrokenLink { target } } else { Trouble::Escape { target } };
+                self.problem(format!("{stem}.md"), trouble);
+            }
+            Err(errno) => self.problem(format!("{stem}.md"), Trouble::Error(errno.to_string())),
+        }
+    }
+
+    fn open_failed(&mut self, group: Group, path: &CStr, errno: Errno) {
+        let root = self.shared.root.as_fd();
+        let trouble = match errno {
+            // Not a folder after all, or gone since it was listed.
+            Errno::NOTDIR => return,
+            Errno::NOENT if !group.through_link => return,
+            Errno::NOENT => Trouble::BrokenLink { target: link_target(root, path) },
+            Errno::XDEV | Errno::LOOP => self.link_trouble(root, path),
+            other => Trouble::Error(other.to_string()),
+        };
+        self.problem(group.path, trouble);
+    }
+
+    fn link_trouble(&self, folder: BorrowedFd<'_>, name: &CStr) -> Trouble {
+        let target = link_target(folder, name);
+        match self.shared.options.links {
+            Links::Contain => Trouble::Escape { target },
+            Links::Follow => Trouble::BrokenLink { target },
+        }
+    }
+
+    fn read_ignore_file(&mut self, folder: &Arc<OwnedFd>, path: &str, name: &'static str) {
+        let Ok(c_name) = CString::new(name) else { return };
+        let Ok(file) = beneath::open_file(folder.as_fd(), &c_name, self.shared.options.links) else { return };
+        self.buffer.clear();
+        self.buffer.resize(MAX_IGNORE_BYTES, 0);
+        if let Ok(length) = rustix::io::read(&file, &mut self.buffer) {
+            let text = String::from_utf8_lossy(self.buffer.get(..length).unwrap_or_default()).into_owned();
+            self.output.ignore_files.push(IgnoreFile { folder: path.to_owned(), name, text });
+        }
+    }
+
+    fn problem(&mut self, path: String, trouble: Trouble) {
+        self.output.problems.push(Problem { path, trouble });
+    }
+
+    /// The path of a child's skill file: below the root where links are contained, else below the group.
+    fn file_path(&mut self, path: &str, name: &str) -> CString {
+        let start = if self.shared.options.links == Links::Contain { path } else { name };
+        self.path.clear();
+        self.path.extend_from_slice(start.as_bytes());
+        self.path.push(b'/');
+        self.path.extend_from_slice(SKILL_FILE.to_bytes());
+        CString::new(self.path.as_slice()).unwrap_or_default()
+    }
+
+    fn look(&mut self, base: BorrowedFd<'_>, file: &CStr) -> Result<Tried<V::Item>, Errno> {
+        self.output.counts.stats += 1;
+        let facts = beneath::look(base, file, self.shared.options.links)?;
+        Ok(self.judge(facts))
+    }
+
+    fn look_unfollowed(&mut self, folder: &Arc<OwnedFd>, name: &str) -> Result<FileFacts, Errno> {
+        self.output.counts.stats += 1;
+        let file = CString::new(format!("{name}/SKILL.md")).map_err(|_| Errno::INVAL)?;
+        beneath::look_unfollowed(folder.as_fd(), &file)
+    }
+
+    fn judge(&self, facts: FileFacts) -> Tried<V::Item> {
+        if let Some(trouble) = unfit(&facts, self.shared.options.max_bytes) {
+            return Tried::refused(&facts, trouble);
+        }
+        match self.shared.visitor.known(&facts.stamp) {
+            Some(item) => Tried { stamp: Some(facts.stamp), links: facts.links, content: Content::Item(item), pending: false },
+            None => Tried { stamp: Some(facts.stamp), links: facts.links, content: Content::NotRead, pending: true },
+        }
+    }
+
+    fn open_and_read(&mut self, base: BorrowedFd<'_>, file: &CStr) -> Result<Tried<V::Item>, Errno> {
+        open_and_read(self.shared, base, file, &mut self.buffer, &mut self.output.counts)
+    }
+}
+
+impl<V: Visitor> Shared<'_, V> {
+    /// Tries the root's own `SKILL.md`; true when it ends the walk.
+    pub(super) fn probe_root(&self, output: &mut Output<V::Item>) -> bool {
+        let mut buffer = Vec::new();
+        match open_and_read(self, self.root.as_fd(), SKILL_FILE, &mut buffer, &mut output.counts) {
+            Ok(tried) => {
+                output.found.push(Found { path: String::new(), place: Place::Root, stamp: tried.stamp, links: tried.links, through_link: false, content: tried.content });
+                true
+            }
+            Err(Errno::NOENT) => false,
+            Err(errno) => {
+                output.problems.push(Problem { path: "SKILL.md".to_owned(), trouble: Trouble::Error(errno.to_string()) });
+                true
+            }
+        }
+    }
+}
+
+/// Which of the two links is to blame: the folder's, or that of the file in it.
+fn escaping_entry(folder: &Arc<OwnedFd>, path: &str, child: &CStr) -> (String, CString) {
+    let is_link = beneath::look_unfollowed(folder.as_fd(), child).is_ok_and(|facts| facts.kind == FileType::Symlink);
+    if is_link {
+        return (path.to_owned(), child.to_owned());
+    }
+    let mut file = child.to_bytes().to_vec();
+    file.extend_from_slice(b"/SKILL.md");
+    (join(path, "SKILL.md"), CString::new(file).unwrap_or_default())
+}
+
+fn link_target(folder: BorrowedFd<'_>, name: &CStr) -> PathBuf {
+    rustix::fs::readlinkat(folder, name, Vec::new())
+        .map_or_else(|_| PathBuf::new(), |target| PathBuf::from(std::ffi::OsString::from_vec(target.into_bytes())))
+}
+
+/// What a probe found.
+struct Tried<T> {
+    stamp: Option<crate::stamp::Stamp>,
+    links: u32,
+    content: Content<T>,
+    pending: bool,
+}
+
+impl<T> Tried<T> {
+    fn refused(facts: &FileFacts, trouble: Trouble) -> Self {
+        Self { stamp: Some(facts.stamp), links: facts.links, content: Content::Refused(trouble), pending: false }
+    }
+}
+
+fn unfit(facts: &FileFacts, max_bytes: u64) -> Option<Trouble> {
+    if facts.kind != FileType::RegularFile {
+        return Some(Trouble::NotRegular);
+    }
+    (facts.stamp.size > max_bytes).then_some(Trouble::TooLarge { size: facts.stamp.size })
+}
+
+/// One open, one look at the open file, one read: what is hashed and parsed is what was looked at.
+fn open_and_read<V: Visitor>(shared: &Shared<'_, V>, base: BorrowedFd<'_>, file: &CStr, buffer: &mut Vec<u8>, counts: &mut Counts) -> Result<Tried<V::Item>, Errno> {
+    counts.file_opens += 1;
+    let opened = match beneath::open_file(base, file, shared.options.links) {
+        Ok(opened) => opened,
+        // A socket cannot be opened, and so is not a file.
+        Err(Errno::NXIO) => return Ok(Tried { stamp: None, links: 1, content: Content::Refused(Trouble::NotRegular), pending: false }),
+        Err(errno @ (Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP)) => {
+            counts.file_opens -= 1;
+            return Err(errno);
+        }
+        Err(errno) => return Ok(Tried { stamp: None, links: 1, content: Content::Refused(Trouble::Error(errno.to_string())), pending: false }),
+    };
+    counts.stats += 1;
+    let facts = beneath::look_at(opened.as_fd())?;
+    if let Some(trouble) = unfit(&facts, shared.options.max_bytes) {
+        return Ok(Tried::refused(&facts, trouble));
+    }
+    if facts.stamp.id.device != shared.device && beneath::is_pseudo(opened.as_fd()) {
+        return Ok(Tried::refused(&facts, Trouble::Pseudo));
+    }
+    let content = match read_whole(&opened, &facts, shared.options.max_bytes, buffer, counts) {
+        Ok(length) => Content::Item(shared.visitor.read(&facts.stamp, buffer.get(..length).unwrap_or_default())),
+        Err(trouble) => Content::Refused(trouble),
+    };
+    Ok(Tried { stamp: Some(facts.stamp), links: facts.links, content, pending: false })
+}
+
+/// Reads a file in one call when it does not grow: one byte more than its size is asked for, so a
+/// short answer proves the end.
+fn read_whole(file: &OwnedFd, facts: &FileFacts, max_bytes: u64, buffer: &mut Vec<u8>, counts: &mut Counts) -> Result<usize, Trouble> {
+    let size = usize::try_from(facts.stamp.size).unwrap_or(usize::MAX);
+    let limit = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+    if buffer.len() <= size {
+        buffer.resize(size.saturating_add(4096), 0);
+    }
+    let mut length = 0;
+    loop {
+        counts.file_reads += 1;
+        let target = buffer.get_mut(length..).unwrap_or_default();
+        let room = target.len();
+        match rustix::io::read(file, target) {
+            Ok(0) => return Ok(length),
+            Ok(read) => {
+                length += read;
+                if length > limit {
+                    return Err(Trouble::TooLarge { size: length as u64 });
+                }
+                if read < room && length >= size {
+                    return Ok(length);
+                }
+                if length == buffer.len() {
+                    buffer.resize(length.saturating_add(65_536), 0);
+                }
+            }
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(Trouble::Error(errno.to_string())),
+        }
+    }
+}
+
+/// Reads what was only looked at so far, on two threads when there is enough of it.
+pub(super) fn read_pending<V: Visitor>(shared: &Shared<'_, V>, found: &mut [Found<V::Item>]) -> Counts {
+    let pending: Vec<usize> = found.iter().enumerate().filter(|(_, f)| matches!(f.content, Content::NotRead)).map(|(index, _)| index).collect();
+    if pending.is_empty() {
+        return Counts::default();
+    }
+    let next = AtomicUsize::new(0);
+    let paths: Vec<CString> = pending.iter().filter_map(|index| found.get(*index)).map(file_below_root).collect();
+    let read_some = || {
+        let (mut done, mut buffer, mut counts) = (Vec::new(), Vec::new(), Counts::default());
+        loop {
+            let start = next.fetch_add(CHUNK, Ordering::Relaxed);
+            let Some(chunk) = paths.get(start..).filter(|rest| !rest.is_empty()) else { return (done, counts) };
+            for (offset, path) in chunk.iter().take(CHUNK).enumerate() {
+                let tried = open_and_read(shared, shared.root.as_fd(), path, &mut buffer, &mut counts);
+                done.push((start + offset, tried));
+            }
+        }
+    };
+    let (done, counts) = std::thread::scope(|scope| {
+        let second = (paths.len() > CHUNK).then(|| scope.spawn(read_some));
+        let mut all = read_some();
+        if let Some((done, counts)) = second.and_then(|handle| handle.join().ok()) {
+            all.0.extend(done);
+            all.1 += counts;
+        }
+        all
+    });
+    for (at, tried) in done {
+        let Some(slot) = pending.get(at).and_then(|index| found.get_mut(*index)) else { continue };
+        match tried {
+            Ok(tried) => {
+                slot.stamp = tried.stamp;
+                slot.links = tried.links;
+                slot.content = tried.content;
+            }
+            // Gone or replaced since it was looked at.
+            Err(errno) => slot.content = Content::Refused(Trouble::Error(errno.to_string())),
+        }
+    }
+    counts
+}
+
+fn file_below_root<T>(found: &Found<T>) -> CString {
+    let path = match found.place {
+        Place::Root => "SKILL.md".to_owned(),
+        Place::Flat => format!("{}.md", found.path),
+        Place::Folder => format!("{}/SKILL.md", found.path),
+    };
+    CString::new(path).unwrap_or_default()
+}
+
+fn join(parent: &str, name: &str) -> String {
+    if parent.is_empty() {
+        return name.to_owned();
+    }
+    let mut path = String::with_capacity(parent.len() + 1 + name.len());
+    path.push_str(parent);
+    path.push('/');
+    path.push_str(name);
+    path
+}

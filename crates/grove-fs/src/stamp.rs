@@ -1,0 +1,96 @@
+//! What identifies a file and tells whether it changed.
+
+use rustix::fs::{FileType, Statx, StatxFlags};
+use serde::{Deserialize, Serialize};
+
+/// A file's identity: one inode is one file, whatever its paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct FileId {
+    /// Device number.
+    pub device: u64,
+    /// Inode number.
+    pub inode: u64,
+}
+
+/// The fields that change whenever content does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// Which file.
+    pub id: FileId,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Modification time in nanoseconds.
+    pub mtime: i64,
+    /// Change time in nanoseconds.
+    pub ctime: i64,
+}
+
+/// File systems count time in ticks of up to 10 ms, so a write just after a read can leave the same
+/// stamp; such a stamp proves nothing.
+const SETTLED_AFTER_NS: i64 = 20_000_000;
+
+impl Stamp {
+    /// Whether the file had been left alone long enough before `read_at` for the stamp to be proof.
+    pub fn settled_before(&self, read_at: i64) -> bool {
+        self.mtime.max(self.ctime).saturating_add(SETTLED_AFTER_NS) < read_at
+    }
+}
+
+/// A stamp with what else one `statx` tells.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileFacts {
+    pub(crate) stamp: Stamp,
+    pub(crate) kind: FileType,
+    pub(crate) links: u32,
+}
+
+/// The fields asked of the kernel.
+pub(crate) fn wanted() -> StatxFlags {
+    StatxFlags::TYPE | StatxFlags::INO | StatxFlags::SIZE | StatxFlags::MTIME | StatxFlags::CTIME | StatxFlags::NLINK
+}
+
+impl From<&Statx> for FileFacts {
+    fn from(found: &Statx) -> Self {
+        let time = |t: rustix::fs::StatxTimestamp| t.tv_sec.saturating_mul(1_000_000_000).saturating_add(i64::from(t.tv_nsec));
+        let device = (u64::from(found.stx_dev_major) << 32) | u64::from(found.stx_dev_minor);
+        Self {
+            stamp: Stamp {
+                id: FileId { device, inode: found.stx_ino },
+                size: found.stx_size,
+                mtime: time(found.stx_mtime),
+                ctime: time(found.stx_ctime),
+            },
+            kind: FileType::from_raw_mode(found.stx_mode.into()),
+            links: found.stx_nlink,
+        }
+    }
+}
+
+/// Now, in nanoseconds since the epoch, for comparison with file times.
+pub fn now() -> i64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |elapsed| i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fresh_write_is_never_proof() {
+        let stamp = |mtime, ctime| Stamp { id: FileId { device: 1, inode: 1 }, size: 0, mtime, ctime };
+        let read_at = 1_000_000_000;
+        for (mtime, ctime, settled) in [
+            (0, 0, true),
+            (read_at, 0, false),
+            (0, read_at, false),
+            (read_at - 20_000_000, 0, false),
+            (read_at - 20_000_001, 0, true),
+            (read_at + 5_000_000_000, 0, false),
+            (i64::MAX, 0, false),
+        ] {
+            assert_eq!(stamp(mtime, ctime).settled_before(read_at), settled, "{mtime} {ctime}");
+        }
+    }
+}
