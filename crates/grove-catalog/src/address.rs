@@ -23,7 +23,12 @@ pub enum Answer {
 /// A bare name means the usable skill of that name after ranking; an unusable one is found by its bare
 /// name only when nothing usable bears it.
 pub fn find(snapshot: &Snapshot, query: &str) -> Answer {
-    let exact = |at: &usize| snapshot.skills.get(*at).is_some_and(|skill| snapshot.address(skill) == query);
+    let exact = |at: &usize| {
+        snapshot
+            .skills
+            .get(*at)
+            .is_some_and(|skill| snapshot.address(skill) == query)
+    };
     if query.contains('@')
         && let Some(at) = (0..snapshot.skills.len()).find(exact)
     {
@@ -32,16 +37,27 @@ pub fn find(snapshot: &Snapshot, query: &str) -> Answer {
     let key = name_key(query);
     let bears = |skill: &Skill| skill.id() == query || name_key(skill.name()) == key;
     let matches = |wanted: fn(State) -> bool| -> Vec<usize> {
-        snapshot.skills.iter().enumerate().filter(|(_, skill)| wanted(skill.state) && bears(skill)).map(|(at, _)| at).collect()
+        snapshot
+            .skills
+            .iter()
+            .enumerate()
+            .filter(|(_, skill)| wanted(skill.state) && bears(skill))
+            .map(|(at, _)| at)
+            .collect()
     };
-    for wanted in [|state: State| matches!(state, State::Ok | State::Capped), |_: State| true] {
+    for wanted in [
+        |state: State| matches!(state, State::Ok | State::Capped),
+        |_: State| true,
+    ] {
         match matches(wanted).as_slice() {
             [] => {}
             [one] => return Answer::One(*one),
             several => return Answer::Several(several.to_vec()),
         }
     }
-    Answer::None { near: near_names(snapshot, query) }
+    Answer::None {
+        near: near_names(snapshot, query),
+    }
 }
 
 /// Names spelled nearly like the query: few edits, or one inside the other.
@@ -55,7 +71,9 @@ fn near_names(snapshot: &Snapshot, query: &str) -> Vec<String> {
         .flat_map(|skill| [skill.name(), skill.id()])
         .filter_map(|name| {
             let lower = name.to_lowercase();
-            if wanted.len() >= 3 && (lower.contains(&wanted) || (lower.len() >= 3 && wanted.contains(&lower))) {
+            if wanted.len() >= 3
+                && (lower.contains(&wanted) || (lower.len() >= 3 && wanted.contains(&lower)))
+            {
                 return Some((0, name));
             }
             edits(&wanted, &lower, allowed).map(|edits| (edits, name))
@@ -63,12 +81,16 @@ fn near_names(snapshot: &Snapshot, query: &str) -> Vec<String> {
         .collect();
     near.sort_unstable();
     near.dedup_by(|a, b| a.1 == b.1);
-    near.iter().take(3).map(|(_, name)| (*name).to_owned()).collect()
+    near.iter()
+        .take(3)
+        .map(|(_, name)| (*name).to_owned())
+        .collect()
 }
 
 /// The number of edits between two short texts, if at most `allowed`; a swap of neighbours is one.
 fn edits(a: &str, b: &str, allowed: usize) -> Option<usize> {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(80).collect(), b.chars().take(80).collect());
+    let (a, b): (Vec<char>, Vec<char>) =
+        (a.chars().take(80).collect(), b.chars().take(80).collect());
     if a.len().abs_diff(b.len()) > allowed {
         return None;
     }
@@ -78,7 +100,9 @@ fn edits(a: &str, b: &str, allowed: usize) -> Option<usize> {
         let mut row = vec![i + 1];
         for (j, y) in b.iter().enumerate() {
             let cell = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX / 2);
-            let mut best = (cell(&last, j + 1) + 1).min(cell(&row, j) + 1).min(cell(&last, j) + usize::from(x != y));
+            let mut best = (cell(&last, j + 1) + 1)
+                .min(cell(&row, j) + 1)
+                .min(cell(&last, j) + usize::from(x != y));
             if i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x) {
                 best = best.min(cell(&before_last, j - 1) + 1);
             }
@@ -95,7 +119,13 @@ mod tests {
 
     #[test]
     fn edits_are_counted_with_swaps() {
-        for (a, b, expected) in [("tmux", "tmux", Some(0)), ("tmxu", "tmux", Some(1)), ("tmu", "tmux", Some(1)), ("abc", "xyz", None), ("", "ab", Some(2))] {
+        for (a, b, expected) in [
+            ("tmux", "tmux", Some(0)),
+            ("tmxu", "tmux", Some(1)),
+            ("tmu", "tmux", Some(1)),
+            ("abc", "xyz", None),
+            ("", "ab", Some(2)),
+        ] {
             assert_eq!(edits(a, b, 2), expected, "{a} {b}");
         }
     }

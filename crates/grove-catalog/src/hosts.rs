@@ -102,7 +102,7 @@ pub struct HostRoot {
     pub source: Source,
     /// The path: absolute, below home (`~/…`), or below a project folder.
     pub path: String,
-    /// A variable that names the folder in place of the first part of the path.
+    /// A variable that names the folder in place of everything but the path's last part.
     pub env: Option<String>,
     /// Which folders of a project hold it.
     #[serde(default)]
@@ -160,12 +160,18 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// All known hosts.
 pub fn all() -> Vec<Host> {
-    FILES.iter().filter_map(|(_, text)| parse(text).ok()).collect()
+    FILES
+        .iter()
+        .filter_map(|(_, text)| parse(text).ok())
+        .collect()
 }
 
 /// One host by name.
 pub fn by_name(name: &str) -> Option<Host> {
-    FILES.iter().find(|(known, _)| *known == name).and_then(|(_, text)| parse(text).ok())
+    FILES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .and_then(|(_, text)| parse(text).ok())
 }
 
 /// Reads a host file.
@@ -182,13 +188,31 @@ mod tests {
         for (name, text) in FILES {
             let host = parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(host.name, name);
-            assert!(host.roots.iter().any(|root| root.source == Source::User), "{name}");
-            assert!(host.roots.iter().any(|root| root.source == Source::Project), "{name}");
-            assert!(!host.budget.overflow.is_empty() && !host.checked.is_empty(), "{name}");
+            assert!(
+                host.roots.iter().any(|root| root.source == Source::User),
+                "{name}"
+            );
+            assert!(
+                host.roots.iter().any(|root| root.source == Source::Project),
+                "{name}"
+            );
+            assert!(
+                !host.budget.overflow.is_empty() && !host.checked.is_empty(),
+                "{name}"
+            );
             for root in &host.roots {
                 assert!(!root.path.contains(".."), "{name}: {}", root.path);
-                assert_eq!(root.path.starts_with(['~', '/']), root.source != Source::Project, "{name}: {}", root.path);
-                assert!(host.identity.order.contains(&root.source), "{name}: {:?}", root.source);
+                assert_eq!(
+                    root.path.starts_with(['~', '/']),
+                    root.source != Source::Project,
+                    "{name}: {}",
+                    root.path
+                );
+                assert!(
+                    host.identity.order.contains(&root.source),
+                    "{name}: {:?}",
+                    root.source
+                );
             }
         }
         assert_eq!(all().len(), FILES.len());

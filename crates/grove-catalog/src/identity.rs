@@ -17,7 +17,10 @@ pub enum Layout {
 pub fn id(layout: Layout, path_below_root: &str, root: &Path) -> String {
     match layout {
         Layout::Folder | Layout::Flat => path_below_root.to_owned(),
-        Layout::Root => root.file_name().map_or_else(|| "root".to_owned(), |name| printable(&name.to_string_lossy())),
+        Layout::Root => root.file_name().map_or_else(
+            || "root".to_owned(),
+            |name| printable(&name.to_string_lossy()),
+        ),
     }
 }
 
@@ -38,7 +41,11 @@ pub fn file_below_root(layout: Layout, id: &str) -> String {
 /// The key under which names are compared: composed, so that one visible name is one name.
 pub fn name_key(name: &str) -> std::borrow::Cow<'_, str> {
     use unicode_normalization::UnicodeNormalization;
-    if name.is_ascii() { name.into() } else { name.nfc().collect::<String>().into() }
+    if name.is_ascii() {
+        name.into()
+    } else {
+        name.nfc().collect::<String>().into()
+    }
 }
 
 /// The key under which names collide on some file system or to some eye: composed and in one case.
@@ -49,9 +56,16 @@ pub fn collision_key(name: &str) -> String {
 /// Whether a folder name cannot be checked out or told apart on every platform.
 pub fn is_unportable(folder: &str) -> bool {
     const RESERVED: [&str; 4] = ["con", "prn", "aux", "nul"];
-    let stem = folder.split('.').next().unwrap_or_default().trim_end().to_ascii_lowercase();
+    let stem = folder
+        .split('.')
+        .next()
+        .unwrap_or_default()
+        .trim_end()
+        .to_ascii_lowercase();
     let numbered = |prefix: &str| {
-        stem.strip_prefix(prefix).is_some_and(|rest| matches!(rest.as_bytes(), [b'1'..=b'9']) || matches!(rest, "¹" | "²" | "³"))
+        stem.strip_prefix(prefix).is_some_and(|rest| {
+            matches!(rest.as_bytes(), [b'1'..=b'9']) || matches!(rest, "¹" | "²" | "³")
+        })
     };
     folder.ends_with(['.', ' '])
         || folder.contains(['<', '>', ':', '"', '\\', '|', '?', '*'])
@@ -94,10 +108,22 @@ mod tests {
 
     #[test]
     fn portable_names() {
-        for bad in ["CON", "aux", "nul.txt", "com1", "LPT9.md", "dot.", "sp ", "a:b", "x?", "a\\b"] {
+        for bad in [
+            "CON", "aux", "nul.txt", "com1", "LPT9.md", "dot.", "sp ", "a:b", "x?", "a\\b",
+        ] {
             assert!(is_unportable(bad), "{bad}");
         }
-        for good in ["con-tact", "auxiliary", "com10", "lpt", "com", "a.b", "skill", "日本", "company1"] {
+        for good in [
+            "con-tact",
+            "auxiliary",
+            "com10",
+            "lpt",
+            "com",
+            "a.b",
+            "skill",
+            "日本",
+            "company1",
+        ] {
             assert!(!is_unportable(good), "{good}");
         }
     }

@@ -23,8 +23,15 @@ struct Pattern {
 impl IgnoreRules {
     /// Adds the text of an ignore file that stands in a folder given by its path below the top.
     pub fn add(&mut self, folder: &str, text: &str) {
-        let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-        self.patterns.extend(text.lines().filter_map(|line| Pattern::parse(&folder, line)));
+        let folder = if folder.is_empty() {
+            String::new()
+        } else {
+            format!("{folder}/")
+        };
+        self.patterns.extend(
+            text.lines()
+                .filter_map(|line| Pattern::parse(&folder, line)),
+        );
     }
 
     /// Whether a folder, given by its path below the top, or one above it is ignored.
@@ -40,39 +47,71 @@ impl IgnoreRules {
     fn ignores(&self, path: &str, is_folder: bool) -> bool {
         // What lies in an ignored folder is ignored, whatever a later pattern says of it.
         let above = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
-        above.map(|folder| (folder, true)).chain([(path, is_folder)]).any(|(part, is_folder)| {
-            self.patterns.iter().rev().find(|pattern| pattern.matches(part, is_folder)).is_some_and(|pattern| !pattern.negated)
-        })
+        above
+            .map(|folder| (folder, true))
+            .chain([(path, is_folder)])
+            .any(|(part, is_folder)| {
+                self.patterns
+                    .iter()
+                    .rev()
+                    .find(|pattern| pattern.matches(part, is_folder))
+                    .is_some_and(|pattern| !pattern.negated)
+            })
     }
 }
 
 impl Pattern {
     fn parse(folder: &str, line: &str) -> Option<Self> {
         let line = line.strip_suffix('\r').unwrap_or(line);
-        let line = if line.ends_with("\\ ") { line } else { line.trim_end() };
+        let line = if line.ends_with("\\ ") {
+            line
+        } else {
+            line.trim_end()
+        };
         if line.is_empty() || line.starts_with('#') {
             return None;
         }
-        let (negated, line) = line.strip_prefix('!').map_or((false, line), |rest| (true, rest));
-        let line = line.strip_prefix('\\').filter(|rest| rest.starts_with(['#', '!'])).unwrap_or(line);
-        let (folders_only, line) = line.strip_suffix('/').map_or((false, line), |rest| (true, rest));
+        let (negated, line) = line
+            .strip_prefix('!')
+            .map_or((false, line), |rest| (true, rest));
+        let line = line
+            .strip_prefix('\\')
+            .filter(|rest| rest.starts_with(['#', '!']))
+            .unwrap_or(line);
+        let (folders_only, line) = line
+            .strip_suffix('/')
+            .map_or((false, line), |rest| (true, rest));
         let bound = line.contains('/');
-        let parts: Vec<String> = line.trim_start_matches('/').split('/').map(str::to_owned).collect();
+        let parts: Vec<String> = line
+            .trim_start_matches('/')
+            .split('/')
+            .map(str::to_owned)
+            .collect();
         let usable = parts.iter().any(|part| !part.is_empty());
-        usable.then_some(Self { folder: folder.to_owned(), parts, negated, folders_only, bound })
+        usable.then_some(Self {
+            folder: folder.to_owned(),
+            parts,
+            negated,
+            folders_only,
+            bound,
+        })
     }
 
     fn matches(&self, path: &str, is_folder: bool) -> bool {
         if self.folders_only && !is_folder {
             return false;
         }
-        let Some(below) = path.strip_prefix(self.folder.as_str()) else { return false };
+        let Some(below) = path.strip_prefix(self.folder.as_str()) else {
+            return false;
+        };
         if self.bound {
             let names: Vec<&str> = below.split('/').collect();
             return parts_match(&self.parts, &names);
         }
         let last = below.rsplit('/').next().unwrap_or(below);
-        self.parts.first().is_some_and(|part| name_matches(part, last))
+        self.parts
+            .first()
+            .is_some_and(|part| name_matches(part, last))
     }
 }
 
@@ -80,22 +119,30 @@ fn parts_match(parts: &[String], names: &[&str]) -> bool {
     match parts.split_first() {
         None => names.is_empty(),
         Some((part, rest)) if part == "**" => {
-            (rest.is_empty() && !names.is_empty()) || (!rest.is_empty() && (0..=names.len()).any(|skip| parts_match(rest, names.get(skip..).unwrap_or_default())))
+            (rest.is_empty() && !names.is_empty())
+                || (!rest.is_empty()
+                    && (0..=names.len())
+                        .any(|skip| parts_match(rest, names.get(skip..).unwrap_or_default())))
         }
-        Some((part, rest)) => names.split_first().is_some_and(|(name, names)| name_matches(part, name) && parts_match(rest, names)),
+        Some((part, rest)) => names
+            .split_first()
+            .is_some_and(|(name, names)| name_matches(part, name) && parts_match(rest, names)),
     }
 }
 
 /// Matches one name against a pattern without `/`, remembering only the last `*`: linear in practice.
 fn name_matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         if pattern.get(p) == Some(&'*') {
             star = Some((p + 1, n));
             p += 1;
-        } else if let Some(length) = one_matches(pattern.get(p..).unwrap_or_default(), name.get(n).copied()) {
+        } else if let Some(length) =
+            one_matches(pattern.get(p..).unwrap_or_default(), name.get(n).copied())
+        {
             p += length;
             n += 1;
         } else if let Some((after, from)) = star {
@@ -106,7 +153,9 @@ fn name_matches(pattern: &str, name: &str) -> bool {
             return false;
         }
     }
-    pattern.get(p..).is_some_and(|rest| rest.iter().all(|c| *c == '*'))
+    pattern
+        .get(p..)
+        .is_some_and(|rest| rest.iter().all(|c| *c == '*'))
 }
 
 /// How many pattern characters match one character.
@@ -123,8 +172,14 @@ fn one_matches(pattern: &[char], c: Option<char>) -> Option<usize> {
 fn class_matches(pattern: &[char], c: char) -> Option<usize> {
     let negated = matches!(pattern.get(1), Some('!' | '^'));
     let start = if negated { 2 } else { 1 };
-    let length = pattern.iter().skip(start + 1).position(|c| *c == ']').map(|at| at + 1);
-    let Some(length) = length else { return (c == '[').then_some(1) };
+    let length = pattern
+        .iter()
+        .skip(start + 1)
+        .position(|c| *c == ']')
+        .map(|at| at + 1);
+    let Some(length) = length else {
+        return (c == '[').then_some(1);
+    };
     let class = pattern.get(start..start + length)?;
     let mut inside = false;
     let mut at = 0;
@@ -183,8 +238,16 @@ mod tests {
     fn nested_files_speak_of_their_folder_only() {
         let mut rules = IgnoreRules::default();
         rules.add("sub", "x\n/y\nonly/");
-        assert!(rules.ignores_folder("sub/x") && rules.ignores_folder("sub/a/x") && rules.ignores_folder("sub/y"));
-        assert!(!rules.ignores_folder("x") && !rules.ignores_folder("sub/a/y") && !rules.ignores_file("sub/only"));
+        assert!(
+            rules.ignores_folder("sub/x")
+                && rules.ignores_folder("sub/a/x")
+                && rules.ignores_folder("sub/y")
+        );
+        assert!(
+            !rules.ignores_folder("x")
+                && !rules.ignores_folder("sub/a/y")
+                && !rules.ignores_file("sub/only")
+        );
         assert!(rules.ignores_folder("sub/only") && rules.ignores_file("sub/only/file"));
     }
 }

@@ -11,6 +11,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::digest::Digest;
 use crate::eligibility::{self, Facts};
+use crate::hosts::{Host, Identity, MissingDescription, NameFrom, SameNameRule};
 use crate::identity::{self, Layout};
 use crate::rank;
 use crate::root::{Root, Source};
@@ -50,32 +51,91 @@ pub struct Input<'a> {
     pub facts: &'a Facts,
     /// A further name filter, of an agent or a session; none means all.
     pub names: Option<&'a [String]>,
-    /// How equal names in different roots are treated.
-    pub same_name: SameName,
+    /// Whose rules apply.
+    pub rules: Rules,
     /// Findings from before: walks and configuration.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What happens to equal names in different roots.
+/// The rules in which hosts differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SameName {
-    /// The strongest root's wins.
-    StrongestWins,
-    /// All stay, as in hosts that tell skills apart by path.
-    AllStay,
+pub struct Rules {
+    /// What happens to equal names in different roots.
+    pub same_name: SameNameRule,
+    /// Where names come from.
+    pub name: NameFrom,
+    /// What happens to a skill without a description.
+    pub missing_description: MissingDescription,
+    /// Whether requirements are looked at.
+    pub requirements: bool,
+}
+
+impl Rules {
+    /// Grove's own: a skill without description can still be named.
+    pub const GROVE: Self = Self {
+        same_name: SameNameRule::Strongest,
+        name: NameFrom::Frontmatter,
+        missing_description: MissingDescription::Fallback,
+        requirements: true,
+    };
+
+    /// Another host's.
+    pub fn of(host: &Host) -> Self {
+        let Identity {
+            same_name,
+            name,
+            missing_description,
+            requirements,
+            ..
+        } = host.identity;
+        Self {
+            same_name,
+            name,
+            missing_description,
+            requirements,
+        }
+    }
 }
 
 /// Resolves candidates into a snapshot of version one.
 pub fn resolve(input: Input<'_>) -> Snapshot {
-    let Input { mut roots, mut candidates, settings, facts, names, same_name, mut diagnostics } = input;
+    let Input {
+        mut roots,
+        mut candidates,
+        settings,
+        facts,
+        names,
+        rules,
+        mut diagnostics,
+    } = input;
     sort_by_strength(&mut roots, &mut candidates);
-    let policy = Policy { roots: &roots, settings, facts, names };
-    let skills: Vec<Skill> = candidates.iter_mut().map(|candidate| policy.judge(candidate)).collect();
+    let policy = Policy {
+        roots: &roots,
+        settings,
+        facts,
+        names,
+        rules,
+    };
+    let skills: Vec<Skill> = candidates
+        .iter_mut()
+        .map(|candidate| policy.judge(candidate))
+        .collect();
     let mut skills = merge_same_files(&candidates, skills);
-    apply_rank(&mut skills, &roots, same_name);
-    apply_source_limit(&mut skills, &roots, settings.limits.loaded_per_source.value, &mut diagnostics);
+    apply_rank(&mut skills, &roots, rules.same_name);
+    apply_source_limit(
+        &mut skills,
+        &roots,
+        settings.limits.loaded_per_source.value,
+        &mut diagnostics,
+    );
     let digest = digest_of(&skills, &roots);
-    Snapshot { version: 1, digest, roots, skills, diagnostics }
+    Snapshot {
+        version: 1,
+        digest,
+        roots,
+        skills,
+        diagnostics,
+    }
 }
 
 /// Puts the strongest root first and candidates in the order of root and id.
@@ -95,12 +155,20 @@ fn sort_by_strength(roots: &mut Vec<Root>, candidates: &mut [Candidate]) {
     for candidate in candidates.iter_mut() {
         candidate.root = place.get(candidate.root).copied().unwrap_or(0);
     }
-    let in_order = |a: &Candidate, b: &Candidate| a.root.cmp(&b.root).then_with(|| a.id.cmp(&b.id)).then_with(|| a.layout.cmp(&b.layout));
+    let in_order = |a: &Candidate, b: &Candidate| {
+        a.root
+            .cmp(&b.root)
+            .then_with(|| a.id.cmp(&b.id))
+            .then_with(|| a.layout.cmp(&b.layout))
+    };
     // Walks deliver their candidates sorted, so this is a check far more often than a sort.
     if !candidates.is_sorted_by(|a, b| in_order(a, b).is_le()) {
         candidates.sort_by(in_order);
     }
-    *roots = order.iter().filter_map(|index| roots.get(*index).cloned()).collect();
+    *roots = order
+        .iter()
+        .filter_map(|index| roots.get(*index).cloned())
+        .collect();
 }
 
 struct Policy<'a> {
@@ -108,12 +176,17 @@ struct Policy<'a> {
     settings: &'a Settings,
     facts: &'a Facts,
     names: Option<&'a [String]>,
+    rules: Rules,
 }
 
 impl Policy<'_> {
     /// The state of a skill by everything but rank and caps.
     fn judge(&self, candidate: &mut Candidate) -> Skill {
-        let place = Location { root: candidate.root, layout: candidate.layout, id: std::mem::take(&mut candidate.id) };
+        let place = Location {
+            root: candidate.root,
+            layout: candidate.layout,
+            id: std::mem::take(&mut candidate.id),
+        };
         let mut skill = Skill {
             place,
             also_at: Vec::new(),
@@ -121,6 +194,7 @@ impl Policy<'_> {
             state: State::Ok,
             reasons: Vec::new(),
             stand_in: None,
+            named_by: self.rules.name,
             diagnostics: Vec::new(),
         };
         skill.diagnostics = self.findings(&skill, candidate);
@@ -134,38 +208,82 @@ impl Policy<'_> {
     fn refusal(&self, skill: &Skill) -> Option<(State, Vec<Reason>)> {
         let parsed = &skill.content.parsed;
         if !parsed.is_valid() {
-            let errors = parsed.diagnostics.iter().filter(|finding| finding.is_error());
-            return Some((State::Invalid, errors.map(|e| Reason::new(e.code.as_str(), e.message.clone(), e.help_text())).collect()));
+            let errors = parsed
+                .diagnostics
+                .iter()
+                .filter(|finding| finding.is_error());
+            return Some((
+                State::Invalid,
+                errors
+                    .map(|e| Reason::new(e.code.as_str(), e.message.clone(), e.help_text()))
+                    .collect(),
+            ));
         }
         let root = self.roots.get(skill.place.root)?;
         let file = || identity::file_below_root(skill.place.layout, &skill.place.id);
         if root.trust != trust::Trust::Trusted
-            && let Some((state, reason)) = trust::judge(&root.trust, &file(), skill.content.digest.as_ref())
+            && let Some((state, reason)) =
+                trust::judge(&root.trust, &file(), skill.content.digest.as_ref())
         {
             return Some((state, vec![reason]));
         }
         let needed = parsed.skill.requirements.as_deref();
         let key = eligibility::entry_key(needed, skill.name());
         let entry = self.settings.entries.get(key);
-        if let Some(needed) = needed {
+        if let Some(needed) = needed.filter(|_| self.rules.requirements) {
             let missing = eligibility::missing(needed, self.facts, entry);
             if !missing.is_empty() {
                 return Some((State::Ineligible, missing));
             }
         }
-        if entry.and_then(|entry| entry.enabled.as_ref()).is_some_and(|enabled| !enabled.value) {
+        if entry
+            .and_then(|entry| entry.enabled.as_ref())
+            .is_some_and(|enabled| !enabled.value)
+        {
             let fix = format!("set `enabled = true` under `[skills.entries.{key}]`");
-            return Some((State::Disabled, vec![Reason::new("disabled", "switched off in the configuration", fix)]));
+            return Some((
+                State::Disabled,
+                vec![Reason::new(
+                    "disabled",
+                    "switched off in the configuration",
+                    fix,
+                )],
+            ));
         }
-        let filtered = |code: &str, message: &str, fix: &str| Some((State::Filtered, vec![Reason::new(code, message, fix)]));
-        if root.source == Source::Bundled && !lets_through(self.settings.allow_bundled.value.as_deref(), skill, key) {
-            return filtered("not-allowed", "not among the allowed bundled skills", "add it to `skills.allow_bundled`");
+        let filtered = |code: &str, message: &str, fix: &str| {
+            Some((State::Filtered, vec![Reason::new(code, message, fix)]))
+        };
+        if root.source == Source::Bundled
+            && !lets_through(self.settings.allow_bundled.value.as_deref(), skill, key)
+        {
+            return filtered(
+                "not-allowed",
+                "not among the allowed bundled skills",
+                "add it to `skills.allow_bundled`",
+            );
         }
         if !lets_through(self.settings.only.value.as_deref(), skill, key) {
-            return filtered("not-selected", "not among the names in the configuration", "add it to `skills.only`");
+            return filtered(
+                "not-selected",
+                "not among the names in the configuration",
+                "add it to `skills.only`",
+            );
+        }
+        if self.rules.missing_description == MissingDescription::Skip
+            && skill.description().is_none()
+        {
+            return filtered(
+                "no-description",
+                "this host leaves out skills without a description",
+                "add `description:` to its frontmatter",
+            );
         }
         if !lets_through(self.names, skill, key) {
-            return filtered("not-selected", "not among the names asked for", "ask for it by name");
+            return filtered(
+                "not-selected",
+                "not among the names asked for",
+                "ask for it by name",
+            );
         }
         None
     }
@@ -174,15 +292,24 @@ impl Policy<'_> {
         let mut findings = Vec::new();
         let parsed = &skill.content.parsed;
         let folder = identity::folder_of(&skill.place.id);
-        if parsed.is_valid() {
+        if parsed.is_valid() && self.rules.name == NameFrom::Frontmatter {
             findings.extend(check_folder(&parsed.skill, folder));
         }
         if identity::is_unportable(folder) {
-            findings.push(Diagnostic::new(Code::PortableName, format!("folder name `{folder}` cannot be used on every platform")));
+            findings.push(Diagnostic::new(
+                Code::PortableName,
+                format!("folder name `{folder}` cannot be used on every platform"),
+            ));
         }
-        let contained = self.roots.get(candidate.root).is_some_and(|root| root.source.contains_links());
+        let contained = self
+            .roots
+            .get(candidate.root)
+            .is_some_and(|root| root.source.contains_links());
         if candidate.hard_links > 1 && contained {
-            findings.push(Diagnostic::new(Code::HardLink, format!("the file has {} hard links", candidate.hard_links)));
+            findings.push(Diagnostic::new(
+                Code::HardLink,
+                format!("the file has {} hard links", candidate.hard_links),
+            ));
         }
         findings
     }
@@ -190,27 +317,60 @@ impl Policy<'_> {
 
 /// Whether a list of names lets a skill through; no list lets everything through.
 fn lets_through(names: Option<&[String]>, skill: &Skill, key: &str) -> bool {
-    names.is_none_or(|names| names.iter().any(|name| name == skill.name() || name == key || name == skill.id()))
+    names.is_none_or(|names| {
+        names
+            .iter()
+            .any(|name| name == skill.name() || name == key || name == skill.id())
+    })
 }
 
 /// One file reached by several paths is one skill: the best usable place stands for it.
 fn merge_same_files(candidates: &[Candidate], skills: Vec<Skill>) -> Vec<Skill> {
-    let mut files: Vec<((u64, u64), usize)> = candidates.iter().enumerate().filter_map(|(at, c)| c.file.map(|file| (file, at))).collect();
+    let mut files: Vec<((u64, u64), usize)> = candidates
+        .iter()
+        .enumerate()
+        .filter_map(|(at, c)| c.file.map(|file| (file, at)))
+        .collect();
     files.sort_unstable();
-    if files.windows(2).all(|pair| !matches!(pair, [a, b] if a.0 == b.0)) {
+    if files
+        .windows(2)
+        .all(|pair| !matches!(pair, [a, b] if a.0 == b.0))
+    {
         return skills;
     }
     let mut skills: Vec<Option<Skill>> = skills.into_iter().map(Some).collect();
-    for group in files.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() > 1) {
+    for group in files
+        .chunk_by(|a, b| a.0 == b.0)
+        .filter(|group| group.len() > 1)
+    {
         let quality = |at: usize| {
-            let usable = skills.get(at).and_then(Option::as_ref).is_some_and(|skill| skill.state.is_usable());
+            let usable = skills
+                .get(at)
+                .and_then(Option::as_ref)
+                .is_some_and(|skill| skill.state.is_usable());
             let candidate = candidates.get(at);
-            (!usable, candidate.map(|c| c.root), candidate.map(|c| c.through_link), at)
+            (
+                !usable,
+                candidate.map(|c| c.root),
+                candidate.map(|c| c.through_link),
+                at,
+            )
         };
-        let Some(best) = group.iter().map(|(_, at)| *at).min_by_key(|at| quality(*at)) else { continue };
+        let Some(best) = group
+            .iter()
+            .map(|(_, at)| *at)
+            .min_by_key(|at| quality(*at))
+        else {
+            continue;
+        };
         let mut others = Vec::new();
         for (_, at) in group.iter().filter(|(_, at)| *at != best) {
-            others.extend(skills.get_mut(*at).and_then(Option::take).map(|skill| skill.place));
+            others.extend(
+                skills
+                    .get_mut(*at)
+                    .and_then(Option::take)
+                    .map(|skill| skill.place),
+            );
         }
         if let Some(Some(skill)) = skills.get_mut(best) {
             skill.also_at = others;
@@ -220,57 +380,102 @@ fn merge_same_files(candidates: &[Candidate], skills: Vec<Skill>) -> Vec<Skill> 
 }
 
 /// Ranks skills of one name, and names collisions.
-fn apply_rank(skills: &mut [Skill], roots: &[Root], same_name: SameName) {
+fn apply_rank(skills: &mut [Skill], roots: &[Root], same_name: SameNameRule) {
     // Sorting hashes finds the few names that meet without comparing the many that do not.
-    let mut hashes: Vec<(u64, usize)> = skills.iter().enumerate().map(|(at, skill)| (collision_hash(skill.name()), at)).collect();
+    let mut hashes: Vec<(u64, usize)> = skills
+        .iter()
+        .enumerate()
+        .map(|(at, skill)| (collision_hash(skill.name()), at))
+        .collect();
     hashes.sort_unstable();
-    for group in hashes.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() > 1) {
+    for group in hashes
+        .chunk_by(|a, b| a.0 == b.0)
+        .filter(|group| group.len() > 1)
+    {
         let members: Vec<usize> = group.iter().map(|(_, at)| *at).collect();
         rank_names(skills, roots, &members, same_name);
         name_collisions(skills, &members);
     }
 }
 
-fn rank_names(skills: &mut [Skill], roots: &[Root], members: &[usize], same_name: SameName) {
+fn rank_names(skills: &mut [Skill], roots: &[Root], members: &[usize], same_name: SameNameRule) {
     for &at in members {
-        let Some(skill) = skills.get(at) else { continue };
+        let Some(skill) = skills.get(at) else {
+            continue;
+        };
         let key = identity::name_key(skill.name());
         // Members are in the order of strength, so the first usable one is the winner.
         let winner = members.iter().copied().find(|other| {
-            skills.get(*other).is_some_and(|other| other.state.is_usable() && identity::name_key(other.name()) == key)
+            skills.get(*other).is_some_and(|other| {
+                other.state.is_usable() && identity::name_key(other.name()) == key
+            })
         });
-        let Some(winner) = winner.filter(|winner| *winner != at) else { continue };
-        let Some(winning) = skills.get(winner) else { continue };
+        let Some(winner) = winner.filter(|winner| *winner != at) else {
+            continue;
+        };
+        let Some(winning) = skills.get(winner) else {
+            continue;
+        };
         let usable = skill.state.is_usable();
         let same_root = winning.place.root == skill.place.root;
-        if usable && (same_root || same_name == SameName::AllStay) {
+        if usable && (same_root || same_name == SameNameRule::All) {
             continue;
         }
-        let address = format!("{}@{}", winning.id(), roots.get(winning.place.root).map_or("", |root| root.label.as_str()));
+        let address = format!(
+            "{}@{}",
+            winning.id(),
+            roots
+                .get(winning.place.root)
+                .map_or("", |root| root.label.as_str())
+        );
         if let Some(skill) = skills.get_mut(at) {
             skill.stand_in = Some(winner);
             if usable {
                 skill.state = State::Shadowed;
-                let fix = format!("use it as `{}@{}`, or rename one of the two", skill.id(), roots.get(skill.place.root).map_or("", |root| root.label.as_str()));
-                skill.reasons = vec![Reason::new("shadowed", format!("shadowed by `{address}`"), fix)];
+                let fix = format!(
+                    "use it as `{}@{}`, or rename one of the two",
+                    skill.id(),
+                    roots
+                        .get(skill.place.root)
+                        .map_or("", |root| root.label.as_str())
+                );
+                skill.reasons = vec![Reason::new(
+                    "shadowed",
+                    format!("shadowed by `{address}`"),
+                    fix,
+                )];
             }
         }
     }
 }
 
 fn name_collisions(skills: &mut [Skill], members: &[usize]) {
-    let keyed: Vec<(usize, usize, String)> =
-        members.iter().filter_map(|at| skills.get(*at).map(|skill| (*at, skill.place.root, identity::collision_key(skill.name())))).collect();
+    let keyed: Vec<(usize, usize, String)> = members
+        .iter()
+        .filter_map(|at| {
+            skills
+                .get(*at)
+                .map(|skill| (*at, skill.place.root, identity::collision_key(skill.name())))
+        })
+        .collect();
     for (at, root, key) in &keyed {
         let others: Vec<String> = keyed
             .iter()
-            .filter(|(other, other_root, other_key)| other != at && other_root == root && other_key == key)
+            .filter(|(other, other_root, other_key)| {
+                other != at && other_root == root && other_key == key
+            })
             .filter_map(|(other, ..)| skills.get(*other).map(|skill| skill.id().to_owned()))
             .collect();
         if let Some(skill) = skills.get_mut(*at).filter(|_| !others.is_empty()) {
             let shown: Vec<&str> = others.iter().take(5).map(String::as_str).collect();
-            let message = format!("name `{}` is also borne by {} in this root", skill.name(), shown.join(", "));
-            skill.diagnostics.push(Diagnostic::new(Code::NameCollision, message).with_names(others));
+            let message = format!(
+                "name `{}` is also borne by {} in this root",
+                skill.name(),
+                shown.join(", ")
+            );
+            skill
+                .diagnostics
+                .push(Diagnostic::new(Code::NameCollision, message).with_names(others));
         }
     }
 }
@@ -281,25 +486,50 @@ fn collision_hash(name: &str) -> u64 {
     const PRIME: u64 = 0x0100_0000_01b3;
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(PRIME);
     if name.is_ascii() {
-        return name.bytes().fold(OFFSET, |hash, byte| step(hash, byte.to_ascii_lowercase()));
+        return name
+            .bytes()
+            .fold(OFFSET, |hash, byte| step(hash, byte.to_ascii_lowercase()));
     }
     identity::collision_key(name).bytes().fold(OFFSET, step)
 }
 
 /// Leaves what a source has beyond its limit out of the catalog.
-fn apply_source_limit(skills: &mut [Skill], roots: &[Root], limit: u64, diagnostics: &mut Vec<Diagnostic>) {
+fn apply_source_limit(
+    skills: &mut [Skill],
+    roots: &[Root],
+    limit: u64,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     for source in Source::ALL {
-        let in_source = |skill: &&mut Skill| skill.state == State::Ok && roots.get(skill.place.root).is_some_and(|root| root.source == source);
+        let in_source = |skill: &&mut Skill| {
+            skill.state == State::Ok
+                && roots
+                    .get(skill.place.root)
+                    .is_some_and(|root| root.source == source)
+        };
         let mut capped = Vec::new();
         for skill in skills.iter_mut().filter(in_source).skip(limit) {
             skill.state = State::Capped;
             let fix = "raise `limits.loaded_per_source`, or look with --all";
-            skill.reasons = vec![Reason::new("source-limit", format!("the {} source has more than {limit} skills", source.as_str()), fix)];
+            skill.reasons = vec![Reason::new(
+                "source-limit",
+                format!(
+                    "the {} source has more than {limit} skills",
+                    source.as_str()
+                ),
+                fix,
+            )];
             capped.push(skill.id().to_owned());
         }
         if !capped.is_empty() {
-            let message = format!("{} of {} {} skills are beyond the limit of {limit}: {}", capped.len(), capped.len() + limit, source.as_str(), first_names(&capped));
+            let message = format!(
+                "{} of {} {} skills are beyond the limit of {limit}: {}",
+                capped.len(),
+                capped.len() + limit,
+                source.as_str(),
+                first_names(&capped)
+            );
             diagnostics.push(Diagnostic::new(Code::SourceLimit, message).with_names(capped));
         }
     }
@@ -307,8 +537,17 @@ fn apply_source_limit(skills: &mut [Skill], roots: &[Root], limit: u64, diagnost
 
 /// The first few names of a long list.
 pub fn first_names(names: &[String]) -> String {
-    let shown = names.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if names.len() > 5 { format!("{shown} and {} more", names.len() - 5) } else { shown }
+    let shown = names
+        .iter()
+        .take(5)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > 5 {
+        format!("{shown} and {} more", names.len() - 5)
+    } else {
+        shown
+    }
 }
 
 /// The digest of what a reader can see: names, places, content and states.
@@ -326,7 +565,13 @@ fn digest_of(skills: &[Skill], roots: &[Root]) -> Digest {
     for skill in skills {
         field(&(skill.place.root as u32).to_le_bytes());
         field(skill.place.id.as_bytes());
-        field(skill.content.digest.as_ref().map_or(&[], |digest| digest.as_bytes().as_slice()));
+        field(
+            skill
+                .content
+                .digest
+                .as_ref()
+                .map_or(&[], |digest| digest.as_bytes().as_slice()),
+        );
         field(skill.state.as_str().as_bytes());
         for reason in &skill.reasons {
             field(reason.code.as_bytes());

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::rank;
 use crate::trust::Trust;
 
-/// Where a root comes from. The order is the rank: later ones win.
+/// Where a root comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
@@ -26,7 +27,14 @@ pub enum Source {
 
 impl Source {
     /// All sources, strongest first.
-    pub const ALL: [Self; 6] = [Self::Project, Self::User, Self::Managed, Self::Extra, Self::Package, Self::Bundled];
+    pub const ALL: [Self; 6] = [
+        Self::Project,
+        Self::User,
+        Self::Managed,
+        Self::Extra,
+        Self::Package,
+        Self::Bundled,
+    ];
 
     /// The word shown to people and in JSON.
     pub const fn as_str(self) -> &'static str {
@@ -58,21 +66,35 @@ pub struct Root {
     pub path: PathBuf,
     /// Where it comes from.
     pub source: Source,
-    /// Its place among roots of the same source.
+    /// Its place among all roots.
     pub standing: Standing,
     /// Whether its content may be used.
     pub trust: Trust,
 }
 
-/// A root's place among roots of the same source; smaller is stronger.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// A root's place among all roots; smaller is stronger.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Standing {
+    /// The source's step on the ladder; another host has a ladder of its own.
+    pub step: u32,
     /// Steps from the working folder up to the folder that holds the root; zero outside projects.
     pub distance: u32,
     /// Whose folder it is.
     pub family: Family,
     /// The order in which it was given, for roots that have one.
     pub order: u32,
+}
+
+impl Standing {
+    /// The standing of a root of this source by Grove's own ladder.
+    pub fn of(source: Source) -> Self {
+        Self {
+            step: rank::step(source),
+            distance: 0,
+            family: Family::Grove,
+            order: 0,
+        }
+    }
 }
 
 /// Whose folder a root is; the order is the rank within a source.

@@ -7,6 +7,7 @@ use grove_spec::Diagnostic;
 use grove_spec::skill::Parsed;
 
 use crate::digest::Digest;
+use crate::hosts::NameFrom;
 use crate::identity::{self, Layout};
 use crate::root::{Root, Source};
 use crate::state::{Reason, State};
@@ -48,6 +49,8 @@ pub struct Skill {
     pub reasons: Vec<Reason>,
     /// The usable skill of the same name that is used instead.
     pub stand_in: Option<usize>,
+    /// Where its name comes from.
+    pub named_by: NameFrom,
     /// Findings that come from where the file is, not from what it says.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -60,7 +63,14 @@ impl Skill {
 
     /// The frontmatter's name, or the folder's.
     pub fn name(&self) -> &str {
-        self.content.parsed.skill.name.as_deref().unwrap_or_else(|| identity::folder_of(&self.place.id))
+        let own = self
+            .content
+            .parsed
+            .skill
+            .name
+            .as_deref()
+            .filter(|_| self.named_by == NameFrom::Frontmatter);
+        own.unwrap_or_else(|| identity::folder_of(&self.place.id))
     }
 
     /// What it does and when to use it.
@@ -70,7 +80,9 @@ impl Skill {
 
     /// Whether a model may be told of it: usable, described, and not switched off by its author.
     pub fn model_invocable(&self) -> bool {
-        self.state == State::Ok && self.description().is_some() && self.content.parsed.skill.model_invocable
+        self.state == State::Ok
+            && self.description().is_some()
+            && self.content.parsed.skill.model_invocable
     }
 
     /// Whether a person may call it as `/name`.
@@ -80,7 +92,11 @@ impl Skill {
 
     /// Everything that was found about it.
     pub fn all_diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.content.parsed.diagnostics.iter().chain(&self.diagnostics)
+        self.content
+            .parsed
+            .diagnostics
+            .iter()
+            .chain(&self.diagnostics)
     }
 }
 
@@ -103,7 +119,9 @@ impl Snapshot {
     /// The absolute path of a skill's file.
     pub fn location(&self, place: &Location) -> PathBuf {
         let file = identity::file_below_root(place.layout, &place.id);
-        self.roots.get(place.root).map_or_else(|| PathBuf::from(&file), |root| root.path.join(&file))
+        self.roots
+            .get(place.root)
+            .map_or_else(|| PathBuf::from(&file), |root| root.path.join(&file))
     }
 
     /// The root a skill is in.
@@ -113,12 +131,17 @@ impl Snapshot {
 
     /// `id@label`, which names exactly one skill.
     pub fn address(&self, skill: &Skill) -> String {
-        format!("{}@{}", skill.id(), self.root_of(skill).map_or("", |root| root.label.as_str()))
+        format!(
+            "{}@{}",
+            skill.id(),
+            self.root_of(skill).map_or("", |root| root.label.as_str())
+        )
     }
 
     /// Where a skill comes from.
     pub fn source_of(&self, skill: &Skill) -> Source {
-        self.root_of(skill).map_or(Source::Bundled, |root| root.source)
+        self.root_of(skill)
+            .map_or(Source::Bundled, |root| root.source)
     }
 
     /// How many skills are in a state, by source, strongest source first.
@@ -126,8 +149,20 @@ impl Snapshot {
         Source::ALL
             .iter()
             .map(|source| {
-                let of = |state: State| self.skills.iter().filter(|skill| skill.state == state && self.source_of(skill) == *source).count();
-                (*source, State::ALL.iter().map(|state| (*state, of(*state))).filter(|(_, count)| *count > 0).collect())
+                let of = |state: State| {
+                    self.skills
+                        .iter()
+                        .filter(|skill| skill.state == state && self.source_of(skill) == *source)
+                        .count()
+                };
+                (
+                    *source,
+                    State::ALL
+                        .iter()
+                        .map(|state| (*state, of(*state)))
+                        .filter(|(_, count)| *count > 0)
+                        .collect(),
+                )
             })
             .filter(|(_, states): &(Source, Vec<_>)| !states.is_empty())
             .collect()

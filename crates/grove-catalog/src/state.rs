@@ -74,7 +74,15 @@ pub struct Reason {
 
 impl Reason {
     /// A reason from its parts.
-    pub fn new(code: impl Into<String>, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into(), fix: fix.into() }
+    pub fn new(
+        code: impl Into<String>,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self {
+            code: code.into(),
+            message: message.into(),
+            fix: fix.into(),
+        }
     }
 }

@@ -24,12 +24,20 @@ pub enum Trust {
 }
 
 /// Judges one file of a root; `None` means it may be used.
-pub fn judge(trust: &Trust, file_below_root: &str, digest: Option<&Digest>) -> Option<(State, Reason)> {
+pub fn judge(
+    trust: &Trust,
+    file_below_root: &str,
+    digest: Option<&Digest>,
+) -> Option<(State, Reason)> {
     match trust {
         Trust::Trusted => None,
         Trust::Untrusted => Some((
             State::Untrusted,
-            Reason::new("untrusted", "the project is not trusted", "review the project, then run `grove trust`"),
+            Reason::new(
+                "untrusted",
+                "the project is not trusted",
+                "review the project, then run `grove trust`",
+            ),
         )),
         Trust::Pinned { pins, prefix } => {
             let seen = pins.get(&format!("{prefix}{file_below_root}"));
@@ -38,11 +46,19 @@ pub fn judge(trust: &Trust, file_below_root: &str, digest: Option<&Digest>) -> O
                 Some(pin) if *pin == digest => None,
                 Some(_) => Some((
                     State::Changed,
-                    Reason::new("changed", "the file changed since the project was trusted", "review it, then run `grove trust` again"),
+                    Reason::new(
+                        "changed",
+                        "the file changed since the project was trusted",
+                        "review it, then run `grove trust` again",
+                    ),
                 )),
                 None => Some((
                     State::Changed,
-                    Reason::new("new", "the file is new since the project was trusted", "review it, then run `grove trust` again"),
+                    Reason::new(
+                        "new",
+                        "the file is new since the project was trusted",
+                        "review it, then run `grove trust` again",
+                    ),
                 )),
             }
         }
@@ -61,26 +77,61 @@ mod tests {
     #[test]
     fn pins_hold_content_not_names() {
         let (old, new) = (Digest::of(b"old"), Digest::of(b"new"));
-        let pins: BTreeMap<_, _> = [(".agents/skills/a/SKILL.md".to_owned(), old.to_string())].into();
-        let pinned = Trust::Pinned { pins: Arc::new(pins), prefix: ".agents/skills/".to_owned() };
-        let state = |trust: &Trust, file: &str, digest: &Digest| judge(trust, file, Some(digest)).map(|(state, reason)| (state, reason.code));
+        let pins: BTreeMap<_, _> =
+            [(".agents/skills/a/SKILL.md".to_owned(), old.to_string())].into();
+        let pinned = Trust::Pinned {
+            pins: Arc::new(pins),
+            prefix: ".agents/skills/".to_owned(),
+        };
+        let state = |trust: &Trust, file: &str, digest: &Digest| {
+            judge(trust, file, Some(digest)).map(|(state, reason)| (state, reason.code))
+        };
         for (trust, file, digest, expected) in [
             (&Trust::Trusted, "a/SKILL.md", &new, None),
-            (&Trust::Untrusted, "a/SKILL.md", &old, Some((State::Untrusted, "untrusted".to_owned()))),
+            (
+                &Trust::Untrusted,
+                "a/SKILL.md",
+                &old,
+                Some((State::Untrusted, "untrusted".to_owned())),
+            ),
             (&pinned, "a/SKILL.md", &old, None),
-            (&pinned, "a/SKILL.md", &new, Some((State::Changed, "changed".to_owned()))),
-            (&pinned, "b/SKILL.md", &old, Some((State::Changed, "new".to_owned()))),
+            (
+                &pinned,
+                "a/SKILL.md",
+                &new,
+                Some((State::Changed, "changed".to_owned())),
+            ),
+            (
+                &pinned,
+                "b/SKILL.md",
+                &old,
+                Some((State::Changed, "new".to_owned())),
+            ),
         ] {
             assert_eq!(state(trust, file, digest), expected, "{file}");
         }
-        assert!(judge(&pinned, "a/SKILL.md", None).is_some(), "what was not read is not as it was");
+        assert!(
+            judge(&pinned, "a/SKILL.md", None).is_some(),
+            "what was not read is not as it was"
+        );
     }
 
     #[test]
     fn home_root_and_temporary_folder_are_no_projects() {
         let home = Path::new("/home/me");
-        for (folder, expected) in [("/", false), ("/home/me", false), ("/tmp", false), ("/tmp/x", true), ("/home/me/p", true), ("/home", true)] {
-            assert_eq!(may_be_project(Path::new(folder), Some(home), Path::new("/tmp")), expected, "{folder}");
+        for (folder, expected) in [
+            ("/", false),
+            ("/home/me", false),
+            ("/tmp", false),
+            ("/tmp/x", true),
+            ("/home/me/p", true),
+            ("/home", true),
+        ] {
+            assert_eq!(
+                may_be_project(Path::new(folder), Some(home), Path::new("/tmp")),
+                expected,
+                "{folder}"
+            );
         }
     }
 }

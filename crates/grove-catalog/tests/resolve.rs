@@ -6,7 +6,7 @@ use std::sync::Arc;
 use grove_catalog::address::{self, Answer};
 use grove_catalog::eligibility::Facts;
 use grove_catalog::identity::Layout;
-use grove_catalog::resolve::{Candidate, Input, SameName, resolve};
+use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
 use grove_catalog::root::{Family, Root, Source, Standing, make_labels_unique};
 use grove_catalog::snapshot::{Content, Snapshot};
 use grove_catalog::trust::Trust;
@@ -15,16 +15,38 @@ use grove_spec::config::{LayerScope, Settings, parse};
 use grove_spec::skill::parse_bytes;
 
 fn root(source: Source, path: &str, trust: Trust) -> Root {
-    Root { label: format!("{}:{path}", source.as_str()), path: PathBuf::from("/").join(path), source, standing: Standing::default(), trust }
+    Root {
+        label: format!("{}:{path}", source.as_str()),
+        path: PathBuf::from("/").join(path),
+        source,
+        standing: Standing::of(source),
+        trust,
+    }
 }
 
 fn candidate(root: usize, id: &str, text: &str) -> Candidate {
-    let content = Content { digest: Some(Digest::of(text.as_bytes())), size: text.len() as u64, parsed: parse_bytes(text.as_bytes()) };
-    Candidate { root, layout: Layout::Folder, id: id.to_owned(), file: None, hard_links: 1, through_link: false, content: Arc::new(content) }
+    let content = Content {
+        digest: Some(Digest::of(text.as_bytes())),
+        size: text.len() as u64,
+        parsed: parse_bytes(text.as_bytes()),
+    };
+    Candidate {
+        root,
+        layout: Layout::Folder,
+        id: id.to_owned(),
+        file: None,
+        hard_links: 1,
+        through_link: false,
+        content: Arc::new(content),
+    }
 }
 
 fn skill(root: usize, id: &str, name: &str) -> Candidate {
-    candidate(root, id, &format!("---\nname: {name}\ndescription: d\n---\n"))
+    candidate(
+        root,
+        id,
+        &format!("---\nname: {name}\ndescription: d\n---\n"),
+    )
 }
 
 fn settings(text: &str) -> Settings {
@@ -36,38 +58,86 @@ fn settings(text: &str) -> Settings {
 }
 
 fn look(roots: Vec<Root>, candidates: Vec<Candidate>, settings: &Settings) -> Snapshot {
-    let facts = Facts { os: "linux".into(), ..Facts::default() };
-    resolve(Input { roots, candidates, settings, facts: &facts, names: None, same_name: SameName::StrongestWins, diagnostics: Vec::new() })
+    let facts = Facts {
+        os: "linux".into(),
+        ..Facts::default()
+    };
+    resolve(Input {
+        roots,
+        candidates,
+        settings,
+        facts: &facts,
+        names: None,
+        rules: Rules::GROVE,
+        diagnostics: Vec::new(),
+    })
 }
 
 fn states(snapshot: &Snapshot) -> Vec<(String, State)> {
-    snapshot.skills.iter().map(|skill| (snapshot.address(skill), skill.state)).collect()
+    snapshot
+        .skills
+        .iter()
+        .map(|skill| (snapshot.address(skill), skill.state))
+        .collect()
 }
 
 /// Every reason to refuse at once, taken away one by one: the state is always the first in the order.
 #[test]
 fn states_are_evaluated_in_their_order() {
-    let bad = "---\nname: a\ndescription: [x]\nmetadata: {grove: {requires: {bins: [nope]}}}\n---\n";
-    let needs = "---\nname: a\ndescription: d\nmetadata: {grove: {requires: {bins: [nope]}}}\n---\n";
+    let bad =
+        "---\nname: a\ndescription: [x]\nmetadata: {grove: {requires: {bins: [nope]}}}\n---\n";
+    let needs =
+        "---\nname: a\ndescription: d\nmetadata: {grove: {requires: {bins: [nope]}}}\n---\n";
     let plain = "---\nname: a\ndescription: d\n---\n";
     let off = "[skills]\nallow_bundled = []\nonly = []\n[skills.entries.a]\nenabled = false\n";
     let not_allowed = "[skills]\nallow_bundled = []\nonly = []\n";
     let not_selected = "[skills]\nonly = []\n";
     for (text, trust, config, expected) in [
-        (bad, Trust::Untrusted, off, (State::Invalid, "field-required-type")),
-        (needs, Trust::Untrusted, off, (State::Untrusted, "untrusted")),
+        (
+            bad,
+            Trust::Untrusted,
+            off,
+            (State::Invalid, "field-required-type"),
+        ),
+        (
+            needs,
+            Trust::Untrusted,
+            off,
+            (State::Untrusted, "untrusted"),
+        ),
         (needs, Trust::Trusted, off, (State::Ineligible, "bin")),
         (plain, Trust::Trusted, off, (State::Disabled, "disabled")),
-        (plain, Trust::Trusted, not_allowed, (State::Filtered, "not-allowed")),
-        (plain, Trust::Trusted, not_selected, (State::Filtered, "not-selected")),
+        (
+            plain,
+            Trust::Trusted,
+            not_allowed,
+            (State::Filtered, "not-allowed"),
+        ),
+        (
+            plain,
+            Trust::Trusted,
+            not_selected,
+            (State::Filtered, "not-selected"),
+        ),
     ] {
-        let snapshot = look(vec![root(Source::Bundled, "b", trust)], vec![candidate(0, "a", text)], &settings(config));
+        let snapshot = look(
+            vec![root(Source::Bundled, "b", trust)],
+            vec![candidate(0, "a", text)],
+            &settings(config),
+        );
         let found = &snapshot.skills[0];
         assert_eq!((found.state, found.reasons[0].code.as_str()), expected);
         assert!(!found.reasons[0].fix.is_empty());
     }
-    let snapshot = look(vec![root(Source::Bundled, "b", Trust::Trusted)], vec![candidate(0, "a", plain)], &settings(""));
-    assert_eq!((snapshot.skills[0].state, snapshot.skills[0].reasons.len()), (State::Ok, 0));
+    let snapshot = look(
+        vec![root(Source::Bundled, "b", Trust::Trusted)],
+        vec![candidate(0, "a", plain)],
+        &settings(""),
+    );
+    assert_eq!(
+        (snapshot.skills[0].state, snapshot.skills[0].reasons.len()),
+        (State::Ok, 0)
+    );
 }
 
 #[test]
@@ -77,42 +147,97 @@ fn lists_omitted_mean_all_and_empty_mean_none() {
         let facts = Facts::default();
         let candidates = vec![skill(0, "a", "a"), skill(0, "b", "b")];
         let roots = vec![root(Source::Bundled, "b", Trust::Trusted)];
-        let snapshot = resolve(Input { roots, candidates, settings, facts: &facts, names, same_name: SameName::StrongestWins, diagnostics: vec![] });
-        snapshot.skills.iter().filter(|s| s.state == State::Ok).map(|s| s.name().to_owned()).collect::<Vec<_>>()
+        let snapshot = resolve(Input {
+            roots,
+            candidates,
+            settings,
+            facts: &facts,
+            names,
+            rules: Rules::GROVE,
+            diagnostics: vec![],
+        });
+        snapshot
+            .skills
+            .iter()
+            .filter(|s| s.state == State::Ok)
+            .map(|s| s.name().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(one(&settings(""), None), ["a", "b"]);
-    assert_eq!(one(&settings("[skills]\nonly = []"), None), Vec::<String>::new());
+    assert_eq!(
+        one(&settings("[skills]\nonly = []"), None),
+        Vec::<String>::new()
+    );
     assert_eq!(one(&settings("[skills]\nonly = ['b']"), None), ["b"]);
-    assert_eq!(one(&settings("[skills]\nallow_bundled = ['a']"), None), ["a"]);
+    assert_eq!(
+        one(&settings("[skills]\nallow_bundled = ['a']"), None),
+        ["a"]
+    );
     assert_eq!(one(&settings(""), Some(&names)), ["a"]);
     assert_eq!(one(&settings(""), Some(&[])), Vec::<String>::new());
 }
 
 #[test]
 fn rank_is_applied_among_usable_skills_only() {
-    let roots = |project: Trust| vec![root(Source::User, "u", Trust::Trusted), root(Source::Project, "p", project)];
+    let roots = |project: Trust| {
+        vec![
+            root(Source::User, "u", Trust::Trusted),
+            root(Source::Project, "p", project),
+        ]
+    };
     let both = || vec![skill(0, "x", "deploy"), skill(1, "y", "deploy")];
 
     let untrusted = look(roots(Trust::Untrusted), both(), &settings(""));
-    assert_eq!(states(&untrusted), [("y@project:p".to_owned(), State::Untrusted), ("x@user:u".to_owned(), State::Ok)]);
-    assert_eq!(untrusted.skills[0].stand_in, Some(1), "what stands in is named");
+    assert_eq!(
+        states(&untrusted),
+        [
+            ("y@project:p".to_owned(), State::Untrusted),
+            ("x@user:u".to_owned(), State::Ok)
+        ]
+    );
+    assert_eq!(
+        untrusted.skills[0].stand_in,
+        Some(1),
+        "what stands in is named"
+    );
 
     let trusted = look(roots(Trust::Trusted), both(), &settings(""));
-    assert_eq!(states(&trusted), [("y@project:p".to_owned(), State::Ok), ("x@user:u".to_owned(), State::Shadowed)]);
-    assert_eq!(trusted.skills[1].reasons[0].message, "shadowed by `y@project:p`");
+    assert_eq!(
+        states(&trusted),
+        [
+            ("y@project:p".to_owned(), State::Ok),
+            ("x@user:u".to_owned(), State::Shadowed)
+        ]
+    );
+    assert_eq!(
+        trusted.skills[1].reasons[0].message,
+        "shadowed by `y@project:p`"
+    );
     assert_eq!(trusted.skills[1].stand_in, Some(0));
 
     for config in ["[skills.entries.deploy]\nenabled = false"] {
         let none = look(roots(Trust::Trusted), both(), &settings(config));
-        assert!(none.skills.iter().all(|s| s.state == State::Disabled && s.stand_in.is_none()));
+        assert!(
+            none.skills
+                .iter()
+                .all(|s| s.state == State::Disabled && s.stand_in.is_none())
+        );
     }
 }
 
 #[test]
 fn equal_names_in_one_root_both_stay_and_are_answered_with_ids() {
     let snapshot = look(
-        vec![root(Source::User, "u", Trust::Trusted), root(Source::Extra, "e", Trust::Trusted)],
-        vec![skill(0, "a/tmux", "tmux"), skill(0, "b/tmux", "tmux"), skill(1, "tmux", "tmux"), skill(0, "other", "other")],
+        vec![
+            root(Source::User, "u", Trust::Trusted),
+            root(Source::Extra, "e", Trust::Trusted),
+        ],
+        vec![
+            skill(0, "a/tmux", "tmux"),
+            skill(0, "b/tmux", "tmux"),
+            skill(1, "tmux", "tmux"),
+            skill(0, "other", "other"),
+        ],
         &settings(""),
     );
     assert_eq!(
@@ -124,24 +249,65 @@ fn equal_names_in_one_root_both_stay_and_are_answered_with_ids() {
             ("tmux@extra:e".to_owned(), State::Shadowed)
         ]
     );
-    assert_eq!(address::find(&snapshot, "tmux"), Answer::Several(vec![0, 1]));
+    assert_eq!(
+        address::find(&snapshot, "tmux"),
+        Answer::Several(vec![0, 1])
+    );
     assert_eq!(address::find(&snapshot, "b/tmux"), Answer::One(1));
-    assert_eq!(address::find(&snapshot, "tmux@extra:e"), Answer::One(3), "a loser is addressable");
+    assert_eq!(
+        address::find(&snapshot, "tmux@extra:e"),
+        Answer::One(3),
+        "a loser is addressable"
+    );
     assert_eq!(address::find(&snapshot, "other"), Answer::One(2));
-    assert_eq!(address::find(&snapshot, "othre"), Answer::None { near: vec!["other".to_owned()] });
-    assert_eq!(address::find(&snapshot, "zzzzzzzz"), Answer::None { near: vec![] });
-    let collisions: Vec<_> = snapshot.skills.iter().filter(|s| s.diagnostics.iter().any(|d| d.code.as_str() == "name-collision")).map(|s| s.id()).collect();
+    assert_eq!(
+        address::find(&snapshot, "othre"),
+        Answer::None {
+            near: vec!["other".to_owned()]
+        }
+    );
+    assert_eq!(
+        address::find(&snapshot, "zzzzzzzz"),
+        Answer::None { near: vec![] }
+    );
+    let collisions: Vec<_> = snapshot
+        .skills
+        .iter()
+        .filter(|s| {
+            s.diagnostics
+                .iter()
+                .any(|d| d.code.as_str() == "name-collision")
+        })
+        .map(|s| s.id())
+        .collect();
     assert_eq!(collisions, ["a/tmux", "b/tmux"]);
 }
 
 #[test]
 fn names_that_only_look_alike_collide_but_do_not_shadow() {
     for (a, b) in [("Deploy", "deploy"), ("caf\u{e9}", "cafe\u{301}")] {
-        let snapshot = look(vec![root(Source::User, "u", Trust::Trusted)], vec![skill(0, "one", a), skill(0, "two", b)], &settings(""));
-        assert!(snapshot.skills.iter().all(|s| s.state == State::Ok), "{a} {b}");
-        assert!(snapshot.skills.iter().all(|s| s.diagnostics.iter().any(|d| d.code.as_str() == "name-collision")), "{a} {b}");
+        let snapshot = look(
+            vec![root(Source::User, "u", Trust::Trusted)],
+            vec![skill(0, "one", a), skill(0, "two", b)],
+            &settings(""),
+        );
+        assert!(
+            snapshot.skills.iter().all(|s| s.state == State::Ok),
+            "{a} {b}"
+        );
+        assert!(
+            snapshot.skills.iter().all(|s| s
+                .diagnostics
+                .iter()
+                .any(|d| d.code.as_str() == "name-collision")),
+            "{a} {b}"
+        );
     }
-    let apart = look(vec![root(Source::User, "u", Trust::Trusted)], vec![skill(0, "one", "one"), skill(0, "two", "two")], &settings(""));
+    let apart = look(
+        vec![root(Source::User, "u", Trust::Trusted)],
+        vec![skill(0, "one", "one"), skill(0, "two", "two")],
+        &settings(""),
+    );
     assert!(apart.skills.iter().all(|s| s.diagnostics.is_empty()));
 }
 
@@ -152,44 +318,106 @@ fn one_file_is_one_skill_at_its_best_usable_place() {
         candidate.through_link = through_link;
         candidate
     };
-    let roots = || vec![root(Source::User, "u", Trust::Trusted), root(Source::Project, "p", Trust::Untrusted)];
+    let roots = || {
+        vec![
+            root(Source::User, "u", Trust::Trusted),
+            root(Source::Project, "p", Trust::Untrusted),
+        ]
+    };
     let snapshot = look(
         roots(),
-        vec![file(skill(0, "a", "x"), 7, true), file(skill(0, "b", "x"), 7, false), file(skill(1, "c", "x"), 7, false), file(skill(0, "d", "y"), 8, false)],
+        vec![
+            file(skill(0, "a", "x"), 7, true),
+            file(skill(0, "b", "x"), 7, false),
+            file(skill(1, "c", "x"), 7, false),
+            file(skill(0, "d", "y"), 8, false),
+        ],
         &settings(""),
     );
-    assert_eq!(states(&snapshot), [("b@user:u".to_owned(), State::Ok), ("d@user:u".to_owned(), State::Ok)]);
-    let others: Vec<_> = snapshot.skills[0].also_at.iter().map(|place| snapshot.location(place)).collect();
-    assert_eq!(others, [PathBuf::from("/p/c/SKILL.md"), PathBuf::from("/u/a/SKILL.md")]);
-    assert_eq!(snapshot.location(&snapshot.skills[0].place), PathBuf::from("/u/b/SKILL.md"));
+    assert_eq!(
+        states(&snapshot),
+        [
+            ("b@user:u".to_owned(), State::Ok),
+            ("d@user:u".to_owned(), State::Ok)
+        ]
+    );
+    let others: Vec<_> = snapshot.skills[0]
+        .also_at
+        .iter()
+        .map(|place| snapshot.location(place))
+        .collect();
+    assert_eq!(
+        others,
+        [
+            PathBuf::from("/p/c/SKILL.md"),
+            PathBuf::from("/u/a/SKILL.md")
+        ]
+    );
+    assert_eq!(
+        snapshot.location(&snapshot.skills[0].place),
+        PathBuf::from("/u/b/SKILL.md")
+    );
 }
 
 #[test]
 fn a_source_offers_its_first_skills_and_names_the_rest() {
-    let roots = vec![root(Source::User, "u", Trust::Trusted), root(Source::Extra, "e", Trust::Trusted)];
-    let mut candidates: Vec<_> = (0..5).map(|n| skill(0, &format!("u{n}"), &format!("u{n}"))).collect();
+    let roots = vec![
+        root(Source::User, "u", Trust::Trusted),
+        root(Source::Extra, "e", Trust::Trusted),
+    ];
+    let mut candidates: Vec<_> = (0..5)
+        .map(|n| skill(0, &format!("u{n}"), &format!("u{n}")))
+        .collect();
     candidates.extend((0..2).map(|n| skill(1, &format!("e{n}"), &format!("e{n}"))));
-    let snapshot = look(roots, candidates, &settings("[limits]\nloaded_per_source = 3"));
-    let capped: Vec<_> = snapshot.skills.iter().filter(|s| s.state == State::Capped).map(|s| s.id()).collect();
+    let snapshot = look(
+        roots,
+        candidates,
+        &settings("[limits]\nloaded_per_source = 3"),
+    );
+    let capped: Vec<_> = snapshot
+        .skills
+        .iter()
+        .filter(|s| s.state == State::Capped)
+        .map(|s| s.id())
+        .collect();
     assert_eq!(capped, ["u3", "u4"]);
     assert_eq!(snapshot.diagnostics[0].code.as_str(), "source-limit");
     assert_eq!(snapshot.diagnostics[0].names, ["u3", "u4"]);
-    assert!(!snapshot.skills[3].model_invocable() && snapshot.skills[3].user_invocable(), "capped: not in the catalog, still callable");
-    assert_eq!(address::find(&snapshot, "u4"), Answer::One(4), "still activated by id");
+    assert!(
+        !snapshot.skills[3].model_invocable() && snapshot.skills[3].user_invocable(),
+        "capped: not in the catalog, still callable"
+    );
+    assert_eq!(
+        address::find(&snapshot, "u4"),
+        Answer::One(4),
+        "still activated by id"
+    );
 }
 
 #[test]
 fn invocation_is_the_authors_word_and_needs_a_description() {
     for (extra, model, user) in [
         ("description: d\n", true, true),
-        ("description: d\ndisable-model-invocation: true\n", false, true),
+        (
+            "description: d\ndisable-model-invocation: true\n",
+            false,
+            true,
+        ),
         ("description: d\nuser-invocable: false\n", true, false),
         ("", false, true),
     ] {
         let text = format!("---\nname: a\n{extra}---\n");
-        let snapshot = look(vec![root(Source::User, "u", Trust::Trusted)], vec![candidate(0, "a", &text)], &settings(""));
+        let snapshot = look(
+            vec![root(Source::User, "u", Trust::Trusted)],
+            vec![candidate(0, "a", &text)],
+            &settings(""),
+        );
         let found = &snapshot.skills[0];
-        assert_eq!((found.state, found.model_invocable(), found.user_invocable()), (State::Ok, model, user), "{extra:?}");
+        assert_eq!(
+            (found.state, found.model_invocable(), found.user_invocable()),
+            (State::Ok, model, user),
+            "{extra:?}"
+        );
     }
 }
 
@@ -197,17 +425,42 @@ fn invocation_is_the_authors_word_and_needs_a_description() {
 fn digests_follow_what_can_be_seen() {
     let roots = || vec![root(Source::User, "u", Trust::Trusted)];
     let base = look(roots(), vec![skill(0, "a", "a")], &settings("")).digest;
-    assert_eq!(look(roots(), vec![skill(0, "a", "a")], &settings("")).digest, base);
-    assert_ne!(look(roots(), vec![skill(0, "a", "b")], &settings("")).digest, base, "content");
-    assert_ne!(look(roots(), vec![skill(0, "b", "a")], &settings("")).digest, base, "place");
-    assert_ne!(look(roots(), vec![skill(0, "a", "a")], &settings("[skills]\nonly = []")).digest, base, "state");
+    assert_eq!(
+        look(roots(), vec![skill(0, "a", "a")], &settings("")).digest,
+        base
+    );
+    assert_ne!(
+        look(roots(), vec![skill(0, "a", "b")], &settings("")).digest,
+        base,
+        "content"
+    );
+    assert_ne!(
+        look(roots(), vec![skill(0, "b", "a")], &settings("")).digest,
+        base,
+        "place"
+    );
+    assert_ne!(
+        look(
+            roots(),
+            vec![skill(0, "a", "a")],
+            &settings("[skills]\nonly = []")
+        )
+        .digest,
+        base,
+        "state"
+    );
 }
 
 #[test]
 fn order_of_candidates_does_not_matter() {
     let make = |reversed: bool| {
-        let roots = vec![root(Source::User, "u", Trust::Trusted), root(Source::Project, "p", Trust::Trusted)];
-        let mut candidates: Vec<_> = (0..40).map(|n| skill(n % 2, &format!("s{n:02}"), &format!("n{}", n / 3))).collect();
+        let roots = vec![
+            root(Source::User, "u", Trust::Trusted),
+            root(Source::Project, "p", Trust::Trusted),
+        ];
+        let mut candidates: Vec<_> = (0..40)
+            .map(|n| skill(n % 2, &format!("s{n:02}"), &format!("n{}", n / 3)))
+            .collect();
         if reversed {
             candidates.reverse();
         }
@@ -221,20 +474,39 @@ fn folder_findings_follow_the_folder() {
     let findings = |source: Source, id: &str, name: &str, hard_links: u32| {
         let mut one = skill(0, id, name);
         one.hard_links = hard_links;
-        let snapshot = look(vec![root(source, "r", Trust::Trusted)], vec![one], &settings(""));
-        snapshot.skills[0].diagnostics.iter().map(|d| d.code.as_str()).collect::<Vec<_>>()
+        let snapshot = look(
+            vec![root(source, "r", Trust::Trusted)],
+            vec![one],
+            &settings(""),
+        );
+        snapshot.skills[0]
+            .diagnostics
+            .iter()
+            .map(|d| d.code.as_str())
+            .collect::<Vec<_>>()
     };
     assert_eq!(findings(Source::User, "a", "a", 1), Vec::<&str>::new());
     assert_eq!(findings(Source::User, "g/b", "a", 1), ["name-mismatch"]);
     assert_eq!(findings(Source::User, "aux", "aux", 1), ["portable-name"]);
-    assert_eq!(findings(Source::User, "a", "a", 2), Vec::<&str>::new(), "the user's own hard links are the user's business");
+    assert_eq!(
+        findings(Source::User, "a", "a", 2),
+        Vec::<&str>::new(),
+        "the user's own hard links are the user's business"
+    );
     assert_eq!(findings(Source::Project, "a", "a", 2), ["hard-link"]);
 }
 
 #[test]
 fn labels_are_unique() {
-    let mut roots = vec![root(Source::User, "x", Trust::Trusted), root(Source::User, "x", Trust::Trusted), root(Source::User, "y", Trust::Trusted)];
+    let mut roots = vec![
+        root(Source::User, "x", Trust::Trusted),
+        root(Source::User, "x", Trust::Trusted),
+        root(Source::User, "y", Trust::Trusted),
+    ];
     roots[1].standing.family = Family::Agents;
     make_labels_unique(&mut roots);
-    assert_eq!(roots.iter().map(|r| r.label.as_str()).collect::<Vec<_>>(), ["user:x", "user:x#2", "user:y"]);
+    assert_eq!(
+        roots.iter().map(|r| r.label.as_str()).collect::<Vec<_>>(),
+        ["user:x", "user:x#2", "user:y"]
+    );
 }

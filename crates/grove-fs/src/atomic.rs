@@ -24,20 +24,27 @@ pub fn write(path: &Path, content: &[u8], durability: Durability) -> Result<(), 
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let unique = NEXT.fetch_add(1, Ordering::Relaxed);
     let temporary = folder.join(format!(".{name}.{}.{unique}.tmp", std::process::id()));
-    let written = write_temporary(&temporary, content, durability).and_then(|()| rename(&temporary, path));
+    let written =
+        write_temporary(&temporary, content, durability).and_then(|()| rename(&temporary, path));
     if written.is_err() {
         let _ = std::fs::remove_file(&temporary);
     }
     written.map_err(|error| FsError::new("write", path, error))?;
     if durability == Durability::Durable {
-        let folder_file = std::fs::File::open(folder).map_err(|error| FsError::new("open", folder, error))?;
-        folder_file.sync_all().map_err(|error| FsError::new("sync", folder, error))?;
+        let folder_file =
+            std::fs::File::open(folder).map_err(|error| FsError::new("open", folder, error))?;
+        folder_file
+            .sync_all()
+            .map_err(|error| FsError::new("sync", folder, error))?;
     }
     Ok(())
 }
 
 fn write_temporary(path: &Path, content: &[u8], durability: Durability) -> std::io::Result<()> {
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path)?;
     file.write_all(content)?;
     if durability == Durability::Durable {
         file.sync_all()?;
@@ -49,7 +56,9 @@ fn write_temporary(path: &Path, content: &[u8], durability: Durability) -> std::
 fn rename(from: &Path, to: &Path) -> std::io::Result<()> {
     for wait in [10, 25, 50, 100] {
         match std::fs::rename(from, to) {
-            Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => std::thread::sleep(Duration::from_millis(wait)),
+            Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {
+                std::thread::sleep(Duration::from_millis(wait))
+            }
             done => return done,
         }
     }
@@ -67,20 +76,37 @@ mod tests {
         write(&path, &[b'a'; 100_000], Durability::Cache).unwrap();
         std::thread::scope(|scope| {
             let writers: Vec<_> = (0..4_u8)
-                .map(|n| scope.spawn({ let path = &path; move || (0..50).for_each(|_| write(path, &vec![b'a' + n; 100_000], Durability::Cache).unwrap()) }))
+                .map(|n| {
+                    scope.spawn({
+                        let path = &path;
+                        move || {
+                            (0..50).for_each(|_| {
+                                write(path, &vec![b'a' + n; 100_000], Durability::Cache).unwrap()
+                            })
+                        }
+                    })
+                })
                 .collect();
-            while !writers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+            while !writers
+                .iter()
+                .all(std::thread::ScopedJoinHandle::is_finished)
+            {
                 let seen = std::fs::read(&path).unwrap();
                 assert!(seen.len() == 100_000 && seen.iter().all(|b| *b == seen[0]));
             }
         });
-        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no temporary file is left");
+        assert_eq!(
+            std::fs::read_dir(path.parent().unwrap()).unwrap().count(),
+            1,
+            "no temporary file is left"
+        );
     }
 
     #[test]
     fn a_failed_write_names_the_path_and_leaves_the_old_file() {
         let folder = tempfile::tempdir().unwrap();
-        let error = write(&folder.path().join("x"), b"1", Durability::Durable).and_then(|()| write(&folder.path().join("x/y"), b"2", Durability::Cache));
+        let error = write(&folder.path().join("x"), b"1", Durability::Durable)
+            .and_then(|()| write(&folder.path().join("x/y"), b"2", Durability::Cache));
         assert!(error.unwrap_err().to_string().contains('x'));
         assert_eq!(std::fs::read(folder.path().join("x")).unwrap(), b"1");
     }

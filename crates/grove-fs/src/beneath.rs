@@ -23,12 +23,26 @@ pub enum Links {
 
 /// Opens a file for reading.
 pub(crate) fn open_file(root: BorrowedFd<'_>, path: &CStr, links: Links) -> Result<OwnedFd, Errno> {
-    open(root, path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC, links)
+    open(
+        root,
+        path,
+        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC,
+        links,
+    )
 }
 
 /// Opens a folder for listing.
-pub(crate) fn open_folder(root: BorrowedFd<'_>, path: &CStr, links: Links) -> Result<OwnedFd, Errno> {
-    open(root, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, links)
+pub(crate) fn open_folder(
+    root: BorrowedFd<'_>,
+    path: &CStr,
+    links: Links,
+) -> Result<OwnedFd, Errno> {
+    open(
+        root,
+        path,
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        links,
+    )
 }
 
 /// What a path leads to, without opening it for reading.

@@ -52,8 +52,28 @@ pub fn write(path: &Path, version: u32, content: &[u8]) -> Result<(), FsError> {
     atomic::write(path, &bytes, Durability::Cache)
 }
 
+/// Removes the oldest files of a cache folder beyond a number; failures do not matter.
+pub fn keep_newest(folder: &Path, count: usize) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    let mut files: Vec<(std::time::SystemTime, std::path::PathBuf)> = entries
+        .take(100_000)
+        .filter_map(Result::ok)
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    if files.len() > count {
+        files.sort();
+        for (_, old) in files.iter().take(files.len() - count) {
+            let _ = std::fs::remove_file(old);
+        }
+    }
+}
+
 fn is_sound(bytes: &[u8], version: u32) -> bool {
-    let Some((header, content)) = bytes.split_at_checked(HEADER) else { return false };
+    let Some((header, content)) = bytes.split_at_checked(HEADER) else {
+        return false;
+    };
     let field = |range: std::ops::Range<usize>| header.get(range).unwrap_or_default();
     field(0..8) == MAGIC
         && field(8..12) == version.to_le_bytes()
@@ -79,9 +99,15 @@ mod tests {
             let mut bad = good.clone();
             bad[at] ^= 1;
             std::fs::write(&path, &bad).unwrap();
-            assert!(matches!(read(&path, 1, 1000), Cached::Damaged), "bit flipped at {at}");
+            assert!(
+                matches!(read(&path, 1, 1000), Cached::Damaged),
+                "bit flipped at {at}"
+            );
             std::fs::write(&path, &good[..at]).unwrap();
-            assert!(matches!(read(&path, 1, 1000), Cached::Damaged), "cut at {at}");
+            assert!(
+                matches!(read(&path, 1, 1000), Cached::Damaged),
+                "cut at {at}"
+            );
         }
     }
 }

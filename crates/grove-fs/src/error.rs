@@ -18,7 +18,11 @@ pub struct FsError {
 impl FsError {
     /// Wraps an error with its action and path.
     pub fn new(action: &'static str, path: &Path, source: impl Into<std::io::Error>) -> Self {
-        Self { action, path: path.to_path_buf(), source: source.into() }
+        Self {
+            action,
+            path: path.to_path_buf(),
+            source: source.into(),
+        }
     }
 
     /// Whether the path does not exist.

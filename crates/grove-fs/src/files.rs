@@ -11,15 +11,23 @@ use crate::stamp::FileId;
 pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
     let fail = |error: std::io::Error| FsError::new("read", path, error);
     let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let file = std::fs::OpenOptions::new().read(true).custom_flags(nonblock).open(path).map_err(fail)?;
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(nonblock)
+        .open(path)
+        .map_err(fail)?;
     let metadata = file.metadata().map_err(fail)?;
     if !metadata.is_file() {
         return Err(fail(std::io::Error::other("not a regular file")));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(limit)).unwrap_or(0) + 1);
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(fail)?;
+    file.take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(fail)?;
     if bytes.len() as u64 > limit {
-        return Err(fail(std::io::Error::other(format!("larger than {limit} bytes"))));
+        return Err(fail(std::io::Error::other(format!(
+            "larger than {limit} bytes"
+        ))));
     }
     Ok(bytes)
 }
@@ -35,7 +43,10 @@ pub fn identity(path: &Path) -> Result<FileId, FsError> {
     // The same split of the device number as `statx` gives, so that both sides compare equal.
     let device = metadata.dev();
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-    Ok(FileId { device: (u64::from(major) << 32) | u64::from(minor), inode: metadata.ino() })
+    Ok(FileId {
+        device: (u64::from(major) << 32) | u64::from(minor),
+        inode: metadata.ino(),
+    })
 }
 
 /// Whether a path leads to a folder.
@@ -56,7 +67,9 @@ pub fn is_there(path: &Path) -> bool {
 /// Removes a file; one that is not there is as good as removed.
 pub fn remove(path: &Path) -> Result<(), FsError> {
     match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(FsError::new("remove", path, error)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(FsError::new("remove", path, error))
+        }
         _ => Ok(()),
     }
 }
@@ -67,7 +80,12 @@ pub fn list(path: &Path, limit: usize) -> Result<Vec<(String, bool)>, FsError> {
     let mut names: Vec<(String, bool)> = entries
         .take(limit)
         .filter_map(Result::ok)
-        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.file_type().is_ok_and(|kind| kind.is_dir())))
+        .map(|entry| {
+            (
+                entry.file_name().to_string_lossy().into_owned(),
+                entry.file_type().is_ok_and(|kind| kind.is_dir()),
+            )
+        })
         .collect();
     names.sort();
     Ok(names)

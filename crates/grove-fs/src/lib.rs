@@ -5,8 +5,8 @@
 //! given name, says what stands in the way, and hands bytes to a visitor.
 
 pub mod atomic;
-pub mod cache_file;
 mod beneath;
+pub mod cache_file;
 pub mod error;
 pub mod files;
 pub mod probe_walk;

@@ -12,11 +12,15 @@ pub fn find(name: &str, search_path: &OsStr) -> Option<PathBuf> {
     if name.is_empty() || name.contains(['/', '\0']) {
         return None;
     }
-    std::env::split_paths(search_path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name)).find(|path| is_program(path))
+    std::env::split_paths(search_path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|path| is_program(path))
 }
 
 fn is_program(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) && rustix::fs::access(path, Access::EXEC_OK).is_ok()
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
+        && rustix::fs::access(path, Access::EXEC_OK).is_ok()
 }
 
 #[cfg(test)]
@@ -32,7 +36,8 @@ mod tests {
         std::fs::write(here.join("tool"), "x").unwrap();
         std::fs::write(here.join("text"), "x").unwrap();
         std::fs::create_dir(here.join("folder")).unwrap();
-        std::fs::set_permissions(here.join("tool"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(here.join("tool"), std::fs::Permissions::from_mode(0o755))
+            .unwrap();
         let path = std::env::join_paths([Path::new("."), Path::new("/nonexistent"), here]).unwrap();
         assert_eq!(find("tool", &path), Some(here.join("tool")));
         for missing in ["text", "folder", "absent", "", "../tool", "a\0b"] {

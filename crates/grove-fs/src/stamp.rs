@@ -46,16 +46,28 @@ pub(crate) struct FileFacts {
 
 /// The fields asked of the kernel.
 pub(crate) fn wanted() -> StatxFlags {
-    StatxFlags::TYPE | StatxFlags::INO | StatxFlags::SIZE | StatxFlags::MTIME | StatxFlags::CTIME | StatxFlags::NLINK
+    StatxFlags::TYPE
+        | StatxFlags::INO
+        | StatxFlags::SIZE
+        | StatxFlags::MTIME
+        | StatxFlags::CTIME
+        | StatxFlags::NLINK
 }
 
 impl From<&Statx> for FileFacts {
     fn from(found: &Statx) -> Self {
-        let time = |t: rustix::fs::StatxTimestamp| t.tv_sec.saturating_mul(1_000_000_000).saturating_add(i64::from(t.tv_nsec));
+        let time = |t: rustix::fs::StatxTimestamp| {
+            t.tv_sec
+                .saturating_mul(1_000_000_000)
+                .saturating_add(i64::from(t.tv_nsec))
+        };
         let device = (u64::from(found.stx_dev_major) << 32) | u64::from(found.stx_dev_minor);
         Self {
             stamp: Stamp {
-                id: FileId { device, inode: found.stx_ino },
+                id: FileId {
+                    device,
+                    inode: found.stx_ino,
+                },
                 size: found.stx_size,
                 mtime: time(found.stx_mtime),
                 ctime: time(found.stx_ctime),
@@ -70,7 +82,9 @@ impl From<&Statx> for FileFacts {
 pub fn now() -> i64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |elapsed| i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX))
+        .map_or(0, |elapsed| {
+            i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX)
+        })
 }
 
 #[cfg(test)]
@@ -79,7 +93,15 @@ mod tests {
 
     #[test]
     fn a_fresh_write_is_never_proof() {
-        let stamp = |mtime, ctime| Stamp { id: FileId { device: 1, inode: 1 }, size: 0, mtime, ctime };
+        let stamp = |mtime, ctime| Stamp {
+            id: FileId {
+                device: 1,
+                inode: 1,
+            },
+            size: 0,
+            mtime,
+            ctime,
+        };
         let read_at = 1_000_000_000;
         for (mtime, ctime, settled) in [
             (0, 0, true),
@@ -90,7 +112,11 @@ mod tests {
             (read_at + 5_000_000_000, 0, false),
             (i64::MAX, 0, false),
         ] {
-            assert_eq!(stamp(mtime, ctime).settled_before(read_at), settled, "{mtime} {ctime}");
+            assert_eq!(
+                stamp(mtime, ctime).settled_before(read_at),
+                settled,
+                "{mtime} {ctime}"
+            );
         }
     }
 }

@@ -61,7 +61,13 @@ impl TrustStore {
     pub fn grant_for(path: &Path, follow: bool) -> Result<Grant, FsError> {
         let canonical = files::canonical(path)?;
         let folder = files::identity(&canonical)?;
-        Ok(Grant { version: VERSION, path: canonical, folder, follow, pins: BTreeMap::new() })
+        Ok(Grant {
+            version: VERSION,
+            path: canonical,
+            folder,
+            follow,
+            pins: BTreeMap::new(),
+        })
     }
 
     /// Finds the nearest grant that covers a folder given by its canonical path.
@@ -84,7 +90,8 @@ impl TrustStore {
     /// Stores a grant.
     pub fn store(&self, grant: &Grant) -> Result<(), FsError> {
         let path = self.file_of(&grant.path);
-        let text = serde_json::to_vec_pretty(grant).map_err(|error| FsError::new("write", &path, std::io::Error::other(error)))?;
+        let text = serde_json::to_vec_pretty(grant)
+            .map_err(|error| FsError::new("write", &path, std::io::Error::other(error)))?;
         atomic::write(&path, &text, Durability::Durable)
     }
 
@@ -99,7 +106,10 @@ impl TrustStore {
     /// All sound grants, by path.
     pub fn grants(&self) -> Vec<Grant> {
         let names = files::list(&self.folder, 100_000).unwrap_or_default();
-        let mut grants: Vec<Grant> = names.iter().filter_map(|(name, _)| self.read(&self.folder.join(name))).collect();
+        let mut grants: Vec<Grant> = names
+            .iter()
+            .filter_map(|(name, _)| self.read(&self.folder.join(name)))
+            .collect();
         grants.sort_by(|a, b| a.path.cmp(&b.path));
         grants
     }
@@ -111,7 +121,9 @@ impl TrustStore {
         }
         match self.read(&file) {
             Some(grant) if grant.path != canonical => Lookup::Damaged(file),
-            Some(grant) if files::identity(canonical).ok() != Some(grant.folder) => Lookup::Moved(grant.path),
+            Some(grant) if files::identity(canonical).ok() != Some(grant.folder) => {
+                Lookup::Moved(grant.path)
+            }
             Some(grant) => Lookup::Granted(grant),
             None => Lookup::Damaged(file),
         }
@@ -119,11 +131,16 @@ impl TrustStore {
 
     fn read(&self, file: &Path) -> Option<Grant> {
         let bytes = files::read_bounded(file, MAX_GRANT_BYTES).ok()?;
-        serde_json::from_slice(&bytes).ok().filter(|grant: &Grant| grant.version == VERSION)
+        serde_json::from_slice(&bytes)
+            .ok()
+            .filter(|grant: &Grant| grant.version == VERSION)
     }
 
     fn file_of(&self, canonical: &Path) -> PathBuf {
-        self.folder.join(format!("{:032x}.json", xxh3_128(canonical.as_os_str().as_encoded_bytes())))
+        self.folder.join(format!(
+            "{:032x}.json",
+            xxh3_128(canonical.as_os_str().as_encoded_bytes())
+        ))
     }
 }
 
@@ -144,14 +161,21 @@ mod tests {
         let grant = TrustStore::grant_for(&base.join("link"), false).unwrap();
         assert_eq!(grant.path, base.join("a"), "a link's grant is its target's");
         store.store(&grant).unwrap();
-        assert_eq!(store.covering(&base.join("a/b")), Lookup::Granted(grant.clone()));
+        assert_eq!(
+            store.covering(&base.join("a/b")),
+            Lookup::Granted(grant.clone())
+        );
         assert_eq!(store.covering(&base.join("c")), Lookup::None);
         assert_eq!(store.covering(&base), Lookup::None);
         assert_eq!(store.grants(), [grant]);
 
         std::fs::rename(base.join("a"), base.join("old")).unwrap();
         std::fs::create_dir_all(base.join("a/b")).unwrap();
-        assert_eq!(store.covering(&base.join("a/b")), Lookup::Moved(base.join("a")), "another folder in its place");
+        assert_eq!(
+            store.covering(&base.join("a/b")),
+            Lookup::Moved(base.join("a")),
+            "another folder in its place"
+        );
         assert!(store.revoke(&base.join("a")).unwrap());
         assert!(!store.revoke(&base.join("a")).unwrap());
         assert_eq!(store.covering(&base.join("a/b")), Lookup::None);
@@ -163,15 +187,29 @@ mod tests {
         let work = tempfile::tempdir().unwrap();
         let base = files::canonical(work.path()).unwrap();
         let store = TrustStore::new(state.path().to_path_buf());
-        store.store(&TrustStore::grant_for(&base, true).unwrap()).unwrap();
+        store
+            .store(&TrustStore::grant_for(&base, true).unwrap())
+            .unwrap();
         let file = store.file_of(&base);
         let good = std::fs::read(&file).unwrap();
-        for bad in [&b""[..], b"{}", b"null", &good[..good.len() / 2], b"{\"version\":1}"] {
+        for bad in [
+            &b""[..],
+            b"{}",
+            b"null",
+            &good[..good.len() / 2],
+            b"{\"version\":1}",
+        ] {
             std::fs::write(&file, bad).unwrap();
             assert_eq!(store.covering(&base), Lookup::Damaged(file.clone()));
         }
-        let other = String::from_utf8(good).unwrap().replace(base.to_str().unwrap(), "/somewhere/else");
+        let other = String::from_utf8(good)
+            .unwrap()
+            .replace(base.to_str().unwrap(), "/somewhere/else");
         std::fs::write(&file, other).unwrap();
-        assert_eq!(store.covering(&base), Lookup::Damaged(file.clone()), "a grant for another path");
+        assert_eq!(
+            store.covering(&base),
+            Lookup::Damaged(file.clone()),
+            "a grant for another path"
+        );
     }
 }

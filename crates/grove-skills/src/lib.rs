@@ -1,1 +1,32 @@
-//! Placeholder.
+//! The embeddable skill engine: from an environment to a snapshot.
+//!
+//! ```no_run
+//! use grove_skills::{Environment, Library, Request};
+//!
+//! let environment = Environment::for_home("/home/me".into(), "/home/me/project".into());
+//! let mut library = Library::new(environment, Request::default());
+//! let snapshot = library.load();
+//! for skill in &snapshot.skills {
+//!     let _ = (skill.id(), skill.state.as_str());
+//! }
+//! ```
+//!
+//! The library never reads the process environment: whoever embeds it says where home is, what is on
+//! the path and which variables are set.
+
+mod bundled;
+mod cache;
+mod environment;
+mod library;
+mod loading;
+mod planning;
+mod project;
+mod settings;
+mod troubles;
+pub mod trusting;
+
+pub use environment::Environment;
+pub use library::{Library, Request, View};
+pub use planning::PlannedRoot;
+pub use project::Project;
+pub use settings::LoadedSettings;

@@ -53,6 +53,7 @@ codes! {
     BrokenLink = "broken-link", Warning, "A link leads nowhere.", "remove the link or restore its target";
     LinkLoop = "link-loop", Warning, "A folder was reached a second time through a link and was not walked again.", "remove one of the links";
     HardLink = "hard-link", Warning, "A skill file in a project or package has more than one hard link, so it may be a file from elsewhere.", "replace the hard link with a copy";
+    FileNameCase = "file-name-case", Warning, "A file differs from `SKILL.md` only in case and was not read.", "rename it to SKILL.md";
     UnprintablePath = "unprintable-path", Error, "A folder or file name has control characters or is not UTF-8, so it cannot be shown to a model.", "rename it with plain characters";
     PortableName = "portable-name", Warning, "The folder name cannot be used on every platform.", "rename the folder with lower-case letters, digits and hyphens";
 
@@ -98,7 +99,6 @@ codes! {
     EntryLimit = "entry-limit", Warning, "A folder has more entries than are looked at.", "split the folder";
     RootUnreadable = "root-unreadable", Warning, "A root could not be opened.", "check the path and its permissions";
     RootInvalid = "root-invalid", Warning, "A root is not a folder.", "give the path of a folder";
-    SameFile = "same-file", Info, "One file is reached by several paths; it is one skill with several locations.", "nothing to do";
 
     // Trust and configuration.
     ProjectUntrusted = "project-untrusted", Info, "The project has content that is not used until the project is trusted.", "review it, then run `grove trust`";
@@ -126,8 +126,15 @@ mod tests {
         for code in Code::ALL {
             let name = code.as_str();
             assert!(seen.insert(name), "{name} stands twice");
-            assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{name}");
-            assert!(!code.help().is_empty() && !code.help().ends_with('.'), "{name}");
+            assert!(
+                name.chars()
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
+                "{name}"
+            );
+            assert!(
+                !code.help().is_empty() && !code.help().ends_with('.'),
+                "{name}"
+            );
             assert!(code.meaning().ends_with('.'), "{name}");
         }
     }

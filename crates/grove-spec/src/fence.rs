@@ -29,11 +29,19 @@ pub enum NoFence {
 
 /// Cuts a text at its fences. A byte order mark before the first fence is passed over.
 pub fn split(text: &str) -> Result<Fenced<'_>, NoFence> {
-    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let start = if text.starts_with('\u{feff}') {
+        '\u{feff}'.len_utf8()
+    } else {
+        0
+    };
     let (first, mut offset) = line_at(text, start);
     if !is_fence(first) {
         let other = first.trim_end() == "+++" || first.starts_with('{');
-        return Err(if other { NoFence::OtherFormat } else { NoFence::Missing });
+        return Err(if other {
+            NoFence::OtherFormat
+        } else {
+            NoFence::Missing
+        });
     }
     let frontmatter_offset = offset;
     while offset < text.len() {
@@ -60,13 +68,17 @@ pub fn line_at(text: &str, offset: usize) -> (&str, usize) {
         None => (rest, text.len()),
         Some(end) => {
             let crlf = rest.as_bytes().get(end..end + 2) == Some(b"\r\n");
-            (rest.get(..end).unwrap_or_default(), offset + end + if crlf { 2 } else { 1 })
+            (
+                rest.get(..end).unwrap_or_default(),
+                offset + end + if crlf { 2 } else { 1 },
+            )
         }
     }
 }
 
 fn is_fence(line: &str) -> bool {
-    line.strip_prefix("---").is_some_and(|rest| rest.bytes().all(|b| b == b' ' || b == b'\t'))
+    line.strip_prefix("---")
+        .is_some_and(|rest| rest.bytes().all(|b| b == b' ' || b == b'\t'))
 }
 
 #[cfg(test)]
@@ -77,7 +89,10 @@ mod tests {
     fn fences_are_lines_of_their_own() {
         let cut = |text| split(text).map(|f| (f.frontmatter, f.body));
         assert_eq!(cut("---\na: b\n---\nbody\n"), Ok(("a: b\n", "body\n")));
-        assert_eq!(cut("\u{feff}---\r\na: b\r\n---\r\nbody"), Ok(("a: b\r\n", "body")));
+        assert_eq!(
+            cut("\u{feff}---\r\na: b\r\n---\r\nbody"),
+            Ok(("a: b\r\n", "body"))
+        );
         assert_eq!(cut("---\ra: b\r---\rbody"), Ok(("a: b\r", "body")));
         assert_eq!(cut("---  \na: x --- y\n--- \n"), Ok(("a: x --- y\n", "")));
         assert_eq!(cut("---\n---"), Ok(("", "")));

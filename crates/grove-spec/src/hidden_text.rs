@@ -39,7 +39,11 @@ pub fn find(text: &str) -> Vec<HiddenText> {
     }
     let mut found: Vec<HiddenText> = Vec::new();
     for (offset, c) in Suspects::new(text) {
-        let kind = if is_direction_control(c) { HiddenKind::Direction } else { HiddenKind::Invisible };
+        let kind = if is_direction_control(c) {
+            HiddenKind::Direction
+        } else {
+            HiddenKind::Invisible
+        };
         let decoded = tag_to_ascii(c);
         match found.iter_mut().find(|f| f.kind == kind) {
             Some(finding) => {
@@ -48,7 +52,12 @@ pub fn find(text: &str) -> Vec<HiddenText> {
                     finding.decoded.extend(decoded);
                 }
             }
-            None => found.push(HiddenText { kind, offset, count: 1, decoded: decoded.into_iter().collect() }),
+            None => found.push(HiddenText {
+                kind,
+                offset,
+                count: 1,
+                decoded: decoded.into_iter().collect(),
+            }),
         }
     }
     found
@@ -79,12 +88,20 @@ struct Suspects<'a> {
 
 impl<'a> Suspects<'a> {
     fn new(text: &'a str) -> Self {
-        Self { text, chars: text.char_indices().peekable(), base: None, in_flag: false, has_rtl: None }
+        Self {
+            text,
+            chars: text.char_indices().peekable(),
+            base: None,
+            in_flag: false,
+            has_rtl: None,
+        }
     }
 
     fn text_has_rtl(&mut self) -> bool {
         let text = self.text;
-        *self.has_rtl.get_or_insert_with(|| text.chars().any(is_rtl_letter))
+        *self
+            .has_rtl
+            .get_or_insert_with(|| text.chars().any(is_rtl_letter))
     }
 
     fn is_suspect(&mut self, c: char) -> bool {
@@ -94,12 +111,17 @@ impl<'a> Suspects<'a> {
             '\u{e0020}'..='\u{e007f}' => !self.in_flag,
             '\u{e0000}'..='\u{e001f}' => true,
             '\u{202d}' | '\u{202e}' => true,
-            '\u{202a}'..='\u{202c}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}' => {
-                !self.text_has_rtl()
-            }
+            '\u{202a}'..='\u{202c}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{61c}' => !self.text_has_rtl(),
             '\u{200d}' => !(base.is_some_and(joins) && next.is_some_and(joins)),
             '\u{200c}' => !(base.is_some_and(joins) || next.is_some_and(joins)),
-            '\u{200b}' => !(base.is_some_and(breaks_without_spaces) || next.is_some_and(breaks_without_spaces)),
+            '\u{200b}' => {
+                !(base.is_some_and(breaks_without_spaces)
+                    || next.is_some_and(breaks_without_spaces))
+            }
             '\u{fe00}'..='\u{fe0f}' => !base.is_some_and(takes_selector),
             '\u{e0100}'..='\u{e01ef}' => !base.is_some_and(is_ideograph),
             '\u{2060}'..='\u{2065}'
@@ -152,7 +174,9 @@ impl Iterator for Suspects<'_> {
 }
 
 fn tag_to_ascii(c: char) -> Option<char> {
-    matches!(c, '\u{e0020}'..='\u{e007e}').then(|| char::from_u32(u32::from(c) - 0xe0000)).flatten()
+    matches!(c, '\u{e0020}'..='\u{e007e}')
+        .then(|| char::from_u32(u32::from(c) - 0xe0000))
+        .flatten()
 }
 
 const fn is_rtl_letter(c: char) -> bool {
@@ -216,10 +240,21 @@ mod tests {
 
     #[test]
     fn what_hides_is_found_decoded_and_removed() {
-        let tags: String = "ignore".chars().filter_map(|c| char::from_u32(u32::from(c) + 0xe0000)).collect();
+        let tags: String = "ignore"
+            .chars()
+            .filter_map(|c| char::from_u32(u32::from(c) + 0xe0000))
+            .collect();
         let found = find(&format!("Hi{tags}"));
         assert_eq!(found.len(), 1);
-        assert_eq!((found[0].kind, found[0].offset, found[0].count, found[0].decoded.as_str()), (HiddenKind::Invisible, 2, 6, "ignore"));
+        assert_eq!(
+            (
+                found[0].kind,
+                found[0].offset,
+                found[0].count,
+                found[0].decoded.as_str()
+            ),
+            (HiddenKind::Invisible, 2, 6, "ignore")
+        );
         for (text, kind) in [
             ("ok\u{2062}\u{2064}", HiddenKind::Invisible),
             ("pay\u{200b}load", HiddenKind::Invisible),

@@ -10,10 +10,9 @@ pub mod config;
 pub mod diagnostic;
 pub mod fence;
 pub mod hidden_text;
+pub mod reference;
 pub mod render;
 pub mod skill;
-
-
 
 pub mod text;
 pub mod yaml;

@@ -15,7 +15,12 @@ const SNIPPET_CHARS: usize = 100;
 pub fn render(diagnostic: &Diagnostic, source: Option<&str>) -> String {
     let mut out = String::new();
     let message = one_line(&diagnostic.message);
-    let _ = writeln!(out, "{}[{}]: {message}", diagnostic.severity.as_str(), diagnostic.code.as_str());
+    let _ = writeln!(
+        out,
+        "{}[{}]: {message}",
+        diagnostic.severity.as_str(),
+        diagnostic.code.as_str()
+    );
     if let Some(file) = &diagnostic.file {
         let path = file.to_string_lossy();
         let _ = match diagnostic.position {
@@ -31,14 +36,25 @@ pub fn render(diagnostic: &Diagnostic, source: Option<&str>) -> String {
 }
 
 fn snippet(out: &mut String, source: &str, line: u32, column: u32) {
-    let Some(text) = nth_line(source, line) else { return };
+    let Some(text) = nth_line(source, line) else {
+        return;
+    };
     if text.trim().is_empty() {
         return;
     }
     let column = column.saturating_sub(1) as usize;
     // A long line is shown from a little before the place that matters.
-    let skip = if column + 20 > SNIPPET_CHARS { column.saturating_sub(20) } else { 0 };
-    let window: String = text.chars().skip(skip).take(SNIPPET_CHARS).map(|c| if c == '\t' { ' ' } else { c }).collect();
+    let skip = if column + 20 > SNIPPET_CHARS {
+        column.saturating_sub(20)
+    } else {
+        0
+    };
+    let window: String = text
+        .chars()
+        .skip(skip)
+        .take(SNIPPET_CHARS)
+        .map(|c| if c == '\t' { ' ' } else { c })
+        .collect();
     if window.trim().is_empty() {
         return;
     }
@@ -47,7 +63,11 @@ fn snippet(out: &mut String, source: &str, line: u32, column: u32) {
     let margin = " ".repeat(number.len());
     let _ = writeln!(out, "{margin} |");
     let _ = writeln!(out, "{number} | {}", visible(&window));
-    let _ = writeln!(out, "{margin} | {}^", " ".repeat(visible(&before).chars().count()));
+    let _ = writeln!(
+        out,
+        "{margin} | {}^",
+        " ".repeat(visible(&before).chars().count())
+    );
 }
 
 fn nth_line(source: &str, line: u32) -> Option<&str> {
@@ -72,9 +92,10 @@ mod tests {
 
     #[test]
     fn the_place_is_shown_with_help() {
-        let diagnostic = Diagnostic::new(Code::YamlRepaired, "`description` was read as plain text")
-            .at(Position::new(3, 14))
-            .in_file(Path::new("a/SKILL.md"));
+        let diagnostic =
+            Diagnostic::new(Code::YamlRepaired, "`description` was read as plain text")
+                .at(Position::new(3, 14))
+                .in_file(Path::new("a/SKILL.md"));
         let source = "---\nname: a\ndescription: Use when: x\n---\n";
         assert_eq!(
             render(&diagnostic, Some(source)),

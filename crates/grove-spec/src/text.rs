@@ -75,10 +75,15 @@ mod tests {
     #[test]
     fn shown_text_has_no_control_characters() {
         for code in 0..0x2100_u32 {
-            let Some(c) = char::from_u32(code) else { continue };
+            let Some(c) = char::from_u32(code) else {
+                continue;
+            };
             let text = format!("a{c}b");
             assert!(!visible(&text).contains(is_control), "{code:x}");
-            assert!(!one_line(&text).contains(|c| is_control(c) || c == '\n'), "{code:x}");
+            assert!(
+                !one_line(&text).contains(|c| is_control(c) || c == '\n'),
+                "{code:x}"
+            );
             assert!(!without_controls(&text).contains(is_control), "{code:x}");
         }
     }

@@ -32,7 +32,11 @@ pub(super) struct Listing {
 }
 
 /// Lists an open folder.
-pub(super) fn list(folder: BorrowedFd<'_>, max_entries: usize, ignore_names: &[&'static str]) -> Result<Listing, Errno> {
+pub(super) fn list(
+    folder: BorrowedFd<'_>,
+    max_entries: usize,
+    ignore_names: &[&'static str],
+) -> Result<Listing, Errno> {
     let mut buffer = [MaybeUninit::<u8>::uninit(); 16 * 1024];
     let mut raw = RawDir::new(folder, &mut buffer);
     let mut listing = Listing::default();
@@ -55,7 +59,9 @@ pub(super) fn list(folder: BorrowedFd<'_>, max_entries: usize, ignore_names: &[&
         listing.take(name, entry.file_type());
     }
     // One order whatever the file system's: results must not depend on it.
-    listing.children.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    listing
+        .children
+        .sort_unstable_by(|a, b| a.name.cmp(&b.name));
     listing.markdown.sort_unstable();
     listing.unprintable.sort_unstable();
     Ok(listing)
@@ -71,24 +77,35 @@ impl Listing {
         if bytes.first() == Some(&b'.') || bytes == b"node_modules" {
             return;
         }
-        let is_folder = matches!(kind, FileType::Directory | FileType::Symlink | FileType::Unknown);
-        let is_markdown = matches!(kind, FileType::RegularFile | FileType::Symlink | FileType::Unknown) && bytes.ends_with(b".md");
+        let is_folder = matches!(
+            kind,
+            FileType::Directory | FileType::Symlink | FileType::Unknown
+        );
+        let is_markdown = matches!(
+            kind,
+            FileType::RegularFile | FileType::Symlink | FileType::Unknown
+        ) && bytes.ends_with(b".md");
         if bytes.eq_ignore_ascii_case(SKILL_FILE.to_bytes()) {
-            self.wrong_case.push(String::from_utf8_lossy(bytes).into_owned());
+            self.wrong_case
+                .push(String::from_utf8_lossy(bytes).into_owned());
             return;
         }
         if !(is_folder || is_markdown) {
             return;
         }
         if !is_printable(bytes) {
-            self.unprintable.push(String::from_utf8_lossy(bytes).into_owned());
+            self.unprintable
+                .push(String::from_utf8_lossy(bytes).into_owned());
             return;
         }
         if is_markdown {
             self.markdown.push(name.to_owned());
         }
         if is_folder && !(is_markdown && kind == FileType::Symlink) {
-            self.children.push(Child { name: name.to_owned(), is_link: kind == FileType::Symlink });
+            self.children.push(Child {
+                name: name.to_owned(),
+                is_link: kind == FileType::Symlink,
+            });
         }
     }
 }
@@ -98,5 +115,9 @@ fn is_printable(bytes: &[u8]) -> bool {
     if bytes.is_ascii() {
         return !bytes.iter().any(u8::is_ascii_control);
     }
-    std::str::from_utf8(bytes).is_ok_and(|name| !name.chars().any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')))
+    std::str::from_utf8(bytes).is_ok_and(|name| {
+        !name
+            .chars()
+            .any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
+    })
 }

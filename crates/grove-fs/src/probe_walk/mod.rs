@@ -69,7 +69,12 @@ pub struct Layout {
 
 impl Layout {
     /// Everything Grove itself understands.
-    pub const ALL: Self = Self { root_file: true, flat_files: true, stop_at_skill: true, ignore_files: &[] };
+    pub const ALL: Self = Self {
+        root_file: true,
+        flat_files: true,
+        stop_at_skill: true,
+        ignore_files: &[],
+    };
 }
 
 /// Who knows files already and reads new ones. Called from two threads.
@@ -239,30 +244,55 @@ impl RootFolder {
     fn open(&self) -> Result<OwnedFd, FsError> {
         let fail = |errno: rustix::io::Errno| FsError::new("open", &self.path, errno);
         let (start, below, links) = match &self.base {
-            Some(base) => (base.as_path(), self.path.strip_prefix(base).unwrap_or(&self.path), Links::Contain),
+            Some(base) => (
+                base.as_path(),
+                self.path.strip_prefix(base).unwrap_or(&self.path),
+                Links::Contain,
+            ),
             None => (self.path.as_path(), Path::new("."), Links::Follow),
         };
-        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
+        let flags = rustix::fs::OFlags::RDONLY
+            | rustix::fs::OFlags::DIRECTORY
+            | rustix::fs::OFlags::CLOEXEC;
         let start = rustix::fs::open(start, flags, rustix::fs::Mode::empty()).map_err(fail)?;
         if links == Links::Follow || below.as_os_str().is_empty() {
             return Ok(start);
         }
-        let below = CString::new(below.as_os_str().as_encoded_bytes()).map_err(|_| fail(rustix::io::Errno::INVAL))?;
+        let below = CString::new(below.as_os_str().as_encoded_bytes())
+            .map_err(|_| fail(rustix::io::Errno::INVAL))?;
         crate::beneath::open_folder(start.as_fd(), &below, links).map_err(fail)
     }
 }
 
 /// Walks a root. An error means that the root itself could not be opened.
-pub fn walk<V: Visitor>(root: &RootFolder, options: &WalkOptions, visitor: &V) -> Result<Walk<V::Item>, FsError> {
+pub fn walk<V: Visitor>(
+    root: &RootFolder,
+    options: &WalkOptions,
+    visitor: &V,
+) -> Result<Walk<V::Item>, FsError> {
     let root_fd = root.open()?;
-    let device = crate::beneath::look_at(root_fd.as_fd()).map_err(|errno| FsError::new("look at", &root.path, errno))?.stamp.id.device;
-    let shared = Shared { root: root_fd, device, options, visitor, walked: Mutex::default() };
+    let device = crate::beneath::look_at(root_fd.as_fd())
+        .map_err(|errno| FsError::new("look at", &root.path, errno))?
+        .stamp
+        .id
+        .device;
+    let shared = Shared {
+        root: root_fd,
+        device,
+        options,
+        visitor,
+        walked: Mutex::default(),
+    };
     let mut total = Output::default();
     if options.layout.root_file && shared.probe_root(&mut total) {
         return Ok(total.finish(&shared));
     }
     let mut folders_left = options.max_folders;
-    let mut level = vec![Group { path: String::new(), depth: 0, through_link: false }];
+    let mut level = vec![Group {
+        path: String::new(),
+        depth: 0,
+        through_link: false,
+    }];
     let mut behind_links: BTreeSet<Group> = BTreeSet::new();
     loop {
         run(&shared, level, &mut total);
@@ -270,14 +300,19 @@ pub fn walk<V: Visitor>(root: &RootFolder, options: &WalkOptions, visitor: &V) -
         level = std::mem::take(&mut total.groups);
         if level.is_empty() {
             // Folders behind links, one after another: which path names a folder must not depend on timing.
-            let Some(link) = behind_links.pop_first() else { break };
+            let Some(link) = behind_links.pop_first() else {
+                break;
+            };
             level.push(link);
         }
         // The limit takes the first in order, level by level, so that it too is the same every time.
         level.sort_unstable();
         let beyond = level.split_off(folders_left.min(level.len()));
         folders_left -= level.len();
-        total.limits.folders.extend(beyond.into_iter().map(|group| group.path));
+        total
+            .limits
+            .folders
+            .extend(beyond.into_iter().map(|group| group.path));
     }
     Ok(total.finish(&shared))
 }
@@ -368,7 +403,8 @@ impl<T: Send> Output<T> {
     /// Sorts, applies the candidate limit and reads what is left to read.
     fn finish<V: Visitor<Item = T>>(mut self, shared: &Shared<'_, V>) -> Walk<T> {
         self.found.append(&mut self.pending);
-        self.found.sort_unstable_by(|a, b| a.path.cmp(&b.path).then(a.place.cmp(&b.place)));
+        self.found
+            .sort_unstable_by(|a, b| a.path.cmp(&b.path).then(a.place.cmp(&b.place)));
         let limit = shared.options.max_candidates;
         if self.found.len() > limit {
             for beyond in self.found.get_mut(limit..).unwrap_or_default() {
@@ -380,10 +416,21 @@ impl<T: Send> Output<T> {
         self.counts += probe::read_pending(shared, self.found.get_mut(..kept).unwrap_or_default());
         self.problems.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         self.problems.dedup();
-        for names in [&mut self.limits.depth, &mut self.limits.folders, &mut self.limits.entries] {
+        for names in [
+            &mut self.limits.depth,
+            &mut self.limits.folders,
+            &mut self.limits.entries,
+        ] {
             names.sort_unstable();
         }
-        self.ignore_files.sort_unstable_by(|a, b| a.folder.cmp(&b.folder).then(a.name.cmp(b.name)));
-        Walk { found: self.found, problems: self.problems, limits: self.limits, ignore_files: self.ignore_files, counts: self.counts }
+        self.ignore_files
+            .sort_unstable_by(|a, b| a.folder.cmp(&b.folder).then(a.name.cmp(b.name)));
+        Walk {
+            found: self.found,
+            problems: self.problems,
+            limits: self.limits,
+            ignore_files: self.ignore_files,
+            counts: self.counts,
+        }
     }
 }

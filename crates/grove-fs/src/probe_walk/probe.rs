@@ -12,7 +12,10 @@ use rustix::io::Errno;
 
 use super::listing::{self, Listing, SKILL_FILE};
 use super::queue::{Child, Group, Job, Queue, Turn};
-use super::{Content, Counts, Found, IgnoreFile, Links, Output, Place, Probe, Problem, Shared, Trouble, Visitor};
+use super::{
+    Content, Counts, Found, IgnoreFile, Links, Output, Place, Probe, Problem, Shared, Trouble,
+    Visitor,
+};
 use crate::beneath;
 use crate::stamp::FileFacts;
 
@@ -32,8 +35,18 @@ pub(super) struct Worker<'a, V: Visitor> {
 }
 
 impl<'a, V: Visitor> Worker<'a, V> {
-    pub(super) fn new(shared: &'a Shared<'a, V>, queue: &'a Queue, output: Output<V::Item>) -> Self {
-        Self { shared, queue, output, buffer: Vec::new(), path: Vec::new() }
+    pub(super) fn new(
+        shared: &'a Shared<'a, V>,
+        queue: &'a Queue,
+        output: Output<V::Item>,
+    ) -> Self {
+        Self {
+            shared,
+            queue,
+            output,
+            buffer: Vec::new(),
+            path: Vec::new(),
+        }
     }
 
     /// Works until the queue is done.
@@ -48,7 +61,11 @@ impl<'a, V: Visitor> Worker<'a, V> {
     pub(super) fn work(&mut self, job: Job) {
         match job {
             Job::Open(group) => self.open(group),
-            Job::Probe { folder, group, children } => {
+            Job::Probe {
+                folder,
+                group,
+                children,
+            } => {
                 for child in children {
                     self.probe(&folder, &group, child);
                 }
@@ -59,7 +76,11 @@ impl<'a, V: Visitor> Worker<'a, V> {
     /// Opens a folder as a group, lists it, and queues its children.
     fn open(&mut self, group: Group) {
         let options = self.shared.options;
-        let path = if group.path.is_empty() { "." } else { &group.path };
+        let path = if group.path.is_empty() {
+            "."
+        } else {
+            &group.path
+        };
         let Ok(path) = CString::new(path) else { return };
         self.output.counts.folder_opens += 1;
         let folder = match beneath::open_folder(self.shared.root.as_fd(), &path, options.links) {
@@ -68,14 +89,23 @@ impl<'a, V: Visitor> Worker<'a, V> {
         };
         match beneath::look_at(folder.as_fd()) {
             Ok(facts) => {
-                let first_visit = self.shared.walked.lock().unwrap_or_else(PoisonError::into_inner).insert(facts.stamp.id);
+                let first_visit = self
+                    .shared
+                    .walked
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .insert(facts.stamp.id);
                 if !first_visit {
                     return self.problem(group.path, Trouble::Loop);
                 }
             }
             Err(errno) => return self.problem(group.path, Trouble::Error(errno.to_string())),
         }
-        match listing::list(folder.as_fd(), options.max_entries, options.layout.ignore_files) {
+        match listing::list(
+            folder.as_fd(),
+            options.max_entries,
+            options.layout.ignore_files,
+        ) {
             Ok(listing) => self.listed(Arc::new(folder), Arc::new(group), listing),
             Err(errno) => self.problem(group.path, Trouble::Error(errno.to_string())),
         }
@@ -86,9 +116,15 @@ impl<'a, V: Visitor> Worker<'a, V> {
             self.output.limits.entries.push(group.path.clone());
         }
         // The probe missed, yet an entry of that name is here: a link that leads nowhere.
-        if group.depth > 0 && listing.skill_entry == Some(FileType::Symlink) && self.shared.options.layout.stop_at_skill {
+        if group.depth > 0
+            && listing.skill_entry == Some(FileType::Symlink)
+            && self.shared.options.layout.stop_at_skill
+        {
             let target = link_target(folder.as_fd(), SKILL_FILE);
-            self.problem(join(&group.path, "SKILL.md"), Trouble::BrokenLink { target });
+            self.problem(
+                join(&group.path, "SKILL.md"),
+                Trouble::BrokenLink { target },
+            );
         }
         for name in listing.wrong_case {
             self.problem(join(&group.path, &name), Trouble::WrongCase { name });
@@ -107,18 +143,28 @@ impl<'a, V: Visitor> Worker<'a, V> {
         let mut children = listing.children;
         while !children.is_empty() {
             let chunk = children.split_off(children.len().saturating_sub(CHUNK));
-            self.queue.push(Job::Probe { folder: Arc::clone(&folder), group: Arc::clone(&group), children: chunk });
+            self.queue.push(Job::Probe {
+                folder: Arc::clone(&folder),
+                group: Arc::clone(&group),
+                children: chunk,
+            });
         }
     }
 
     /// Tries `<child>/SKILL.md`.
     fn probe(&mut self, folder: &Arc<OwnedFd>, group: &Group, child: Child) {
-        let Ok(name) = child.name.to_str() else { return };
+        let Ok(name) = child.name.to_str() else {
+            return;
+        };
         let path = join(&group.path, name);
         let through_link = group.through_link || child.is_link;
         let (options, links) = (self.shared.options, self.shared.options.links);
         let file = self.file_path(&path, name);
-        let base = if links == Links::Contain { self.shared.root.as_fd() } else { folder.as_fd() };
+        let base = if links == Links::Contain {
+            self.shared.root.as_fd()
+        } else {
+            folder.as_fd()
+        };
         let outcome = match options.probe {
             Probe::Open => self.open_and_read(base, &file),
             Probe::Stat if links == Links::Contain && !child.is_link => {
@@ -150,7 +196,14 @@ impl<'a, V: Visitor> Worker<'a, V> {
             }
         };
         if descends {
-            self.descend(Group { path, depth: group.depth + 1, through_link }, child.is_link);
+            self.descend(
+                Group {
+                    path,
+                    depth: group.depth + 1,
+                    through_link,
+                },
+                child.is_link,
+            );
         }
     }
 
@@ -165,12 +218,25 @@ impl<'a, V: Visitor> Worker<'a, V> {
     }
 
     fn keep(&mut self, tried: Tried<V::Item>, path: String, place: Place, through_link: bool) {
-        let found = Found { path, place, stamp: tried.stamp, links: tried.links, through_link, content: tried.content };
-        if tried.pending { self.output.pending.push(found) } else { self.output.found.push(found) }
+        let found = Found {
+            path,
+            place,
+            stamp: tried.stamp,
+            links: tried.links,
+            through_link,
+            content: tried.content,
+        };
+        if tried.pending {
+            self.output.pending.push(found)
+        } else {
+            self.output.found.push(found)
+        }
     }
 
     fn flat(&mut self, folder: &Arc<OwnedFd>, name: &CStr) {
-        let Some(stem) = name.to_str().ok().and_then(|name| name.strip_suffix(".md")) else { return };
+        let Some(stem) = name.to_str().ok().and_then(|name| name.strip_suffix(".md")) else {
+            return;
+        };
         if stem.is_empty() {
             return;
         }
@@ -180,11 +246,18 @@ impl<'a, V: Visitor> Worker<'a, V> {
         };
         match outcome {
             // A folder or pipe called `x.md` is nobody's skill.
-            Ok(Tried { content: Content::Refused(Trouble::NotRegular), .. }) => {}
+            Ok(Tried {
+                content: Content::Refused(Trouble::NotRegular),
+                ..
+            }) => {}
             Ok(tried) => self.keep(tried, stem.to_owned(), Place::Flat, false),
             Err(errno @ (Errno::NOENT | Errno::XDEV | Errno::LOOP)) => {
                 let target = link_target(folder.as_fd(), name);
-                let trouble = if errno == Errno::NOENT { Trouble::BrokenLink { target } } else { Trouble::Escape { target } };
+                let trouble = if errno == Errno::NOENT {
+                    Trouble::BrokenLink { target }
+                } else {
+                    Trouble::Escape { target }
+                };
                 self.problem(format!("{stem}.md"), trouble);
             }
             Err(errno) => self.problem(format!("{stem}.md"), Trouble::Error(errno.to_string())),
@@ -197,7 +270,9 @@ impl<'a, V: Visitor> Worker<'a, V> {
             // Not a folder after all, or gone since it was listed.
             Errno::NOTDIR => return,
             Errno::NOENT if !group.through_link => return,
-            Errno::NOENT => Trouble::BrokenLink { target: link_target(root, path) },
+            Errno::NOENT => Trouble::BrokenLink {
+                target: link_target(root, path),
+            },
             Errno::XDEV | Errno::LOOP => self.link_trouble(root, path),
             other => Trouble::Error(other.to_string()),
         };
@@ -213,13 +288,23 @@ impl<'a, V: Visitor> Worker<'a, V> {
     }
 
     fn read_ignore_file(&mut self, folder: &Arc<OwnedFd>, path: &str, name: &'static str) {
-        let Ok(c_name) = CString::new(name) else { return };
-        let Ok(file) = beneath::open_file(folder.as_fd(), &c_name, self.shared.options.links) else { return };
+        let Ok(c_name) = CString::new(name) else {
+            return;
+        };
+        let Ok(file) = beneath::open_file(folder.as_fd(), &c_name, self.shared.options.links)
+        else {
+            return;
+        };
         self.buffer.clear();
         self.buffer.resize(MAX_IGNORE_BYTES, 0);
         if let Ok(length) = rustix::io::read(&file, &mut self.buffer) {
-            let text = String::from_utf8_lossy(self.buffer.get(..length).unwrap_or_default()).into_owned();
-            self.output.ignore_files.push(IgnoreFile { folder: path.to_owned(), name, text });
+            let text =
+                String::from_utf8_lossy(self.buffer.get(..length).unwrap_or_default()).into_owned();
+            self.output.ignore_files.push(IgnoreFile {
+                folder: path.to_owned(),
+                name,
+                text,
+            });
         }
     }
 
@@ -229,7 +314,11 @@ impl<'a, V: Visitor> Worker<'a, V> {
 
     /// The path of a child's skill file: below the root where links are contained, else below the group.
     fn file_path(&mut self, path: &str, name: &str) -> CString {
-        let start = if self.shared.options.links == Links::Contain { path } else { name };
+        let start = if self.shared.options.links == Links::Contain {
+            path
+        } else {
+            name
+        };
         self.path.clear();
         self.path.extend_from_slice(start.as_bytes());
         self.path.push(b'/');
@@ -254,13 +343,33 @@ impl<'a, V: Visitor> Worker<'a, V> {
             return Tried::refused(&facts, trouble);
         }
         match self.shared.visitor.known(&facts.stamp) {
-            Some(item) => Tried { stamp: Some(facts.stamp), links: facts.links, content: Content::Item(item), pending: false },
-            None => Tried { stamp: Some(facts.stamp), links: facts.links, content: Content::NotRead, pending: true },
+            Some(item) => Tried {
+                stamp: Some(facts.stamp),
+                links: facts.links,
+                content: Content::Item(item),
+                pending: false,
+            },
+            None => Tried {
+                stamp: Some(facts.stamp),
+                links: facts.links,
+                content: Content::NotRead,
+                pending: true,
+            },
         }
     }
 
-    fn open_and_read(&mut self, base: BorrowedFd<'_>, file: &CStr) -> Result<Tried<V::Item>, Errno> {
-        open_and_read(self.shared, base, file, &mut self.buffer, &mut self.output.counts)
+    fn open_and_read(
+        &mut self,
+        base: BorrowedFd<'_>,
+        file: &CStr,
+    ) -> Result<Tried<V::Item>, Errno> {
+        open_and_read(
+            self.shared,
+            base,
+            file,
+            &mut self.buffer,
+            &mut self.output.counts,
+        )
     }
 }
 
@@ -268,14 +377,30 @@ impl<V: Visitor> Shared<'_, V> {
     /// Tries the root's own `SKILL.md`; true when it ends the walk.
     pub(super) fn probe_root(&self, output: &mut Output<V::Item>) -> bool {
         let mut buffer = Vec::new();
-        match open_and_read(self, self.root.as_fd(), SKILL_FILE, &mut buffer, &mut output.counts) {
+        match open_and_read(
+            self,
+            self.root.as_fd(),
+            SKILL_FILE,
+            &mut buffer,
+            &mut output.counts,
+        ) {
             Ok(tried) => {
-                output.found.push(Found { path: String::new(), place: Place::Root, stamp: tried.stamp, links: tried.links, through_link: false, content: tried.content });
+                output.found.push(Found {
+                    path: String::new(),
+                    place: Place::Root,
+                    stamp: tried.stamp,
+                    links: tried.links,
+                    through_link: false,
+                    content: tried.content,
+                });
                 true
             }
             Err(Errno::NOENT) => false,
             Err(errno) => {
-                output.problems.push(Problem { path: "SKILL.md".to_owned(), trouble: Trouble::Error(errno.to_string()) });
+                output.problems.push(Problem {
+                    path: "SKILL.md".to_owned(),
+                    trouble: Trouble::Error(errno.to_string()),
+                });
                 true
             }
         }
@@ -284,18 +409,24 @@ impl<V: Visitor> Shared<'_, V> {
 
 /// Which of the two links is to blame: the folder's, or that of the file in it.
 fn escaping_entry(folder: &Arc<OwnedFd>, path: &str, child: &CStr) -> (String, CString) {
-    let is_link = beneath::look_unfollowed(folder.as_fd(), child).is_ok_and(|facts| facts.kind == FileType::Symlink);
+    let is_link = beneath::look_unfollowed(folder.as_fd(), child)
+        .is_ok_and(|facts| facts.kind == FileType::Symlink);
     if is_link {
         return (path.to_owned(), child.to_owned());
     }
     let mut file = child.to_bytes().to_vec();
     file.extend_from_slice(b"/SKILL.md");
-    (join(path, "SKILL.md"), CString::new(file).unwrap_or_default())
+    (
+        join(path, "SKILL.md"),
+        CString::new(file).unwrap_or_default(),
+    )
 }
 
 fn link_target(folder: BorrowedFd<'_>, name: &CStr) -> PathBuf {
-    rustix::fs::readlinkat(folder, name, Vec::new())
-        .map_or_else(|_| PathBuf::new(), |target| PathBuf::from(std::ffi::OsString::from_vec(target.into_bytes())))
+    rustix::fs::readlinkat(folder, name, Vec::new()).map_or_else(
+        |_| PathBuf::new(),
+        |target| PathBuf::from(std::ffi::OsString::from_vec(target.into_bytes())),
+    )
 }
 
 /// What a probe found.
@@ -308,7 +439,12 @@ struct Tried<T> {
 
 impl<T> Tried<T> {
     fn refused(facts: &FileFacts, trouble: Trouble) -> Self {
-        Self { stamp: Some(facts.stamp), links: facts.links, content: Content::Refused(trouble), pending: false }
+        Self {
+            stamp: Some(facts.stamp),
+            links: facts.links,
+            content: Content::Refused(trouble),
+            pending: false,
+        }
     }
 }
 
@@ -316,21 +452,43 @@ fn unfit(facts: &FileFacts, max_bytes: u64) -> Option<Trouble> {
     if facts.kind != FileType::RegularFile {
         return Some(Trouble::NotRegular);
     }
-    (facts.stamp.size > max_bytes).then_some(Trouble::TooLarge { size: facts.stamp.size })
+    (facts.stamp.size > max_bytes).then_some(Trouble::TooLarge {
+        size: facts.stamp.size,
+    })
 }
 
 /// One open, one look at the open file, one read: what is hashed and parsed is what was looked at.
-fn open_and_read<V: Visitor>(shared: &Shared<'_, V>, base: BorrowedFd<'_>, file: &CStr, buffer: &mut Vec<u8>, counts: &mut Counts) -> Result<Tried<V::Item>, Errno> {
+fn open_and_read<V: Visitor>(
+    shared: &Shared<'_, V>,
+    base: BorrowedFd<'_>,
+    file: &CStr,
+    buffer: &mut Vec<u8>,
+    counts: &mut Counts,
+) -> Result<Tried<V::Item>, Errno> {
     counts.file_opens += 1;
     let opened = match beneath::open_file(base, file, shared.options.links) {
         Ok(opened) => opened,
         // A socket cannot be opened, and so is not a file.
-        Err(Errno::NXIO) => return Ok(Tried { stamp: None, links: 1, content: Content::Refused(Trouble::NotRegular), pending: false }),
+        Err(Errno::NXIO) => {
+            return Ok(Tried {
+                stamp: None,
+                links: 1,
+                content: Content::Refused(Trouble::NotRegular),
+                pending: false,
+            });
+        }
         Err(errno @ (Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP)) => {
             counts.file_opens -= 1;
             return Err(errno);
         }
-        Err(errno) => return Ok(Tried { stamp: None, links: 1, content: Content::Refused(Trouble::Error(errno.to_string())), pending: false }),
+        Err(errno) => {
+            return Ok(Tried {
+                stamp: None,
+                links: 1,
+                content: Content::Refused(Trouble::Error(errno.to_string())),
+                pending: false,
+            });
+        }
     };
     counts.stats += 1;
     let facts = beneath::look_at(opened.as_fd())?;
@@ -341,15 +499,30 @@ fn open_and_read<V: Visitor>(shared: &Shared<'_, V>, base: BorrowedFd<'_>, file:
         return Ok(Tried::refused(&facts, Trouble::Pseudo));
     }
     let content = match read_whole(&opened, &facts, shared.options.max_bytes, buffer, counts) {
-        Ok(length) => Content::Item(shared.visitor.read(&facts.stamp, buffer.get(..length).unwrap_or_default())),
+        Ok(length) => Content::Item(
+            shared
+                .visitor
+                .read(&facts.stamp, buffer.get(..length).unwrap_or_default()),
+        ),
         Err(trouble) => Content::Refused(trouble),
     };
-    Ok(Tried { stamp: Some(facts.stamp), links: facts.links, content, pending: false })
+    Ok(Tried {
+        stamp: Some(facts.stamp),
+        links: facts.links,
+        content,
+        pending: false,
+    })
 }
 
 /// Reads a file in one call when it does not grow: one byte more than its size is asked for, so a
 /// short answer proves the end.
-fn read_whole(file: &OwnedFd, facts: &FileFacts, max_bytes: u64, buffer: &mut Vec<u8>, counts: &mut Counts) -> Result<usize, Trouble> {
+fn read_whole(
+    file: &OwnedFd,
+    facts: &FileFacts,
+    max_bytes: u64,
+    buffer: &mut Vec<u8>,
+    counts: &mut Counts,
+) -> Result<usize, Trouble> {
     let size = usize::try_from(facts.stamp.size).unwrap_or(usize::MAX);
     let limit = usize::try_from(max_bytes).unwrap_or(usize::MAX);
     if buffer.len() <= size {
@@ -365,7 +538,9 @@ fn read_whole(file: &OwnedFd, facts: &FileFacts, max_bytes: u64, buffer: &mut Ve
             Ok(read) => {
                 length += read;
                 if length > limit {
-                    return Err(Trouble::TooLarge { size: length as u64 });
+                    return Err(Trouble::TooLarge {
+                        size: length as u64,
+                    });
                 }
                 if read < room && length >= size {
                     return Ok(length);
@@ -381,20 +556,35 @@ fn read_whole(file: &OwnedFd, facts: &FileFacts, max_bytes: u64, buffer: &mut Ve
 }
 
 /// Reads what was only looked at so far, on two threads when there is enough of it.
-pub(super) fn read_pending<V: Visitor>(shared: &Shared<'_, V>, found: &mut [Found<V::Item>]) -> Counts {
-    let pending: Vec<usize> = found.iter().enumerate().filter(|(_, f)| matches!(f.content, Content::NotRead)).map(|(index, _)| index).collect();
+pub(super) fn read_pending<V: Visitor>(
+    shared: &Shared<'_, V>,
+    found: &mut [Found<V::Item>],
+) -> Counts {
+    let pending: Vec<usize> = found
+        .iter()
+        .enumerate()
+        .filter(|(_, f)| matches!(f.content, Content::NotRead))
+        .map(|(index, _)| index)
+        .collect();
     if pending.is_empty() {
         return Counts::default();
     }
     let next = AtomicUsize::new(0);
-    let paths: Vec<CString> = pending.iter().filter_map(|index| found.get(*index)).map(file_below_root).collect();
+    let paths: Vec<CString> = pending
+        .iter()
+        .filter_map(|index| found.get(*index))
+        .map(file_below_root)
+        .collect();
     let read_some = || {
         let (mut done, mut buffer, mut counts) = (Vec::new(), Vec::new(), Counts::default());
         loop {
             let start = next.fetch_add(CHUNK, Ordering::Relaxed);
-            let Some(chunk) = paths.get(start..).filter(|rest| !rest.is_empty()) else { return (done, counts) };
+            let Some(chunk) = paths.get(start..).filter(|rest| !rest.is_empty()) else {
+                return (done, counts);
+            };
             for (offset, path) in chunk.iter().take(CHUNK).enumerate() {
-                let tried = open_and_read(shared, shared.root.as_fd(), path, &mut buffer, &mut counts);
+                let tried =
+                    open_and_read(shared, shared.root.as_fd(), path, &mut buffer, &mut counts);
                 done.push((start + offset, tried));
             }
         }
@@ -409,7 +599,9 @@ pub(super) fn read_pending<V: Visitor>(shared: &Shared<'_, V>, found: &mut [Foun
         all
     });
     for (at, tried) in done {
-        let Some(slot) = pending.get(at).and_then(|index| found.get_mut(*index)) else { continue };
+        let Some(slot) = pending.get(at).and_then(|index| found.get_mut(*index)) else {
+            continue;
+        };
         match tried {
             Ok(tried) => {
                 slot.stamp = tried.stamp;

@@ -9,7 +9,11 @@ pub(super) enum Job {
     /// Open a group and list it.
     Open(Group),
     /// Probe children of an open group.
-    Probe { folder: Arc<OwnedFd>, group: Arc<Group>, children: Vec<Child> },
+    Probe {
+        folder: Arc<OwnedFd>,
+        group: Arc<Group>,
+        children: Vec<Child>,
+    },
 }
 
 /// A folder without a skill file of its own.
@@ -69,7 +73,14 @@ impl Queue {
     pub(super) fn new(groups: Vec<Group>) -> Self {
         let jobs: Vec<Job> = groups.into_iter().rev().map(Job::Open).collect();
         let cost = jobs.len() * OPEN_COSTS;
-        Self { state: Mutex::new(State { jobs, cost, ..State::default() }), changed: Condvar::new() }
+        Self {
+            state: Mutex::new(State {
+                jobs,
+                cost,
+                ..State::default()
+            }),
+            changed: Condvar::new(),
+        }
     }
 
     pub(super) fn push(&self, job: Job) {
@@ -98,7 +109,10 @@ impl Queue {
                 return None;
             }
             state.waiting += 1;
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
             state.waiting -= 1;
         }
     }

@@ -15,24 +15,120 @@ pub struct Key {
     pub about: &'static str,
 }
 
-const fn key(path: &'static str, kind: &'static str, default: &'static str, project: bool, about: &'static str) -> Key {
-    Key { path, kind, default, project, about }
+const fn key(
+    path: &'static str,
+    kind: &'static str,
+    default: &'static str,
+    project: bool,
+    about: &'static str,
+) -> Key {
+    Key {
+        path,
+        kind,
+        default,
+        project,
+        about,
+    }
 }
 
 /// All keys in the order of the reference page.
 pub const KEYS: &[Key] = &[
-    key("compat_roots", "true or false", "true", true, "Look in the folders of all known hosts, not only in `.grove` and `.agents`."),
-    key("extra_dirs", "list of paths", "[]", false, "Further folders with skills. They rank below the user's own and are never written to."),
-    key("limits.candidates_per_root", "number", "300", true, "Skill folders that are read in one root. The rest are named."),
-    key("limits.loaded_per_source", "number", "200", true, "Skills that one source offers. The rest are listed as `capped`."),
-    key("limits.file_bytes", "number", "256000", true, "Bytes of one skill file, inclusive."),
-    key("limits.group_depth", "number", "6", true, "Group levels above a skill folder."),
-    key("limits.prompt_skills", "number", "150", true, "Skills in one catalog."),
-    key("limits.prompt_chars", "number", "30000", true, "Characters of one catalog."),
-    key("skills.allow_bundled", "list of names", "(all)", true, "Bundled skills that may be used. An empty list means none."),
-    key("skills.only", "list of names", "(all)", true, "Names that are let through. An empty list means none."),
-    key("skills.entries.KEY.enabled", "true or false", "true", true, "Switches one skill off. KEY is its `skillKey` or its name."),
-    key("skills.entries.KEY.env", "table of texts", "{}", false, "Variables for the skill. They satisfy `requires.env`; values are never shown."),
-    key("skills.entries.KEY.api_key", "text", "(none)", false, "The value for the skill's `primaryEnv`. It is never shown."),
-    key("skills.entries.KEY.config", "table", "{}", false, "Configuration for the skill. Set paths satisfy `requires.config`."),
+    key(
+        "compat_roots",
+        "true or false",
+        "true",
+        true,
+        "Look in the folders of all known hosts, not only in `.grove` and `.agents`.",
+    ),
+    key(
+        "extra_dirs",
+        "list of paths",
+        "[]",
+        false,
+        "Further folders with skills. They rank below the user's own and are never written to.",
+    ),
+    key(
+        "limits.candidates_per_root",
+        "number",
+        "300",
+        true,
+        "Skill folders that are read in one root. The rest are named.",
+    ),
+    key(
+        "limits.loaded_per_source",
+        "number",
+        "200",
+        true,
+        "Skills that one source offers. The rest are listed as `capped`.",
+    ),
+    key(
+        "limits.file_bytes",
+        "number",
+        "256000",
+        true,
+        "Bytes of one skill file, inclusive.",
+    ),
+    key(
+        "limits.group_depth",
+        "number",
+        "6",
+        true,
+        "Group levels above a skill folder.",
+    ),
+    key(
+        "limits.prompt_skills",
+        "number",
+        "150",
+        true,
+        "Skills in one catalog.",
+    ),
+    key(
+        "limits.prompt_chars",
+        "number",
+        "30000",
+        true,
+        "Characters of one catalog.",
+    ),
+    key(
+        "skills.allow_bundled",
+        "list of names",
+        "(all)",
+        true,
+        "Bundled skills that may be used. An empty list means none.",
+    ),
+    key(
+        "skills.only",
+        "list of names",
+        "(all)",
+        true,
+        "Names that are let through. An empty list means none.",
+    ),
+    key(
+        "skills.entries.KEY.enabled",
+        "true or false",
+        "true",
+        true,
+        "Switches one skill off. KEY is its `skillKey` or its name.",
+    ),
+    key(
+        "skills.entries.KEY.env",
+        "table of texts",
+        "{}",
+        false,
+        "Variables for the skill. They satisfy `requires.env`; values are never shown.",
+    ),
+    key(
+        "skills.entries.KEY.api_key",
+        "text",
+        "(none)",
+        false,
+        "The value for the skill's `primaryEnv`. It is never shown.",
+    ),
+    key(
+        "skills.entries.KEY.config",
+        "table",
+        "{}",
+        false,
+        "Configuration for the skill. Set paths satisfy `requires.config`.",
+    ),
 ];

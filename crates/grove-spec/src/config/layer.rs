@@ -13,7 +13,10 @@ use crate::diagnostic::{Diagnostic, Position};
 
 /// What one file sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each field is the configuration key of the same name")]
+#[expect(
+    missing_docs,
+    reason = "each field is the configuration key of the same name"
+)]
 pub struct Layer {
     pub compat_roots: Option<Sourced<bool>>,
     pub extra_dirs: Option<Sourced<Vec<String>>>,
@@ -30,7 +33,13 @@ pub struct Layer {
 
 /// Reads one file. A syntax error loses the lines the TOML parser cannot recover, never more.
 pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Layer, Vec<Diagnostic>) {
-    let mut reader = Reader { text, scope, file, layer: Layer::default(), diagnostics: Vec::new() };
+    let mut reader = Reader {
+        text,
+        scope,
+        file,
+        layer: Layer::default(),
+        diagnostics: Vec::new(),
+    };
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in errors {
         let finding = Diagnostic::new(Code::ConfigSyntax, error.message().to_owned()).in_file(file);
@@ -58,7 +67,11 @@ type Item<'a, 'i> = &'a Spanned<DeValue<'i>>;
 impl Reader<'_> {
     fn table(&mut self, table: &DeTable<'_>, prefix: &str) {
         for (key, value) in table {
-            let path = if prefix.is_empty() { key.get_ref().to_string() } else { format!("{prefix}.{}", key.get_ref()) };
+            let path = if prefix.is_empty() {
+                key.get_ref().to_string()
+            } else {
+                format!("{prefix}.{}", key.get_ref())
+            };
             match (path.as_str(), value.get_ref()) {
                 ("limits" | "skills", DeValue::Table(inner)) => self.table(inner, &path),
                 ("skills.entries", DeValue::Table(inner)) => {
@@ -78,8 +91,12 @@ impl Reader<'_> {
         match path {
             "compat_roots" => self.layer.compat_roots = self.boolean(path, span, value),
             "extra_dirs" => self.layer.extra_dirs = self.names(path, span, value),
-            "limits.candidates_per_root" => self.layer.candidates_per_root = self.number(path, span, value),
-            "limits.loaded_per_source" => self.layer.loaded_per_source = self.number(path, span, value),
+            "limits.candidates_per_root" => {
+                self.layer.candidates_per_root = self.number(path, span, value)
+            }
+            "limits.loaded_per_source" => {
+                self.layer.loaded_per_source = self.number(path, span, value)
+            }
             "limits.file_bytes" => self.layer.file_bytes = self.number(path, span, value),
             "limits.group_depth" => self.layer.group_depth = self.number(path, span, value),
             "limits.prompt_skills" => self.layer.prompt_skills = self.number(path, span, value),
@@ -119,8 +136,16 @@ impl Reader<'_> {
         self.layer.entries.insert(name.to_owned(), entry);
     }
 
-    fn environment(&mut self, path: &str, span: &Range<usize>, value: Item<'_, '_>, env: &mut BTreeMap<String, String>) {
-        let DeValue::Table(table) = value.get_ref() else { return self.wrong(path, span, "a table of texts") };
+    fn environment(
+        &mut self,
+        path: &str,
+        span: &Range<usize>,
+        value: Item<'_, '_>,
+        env: &mut BTreeMap<String, String>,
+    ) {
+        let DeValue::Table(table) = value.get_ref() else {
+            return self.wrong(path, span, "a table of texts");
+        };
         for (name, value) in table {
             match value.get_ref().as_str() {
                 Some(text) => {
@@ -131,7 +156,12 @@ impl Reader<'_> {
         }
     }
 
-    fn boolean(&mut self, path: &str, span: &Range<usize>, value: Item<'_, '_>) -> Option<Sourced<bool>> {
+    fn boolean(
+        &mut self,
+        path: &str,
+        span: &Range<usize>,
+        value: Item<'_, '_>,
+    ) -> Option<Sourced<bool>> {
         match value.get_ref() {
             DeValue::Boolean(flag) => Some(self.sourced(*flag, span)),
             _ => {
@@ -141,9 +171,16 @@ impl Reader<'_> {
         }
     }
 
-    fn number(&mut self, path: &str, span: &Range<usize>, value: Item<'_, '_>) -> Option<Sourced<u64>> {
+    fn number(
+        &mut self,
+        path: &str,
+        span: &Range<usize>,
+        value: Item<'_, '_>,
+    ) -> Option<Sourced<u64>> {
         let number = match value.get_ref() {
-            DeValue::Integer(integer) => u64::from_str_radix(integer.as_str(), integer.radix()).ok(),
+            DeValue::Integer(integer) => {
+                u64::from_str_radix(integer.as_str(), integer.radix()).ok()
+            }
             _ => None,
         };
         if number.is_none() {
@@ -152,9 +189,17 @@ impl Reader<'_> {
         number.map(|number| self.sourced(number, span))
     }
 
-    fn names(&mut self, path: &str, span: &Range<usize>, value: Item<'_, '_>) -> Option<Sourced<Vec<String>>> {
+    fn names(
+        &mut self,
+        path: &str,
+        span: &Range<usize>,
+        value: Item<'_, '_>,
+    ) -> Option<Sourced<Vec<String>>> {
         let names: Option<Vec<String>> = match value.get_ref() {
-            DeValue::Array(items) => items.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect(),
+            DeValue::Array(items) => items
+                .iter()
+                .map(|item| item.get_ref().as_str().map(str::to_owned))
+                .collect(),
             _ => None,
         };
         if names.is_none() {
@@ -164,47 +209,84 @@ impl Reader<'_> {
     }
 
     fn permitted(&mut self, path: &str, documented: &str, span: &Range<usize>) -> bool {
-        let forbidden = self.scope == LayerScope::Project && KEYS.iter().any(|key| key.path == documented && !key.project);
+        let forbidden = self.scope == LayerScope::Project
+            && KEYS
+                .iter()
+                .any(|key| key.path == documented && !key.project);
         if forbidden {
-            self.report(Code::ConfigForbidden, format!("a project may not set `{path}`"), span);
+            self.report(
+                Code::ConfigForbidden,
+                format!("a project may not set `{path}`"),
+                span,
+            );
         }
         !forbidden
     }
 
     fn unknown(&mut self, path: &str, span: &Range<usize>) {
-        self.report(Code::ConfigUnknownKey, format!("unknown key `{path}`"), span);
+        self.report(
+            Code::ConfigUnknownKey,
+            format!("unknown key `{path}`"),
+            span,
+        );
     }
 
     fn wrong(&mut self, path: &str, span: &Range<usize>, wanted: &str) {
-        self.report(Code::ConfigValue, format!("`{path}` must be {wanted}; it was not used"), span);
+        self.report(
+            Code::ConfigValue,
+            format!("`{path}` must be {wanted}; it was not used"),
+            span,
+        );
     }
 
     fn report(&mut self, code: Code, message: String, span: &Range<usize>) {
-        let finding = Diagnostic::new(code, message).in_file(self.file).at(self.position(span));
+        let finding = Diagnostic::new(code, message)
+            .in_file(self.file)
+            .at(self.position(span));
         self.diagnostics.push(finding);
     }
 
     fn sourced<T>(&self, value: T, span: &Range<usize>) -> Sourced<T> {
-        Sourced { value, origin: Some(Origin { file: self.file.to_path_buf(), line: self.position(span).line }) }
+        Sourced {
+            value,
+            origin: Some(Origin {
+                file: self.file.to_path_buf(),
+                line: self.position(span).line,
+            }),
+        }
     }
 
     fn position(&self, span: &Range<usize>) -> Position {
         let before = self.text.get(..span.start).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().map_or(0, |tail| tail.chars().count()) + 1;
-        Position::new(u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
+        let column = before
+            .rsplit('\n')
+            .next()
+            .map_or(0, |tail| tail.chars().count())
+            + 1;
+        Position::new(
+            u32::try_from(line).unwrap_or(u32::MAX),
+            u32::try_from(column).unwrap_or(u32::MAX),
+        )
     }
 }
 
 /// The dotted paths in a table that are set and not false, blank or zero.
 fn set_paths(table: &DeTable<'_>, prefix: &str, depth: usize, paths: &mut Vec<String>) {
     for (key, value) in table {
-        let path = if prefix.is_empty() { key.get_ref().to_string() } else { format!("{prefix}.{}", key.get_ref()) };
+        let path = if prefix.is_empty() {
+            key.get_ref().to_string()
+        } else {
+            format!("{prefix}.{}", key.get_ref())
+        };
         let truthy = match value.get_ref() {
             DeValue::Boolean(flag) => *flag,
             DeValue::String(text) => !text.trim().is_empty(),
             DeValue::Integer(integer) => !integer.as_str().chars().all(|c| c == '0'),
-            DeValue::Float(float) => float.as_str().parse::<f64>().is_ok_and(|number| number != 0.0),
+            DeValue::Float(float) => float
+                .as_str()
+                .parse::<f64>()
+                .is_ok_and(|number| number != 0.0),
             DeValue::Table(inner) => {
                 if depth < 16 {
                     set_paths(inner, &path, depth + 1, paths);
@@ -225,7 +307,10 @@ mod tests {
 
     fn findings(text: &str, scope: LayerScope) -> Vec<(&'static str, u32)> {
         let (_, diagnostics) = parse(text, scope, Path::new("config.toml"));
-        diagnostics.iter().map(|d| (d.code.as_str(), d.position.map_or(0, |p| p.line))).collect()
+        diagnostics
+            .iter()
+            .map(|d| (d.code.as_str(), d.position.map_or(0, |p| p.line)))
+            .collect()
     }
 
     #[test]
@@ -233,19 +318,41 @@ mod tests {
         let text = "compat_roots = 'no'\n[limits]\nfile_bytes = -1\ngroup_depth = 3\n[skills]\nonly = ['a', 1]\n";
         let (layer, _) = parse(text, LayerScope::User, Path::new("config.toml"));
         assert_eq!(layer.group_depth.map(|g| g.value), Some(3));
-        assert_eq!((layer.compat_roots, layer.file_bytes, layer.only), (None, None, None));
-        assert_eq!(findings(text, LayerScope::User), [("config-value", 1), ("config-value", 3), ("config-value", 6)]);
+        assert_eq!(
+            (layer.compat_roots, layer.file_bytes, layer.only),
+            (None, None, None)
+        );
+        assert_eq!(
+            findings(text, LayerScope::User),
+            [
+                ("config-value", 1),
+                ("config-value", 3),
+                ("config-value", 6)
+            ]
+        );
     }
 
     #[test]
     fn unknown_and_forbidden_keys_are_named() {
-        assert_eq!(findings("colour = 1\n[limits]\nx = 1\n", LayerScope::User), [("config-unknown-key", 1), ("config-unknown-key", 3)]);
+        assert_eq!(
+            findings("colour = 1\n[limits]\nx = 1\n", LayerScope::User),
+            [("config-unknown-key", 1), ("config-unknown-key", 3)]
+        );
         let text = "extra_dirs = ['/x']\n[skills.entries.a]\nenabled = false\nenv = { A = 'b' }\napi_key = 'k'\nconfig = {}\n";
         assert_eq!(findings(text, LayerScope::User), []);
-        let forbidden = [("config-forbidden", 1), ("config-forbidden", 4), ("config-forbidden", 5), ("config-forbidden", 6)];
+        let forbidden = [
+            ("config-forbidden", 1),
+            ("config-forbidden", 4),
+            ("config-forbidden", 5),
+            ("config-forbidden", 6),
+        ];
         assert_eq!(findings(text, LayerScope::Project), forbidden);
         let (layer, _) = parse(text, LayerScope::Project, Path::new("c"));
-        assert!(layer.extra_dirs.is_none() && layer.entries["a"].env.is_empty() && layer.entries["a"].api_key.is_none());
+        assert!(
+            layer.extra_dirs.is_none()
+                && layer.entries["a"].env.is_empty()
+                && layer.entries["a"].api_key.is_none()
+        );
     }
 
     #[test]

@@ -41,7 +41,10 @@ pub struct Sourced<T> {
 
 impl<T> Sourced<T> {
     fn default_value(value: T) -> Self {
-        Self { value, origin: None }
+        Self {
+            value,
+            origin: None,
+        }
     }
 }
 
@@ -169,12 +172,19 @@ impl Settings {
     }
 }
 
-fn lay_names(slot: &mut Sourced<Option<Vec<String>>>, layer: Option<Sourced<Vec<String>>>, narrow: bool) {
+fn lay_names(
+    slot: &mut Sourced<Option<Vec<String>>>,
+    layer: Option<Sourced<Vec<String>>>,
+    narrow: bool,
+) {
     let Some(mut layer) = layer else { return };
     if let (true, Some(already)) = (narrow, &slot.value) {
         layer.value.retain(|name| already.contains(name));
     }
-    *slot = Sourced { value: Some(layer.value), origin: layer.origin };
+    *slot = Sourced {
+        value: Some(layer.value),
+        origin: layer.origin,
+    };
 }
 
 #[cfg(test)]
@@ -185,21 +195,42 @@ mod tests {
 
     fn lay(user: &str, project: &str) -> Settings {
         let mut settings = Settings::default();
-        settings.lay(parse(user, LayerScope::User, Path::new("u")).0, LayerScope::User);
-        settings.lay(parse(project, LayerScope::Project, Path::new("p")).0, LayerScope::Project);
+        settings.lay(
+            parse(user, LayerScope::User, Path::new("u")).0,
+            LayerScope::User,
+        );
+        settings.lay(
+            parse(project, LayerScope::Project, Path::new("p")).0,
+            LayerScope::Project,
+        );
         settings
     }
 
     #[test]
     fn a_project_only_narrows() {
-        let settings = lay("[limits]\nfile_bytes = 1000\ngroup_depth = 4", "[limits]\nfile_bytes = 2000\ngroup_depth = 2");
+        let settings = lay(
+            "[limits]\nfile_bytes = 1000\ngroup_depth = 4",
+            "[limits]\nfile_bytes = 2000\ngroup_depth = 2",
+        );
         assert_eq!(settings.limits.file_bytes.value, 1000);
         assert_eq!(settings.limits.group_depth.value, 2);
-        assert_eq!(settings.limits.group_depth.origin, Some(Origin { file: "p".into(), line: 3 }));
+        assert_eq!(
+            settings.limits.group_depth.origin,
+            Some(Origin {
+                file: "p".into(),
+                line: 3
+            })
+        );
         let settings = lay("[skills]\nonly = ['a', 'b']", "[skills]\nonly = ['b', 'c']");
         assert_eq!(settings.only.value, Some(vec!["b".to_owned()]));
-        let settings = lay("[skills.entries.x]\nenabled = false", "[skills.entries.x]\nenabled = true");
-        assert_eq!(settings.entries["x"].enabled.as_ref().map(|e| e.value), Some(false));
+        let settings = lay(
+            "[skills.entries.x]\nenabled = false",
+            "[skills.entries.x]\nenabled = true",
+        );
+        assert_eq!(
+            settings.entries["x"].enabled.as_ref().map(|e| e.value),
+            Some(false)
+        );
         let settings = lay("compat_roots = false", "compat_roots = true");
         assert!(!settings.compat_roots.value);
     }

@@ -11,14 +11,24 @@ pub(super) fn check(text: &str, body_offset: usize, diagnostics: &mut Vec<Diagno
     let body = text.get(body_offset..).unwrap_or_default();
     if has_control_bytes(body.as_bytes()) || !body.is_ascii() {
         // A lone CR is an old line end, not an overwrite, as far as the file's structure goes.
-        let mut controls = body.char_indices().filter(|(_, c)| is_control(*c) && *c != '\r');
+        let mut controls = body
+            .char_indices()
+            .filter(|(_, c)| is_control(*c) && *c != '\r');
         if let Some((offset, first)) = controls.next() {
-            let message = format!("{} control characters in the body, the first is U+{:04X}", controls.count() + 1, u32::from(first));
-            diagnostics.push(Diagnostic::new(Code::ControlCharacters, message).at(position_of(text, body_offset + offset)));
+            let message = format!(
+                "{} control characters in the body, the first is U+{:04X}",
+                controls.count() + 1,
+                u32::from(first)
+            );
+            diagnostics.push(
+                Diagnostic::new(Code::ControlCharacters, message)
+                    .at(position_of(text, body_offset + offset)),
+            );
         }
     }
     for finding in hidden_text::find(body) {
-        diagnostics.push(hidden(&finding, "body").at(position_of(text, body_offset + finding.offset)));
+        diagnostics
+            .push(hidden(&finding, "body").at(position_of(text, body_offset + finding.offset)));
     }
 }
 
@@ -26,13 +36,20 @@ pub(super) fn check(text: &str, body_offset: usize, diagnostics: &mut Vec<Diagno
 pub(super) fn hidden(finding: &hidden_text::HiddenText, place: &str) -> Diagnostic {
     let count = finding.count;
     match finding.kind {
-        HiddenKind::Direction => Diagnostic::new(Code::BidiControl, format!("{count} direction controls in the {place}")),
-        HiddenKind::Invisible if finding.decoded.is_empty() => {
-            Diagnostic::new(Code::HiddenUnicode, format!("{count} invisible characters in the {place}"))
-        }
+        HiddenKind::Direction => Diagnostic::new(
+            Code::BidiControl,
+            format!("{count} direction controls in the {place}"),
+        ),
+        HiddenKind::Invisible if finding.decoded.is_empty() => Diagnostic::new(
+            Code::HiddenUnicode,
+            format!("{count} invisible characters in the {place}"),
+        ),
         HiddenKind::Invisible => Diagnostic::new(
             Code::HiddenUnicode,
-            format!("{count} invisible characters in the {place}; they say: {}", finding.decoded),
+            format!(
+                "{count} invisible characters in the {place}; they say: {}",
+                finding.decoded
+            ),
         ),
     }
 }
@@ -43,8 +60,13 @@ pub(super) fn position_of(text: &str, offset: usize) -> Position {
     loop {
         let (_, next) = line_at(text, start);
         if next > offset || next >= text.len() {
-            let column = text.get(start..offset).map_or(0, |before| before.chars().count());
-            return Position::new(line, u32::try_from(column).unwrap_or(u32::MAX).saturating_add(1));
+            let column = text
+                .get(start..offset)
+                .map_or(0, |before| before.chars().count());
+            return Position::new(
+                line,
+                u32::try_from(column).unwrap_or(u32::MAX).saturating_add(1),
+            );
         }
         start = next;
         line += 1;
@@ -53,5 +75,7 @@ pub(super) fn position_of(text: &str, offset: usize) -> Position {
 
 fn has_control_bytes(bytes: &[u8]) -> bool {
     // Without early exit the compiler makes wide compares of it: 0.1 µs for 4 KiB.
-    bytes.iter().fold(false, |found, &b| found | (b < 0x20 && b != b'\n' && b != b'\t' && b != b'\r') | (b == 0x7f))
+    bytes.iter().fold(false, |found, &b| {
+        found | (b < 0x20 && b != b'\n' && b != b'\t' && b != b'\r') | (b == 0x7f)
+    })
 }

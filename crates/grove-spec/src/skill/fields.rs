@@ -8,8 +8,14 @@ use crate::text::is_control;
 use crate::yaml::{Entry, Node, Value};
 
 /// The six keys of the open standard.
-pub(super) const STANDARD_KEYS: [&str; 6] =
-    ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+pub(super) const STANDARD_KEYS: [&str; 6] = [
+    "name",
+    "description",
+    "license",
+    "compatibility",
+    "metadata",
+    "allowed-tools",
+];
 
 /// Keys beyond the standard that Grove understands.
 pub(super) const EXTENSION_KEYS: [&str; 15] = [
@@ -32,7 +38,10 @@ pub(super) const EXTENSION_KEYS: [&str; 15] = [
 
 /// Reads the fields of a skill.
 pub(super) fn read(entries: Vec<Entry>, diagnostics: &mut Vec<Diagnostic>) -> Skill {
-    let mut reader = Reader { diagnostics, skill: Skill::default() };
+    let mut reader = Reader {
+        diagnostics,
+        skill: Skill::default(),
+    };
     let mut description_at = None;
     for entry in entries {
         if entry.key == "description" {
@@ -63,7 +72,9 @@ impl Reader<'_> {
             "description" => self.skill.description = self.description(&entry),
             "license" => self.skill.details.license = self.text(&entry),
             "compatibility" => self.skill.details.compatibility = self.compatibility(&entry),
-            "allowed-tools" | "allowed_tools" => self.skill.details.allowed_tools = self.list(&entry, split_tools),
+            "allowed-tools" | "allowed_tools" => {
+                self.skill.details.allowed_tools = self.list(&entry, split_tools)
+            }
             "metadata" => self.metadata(entry),
             "disable-model-invocation" => {
                 if let Some(disabled) = self.boolean(&entry) {
@@ -84,9 +95,13 @@ impl Reader<'_> {
             "agent" => self.skill.details.agent = self.text(&entry),
             "homepage" | "website" | "url" => self.skill.details.homepage = self.text(&entry),
             "emoji" => self.skill.details.emoji = self.text(&entry),
-            "command-dispatch" | "command_dispatch" => self.skill.details.command_dispatch = self.text(&entry),
+            "command-dispatch" | "command_dispatch" => {
+                self.skill.details.command_dispatch = self.text(&entry)
+            }
             "command-tool" | "command_tool" => self.skill.details.command_tool = self.text(&entry),
-            "command-arg-mode" | "command_arg_mode" => self.skill.details.command_arg_mode = self.text(&entry),
+            "command-arg-mode" | "command_arg_mode" => {
+                self.skill.details.command_arg_mode = self.text(&entry)
+            }
             _ => self.skill.unknown.push(entry),
         }
     }
@@ -99,10 +114,18 @@ impl Reader<'_> {
         }
         let length = name.chars().count();
         if length > MAX_NAME {
-            self.report(Code::NameTooLong, format!("name has {length} characters, more than {MAX_NAME}"), entry);
+            self.report(
+                Code::NameTooLong,
+                format!("name has {length} characters, more than {MAX_NAME}"),
+                entry,
+            );
         }
         if !is_standard_name(&name) {
-            self.report(Code::NameInvalid, format!("name `{name}` is not lower-case letters, digits and single hyphens"), entry);
+            self.report(
+                Code::NameInvalid,
+                format!("name `{name}` is not lower-case letters, digits and single hyphens"),
+                entry,
+            );
         }
         Some(name)
     }
@@ -111,7 +134,11 @@ impl Reader<'_> {
         let text = self.required_text(entry)?;
         let length = text.chars().count();
         if length > MAX_DESCRIPTION {
-            self.report(Code::DescriptionTooLong, format!("description has {length} characters, more than {MAX_DESCRIPTION}"), entry);
+            self.report(
+                Code::DescriptionTooLong,
+                format!("description has {length} characters, more than {MAX_DESCRIPTION}"),
+                entry,
+            );
         }
         Some(text)
     }
@@ -120,7 +147,11 @@ impl Reader<'_> {
         let text = self.text(entry)?;
         let length = text.chars().count();
         if length > MAX_COMPATIBILITY {
-            self.report(Code::CompatibilityTooLong, format!("compatibility has {length} characters, more than {MAX_COMPATIBILITY}"), entry);
+            self.report(
+                Code::CompatibilityTooLong,
+                format!("compatibility has {length} characters, more than {MAX_COMPATIBILITY}"),
+                entry,
+            );
         }
         Some(text)
     }
@@ -132,13 +163,19 @@ impl Reader<'_> {
             Value::Text(scalar) => {
                 let cleaned = self.clean(&scalar.text, entry);
                 if let Some(tag) = structure_tag(&cleaned) {
-                    self.report(Code::StructureBreakout, format!("`{}` contains the tag `{tag}`", entry.key), entry);
+                    self.report(
+                        Code::StructureBreakout,
+                        format!("`{}` contains the tag `{tag}`", entry.key),
+                        entry,
+                    );
                 }
                 (!cleaned.is_empty()).then_some(cleaned)
             }
             Value::List(_) | Value::Map(_) => {
                 let message = format!("`{}` is {}, not text", entry.key, entry.value.kind());
-                self.diagnostics.push(Diagnostic::new(Code::FieldRequiredType, message).at(entry.value.position));
+                self.diagnostics.push(
+                    Diagnostic::new(Code::FieldRequiredType, message).at(entry.value.position),
+                );
                 None
             }
         }
@@ -148,7 +185,9 @@ impl Reader<'_> {
     fn text(&mut self, entry: &Entry) -> Option<String> {
         match &entry.value.value {
             Value::Text(scalar) if scalar.is_null() => None,
-            Value::Text(scalar) => Some(self.clean(&scalar.text, entry)).filter(|text| !text.is_empty()),
+            Value::Text(scalar) => {
+                Some(self.clean(&scalar.text, entry)).filter(|text| !text.is_empty())
+            }
             Value::List(_) | Value::Map(_) => {
                 self.wrong_kind(entry, "text");
                 None
@@ -172,7 +211,10 @@ impl Reader<'_> {
             Value::Text(scalar) if scalar.is_null() => Vec::new(),
             Value::Text(scalar) => split(&self.clean(&scalar.text, entry)),
             Value::List(items) => {
-                let texts: Vec<String> = items.iter().filter_map(|item| item.as_text().map(|text| self.clean(text, entry))).collect();
+                let texts: Vec<String> = items
+                    .iter()
+                    .filter_map(|item| item.as_text().map(|text| self.clean(text, entry)))
+                    .collect();
                 if texts.len() != items.len() {
                     self.wrong_kind(entry, "a list of texts");
                 }
@@ -197,20 +239,28 @@ impl Reader<'_> {
         match entry.value.value {
             Value::Map(entries) => self.skill.metadata = entries,
             Value::Text(ref scalar) if scalar.is_null() => {}
-            Value::Text(ref scalar) => match requirements::json_to_node(&scalar.text, entry.value.position) {
-                Some(Node { value: Value::Map(entries), .. }) => self.skill.metadata = entries,
-                // Text that means to be an object and is none may hide requirements: the skill is not offered.
-                _ if scalar.text.trim_start().starts_with('{') => {
-                    let reason = "`metadata` is neither YAML nor JSON".to_owned();
-                    self.report(Code::RequirementsUnreadable, reason.clone(), &entry);
-                    self.skill.requirements = Some(Box::new(super::Requirements { unreadable: Some(reason), ..Default::default() }));
-                    self.skill.unknown.push(entry);
+            Value::Text(ref scalar) => {
+                match requirements::json_to_node(&scalar.text, entry.value.position) {
+                    Some(Node {
+                        value: Value::Map(entries),
+                        ..
+                    }) => self.skill.metadata = entries,
+                    // Text that means to be an object and is none may hide requirements: the skill is not offered.
+                    _ if scalar.text.trim_start().starts_with('{') => {
+                        let reason = "`metadata` is neither YAML nor JSON".to_owned();
+                        self.report(Code::RequirementsUnreadable, reason.clone(), &entry);
+                        self.skill.requirements = Some(Box::new(super::Requirements {
+                            unreadable: Some(reason),
+                            ..Default::default()
+                        }));
+                        self.skill.unknown.push(entry);
+                    }
+                    _ => {
+                        self.wrong_kind(&entry, "a mapping");
+                        self.skill.unknown.push(entry);
+                    }
                 }
-                _ => {
-                    self.wrong_kind(&entry, "a mapping");
-                    self.skill.unknown.push(entry);
-                }
-            },
+            }
             Value::List(_) => {
                 self.wrong_kind(&entry, "a mapping");
                 self.skill.unknown.push(entry);
@@ -232,14 +282,24 @@ impl Reader<'_> {
                     c => Some(c),
                 })
                 .collect();
-            self.report(Code::ControlCharacters, format!("control characters in `{}` were removed", entry.key), entry);
+            self.report(
+                Code::ControlCharacters,
+                format!("control characters in `{}` were removed", entry.key),
+                entry,
+            );
             cleaned = kept.into();
         }
         let hidden = hidden_text::find(&cleaned);
         for finding in &hidden {
-            self.diagnostics.push(body::hidden(finding, &format!("field `{}`", entry.key)).at(entry.value.position));
+            self.diagnostics.push(
+                body::hidden(finding, &format!("field `{}`", entry.key)).at(entry.value.position),
+            );
         }
-        if hidden.is_empty() { cleaned.trim().to_owned() } else { hidden_text::strip(&cleaned).trim().to_owned() }
+        if hidden.is_empty() {
+            cleaned.trim().to_owned()
+        } else {
+            hidden_text::strip(&cleaned).trim().to_owned()
+        }
     }
 
     fn wrong_kind(&mut self, entry: &Entry, wanted: &str) {
@@ -248,7 +308,8 @@ impl Reader<'_> {
     }
 
     fn report(&mut self, code: Code, message: String, entry: &Entry) {
-        self.diagnostics.push(Diagnostic::new(code, message).at(entry.value.position));
+        self.diagnostics
+            .push(Diagnostic::new(code, message).at(entry.value.position));
     }
 }
 
@@ -258,7 +319,9 @@ pub(super) fn is_standard_name(name: &str) -> bool {
         && !name.starts_with('-')
         && !name.ends_with('-')
         && !name.contains("--")
-        && name.chars().all(|c| c == '-' || (c.is_alphanumeric() && !c.is_uppercase()))
+        && name
+            .chars()
+            .all(|c| c == '-' || (c.is_alphanumeric() && !c.is_uppercase()))
 }
 
 fn parse_boolean(text: &str) -> Option<bool> {
@@ -270,16 +333,32 @@ fn parse_boolean(text: &str) -> Option<bool> {
 }
 
 fn split_words(text: &str) -> Vec<String> {
-    text.split([',', ' ', '\t', '\n']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    text.split([',', ' ', '\t', '\n'])
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 pub(super) fn split_commas(text: &str) -> Vec<String> {
-    text.split([',', '\n']).map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    text.split([',', '\n'])
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The first tag in a text that belongs to the structure a model is shown.
 fn structure_tag(text: &str) -> Option<&str> {
-    const CLOSED: [&str; 8] = ["available_skills", "skill", "skills", "name", "description", "location", "system", "system-reminder"];
+    const CLOSED: [&str; 8] = [
+        "available_skills",
+        "skill",
+        "skills",
+        "name",
+        "description",
+        "location",
+        "system",
+        "system-reminder",
+    ];
     const OPENED: [&str; 4] = ["available_skills", "skill", "system", "system-reminder"];
     let mut from = 0;
     while let Some(at) = text.get(from..)?.find('<').map(|found| from + found) {
@@ -288,9 +367,18 @@ fn structure_tag(text: &str) -> Option<&str> {
             Some(inner) => (&CLOSED, inner),
             None => (&OPENED, rest),
         };
-        let word_end = inner.trim_start().find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-')).unwrap_or(inner.trim_start().len());
-        let word = inner.trim_start().get(..word_end).unwrap_or_default().to_ascii_lowercase();
-        let ends = inner.trim_start().get(word_end..).is_some_and(|tail| tail.trim_start().starts_with(['>', '/']) || tail.starts_with(char::is_whitespace));
+        let word_end = inner
+            .trim_start()
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'))
+            .unwrap_or(inner.trim_start().len());
+        let word = inner
+            .trim_start()
+            .get(..word_end)
+            .unwrap_or_default()
+            .to_ascii_lowercase();
+        let ends = inner.trim_start().get(word_end..).is_some_and(|tail| {
+            tail.trim_start().starts_with(['>', '/']) || tail.starts_with(char::is_whitespace)
+        });
         if names.contains(&word.as_str()) && ends {
             let end = rest.find('>').map_or(text.len(), |found| at + found + 2);
             return text.get(at..end.min(text.len()));

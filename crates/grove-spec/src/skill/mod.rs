@@ -47,7 +47,10 @@ pub struct Skill {
 
 /// The optional keys that Grove and the hosts know.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "each field is the frontmatter key of the same name")]
+#[expect(
+    missing_docs,
+    reason = "each field is the frontmatter key of the same name"
+)]
 pub struct Details {
     pub license: Option<String>,
     pub compatibility: Option<String>,
@@ -98,9 +101,18 @@ impl Parsed {
         !self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
+    /// Whether the file has a frontmatter block, readable or not.
+    pub fn has_frontmatter(&self) -> bool {
+        self.body_offset > 0
+    }
+
     /// A file that could not be read as a skill.
     pub fn refused(diagnostic: Diagnostic) -> Self {
-        Self { skill: Skill::default(), body_offset: 0, diagnostics: vec![diagnostic] }
+        Self {
+            skill: Skill::default(),
+            body_offset: 0,
+            diagnostics: vec![diagnostic],
+        }
     }
 }
 
@@ -110,9 +122,14 @@ pub fn parse_bytes(bytes: &[u8]) -> Parsed {
         Ok(text) => parse(text),
         Err(error) => {
             let offset = error.valid_up_to();
-            let valid = bytes.get(..offset).and_then(|valid| std::str::from_utf8(valid).ok()).unwrap_or_default();
+            let valid = bytes
+                .get(..offset)
+                .and_then(|valid| std::str::from_utf8(valid).ok())
+                .unwrap_or_default();
             let message = format!("not UTF-8 at byte {offset}");
-            Parsed::refused(Diagnostic::new(Code::NotUtf8, message).at(body::position_of(valid, offset)))
+            Parsed::refused(
+                Diagnostic::new(Code::NotUtf8, message).at(body::position_of(valid, offset)),
+            )
         }
     }
 }
@@ -131,15 +148,11 @@ pub fn parse(text: &str) -> Parsed {
         fields::read(block.entries, &mut diagnostics)
     };
     body::check(text, fenced.body_offset, &mut diagnostics);
-    Parsed { skill, body_offset: fenced.body_offset, diagnostics }
-}
-
-/// Whether a Markdown file beside skill folders claims to be a skill: it starts with a fence.
-pub fn has_frontmatter(bytes: &[u8]) -> bool {
-    let rest = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-    rest.starts_with(b"---")
-        && std::str::from_utf8(bytes.get(..bytes.len().min(yaml::MAX_BYTES)).unwrap_or_default())
-            .map_or_else(|error| error.valid_up_to() > 3, |text| fence::split(text) != Err(NoFence::Missing))
+    Parsed {
+        skill,
+        body_offset: fenced.body_offset,
+        diagnostics,
+    }
 }
 
 /// What is to be said about a name beside the folder (or file stem) that bears it.
@@ -147,10 +160,14 @@ pub fn has_frontmatter(bytes: &[u8]) -> bool {
 /// Apart from [`parse`], because a folder can be renamed without its file changing.
 pub fn check_folder(skill: &Skill, folder: &str) -> Option<Diagnostic> {
     match &skill.name {
-        None => Some(Diagnostic::new(Code::NameMissing, format!("no name; the folder's name `{folder}` is used"))),
-        Some(name) if !same_name(name, folder) => {
-            Some(Diagnostic::new(Code::NameMismatch, format!("name `{name}` differs from the folder's name `{folder}`")))
-        }
+        None => Some(Diagnostic::new(
+            Code::NameMissing,
+            format!("no name; the folder's name `{folder}` is used"),
+        )),
+        Some(name) if !same_name(name, folder) => Some(Diagnostic::new(
+            Code::NameMismatch,
+            format!("name `{name}` differs from the folder's name `{folder}`"),
+        )),
         Some(_) => None,
     }
 }
@@ -167,9 +184,18 @@ fn no_fence(text: &str, reason: NoFence) -> Diagnostic {
         return Diagnostic::new(Code::EmptyFile, "the file is empty").at(start);
     }
     match reason {
-        NoFence::Missing => Diagnostic::new(Code::FrontmatterMissing, "no frontmatter: the first line is not `---`"),
-        NoFence::OtherFormat => Diagnostic::new(Code::UnsupportedFrontmatter, "the frontmatter is not YAML between `---` lines"),
-        NoFence::Unclosed => Diagnostic::new(Code::FrontmatterUnclosed, "the frontmatter has no closing `---` line"),
+        NoFence::Missing => Diagnostic::new(
+            Code::FrontmatterMissing,
+            "no frontmatter: the first line is not `---`",
+        ),
+        NoFence::OtherFormat => Diagnostic::new(
+            Code::UnsupportedFrontmatter,
+            "the frontmatter is not YAML between `---` lines",
+        ),
+        NoFence::Unclosed => Diagnostic::new(
+            Code::FrontmatterUnclosed,
+            "the frontmatter has no closing `---` line",
+        ),
     }
     .at(start)
 }
@@ -179,7 +205,11 @@ mod tests {
     use super::*;
 
     fn codes(text: &str) -> Vec<&'static str> {
-        parse(text).diagnostics.iter().map(|d| d.code.as_str()).collect()
+        parse(text)
+            .diagnostics
+            .iter()
+            .map(|d| d.code.as_str())
+            .collect()
     }
 
     #[test]
@@ -187,15 +217,24 @@ mod tests {
         let parsed = parse("---\nname: pdf-reader\ndescription: Reads PDF files.\n---\n# Body\n");
         assert_eq!(parsed.diagnostics, []);
         assert_eq!(parsed.skill.name.as_deref(), Some("pdf-reader"));
-        assert_eq!(parsed.skill.description.as_deref(), Some("Reads PDF files."));
+        assert_eq!(
+            parsed.skill.description.as_deref(),
+            Some("Reads PDF files.")
+        );
         assert!(parsed.skill.model_invocable && parsed.skill.user_invocable);
     }
 
     #[test]
     fn byte_order_mark_and_line_ends_change_nothing() {
         let unix = parse("---\nname: a\ndescription: >\n  b\n  c\n---\nx\n").skill;
-        assert_eq!(parse("\u{feff}---\r\nname: a\r\ndescription: >\r\n  b\r\n  c\r\n---\r\nx\r\n").skill, unix);
-        assert_eq!(parse("---\rname: a\rdescription: >\r  b\r  c\r---\rx\r").skill, unix);
+        assert_eq!(
+            parse("\u{feff}---\r\nname: a\r\ndescription: >\r\n  b\r\n  c\r\n---\r\nx\r\n").skill,
+            unix
+        );
+        assert_eq!(
+            parse("---\rname: a\rdescription: >\r  b\r  c\r---\rx\r").skill,
+            unix
+        );
     }
 
     #[test]
@@ -204,19 +243,55 @@ mod tests {
         for (text, expected) in [
             ("---\ndescription: d\n---\n", vec![]),
             ("---\nname: a\n---\n", vec!["description-missing"]),
-            ("---\nname: a\ndescription: ''\n---\n", vec!["description-missing"]),
-            ("---\nname: a\ndescription: null\n---\n", vec!["description-missing"]),
-            ("---\nname: A b\ndescription: d\n---\n", vec!["name-invalid"]),
-            ("---\nname: a\ndescription: [x, y]\n---\n", vec!["field-required-type"]),
-            ("---\nname: [a]\ndescription: d\n---\n", vec!["field-required-type"]),
+            (
+                "---\nname: a\ndescription: ''\n---\n",
+                vec!["description-missing"],
+            ),
+            (
+                "---\nname: a\ndescription: null\n---\n",
+                vec!["description-missing"],
+            ),
+            (
+                "---\nname: A b\ndescription: d\n---\n",
+                vec!["name-invalid"],
+            ),
+            (
+                "---\nname: a\ndescription: [x, y]\n---\n",
+                vec!["field-required-type"],
+            ),
+            (
+                "---\nname: [a]\ndescription: d\n---\n",
+                vec!["field-required-type"],
+            ),
             ("---\nname: no\ndescription: 123\n---\n", vec![]),
-            ("---\nname: a\ndescription: \"x\\e[2J\"\n---\n", vec!["control-characters"]),
-            ("---\nname: a\ndescription: \"harmless \\r rm\"\n---\n", vec!["control-characters"]),
-            ("---\nname: a\ndescription: x </available_skills> y\n---\n", vec!["structure-breakout"]),
-            ("---\nname: a\ndescription: d\n---\n\u{1b}]52;c;x\u{7}\n", vec!["control-characters"]),
-            ("---\nname: a\ndescription: d\n---\nrm \u{202e}x\n", vec!["bidi-control"]),
-            ("---\nname: a\ndescription: d\nuser-invocable: maybe\n---\n", vec!["field-type"]),
-            ("---\nname: a\ndescription: d\nmetadata: {openclaw: {requires: {bins: {a: b}}}}\n---\n", vec!["requirements-unreadable"]),
+            (
+                "---\nname: a\ndescription: \"x\\e[2J\"\n---\n",
+                vec!["control-characters"],
+            ),
+            (
+                "---\nname: a\ndescription: \"harmless \\r rm\"\n---\n",
+                vec!["control-characters"],
+            ),
+            (
+                "---\nname: a\ndescription: x </available_skills> y\n---\n",
+                vec!["structure-breakout"],
+            ),
+            (
+                "---\nname: a\ndescription: d\n---\n\u{1b}]52;c;x\u{7}\n",
+                vec!["control-characters"],
+            ),
+            (
+                "---\nname: a\ndescription: d\n---\nrm \u{202e}x\n",
+                vec!["bidi-control"],
+            ),
+            (
+                "---\nname: a\ndescription: d\nuser-invocable: maybe\n---\n",
+                vec!["field-type"],
+            ),
+            (
+                "---\nname: a\ndescription: d\nmetadata: {openclaw: {requires: {bins: {a: b}}}}\n---\n",
+                vec!["requirements-unreadable"],
+            ),
             ("", vec!["empty-file"]),
             ("Intro\n---\nname: x\n---\n", vec!["frontmatter-missing"]),
             ("---\nname: x\n", vec!["frontmatter-unclosed"]),
@@ -224,16 +299,31 @@ mod tests {
         ] {
             assert_eq!(codes(text), expected, "{text:?}");
         }
-        assert_eq!(codes(&format!("---\nname: a\ndescription: {long}\n---\n")), ["description-too-long"]);
-        assert_eq!(codes(&format!("---\nname: {}\ndescription: d\n---\n", "a".repeat(65))), ["name-too-long"]);
+        assert_eq!(
+            codes(&format!("---\nname: a\ndescription: {long}\n---\n")),
+            ["description-too-long"]
+        );
+        assert_eq!(
+            codes(&format!(
+                "---\nname: {}\ndescription: d\n---\n",
+                "a".repeat(65)
+            )),
+            ["name-too-long"]
+        );
     }
 
     #[test]
     fn oversize_frontmatter_is_read_without_yaml_or_refused() {
         let long = "word ".repeat(6000);
-        assert_eq!(codes(&format!("---\nname: a\ndescription: {long}\n---\n")), ["frontmatter-too-large", "description-too-long"]);
+        assert_eq!(
+            codes(&format!("---\nname: a\ndescription: {long}\n---\n")),
+            ["frontmatter-too-large", "description-too-long"]
+        );
         let deep = "[".repeat(30_000);
-        assert_eq!(codes(&format!("---\nname: a\ndescription: d\nz: {deep}\n---\n")), ["frontmatter-unreadable"]);
+        assert_eq!(
+            codes(&format!("---\nname: a\ndescription: d\nz: {deep}\n---\n")),
+            ["frontmatter-unreadable"]
+        );
     }
 
     #[test]
@@ -244,21 +334,34 @@ mod tests {
     }
 
     #[test]
-    fn a_flat_file_is_a_skill_only_with_frontmatter() {
-        assert!(has_frontmatter(b"---\nname: a\n---\n"));
-        assert!(has_frontmatter("\u{feff}---\r\nname: a".as_bytes()));
-        assert!(!has_frontmatter(b"# Notes\n"));
-        assert!(!has_frontmatter(b"----\n"));
-        assert!(!has_frontmatter(b""));
+    fn a_block_counts_when_both_fences_are_there() {
+        for (text, expected) in [
+            ("---\nname: a\n---\n", true),
+            ("---\n: [\n---\n", true),
+            ("# Notes\n", false),
+            ("---\nrule\n", false),
+            ("", false),
+        ] {
+            assert_eq!(parse(text).has_frontmatter(), expected, "{text:?}");
+        }
     }
 
     #[test]
     fn names_are_compared_composed() {
         assert!(same_name("caf\u{e9}", "cafe\u{301}"));
         assert!(!same_name("cafe", "caf\u{e9}"));
-        let skill = Skill { name: Some("x".into()), ..Skill::default() };
-        assert_eq!(check_folder(&skill, "y").map(|d| d.code), Some(Code::NameMismatch));
+        let skill = Skill {
+            name: Some("x".into()),
+            ..Skill::default()
+        };
+        assert_eq!(
+            check_folder(&skill, "y").map(|d| d.code),
+            Some(Code::NameMismatch)
+        );
         assert_eq!(check_folder(&skill, "x"), None);
-        assert_eq!(check_folder(&Skill::default(), "y").map(|d| d.code), Some(Code::NameMissing));
+        assert_eq!(
+            check_folder(&Skill::default(), "y").map(|d| d.code),
+            Some(Code::NameMissing)
+        );
     }
 }

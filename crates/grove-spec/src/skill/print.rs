@@ -31,9 +31,17 @@ pub fn print(skill: &Skill, body: &str) -> String {
     text(&mut out, "agent", details.agent.as_deref());
     text(&mut out, "homepage", details.homepage.as_deref());
     text(&mut out, "emoji", details.emoji.as_deref());
-    text(&mut out, "command-dispatch", details.command_dispatch.as_deref());
+    text(
+        &mut out,
+        "command-dispatch",
+        details.command_dispatch.as_deref(),
+    );
     text(&mut out, "command-tool", details.command_tool.as_deref());
-    text(&mut out, "command-arg-mode", details.command_arg_mode.as_deref());
+    text(
+        &mut out,
+        "command-arg-mode",
+        details.command_arg_mode.as_deref(),
+    );
     if !skill.metadata.is_empty() {
         out.push_str("metadata:\n");
         map(&mut out, &skill.metadata, 1);
@@ -46,7 +54,10 @@ pub fn print(skill: &Skill, body: &str) -> String {
 
 fn text(out: &mut String, key: &str, value: Option<&str>) {
     if let Some(value) = value {
-        let scalar = Scalar { text: value.to_owned(), plain: false };
+        let scalar = Scalar {
+            text: value.to_owned(),
+            plain: false,
+        };
         let _ = writeln!(out, "{key}: {}", scalar_text(&scalar));
     }
 }
@@ -55,14 +66,24 @@ fn list(out: &mut String, key: &str, values: &[String]) {
     if !values.is_empty() {
         let _ = writeln!(out, "{key}:");
         for value in values {
-            let _ = writeln!(out, "  - {}", scalar_text(&Scalar { text: value.clone(), plain: false }));
+            let _ = writeln!(
+                out,
+                "  - {}",
+                scalar_text(&Scalar {
+                    text: value.clone(),
+                    plain: false
+                })
+            );
         }
     }
 }
 
 fn map(out: &mut String, entries: &[Entry], level: usize) {
     for entry in entries {
-        let key = scalar_text(&Scalar { text: entry.key.clone(), plain: false });
+        let key = scalar_text(&Scalar {
+            text: entry.key.clone(),
+            plain: false,
+        });
         let _ = write!(out, "{}{key}:", "  ".repeat(level));
         value(out, &entry.value, level);
     }
@@ -98,7 +119,11 @@ fn scalar_text(scalar: &Scalar) -> String {
         matches!(entries, [Entry { value: Node { value: Value::Text(read), .. }, .. }]
             if read.plain && read.text == scalar.text && read.is_null() == scalar.is_null())
     });
-    if reads_back && (scalar.plain || !scalar.is_null()) { scalar.text.clone() } else { double_quoted(&scalar.text) }
+    if reads_back && (scalar.plain || !scalar.is_null()) {
+        scalar.text.clone()
+    } else {
+        double_quoted(&scalar.text)
+    }
 }
 
 fn double_quoted(text: &str) -> String {
@@ -111,7 +136,12 @@ fn double_quoted(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
             '\r' => quoted.push_str("\\r"),
-            c if u32::from(c) < 0x20 || matches!(c, '\u{7f}'..='\u{a0}' | '\u{2028}' | '\u{2029}' | '\u{feff}') => {
+            c if u32::from(c) < 0x20
+                || matches!(
+                    c,
+                    '\u{7f}'..='\u{a0}' | '\u{2028}' | '\u{2029}' | '\u{feff}'
+                ) =>
+            {
                 let _ = write!(quoted, "\\u{:04x}", u32::from(c));
             }
             c => quoted.push(c),
@@ -131,8 +161,40 @@ mod tests {
 
     fn words() -> impl Strategy<Value = String> {
         let piece = prop::sample::select(vec![
-            "a", "name", "use when: ", ": ", "#", " # ", "'", "\"", "\\", "[", "{", "@", "*x", "&y", "!z", "%", "`", "- ", "null", "~", "true", "1.0", "é",
-            "日本", "\n", "\t", " ", "|", ">", "---", "<b>", "👩\u{200d}🔬", "?", ",",
+            "a",
+            "name",
+            "use when: ",
+            ": ",
+            "#",
+            " # ",
+            "'",
+            "\"",
+            "\\",
+            "[",
+            "{",
+            "@",
+            "*x",
+            "&y",
+            "!z",
+            "%",
+            "`",
+            "- ",
+            "null",
+            "~",
+            "true",
+            "1.0",
+            "é",
+            "日本",
+            "\n",
+            "\t",
+            " ",
+            "|",
+            ">",
+            "---",
+            "<b>",
+            "👩\u{200d}🔬",
+            "?",
+            ",",
         ]);
         prop::collection::vec(piece, 1..6).prop_map(|pieces| pieces.concat())
     }
@@ -142,12 +204,17 @@ mod tests {
         let leaf = words().prop_map(move |text| Node::text(text, at));
         leaf.prop_recursive(3, 12, 4, move |inner| {
             prop_oneof![
-                prop::collection::vec(inner.clone(), 0..4).prop_map(move |items| Node::new(Value::List(items), at)),
+                prop::collection::vec(inner.clone(), 0..4)
+                    .prop_map(move |items| Node::new(Value::List(items), at)),
                 prop::collection::vec(("[a-z]{1,6}", inner), 0..4).prop_map(move |pairs| {
                     let mut entries: Vec<Entry> = Vec::new();
                     for (key, value) in pairs {
                         if entries.iter().all(|entry| entry.key != key) {
-                            entries.push(Entry { key, position: at, value });
+                            entries.push(Entry {
+                                key,
+                                position: at,
+                                value,
+                            });
                         }
                     }
                     Node::new(Value::Map(entries), at)

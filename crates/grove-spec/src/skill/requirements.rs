@@ -41,8 +41,12 @@ pub struct Requirements {
 
 /// Reads requirements from the entries of `metadata`.
 pub(super) fn read(metadata: &[Entry], diagnostics: &mut Vec<Diagnostic>) -> Option<Requirements> {
-    let (namespace, entry) =
-        NAMESPACES.iter().find_map(|name| metadata.iter().find(|entry| entry.key == *name).map(|entry| (*name, entry)))?;
+    let (namespace, entry) = NAMESPACES.iter().find_map(|name| {
+        metadata
+            .iter()
+            .find(|entry| entry.key == *name)
+            .map(|entry| (*name, entry))
+    })?;
     let parsed;
     let node = match &entry.value.value {
         Value::Text(scalar) if scalar.is_null() => return None,
@@ -55,10 +59,15 @@ pub(super) fn read(metadata: &[Entry], diagnostics: &mut Vec<Diagnostic>) -> Opt
         },
         _ => &entry.value,
     };
-    let mut reader = Reader { namespace, unreadable: None };
+    let mut reader = Reader {
+        namespace,
+        unreadable: None,
+    };
     let requirements = reader.requirements(node);
     if let Some(reason) = &requirements.unreadable {
-        diagnostics.push(Diagnostic::new(Code::RequirementsUnreadable, reason.clone()).at(entry.value.position));
+        diagnostics.push(
+            Diagnostic::new(Code::RequirementsUnreadable, reason.clone()).at(entry.value.position),
+        );
     }
     Some(requirements)
 }
@@ -71,8 +80,15 @@ struct Reader {
 impl Reader {
     fn requirements(&mut self, node: &Node) -> Requirements {
         if node.as_map().is_none() {
-            let reason = format!("`metadata.{}` is {}, not a mapping", self.namespace, node.kind());
-            return Requirements { unreadable: Some(reason), ..Requirements::default() };
+            let reason = format!(
+                "`metadata.{}` is {}, not a mapping",
+                self.namespace,
+                node.kind()
+            );
+            return Requirements {
+                unreadable: Some(reason),
+                ..Requirements::default()
+            };
         }
         let requires = node.get("requires");
         if requires.is_some_and(|node| node.as_map().is_none() && !node.is_null()) {
@@ -80,7 +96,11 @@ impl Reader {
         }
         let nested = |key| requires.and_then(|node| node.get(key));
         let mut requirements = Requirements {
-            os: self.list("os", node.get("os")).iter().map(|name| os_name(name)).collect(),
+            os: self
+                .list("os", node.get("os"))
+                .iter()
+                .map(|name| os_name(name))
+                .collect(),
             bins: self.list("requires.bins", nested("bins")),
             any_bins: self.list("requires.anyBins", nested("anyBins")),
             env: self.list("requires.env", nested("env")),
@@ -104,7 +124,10 @@ impl Reader {
             Some(Value::Text(scalar)) if scalar.is_null() => Vec::new(),
             Some(Value::Text(scalar)) => split_commas(&scalar.text),
             Some(Value::List(items)) => {
-                let texts: Vec<String> = items.iter().filter_map(|item| item.as_text().map(|text| text.trim().to_owned())).collect();
+                let texts: Vec<String> = items
+                    .iter()
+                    .filter_map(|item| item.as_text().map(|text| text.trim().to_owned()))
+                    .collect();
                 if texts.len() != items.len() {
                     self.fail(key, "a list of names");
                 }
@@ -127,7 +150,8 @@ impl Reader {
     }
 
     fn fail(&mut self, key: &str, wanted: &str) {
-        self.unreadable.get_or_insert_with(|| format!("`metadata.{}.{key}` is not {wanted}", self.namespace));
+        self.unreadable
+            .get_or_insert_with(|| format!("`metadata.{}.{key}` is not {wanted}", self.namespace));
     }
 }
 
@@ -176,9 +200,21 @@ fn node_of(value: serde_json::Value, position: Position) -> Node {
         Json::Bool(flag) => Node::plain(if flag { "true" } else { "false" }, position),
         Json::Number(number) => Node::plain(number.to_string(), position),
         Json::String(text) => Node::text(text, position),
-        Json::Array(items) => Node::new(Value::List(items.into_iter().map(|item| node_of(item, position)).collect()), position),
+        Json::Array(items) => Node::new(
+            Value::List(
+                items
+                    .into_iter()
+                    .map(|item| node_of(item, position))
+                    .collect(),
+            ),
+            position,
+        ),
         Json::Object(map) => {
-            let entries = map.into_iter().map(|(key, value)| Entry { key, position, value: node_of(value, position) });
+            let entries = map.into_iter().map(|(key, value)| Entry {
+                key,
+                position,
+                value: node_of(value, position),
+            });
             Node::new(Value::Map(entries.collect()), position)
         }
     }
@@ -223,9 +259,17 @@ mod tests {
             "metadata:\n  openclaw: \"{requires: {bins: [\"\n",
             "metadata: '{\"openclaw\": {'\n",
         ] {
-            assert!(requirements(text).is_some_and(|r| r.unreadable.is_some()), "{text}");
+            assert!(
+                requirements(text).is_some_and(|r| r.unreadable.is_some()),
+                "{text}"
+            );
         }
-        for text in ["metadata: {}\n", "metadata: {other: {requires: 1}}\n", "metadata: hello\n", ""] {
+        for text in [
+            "metadata: {}\n",
+            "metadata: {other: {requires: 1}}\n",
+            "metadata: hello\n",
+            "",
+        ] {
             assert_eq!(requirements(text), None, "{text}");
         }
     }

@@ -22,11 +22,25 @@ pub fn validate(parsed: &Parsed, folder: &str) -> Vec<Diagnostic> {
         None => {}
     }
     if parsed.skill.name.is_none() && !is_standard_name(folder) {
-        findings.push(Diagnostic::new(Code::NameInvalid, format!("the folder's name `{folder}` cannot be a skill's name")).at(top));
+        findings.push(
+            Diagnostic::new(
+                Code::NameInvalid,
+                format!("the folder's name `{folder}` cannot be a skill's name"),
+            )
+            .at(top),
+        );
     }
     for entry in &parsed.skill.unknown {
-        if !STANDARD_KEYS.contains(&entry.key.as_str()) && !EXTENSION_KEYS.contains(&entry.key.as_str()) {
-            findings.push(Diagnostic::new(Code::UnknownField, format!("`{}` is not a key of the standard", entry.key)).at(entry.position));
+        if !STANDARD_KEYS.contains(&entry.key.as_str())
+            && !EXTENSION_KEYS.contains(&entry.key.as_str())
+        {
+            findings.push(
+                Diagnostic::new(
+                    Code::UnknownField,
+                    format!("`{}` is not a key of the standard", entry.key),
+                )
+                .at(entry.position),
+            );
         }
     }
     findings.sort_by_key(|finding| (finding.position, finding.code));
@@ -35,7 +49,9 @@ pub fn validate(parsed: &Parsed, folder: &str) -> Vec<Diagnostic> {
 
 /// Whether a list of findings fails a validation.
 pub fn fails(findings: &[Diagnostic]) -> bool {
-    findings.iter().any(|finding| finding.severity != Severity::Info)
+    findings
+        .iter()
+        .any(|finding| finding.severity != Severity::Info)
 }
 
 #[cfg(test)]
@@ -47,11 +63,27 @@ mod tests {
     fn strictness_is_leniency_made_visible() {
         for (text, folder, expected) in [
             ("---\nname: a\ndescription: d\n---\n", "a", vec![]),
-            ("---\nname: a\ndescription: d\nuser-invocable: false\n---\n", "a", vec![]),
-            ("---\nname: a\ndescription: d\n---\n", "b", vec!["name-mismatch"]),
-            ("---\nname: a\ndescription: d\nversion: 1\n---\n", "a", vec!["unknown-field"]),
+            (
+                "---\nname: a\ndescription: d\nuser-invocable: false\n---\n",
+                "a",
+                vec![],
+            ),
+            (
+                "---\nname: a\ndescription: d\n---\n",
+                "b",
+                vec!["name-mismatch"],
+            ),
+            (
+                "---\nname: a\ndescription: d\nversion: 1\n---\n",
+                "a",
+                vec!["unknown-field"],
+            ),
             ("---\ndescription: d\n---\n", "a", vec!["name-missing"]),
-            ("---\nname: a\ndescription: Use when: x\n---\n", "a", vec!["yaml-repaired"]),
+            (
+                "---\nname: a\ndescription: Use when: x\n---\n",
+                "a",
+                vec!["yaml-repaired"],
+            ),
             ("---\nname: a\n---\n", "a", vec!["description-missing"]),
             ("no\n", "a", vec!["frontmatter-missing"]),
         ] {

@@ -35,7 +35,10 @@ mod tests {
         for (text, expected) in [
             ("Read Grep", vec!["Read", "Grep"]),
             ("Read, Grep,Write", vec!["Read", "Grep", "Write"]),
-            ("Bash(git add:*, git commit:*) Read", vec!["Bash(git add:*, git commit:*)", "Read"]),
+            (
+                "Bash(git add:*, git commit:*) Read",
+                vec!["Bash(git add:*, git commit:*)", "Read"],
+            ),
             ("Bash(a (b) c),X", vec!["Bash(a (b) c)", "X"]),
             ("mcp__x__y", vec!["mcp__x__y"]),
             (" , ", vec![]),

@@ -14,11 +14,17 @@ use crate::diagnostic::{Diagnostic, Position};
 pub fn parse(text: &str, first_line: u32) -> Result<Vec<Entry>, Refusal> {
     match parse_value(text, first_line)? {
         None => Ok(Vec::new()),
-        Some(Node { value: Value::Map(entries), .. }) => Ok(entries),
+        Some(Node {
+            value: Value::Map(entries),
+            ..
+        }) => Ok(entries),
         Some(node) if node.is_null() => Ok(Vec::new()),
         Some(node) => Err(Refusal {
-            diagnostic: Diagnostic::new(Code::YamlNotMapping, format!("frontmatter is {}, not a mapping", node.kind()))
-                .at(node.position),
+            diagnostic: Diagnostic::new(
+                Code::YamlNotMapping,
+                format!("frontmatter is {}, not a mapping", node.kind()),
+            )
+            .at(node.position),
             kind: RefusalKind::Guard,
         }),
     }
@@ -26,7 +32,11 @@ pub fn parse(text: &str, first_line: u32) -> Result<Vec<Entry>, Refusal> {
 
 /// Parses one value of any kind; an empty text has none.
 pub fn parse_value(text: &str, first_line: u32) -> Result<Option<Node>, Refusal> {
-    let mut builder = Builder { first_line, stack: Vec::new(), root: None };
+    let mut builder = Builder {
+        first_line,
+        stack: Vec::new(),
+        root: None,
+    };
     let mut parser = Parser::new_from_str(text);
     while let Some(next) = parser.next_event() {
         let (event, span) = next.map_err(|error| builder.syntax(*error.marker(), error.info()))?;
@@ -58,7 +68,11 @@ pub enum RefusalKind {
 /// A collection under construction.
 enum Frame {
     List(Vec<Node>, Position),
-    Map { entries: Vec<Entry>, key: Option<(String, Position)>, start: Position },
+    Map {
+        entries: Vec<Entry>,
+        key: Option<(String, Position)>,
+        start: Position,
+    },
 }
 
 struct Builder {
@@ -72,9 +86,11 @@ impl Builder {
         let position = self.position(mark);
         match event {
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
-            Event::DocumentStart(_) if self.root.is_some() => {
-                Err(guard(Code::YamlNotMapping, "frontmatter has a second document", position))
-            }
+            Event::DocumentStart(_) if self.root.is_some() => Err(guard(
+                Code::YamlNotMapping,
+                "frontmatter has a second document",
+                position,
+            )),
             Event::DocumentStart(_) => Ok(()),
             Event::Alias(_) => Err(guard(Code::YamlAlias, "alias in frontmatter", position)),
             Event::Scalar(text, style, anchor, tag) => {
@@ -85,29 +101,56 @@ impl Builder {
                     return Err(decoration(Code::YamlTag, message, position, local));
                 }
                 if anchor != 0 {
-                    return Err(decoration(Code::YamlAnchor, "anchor in frontmatter".into(), position, style == ScalarStyle::Plain));
+                    return Err(decoration(
+                        Code::YamlAnchor,
+                        "anchor in frontmatter".into(),
+                        position,
+                        style == ScalarStyle::Plain,
+                    ));
                 }
-                let scalar = Scalar { text: text.into_owned(), plain: style == ScalarStyle::Plain };
+                let scalar = Scalar {
+                    text: text.into_owned(),
+                    plain: style == ScalarStyle::Plain,
+                };
                 self.place(Node::new(Value::Text(scalar), position))
             }
-            Event::SequenceStart(anchor, tag) => {
-                self.open(anchor, tag.is_some(), position, Frame::List(Vec::new(), position))
-            }
+            Event::SequenceStart(anchor, tag) => self.open(
+                anchor,
+                tag.is_some(),
+                position,
+                Frame::List(Vec::new(), position),
+            ),
             Event::MappingStart(anchor, tag) => {
-                let frame = Frame::Map { entries: Vec::new(), key: None, start: position };
+                let frame = Frame::Map {
+                    entries: Vec::new(),
+                    key: None,
+                    start: position,
+                };
                 self.open(anchor, tag.is_some(), position, frame)
             }
             Event::SequenceEnd | Event::MappingEnd => match self.stack.pop() {
                 Some(Frame::List(items, start)) => self.place(Node::new(Value::List(items), start)),
-                Some(Frame::Map { entries, start, .. }) => self.place(Node::new(Value::Map(entries), start)),
+                Some(Frame::Map { entries, start, .. }) => {
+                    self.place(Node::new(Value::Map(entries), start))
+                }
                 None => Ok(()),
             },
         }
     }
 
-    fn open(&mut self, anchor: usize, tagged: bool, position: Position, frame: Frame) -> Result<(), Refusal> {
+    fn open(
+        &mut self,
+        anchor: usize,
+        tagged: bool,
+        position: Position,
+        frame: Frame,
+    ) -> Result<(), Refusal> {
         if tagged {
-            return Err(guard(Code::YamlTag, "tag on a list or mapping in frontmatter", position));
+            return Err(guard(
+                Code::YamlTag,
+                "tag on a list or mapping in frontmatter",
+                position,
+            ));
         }
         if anchor != 0 {
             return Err(guard(Code::YamlAnchor, "anchor in frontmatter", position));
@@ -129,24 +172,47 @@ impl Builder {
                 items.push(node);
                 Ok(())
             }
-            Some(Frame::Map { entries, key: key_slot, .. }) => match key_slot.take() {
+            Some(Frame::Map {
+                entries,
+                key: key_slot,
+                ..
+            }) => match key_slot.take() {
                 Some((key, position)) => {
                     // An absent value has no place of its own.
                     let absent = matches!(&node.value, Value::Text(scalar) if scalar.plain && scalar.text.is_empty());
-                    let value = if absent { Node { position, ..node } } else { node };
-                    entries.push(Entry { key, position, value });
+                    let value = if absent {
+                        Node { position, ..node }
+                    } else {
+                        node
+                    };
+                    entries.push(Entry {
+                        key,
+                        position,
+                        value,
+                    });
                     Ok(())
                 }
                 None => {
                     let Value::Text(Scalar { text, plain }) = node.value else {
-                        return Err(guard(Code::YamlNotMapping, "a key is not text", node.position));
+                        return Err(guard(
+                            Code::YamlNotMapping,
+                            "a key is not text",
+                            node.position,
+                        ));
                     };
                     if plain && text == "<<" {
-                        return Err(guard(Code::YamlMergeKey, "merge key in frontmatter", node.position));
+                        return Err(guard(
+                            Code::YamlMergeKey,
+                            "merge key in frontmatter",
+                            node.position,
+                        ));
                     }
                     // Linear, and bounded by the block's 16 KiB.
                     if let Some(first) = entries.iter().find(|entry| entry.key == text) {
-                        let message = format!("key `{text}` stands twice, first in line {}", first.position.line);
+                        let message = format!(
+                            "key `{text}` stands twice, first in line {}",
+                            first.position.line
+                        );
                         return Err(guard(Code::DuplicateKey, message, node.position));
                     }
                     *key_slot = Some((text, node.position));
@@ -159,7 +225,10 @@ impl Builder {
     fn position(&self, mark: Marker) -> Position {
         let line = u32::try_from(mark.line()).unwrap_or(u32::MAX);
         let column = u32::try_from(mark.col()).unwrap_or(u32::MAX);
-        Position::new(self.first_line.saturating_add(line).saturating_sub(1), column.saturating_add(1))
+        Position::new(
+            self.first_line.saturating_add(line).saturating_sub(1),
+            column.saturating_add(1),
+        )
     }
 
     fn syntax(&self, mark: Marker, info: &str) -> Refusal {
@@ -168,7 +237,11 @@ impl Builder {
             return guard(Code::YamlDepth, too_deep(), self.position(mark));
         }
         Refusal {
-            diagnostic: Diagnostic::new(Code::YamlSyntax, format!("frontmatter is not YAML: {info}")).at(self.position(mark)),
+            diagnostic: Diagnostic::new(
+                Code::YamlSyntax,
+                format!("frontmatter is not YAML: {info}"),
+            )
+            .at(self.position(mark)),
             kind: RefusalKind::Syntax,
         }
     }
@@ -179,12 +252,22 @@ fn too_deep() -> String {
 }
 
 fn guard(code: Code, message: impl Into<String>, position: Position) -> Refusal {
-    Refusal { diagnostic: Diagnostic::new(code, message).at(position), kind: RefusalKind::Guard }
+    Refusal {
+        diagnostic: Diagnostic::new(code, message).at(position),
+        kind: RefusalKind::Guard,
+    }
 }
 
 fn decoration(code: Code, message: String, position: Position, may_be_prose: bool) -> Refusal {
-    let kind = if may_be_prose { RefusalKind::Decoration } else { RefusalKind::Guard };
-    Refusal { diagnostic: Diagnostic::new(code, message).at(position), kind }
+    let kind = if may_be_prose {
+        RefusalKind::Decoration
+    } else {
+        RefusalKind::Guard
+    };
+    Refusal {
+        diagnostic: Diagnostic::new(code, message).at(position),
+        kind,
+    }
 }
 
 #[cfg(test)]
@@ -193,7 +276,10 @@ mod tests {
 
     fn refused(text: &str) -> (&'static str, u32) {
         let refusal = parse(text, 2).expect_err(text);
-        (refusal.diagnostic.code.as_str(), refusal.diagnostic.position.map_or(0, |p| p.line))
+        (
+            refusal.diagnostic.code.as_str(),
+            refusal.diagnostic.position.map_or(0, |p| p.line),
+        )
     }
 
     #[test]
@@ -208,8 +294,14 @@ mod tests {
         assert_eq!(refused("- a\n"), ("yaml-not-mapping", 2));
         assert_eq!(refused("text\n"), ("yaml-not-mapping", 2));
         assert_eq!(refused("[a]: b\n"), ("yaml-not-mapping", 2));
-        assert_eq!(refused(&format!("a: {}\n", "[".repeat(5000))), ("yaml-depth", 2));
-        assert_eq!(refused(&format!("{}\n", "- ".repeat(5000))), ("yaml-depth", 2));
+        assert_eq!(
+            refused(&format!("a: {}\n", "[".repeat(5000))),
+            ("yaml-depth", 2)
+        );
+        assert_eq!(
+            refused(&format!("{}\n", "- ".repeat(5000))),
+            ("yaml-depth", 2)
+        );
         assert_eq!(refused("a: b: c\n"), ("yaml-syntax", 2));
     }
 

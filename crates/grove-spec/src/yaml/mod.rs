@@ -67,12 +67,24 @@ impl Node {
 
     /// A quoted scalar.
     pub fn text(text: impl Into<String>, position: Position) -> Self {
-        Self::new(Value::Text(Scalar { text: text.into(), plain: false }), position)
+        Self::new(
+            Value::Text(Scalar {
+                text: text.into(),
+                plain: false,
+            }),
+            position,
+        )
     }
 
     /// A plain scalar.
     pub fn plain(text: impl Into<String>, position: Position) -> Self {
-        Self::new(Value::Text(Scalar { text: text.into(), plain: true }), position)
+        Self::new(
+            Value::Text(Scalar {
+                text: text.into(),
+                plain: true,
+            }),
+            position,
+        )
     }
 
     /// Whether there is no value here: nothing, `~` or `null`, unquoted.
@@ -98,7 +110,10 @@ impl Node {
 
     /// The value of a key, if this is a map that has it.
     pub fn get(&self, key: &str) -> Option<&Self> {
-        self.as_map()?.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+        self.as_map()?
+            .iter()
+            .find(|entry| entry.key == key)
+            .map(|entry| &entry.value)
     }
 
     /// What kind of value this is, for messages.
@@ -133,21 +148,41 @@ pub fn read_block(text: &str, first_line: u32) -> Block {
     if let Some(entries) = scan::scan(text, first_line) {
         let mut diagnostics = Vec::new();
         if text.len() > MAX_BYTES {
-            diagnostics.push(too_large(crate::Code::FrontmatterTooLarge, text, first_line));
+            diagnostics.push(too_large(
+                crate::Code::FrontmatterTooLarge,
+                text,
+                first_line,
+            ));
         }
-        return Block { entries, diagnostics };
+        return Block {
+            entries,
+            diagnostics,
+        };
     }
     if text.len() > MAX_BYTES {
-        let diagnostics = vec![too_large(crate::Code::FrontmatterUnreadable, text, first_line)];
-        return Block { entries: Vec::new(), diagnostics };
+        let diagnostics = vec![too_large(
+            crate::Code::FrontmatterUnreadable,
+            text,
+            first_line,
+        )];
+        return Block {
+            entries: Vec::new(),
+            diagnostics,
+        };
     }
     match events::parse(text, first_line) {
-        Ok(entries) => Block { entries, diagnostics: Vec::new() },
+        Ok(entries) => Block {
+            entries,
+            diagnostics: Vec::new(),
+        },
         Err(refusal) => repair::repair(text, first_line, refusal),
     }
 }
 
 fn too_large(code: crate::Code, text: &str, first_line: u32) -> Diagnostic {
-    Diagnostic::new(code, format!("frontmatter is {} bytes, more than {MAX_BYTES}", text.len()))
-        .at(Position::new(first_line, 1))
+    Diagnostic::new(
+        code,
+        format!("frontmatter is {} bytes, more than {MAX_BYTES}", text.len()),
+    )
+    .at(Position::new(first_line, 1))
 }

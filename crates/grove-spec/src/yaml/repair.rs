@@ -13,28 +13,52 @@ use crate::fence::line_at;
 /// Reads a refused block entry by entry, or returns it with the refusal as its finding.
 pub fn repair(text: &str, first_line: u32, refusal: Refusal) -> Block {
     if refusal.kind == RefusalKind::Guard {
-        return Block { entries: Vec::new(), diagnostics: vec![refusal.diagnostic] };
+        return Block {
+            entries: Vec::new(),
+            diagnostics: vec![refusal.diagnostic],
+        };
     }
     let Some(chunks) = cut(text, first_line) else {
-        return Block { entries: Vec::new(), diagnostics: vec![refusal.diagnostic] };
+        return Block {
+            entries: Vec::new(),
+            diagnostics: vec![refusal.diagnostic],
+        };
     };
     let mut block = Block::default();
     for chunk in &chunks {
         let repaired = match chunk.read() {
             Ok(read) => read,
-            Err(diagnostic) => return Block { entries: Vec::new(), diagnostics: vec![diagnostic] },
+            Err(diagnostic) => {
+                return Block {
+                    entries: Vec::new(),
+                    diagnostics: vec![diagnostic],
+                };
+            }
         };
-        if let Some(first) = block.entries.iter().find(|entry| entry.key == repaired.entry.key) {
-            let message = format!("key `{}` stands twice, first in line {}", chunk.key, first.position.line);
+        if let Some(first) = block
+            .entries
+            .iter()
+            .find(|entry| entry.key == repaired.entry.key)
+        {
+            let message = format!(
+                "key `{}` stands twice, first in line {}",
+                chunk.key, first.position.line
+            );
             let finding = Diagnostic::new(Code::DuplicateKey, message).at(repaired.entry.position);
-            return Block { entries: Vec::new(), diagnostics: vec![finding] };
+            return Block {
+                entries: Vec::new(),
+                diagnostics: vec![finding],
+            };
         }
         block.diagnostics.extend(repaired.finding);
         block.entries.push(repaired.entry);
     }
     // Every entry is YAML on its own and the whole is not: nothing was understood.
     if block.diagnostics.is_empty() {
-        return Block { entries: Vec::new(), diagnostics: vec![refusal.diagnostic] };
+        return Block {
+            entries: Vec::new(),
+            diagnostics: vec![refusal.diagnostic],
+        };
     }
     block
 }
@@ -75,9 +99,17 @@ fn cut(text: &str, first_line: u32) -> Option<Vec<Chunk<'_>>> {
     for (index, (start, key_length, line)) in starts.iter().copied().enumerate() {
         let end = starts.get(index + 1).map_or(text.len(), |next| next.0);
         let whole = text.get(start..end)?;
-        let key = whole.get(..key_length)?.trim_end().trim_matches(['"', '\'']);
+        let key = whole
+            .get(..key_length)?
+            .trim_end()
+            .trim_matches(['"', '\'']);
         let value = whole.get(key_length..)?.strip_prefix(':')?;
-        chunks.push(Chunk { key, value, text: whole, line });
+        chunks.push(Chunk {
+            key,
+            value,
+            text: whole,
+            line,
+        });
     }
     (!chunks.is_empty()).then_some(chunks)
 }
@@ -90,7 +122,9 @@ fn key_length(line: &str) -> Option<usize> {
     let first = bare.chars().next()?;
     let fits = (first.is_alphanumeric() || first == '_')
         && bare.len() <= 64
-        && bare.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
+        && bare
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
     fits.then_some(colon)
 }
 
@@ -98,21 +132,41 @@ impl Chunk<'_> {
     fn read(&self) -> Result<Repaired, Diagnostic> {
         let position = Position::new(self.line, 1);
         let refusal = match events::parse(self.text, self.line) {
-            Ok(mut entries) if entries.len() == 1 && entries.first().is_some_and(|entry| entry.key == self.key) => {
+            Ok(mut entries)
+                if entries.len() == 1
+                    && entries.first().is_some_and(|entry| entry.key == self.key) =>
+            {
                 if let Some(entry) = entries.pop() {
-                    return Ok(Repaired { entry, finding: None });
+                    return Ok(Repaired {
+                        entry,
+                        finding: None,
+                    });
                 }
                 None
             }
             Ok(_) => None,
-            Err(refusal) if refusal.kind == RefusalKind::Guard && !self.is_prose() => return Err(refusal.diagnostic),
+            Err(refusal) if refusal.kind == RefusalKind::Guard && !self.is_prose() => {
+                return Err(refusal.diagnostic);
+            }
             Err(refusal) => Some(refusal),
         };
         let value = self.as_nested_keys().unwrap_or_else(|| self.as_text());
-        let why = refusal.map_or_else(String::new, |refusal| format!(" ({})", refusal.diagnostic.message));
-        let finding = Diagnostic::new(Code::YamlRepaired, format!("`{}` was read as plain text{why}", self.key))
-            .at(Position::new(self.line, 1));
-        Ok(Repaired { entry: Entry { key: self.key.to_owned(), position, value }, finding: Some(finding) })
+        let why = refusal.map_or_else(String::new, |refusal| {
+            format!(" ({})", refusal.diagnostic.message)
+        });
+        let finding = Diagnostic::new(
+            Code::YamlRepaired,
+            format!("`{}` was read as plain text{why}", self.key),
+        )
+        .at(Position::new(self.line, 1));
+        Ok(Repaired {
+            entry: Entry {
+                key: self.key.to_owned(),
+                position,
+                value,
+            },
+            finding: Some(finding),
+        })
     }
 
     /// Whether the value starts on the key's line with a sign that prose may start with.
@@ -128,13 +182,19 @@ impl Chunk<'_> {
     fn as_text(&self) -> Node {
         let position = Position::new(self.line, u32::try_from(self.key.len() + 3).unwrap_or(1));
         let trimmed = self.value.trim();
-        let block = trimmed.strip_prefix(['>', '|']).map(|rest| rest.trim_start_matches(['-', '+', '1', '2', '3', '4', '5', '6', '7', '8', '9']));
+        let block = trimmed.strip_prefix(['>', '|']).map(|rest| {
+            rest.trim_start_matches(['-', '+', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
+        });
         let (prose, literal) = match block {
             Some(rest) if rest.starts_with(['\n', '\r']) => (rest.trim(), trimmed.starts_with('|')),
             _ => (trimmed, false),
         };
         let unquoted = strip_quotes(prose);
-        let joined: Vec<&str> = unquoted.lines().flat_map(|line| line.split('\r')).map(str::trim).collect();
+        let joined: Vec<&str> = unquoted
+            .lines()
+            .flat_map(|line| line.split('\r'))
+            .map(str::trim)
+            .collect();
         let text = joined.join(if literal { "\n" } else { " " });
         // Prose that reads like `null` is still prose, so it is never a plain scalar.
         Node::text(text.trim(), position)
@@ -156,7 +216,10 @@ impl Chunk<'_> {
                 let this = line.len() - content.len();
                 let same_level = *indent.get_or_insert(this) == this && this > 0;
                 let key_length = key_length(content).filter(|_| same_level)?;
-                let key = content.get(..key_length)?.trim_end().trim_matches(['"', '\'']);
+                let key = content
+                    .get(..key_length)?
+                    .trim_end()
+                    .trim_matches(['"', '\'']);
                 let value = content.get(key_length + 1..)?.trim();
                 if entries.iter().any(|entry| entry.key == key) {
                     return None;
@@ -164,13 +227,22 @@ impl Chunk<'_> {
                 let position = Position::new(number, u32::try_from(this + 1).ok()?);
                 let node = match events::parse_value(value, number) {
                     // `author: me: myself` is a sentence with a colon, not a mapping in a mapping.
-                    Ok(Some(Node { value: Value::Map(_), .. })) if !value.starts_with('{') => Node::text(value, position),
+                    Ok(Some(Node {
+                        value: Value::Map(_),
+                        ..
+                    })) if !value.starts_with('{') => Node::text(value, position),
                     Ok(Some(node)) => Node { position, ..node },
                     Ok(None) => Node::plain("", position),
-                    Err(refusal) if refusal.kind == RefusalKind::Syntax => Node::text(strip_quotes(value), position),
+                    Err(refusal) if refusal.kind == RefusalKind::Syntax => {
+                        Node::text(strip_quotes(value), position)
+                    }
                     Err(_) => return None,
                 };
-                entries.push(Entry { key: key.to_owned(), position, value: node });
+                entries.push(Entry {
+                    key: key.to_owned(),
+                    position,
+                    value: node,
+                });
             }
             offset = next;
             number += 1;
@@ -182,7 +254,10 @@ impl Chunk<'_> {
 
 fn strip_quotes(text: &str) -> &str {
     for quote in ['"', '\''] {
-        if let Some(inner) = text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
+        if let Some(inner) = text
+            .strip_prefix(quote)
+            .and_then(|rest| rest.strip_suffix(quote))
+        {
             return inner;
         }
     }
@@ -196,7 +271,11 @@ mod tests {
     fn description(text: &str) -> (Option<String>, Vec<&'static str>) {
         let block = read_block(text, 2);
         let codes = block.diagnostics.iter().map(|d| d.code.as_str()).collect();
-        let node = block.entries.iter().find(|entry| entry.key == "description").map(|entry| &entry.value);
+        let node = block
+            .entries
+            .iter()
+            .find(|entry| entry.key == "description")
+            .map(|entry| &entry.value);
         (node.and_then(Node::as_text).map(str::to_owned), codes)
     }
 
@@ -221,16 +300,29 @@ mod tests {
             (">\n  a: b\n c: d", "a: b c: d"),
         ] {
             let text = format!("name: x\ndescription: {value}\nlicense: MIT\n");
-            assert_eq!(description(&text), (Some(expected.to_owned()), vec!["yaml-repaired"]), "{value:?}");
+            assert_eq!(
+                description(&text),
+                (Some(expected.to_owned()), vec!["yaml-repaired"]),
+                "{value:?}"
+            );
         }
     }
 
     #[test]
     fn what_is_refused_stays_refused() {
         for (text, code) in [
-            ("name: x\ndescription: d\ndescription: e: f\n", "duplicate-key"),
-            ("name: !!python/object/apply:os.system [\"x\"]\ndescription: a: b\n", "yaml-tag"),
-            ("name: x\ndescription: a: b\nmetadata:\n  a: &a [1]\n  b: *a\n", "yaml-anchor"),
+            (
+                "name: x\ndescription: d\ndescription: e: f\n",
+                "duplicate-key",
+            ),
+            (
+                "name: !!python/object/apply:os.system [\"x\"]\ndescription: a: b\n",
+                "yaml-tag",
+            ),
+            (
+                "name: x\ndescription: a: b\nmetadata:\n  a: &a [1]\n  b: *a\n",
+                "yaml-anchor",
+            ),
             ("just words\nmore words: and more: words\n", "yaml-syntax"),
         ] {
             assert_eq!(description(text), (None, vec![code]), "{text:?}");
@@ -239,9 +331,26 @@ mod tests {
 
     #[test]
     fn nested_keys_keep_their_shape() {
-        let block = read_block("name: x\nmetadata:\n  author: me: myself\n  version: 1\n", 2);
-        let metadata = block.entries.iter().find(|entry| entry.key == "metadata").map(|entry| &entry.value);
-        assert_eq!(metadata.and_then(|node| node.get("author")).and_then(Node::as_text), Some("me: myself"));
-        assert_eq!(metadata.and_then(|node| node.get("version")).and_then(Node::as_text), Some("1"));
+        let block = read_block(
+            "name: x\nmetadata:\n  author: me: myself\n  version: 1\n",
+            2,
+        );
+        let metadata = block
+            .entries
+            .iter()
+            .find(|entry| entry.key == "metadata")
+            .map(|entry| &entry.value);
+        assert_eq!(
+            metadata
+                .and_then(|node| node.get("author"))
+                .and_then(Node::as_text),
+            Some("me: myself")
+        );
+        assert_eq!(
+            metadata
+                .and_then(|node| node.get("version"))
+                .and_then(Node::as_text),
+            Some("1")
+        );
     }
 }

@@ -9,7 +9,11 @@ use crate::fence::line_at;
 
 /// Reads a block, or declines.
 pub fn scan(text: &str, first_line: u32) -> Option<Vec<Entry>> {
-    let mut lines = Lines { text, offset: 0, number: first_line };
+    let mut lines = Lines {
+        text,
+        offset: 0,
+        number: first_line,
+    };
     let mut entries: Vec<Entry> = Vec::with_capacity(8);
     while let Some(line) = lines.next_line() {
         if line.text.is_empty() || line.text.starts_with('#') {
@@ -30,7 +34,11 @@ pub fn scan(text: &str, first_line: u32) -> Option<Vec<Entry>> {
                 inline_text(inline, Position::new(line.number, pair.value_column))?
             }
         };
-        entries.push(Entry { key: pair.key.to_owned(), position: Position::new(line.number, 1), value });
+        entries.push(Entry {
+            key: pair.key.to_owned(),
+            position: Position::new(line.number, 1),
+            value,
+        });
     }
     Some(entries)
 }
@@ -56,14 +64,18 @@ impl<'a> Lines<'a> {
             return None;
         }
         let (text, next) = line_at(self.text, self.offset);
-        let line = Line { text, number: self.number };
+        let line = Line {
+            text,
+            number: self.number,
+        };
         self.offset = next;
         self.number += 1;
         Some(line)
     }
 
     fn peek_is_continuation(&self) -> bool {
-        self.peek().is_some_and(|line| line.is_empty() || line.starts_with([' ', '\t']))
+        self.peek()
+            .is_some_and(|line| line.is_empty() || line.starts_with([' ', '\t']))
     }
 }
 
@@ -91,7 +103,11 @@ fn split_pair(line: &str, indent: usize) -> Option<Pair<'_>> {
         return None;
     }
     let value_column = u32::try_from(line.len() - value.len() + 1).ok()?;
-    Some(Pair { key, value: value.trim_end_matches(' '), value_column })
+    Some(Pair {
+        key,
+        value: value.trim_end_matches(' '),
+        value_column,
+    })
 }
 
 const fn is_key_byte(b: u8) -> bool {
@@ -121,7 +137,12 @@ fn inline_text(value: &str, position: Position) -> Option<Node> {
 }
 
 const fn is_plain_start(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b >= 0x80 || matches!(b, b'(' | b'/' | b'_' | b'.' | b'$' | b'+' | b'<' | b'~' | b'^' | b';')
+    b.is_ascii_alphanumeric()
+        || b >= 0x80
+        || matches!(
+            b,
+            b'(' | b'/' | b'_' | b'.' | b'$' | b'+' | b'<' | b'~' | b'^' | b';'
+        )
 }
 
 /// Text in which nothing ends a plain scalar: no `: `, no ` #`, no trailing colon.
@@ -139,7 +160,10 @@ fn is_quiet(text: &str) -> bool {
     if text.bytes().any(|b| b < 0x20 || b == 0x7f) {
         return false;
     }
-    text.is_ascii() || !text.contains(['\u{85}', '\u{2028}', '\u{2029}', '\u{feff}', '\u{fffe}', '\u{ffff}']) && !text.contains(|c: char| matches!(c, '\u{80}'..='\u{9f}'))
+    text.is_ascii()
+        || !text.contains([
+            '\u{85}', '\u{2028}', '\u{2029}', '\u{feff}', '\u{fffe}', '\u{ffff}',
+        ]) && !text.contains(|c: char| matches!(c, '\u{80}'..='\u{9f}'))
 }
 
 /// A literal or folded block with `|`, `|-`, `>` or `>-`, all lines at one indent.
@@ -191,12 +215,17 @@ fn block_text(header: &str, lines: &mut Lines<'_>) -> Option<Node> {
         text.push('\n');
     }
     let position = Position::new(first_line, u32::try_from(indent + 1).ok()?);
-    Some(Node::new(Value::Text(Scalar { text, plain: false }), position))
+    Some(Node::new(
+        Value::Text(Scalar { text, plain: false }),
+        position,
+    ))
 }
 
 /// What stands below a key without a value: one level of mapping or list of plain values.
 fn nested_value(lines: &mut Lines<'_>, position: Position) -> Option<Node> {
-    let Some(first) = lines.peek() else { return Some(Node::plain("", position)) };
+    let Some(first) = lines.peek() else {
+        return Some(Node::plain("", position));
+    };
     if first.is_empty() || first.starts_with('#') || first.starts_with('\t') {
         return None;
     }
@@ -220,7 +249,11 @@ fn nested_map(lines: &mut Lines<'_>, indent: usize) -> Option<Node> {
         }
         let value = inline_text(pair.value, Position::new(line.number, pair.value_column))?;
         let position = Position::new(line.number, start.column);
-        entries.push(Entry { key: pair.key.to_owned(), position, value });
+        entries.push(Entry {
+            key: pair.key.to_owned(),
+            position,
+            value,
+        });
     }
     Some(Node::new(Value::Map(entries), start))
 }
@@ -228,26 +261,43 @@ fn nested_map(lines: &mut Lines<'_>, indent: usize) -> Option<Node> {
 fn nested_list(lines: &mut Lines<'_>, indent: usize) -> Option<Node> {
     let mut items = Vec::new();
     let start = Position::new(lines.number, u32::try_from(indent + 1).ok()?);
-    while lines.peek().is_some_and(|line| indent > 0 || line.starts_with("- ")) {
-        let Some(line) = indented_line(lines, indent)? else { break };
+    while lines
+        .peek()
+        .is_some_and(|line| indent > 0 || line.starts_with("- "))
+    {
+        let Some(line) = indented_line(lines, indent)? else {
+            break;
+        };
         let item = line.text.get(indent..)?.strip_prefix("- ")?;
         let value = item.trim_start_matches(' ');
         let column = u32::try_from(line.text.len() - value.len() + 1).ok()?;
-        items.push(inline_text(value.trim_end_matches(' '), Position::new(line.number, column))?);
+        items.push(inline_text(
+            value.trim_end_matches(' '),
+            Position::new(line.number, column),
+        )?);
     }
     // `-` alone or something else at the list's own column is not ours to judge.
     if indent == 0 && lines.peek().is_some_and(|line| line.starts_with('-')) {
         return None;
     }
     // The full parser places a list without an indent at its first item.
-    let start = if indent == 0 { items.first().map_or(start, |item: &Node| item.position) } else { start };
+    let start = if indent == 0 {
+        items.first().map_or(start, |item: &Node| item.position)
+    } else {
+        start
+    };
     Some(Node::new(Value::List(items), start))
 }
 
 /// The next line if it has exactly this indent; `Some(None)` at the end of the nested value.
-#[expect(clippy::option_option, reason = "declining, ending and a line are three different answers")]
+#[expect(
+    clippy::option_option,
+    reason = "declining, ending and a line are three different answers"
+)]
 fn indented_line<'a>(lines: &mut Lines<'a>, indent: usize) -> Option<Option<Line<'a>>> {
-    let Some(line) = lines.peek() else { return Some(None) };
+    let Some(line) = lines.peek() else {
+        return Some(None);
+    };
     let this = line.len() - line.trim_start_matches(' ').len();
     if line.is_empty() || this == line.len() || line.as_bytes().get(this) == Some(&b'#') {
         return None;
@@ -287,8 +337,24 @@ mod tests {
     #[test]
     fn declines_what_it_is_not_sure_of() {
         for text in [
-            "a: b: c\n", "a: [x]\n", "a: b # c\n", "a: \"x\\n\"\n", "a: x\n  y\n", "a: &x y\n", "a: *x\n", "a: - x\n", "a:\tb\n",
-            "a: b\na: c\n", "a: |+\n  x\n", "a: >\n  x\n   y\n", "a: |2\n   x\n", "- a\n", "a: 'it''s'\n", "? a\n", "a: x:\n", "a: b\u{85}c\n",
+            "a: b: c\n",
+            "a: [x]\n",
+            "a: b # c\n",
+            "a: \"x\\n\"\n",
+            "a: x\n  y\n",
+            "a: &x y\n",
+            "a: *x\n",
+            "a: - x\n",
+            "a:\tb\n",
+            "a: b\na: c\n",
+            "a: |+\n  x\n",
+            "a: >\n  x\n   y\n",
+            "a: |2\n   x\n",
+            "- a\n",
+            "a: 'it''s'\n",
+            "? a\n",
+            "a: x:\n",
+            "a: b\u{85}c\n",
         ] {
             assert_eq!(scan(text, 1), None, "{text:?}");
         }
@@ -296,8 +362,51 @@ mod tests {
 
     fn line() -> impl Strategy<Value = String> {
         let piece = prop::sample::select(vec![
-            "a", "b", "name", "description", ":", ": ", " ", "  ", "-", "- ", "#", " #", "'", "\"", "|", ">", ">-", "|-", "[", "]", "{", "}", "&", "*",
-            "!", "%", "@", "`", ",", "?", "~", "null", "é", "\u{85}", "\u{2028}", "\t", "\\", "...", "---", "0", "x y", "<<", "k: v", "  k: v", "  - i",
+            "a",
+            "b",
+            "name",
+            "description",
+            ":",
+            ": ",
+            " ",
+            "  ",
+            "-",
+            "- ",
+            "#",
+            " #",
+            "'",
+            "\"",
+            "|",
+            ">",
+            ">-",
+            "|-",
+            "[",
+            "]",
+            "{",
+            "}",
+            "&",
+            "*",
+            "!",
+            "%",
+            "@",
+            "`",
+            ",",
+            "?",
+            "~",
+            "null",
+            "é",
+            "\u{85}",
+            "\u{2028}",
+            "\t",
+            "\\",
+            "...",
+            "---",
+            "0",
+            "x y",
+            "<<",
+            "k: v",
+            "  k: v",
+            "  - i",
         ]);
         prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
     }

@@ -1,0 +1,365 @@
+//! Which folders to look in, for Grove itself, for another host, or exactly as told.
+
+use std::path::{Path, PathBuf};
+
+use grove_catalog::hosts::{self, Host, HostRoot, Levels};
+use grove_catalog::root::{Family, Root, Source, Standing, make_labels_unique};
+use grove_catalog::trust::Trust;
+use grove_fs::files;
+use grove_fs::trust_store::TrustStore;
+use grove_spec::config::Settings;
+use grove_spec::{Code, Diagnostic};
+
+use crate::bundled;
+use crate::environment::Environment;
+use crate::project::{FolderTrust, Project};
+
+/// A root and how it is to be walked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedRoot {
+    /// The root.
+    pub root: Root,
+    /// The folder that the root's own path must not leave.
+    pub base: Option<PathBuf>,
+    /// Whether it is there.
+    pub exists: bool,
+}
+
+/// Roots to look in and what was found while choosing them.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) roots: Vec<PlannedRoot>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+/// Exactly these folders, as trusted user roots.
+pub(crate) fn exactly(folders: &[PathBuf]) -> Plan {
+    let mut plan = Plan::default();
+    for (order, folder) in folders.iter().enumerate() {
+        let name = folder
+            .file_name()
+            .map_or_else(|| folder.to_string_lossy(), |name| name.to_string_lossy());
+        let standing = Standing {
+            order: u32::try_from(order).unwrap_or(u32::MAX),
+            ..Standing::of(Source::User)
+        };
+        plan.push(
+            format!("user:{name}"),
+            folder.clone(),
+            Source::User,
+            standing,
+            Trust::Trusted,
+            None,
+        );
+        if !files::is_folder(folder) {
+            let (code, message) = if files::is_there(folder) {
+                (Code::RootInvalid, "the root is not a folder")
+            } else {
+                (Code::RootUnreadable, "the root does not exist")
+            };
+            plan.diagnostics
+                .push(Diagnostic::new(code, message).in_file(folder));
+        }
+    }
+    plan.finish()
+}
+
+/// Everything Grove itself looks in.
+pub(crate) fn own(
+    environment: &Environment,
+    settings: &Settings,
+    project: &Project,
+    store: &TrustStore,
+) -> Plan {
+    let mut plan = Plan::default();
+    let hosts = if settings.compat_roots.value {
+        hosts::all()
+    } else {
+        Vec::new()
+    };
+    let compat = |source: Source| {
+        hosts
+            .iter()
+            .flat_map(|host| &host.roots)
+            .filter(move |root| {
+                root.compat && (root.source == Source::Project) == (source == Source::Project)
+            })
+    };
+
+    for (distance, folder) in project.folders.iter().enumerate() {
+        let mut paths = vec![".grove/skills".to_owned(), ".agents/skills".to_owned()];
+        paths.extend(compat(Source::Project).map(|root| root.path.clone()));
+        plan.project_folder(project, folder, distance, &paths, store);
+    }
+    if let Some(home) = &environment.home {
+        let mut paths = vec![home.join(".grove/skills"), home.join(".agents/skills")];
+        paths.extend(compat(Source::User).map(|root| host_path(environment, root)));
+        for path in paths {
+            let standing = Standing {
+                family: family_of(&below(&path, home)),
+                ..Standing::of(Source::User)
+            };
+            plan.push(
+                format!("user:{}", below(&path, home)),
+                path,
+                Source::User,
+                standing,
+                Trust::Trusted,
+                None,
+            );
+        }
+    }
+    plan.push(
+        "managed:skills".to_owned(),
+        environment.data.join("skills"),
+        Source::Managed,
+        Standing::of(Source::Managed),
+        Trust::Trusted,
+        None,
+    );
+    let extra = settings
+        .extra_dirs
+        .value
+        .iter()
+        .map(|path| environment.expand(path))
+        .chain(environment.skill_dirs.iter().cloned());
+    for (order, path) in extra.enumerate() {
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let standing = Standing {
+            order: u32::try_from(order).unwrap_or(u32::MAX),
+            ..Standing::of(Source::Extra)
+        };
+        plan.push(
+            format!("extra:{name}"),
+            path,
+            Source::Extra,
+            standing,
+            Trust::Trusted,
+            None,
+        );
+    }
+    match bundled::folder(environment) {
+        Ok(path) => plan.push(
+            "bundled:skills".to_owned(),
+            path,
+            Source::Bundled,
+            Standing::of(Source::Bundled),
+            Trust::Trusted,
+            None,
+        ),
+        Err(error) => plan.diagnostics.push(
+            Diagnostic::new(Code::RootUnreadable, format!("{error}: {}", error.source))
+                .in_file(&error.path),
+        ),
+    }
+    plan.finish()
+}
+
+/// Everything another host looks in, with that host's trust: it has its own question.
+pub(crate) fn of_host(environment: &Environment, host: &Host, project: &Project) -> Plan {
+    let mut plan = Plan::default();
+    for (index, root) in host.roots.iter().enumerate() {
+        let order = u32::try_from(index).unwrap_or(u32::MAX);
+        let step = host
+            .identity
+            .order
+            .iter()
+            .position(|source| *source == root.source)
+            .unwrap_or(usize::MAX);
+        let standing = Standing {
+            step: u32::try_from(step).unwrap_or(u32::MAX),
+            order,
+            ..Standing::of(root.source)
+        };
+        if root.source == Source::Project {
+            for (distance, folder) in
+                project
+                    .folders
+                    .iter()
+                    .enumerate()
+                    .take(if root.levels == Levels::Working {
+                        1
+                    } else {
+                        usize::MAX
+                    })
+            {
+                let standing = Standing {
+                    distance: u32::try_from(distance).unwrap_or(u32::MAX),
+                    ..standing.clone()
+                };
+                let path = folder.join(&root.path);
+                let label = format!(
+                    "project:{}",
+                    below(&path, project.trust_folder().unwrap_or(folder))
+                );
+                plan.push(
+                    label,
+                    path,
+                    Source::Project,
+                    standing,
+                    Trust::Trusted,
+                    Some(folder.clone()),
+                );
+            }
+        } else {
+            let path = host_path(environment, root);
+            let shown = environment
+                .home
+                .as_deref()
+                .map_or_else(|| root.path.clone(), |home| below(&path, home));
+            plan.push(
+                format!("{}:{shown}", root.source.as_str()),
+                path,
+                root.source,
+                standing,
+                Trust::Trusted,
+                None,
+            );
+        }
+    }
+    for unknown in &host.unknown {
+        plan.diagnostics.push(Diagnostic::new(
+            Code::HostUnknownRule,
+            format!("{}: not known {unknown}", host.title),
+        ));
+    }
+    plan.finish()
+}
+
+impl Plan {
+    fn project_folder(
+        &mut self,
+        project: &Project,
+        folder: &Path,
+        distance: usize,
+        paths: &[String],
+        store: &TrustStore,
+    ) {
+        let trust = FolderTrust::of(folder, store);
+        let mut any = false;
+        for path in paths {
+            let root = folder.join(path);
+            let standing = Standing {
+                distance: u32::try_from(distance).unwrap_or(u32::MAX),
+                family: family_of(path),
+                ..Standing::of(Source::Project)
+            };
+            let label = format!(
+                "project:{}",
+                below(&root, project.trust_folder().unwrap_or(folder))
+            );
+            let root_trust = trust.of_root(&root);
+            self.push(
+                label,
+                root,
+                Source::Project,
+                standing,
+                root_trust,
+                Some(folder.to_path_buf()),
+            );
+            any |= self.roots.last().is_some_and(|planned| planned.exists);
+        }
+        if let Some(finding) = trust
+            .finding
+            .filter(|finding| any && !self.diagnostics.contains(finding))
+        {
+            self.diagnostics.push(finding);
+        }
+    }
+
+    fn push(
+        &mut self,
+        label: String,
+        path: PathBuf,
+        source: Source,
+        standing: Standing,
+        trust: Trust,
+        base: Option<PathBuf>,
+    ) {
+        if self.roots.iter().any(|planned| planned.root.path == path) {
+            return;
+        }
+        // A package's or a project's own path is checked again when it is opened beneath its base.
+        let exists = files::is_folder(&path);
+        self.roots.push(PlannedRoot {
+            root: Root {
+                label,
+                path,
+                source,
+                standing,
+                trust,
+            },
+            base,
+            exists,
+        });
+    }
+
+    fn finish(mut self) -> Self {
+        let mut roots: Vec<Root> = self
+            .roots
+            .iter()
+            .map(|planned| planned.root.clone())
+            .collect();
+        make_labels_unique(&mut roots);
+        for (planned, root) in self.roots.iter_mut().zip(roots) {
+            planned.root = root;
+        }
+        self
+    }
+}
+
+/// Where a host's own root is: its variable names the folder, or else the path below home does.
+fn host_path(environment: &Environment, root: &HostRoot) -> PathBuf {
+    let last = root.path.rsplit('/').next().unwrap_or("skills");
+    match root
+        .env
+        .as_deref()
+        .and_then(|name| environment.variable(name))
+    {
+        Some(folder) => PathBuf::from(folder).join(last),
+        None => environment.expand(&root.path),
+    }
+}
+
+/// A path as shown: below a folder if it is, whole otherwise.
+fn below(path: &Path, folder: &Path) -> String {
+    path.strip_prefix(folder)
+        .unwrap_or(path)
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Whose folder a relative path belongs to.
+fn family_of(path: &str) -> Family {
+    let first = path
+        .trim_start_matches(".config/")
+        .split('/')
+        .next()
+        .unwrap_or(path);
+    match first {
+        ".grove" => Family::Grove,
+        ".agents" => Family::Agents,
+        other => Family::Host(other.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_by_folder() {
+        for (path, family) in [
+            (".grove/skills", Family::Grove),
+            (".agents/skills", Family::Agents),
+            (".claude/skills", Family::Host(".claude".into())),
+            (".config/opencode/skills", Family::Host("opencode".into())),
+        ] {
+            assert_eq!(family_of(path), family);
+        }
+    }
+}

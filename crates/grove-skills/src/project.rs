@@ -1,0 +1,137 @@
+//! The project one works in: which folders belong to it, and whether it is trusted.
+
+use std::path::{Path, PathBuf};
+
+use grove_catalog::trust::{self, Trust};
+use grove_fs::files;
+use grove_fs::trust_store::{Grant, Lookup, TrustStore};
+use grove_spec::{Code, Diagnostic};
+
+use crate::environment::Environment;
+
+/// The project around a working folder.
+#[derive(Debug, Clone)]
+pub struct Project {
+    /// The nearest folder with `.grove`, `.pi`, `.agents` or `.git`; none when that is home or the like.
+    pub root: Option<PathBuf>,
+    /// The folders whose skills count, nearest first: from the working folder to the repository root.
+    pub folders: Vec<PathBuf>,
+    /// Set when the working folder itself can never be a project.
+    pub refused: bool,
+}
+
+const MARKERS: [&str; 4] = [".grove", ".pi", ".agents", ".git"];
+
+impl Project {
+    /// Looks around a working folder.
+    pub fn find(environment: &Environment) -> Self {
+        let working =
+            files::canonical(&environment.working).unwrap_or_else(|_| environment.working.clone());
+        let home = environment
+            .home
+            .as_deref()
+            .map(|home| files::canonical(home).unwrap_or_else(|_| home.to_path_buf()));
+        let temporary = files::canonical(&environment.temporary)
+            .unwrap_or_else(|_| environment.temporary.clone());
+        let allowed = |folder: &Path| trust::may_be_project(folder, home.as_deref(), &temporary);
+        let has = |folder: &Path, name: &str| files::is_there(&folder.join(name));
+
+        let root = working
+            .ancestors()
+            .find(|folder| MARKERS.iter().any(|marker| has(folder, marker)));
+        let repository = working.ancestors().find(|folder| has(folder, ".git"));
+        // Without a repository a folder above is somebody else's: `/tmp/.agents` must not be everybody's project.
+        let last = repository.unwrap_or(&working);
+        let folders = working
+            .ancestors()
+            .take_while(|folder| folder.starts_with(last))
+            .filter(|folder| allowed(folder))
+            .map(Path::to_path_buf)
+            .collect();
+        Self {
+            root: root.filter(|folder| allowed(folder)).map(Path::to_path_buf),
+            folders,
+            refused: !allowed(&working),
+        }
+    }
+
+    /// The folder that `grove trust` speaks of: the outermost folder whose content counts.
+    pub fn trust_folder(&self) -> Option<&Path> {
+        self.folders.last().map(PathBuf::as_path)
+    }
+}
+
+/// What the trust store says about a folder.
+pub(crate) struct FolderTrust {
+    pub(crate) grant: Option<Grant>,
+    pub(crate) finding: Option<Diagnostic>,
+}
+
+impl FolderTrust {
+    /// Looks a folder up.
+    pub(crate) fn of(folder: &Path, store: &TrustStore) -> Self {
+        match store.covering(folder) {
+            Lookup::Granted(grant) => Self {
+                grant: Some(grant),
+                finding: None,
+            },
+            Lookup::None => Self {
+                grant: None,
+                finding: None,
+            },
+            Lookup::Damaged(file) => {
+                let finding = Diagnostic::new(
+                    Code::TrustDamaged,
+                    format!("the grant for {} is damaged", folder.display()),
+                )
+                .in_file(&file);
+                Self {
+                    grant: None,
+                    finding: Some(finding),
+                }
+            }
+            Lookup::Moved(path) => {
+                let finding =
+                    Diagnostic::new(Code::TrustMoved, "another folder was trusted at this path")
+                        .in_file(&path);
+                Self {
+                    grant: None,
+                    finding: Some(finding),
+                }
+            }
+        }
+    }
+
+    /// The trust of a root in the folder.
+    pub(crate) fn of_root(&self, root: &Path) -> Trust {
+        match &self.grant {
+            None => Trust::Untrusted,
+            Some(grant) if grant.follow => Trust::Trusted,
+            Some(grant) => {
+                let below = root
+                    .strip_prefix(&grant.path)
+                    .unwrap_or(root)
+                    .to_string_lossy();
+                Trust::Pinned {
+                    pins: std::sync::Arc::new(grant.pins.clone()),
+                    prefix: format!("{below}/"),
+                }
+            }
+        }
+    }
+
+    /// Whether a file other than a skill, given by path and content, was seen as it is.
+    pub(crate) fn covers_file(&self, file: &Path, digest: &str) -> bool {
+        self.grant.as_ref().is_some_and(|grant| {
+            let below = file
+                .strip_prefix(&grant.path)
+                .unwrap_or(file)
+                .to_string_lossy();
+            grant.follow
+                || grant
+                    .pins
+                    .get(below.as_ref())
+                    .is_some_and(|pin| pin == digest)
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! Errors of commands: a kind that gives the exit code, a message, and hints.
+
+/// What kind of error ended a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ErrorKind {
+    /// What was asked for does not exist or cannot be done.
+    Finding,
+    /// The command line is wrong.
+    Usage,
+    /// Grove is at fault, or the machine.
+    Internal,
+}
+
+impl ErrorKind {
+    /// The exit code: 1 findings, 2 usage, 3 configuration (by its own command), 4 internal.
+    pub(crate) const fn exit_code(self) -> u8 {
+        match self {
+            Self::Finding => 1,
+            Self::Usage => 2,
+            Self::Internal => 4,
+        }
+    }
+}
+
+/// An error with what to try next.
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    pub(crate) kind: ErrorKind,
+    pub(crate) message: String,
+    pub(crate) hints: Vec<String>,
+}
+
+impl CommandError {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            hints: Vec::new(),
+        }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+}
+
+impl From<grove_fs::FsError> for CommandError {
+    fn from(error: grove_fs::FsError) -> Self {
+        Self::new(ErrorKind::Internal, format!("{error}: {}", error.source))
+    }
+}
+
+impl From<grove_skills::trusting::TrustError> for CommandError {
+    fn from(error: grove_skills::trusting::TrustError) -> Self {
+        match error {
+            grove_skills::trusting::TrustError::Fs(error) => error.into(),
+            never @ grove_skills::trusting::TrustError::NeverAProject(_) => {
+                Self::new(ErrorKind::Finding, never.to_string())
+                    .hint("give the folder of one project")
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! `grove completions SHELL`.
+
+use clap::CommandFactory as _;
+
+use super::Outcome;
+use crate::args::Cli;
+use crate::output::Output;
+
+#[expect(clippy::unnecessary_wraps, reason = "every command has one shape")]
+pub(super) fn run(shell: clap_complete::Shell, out: &mut Output) -> Outcome {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "grove", &mut script);
+    out.exact(&script);
+    Ok(0)
+}

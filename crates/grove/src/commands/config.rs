@@ -1,0 +1,133 @@
+//! `grove config`: the settings in force and where each comes from.
+
+use grove_skills::{Environment, Library, Request};
+use grove_spec::config::{KEYS, Origin, Settings, Sourced};
+use grove_spec::{Diagnostic, Severity};
+use serde_json::json;
+
+use super::{Outcome, tilde};
+use crate::json::DiagnosticJson;
+use crate::output::{Output, columns};
+use crate::table::Table;
+
+/// The exit code for a configuration that could not be used as written.
+const CONFIGURATION: u8 = 3;
+
+struct Row {
+    key: String,
+    value: serde_json::Value,
+    origin: Option<Origin>,
+}
+
+pub(super) fn run(environment: Environment, json: bool, out: &mut Output) -> Outcome {
+    let library = Library::new(environment, Request::default());
+    let loaded = library.settings();
+    let environment = library.environment();
+    let rows = rows(&loaded.settings);
+    let bad = loaded
+        .diagnostics
+        .iter()
+        .any(|finding| finding.severity != Severity::Info);
+    let code = if bad { CONFIGURATION } else { 0 };
+    if json {
+        let settings: serde_json::Map<_, _> = rows
+            .iter()
+            .map(|row| {
+                let origin = row
+                    .origin
+                    .as_ref()
+                    .map(|origin| json!({ "file": origin.file, "line": origin.line }));
+                (
+                    row.key.clone(),
+                    json!({ "value": row.value, "origin": origin }),
+                )
+            })
+            .collect();
+        out.json(&json!({
+            "schema": "grove.config/1",
+            "file": environment.config.join("config.toml"),
+            "files": loaded.files,
+            "settings": settings,
+            "diagnostics": DiagnosticJson::list(&loaded.diagnostics),
+        }));
+        return Ok(code);
+    }
+    let mut table = Table::new(&["KEY", "VALUE", "SET IN"]);
+    for row in &rows {
+        let origin = row.origin.as_ref().map_or_else(
+            || "default".to_owned(),
+            |origin| format!("{}:{}", tilde(&origin.file, environment), origin.line),
+        );
+        table.row(&[&row.key, &row.value.to_string(), &origin]);
+    }
+    out.text(&table.render(columns(&environment.variables)));
+    for finding in &loaded.diagnostics {
+        print_finding(finding, out);
+    }
+    if loaded.files.is_empty() {
+        out.note(&format!(
+            "no configuration file; settings go to {}",
+            tilde(&environment.config.join("config.toml"), environment)
+        ));
+    }
+    Ok(code)
+}
+
+fn print_finding(finding: &Diagnostic, out: &mut Output) {
+    let source = finding
+        .file
+        .as_deref()
+        .and_then(|file| grove_fs::files::read_bounded(file, 1_000_000).ok())
+        .and_then(|bytes| String::from_utf8(bytes).ok());
+    for line in grove_spec::render::render(finding, source.as_deref()).lines() {
+        out.note(line);
+    }
+}
+
+fn rows(settings: &Settings) -> Vec<Row> {
+    fn row<T: serde::Serialize>(key: &str, sourced: &Sourced<T>) -> Row {
+        Row {
+            key: key.to_owned(),
+            value: json!(sourced.value),
+            origin: sourced.origin.clone(),
+        }
+    }
+    let limits = &settings.limits;
+    let mut rows = vec![
+        row("compat_roots", &settings.compat_roots),
+        row("extra_dirs", &settings.extra_dirs),
+        row("limits.candidates_per_root", &limits.candidates_per_root),
+        row("limits.loaded_per_source", &limits.loaded_per_source),
+        row("limits.file_bytes", &limits.file_bytes),
+        row("limits.group_depth", &limits.group_depth),
+        row("limits.prompt_skills", &limits.prompt_skills),
+        row("limits.prompt_chars", &limits.prompt_chars),
+        row("skills.allow_bundled", &settings.allow_bundled),
+        row("skills.only", &settings.only),
+    ];
+    debug_assert!(
+        rows.iter()
+            .all(|row| KEYS.iter().any(|key| key.path == row.key))
+    );
+    for (key, entry) in &settings.entries {
+        if let Some(enabled) = &entry.enabled {
+            rows.push(row(&format!("skills.entries.{key}.enabled"), enabled));
+        }
+        // Names are shown, values never.
+        let names: Vec<&String> = entry.env.keys().collect();
+        for (what, shown) in [
+            ("env", json!(names)),
+            ("config", json!(entry.config)),
+            ("api_key", json!(entry.api_key.as_ref().map(|_| "set"))),
+        ] {
+            if !(shown.is_null() || shown.as_array().is_some_and(Vec::is_empty)) {
+                rows.push(Row {
+                    key: format!("skills.entries.{key}.{what}"),
+                    value: shown,
+                    origin: None,
+                });
+            }
+        }
+    }
+    rows
+}

@@ -1,0 +1,65 @@
+//! `grove doctor`: what is here, counted by source, and what needs attention.
+
+use grove_skills::{Environment, trusting};
+use grove_spec::Severity;
+use serde_json::json;
+
+use super::{Outcome, counted, look, tilde};
+use crate::args::Look;
+use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
+use crate::output::Output;
+
+pub(super) fn run(environment: Environment, flags: &Look, out: &mut Output) -> Outcome {
+    let looked = look(environment, flags)?;
+    let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
+    let findings = super::skills_check::count_findings(snapshot);
+    let grants = trusting::grants(environment).len();
+    let sources = count_sources(snapshot);
+    if flags.json {
+        out.json(&json!({
+            "schema": "grove.doctor/1",
+            "version": env!("CARGO_PKG_VERSION"),
+            "snapshot": SnapshotJson::new(snapshot),
+            "skills": sources,
+            "roots": snapshot.roots.len(),
+            "trustedFolders": grants,
+            "findings": findings,
+            "folders": { "config": environment.config, "state": environment.state, "data": environment.data, "cache": environment.cache },
+            "diagnostics": DiagnosticJson::list(&snapshot.diagnostics),
+        }));
+        return Ok(0);
+    }
+    out.line(&format!("grove {}", env!("CARGO_PKG_VERSION")));
+    for (label, folder) in [
+        ("config", Some(&environment.config)),
+        ("state", Some(&environment.state)),
+        ("data", Some(&environment.data)),
+        ("cache", environment.cache.as_ref()),
+    ] {
+        out.line(&format!(
+            "{label:<8} {}",
+            folder.map_or_else(|| "none".to_owned(), |folder| tilde(folder, environment))
+        ));
+    }
+    out.line(&format!("trust    {}", counted(grants, "folder")));
+    out.line("");
+    super::overview::print_sources(snapshot, out);
+    for finding in snapshot
+        .diagnostics
+        .iter()
+        .filter(|finding| finding.severity != Severity::Info)
+    {
+        out.line("");
+        out.text(&grove_spec::render::render(finding, None));
+    }
+    out.line("");
+    out.line(&if findings == 0 {
+        "nothing needs attention".to_owned()
+    } else {
+        format!(
+            "{} need attention: run `grove skills check`",
+            counted(findings, "finding")
+        )
+    });
+    Ok(0)
+}

@@ -1,0 +1,52 @@
+//! `grove hosts`.
+
+use grove_catalog::hosts;
+use grove_skills::Environment;
+use serde_json::json;
+
+use super::Outcome;
+use crate::output::{Output, columns};
+use crate::table::Table;
+
+pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Outcome {
+    let all = hosts::all();
+    if json {
+        let hosts: Vec<_> = all
+            .iter()
+            .map(|host| {
+                json!({
+                    "name": host.name,
+                    "title": host.title,
+                    "checked": host.checked,
+                    "roots": host.roots.iter().map(|root| json!({ "source": root.source.as_str(), "path": root.path, "env": root.env })).collect::<Vec<_>>(),
+                    "groupLevels": host.scan.depth,
+                    "stopsAtSkill": host.scan.stop_at_skill,
+                    "budget": { "chars": host.budget.chars, "windowShare": host.budget.window_share, "entryChars": host.budget.entry_chars, "skills": host.budget.skills, "overflow": host.budget.overflow },
+                    "unknown": host.unknown,
+                })
+            })
+            .collect();
+        out.json(&json!({ "schema": "grove.hosts/1", "hosts": hosts }));
+        return Ok(0);
+    }
+    let mut table = Table::new(&[
+        "HOST",
+        "PRODUCT",
+        "CHECKED",
+        "LOOKS IN",
+        "BEYOND ITS BUDGET",
+    ]);
+    for host in &all {
+        let paths: Vec<&str> = host.roots.iter().map(|root| root.path.as_str()).collect();
+        table.row(&[
+            &host.name,
+            &host.title,
+            &host.checked,
+            &paths.join(" "),
+            &host.budget.overflow,
+        ]);
+    }
+    out.text(&table.render(columns(&environment.variables)));
+    out.note("`grove skills list --host NAME` lists what a host would have");
+    Ok(0)
+}

@@ -1,0 +1,105 @@
+//! The reference pages that are generated from the tables in the code.
+
+use std::fmt::Write as _;
+
+use clap::CommandFactory as _;
+use grove_catalog::hosts;
+use grove_spec::Code;
+use grove_spec::config::KEYS;
+
+use super::Outcome;
+use crate::args::{Cli, Page};
+use crate::output::Output;
+use crate::variables::VARIABLES;
+
+#[expect(clippy::unnecessary_wraps, reason = "every command has one shape")]
+pub(super) fn run(page: Page, out: &mut Output) -> Outcome {
+    out.text(&match page {
+        Page::Cli => cli(),
+        Page::Config => config(),
+        Page::Diagnostics => diagnostics(),
+        Page::Environment => environment(),
+    });
+    Ok(0)
+}
+
+fn cli() -> String {
+    let mut page = String::from(
+        "# Command line\n\nExit codes: 0 fine, 1 findings, 2 wrong usage, 3 configuration, 4 internal error.\n",
+    );
+    let mut root = Cli::command();
+    root.build();
+    command(&mut page, &root);
+    page
+}
+
+fn command(page: &mut String, command_: &clap::Command) {
+    if command_.is_hide_set() {
+        return;
+    }
+    let name = command_.get_bin_name().unwrap_or(command_.get_name());
+    let help = command_.clone().term_width(96).render_help().to_string();
+    let help: Vec<&str> = help.lines().map(str::trim_end).collect();
+    let _ = write!(
+        page,
+        "\n## {name}\n\n```text\n{}\n```\n",
+        help.join("\n").trim_end()
+    );
+    for sub in command_.get_subcommands() {
+        command(page, sub);
+    }
+}
+
+fn config() -> String {
+    let mut page = String::from(
+        "# Configuration\n\n`config.toml` in `$XDG_CONFIG_HOME/grove` is the user's; `.grove/config.toml` in a trusted project can only narrow.\nA wrong value names file, line and key, and switches off that key alone.\n\n| key | value | default | in a project | what it does |\n| --- | --- | --- | --- | --- |\n",
+    );
+    for key in KEYS {
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | `{}` | {} | {} |",
+            key.path,
+            key.kind,
+            key.default,
+            if key.project { "may narrow" } else { "no" },
+            key.about
+        );
+    }
+    page
+}
+
+fn diagnostics() -> String {
+    let mut page = String::from(
+        "# Diagnostics\n\nEvery code is stable. An error means that the thing was not loaded.\n\n| code | usual severity | meaning | help |\n| --- | --- | --- | --- |\n",
+    );
+    for code in Code::ALL {
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {} | {} |",
+            code.as_str(),
+            code.severity().as_str(),
+            code.meaning(),
+            code.help()
+        );
+    }
+    page
+}
+
+fn environment() -> String {
+    let mut page = String::from("# Environment\n\n| variable | what it does |\n| --- | --- |\n");
+    for variable in VARIABLES {
+        let _ = writeln!(page, "| `{}` | {} |", variable.name, variable.about);
+    }
+    for host in hosts::all() {
+        for root in host.roots.iter().filter(|root| root.env.is_some()) {
+            let _ = writeln!(
+                page,
+                "| `{}` | Where {} keeps what is in `{}` by default. |",
+                root.env.as_deref().unwrap_or_default(),
+                host.title,
+                root.path.rsplit_once('/').map_or("", |(folder, _)| folder)
+            );
+        }
+    }
+    page
+}

@@ -1,0 +1,154 @@
+//! The commands. Each is one file; each takes what was typed and prints a function of a snapshot.
+
+mod completions;
+mod config;
+mod doctor;
+mod hosts;
+mod manual;
+mod overview;
+mod reference;
+mod skills_check;
+mod skills_list;
+mod skills_roots;
+mod skills_show;
+mod trust;
+mod validate;
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use clap::Parser as _;
+use grove_catalog::snapshot::Snapshot;
+use grove_skills::{Environment, Library, Request, View};
+
+use crate::args::{Cli, Command, Look, SkillsCommand};
+use crate::command_error::{CommandError, ErrorKind};
+use crate::output::Output;
+use crate::variables;
+
+/// What a command gives: an exit code, or an error.
+pub(crate) type Outcome = Result<u8, CommandError>;
+
+/// Runs what was typed.
+pub(crate) fn run(arguments: Vec<OsString>, out: &mut Output) -> Outcome {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return Ok(usage(&error, out)),
+    };
+    let environment = variables::read();
+    match cli.command {
+        None => overview::run(environment, &cli.look, out),
+        Some(Command::Skills(SkillsCommand::List { look, states })) => {
+            skills_list::run(environment, &look, &states, out)
+        }
+        Some(Command::Skills(SkillsCommand::Show { name, look })) => {
+            skills_show::run(environment, &look, &name, out)
+        }
+        Some(Command::Skills(SkillsCommand::Check { look })) => {
+            skills_check::run(environment, &look, out)
+        }
+        Some(Command::Skills(SkillsCommand::Roots { look })) => {
+            skills_roots::run(environment, &look, out)
+        }
+        Some(Command::Validate { paths, json }) => validate::run(&environment, &paths, json, out),
+        Some(Command::Trust {
+            folder,
+            follow,
+            list,
+            json,
+        }) => trust::grant(&environment, folder.as_deref(), follow, list, json, out),
+        Some(Command::Untrust { folder, json }) => {
+            trust::revoke(&environment, folder.as_deref(), json, out)
+        }
+        Some(Command::Hosts { json }) => hosts::run(&environment, json, out),
+        Some(Command::Doctor { look }) => doctor::run(environment, &look, out),
+        Some(Command::Config { json }) => config::run(environment, json, out),
+        Some(Command::Completions { shell }) => completions::run(shell, out),
+        Some(Command::Reference { arguments }) => reference::run(&environment, arguments, out),
+        Some(Command::Manual { page }) => manual::run(page, out),
+    }
+}
+
+fn usage(error: &clap::Error, out: &mut Output) -> u8 {
+    let text = error.render().to_string();
+    if error.use_stderr() {
+        text.lines().for_each(|line| out.note(line));
+        return ErrorKind::Usage.exit_code();
+    }
+    out.text(&text);
+    0
+}
+
+/// A library that has looked, with what it saw.
+pub(crate) struct Looked {
+    pub(crate) library: Library,
+    pub(crate) snapshot: Arc<Snapshot>,
+}
+
+/// Looks at skills as asked.
+pub(crate) fn look(environment: Environment, look: &Look) -> Result<Looked, CommandError> {
+    let view = match &look.host {
+        Some(name) if grove_catalog::hosts::by_name(name).is_none() => {
+            let known: Vec<&str> = grove_catalog::hosts::names().collect();
+            return Err(
+                CommandError::new(ErrorKind::Usage, format!("unknown host `{name}`"))
+                    .hint(format!("known hosts: {}", known.join(", "))),
+            );
+        }
+        Some(name) => View::Host(name.clone()),
+        None if look.roots.is_empty() => View::Own,
+        None => View::Folders(
+            look.roots
+                .iter()
+                .map(|root| absolute(root, &environment))
+                .collect(),
+        ),
+    };
+    let mut library = Library::new(
+        environment,
+        Request {
+            view,
+            all: look.all,
+            names: None,
+        },
+    );
+    let snapshot = library.load();
+    library.save_cache();
+    Ok(Looked { library, snapshot })
+}
+
+/// A path made absolute; resolved only where `..` leaves no other way to name it plainly.
+pub(crate) fn absolute(path: &std::path::Path, environment: &Environment) -> std::path::PathBuf {
+    let joined = environment.working.join(path);
+    let plain = std::path::absolute(&joined).unwrap_or_else(|_| joined.clone());
+    if plain
+        .components()
+        .any(|part| part == std::path::Component::ParentDir)
+    {
+        grove_fs::files::canonical(&plain).unwrap_or(plain)
+    } else {
+        plain
+    }
+}
+
+/// A count with its noun.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    if count == 1 {
+        format!("{count} {noun}")
+    } else {
+        format!("{count} {noun}s")
+    }
+}
+
+/// A path as people read it: home as `~`.
+pub(crate) fn tilde(path: &std::path::Path, environment: &Environment) -> String {
+    match environment
+        .home
+        .as_deref()
+        .and_then(|home| path.strip_prefix(home).ok())
+    {
+        Some(below) if below.as_os_str().is_empty() => "~".to_owned(),
+        Some(below) => format!("~/{}", below.to_string_lossy()),
+        None => path.to_string_lossy().into_owned(),
+    }
+}

@@ -1,0 +1,126 @@
+//! `grove` alone: where you are, what there is, what it costs, what to do next.
+
+use grove_catalog::listing;
+use grove_catalog::snapshot::Snapshot;
+use grove_catalog::state::State;
+use grove_skills::Environment;
+use serde_json::json;
+
+use super::{Outcome, counted, look, tilde};
+use crate::args::Look;
+use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
+use crate::output::Output;
+
+pub(super) fn run(environment: Environment, flags: &Look, out: &mut Output) -> Outcome {
+    let looked = look(environment, flags)?;
+    let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
+    let cost = listing::cost(snapshot, environment.home.as_deref());
+    let limits = looked.library.settings().settings.limits;
+    let findings = super::skills_check::count_findings(snapshot);
+    if flags.json {
+        out.json(&json!({
+            "schema": "grove.overview/1",
+            "snapshot": SnapshotJson::new(snapshot),
+            "folder": environment.working,
+            "skills": count_sources(snapshot),
+            "catalog": { "skills": cost.entries, "chars": cost.chars, "tokens": cost.tokens(), "maxSkills": limits.prompt_skills.value, "maxChars": limits.prompt_chars.value },
+            "findings": findings,
+            "nextSteps": next_steps(snapshot, findings),
+            "diagnostics": DiagnosticJson::list(&snapshot.diagnostics),
+        }));
+        return Ok(0);
+    }
+    out.line(&format!(
+        "Grove in {}",
+        tilde(&environment.working, environment)
+    ));
+    out.line("");
+    print_sources(snapshot, out);
+    out.line("");
+    out.line(&format!(
+        "A model would be told of {}: {} characters, about {} tokens.",
+        counted(cost.entries, "skill"),
+        grouped(cost.chars),
+        grouped(cost.tokens())
+    ));
+    let (max_skills, max_chars) = (limits.prompt_skills.value, limits.prompt_chars.value);
+    if cost.entries as u64 > max_skills || cost.chars as u64 > max_chars {
+        out.line(&format!(
+            "That is more than the catalog's {} skills or {} characters.",
+            grouped_u64(max_skills),
+            grouped_u64(max_chars)
+        ));
+    }
+    out.line("");
+    for step in next_steps(snapshot, findings) {
+        out.line(&format!("  {step}"));
+    }
+    Ok(0)
+}
+
+/// Skills counted by source and state.
+pub(super) fn print_sources(snapshot: &Snapshot, out: &mut Output) {
+    let usable = snapshot
+        .skills
+        .iter()
+        .filter(|skill| skill.state == State::Ok)
+        .count();
+    out.line(&format!(
+        "{} found, {usable} usable",
+        counted(snapshot.skills.len(), "skill")
+    ));
+    for (source, states) in snapshot.counts() {
+        let total: usize = states.iter().map(|(_, count)| count).sum();
+        let shown: Vec<String> = states
+            .iter()
+            .map(|(state, count)| format!("{count} {}", state.as_str()))
+            .collect();
+        out.line(&format!(
+            "  {:<8} {total:>6}  {}",
+            source.as_str(),
+            shown.join(", ")
+        ));
+    }
+}
+
+fn next_steps(snapshot: &Snapshot, findings: usize) -> Vec<String> {
+    let has = |state: State| snapshot.skills.iter().any(|skill| skill.state == state);
+    let mut steps = Vec::new();
+    if snapshot.skills.is_empty() {
+        steps.push("grove skills roots        where skills are looked for".to_owned());
+    } else {
+        steps.push("grove skills list         every skill with its state".to_owned());
+    }
+    if findings > 0 {
+        steps.push(format!(
+            "grove skills check        {} that need attention",
+            counted(findings, "finding")
+        ));
+    }
+    if has(State::Untrusted) {
+        steps.push(
+            "grove trust               use this project's skills, once you have looked at them"
+                .to_owned(),
+        );
+    }
+    if has(State::Changed) {
+        steps.push("grove trust               accept what changed in this project, once you have looked at it".to_owned());
+    }
+    steps
+}
+
+fn grouped(number: usize) -> String {
+    grouped_u64(number as u64)
+}
+
+fn grouped_u64(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}

@@ -1,0 +1,132 @@
+//! `grove skills check`: what needs attention.
+
+use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_catalog::state::State;
+use grove_fs::files;
+use grove_skills::Environment;
+use grove_spec::{Diagnostic, Severity};
+use serde::Serialize;
+
+use super::{Outcome, counted, look};
+use crate::args::Look;
+use crate::json::{DiagnosticJson, SkillJson, SnapshotJson, StateCounts, count_states};
+use crate::output::Output;
+
+#[derive(Serialize)]
+struct CheckJson<'a> {
+    schema: &'static str,
+    snapshot: SnapshotJson,
+    states: StateCounts,
+    findings: usize,
+    skills: Vec<SkillJson<'a>>,
+    diagnostics: Vec<DiagnosticJson<'a>>,
+}
+
+pub(super) fn run(environment: Environment, flags: &Look, out: &mut Output) -> Outcome {
+    let looked = look(environment, flags)?;
+    let snapshot = &looked.snapshot;
+    let findings = count_findings(snapshot);
+    let code = u8::from(findings > 0);
+    if flags.json {
+        out.json(&CheckJson {
+            schema: "grove.skills.check/1",
+            snapshot: SnapshotJson::new(snapshot),
+            states: count_states(snapshot.skills.iter()),
+            findings,
+            skills: SkillJson::list(snapshot),
+            diagnostics: DiagnosticJson::list(&snapshot.diagnostics),
+        });
+        return Ok(code);
+    }
+    for finding in snapshot
+        .diagnostics
+        .iter()
+        .filter(|finding| is_finding(finding))
+    {
+        out.text(&grove_spec::render::render(finding, None));
+        out.line("");
+    }
+    for skill in &snapshot.skills {
+        print_findings(snapshot, skill, out);
+    }
+    print_unusable(snapshot, out);
+    let states: Vec<String> = count_states(snapshot.skills.iter())
+        .iter()
+        .map(|(state, count)| format!("{count} {state}"))
+        .collect();
+    out.line(&format!(
+        "{}: {}",
+        counted(snapshot.skills.len(), "skill"),
+        if states.is_empty() {
+            "nothing found".to_owned()
+        } else {
+            states.join(", ")
+        }
+    ));
+    out.line(&if findings == 0 {
+        "nothing needs attention".to_owned()
+    } else {
+        format!("{} need attention", counted(findings, "finding"))
+    });
+    Ok(code)
+}
+
+/// How many findings of a snapshot need attention; the exit code of `check` is made of it.
+pub(super) fn count_findings(snapshot: &Snapshot) -> usize {
+    let of_skills = snapshot.skills.iter().flat_map(Skill::all_diagnostics);
+    snapshot
+        .diagnostics
+        .iter()
+        .chain(of_skills)
+        .filter(|finding| is_finding(finding))
+        .count()
+}
+
+fn is_finding(finding: &Diagnostic) -> bool {
+    finding.severity != Severity::Info
+}
+
+fn print_findings(snapshot: &Snapshot, skill: &Skill, out: &mut Output) {
+    let mut source = None;
+    for finding in skill
+        .all_diagnostics()
+        .filter(|finding| is_finding(finding))
+    {
+        let location = snapshot.location(&skill.place);
+        let source = source.get_or_insert_with(|| {
+            files::read_bounded(&location, 1_000_000)
+                .ok()
+                .and_then(|bytes| String::from_utf8(bytes).ok())
+        });
+        out.text(&grove_spec::render::render(
+            &finding.clone().in_file(&location),
+            source.as_deref(),
+        ));
+        out.line("");
+    }
+}
+
+/// Skills that somebody may be missing, with what would make them usable.
+fn print_unusable(snapshot: &Snapshot, out: &mut Output) {
+    let mut any = false;
+    for skill in snapshot.skills.iter().filter(|skill| {
+        matches!(
+            skill.state,
+            State::Ineligible | State::Untrusted | State::Changed
+        )
+    }) {
+        for reason in &skill.reasons {
+            out.line(&format!(
+                "{} {}: {}; {}",
+                skill.state.as_str(),
+                snapshot.address(skill),
+                reason.message,
+                reason.fix
+            ));
+            any = true;
+        }
+    }
+    if any {
+        out.line("");
+    }
+}

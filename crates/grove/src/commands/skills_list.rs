@@ -1,0 +1,99 @@
+//! `grove skills list`.
+
+use grove_catalog::State;
+use grove_catalog::snapshot::Skill;
+use grove_skills::Environment;
+use serde::Serialize;
+
+use super::{Outcome, counted, look};
+use crate::args::Look;
+use crate::command_error::{CommandError, ErrorKind};
+use crate::json::{DiagnosticJson, SkillJson, SnapshotJson};
+use crate::output::{Output, columns};
+use crate::table::Table;
+
+#[derive(Serialize)]
+struct ListJson<'a> {
+    schema: &'static str,
+    snapshot: SnapshotJson,
+    skills: Vec<SkillJson<'a>>,
+    diagnostics: Vec<DiagnosticJson<'a>>,
+}
+
+pub(super) fn run(
+    environment: Environment,
+    flags: &Look,
+    states: &[String],
+    out: &mut Output,
+) -> Outcome {
+    let known = |word: &String| State::ALL.iter().any(|state| state.as_str() == word);
+    if let Some(unknown) = states.iter().find(|word| !known(word)) {
+        let all: Vec<&str> = State::ALL.iter().map(|state| state.as_str()).collect();
+        return Err(
+            CommandError::new(ErrorKind::Usage, format!("unknown state `{unknown}`"))
+                .hint(format!("states: {}", all.join(", "))),
+        );
+    }
+    let looked = look(environment, flags)?;
+    let snapshot = &looked.snapshot;
+    let wanted = |skill: &&Skill| {
+        states.is_empty() || states.iter().any(|word| word == skill.state.as_str())
+    };
+    if flags.json {
+        let skills = snapshot
+            .skills
+            .iter()
+            .filter(wanted)
+            .map(|skill| SkillJson::new(snapshot, skill))
+            .collect();
+        out.json(&ListJson {
+            schema: "grove.skills.list/1",
+            snapshot: SnapshotJson::new(snapshot),
+            skills,
+            diagnostics: DiagnosticJson::list(&snapshot.diagnostics),
+        });
+        return Ok(0);
+    }
+    let mut skills: Vec<&Skill> = snapshot.skills.iter().filter(wanted).collect();
+    if skills.is_empty() {
+        out.note("no skills found");
+        out.note("hint: `grove skills roots` shows where Grove looks");
+        return Ok(0);
+    }
+    skills.sort_by(|a, b| {
+        a.name()
+            .cmp(b.name())
+            .then(a.place.root.cmp(&b.place.root))
+            .then(a.id().cmp(b.id()))
+    });
+    let mut table = Table::new(&["NAME", "STATE", "ROOT", "DESCRIPTION"]);
+    for skill in &skills {
+        let why = skill
+            .reasons
+            .first()
+            .map(|reason| format!("({}) ", reason.message))
+            .unwrap_or_default();
+        let about = format!("{why}{}", skill.description().unwrap_or(""));
+        let root = snapshot
+            .root_of(skill)
+            .map_or("", |root| root.label.as_str());
+        table.row(&[skill.name(), skill.state.as_str(), root, &about]);
+    }
+    out.text(&table.render(columns(&looked.library.environment().variables)));
+    let usable = skills
+        .iter()
+        .filter(|skill| skill.state == State::Ok)
+        .count();
+    out.note(&format!(
+        "{} listed, {usable} usable",
+        counted(skills.len(), "skill")
+    ));
+    let findings = super::skills_check::count_findings(snapshot);
+    if findings > 0 {
+        out.note(&format!(
+            "{}: run `grove skills check`",
+            counted(findings, "finding")
+        ));
+    }
+    Ok(0)
+}

@@ -1,0 +1,69 @@
+//! `grove skills roots`.
+
+use grove_skills::Environment;
+use serde::Serialize;
+
+use super::{Outcome, look, tilde};
+use crate::args::Look;
+use crate::json::{DiagnosticJson, RootJson, SnapshotJson};
+use crate::output::{Output, columns};
+use crate::table::Table;
+
+#[derive(Serialize)]
+struct RootsJson<'a> {
+    schema: &'static str,
+    snapshot: SnapshotJson,
+    roots: Vec<RootJson>,
+    diagnostics: Vec<DiagnosticJson<'a>>,
+}
+
+pub(super) fn run(environment: Environment, flags: &Look, out: &mut Output) -> Outcome {
+    let looked = look(environment, flags)?;
+    let planned = looked.library.roots();
+    let snapshot = &looked.snapshot;
+    if flags.json {
+        let roots = planned
+            .iter()
+            .map(|root| RootJson::new(root, snapshot))
+            .collect();
+        out.json(&RootsJson {
+            schema: "grove.skills.roots/1",
+            snapshot: SnapshotJson::new(snapshot),
+            roots,
+            diagnostics: DiagnosticJson::list(&snapshot.diagnostics),
+        });
+        return Ok(0);
+    }
+    let environment = looked.library.environment();
+    let mut table = Table::new(&["ROOT", "SKILLS", "TRUST", "PATH"]);
+    let mut absent = Vec::new();
+    for root in &planned {
+        if !root.exists {
+            absent.push(tilde(&root.root.path, environment));
+            continue;
+        }
+        let index = snapshot
+            .roots
+            .iter()
+            .position(|known| known.path == root.root.path);
+        let count = snapshot
+            .skills
+            .iter()
+            .filter(|skill| Some(skill.place.root) == index)
+            .count();
+        table.row(&[
+            &root.root.label,
+            &count.to_string(),
+            grove_skills::trusting::describe(&root.root.trust),
+            &tilde(&root.root.path, environment),
+        ]);
+    }
+    out.text(&table.render(columns(&environment.variables)));
+    if !absent.is_empty() {
+        out.note(&format!("not there: {}", absent.join(", ")));
+    }
+    for finding in &snapshot.diagnostics {
+        out.diagnostic(finding);
+    }
+    Ok(0)
+}

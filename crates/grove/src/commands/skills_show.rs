@@ -1,0 +1,210 @@
+//! `grove skills show NAME`.
+
+use grove_catalog::address::{self, Answer};
+use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_fs::files;
+use grove_skills::Environment;
+use grove_spec::yaml::{Entry, Node, Value};
+use serde::Serialize;
+use serde_json::json;
+
+use super::{Outcome, look, tilde};
+use crate::args::Look;
+use crate::command_error::{CommandError, ErrorKind};
+use crate::json::SkillJson;
+use crate::output::Output;
+
+#[derive(Serialize)]
+struct ShowJson<'a> {
+    schema: &'static str,
+    skill: SkillJson<'a>,
+    fields: serde_json::Value,
+}
+
+pub(super) fn run(environment: Environment, flags: &Look, name: &str, out: &mut Output) -> Outcome {
+    let looked = look(environment, flags)?;
+    let snapshot = &looked.snapshot;
+    let skill = match address::find(snapshot, name) {
+        Answer::One(at) => snapshot.skills.get(at),
+        Answer::Several(all) => return Err(ambiguous(snapshot, name, &all)),
+        Answer::None { near } => return Err(unknown(name, &near)),
+    };
+    let Some(skill) = skill else {
+        return Err(unknown(name, &[]));
+    };
+    if flags.json {
+        out.json(&ShowJson {
+            schema: "grove.skills.show/1",
+            skill: SkillJson::new(snapshot, skill),
+            fields: fields(skill),
+        });
+    } else {
+        print(snapshot, skill, looked.library.environment(), out);
+    }
+    Ok(0)
+}
+
+fn ambiguous(snapshot: &Snapshot, name: &str, all: &[usize]) -> CommandError {
+    let mut error = CommandError::new(
+        ErrorKind::Finding,
+        format!("{} skills are called `{name}`", all.len()),
+    );
+    for skill in all.iter().filter_map(|at| snapshot.skills.get(*at)) {
+        error = error.hint(format!("grove skills show '{}'", snapshot.address(skill)));
+    }
+    error
+}
+
+fn unknown(name: &str, near: &[String]) -> CommandError {
+    let error = CommandError::new(ErrorKind::Finding, format!("no skill is called `{name}`"));
+    if near.is_empty() {
+        error.hint("`grove skills list` lists them all")
+    } else {
+        error.hint(format!("did you mean `{}`?", near.join("`, `")))
+    }
+}
+
+fn print(snapshot: &Snapshot, skill: &Skill, environment: &Environment, out: &mut Output) {
+    let location = snapshot.location(&skill.place);
+    let mut row = |label: &str, value: &str| {
+        out.line(&format!(
+            "{label:<12} {}",
+            grove_spec::text::one_line(value)
+        ))
+    };
+    row("name", skill.name());
+    row("id", skill.id());
+    row("state", skill.state.as_str());
+    for reason in &skill.reasons {
+        row("", &format!("{}; {}", reason.message, reason.fix));
+    }
+    if let Some(other) = skill.stand_in.and_then(|at| snapshot.skills.get(at)) {
+        row("instead", &snapshot.address(other));
+    }
+    row("description", skill.description().unwrap_or("(none)"));
+    row("location", &tilde(&location, environment));
+    for place in &skill.also_at {
+        row("also at", &tilde(&snapshot.location(place), environment));
+    }
+    row(
+        "root",
+        snapshot
+            .root_of(skill)
+            .map_or("", |root| root.label.as_str()),
+    );
+    row("for", invocation(skill));
+    let details = &skill.content.parsed.skill.details;
+    for (label, value) in [
+        ("license", details.license.as_deref()),
+        ("needs", details.compatibility.as_deref()),
+        ("when", details.when_to_use.as_deref()),
+        ("model", details.model.as_deref()),
+        ("homepage", details.homepage.as_deref()),
+        ("arguments", details.argument_hint.as_deref()),
+    ] {
+        if let Some(value) = value {
+            row(label, value);
+        }
+    }
+    if !details.allowed_tools.is_empty() {
+        row("tools", &details.allowed_tools.join(", "));
+    }
+    if let Some(needed) = skill.content.parsed.skill.requirements.as_deref() {
+        for (label, names) in [
+            ("os", &needed.os),
+            ("programs", &needed.bins),
+            ("one of", &needed.any_bins),
+            ("variables", &needed.env),
+            ("config", &needed.config),
+        ] {
+            if !names.is_empty() {
+                row(label, &names.join(", "));
+            }
+        }
+    }
+    row("size", &format!("{} bytes", skill.content.size));
+    if let Some(digest) = skill.content.digest {
+        row("digest", &digest.to_string());
+    }
+    let source = files::read_bounded(&location, 1_000_000)
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok());
+    for finding in skill.all_diagnostics() {
+        out.line("");
+        out.text(&grove_spec::render::render(
+            &finding.clone().in_file(&location),
+            source.as_deref(),
+        ));
+    }
+}
+
+fn invocation(skill: &Skill) -> &'static str {
+    match (skill.model_invocable(), skill.user_invocable()) {
+        (true, true) => "models and people",
+        (true, false) => "models only",
+        (false, true) => "people only",
+        (false, false) => "nobody",
+    }
+}
+
+/// Every field of the frontmatter that has a value.
+fn fields(skill: &Skill) -> serde_json::Value {
+    let parsed = &skill.content.parsed.skill;
+    let details = &parsed.details;
+    let mut all = json!({
+        "license": details.license,
+        "compatibility": details.compatibility,
+        "allowedTools": details.allowed_tools,
+        "argumentHint": details.argument_hint,
+        "arguments": details.arguments,
+        "whenToUse": details.when_to_use,
+        "paths": details.paths,
+        "model": details.model,
+        "context": details.context,
+        "agent": details.agent,
+        "homepage": details.homepage,
+        "emoji": details.emoji,
+        "commandDispatch": details.command_dispatch,
+        "commandTool": details.command_tool,
+        "commandArgMode": details.command_arg_mode,
+        "metadata": entries(&parsed.metadata),
+        "unknown": entries(&parsed.unknown),
+        "requirements": parsed.requirements.as_deref().map(|needed| json!({
+            "os": needed.os,
+            "bins": needed.bins,
+            "anyBins": needed.any_bins,
+            "env": needed.env,
+            "config": needed.config,
+            "always": needed.always,
+            "primaryEnv": needed.primary_env,
+            "skillKey": needed.skill_key,
+            "install": needed.install.iter().map(node).collect::<Vec<_>>(),
+        })),
+    });
+    if let Some(map) = all.as_object_mut() {
+        map.retain(|_, value| {
+            !(value.is_null()
+                || value.as_array().is_some_and(Vec::is_empty)
+                || value.as_object().is_some_and(serde_json::Map::is_empty))
+        });
+    }
+    all
+}
+
+fn entries(entries: &[Entry]) -> serde_json::Value {
+    serde_json::Value::Object(
+        entries
+            .iter()
+            .map(|entry| (entry.key.clone(), node(&entry.value)))
+            .collect(),
+    )
+}
+
+fn node(value: &Node) -> serde_json::Value {
+    match &value.value {
+        Value::Text(scalar) if scalar.is_null() => serde_json::Value::Null,
+        Value::Text(scalar) => serde_json::Value::String(scalar.text.clone()),
+        Value::List(items) => items.iter().map(node).collect(),
+        Value::Map(map) => entries(map),
+    }
+}

@@ -1,0 +1,112 @@
+//! `grove trust` and `grove untrust`.
+
+use std::path::Path;
+
+use grove_skills::{Environment, trusting};
+use serde_json::json;
+
+use super::{Outcome, counted, tilde};
+use crate::output::Output;
+use crate::table::Table;
+
+pub(super) fn grant(
+    environment: &Environment,
+    folder: Option<&Path>,
+    follow: bool,
+    list: bool,
+    json: bool,
+    out: &mut Output,
+) -> Outcome {
+    if list {
+        return list_grants(environment, json, out);
+    }
+    let granted = trusting::grant(environment, folder, follow)?;
+    if json {
+        out.json(&json!({
+            "schema": "grove.trust/1",
+            "folder": granted.folder,
+            "follow": granted.follow,
+            "new": granted.new,
+            "changed": granted.changed,
+            "unchanged": granted.unchanged,
+        }));
+        return Ok(0);
+    }
+    out.line(&format!(
+        "trusted {}{}",
+        tilde(&granted.folder, environment),
+        if granted.follow {
+            ", later changes too"
+        } else {
+            " as it is now"
+        }
+    ));
+    for (word, files) in [("new", &granted.new), ("changed", &granted.changed)] {
+        for file in files {
+            out.line(&format!("  {word} {file}"));
+        }
+    }
+    if granted.unchanged > 0 {
+        out.line(&format!(
+            "  {} as seen before",
+            counted(granted.unchanged, "file")
+        ));
+    }
+    if granted.new.is_empty() && granted.changed.is_empty() && granted.unchanged == 0 {
+        out.note(
+            "hint: this project has no skills yet; what is added later will be shown as changed",
+        );
+    }
+    Ok(0)
+}
+
+pub(super) fn revoke(
+    environment: &Environment,
+    folder: Option<&Path>,
+    json: bool,
+    out: &mut Output,
+) -> Outcome {
+    let (folder, was_trusted) = trusting::revoke(environment, folder)?;
+    if json {
+        out.json(
+            &json!({ "schema": "grove.untrust/1", "folder": folder, "wasTrusted": was_trusted }),
+        );
+    } else if was_trusted {
+        out.line(&format!(
+            "{} is no longer trusted",
+            tilde(&folder, environment)
+        ));
+    } else {
+        out.line(&format!("{} was not trusted", tilde(&folder, environment)));
+        out.note("hint: `grove trust --list` lists what is trusted");
+    }
+    Ok(0)
+}
+
+fn list_grants(environment: &Environment, json: bool, out: &mut Output) -> Outcome {
+    let grants = trusting::grants(environment);
+    if json {
+        let all: Vec<_> = grants.iter().map(|grant| json!({ "folder": grant.path, "follow": grant.follow, "files": grant.pins.len() })).collect();
+        out.json(&json!({ "schema": "grove.trust.list/1", "grants": all }));
+        return Ok(0);
+    }
+    if grants.is_empty() {
+        out.note("nothing is trusted");
+        return Ok(0);
+    }
+    let mut table = Table::new(&["FOLDER", "FILES", "CHANGES"]);
+    for grant in &grants {
+        let changes = if grant.follow {
+            "trusted too"
+        } else {
+            "shown first"
+        };
+        table.row(&[
+            &tilde(&grant.path, environment),
+            &grant.pins.len().to_string(),
+            changes,
+        ]);
+    }
+    out.text(&table.render(crate::output::columns(&environment.variables)));
+    Ok(0)
+}

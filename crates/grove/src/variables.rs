@@ -1,0 +1,137 @@
+//! Every environment variable Grove reads, once, and the environment made of them.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use grove_skills::Environment;
+
+/// A variable as documented.
+pub(crate) struct Variable {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+}
+
+const fn variable(name: &'static str, about: &'static str) -> Variable {
+    Variable { name, about }
+}
+
+/// All variables in the order of the reference page. Hosts' own variables come from their files.
+pub(crate) const VARIABLES: &[Variable] = &[
+    variable(
+        "HOME",
+        "The home folder. Without it there are no user roots.",
+    ),
+    variable(
+        "XDG_CONFIG_HOME",
+        "Where the configuration is: `grove/config.toml` below it; `~/.config` by default.",
+    ),
+    variable(
+        "XDG_STATE_HOME",
+        "Where trust grants are kept: `grove/trust` below it; `~/.local/state` by default.",
+    ),
+    variable(
+        "XDG_DATA_HOME",
+        "Where managed and bundled skills are: `grove` below it; `~/.local/share` by default.",
+    ),
+    variable(
+        "XDG_CACHE_HOME",
+        "Where the cache is: `grove` below it; `~/.cache` by default.",
+    ),
+    variable(
+        "GROVE_SKILL_DIRS",
+        "Further folders with skills, separated like PATH. They are never written to.",
+    ),
+    variable(
+        "GROVE_BUNDLED_DIR",
+        "A folder to use in place of the bundled skills.",
+    ),
+    variable("PATH", "Where required programs are looked for."),
+    variable(
+        "TMPDIR",
+        "The temporary folder, which is never a project; `/tmp` by default.",
+    ),
+    variable(
+        "COLUMNS",
+        "How wide tables may be; the terminal's width by default.",
+    ),
+];
+
+/// Reads the process environment once.
+pub(crate) fn read() -> Environment {
+    let variables: BTreeMap<String, OsString> = std::env::vars_os()
+        .filter_map(|(name, value)| name.into_string().ok().map(|name| (name, value)))
+        .collect();
+    let working = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    from(variables, working)
+}
+
+fn from(variables: BTreeMap<String, OsString>, working: PathBuf) -> Environment {
+    let set = |name: &str| variables.get(name).filter(|value| !value.is_empty());
+    let home = set("HOME")
+        .map(PathBuf::from)
+        .filter(|home| home.is_absolute());
+    // The XDG rules say that a relative path counts as unset.
+    let folder = |name: &str, default: &str| {
+        set(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+            .or_else(|| home.as_deref().map(|home| home.join(default)))
+            .map(|base| base.join("grove"))
+    };
+    let nowhere = || Path::new("/nonexistent/grove").to_path_buf();
+    Environment {
+        config: folder("XDG_CONFIG_HOME", ".config").unwrap_or_else(nowhere),
+        state: folder("XDG_STATE_HOME", ".local/state").unwrap_or_else(nowhere),
+        data: folder("XDG_DATA_HOME", ".local/share").unwrap_or_else(nowhere),
+        cache: folder("XDG_CACHE_HOME", ".cache"),
+        temporary: set("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from),
+        bundled_dir: set("GROVE_BUNDLED_DIR").map(PathBuf::from),
+        skill_dirs: set("GROVE_SKILL_DIRS")
+            .map(|dirs| {
+                std::env::split_paths(dirs)
+                    .filter(|dir| !dir.as_os_str().is_empty())
+                    .collect()
+            })
+            .unwrap_or_default(),
+        os: std::env::consts::OS.to_owned(),
+        home,
+        working,
+        variables,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn xdg_folders_and_their_defaults() {
+        let environment = |pairs: &[(&str, &str)]| {
+            from(
+                pairs
+                    .iter()
+                    .map(|(name, value)| ((*name).to_owned(), OsString::from(value)))
+                    .collect(),
+                "/w".into(),
+            )
+        };
+        let plain = environment(&[("HOME", "/h")]);
+        assert_eq!(plain.config, Path::new("/h/.config/grove"));
+        assert_eq!(plain.cache.as_deref(), Some(Path::new("/h/.cache/grove")));
+        let set = environment(&[
+            ("HOME", "/h"),
+            ("XDG_CONFIG_HOME", "/c"),
+            ("XDG_STATE_HOME", "relative"),
+            ("GROVE_SKILL_DIRS", "/a::/b"),
+        ]);
+        assert_eq!(set.config, Path::new("/c/grove"));
+        assert_eq!(
+            set.state,
+            Path::new("/h/.local/state/grove"),
+            "a relative path counts as unset"
+        );
+        assert_eq!(set.skill_dirs, [Path::new("/a"), Path::new("/b")]);
+        assert_eq!(environment(&[]).cache, None);
+    }
+}
