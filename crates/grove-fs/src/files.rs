@@ -64,6 +64,11 @@ pub fn is_there(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
+/// Whether this process may read what a path leads to.
+pub fn may_read(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok()
+}
+
 /// Removes a file; one that is not there is as good as removed.
 pub fn remove(path: &Path) -> Result<(), FsError> {
     match std::fs::remove_file(path) {

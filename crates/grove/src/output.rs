@@ -40,6 +40,11 @@ impl Output {
         self.data.extend_from_slice(bytes);
     }
 
+    /// Bytes beside the data that another program's must equal.
+    pub(crate) fn exact_note(&mut self, bytes: &[u8]) {
+        self.notes.extend_from_slice(bytes);
+    }
+
     /// A line beside the data, for people.
     pub(crate) fn note(&mut self, line: &str) {
         self.notes.extend_from_slice(visible(line).as_bytes());

@@ -118,6 +118,8 @@ mod python_text;
 mod reader;
 mod scanner;
 mod strict_load;
+#[cfg(test)]
+mod tests;
 mod token;
 mod unicode14;
 pub mod usage;

@@ -1,0 +1,8 @@
+#![doc = include_str!("../README.md")]
+
+pub mod home;
+pub mod library;
+pub mod process;
+pub mod shared;
+
+mod skill_text;

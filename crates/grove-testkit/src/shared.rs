@@ -1,0 +1,138 @@
+//! Where the corpora are: real skills and hostile folders that this repository does not hold.
+//!
+//! They lie in a folder `shared` beside the repository, or where `GROVE_SHARED` points. They are
+//! read-only; whoever has to write works on a copy.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::process;
+
+/// Names the folder of the corpora when it is not beside the repository.
+pub const SHARED_VARIABLE: &str = "GROVE_SHARED";
+
+/// Making the 5,000 folders of one hostile case takes some seconds on a slow machine.
+const MAKE_LIMIT: Duration = Duration::from_mins(2);
+
+/// The folder that holds `corpus/`.
+pub fn shared() -> Result<PathBuf, String> {
+    let folder = match std::env::var_os(SHARED_VARIABLE) {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
+    };
+    folder.canonicalize().map_err(|_| missing(&folder))
+}
+
+/// The collections of real skills: `<owner>/<collection>/…/SKILL.md`.
+pub fn real_corpus() -> Result<PathBuf, String> {
+    existing(shared()?.join("corpus/real"))
+}
+
+/// The hostile cases as they are stored: without links, sockets and odd names, and read-only.
+pub fn hostile_corpus() -> Result<PathBuf, String> {
+    existing(shared()?.join("corpus/hostile"))
+}
+
+/// Copies the hostile cases into the folder `dest`, makes the copy writable and completes it with
+/// what a repository cannot hold. Takes seconds: share one copy among the tests of a file.
+pub fn hostile_copy(dest: &Path) -> Result<PathBuf, String> {
+    let source = hostile_corpus()?;
+    copy_writable(&source, dest).map_err(|error| {
+        format!(
+            "cannot copy the hostile corpus to {}: {error}",
+            dest.display()
+        )
+    })?;
+    let mut make = Command::new("bash");
+    make.arg("make.sh").current_dir(dest);
+    process::capture(&mut make, MAKE_LIMIT)
+        .map_err(|error| format!("cannot run make.sh of the hostile corpus: {error}"))?
+        .require_success("make.sh of the hostile corpus")?;
+    Ok(dest.to_owned())
+}
+
+fn existing(folder: PathBuf) -> Result<PathBuf, String> {
+    if folder.is_dir() {
+        Ok(folder)
+    } else {
+        Err(missing(&folder))
+    }
+}
+
+fn missing(folder: &Path) -> String {
+    format!(
+        "the test corpora are missing: {} is not a folder; put the folder `shared` beside the \
+         repository, or set {SHARED_VARIABLE} to the folder that holds corpus/real and \
+         corpus/hostile",
+        folder.display()
+    )
+}
+
+fn copy_writable(source: &Path, dest: &Path) -> io::Result<()> {
+    fs::create_dir_all(dest)?;
+    for entry in fs::read_dir(source)? {
+        let entry = entry?;
+        let (from, to) = (entry.path(), dest.join(entry.file_name()));
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            copy_writable(&from, &to)?;
+        } else if kind.is_symlink() {
+            symlink(fs::read_link(&from)?, &to)?;
+        } else {
+            fs::copy(&from, &to)?;
+            let mode = fs::metadata(&to)?.permissions().mode();
+            fs::set_permissions(&to, fs::Permissions::from_mode(mode | 0o200))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_is_writable_and_keeps_content_modes_and_links() {
+        let dir = tempfile::tempdir().unwrap();
+        let (source, dest) = (dir.path().join("source"), dir.path().join("dest"));
+        fs::create_dir_all(source.join("inner/.hidden")).unwrap();
+        let script = source.join("inner/.hidden/run.sh");
+        fs::write(&script, "echo").unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o555)).unwrap();
+        symlink("inner/missing", source.join("link")).unwrap();
+
+        copy_writable(&source, &dest).unwrap();
+
+        let copy = dest.join("inner/.hidden/run.sh");
+        assert_eq!(fs::read(&copy).unwrap(), b"echo");
+        assert_eq!(
+            fs::metadata(&copy).unwrap().permissions().mode() & 0o777,
+            0o755
+        );
+        assert_eq!(
+            fs::read_link(dest.join("link")).unwrap(),
+            Path::new("inner/missing")
+        );
+    }
+
+    #[test]
+    fn the_copy_of_the_hostile_corpus_has_what_a_repository_cannot_hold() {
+        let dir = tempfile::tempdir().unwrap();
+        let copy = hostile_copy(&dir.path().join("hostile")).unwrap();
+        let link = copy.join("a01-symlink-skill-dir-escape/root/.agents/skills/evil");
+        assert!(fs::symlink_metadata(link).unwrap().is_symlink());
+        let wide = copy.join("a15-wide-5000-entries/root/.agents/skills");
+        assert!(fs::read_dir(wide).unwrap().count() >= 5_000);
+    }
+
+    #[test]
+    fn what_is_missing_is_said_with_how_to_provide_it() {
+        let message = existing(PathBuf::from("/nonexistent/corpus/real")).unwrap_err();
+        assert!(message.contains("/nonexistent/corpus/real"), "{message}");
+        assert!(message.contains(SHARED_VARIABLE), "{message}");
+    }
+}

@@ -1,0 +1,58 @@
+//! `cargo xtask bench`: measurements as ratios to a floor and to a peer, taken in the same run.
+//!
+//! Machines are noisy, so nothing here compares with a number of another day.
+
+mod contender;
+mod discovery;
+mod floor;
+mod ours;
+mod pi;
+mod report;
+mod samples;
+mod start;
+mod system_calls;
+mod table;
+mod work;
+
+use std::time::Duration;
+
+use crate::arguments::Arguments;
+use crate::{step, workspace};
+
+/// A whole table of 100,000 skills takes some minutes.
+const BENCH_LIMIT: Duration = Duration::from_hours(2);
+
+pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
+    if cfg!(debug_assertions) {
+        return run_optimised();
+    }
+    match arguments.next_word().as_deref() {
+        Some("discovery") => discovery::run(arguments),
+        Some("start") => start::run(arguments),
+        _ => Err("which benchmark? discovery or start".to_owned()),
+    }
+}
+
+/// Does one piece of work and exits: a process whose system calls can be counted.
+pub(crate) fn run_child(mut arguments: Arguments) -> Result<(), String> {
+    let usage = "bench-child WORK DIR [--prepare-only]";
+    let name = arguments.next_word().ok_or(usage)?;
+    let root = arguments.next_word().ok_or(usage)?;
+    let only_prepare = arguments.flag("--prepare-only");
+    arguments.finish()?;
+    let work = work::Work::named(&name).ok_or_else(|| format!("unknown work {name}"))?;
+    let mut prepared = work.prepare(root.as_ref())?;
+    if !only_prepare {
+        prepared()?;
+    }
+    Ok(())
+}
+
+/// `cargo xtask` builds without optimisation, which would measure the wrong program.
+fn run_optimised() -> Result<(), String> {
+    let mut cargo = workspace::cargo();
+    cargo
+        .args(["run", "--quiet", "--release", "--package", "xtask", "--"])
+        .args(std::env::args().skip(1));
+    step::show("the optimised benchmark", &mut cargo, BENCH_LIMIT)
+}

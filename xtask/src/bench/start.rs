@@ -1,0 +1,94 @@
+//! `cargo xtask bench start`: what a person waits for who types `grove skills list --json` with a
+//! hundred skills, from the start of the process to its end.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use grove_testkit::library::GeneratedLibrary;
+use grove_testkit::process;
+use serde_json::Value;
+
+use super::samples::Samples;
+use super::table::{self, number};
+use crate::arguments::Arguments;
+use crate::{step, workspace};
+
+const N_SKILLS: usize = 100;
+const BUILD_LIMIT: Duration = Duration::from_hours(1);
+const RUN_LIMIT: Duration = Duration::from_secs(10);
+
+pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
+    let n_runs: u32 = arguments.value("--runs")?.unwrap_or(20);
+    arguments.finish()?;
+    let mut build = workspace::cargo();
+    build.args(["build", "--quiet", "--release", "--package", "grove"]);
+    step::show("cargo build", &mut build, BUILD_LIMIT)?;
+
+    let home = workspace::target().join("bench/start-home");
+    let skills = home.join(".agents/skills");
+    fs::create_dir_all(home.join(".agents"))
+        .map_err(|error| format!("cannot make {}: {error}", home.display()))?;
+    let library = GeneratedLibrary::create(skills, N_SKILLS)?;
+    let grove = workspace::target().join("release/grove");
+    require_all_skills(&grove, &home, &library)?;
+
+    let (mut ours, mut nothing) = (Samples::default(), Samples::default());
+    for _ in 0..n_runs {
+        ours.add(time(&mut list_skills(&grove, &home))?);
+        nothing.add(time(&mut isolated(Path::new("/bin/true"), &home))?);
+    }
+    print(&[("grove skills list --json", &ours), ("/bin/true", &nothing)]);
+    Ok(())
+}
+
+fn print(measured: &[(&str, &Samples)]) {
+    println!("{N_SKILLS} skills, cold process, warm page cache");
+    let row = |(name, samples): &(&str, &Samples)| {
+        vec![
+            (*name).to_owned(),
+            samples.len().to_string(),
+            number(samples.minimum_ms()),
+            number(samples.median_ms()),
+        ]
+    };
+    let rows: Vec<Vec<String>> = measured.iter().map(row).collect();
+    table::print(&["", "runs", "min ms", "median ms"], &rows);
+}
+
+/// A program that lists nothing would be fast.
+fn require_all_skills(grove: &Path, home: &Path, library: &GeneratedLibrary) -> Result<(), String> {
+    let output = step::quiet("grove", &mut list_skills(grove, home), RUN_LIMIT)?;
+    let text = output.stdout_text();
+    serde_json::from_str::<Value>(&text)
+        .map_err(|error| format!("grove skills list --json gave no JSON: {error}"))?;
+    let names = (0..library.n_skills()).map(|index| library.skill_name(index));
+    match names.into_iter().find(|name| !text.contains(name)) {
+        None => Ok(()),
+        Some(name) => Err(format!("grove skills list --json does not know {name}")),
+    }
+}
+
+fn time(command: &mut Command) -> Result<Duration, String> {
+    process::capture(command, RUN_LIMIT)
+        .map_err(|error| format!("cannot start: {error}"))?
+        .require_success("the measured command")
+        .map(|finished| finished.elapsed)
+}
+
+fn list_skills(grove: &Path, home: &Path) -> Command {
+    let mut command = isolated(grove, home);
+    command.args(["skills", "list", "--json"]);
+    command
+}
+
+fn isolated(program: &Path, home: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .current_dir(home)
+        .env_clear()
+        .env("HOME", home)
+        .env("PATH", "/usr/bin:/bin");
+    command
+}

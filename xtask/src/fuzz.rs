@@ -1,0 +1,218 @@
+//! `cargo xtask fuzz`: coverage-guided fuzzing with libFuzzer, on the stable toolchain.
+//!
+//! The instrumentation is asked for with code-generation flags that stable accepts. Sanitizers
+//! would need another toolchain; our crates forbid unsafe code, so a panic, a hang or a flood of
+//! memory is what there is to find.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use grove_testkit::process::{self, Finished};
+
+use crate::arguments::Arguments;
+use crate::{step, workspace};
+
+/// How cargo-fuzz instruments, without its flags for the nightly toolchain.
+const INSTRUMENTATION: [&str; 9] = [
+    "--cfg=fuzzing",
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    // A comparison with a fixed text is otherwise turned into plain loads after the
+    // instrumentation, and libFuzzer never learns the text. As a call it is seen: with this flag
+    // `---\nname: ` is found in a second, without it not in a minute.
+    "-Cllvm-args=-max-loads-per-memcmp=0",
+    // One unit per crate keeps the counters of a function together.
+    "-Ccodegen-units=1",
+    "-Cdebug-assertions",
+];
+
+const BUILD_LIMIT: Duration = Duration::from_mins(30);
+
+/// What libFuzzer may need after its time is up: the last input and the report.
+const GRACE: Duration = Duration::from_mins(1);
+
+/// Inputs longer than the largest frontmatter we accept only cost time.
+const LONGEST_INPUT: &str = "-max_len=20000";
+const SLOWEST_INPUT: &str = "-timeout=5";
+const MEMORY: &str = "-rss_limit_mb=2048";
+
+/// Inputs that are kept in the repository stay small.
+const LONGEST_KEPT_INPUT: &str = "-max_len=2000";
+
+/// What to do beside fuzzing itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Options {
+    seconds: u64,
+    /// Add the inputs that reached new code to the stored corpus.
+    keep: bool,
+    /// Show libFuzzer's own output as it comes.
+    verbose: bool,
+}
+
+impl Options {
+    /// A run of this length that keeps nothing.
+    pub(crate) fn for_seconds(seconds: u64) -> Self {
+        Self {
+            seconds,
+            keep: false,
+            verbose: false,
+        }
+    }
+}
+
+pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
+    let target = arguments.next_word().ok_or("which fuzz target?")?;
+    let options = Options {
+        seconds: arguments.value("--seconds")?.unwrap_or(60),
+        keep: arguments.flag("--keep"),
+        verbose: arguments.flag("--verbose"),
+    };
+    let input: Option<PathBuf> = arguments.value("--reproduce")?;
+    arguments.finish()?;
+    match input {
+        Some(input) => reproduce(&target, &input),
+        None => fuzz(&target, &options),
+    }
+}
+
+/// Fuzzes `target` and fails when an input was found that crashes, hangs or floods it.
+pub(crate) fn fuzz(target: &str, options: &Options) -> Result<(), String> {
+    let program = build(target)?;
+    let folders = Folders::of(target)?;
+    let mut command = Command::new(&program);
+    command
+        .arg(&folders.found)
+        .arg(&folders.stored)
+        .arg(format!("-max_total_time={}", options.seconds))
+        .args([LONGEST_INPUT, SLOWEST_INPUT, MEMORY])
+        .arg(format!("-artifact_prefix={}/", folders.artifacts.display()));
+    if folders.dictionary.is_file() {
+        command.arg(format!("-dict={}", folders.dictionary.display()));
+    }
+    let before = files(&folders.artifacts);
+    let limit = Duration::from_secs(options.seconds) + GRACE;
+    let outcome = execute(&mut command, limit, options.verbose);
+    for artifact in files(&folders.artifacts) {
+        if !before.contains(&artifact) {
+            let artifact = artifact.display();
+            eprintln!("found {artifact}\n  cargo xtask fuzz {target} --reproduce {artifact}");
+        }
+    }
+    outcome?;
+    if options.keep {
+        keep(&program, &folders)?;
+    }
+    Ok(())
+}
+
+/// Runs `target` once on the content of `input`.
+fn reproduce(target: &str, input: &Path) -> Result<(), String> {
+    let mut command = Command::new(build(target)?);
+    command.arg(input).args([SLOWEST_INPUT, MEMORY]);
+    step::show("the fuzz target", &mut command, GRACE)
+}
+
+fn execute(command: &mut Command, limit: Duration, verbose: bool) -> Result<(), String> {
+    if verbose {
+        return step::show("libFuzzer", command, limit);
+    }
+    let finished = process::capture(command, limit)
+        .map_err(|error| format!("cannot start libFuzzer: {error}"))?;
+    print_milestones(&finished);
+    finished.require_success("libFuzzer").map(drop)
+}
+
+/// libFuzzer reports in thousands of lines; where coverage began and ended, and what a panic
+/// said, is enough.
+fn print_milestones(finished: &Finished) {
+    let output = finished.stderr_text();
+    let mut follows_panic = false;
+    for line in output.lines() {
+        let panics = line.contains(" panicked at ");
+        if panics || follows_panic || line.contains("INITED") || line.contains("DONE") {
+            eprintln!("{line}");
+        }
+        follows_panic = panics;
+    }
+}
+
+/// Adds to the stored corpus what reaches code that the stored inputs do not reach.
+fn keep(program: &Path, folders: &Folders) -> Result<(), String> {
+    let mut command = Command::new(program);
+    command
+        .args(["-merge=1", LONGEST_KEPT_INPUT])
+        .arg(&folders.stored)
+        .arg(&folders.found);
+    step::quiet("libFuzzer -merge=1", &mut command, BUILD_LIMIT).map(drop)
+}
+
+/// Builds the instrumented program. Naming the target triple keeps the instrumentation out of
+/// build scripts.
+fn build(target: &str) -> Result<PathBuf, String> {
+    let triple = host_triple()?;
+    let target_dir = workspace::target().join("fuzz");
+    let mut cargo = workspace::cargo();
+    cargo
+        .args([
+            "build",
+            "--quiet",
+            "--release",
+            "--manifest-path",
+            "fuzz/Cargo.toml",
+        ])
+        .args(["--target", &triple, "--bin", target])
+        .env("CARGO_TARGET_DIR", &target_dir)
+        .env("CARGO_ENCODED_RUSTFLAGS", INSTRUMENTATION.join("\x1f"));
+    step::show("the build of the fuzz target", &mut cargo, BUILD_LIMIT)?;
+    Ok(target_dir.join(triple).join("release").join(target))
+}
+
+fn host_triple() -> Result<String, String> {
+    let mut rustc = Command::new("rustc");
+    rustc.arg("-vV").current_dir(workspace::root());
+    let version = step::quiet("rustc -vV", &mut rustc, GRACE)?.stdout_text();
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.ok_or("rustc does not say its host")?.to_owned())
+}
+
+/// Where inputs come from and go to.
+#[derive(Debug)]
+struct Folders {
+    /// Inputs of earlier runs on this machine; libFuzzer writes new ones here.
+    found: PathBuf,
+    /// The corpus in the repository, only read.
+    stored: PathBuf,
+    /// Inputs that crashed, hung or flooded the target.
+    artifacts: PathBuf,
+    /// Words of the format, from which mutations are made.
+    dictionary: PathBuf,
+}
+
+impl Folders {
+    fn of(target: &str) -> Result<Self, String> {
+        let fuzz = workspace::root().join("fuzz");
+        let folders = Self {
+            found: workspace::target().join("fuzz-corpus").join(target),
+            stored: fuzz.join("corpus").join(target),
+            artifacts: workspace::target().join("fuzz-artifacts"),
+            dictionary: fuzz.join("dictionaries").join(format!("{target}.dict")),
+        };
+        for folder in [&folders.found, &folders.artifacts] {
+            fs::create_dir_all(folder)
+                .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+        }
+        Ok(folders)
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.sort();
+    files
+}

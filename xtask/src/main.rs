@@ -1,0 +1,56 @@
+//! The project's own commands: tests with everything they compare with, benchmarks, fuzzing and
+//! generated references. Run as `cargo xtask <command>`.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "commands for people: results on stdout, progress on stderr"
+)]
+
+mod arguments;
+mod bench;
+mod fuzz;
+mod reference;
+mod step;
+mod test;
+mod tools;
+mod workspace;
+
+use std::process::ExitCode;
+
+use arguments::Arguments;
+
+const USAGE: &str = "\
+cargo xtask <command>
+
+  test [--skip-install]         format, lints, references, build, tests and a short fuzz run;
+                                installs what the tests compare with into target/test-tools
+  bench discovery               discovery against its floors and against pi's loader
+      [--sizes 100,1000,10000,100000] [--runs 31] [--json]
+  bench start [--runs 20]       a cold `grove skills list --json`, beside /bin/true
+  fuzz TARGET [--seconds 60]    coverage-guided fuzzing of a target in fuzz/fuzz_targets
+      [--keep] [--verbose] [--reproduce FILE]
+  reference [--check]           writes the generated references, or says which are stale";
+
+fn main() -> ExitCode {
+    match run(Arguments::of_process()) {
+        Ok(code) => code,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
+    match arguments.next_word().as_deref() {
+        // The only one whose failure is part of its output.
+        Some("test") => return test::run(arguments),
+        Some("bench") => bench::run(arguments)?,
+        Some("bench-child") => bench::run_child(arguments)?,
+        Some("fuzz") => fuzz::run(arguments)?,
+        Some("reference") => reference::run(arguments)?,
+        Some("help" | "--help" | "-h") | None => println!("{USAGE}"),
+        Some(unknown) => return Err(format!("unknown command {unknown}\n\n{USAGE}")),
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,106 @@
+//! `cargo xtask test`: everything that has to hold, in one command with one verdict.
+//!
+//! A step that fails does not stop the others; the verdict counts steps.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use crate::arguments::Arguments;
+use crate::{fuzz, reference, step, tools, workspace};
+
+/// A cold build on two cores takes minutes; only a hanging step meets this.
+const CARGO_LIMIT: Duration = Duration::from_hours(1);
+
+/// Long enough to see every seed and some thousand mutations of each.
+const FUZZ_SECONDS: u64 = 20;
+
+pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
+    let skip_install = arguments.flag("--skip-install");
+    arguments.finish()?;
+
+    let mut verdict = Verdict::default();
+    if !skip_install {
+        verdict.step("install skills-ref", tools::install_oracle);
+        verdict.step("install node", tools::install_node);
+        verdict.step("install pi", tools::install_pi);
+        verdict.step("install strace", tools::install_strace);
+    }
+    verdict.step("cargo fmt", || cargo("fmt --all --check"));
+    verdict.step("cargo clippy", || {
+        cargo("clippy --workspace --all-targets -- -D warnings")
+    });
+    verdict.step("references are current", reference::check);
+    verdict.step("cargo build --release", || cargo("build --release"));
+    verdict.step("cargo test", || cargo("test --workspace --no-fail-fast"));
+    verdict.step("fuzz frontmatter", || {
+        fuzz::fuzz("frontmatter", &fuzz::Options::for_seconds(FUZZ_SECONDS))
+    });
+    verdict.print();
+    Ok(verdict.exit_code())
+}
+
+fn cargo(arguments: &str) -> Result<(), String> {
+    let mut cargo = workspace::cargo();
+    cargo.args(arguments.split(' ')).envs(tools::environment());
+    step::show(&format!("cargo {arguments}"), &mut cargo, CARGO_LIMIT)
+}
+
+/// The steps so far and how each went.
+#[derive(Debug, Default)]
+struct Verdict {
+    steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+struct Step {
+    name: &'static str,
+    result: Result<(), String>,
+    elapsed: Duration,
+}
+
+impl Verdict {
+    fn step(&mut self, name: &'static str, run: impl FnOnce() -> Result<(), String>) {
+        eprintln!("==> {name}");
+        let start = Instant::now();
+        let result = run();
+        if let Err(reason) = &result {
+            eprintln!("==> {name} failed: {reason}");
+        }
+        self.steps.push(Step {
+            name,
+            result,
+            elapsed: start.elapsed(),
+        });
+    }
+
+    /// One line per step and the count as the last line.
+    fn print(&self) {
+        println!();
+        for step in &self.steps {
+            let seconds = step.elapsed.as_secs_f64();
+            match &step.result {
+                Ok(()) => println!("ok      {:<24}{seconds:>8.1} s", step.name),
+                Err(reason) => {
+                    let first_line = reason.lines().next().unwrap_or_default();
+                    println!("FAILED  {:<24}{seconds:>8.1} s  {first_line}", step.name);
+                }
+            }
+        }
+        let n_failed = self.n_failed();
+        println!("{} passed, {n_failed} failed", self.steps.len() - n_failed);
+    }
+
+    fn exit_code(&self) -> ExitCode {
+        match self.n_failed() {
+            0 => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        }
+    }
+
+    fn n_failed(&self) -> usize {
+        self.steps
+            .iter()
+            .filter(|step| step.result.is_err())
+            .count()
+    }
+}

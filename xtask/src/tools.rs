@@ -1,0 +1,41 @@
+//! What the tests and benchmarks compare with, installed into `target/test-tools`.
+//!
+//! Every install is idempotent: a marker holds the version it was made for. Nothing is installed
+//! outside that folder but `strace`, which only the system's package manager has.
+
+mod marker;
+mod node;
+mod oracle;
+mod strace;
+
+pub(crate) use node::{install_node, install_pi, node_program, pi_package};
+pub(crate) use oracle::install_oracle;
+pub(crate) use strace::{install_strace, strace_program};
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use grove_testkit::shared;
+
+use crate::workspace;
+
+/// A package index that answers slower than this will not answer.
+const INSTALL_LIMIT: Duration = Duration::from_mins(10);
+
+/// The variables through which the tests find what is installed; only what is there is named.
+pub(crate) fn environment() -> Vec<(&'static str, PathBuf)> {
+    [
+        ("GROVE_ORACLE_PYTHON", oracle::python()),
+        ("GROVE_TEST_NODE", node_program()),
+        ("GROVE_TEST_PI", node::pi_modules()),
+        // Tests run in the folders of their crates, where a relative path would lead elsewhere.
+        (shared::SHARED_VARIABLE, shared::shared()),
+    ]
+    .into_iter()
+    .filter_map(|(name, path)| path.ok().map(|path| (name, path)))
+    .collect()
+}
+
+fn folder() -> PathBuf {
+    workspace::target().join("test-tools")
+}

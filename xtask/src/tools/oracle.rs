@@ -1,0 +1,65 @@
+//! A Python environment with the reference implementation of the skill format.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{INSTALL_LIMIT, folder, marker};
+use crate::step;
+
+const VERSION: &str = "0.1.1";
+
+/// Installs `skills-ref`, with which our validation is compared.
+pub(crate) fn install_oracle() -> Result<(), String> {
+    marker::once("skills-ref", VERSION, || {
+        pip_install(&format!("skills-ref=={VERSION}"))
+    })
+}
+
+/// The Python that can import `skills_ref`.
+pub(super) fn python() -> Result<PathBuf, String> {
+    if marker::is_installed("skills-ref", VERSION) {
+        Ok(environment_python())
+    } else {
+        Err("skills-ref is not installed; run `cargo xtask test`".to_owned())
+    }
+}
+
+/// Installs one requirement into the environment, which is made first when it is not there.
+pub(super) fn pip_install(requirement: &str) -> Result<(), String> {
+    if !environment_python().exists() {
+        let mut make = Command::new("python3");
+        make.args(["-m", "venv"]).arg(environment());
+        step::quiet("python3 -m venv", &mut make, INSTALL_LIMIT)?;
+    }
+    let mut pip = Command::new(environment_python());
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]);
+    pip.arg(requirement);
+    step::quiet(
+        &format!("pip install {requirement}"),
+        &mut pip,
+        INSTALL_LIMIT,
+    )
+    .map(drop)
+}
+
+/// What a line of Python prints in the environment.
+pub(super) fn python_prints(program: &str) -> Result<String, String> {
+    let mut python = Command::new(environment_python());
+    python.args(["-c", program]);
+    let finished = step::quiet("python", &mut python, INSTALL_LIMIT)?;
+    Ok(finished.stdout_text().trim_end().to_owned())
+}
+
+fn environment() -> PathBuf {
+    folder().join("python")
+}
+
+fn environment_python() -> PathBuf {
+    environment().join(Path::new("bin/python"))
+}
