@@ -19,6 +19,10 @@ use std::process::ExitCode;
 
 use arguments::Arguments;
 
+/// As in the program that is measured.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const USAGE: &str = "\
 cargo xtask <command>
 

@@ -1,7 +1,16 @@
-//! The generated references: command line, settings, diagnostics. Each is written from the code
-//! that defines it, and a stale one fails the tests.
+//! The generated references: command line, configuration, environment, diagnostics. Each is printed by
+//! the program from the tables that define it, and a stale one fails the tests.
+
+use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::arguments::Arguments;
+use crate::{step, workspace};
+
+/// The program may have to be built first.
+const LIMIT: Duration = Duration::from_mins(20);
+
+const PAGES: [&str; 4] = ["cli", "config", "diagnostics", "environment"];
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let only_check = arguments.flag("--check");
@@ -9,13 +18,36 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     if only_check { check() } else { write() }
 }
 
-/// Says which stored references differ from what the code would write now.
-#[expect(clippy::unnecessary_wraps, reason = "no reference is generated yet")]
+/// Says which stored references differ from what the program would print now.
 pub(crate) fn check() -> Result<(), String> {
+    let mut stale = Vec::new();
+    for page in PAGES {
+        if std::fs::read_to_string(file(page)).unwrap_or_default() != generate(page)? {
+            stale.push(page);
+        }
+    }
+    if stale.is_empty() {
+        return Ok(());
+    }
+    Err(format!("stale: {}; run `cargo xtask reference`", stale.join(", ")))
+}
+
+fn write() -> Result<(), String> {
+    for page in PAGES {
+        let path = file(page);
+        let folder = path.parent().unwrap_or(&path);
+        std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        std::fs::write(&path, generate(page)?).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
     Ok(())
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "no reference is generated yet")]
-fn write() -> Result<(), String> {
-    Ok(())
+fn file(page: &str) -> PathBuf {
+    workspace::root().join(format!("docs/reference/{page}.md"))
+}
+
+fn generate(page: &str) -> Result<String, String> {
+    let mut cargo = workspace::cargo();
+    cargo.args(["run", "--quiet", "--release", "--", "manual", page]);
+    step::quiet("grove manual", &mut cargo, LIMIT).map(|finished| finished.stdout_text())
 }

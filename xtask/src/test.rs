@@ -29,8 +29,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     verdict.step("cargo clippy", || {
         cargo("clippy --workspace --all-targets -- -D warnings")
     });
+    verdict.step("cargo run --release", || cargo("run --release"));
     verdict.step("references are current", reference::check);
-    verdict.step("cargo build --release", || cargo("build --release"));
     verdict.step("cargo test", || cargo("test --workspace --no-fail-fast"));
     verdict.step("fuzz frontmatter", || {
         fuzz::fuzz("frontmatter", &fuzz::Options::for_seconds(FUZZ_SECONDS))

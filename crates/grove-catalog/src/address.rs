@@ -67,7 +67,6 @@ fn near_names(snapshot: &Snapshot, query: &str) -> Vec<String> {
     let mut near: Vec<(usize, &str)> = snapshot
         .skills
         .iter()
-        .filter(|skill| matches!(skill.state, State::Ok | State::Capped))
         .flat_map(|skill| [skill.name(), skill.id()])
         .filter_map(|name| {
             let lower = name.to_lowercase();

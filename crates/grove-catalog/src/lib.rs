@@ -21,3 +21,8 @@ pub use digest::Digest;
 pub use root::{Root, Source};
 pub use snapshot::{Skill, Snapshot};
 pub use state::{Reason, State};
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeExample;

@@ -16,3 +16,8 @@ pub mod trust_store;
 
 pub use error::FsError;
 pub use stamp::{FileId, Stamp};
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeExample;

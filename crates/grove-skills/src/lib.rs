@@ -30,3 +30,8 @@ pub use library::{Library, Request, View};
 pub use planning::PlannedRoot;
 pub use project::Project;
 pub use settings::LoadedSettings;
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeExample;

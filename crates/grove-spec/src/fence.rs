@@ -64,7 +64,7 @@ pub fn split(text: &str) -> Result<Fenced<'_>, NoFence> {
 /// A line ends with LF, CRLF or CR.
 pub fn line_at(text: &str, offset: usize) -> (&str, usize) {
     let rest = text.get(offset..).unwrap_or_default();
-    match rest.bytes().position(|b| b == b'\n' || b == b'\r') {
+    match memchr::memchr2(b'\n', b'\r', rest.as_bytes()) {
         None => (rest, text.len()),
         Some(end) => {
             let crlf = rest.as_bytes().get(end..end + 2) == Some(b"\r\n");

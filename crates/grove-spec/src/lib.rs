@@ -19,3 +19,8 @@ pub mod yaml;
 
 pub use codes::Code;
 pub use diagnostic::{Diagnostic, Position, Severity};
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeExample;

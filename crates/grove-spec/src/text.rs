@@ -12,9 +12,21 @@ pub const fn is_control(c: char) -> bool {
     matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}')
 }
 
+/// Whether a text has a character that [`is_control`].
+pub fn has_controls(text: &str) -> bool {
+    // Without early exit the compiler makes wide compares of it.
+    let (mut low, mut high) = (0_u8, 0_u8);
+    for &b in text.as_bytes() {
+        low |= u8::from(b < 0x20) & u8::from(b != b'\n') & u8::from(b != b'\t');
+        low |= u8::from(b == 0x7f);
+        high |= b;
+    }
+    low != 0 || (high >= 0x80 && text.contains(is_control))
+}
+
 /// Text without control characters, for output of any kind.
 pub fn without_controls(text: &str) -> Cow<'_, str> {
-    if text.contains(is_control) {
+    if has_controls(text) {
         Cow::Owned(text.chars().filter(|c| !is_control(*c)).collect())
     } else {
         Cow::Borrowed(text)

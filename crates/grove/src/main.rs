@@ -10,6 +10,10 @@ mod variables;
 
 use std::process::ExitCode;
 
+/// Discovery allocates from two threads at once; the system's allocator costs a quarter more there.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments: Vec<std::ffi::OsString> = std::env::args_os().collect();
     let mut out = output::Output::new();

@@ -77,17 +77,17 @@ impl Output {
         }
     }
 
-    /// Writes everything; false when the reader has gone away.
+    /// Writes everything, the data first; false when the reader has gone away.
     pub(crate) fn finish(self) -> bool {
-        let notes = io::stderr().lock().write_all(&self.notes);
         let data = io::stdout()
             .lock()
             .write_all(&self.data)
             .and_then(|()| io::stdout().lock().flush());
+        let notes = io::stderr().lock().write_all(&self.notes);
         let gone = |result: io::Result<()>| {
             result.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
         };
-        !(gone(notes) | gone(data))
+        !(gone(data) | gone(notes))
     }
 }
 

@@ -50,7 +50,9 @@ pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Layer, Vec<Diagnost
     }
     reader.table(table.get_ref(), "");
     // The table is sorted by key; people read a file from its top.
-    reader.diagnostics.sort_by_key(|finding| finding.position);
+    reader
+        .diagnostics
+        .sort_by_key(|finding| finding.position.map(|at| at.line));
     (reader.layer, reader.diagnostics)
 }
 

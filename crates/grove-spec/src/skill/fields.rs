@@ -1,10 +1,12 @@
 //! From top-level entries to the fields of a [`Skill`].
 
-use super::{MAX_COMPATIBILITY, MAX_DESCRIPTION, MAX_NAME, Skill, body, requirements, split_tools};
+use super::{
+    Details, MAX_COMPATIBILITY, MAX_DESCRIPTION, MAX_NAME, Skill, body, requirements, split_tools,
+};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::hidden_text;
-use crate::text::is_control;
+use crate::text::{has_controls, is_control};
 use crate::yaml::{Entry, Node, Value};
 
 /// The six keys of the open standard.
@@ -70,10 +72,12 @@ impl Reader<'_> {
         match entry.key.as_str() {
             "name" => self.skill.name = self.name(&entry),
             "description" => self.skill.description = self.description(&entry),
-            "license" => self.skill.details.license = self.text(&entry),
-            "compatibility" => self.skill.details.compatibility = self.compatibility(&entry),
+            "license" => self.set_text(&entry, Self::text, |details| &mut details.license),
+            "compatibility" => self.set_text(&entry, Self::compatibility, |details| {
+                &mut details.compatibility
+            }),
             "allowed-tools" | "allowed_tools" => {
-                self.skill.details.allowed_tools = self.list(&entry, split_tools)
+                self.set_list(&entry, split_tools, |details| &mut details.allowed_tools)
             }
             "metadata" => self.metadata(entry),
             "disable-model-invocation" => {
@@ -86,23 +90,54 @@ impl Reader<'_> {
                     self.skill.user_invocable = invocable;
                 }
             }
-            "argument-hint" => self.skill.details.argument_hint = self.hint(&entry),
-            "arguments" => self.skill.details.arguments = self.list(&entry, split_words),
-            "when_to_use" | "when-to-use" => self.skill.details.when_to_use = self.text(&entry),
-            "paths" => self.skill.details.paths = self.list(&entry, split_commas),
-            "model" => self.skill.details.model = self.text(&entry),
-            "context" => self.skill.details.context = self.text(&entry),
-            "agent" => self.skill.details.agent = self.text(&entry),
-            "homepage" | "website" | "url" => self.skill.details.homepage = self.text(&entry),
-            "emoji" => self.skill.details.emoji = self.text(&entry),
-            "command-dispatch" | "command_dispatch" => {
-                self.skill.details.command_dispatch = self.text(&entry)
+            "argument-hint" => {
+                self.set_text(&entry, Self::hint, |details| &mut details.argument_hint)
             }
-            "command-tool" | "command_tool" => self.skill.details.command_tool = self.text(&entry),
+            "arguments" => self.set_list(&entry, split_words, |details| &mut details.arguments),
+            "when_to_use" | "when-to-use" => {
+                self.set_text(&entry, Self::text, |details| &mut details.when_to_use)
+            }
+            "paths" => self.set_list(&entry, split_commas, |details| &mut details.paths),
+            "model" => self.set_text(&entry, Self::text, |details| &mut details.model),
+            "context" => self.set_text(&entry, Self::text, |details| &mut details.context),
+            "agent" => self.set_text(&entry, Self::text, |details| &mut details.agent),
+            "homepage" | "website" | "url" => {
+                self.set_text(&entry, Self::text, |details| &mut details.homepage)
+            }
+            "emoji" => self.set_text(&entry, Self::text, |details| &mut details.emoji),
+            "command-dispatch" | "command_dispatch" => {
+                self.set_text(&entry, Self::text, |details| &mut details.command_dispatch)
+            }
+            "command-tool" | "command_tool" => {
+                self.set_text(&entry, Self::text, |details| &mut details.command_tool)
+            }
             "command-arg-mode" | "command_arg_mode" => {
-                self.skill.details.command_arg_mode = self.text(&entry)
+                self.set_text(&entry, Self::text, |details| &mut details.command_arg_mode)
             }
             _ => self.skill.unknown.push(entry),
+        }
+    }
+
+    fn set_text(
+        &mut self,
+        entry: &Entry,
+        read: fn(&mut Self, &Entry) -> Option<String>,
+        field: fn(&mut Details) -> &mut Option<String>,
+    ) {
+        if let Some(text) = read(self, entry) {
+            *field(self.skill.details.get_or_insert_default()) = Some(text);
+        }
+    }
+
+    fn set_list(
+        &mut self,
+        entry: &Entry,
+        split: fn(&str) -> Vec<String>,
+        field: fn(&mut Details) -> &mut Vec<String>,
+    ) {
+        let list = self.list(entry, split);
+        if !list.is_empty() {
+            *field(self.skill.details.get_or_insert_default()) = list;
         }
     }
 
@@ -271,7 +306,7 @@ impl Reader<'_> {
     /// Text without control and hidden characters, trimmed; each kind found is reported once.
     fn clean(&mut self, text: &str, entry: &Entry) -> String {
         let mut cleaned = std::borrow::Cow::Borrowed(text);
-        if cleaned.contains(is_control) {
+        if has_controls(text) {
             let kept: String = cleaned
                 .replace("\r\n", "\n")
                 .chars()

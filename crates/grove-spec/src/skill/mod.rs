@@ -37,8 +37,8 @@ pub struct Skill {
     pub user_invocable: bool,
     /// What must be there for the skill to be usable.
     pub requirements: Option<Box<Requirements>>,
-    /// Everything else that is known by name.
-    pub details: Details,
+    /// Everything else that is known by name; most skills have none of it.
+    pub details: Option<Box<Details>>,
     /// `metadata` as written.
     pub metadata: Vec<Entry>,
     /// Keys that nobody here knows, as written.
@@ -69,6 +69,26 @@ pub struct Details {
     pub command_arg_mode: Option<String>,
 }
 
+impl Details {
+    const NONE: Self = Self {
+        license: None,
+        compatibility: None,
+        allowed_tools: Vec::new(),
+        argument_hint: None,
+        arguments: Vec::new(),
+        when_to_use: None,
+        paths: Vec::new(),
+        model: None,
+        context: None,
+        agent: None,
+        homepage: None,
+        emoji: None,
+        command_dispatch: None,
+        command_tool: None,
+        command_arg_mode: None,
+    };
+}
+
 impl Default for Skill {
     fn default() -> Self {
         Self {
@@ -77,10 +97,18 @@ impl Default for Skill {
             model_invocable: true,
             user_invocable: true,
             requirements: None,
-            details: Details::default(),
+            details: None,
             metadata: Vec::new(),
             unknown: Vec::new(),
         }
+    }
+}
+
+impl Skill {
+    /// The optional keys, all empty for a skill that has none.
+    pub fn details(&self) -> &Details {
+        static NONE: Details = Details::NONE;
+        self.details.as_deref().unwrap_or(&NONE)
     }
 }
 

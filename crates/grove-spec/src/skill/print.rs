@@ -10,7 +10,7 @@ use crate::yaml::{Entry, Node, Scalar, Value, scan};
 /// A skill file with this frontmatter and body.
 pub fn print(skill: &Skill, body: &str) -> String {
     let mut out = String::from("---\n");
-    let details = &skill.details;
+    let details = skill.details();
     text(&mut out, "name", skill.name.as_deref());
     text(&mut out, "description", skill.description.as_deref());
     text(&mut out, "license", details.license.as_deref());
@@ -234,7 +234,7 @@ mod tests {
                 name: Some(name),
                 description: Some(description),
                 model_invocable: model,
-                details: Details { license, allowed_tools: tools, ..Details::default() },
+                details: Some(Box::new(Details { license, allowed_tools: tools, ..Details::default() })),
                 metadata: vec![Entry { key: "x".into(), position: Position::new(1, 1), value: extra }],
                 ..Skill::default()
             };

@@ -9,11 +9,10 @@ use crate::fence::line_at;
 
 /// Reads a block, or declines.
 pub fn scan(text: &str, first_line: u32) -> Option<Vec<Entry>> {
-    let mut lines = Lines {
-        text,
-        offset: 0,
-        number: first_line,
-    };
+    if !is_quiet(text) {
+        return None;
+    }
+    let mut lines = Lines::new(text, first_line);
     let mut entries: Vec<Entry> = Vec::with_capacity(8);
     while let Some(line) = lines.next_line() {
         if line.text.is_empty() || line.text.starts_with('#') {
@@ -24,14 +23,14 @@ pub fn scan(text: &str, first_line: u32) -> Option<Vec<Entry>> {
             return None;
         }
         let value = match pair.value {
-            "" => nested_value(&mut lines, Position::new(line.number, 1))?,
+            "" => nested_value(&mut lines, 0, Position::new(line.number, 1), 0)?,
             "|" | "|-" | ">" | ">-" => block_text(pair.value, &mut lines)?,
             inline => {
                 // A line that is indented, or blank with an indented one after it, continues the value.
                 if lines.peek_is_continuation() {
                     return None;
                 }
-                inline_text(inline, Position::new(line.number, pair.value_column))?
+                inline_value(inline, Position::new(line.number, pair.value_column))?
             }
         };
         entries.push(Entry {
@@ -43,9 +42,12 @@ pub fn scan(text: &str, first_line: u32) -> Option<Vec<Entry>> {
     Some(entries)
 }
 
+/// The lines of a block, with the next one at hand: every line is looked for once.
 struct Lines<'a> {
     text: &'a str,
-    offset: usize,
+    next: Option<&'a str>,
+    after_next: usize,
+    /// The number of the next line.
     number: u32,
 }
 
@@ -55,22 +57,39 @@ struct Line<'a> {
 }
 
 impl<'a> Lines<'a> {
+    fn new(text: &'a str, first_line: u32) -> Self {
+        let mut lines = Self {
+            text,
+            next: None,
+            after_next: 0,
+            number: first_line,
+        };
+        lines.look_ahead();
+        lines
+    }
+
     fn peek(&self) -> Option<&'a str> {
-        (self.offset < self.text.len()).then(|| line_at(self.text, self.offset).0)
+        self.next
     }
 
     fn next_line(&mut self) -> Option<Line<'a>> {
-        if self.offset >= self.text.len() {
-            return None;
-        }
-        let (text, next) = line_at(self.text, self.offset);
         let line = Line {
-            text,
+            text: self.next?,
             number: self.number,
         };
-        self.offset = next;
         self.number += 1;
+        self.look_ahead();
         Some(line)
+    }
+
+    fn look_ahead(&mut self) {
+        if self.after_next >= self.text.len() {
+            self.next = None;
+            return;
+        }
+        let (line, after) = line_at(self.text, self.after_next);
+        self.next = Some(line);
+        self.after_next = after;
     }
 
     fn peek_is_continuation(&self) -> bool {
@@ -124,7 +143,7 @@ fn inline_text(value: &str, position: Position) -> Option<Node> {
         quote @ (b'"' | b'\'') => {
             let inner = value.get(1..)?.strip_suffix(char::from(*quote))?;
             // Escapes and doubled quotes are the full parser's business.
-            if inner.bytes().any(|b| b == *quote || b == b'\\') || !is_quiet(inner) {
+            if memchr::memchr2(*quote, b'\\', inner.as_bytes()).is_some() {
                 return None;
             }
             Some(Node::text(inner, position))
@@ -148,22 +167,31 @@ const fn is_plain_start(b: u8) -> bool {
 /// Text in which nothing ends a plain scalar: no `: `, no ` #`, no trailing colon.
 fn is_plain_text(text: &str) -> bool {
     let bytes = text.as_bytes();
-    if !is_quiet(text) || bytes.last() == Some(&b':') || text.starts_with("...") {
+    if bytes.last() == Some(&b':') || text.starts_with("...") {
         return false;
     }
-    !bytes.windows(2).any(|pair| pair == b": " || pair == b" #")
+    !memchr::memchr2_iter(b':', b'#', bytes).any(|at| match bytes.get(at) {
+        Some(b':') => bytes.get(at + 1) == Some(&b' '),
+        _ => at > 0 && bytes.get(at - 1) == Some(&b' '),
+    })
 }
 
-/// No control characters, and none of the characters that some YAML versions treat as line ends
-/// or byte order marks.
+/// No control characters but line ends, and none of the characters that some YAML versions treat as
+/// line ends or byte order marks.
 fn is_quiet(text: &str) -> bool {
-    if text.bytes().any(|b| b < 0x20 || b == 0x7f) {
-        return false;
+    let (mut low, mut high) = (0_u8, 0_u8);
+    for &b in text.as_bytes() {
+        low |= u8::from(b < 0x20) & u8::from(b != b'\n') & u8::from(b != b'\r');
+        low |= u8::from(b == 0x7f);
+        high |= b;
     }
-    text.is_ascii()
-        || !text.contains([
-            '\u{85}', '\u{2028}', '\u{2029}', '\u{feff}', '\u{fffe}', '\u{ffff}',
-        ]) && !text.contains(|c: char| matches!(c, '\u{80}'..='\u{9f}'))
+    let unsure = |c: char| {
+        matches!(
+            c,
+            '\u{80}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+        )
+    };
+    low == 0 && (high < 0x80 || !text.contains(unsure))
 }
 
 /// A literal or folded block with `|`, `|-`, `>` or `>-`, all lines at one indent.
@@ -194,9 +222,6 @@ fn block_text(header: &str, lines: &mut Lines<'_>) -> Option<Node> {
         } else if this != indent {
             return None;
         }
-        if !is_quiet(content) {
-            return None;
-        }
         if !text.is_empty() {
             match (folded, blank_run) {
                 (true, 0) => text.push(' '),
@@ -221,94 +246,150 @@ fn block_text(header: &str, lines: &mut Lines<'_>) -> Option<Node> {
     ))
 }
 
-/// What stands below a key without a value: one level of mapping or list of plain values.
-fn nested_value(lines: &mut Lines<'_>, position: Position) -> Option<Node> {
+/// How deep mappings and lists may nest before the full parser takes over.
+const MAX_NESTING: usize = 3;
+
+/// What stands below a key at an indent: a deeper mapping, a list, or nothing.
+fn nested_value(
+    lines: &mut Lines<'_>,
+    key_indent: usize,
+    key: Position,
+    depth: usize,
+) -> Option<Node> {
     let Some(first) = lines.peek() else {
-        return Some(Node::plain("", position));
+        return Some(Node::plain("", key));
     };
-    if first.is_empty() || first.starts_with('#') || first.starts_with('\t') {
+    let indent = indent_of(first)?;
+    let is_item = first.get(indent..)?.starts_with("- ");
+    if indent < key_indent || (indent == key_indent && !is_item) {
+        return Some(Node::plain("", key));
+    }
+    if depth >= MAX_NESTING {
         return None;
     }
-    let indent = first.len() - first.trim_start_matches(' ').len();
-    if first.get(indent..)?.starts_with("- ") {
-        return nested_list(lines, indent);
+    if is_item {
+        nested_list(lines, indent, key_indent)
+    } else {
+        nested_map(lines, indent, depth)
     }
-    if indent == 0 {
-        return Some(Node::plain("", position));
-    }
-    nested_map(lines, indent)
 }
 
-fn nested_map(lines: &mut Lines<'_>, indent: usize) -> Option<Node> {
-    let mut entries: Vec<Entry> = Vec::new();
-    let start = Position::new(lines.number, u32::try_from(indent + 1).ok()?);
-    while let Some(line) = indented_line(lines, indent)? {
+fn nested_map(lines: &mut Lines<'_>, indent: usize, depth: usize) -> Option<Node> {
+    let mut entries: Vec<Entry> = Vec::with_capacity(4);
+    let start = position(lines.number, indent)?;
+    while let Some(line) = line_of_block(lines, indent)? {
         let pair = split_pair(line.text, indent)?;
-        if pair.value.is_empty() || entries.iter().any(|entry| entry.key == pair.key) {
+        if entries.iter().any(|entry| entry.key == pair.key) {
             return None;
         }
-        let value = inline_text(pair.value, Position::new(line.number, pair.value_column))?;
-        let position = Position::new(line.number, start.column);
+        let key = position(line.number, indent)?;
+        let value = if pair.value.is_empty() {
+            nested_value(lines, indent, key, depth + 1)?
+        } else {
+            inline_value(pair.value, Position::new(line.number, pair.value_column))?
+        };
         entries.push(Entry {
             key: pair.key.to_owned(),
-            position,
+            position: key,
             value,
         });
     }
     Some(Node::new(Value::Map(entries), start))
 }
 
-fn nested_list(lines: &mut Lines<'_>, indent: usize) -> Option<Node> {
-    let mut items = Vec::new();
-    let start = Position::new(lines.number, u32::try_from(indent + 1).ok()?);
-    while lines
-        .peek()
-        .is_some_and(|line| indent > 0 || line.starts_with("- "))
-    {
-        let Some(line) = indented_line(lines, indent)? else {
+fn nested_list(lines: &mut Lines<'_>, indent: usize, key_indent: usize) -> Option<Node> {
+    let mut items: Vec<Node> = Vec::with_capacity(4);
+    let start = position(lines.number, indent)?;
+    loop {
+        // A list may stand at its key's own indent, and then the next key ends it.
+        let at_next_key = indent == key_indent
+            && lines
+                .peek()
+                .is_some_and(|line| !line.get(indent..).unwrap_or_default().starts_with('-'));
+        if at_next_key {
+            break;
+        }
+        let Some(line) = line_of_block(lines, indent)? else {
             break;
         };
         let item = line.text.get(indent..)?.strip_prefix("- ")?;
         let value = item.trim_start_matches(' ');
         let column = u32::try_from(line.text.len() - value.len() + 1).ok()?;
-        items.push(inline_text(
+        items.push(inline_value(
             value.trim_end_matches(' '),
             Position::new(line.number, column),
         )?);
     }
-    // `-` alone or something else at the list's own column is not ours to judge.
-    if indent == 0 && lines.peek().is_some_and(|line| line.starts_with('-')) {
-        return None;
-    }
-    // The full parser places a list without an indent at its first item.
-    let start = if indent == 0 {
-        items.first().map_or(start, |item: &Node| item.position)
+    // The full parser places a list without an indent of its own at its first item.
+    let start = if indent == key_indent {
+        items.first()?.position
     } else {
         start
     };
     Some(Node::new(Value::List(items), start))
 }
 
-/// The next line if it has exactly this indent; `Some(None)` at the end of the nested value.
+/// The next line of a block at an indent; `Some(None)` where the block ends.
 #[expect(
     clippy::option_option,
     reason = "declining, ending and a line are three different answers"
 )]
-fn indented_line<'a>(lines: &mut Lines<'a>, indent: usize) -> Option<Option<Line<'a>>> {
+fn line_of_block<'a>(lines: &mut Lines<'a>, indent: usize) -> Option<Option<Line<'a>>> {
     let Some(line) = lines.peek() else {
         return Some(None);
     };
-    let this = line.len() - line.trim_start_matches(' ').len();
-    if line.is_empty() || this == line.len() || line.as_bytes().get(this) == Some(&b'#') {
-        return None;
+    match indent_of(line)?.cmp(&indent) {
+        std::cmp::Ordering::Less => Some(None),
+        std::cmp::Ordering::Equal => Some(lines.next_line()),
+        // A deeper line continues the value before it.
+        std::cmp::Ordering::Greater => None,
     }
-    if this == 0 && indent > 0 {
-        return Some(None);
+}
+
+/// How far a line is indented; blank lines, comments and tabs are the full parser's business.
+fn indent_of(line: &str) -> Option<usize> {
+    let indent = line.bytes().position(|b| b != b' ')?;
+    (!matches!(line.as_bytes().get(indent), Some(b'#' | b'\t'))).then_some(indent)
+}
+
+fn position(line: u32, indent: usize) -> Option<Position> {
+    Some(Position::new(line, u32::try_from(indent + 1).ok()?))
+}
+
+/// A text, or a list of words in brackets.
+fn inline_value(value: &str, at: Position) -> Option<Node> {
+    match value.strip_prefix('[') {
+        Some(rest) => flow_list(rest.strip_suffix(']')?, at),
+        None => inline_text(value, at),
     }
-    if this != indent {
-        return None;
+}
+
+/// `[a, b-c, "d e"]`: words and plainly quoted texts, nothing nested.
+fn flow_list(inner: &str, at: Position) -> Option<Node> {
+    if inner.trim().is_empty() {
+        return inner
+            .is_empty()
+            .then(|| Node::new(Value::List(Vec::new()), at));
     }
-    Some(lines.next_line())
+    let mut items = Vec::new();
+    let mut column = at.column + 1;
+    for piece in inner.split(',') {
+        let word = piece.trim_start_matches(' ');
+        let lead = u32::try_from(piece.len() - word.len()).ok()?;
+        let word = word.trim_end_matches(' ');
+        let place = Position::new(at.line, column + lead);
+        let is_word = word
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/' | b' '));
+        let node = match word.as_bytes().first()? {
+            b'"' | b'\'' if word.len() > 1 && word.is_ascii() => inline_text(word, place)?,
+            first if first.is_ascii_alphanumeric() && is_word => Node::plain(word, place),
+            _ => return None,
+        };
+        items.push(node);
+        column += u32::try_from(piece.len() + 1).ok()?;
+    }
+    Some(Node::new(Value::List(items), at))
 }
 
 #[cfg(test)]
@@ -327,6 +408,9 @@ mod tests {
             "name: 'x'\nallowed-tools:\n  - Read\n  - Bash(git:*)\n",
             "allowed-tools:\n- Read\n- Write\nname: x\n",
             "name: x\ndescription:\n",
+            "metadata:\n  author: x\n  tags:\n    - a\n    - b c\n  more:\n    k: v\nname: x\n",
+            "metadata:\n  tags:\n  - a\n  - b\n  k: v\nname: x\n",
+            "allowed-tools: [Read, \"Write x\", a-b]\nempty: []\n",
             "# comment\nname: http://x.y/z\n",
         ] {
             let scanned = scan(text, 1).unwrap_or_else(|| panic!("declined {text:?}"));
@@ -338,7 +422,12 @@ mod tests {
     fn declines_what_it_is_not_sure_of() {
         for text in [
             "a: b: c\n",
-            "a: [x]\n",
+            "a: [x: y]\n",
+            "a: [x, [y]]\n",
+            "a: [x,]\n",
+            "a: [ ]\n",
+            "m:\n  a: 1\n b: 2\n",
+            "m:\n  a:\n    b: 1\n   c: 2\n",
             "a: b # c\n",
             "a: \"x\\n\"\n",
             "a: x\n  y\n",
@@ -407,6 +496,12 @@ mod tests {
             "k: v",
             "  k: v",
             "  - i",
+            "    - j",
+            "    k: v",
+            "  m:",
+            "[a, b]",
+            "[\"a\"]",
+            "- i",
         ]);
         prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
     }

@@ -4,7 +4,7 @@ use grove_skills::{Environment, trusting};
 use grove_spec::Severity;
 use serde_json::json;
 
-use super::{Outcome, counted, look, tilde};
+use super::{Outcome, counted, look, need_attention, tilde};
 use crate::args::Look;
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
 use crate::output::Output;
@@ -56,10 +56,7 @@ pub(super) fn run(environment: Environment, flags: &Look, out: &mut Output) -> O
     out.line(&if findings == 0 {
         "nothing needs attention".to_owned()
     } else {
-        format!(
-            "{} need attention: run `grove skills check`",
-            counted(findings, "finding")
-        )
+        format!("{}: run `grove skills check`", need_attention(findings))
     });
     Ok(0)
 }

@@ -140,6 +140,15 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
     }
 }
 
+/// How many findings need attention, as a clause.
+pub(crate) fn need_attention(findings: usize) -> String {
+    if findings == 1 {
+        "1 finding needs attention".to_owned()
+    } else {
+        format!("{findings} findings need attention")
+    }
+}
+
 /// A path as people read it: home as `~`.
 pub(crate) fn tilde(path: &std::path::Path, environment: &Environment) -> String {
     match environment

@@ -6,7 +6,7 @@ use grove_catalog::state::State;
 use grove_skills::Environment;
 use serde_json::json;
 
-use super::{Outcome, counted, look, tilde};
+use super::{Outcome, counted, look, need_attention, tilde};
 use crate::args::Look;
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
 use crate::output::Output;
@@ -93,8 +93,8 @@ fn next_steps(snapshot: &Snapshot, findings: usize) -> Vec<String> {
     }
     if findings > 0 {
         steps.push(format!(
-            "grove skills check        {} that need attention",
-            counted(findings, "finding")
+            "grove skills check        {}",
+            need_attention(findings)
         ));
     }
     if has(State::Untrusted) {

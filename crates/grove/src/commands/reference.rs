@@ -11,7 +11,8 @@ use grove_fs::files;
 use grove_skills::Environment;
 use grove_spec::reference::usage::{self, Command};
 use grove_spec::reference::{
-    Data, PromptEntry, Properties, messages, parse_frontmatter, paths, read_properties, to_prompt, universal_newlines, validate_metadata,
+    Data, PromptEntry, Properties, messages, parse_frontmatter, paths, read_properties, to_prompt,
+    universal_newlines, validate_metadata,
 };
 
 use super::Outcome;
@@ -31,9 +32,15 @@ Commands:
   validate PATH          Check a skill folder.
 ";
 
-pub(super) fn run(environment: &Environment, arguments: Vec<OsString>, out: &mut Output) -> Outcome {
+pub(super) fn run(
+    environment: &Environment,
+    arguments: Vec<OsString>,
+    out: &mut Output,
+) -> Outcome {
     let mut arguments = arguments.into_iter();
-    let word = arguments.next().map(|word| word.to_string_lossy().into_owned());
+    let word = arguments
+        .next()
+        .map(|word| word.to_string_lossy().into_owned());
     let command = match word.as_deref() {
         None => return Ok(note(out, HELP, 2)),
         Some("--help") => {
@@ -44,8 +51,14 @@ pub(super) fn run(environment: &Environment, arguments: Vec<OsString>, out: &mut
         Some("read-properties") => Command::ReadProperties,
         Some("to-prompt") => Command::ToPrompt,
         Some(other) => {
-            let problem = if other.starts_with('-') { format!("No such option '{other}'.") } else { format!("No such command '{other}'.") };
-            let text = format!("Usage: {PROGRAM} [OPTIONS] COMMAND [ARGS]...\nTry '{PROGRAM} --help' for help.\n\nError: {problem}\n");
+            let problem = if other.starts_with('-') {
+                format!("No such option '{other}'.")
+            } else {
+                format!("No such command '{other}'.")
+            };
+            let text = format!(
+                "Usage: {PROGRAM} [OPTIONS] COMMAND [ARGS]...\nTry '{PROGRAM} --help' for help.\n\nError: {problem}\n"
+            );
             return Ok(note(out, &text, 2));
         }
     };
@@ -55,7 +68,13 @@ pub(super) fn run(environment: &Environment, arguments: Vec<OsString>, out: &mut
             out.exact(HELP.as_bytes());
             return Ok(0);
         }
-        Err(Refused::Wrong(problem)) => return Ok(note(out, &usage::usage_error(PROGRAM, command, &problem), 2)),
+        Err(Refused::Wrong(problem)) => {
+            return Ok(note(
+                out,
+                &usage::usage_error(PROGRAM, command, &problem),
+                2,
+            ));
+        }
     };
     match command {
         Command::Validate => Ok(given.first().map_or(2, |folder| validate(folder, out))),
@@ -84,7 +103,11 @@ struct Folder {
 struct Given;
 
 impl Given {
-    fn read(command: Command, arguments: impl Iterator<Item = OsString>, environment: &Environment) -> Result<Vec<Folder>, Refused> {
+    fn read(
+        command: Command,
+        arguments: impl Iterator<Item = OsString>,
+        environment: &Environment,
+    ) -> Result<Vec<Folder>, Refused> {
         let mut given: Vec<OsString> = Vec::new();
         let mut only_paths = false;
         for argument in arguments {
@@ -92,12 +115,19 @@ impl Given {
                 Some("--") if !only_paths => only_paths = true,
                 Some("--help") if !only_paths => return Err(Refused::Help),
                 Some(option) if !only_paths && option.starts_with('-') && option != "-" => {
-                    return Err(Refused::Wrong(format!("No such option '{}'.", option_name(option))));
+                    return Err(Refused::Wrong(format!(
+                        "No such option '{}'.",
+                        option_name(option)
+                    )));
                 }
                 _ => given.push(argument),
             }
         }
-        let limit = if command == Command::ToPrompt { usize::MAX } else { 1 };
+        let limit = if command == Command::ToPrompt {
+            usize::MAX
+        } else {
+            1
+        };
         if given.is_empty() {
             return Err(Refused::Wrong(usage::missing_argument(command)));
         }
@@ -112,10 +142,19 @@ impl Given {
             }
         }
         if given.len() > limit {
-            let extra: Vec<String> = given.iter().skip(limit).map(|path| path.to_string_lossy().into_owned()).collect();
-            return Err(Refused::Wrong(usage::unexpected_arguments(&extra.iter().map(String::as_str).collect::<Vec<_>>())));
+            let extra: Vec<String> = given
+                .iter()
+                .skip(limit)
+                .map(|path| path.to_string_lossy().into_owned())
+                .collect();
+            return Err(Refused::Wrong(usage::unexpected_arguments(
+                &extra.iter().map(String::as_str).collect::<Vec<_>>(),
+            )));
         }
-        Ok(given.iter().map(|path| folder_of(path, environment)).collect())
+        Ok(given
+            .iter()
+            .map(|path| folder_of(path, environment))
+            .collect())
     }
 }
 
@@ -124,7 +163,9 @@ fn option_name(word: &str) -> &str {
     if word.starts_with("--") {
         return word.split('=').next().unwrap_or(word);
     }
-    word.char_indices().nth(2).map_or(word, |(end, _)| word.get(..end).unwrap_or(word))
+    word.char_indices()
+        .nth(2)
+        .map_or(word, |(end, _)| word.get(..end).unwrap_or(word))
 }
 
 fn folder_of(given: &OsString, environment: &Environment) -> Folder {
@@ -132,7 +173,10 @@ fn folder_of(given: &OsString, environment: &Environment) -> Folder {
     let full = environment.working.join(given);
     if files::is_file(&full) && paths::is_skill_file_name(paths::name(&shown)) {
         let folder = full.parent().unwrap_or(&full).to_path_buf();
-        return Folder { shown: paths::parent(&shown), path: folder };
+        return Folder {
+            shown: paths::parent(&shown),
+            path: folder,
+        };
     }
     Folder { shown, path: full }
 }
@@ -149,14 +193,26 @@ struct Read {
 }
 
 fn read(folder: &Path) -> Result<Read, Unreadable> {
-    let Some(file_name) = ["SKILL.md", "skill.md"].into_iter().find(|name| files::identity(&folder.join(name)).is_ok()) else {
+    let Some(file_name) = ["SKILL.md", "skill.md"]
+        .into_iter()
+        .find(|name| files::identity(&folder.join(name)).is_ok())
+    else {
         return Err(Unreadable::NotFound);
     };
     let file = folder.join(file_name);
-    let bytes = files::read_bounded(&file, MAX_BYTES).map_err(|error| Unreadable::Message(format!("{error}: {}", error.source)))?;
-    let text = String::from_utf8(bytes).map_err(|_| Unreadable::Message(messages::not_utf8(&paths::show_bytes(file.as_os_str().as_bytes()))))?;
-    let (metadata, _) = parse_frontmatter(&universal_newlines(&text)).map_err(|error| Unreadable::Message(error.message))?;
-    Ok(Read { metadata, file_name })
+    let bytes = files::read_bounded(&file, MAX_BYTES)
+        .map_err(|error| Unreadable::Message(format!("{error}: {}", error.source)))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        Unreadable::Message(messages::not_utf8(&paths::show_bytes(
+            file.as_os_str().as_bytes(),
+        )))
+    })?;
+    let (metadata, _) = parse_frontmatter(&universal_newlines(&text))
+        .map_err(|error| Unreadable::Message(error.message))?;
+    Ok(Read {
+        metadata,
+        file_name,
+    })
 }
 
 fn validate(folder: &Folder, out: &mut Output) -> u8 {
@@ -173,8 +229,15 @@ fn validate(folder: &Folder, out: &mut Output) -> u8 {
         out.exact(format!("Valid skill: {}\n", folder.shown).as_bytes());
         return 0;
     }
-    let list: String = complaints.iter().map(|complaint| format!("  - {complaint}\n")).collect();
-    note(out, &format!("Validation failed for {}:\n{list}", folder.shown), 1)
+    let list: String = complaints
+        .iter()
+        .map(|complaint| format!("  - {complaint}\n"))
+        .collect();
+    note(
+        out,
+        &format!("Validation failed for {}:\n{list}", folder.shown),
+        1,
+    )
 }
 
 fn properties(folder: &Folder, out: &mut Output) -> u8 {
@@ -214,8 +277,18 @@ fn prompt(folders: &[Folder], out: &mut Output) -> u8 {
             Err(message) => return note(out, &format!("Error: {message}\n"), 1),
         }
     }
-    let locations: Vec<String> = read.iter().map(|(_, location)| String::from_utf8_lossy(location).into_owned()).collect();
-    let entries: Vec<PromptEntry<'_>> = read.iter().zip(&locations).map(|((properties, _), location)| PromptEntry { properties, location }).collect();
+    let locations: Vec<String> = read
+        .iter()
+        .map(|(_, location)| String::from_utf8_lossy(location).into_owned())
+        .collect();
+    let entries: Vec<PromptEntry<'_>> = read
+        .iter()
+        .zip(&locations)
+        .map(|((properties, _), location)| PromptEntry {
+            properties,
+            location,
+        })
+        .collect();
     out.exact(format!("{}\n", to_prompt(&entries)).as_bytes());
     0
 }

@@ -7,7 +7,7 @@ use grove_skills::Environment;
 use grove_spec::{Diagnostic, Severity};
 use serde::Serialize;
 
-use super::{Outcome, counted, look};
+use super::{Outcome, counted, look, need_attention};
 use crate::args::Look;
 use crate::json::{DiagnosticJson, SkillJson, SnapshotJson, StateCounts, count_states};
 use crate::output::Output;
@@ -66,7 +66,7 @@ pub(super) fn run(environment: Environment, flags: &Look, out: &mut Output) -> O
     out.line(&if findings == 0 {
         "nothing needs attention".to_owned()
     } else {
-        format!("{} need attention", counted(findings, "finding"))
+        need_attention(findings)
     });
     Ok(code)
 }

@@ -93,7 +93,7 @@ fn print(snapshot: &Snapshot, skill: &Skill, environment: &Environment, out: &mu
             .map_or("", |root| root.label.as_str()),
     );
     row("for", invocation(skill));
-    let details = &skill.content.parsed.skill.details;
+    let details = skill.content.parsed.skill.details();
     for (label, value) in [
         ("license", details.license.as_deref()),
         ("needs", details.compatibility.as_deref()),
@@ -150,7 +150,7 @@ fn invocation(skill: &Skill) -> &'static str {
 /// Every field of the frontmatter that has a value.
 fn fields(skill: &Skill) -> serde_json::Value {
     let parsed = &skill.content.parsed.skill;
-    let details = &parsed.details;
+    let details = parsed.details();
     let mut all = json!({
         "license": details.license,
         "compatibility": details.compatibility,

@@ -55,6 +55,13 @@ pub(crate) const BROKEN: &[Variant] = &[
         let text = skill.with_metadata("metadata:\n\tauthor: me\n\tversion: 2\n");
         Some((text, skill.description.clone()))
     }),
+    variant("tab-after-colon", |skill| {
+        let is_plain = skill
+            .description
+            .starts_with(|c: char| c.is_ascii_alphabetic());
+        let lines = format!("description:\t{}", skill.description);
+        described(skill, &lines).filter(|_| is_plain)
+    }),
     variant("colon-on-second-line", |skill| {
         let (first, second) = skill.description.split_once(' ')?;
         let lines = format!("description: {first}\n  Note: {second}");
@@ -84,19 +91,11 @@ pub(crate) const VALID: &[Variant] = &[
     variant("literal-keep", |skill| {
         described(skill, &block(skill, "|+"))
     }),
-    variant("tab-after-colon", |skill| {
+    variant("tab-before-quoted", |skill| {
         described(
             skill,
             &format!("description:\t{}", quoted(&skill.description)),
         )
-    }),
-    variant("tab-before-plain", |skill| {
-        let is_plain = skill
-            .description
-            .starts_with(|c: char| c.is_ascii_alphabetic())
-            && !skill.description.contains(": ")
-            && !skill.description.contains(" #");
-        described(skill, &format!("description:\t{}", skill.description)).filter(|_| is_plain)
     }),
     variant("flow-metadata", |skill| {
         whole(

@@ -1,0 +1,421 @@
+//! What another host would have: `grove skills list --host X` against the table of hosts in
+//! `reference/agent-skills.md`, section 2.
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should say why"
+)]
+
+#[path = "host_views/table.rs"]
+mod table;
+
+use std::collections::BTreeSet;
+
+use grove_testkit::home::TestHome;
+use serde_json::Value;
+use table::{HOME_FOLDERS, HOSTS, Host, PROJECT_FOLDERS, by_name};
+
+fn new_home() -> TestHome {
+    TestHome::new(env!("CARGO_BIN_EXE_grove"))
+}
+
+fn listed(home: &TestHome, host: &str) -> Vec<Value> {
+    let finished = home.run("project/pkg", ["skills", "list", "--host", host, "--json"]);
+    let finished = finished.require_success("list").unwrap();
+    let list: Value = serde_json::from_slice(&finished.stdout).unwrap();
+    list["skills"].as_array().unwrap().clone()
+}
+
+/// The names of all skills in a state.
+fn named(skills: &[Value], state: &str) -> BTreeSet<String> {
+    let in_state = skills.iter().filter(|skill| skill["state"] == state);
+    in_state
+        .map(|skill| skill["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn ok(home: &TestHome, host: &str) -> BTreeSet<String> {
+    named(&listed(home, host), "ok")
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// A repository whose package is the working folder.
+fn repository() -> TestHome {
+    let home = new_home();
+    home.dir("project/.git").dir("project/pkg");
+    home
+}
+
+#[test]
+fn every_host_looks_where_the_table_says_and_nowhere_else() {
+    let home = repository();
+    for (tag, folder) in HOME_FOLDERS {
+        let name = format!("home-{tag}");
+        home.skill(format!("home/{folder}/{name}"), &name, "At home");
+    }
+    for (level, base) in [("repo", "project"), ("work", "project/pkg")] {
+        for (tag, folder) in PROJECT_FOLDERS {
+            let name = format!("{level}-{tag}");
+            home.skill(format!("{base}/{folder}/{name}"), &name, "In the project");
+        }
+    }
+    for host in HOSTS {
+        let skills = listed(&home, host.name);
+        let expected = set(host.places);
+        assert_eq!(named(&skills, "ok"), expected, "{}", host.name);
+        assert_eq!(
+            skills.len(),
+            expected.len(),
+            "{}: and nothing in another state",
+            host.name
+        );
+    }
+}
+
+/// Skills of every shape in one folder.
+fn plant_shapes(home: &TestHome, root: &str) {
+    home.skill(format!("{root}/one"), "one", "A folder")
+        .skill(format!("{root}/one/inner"), "inner", "Inside a skill")
+        .skill(format!("{root}/group/two"), "two", "In a group")
+        .skill(format!("{root}/a/b/c/three"), "three", "Three groups down")
+        .skill(
+            format!("{root}/a/b/c/d/e/f/g/h/i/deep"),
+            "deep",
+            "Nine groups down",
+        )
+        .skill(
+            format!("{root}/renamed"),
+            "other-name",
+            "Named unlike its folder",
+        )
+        .skill(format!("{root}/ignored"), "ignored", "Named in .gitignore")
+        .skill(
+            format!("{root}/.hidden/skill"),
+            "hidden",
+            "In a hidden folder",
+        )
+        .skill(
+            format!("{root}/node_modules/module"),
+            "module",
+            "In node_modules",
+        )
+        .file(
+            format!("{root}/undescribed/SKILL.md"),
+            "---\nname: undescribed\n---\nDo it.\n",
+        )
+        .file(
+            format!("{root}/unnamed/SKILL.md"),
+            "---\ndescription: No name\n---\nDo it.\n",
+        )
+        .file(
+            format!("{root}/flat.md"),
+            "---\nname: flat\ndescription: A file\n---\n",
+        )
+        .file(format!("{root}/notes.md"), "# Notes\n")
+        .file(format!("{root}/.gitignore"), "ignored/\n");
+}
+
+#[test]
+fn every_host_reads_the_shapes_that_the_table_says() {
+    for host in HOSTS {
+        let home = repository();
+        plant_shapes(&home, &format!("home/{}", host.shared_folder));
+        let found = ok(&home, host.name);
+        let unsettled = set(host.unsettled);
+        let settled: BTreeSet<String> = found.difference(&unsettled).cloned().collect();
+        assert_eq!(settled, set(host.shapes), "{}", host.name);
+    }
+}
+
+#[test]
+fn what_is_not_known_of_a_host_is_said() {
+    let home = repository();
+    for (host, known) in [("copilot", false), ("opencode", false), ("codex", true)] {
+        let finished = home.run("project/pkg", ["skills", "list", "--host", host, "--json"]);
+        let list: Value = serde_json::from_slice(&finished.stdout).unwrap();
+        let findings = list["diagnostics"].as_array().unwrap();
+        let said = findings
+            .iter()
+            .any(|finding| finding["code"] == "host-unknown-rule");
+        assert_eq!(said, !known, "{host}");
+    }
+}
+
+/// A skill file at the very top of a root, and one in a folder below it.
+#[test]
+fn a_skill_file_at_the_top_of_a_root() {
+    for (host, expected) in [
+        ("claude", &["child"][..]),
+        ("codex", &["child", "rooted"]),
+        ("gemini", &["child", "rooted"]),
+        ("openclaw", &["rooted"]),
+        ("opencode", &["child", "rooted"]),
+        ("pi", &["rooted"]),
+    ] {
+        let home = repository();
+        let root = format!("home/{}", by_name(host).shared_folder);
+        home.skill(&root, "rooted", "At the top")
+            .skill(format!("{root}/child"), "child", "Below");
+        assert_eq!(ok(&home, host), set(expected), "{host}");
+    }
+}
+
+/// pi's own documentation: files at the top count in its own folders and not in the shared ones.
+#[test]
+fn flat_files_count_for_pi_in_its_own_folders_alone() {
+    let home = repository();
+    for (folder, name) in [
+        ("home/.pi/agent/skills", "home-own"),
+        ("home/.agents/skills", "home-shared"),
+        ("project/pkg/.pi/skills", "work-own"),
+        ("project/pkg/.agents/skills", "work-shared"),
+    ] {
+        home.file(
+            format!("{folder}/{name}.md"),
+            format!("---\nname: {name}\ndescription: d\n---\n"),
+        );
+    }
+    assert_eq!(ok(&home, "pi"), set(&["home-own", "work-own"]));
+}
+
+/// Puts a skill called `same` into each folder and gives the states in that order.
+fn states_of_same(host: &Host, folders: &[&str]) -> Vec<String> {
+    let home = repository();
+    for folder in folders {
+        home.skill(format!("{folder}/same"), "same", "One of several");
+    }
+    let skills = listed(&home, host.name);
+    let state_in = |folder: &&str| {
+        let below = home.path(folder);
+        let found = skills.iter().find(|skill| {
+            skill["location"]
+                .as_str()
+                .unwrap()
+                .starts_with(below.to_str().unwrap())
+        });
+        found.unwrap_or_else(|| panic!("{}: not in {folder}", host.name))["state"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    folders.iter().map(state_in).collect()
+}
+
+#[test]
+fn of_equal_names_each_host_keeps_its_own_winner() {
+    for host in HOSTS {
+        let states = states_of_same(host, host.strongest_first);
+        if host.keeps_all {
+            assert!(
+                states.iter().all(|state| state == "ok"),
+                "{}: {states:?}",
+                host.name
+            );
+        } else {
+            assert_eq!(states[0], "ok", "{}: {states:?}", host.name);
+            assert!(
+                states[1..].iter().all(|state| state == "shadowed"),
+                "{}: {states:?}",
+                host.name
+            );
+        }
+    }
+}
+
+/// Where the table does not say who wins, exactly one does.
+#[test]
+fn of_equal_names_one_is_left_where_the_winner_is_not_known() {
+    for (host, folders) in [
+        (
+            "opencode",
+            [
+                "home/.claude/skills",
+                "home/.agents/skills",
+                "project/pkg/.opencode/skills",
+            ],
+        ),
+        (
+            "pi",
+            [
+                "home/.pi/agent/skills",
+                "home/.agents/skills",
+                "project/pkg/.agents/skills",
+            ],
+        ),
+    ] {
+        let states = states_of_same(by_name(host), &folders);
+        let winners = states.iter().filter(|state| *state == "ok").count();
+        assert_eq!(winners, 1, "{host}: {states:?}");
+    }
+}
+
+#[test]
+fn a_hosts_variable_moves_its_folder() {
+    for (host, variable, present, absent) in [
+        ("claude", "CLAUDE_CONFIG_DIR", "moved", &["home-claude"][..]),
+        ("codex", "CODEX_HOME", "moved", &["home-codex"]),
+        (
+            "copilot",
+            "COPILOT_HOME",
+            "moved",
+            &["home-copilot", "home-agents"],
+        ),
+        (
+            "openclaw",
+            "OPENCLAW_STATE_DIR",
+            "moved",
+            &["home-openclaw", "home-agents"],
+        ),
+    ] {
+        let home = repository();
+        for (tag, folder) in HOME_FOLDERS {
+            let name = format!("home-{tag}");
+            home.skill(format!("home/{folder}/{name}"), &name, "At home");
+        }
+        home.skill(
+            "elsewhere/skills/moved",
+            "moved",
+            "Where the variable points",
+        );
+        let elsewhere = home.path("elsewhere");
+        let found = ok(&home.with_env(variable, elsewhere), host);
+        assert!(found.contains(present), "{host} {variable}: {found:?}");
+        for name in absent {
+            assert!(!found.contains(*name), "{host} {variable}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn copilot_reads_the_folders_that_its_variable_lists() {
+    let home = repository();
+    home.skill("one/a", "a", "In the first")
+        .skill("two/b", "b", "In the second");
+    let list = format!(
+        "{},{}",
+        home.path("one").display(),
+        home.path("two").display()
+    );
+    assert_eq!(
+        ok(&home.with_env("COPILOT_SKILLS_DIRS", list), "copilot"),
+        set(&["a", "b"])
+    );
+}
+
+#[test]
+fn requirements_count_for_openclaw_alone() {
+    for host in HOSTS {
+        let home = repository();
+        home.file(
+            format!("home/{}/needy/SKILL.md", host.shared_folder),
+            "---\nname: needy\ndescription: Needs a program\nmetadata: {openclaw: {requires: {bins: [no-such-program]}}}\n---\n",
+        );
+        let expected = if host.name == "openclaw" {
+            "ineligible"
+        } else {
+            "ok"
+        };
+        assert_eq!(
+            listed(&home, host.name)[0]["state"],
+            expected,
+            "{}",
+            host.name
+        );
+    }
+}
+
+#[test]
+fn a_host_reads_files_up_to_its_own_size() {
+    let of_size = |bytes: usize| {
+        let start = "---\nname: large\ndescription: Long\n---\n";
+        format!("{start}{}", "x".repeat(bytes - start.len()))
+    };
+    for (host, bytes, fits) in [
+        ("claude", 1_000_000, true),
+        ("claude", 1_000_001, false),
+        ("codex", 1_048_576, true),
+        ("codex", 1_048_577, false),
+        ("openclaw", 256_000, true),
+        ("openclaw", 256_001, false),
+        ("gemini", 256_001, true),
+    ] {
+        let home = repository();
+        let folder = by_name(host).shared_folder;
+        home.file(format!("home/{folder}/large/SKILL.md"), of_size(bytes));
+        assert_eq!(
+            ok(&home, host).contains("large"),
+            fits,
+            "{host}: {bytes} bytes"
+        );
+    }
+}
+
+/// The limits on candidates and per source are Grove's and OpenClaw's; the others have none.
+#[test]
+fn hosts_without_a_limit_have_every_skill() {
+    for (host, expected) in [("claude", 320), ("gemini", 320), ("openclaw", 200)] {
+        let home = repository();
+        for number in 0..320 {
+            let name = format!("s{number}");
+            let folder = by_name(host).shared_folder;
+            home.skill(format!("home/{folder}/{name}"), &name, "One of many");
+        }
+        assert_eq!(ok(&home, host).len(), expected, "{host}");
+    }
+}
+
+/// Claude Code shows the first line of the body, Copilot something else: the model is told.
+#[test]
+fn a_skill_without_description_is_offered_where_the_host_has_a_fallback() {
+    for (host, told) in [
+        ("claude", true),
+        ("copilot", true),
+        ("gemini", false),
+        ("openclaw", false),
+    ] {
+        let home = repository();
+        let folder = by_name(host).shared_folder;
+        home.file(
+            format!("home/{folder}/bare/SKILL.md"),
+            "---\nname: bare\n---\nDo it well.\n",
+        );
+        assert_eq!(listed(&home, host)[0]["modelInvocable"], told, "{host}");
+    }
+}
+
+#[test]
+fn a_skill_file_that_is_a_link_out_of_its_folder_is_not_read_by_codex_and_openclaw() {
+    for host in ["codex", "openclaw"] {
+        let home = repository();
+        home.file("elsewhere.md", "---\nname: linked\ndescription: d\n---\n");
+        home.link(
+            "home/.agents/skills/linked/SKILL.md",
+            home.path("elsewhere.md"),
+        );
+        assert_eq!(ok(&home, host), set(&[]), "{host}");
+    }
+}
+
+#[test]
+fn an_unknown_host_is_a_usage_error_that_names_the_known_ones() {
+    let finished = repository().run("project", ["skills", "list", "--host", "emacs"]);
+    assert_eq!(finished.ending, grove_testkit::process::Ending::Exited(2));
+    let told = finished.stderr_text();
+    for host in HOSTS {
+        assert!(told.contains(host.name), "{told}");
+    }
+}
+
+#[test]
+fn groves_settings_and_trust_do_not_change_what_a_host_has() {
+    let home = repository();
+    home.skill("project/pkg/.claude/skills/deploy", "deploy", "Deploys");
+    home.file(
+        "config/grove/config.toml",
+        "compat_roots = false\n[skills]\nonly = []\n",
+    );
+    assert_eq!(ok(&home, "claude"), set(&["deploy"]));
+}
