@@ -1,13 +1,14 @@
 """Runs many skills through the `skills-ref` library in one process.
 
 Reads one JSON object a line, from the file named as its argument or else from standard input:
-{"dir": path}, or {"name": folder name, "content": text} for a
-skill that is written to a temporary folder first. Answers with one JSON object a line:
+{"dir": path}, or {"name": folder name, "content": text} for a skill that is written to a
+temporary folder first. Answers with one JSON object a line:
 
     validate    {"errors": [...]} or {"crash": text}
     properties  {"json": text}, {"error": text} or {"crash": text}
     prompt      {"text": text}, {"error": text} or {"crash": text}
     yaml_line   the line of a YAML error, counted from 1, or null
+    versions    of Python (major and minor) and of the library
 
 "crash" is an exception that the library does not turn into one of its own errors; the command
 line program ends in a traceback there. Surrogates in texts are spelled out, as on standard error.
@@ -26,6 +27,8 @@ from skills_ref.errors import ParseError, SkillError
 # The command line program reaches the parser this much deeper in the stack than this script
 # does, and the depth of nesting at which the library gives up depends on it.
 STACK_DIFFERENCE = 2
+
+VERSIONS = ["{}.{}".format(*sys.version_info), skills_ref.__version__]
 
 
 def text(value):
@@ -111,7 +114,7 @@ def main():
                 path.mkdir(parents=True)
                 (path / "SKILL.md").write_bytes(case["content"].encode("utf-8"))
             answer = run(path, once)
-            answer["version"] = skills_ref.__version__
+            answer["versions"] = VERSIONS
             out.write(json.dumps(answer) + "\n")
             out.flush()
 

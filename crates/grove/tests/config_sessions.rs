@@ -180,7 +180,6 @@ fn a_file_that_cannot_be_read_is_named() {
     home.dir(USER);
     let config = config(&home, 3);
     assert_eq!(places(&config), [("config-syntax".to_owned(), 0)]);
-    home.file("config/grove/other", "x");
     assert_states(&home, &[]);
 }
 

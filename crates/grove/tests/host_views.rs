@@ -10,6 +10,7 @@
 mod table;
 
 use std::collections::BTreeSet;
+use std::fmt::{Debug, Display};
 
 use grove_testkit::home::TestHome;
 use serde_json::Value;
@@ -40,6 +41,24 @@ fn ok(home: &TestHome, host: &str) -> BTreeSet<String> {
 
 fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// What differs from the table, all of it at once.
+#[derive(Default)]
+struct Differences(Vec<String>);
+
+impl Differences {
+    fn compare<T: PartialEq + Debug>(&mut self, what: impl Display, found: &T, expected: &T) {
+        if found != expected {
+            self.0.push(format!(
+                "{what}\n  found    {found:?}\n  expected {expected:?}"
+            ));
+        }
+    }
+
+    fn assert_none(self) {
+        assert!(self.0.is_empty(), "{}", self.0.join("\n"));
+    }
 }
 
 /// A repository whose package is the working folder.
@@ -120,14 +139,16 @@ fn plant_shapes(home: &TestHome, root: &str) {
 
 #[test]
 fn every_host_reads_the_shapes_that_the_table_says() {
+    let mut differences = Differences::default();
     for host in HOSTS {
         let home = repository();
         plant_shapes(&home, &format!("home/{}", host.shared_folder));
         let found = ok(&home, host.name);
         let unsettled = set(host.unsettled);
         let settled: BTreeSet<String> = found.difference(&unsettled).cloned().collect();
-        assert_eq!(settled, set(host.shapes), "{}", host.name);
+        differences.compare(host.name, &settled, &set(host.shapes));
     }
+    differences.assert_none();
 }
 
 #[test]
@@ -147,6 +168,7 @@ fn what_is_not_known_of_a_host_is_said() {
 /// A skill file at the very top of a root, and one in a folder below it.
 #[test]
 fn a_skill_file_at_the_top_of_a_root() {
+    let mut differences = Differences::default();
     for (host, expected) in [
         ("claude", &["child"][..]),
         ("codex", &["child", "rooted"]),
@@ -159,8 +181,9 @@ fn a_skill_file_at_the_top_of_a_root() {
         let root = format!("home/{}", by_name(host).shared_folder);
         home.skill(&root, "rooted", "At the top")
             .skill(format!("{root}/child"), "child", "Below");
-        assert_eq!(ok(&home, host), set(expected), "{host}");
+        differences.compare(host, &ok(&home, host), &set(expected));
     }
+    differences.assert_none();
 }
 
 /// pi's own documentation: files at the top count in its own folders and not in the shared ones.
@@ -254,21 +277,12 @@ fn of_equal_names_one_is_left_where_the_winner_is_not_known() {
 
 #[test]
 fn a_hosts_variable_moves_its_folder() {
-    for (host, variable, present, absent) in [
-        ("claude", "CLAUDE_CONFIG_DIR", "moved", &["home-claude"][..]),
-        ("codex", "CODEX_HOME", "moved", &["home-codex"]),
-        (
-            "copilot",
-            "COPILOT_HOME",
-            "moved",
-            &["home-copilot", "home-agents"],
-        ),
-        (
-            "openclaw",
-            "OPENCLAW_STATE_DIR",
-            "moved",
-            &["home-openclaw", "home-agents"],
-        ),
+    let mut differences = Differences::default();
+    for (host, variable, expected) in [
+        ("claude", "CLAUDE_CONFIG_DIR", &["moved"][..]),
+        ("codex", "CODEX_HOME", &["moved", "home-agents"]),
+        ("copilot", "COPILOT_HOME", &["moved"]),
+        ("openclaw", "OPENCLAW_STATE_DIR", &["moved"]),
     ] {
         let home = repository();
         for (tag, folder) in HOME_FOLDERS {
@@ -282,11 +296,9 @@ fn a_hosts_variable_moves_its_folder() {
         );
         let elsewhere = home.path("elsewhere");
         let found = ok(&home.with_env(variable, elsewhere), host);
-        assert!(found.contains(present), "{host} {variable}: {found:?}");
-        for name in absent {
-            assert!(!found.contains(*name), "{host} {variable}: {found:?}");
-        }
+        differences.compare(format!("{host} with {variable}"), &found, &set(expected));
     }
+    differences.assert_none();
 }
 
 #[test]
@@ -329,6 +341,7 @@ fn requirements_count_for_openclaw_alone() {
 
 #[test]
 fn a_host_reads_files_up_to_its_own_size() {
+    let mut differences = Differences::default();
     let of_size = |bytes: usize| {
         let start = "---\nname: large\ndescription: Long\n---\n";
         format!("{start}{}", "x".repeat(bytes - start.len()))
@@ -345,17 +358,16 @@ fn a_host_reads_files_up_to_its_own_size() {
         let home = repository();
         let folder = by_name(host).shared_folder;
         home.file(format!("home/{folder}/large/SKILL.md"), of_size(bytes));
-        assert_eq!(
-            ok(&home, host).contains("large"),
-            fits,
-            "{host}: {bytes} bytes"
-        );
+        let read = ok(&home, host).contains("large");
+        differences.compare(format!("{host}: {bytes} bytes"), &read, &fits);
     }
+    differences.assert_none();
 }
 
 /// The limits on candidates and per source are Grove's and OpenClaw's; the others have none.
 #[test]
 fn hosts_without_a_limit_have_every_skill() {
+    let mut differences = Differences::default();
     for (host, expected) in [("claude", 320), ("gemini", 320), ("openclaw", 200)] {
         let home = repository();
         for number in 0..320 {
@@ -363,13 +375,15 @@ fn hosts_without_a_limit_have_every_skill() {
             let folder = by_name(host).shared_folder;
             home.skill(format!("home/{folder}/{name}"), &name, "One of many");
         }
-        assert_eq!(ok(&home, host).len(), expected, "{host}");
+        differences.compare(host, &ok(&home, host).len(), &expected);
     }
+    differences.assert_none();
 }
 
 /// Claude Code shows the first line of the body, Copilot something else: the model is told.
 #[test]
 fn a_skill_without_description_is_offered_where_the_host_has_a_fallback() {
+    let mut differences = Differences::default();
     for (host, told) in [
         ("claude", true),
         ("copilot", true),
@@ -382,12 +396,18 @@ fn a_skill_without_description_is_offered_where_the_host_has_a_fallback() {
             format!("home/{folder}/bare/SKILL.md"),
             "---\nname: bare\n---\nDo it well.\n",
         );
-        assert_eq!(listed(&home, host)[0]["modelInvocable"], told, "{host}");
+        differences.compare(
+            host,
+            &listed(&home, host)[0]["modelInvocable"],
+            &told.into(),
+        );
     }
+    differences.assert_none();
 }
 
 #[test]
 fn a_skill_file_that_is_a_link_out_of_its_folder_is_not_read_by_codex_and_openclaw() {
+    let mut differences = Differences::default();
     for host in ["codex", "openclaw"] {
         let home = repository();
         home.file("elsewhere.md", "---\nname: linked\ndescription: d\n---\n");
@@ -395,8 +415,9 @@ fn a_skill_file_that_is_a_link_out_of_its_folder_is_not_read_by_codex_and_opencl
             "home/.agents/skills/linked/SKILL.md",
             home.path("elsewhere.md"),
         );
-        assert_eq!(ok(&home, host), set(&[]), "{host}");
+        differences.compare(host, &ok(&home, host), &set(&[]));
     }
+    differences.assert_none();
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn nesting_is_bounded() {
     let lists = |depth: usize| "- ".repeat(depth) + "x\n";
     assert!(parse(&format!("a:\n  {}", lists(244))).is_ok());
     assert!(crashes(&format!("a:\n  {}", lists(245))));
-    assert!(crashes(&lists(1_000_000)));
-    assert!(crashes(&"? ".repeat(1_000_000)));
-    assert!(!crashes(&"[".repeat(1_000_000)));
+    assert!(crashes(&lists(100_000)));
+    assert!(crashes(&"? ".repeat(100_000)));
+    assert!(!crashes(&"[".repeat(100_000)));
 }

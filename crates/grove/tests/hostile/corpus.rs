@@ -18,26 +18,47 @@ const GROUPS: [char; 4] = ['a', 'b', 'c', 'g'];
 /// Copying 5,000 folders takes a second on a slow machine.
 const COPY_LIMIT: Duration = Duration::from_secs(30);
 
-/// The hostile corpus, copied and completed, and not touched by any case: each clones what it needs.
+const COPY: &str = "copy";
+
+/// The hostile corpus, copied and completed.
+///
+/// Cases are run in clones. The large ones lie here too and are removed when nobody measures any
+/// more, since removing 5,000 folders takes longer than any case.
 pub(crate) struct Corpus {
-    folder: TempDir,
+    /// Removed with everything in it when the corpus is dropped.
+    _folder: TempDir,
+    /// The folder without links in its path, so that paths in outputs can be compared.
+    root: PathBuf,
 }
 
 impl Corpus {
     /// Makes the copy; fails with what is missing when there is no corpus.
     pub(crate) fn copy() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        if let Err(missing) = hostile_copy(folder.path()) {
+        let root = folder
+            .path()
+            .canonicalize()
+            .expect("its path without links");
+        if let Err(missing) = hostile_copy(&root.join(COPY)) {
             panic!("{missing}");
         }
-        Self { folder }
+        Self {
+            _folder: folder,
+            root,
+        }
+    }
+
+    /// A place for something that is kept as long as the corpus.
+    pub(crate) fn place(&self, name: &str) -> PathBuf {
+        self.root.join("places").join(name)
     }
 
     /// The cases in scope, by name.
     pub(crate) fn cases(&self) -> Vec<Case> {
-        let mut cases: Vec<Case> = names_in(self.folder.path())
+        let copy = self.root.join(COPY);
+        let mut cases: Vec<Case> = names_in(&copy)
             .into_iter()
-            .map(|name| self.folder.path().join(name))
+            .map(|name| copy.join(name))
             .filter(|folder| folder.join("expect.json").is_file())
             .filter_map(|folder| Case::read(&folder))
             .collect();
@@ -144,6 +165,7 @@ impl Case {
         self.kind
     }
 
+    /// Where the case is stored; whoever is the last to need it may take it apart.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

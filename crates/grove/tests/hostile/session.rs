@@ -184,15 +184,17 @@ impl Session {
         self.home.dir("cache");
     }
 
-    /// Requires that no file below the whole home has one of these names or that of a marker which
-    /// the payloads of the corpus would make.
-    pub(crate) fn require_absent(&mut self, names: &[String]) {
+    /// Requires that nothing in this folder or the home has one of these names, or a name that the
+    /// payloads of the corpus give to what they make.
+    pub(crate) fn require_absent(&mut self, folder: &Path, names: &[String]) {
         let mut made = Vec::new();
-        find_files(&self.home.path(""), &mut |path, name| {
-            if names.iter().any(|bad| bad == name) || name.starts_with("pwned") {
-                made.push(path.to_owned());
-            }
-        });
+        for folder in [folder, &self.home.path("")] {
+            find_files(folder, &mut |path, name| {
+                if names.iter().any(|bad| bad == name) || name.starts_with("pwned") {
+                    made.push(path.to_owned());
+                }
+            });
+        }
         self.require(made.is_empty(), || format!("code ran and made {made:?}"));
     }
 }

@@ -1,5 +1,6 @@
 //! Every skill of every case in one root, each case in a group of its own.
 
+use std::fs;
 use std::path::Path;
 
 use crate::corpus::{Case, Kind, clone_tree};
@@ -11,12 +12,12 @@ use crate::skills_root::{NEIGHBOUR_DESCRIPTION, require_neighbour};
 const NEIGHBOURS: [&str; 3] = ["0-neighbour", "zz-neighbour", "mm-group/mm-neighbour"];
 
 /// Looks at the merged root as a trusted project and as a root of the user.
-pub(crate) fn complaints(cases: &[Case]) -> Vec<String> {
+pub(crate) fn complaints(cases: &[Case], project: &Path) -> Vec<String> {
     let mut session = Session::new();
-    let project = session.home.path("project");
     let skills = project.join(".agents/skills");
+    fs::create_dir_all(&skills).expect("the merged root");
     for case in cases {
-        merge(case, &project, &skills);
+        merge(case, project, &skills);
         session.forbid(&case.expected.must_not_contain);
     }
     for id in NEIGHBOURS {
@@ -25,18 +26,22 @@ pub(crate) fn complaints(cases: &[Case]) -> Vec<String> {
             .home
             .skill(skills.join(id), name, NEIGHBOUR_DESCRIPTION);
     }
+    session.work_in(project);
     session.trust(&[]);
     judge(cases, &mut session);
     session.look_in(&skills);
     judge(cases, &mut session);
+    let bad_names = cases.iter().flat_map(|case| &case.expected.must_not_exist);
+    session.require_absent(project, &bad_names.cloned().collect::<Vec<_>>());
     let told = session.complaints().into_iter();
     told.map(|text| format!("all together: {text}")).collect()
 }
 
-/// Puts the skills of a case into groups that have its name, and what its links lead to beside them.
+/// Moves the skills of a case into groups that have its name, and what its links lead to beside
+/// them. The cases are not needed after this, and 5,000 folders are moved faster than copied.
 fn merge(case: &Case, project: &Path, skills: &Path) {
     for (place, folder) in case.skill_folders() {
-        clone_tree(&folder, &skills.join(group(case, &place)));
+        fs::rename(&folder, skills.join(group(case, &place))).expect("a case can be moved");
     }
     // A group lies one level deeper than the skills of a case, so its links reach the project.
     let outside = case.folder().join("outside");
@@ -60,8 +65,6 @@ fn judge(cases: &[Case], session: &mut Session) {
         }
     }
     session.show_everything(&listing, &[]);
-    let bad_names = cases.iter().flat_map(|case| &case.expected.must_not_exist);
-    session.require_absent(&bad_names.cloned().collect::<Vec<_>>());
 }
 
 fn require_counts(case: &Case, listing: &Listing, session: &mut Session) {

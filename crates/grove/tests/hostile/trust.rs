@@ -22,7 +22,8 @@ pub(crate) fn complaints(case: &Case) -> Vec<String> {
     };
     let mut session = Session::new();
     session.forbid(&case.expected.must_not_contain);
-    case.clone_to(&session.home.path("case"));
+    let clone = session.home.path("case");
+    case.clone_to(&clone);
     let home = session.home.path("case/home");
     if home.is_dir() {
         clone_tree(&home, &session.home.path("home"));
@@ -36,7 +37,7 @@ pub(crate) fn complaints(case: &Case) -> Vec<String> {
         });
     }
     session.show_everything(&listing, &[]);
-    session.require_absent(&case.expected.must_not_exist);
+    session.require_absent(&clone, &case.expected.must_not_exist);
     session.complaints()
 }
 
@@ -109,7 +110,7 @@ fn a_project_brings_settings(session: &mut Session) {
     require_states(session, "before trust", &states("untrusted"));
     let listing = session.list();
     session.show_everything(&listing, &[NEIGHBOUR.to_owned()]);
-    session.require_absent(&["pwned-hook".to_owned()]);
+    session.require_absent(&root, &[]);
 
     // A trusted project can narrow, so its limit on file sizes counts; its folders elsewhere do not.
     fs::write(
