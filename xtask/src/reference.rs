@@ -29,15 +29,20 @@ pub(crate) fn check() -> Result<(), String> {
     if stale.is_empty() {
         return Ok(());
     }
-    Err(format!("stale: {}; run `cargo xtask reference`", stale.join(", ")))
+    Err(format!(
+        "stale: {}; run `cargo xtask reference`",
+        stale.join(", ")
+    ))
 }
 
 fn write() -> Result<(), String> {
     for page in PAGES {
         let path = file(page);
         let folder = path.parent().unwrap_or(&path);
-        std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        std::fs::write(&path, generate(page)?).map_err(|error| format!("{}: {error}", path.display()))?;
+        std::fs::create_dir_all(folder)
+            .map_err(|error| format!("{}: {error}", folder.display()))?;
+        std::fs::write(&path, generate(page)?)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(())
 }

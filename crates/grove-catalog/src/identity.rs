@@ -14,9 +14,9 @@ pub enum Layout {
 }
 
 /// A skill's id: its folder's path below the root, the stem of a flat file, or the root's own name.
-pub fn id(layout: Layout, path_below_root: &str, root: &Path) -> String {
+pub fn id(layout: Layout, path_below_root: String, root: &Path) -> String {
     match layout {
-        Layout::Folder | Layout::Flat => path_below_root.to_owned(),
+        Layout::Folder | Layout::Flat => path_below_root,
         Layout::Root => root.file_name().map_or_else(
             || "root".to_owned(),
             |name| printable(&name.to_string_lossy()),
@@ -55,23 +55,29 @@ pub fn collision_key(name: &str) -> String {
 
 /// Whether a folder name cannot be checked out or told apart on every platform.
 pub fn is_unportable(folder: &str) -> bool {
-    const RESERVED: [&str; 4] = ["con", "prn", "aux", "nul"];
-    let stem = folder
-        .split('.')
-        .next()
-        .unwrap_or_default()
-        .trim_end()
-        .to_ascii_lowercase();
-    let numbered = |prefix: &str| {
-        stem.strip_prefix(prefix).is_some_and(|rest| {
-            matches!(rest.as_bytes(), [b'1'..=b'9']) || matches!(rest, "¹" | "²" | "³")
-        })
-    };
     folder.ends_with(['.', ' '])
-        || folder.contains(['<', '>', ':', '"', '\\', '|', '?', '*'])
-        || RESERVED.contains(&stem.as_str())
-        || numbered("com")
-        || numbered("lpt")
+        || folder
+            .bytes()
+            .any(|b| matches!(b, b'<' | b'>' | b':' | b'"' | b'\\' | b'|' | b'?' | b'*'))
+        || is_device_name(folder)
+}
+
+/// Names of devices on Windows, with any extension.
+fn is_device_name(folder: &str) -> bool {
+    let stem = folder.split('.').next().unwrap_or_default().trim_end();
+    let is = |device: &str| stem.eq_ignore_ascii_case(device);
+    let numbered = |device: &str| {
+        stem.get(..3)
+            .is_some_and(|start| start.eq_ignore_ascii_case(device))
+            && stem.get(3..).is_some_and(|rest| {
+                matches!(rest.as_bytes(), [b'1'..=b'9']) || matches!(rest, "¹" | "²" | "³")
+            })
+    };
+    match stem.len() {
+        3 => is("con") || is("prn") || is("aux") || is("nul"),
+        4 | 5 => numbered("com") || numbered("lpt"),
+        _ => false,
+    }
 }
 
 fn printable(name: &str) -> String {
@@ -91,7 +97,7 @@ mod tests {
             (Layout::Root, "", "/r/my-skill", "my-skill"),
             (Layout::Root, "", "/", "root"),
         ] {
-            assert_eq!(id(layout, path, Path::new(root)), expected);
+            assert_eq!(id(layout, path.to_owned(), Path::new(root)), expected);
         }
         assert_eq!(folder_of("shell/tmux"), "tmux");
         assert_eq!(folder_of("tmux"), "tmux");

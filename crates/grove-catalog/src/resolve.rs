@@ -9,13 +9,14 @@ use grove_spec::config::Settings;
 use grove_spec::skill::check_folder;
 use grove_spec::{Code, Diagnostic};
 
+use crate::content::Content;
 use crate::digest::Digest;
 use crate::eligibility::{self, Facts};
 use crate::hosts::{Host, Identity, MissingDescription, NameFrom, SameNameRule};
 use crate::identity::{self, Layout};
 use crate::rank;
 use crate::root::{Root, Source};
-use crate::snapshot::{Content, Location, Skill, Snapshot};
+use crate::snapshot::{Location, Skill, Snapshot};
 use crate::state::{Reason, State};
 use crate::trust;
 
@@ -206,9 +207,11 @@ impl Policy<'_> {
     }
 
     fn refusal(&self, skill: &Skill) -> Option<(State, Vec<Reason>)> {
-        let parsed = &skill.content.parsed;
-        if !parsed.is_valid() {
-            let errors = parsed
+        let flags = skill.content.head().flags;
+        if !flags.valid {
+            let errors = skill
+                .content
+                .parsed()
                 .diagnostics
                 .iter()
                 .filter(|finding| finding.is_error());
@@ -227,7 +230,11 @@ impl Policy<'_> {
         {
             return Some((state, vec![reason]));
         }
-        let needed = parsed.skill.requirements.as_deref();
+        let needed = if flags.has_requirements {
+            skill.file().requirements.as_deref()
+        } else {
+            None
+        };
         let key = eligibility::entry_key(needed, skill.name());
         let entry = self.settings.entries.get(key);
         if let Some(needed) = needed.filter(|_| self.rules.requirements) {
@@ -290,10 +297,10 @@ impl Policy<'_> {
 
     fn findings(&self, skill: &Skill, candidate: &Candidate) -> Vec<Diagnostic> {
         let mut findings = Vec::new();
-        let parsed = &skill.content.parsed;
+        let head = skill.content.head();
         let folder = identity::folder_of(&skill.place.id);
-        if parsed.is_valid() && self.rules.name == NameFrom::Frontmatter {
-            findings.extend(check_folder(&parsed.skill, folder));
+        if head.flags.valid && self.rules.name == NameFrom::Frontmatter {
+            findings.extend(check_folder(head.name.as_deref(), folder));
         }
         if identity::is_unportable(folder) {
             findings.push(Diagnostic::new(
@@ -565,13 +572,7 @@ fn digest_of(skills: &[Skill], roots: &[Root]) -> Digest {
     for skill in skills {
         field(&(skill.place.root as u32).to_le_bytes());
         field(skill.place.id.as_bytes());
-        field(
-            skill
-                .content
-                .digest
-                .as_ref()
-                .map_or(&[], |digest| digest.as_bytes().as_slice()),
-        );
+        field(&skill.content.fingerprint.to_le_bytes());
         field(skill.state.as_str().as_bytes());
         for reason in &skill.reasons {
             field(reason.code.as_bytes());

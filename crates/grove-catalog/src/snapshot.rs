@@ -4,24 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_spec::Diagnostic;
-use grove_spec::skill::Parsed;
 
+use crate::content::Content;
 use crate::digest::Digest;
 use crate::hosts::NameFrom;
 use crate::identity::{self, Layout};
 use crate::root::{Root, Source};
 use crate::state::{Reason, State};
-
-/// A skill file's content, shared by all snapshots it is in.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Content {
-    /// The digest of its bytes; none if it was not read.
-    pub digest: Option<Digest>,
-    /// Its size in bytes.
-    pub size: u64,
-    /// What it says.
-    pub parsed: Parsed,
-}
 
 /// Where a skill is: a root by index, and an id in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,8 +54,7 @@ impl Skill {
     pub fn name(&self) -> &str {
         let own = self
             .content
-            .parsed
-            .skill
+            .head()
             .name
             .as_deref()
             .filter(|_| self.named_by == NameFrom::Frontmatter);
@@ -75,28 +63,34 @@ impl Skill {
 
     /// What it does and when to use it.
     pub fn description(&self) -> Option<&str> {
-        self.content.parsed.skill.description.as_deref()
+        self.content.head().description.as_deref()
     }
 
     /// Whether a model may be told of it: usable, described, and not switched off by its author.
     pub fn model_invocable(&self) -> bool {
         self.state == State::Ok
             && self.description().is_some()
-            && self.content.parsed.skill.model_invocable
+            && self.content.head().flags.model_invocable
     }
 
     /// Whether a person may call it as `/name`.
     pub fn user_invocable(&self) -> bool {
-        matches!(self.state, State::Ok | State::Capped) && self.content.parsed.skill.user_invocable
+        matches!(self.state, State::Ok | State::Capped) && self.content.head().flags.user_invocable
+    }
+
+    /// What its file says.
+    pub fn file(&self) -> &grove_spec::skill::Skill {
+        &self.content.parsed().skill
     }
 
     /// Everything that was found about it.
     pub fn all_diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.content
-            .parsed
-            .diagnostics
-            .iter()
-            .chain(&self.diagnostics)
+        let of_file = if self.content.head().flags.has_findings {
+            self.content.parsed().diagnostics.as_slice()
+        } else {
+            &[]
+        };
+        of_file.iter().chain(&self.diagnostics)
     }
 }
 

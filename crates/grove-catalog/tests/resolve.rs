@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_catalog::address::{self, Answer};
+use grove_catalog::content::Content;
 use grove_catalog::eligibility::Facts;
 use grove_catalog::identity::Layout;
 use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
 use grove_catalog::root::{Family, Root, Source, Standing, make_labels_unique};
-use grove_catalog::snapshot::{Content, Snapshot};
+use grove_catalog::snapshot::Snapshot;
 use grove_catalog::trust::Trust;
 use grove_catalog::{Digest, State};
 use grove_spec::config::{LayerScope, Settings, parse};
@@ -25,11 +26,16 @@ fn root(source: Source, path: &str, trust: Trust) -> Root {
 }
 
 fn candidate(root: usize, id: &str, text: &str) -> Candidate {
-    let content = Content {
-        digest: Some(Digest::of(text.as_bytes())),
-        size: text.len() as u64,
-        parsed: parse_bytes(text.as_bytes()),
-    };
+    let digest = Digest::of(text.as_bytes());
+    let fingerprint = digest.as_bytes().iter().fold(0, |sum: u128, byte| {
+        sum.wrapping_mul(257) + u128::from(*byte)
+    });
+    let content = Content::new(
+        fingerprint,
+        Some(digest),
+        text.len() as u64,
+        parse_bytes(text.as_bytes()),
+    );
     Candidate {
         root,
         layout: Layout::Folder,

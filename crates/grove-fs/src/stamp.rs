@@ -78,6 +78,11 @@ impl From<&Statx> for FileFacts {
     }
 }
 
+/// A hash of bytes for telling versions of a file apart. Not for trust: collisions can be made.
+pub fn fingerprint(bytes: &[u8]) -> u128 {
+    xxhash_rust::xxh3::xxh3_128(bytes)
+}
+
 /// Now, in nanoseconds since the epoch, for comparison with file times.
 pub fn now() -> i64 {
     std::time::SystemTime::now()

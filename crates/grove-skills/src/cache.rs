@@ -1,25 +1,24 @@
 //! What is known about the files of one root, in memory and on disk.
 //!
-//! On disk it is an index sorted by file identity, so that one read and a binary search find a file,
-//! and records that are decoded only when asked for.
+//! On disk it is an index sorted by file identity, so that one read and a binary search find a file.
+//! Behind the index is a record a file: the head that every listing needs, and the whole, which is
+//! unpacked only when asked for.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use grove_catalog::Digest;
-use grove_catalog::snapshot::Content;
+use grove_catalog::content::{Content, Flags, Head, Packed};
 use grove_fs::cache_file::{self, Cached};
 use grove_fs::{FileId, Stamp};
 use grove_spec::skill::Parsed;
-use serde::{Deserialize, Serialize};
 
 /// Rises whenever what is read out of a file, or how it is stored, changes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const MAX_CACHE_BYTES: u64 = 1 << 30;
 const MAX_CACHE_FILES: usize = 256;
-const ROW: usize = 56;
 
 /// A file's content and when it was read.
 #[derive(Debug, Clone)]
@@ -29,41 +28,21 @@ pub(crate) struct Known {
     pub(crate) content: Arc<Content>,
 }
 
+impl Known {
+    fn holds_for(&self, stamp: &Stamp) -> bool {
+        self.stamp == *stamp && stamp.settled_before(self.read_at)
+    }
+}
+
 /// The files of one root.
 #[derive(Debug, Default)]
 pub(crate) struct RootCache {
-    memory: HashMap<FileId, Known, BuildHasherDefault<InodeHasher>>,
+    memory: Vec<Known>,
+    /// Where a file is in `memory`; made when first asked, which a single run never does.
+    places: OnceLock<HashMap<FileId, usize, BuildHasherDefault<InodeHasher>>>,
     disk: Option<DiskCache>,
     /// Whether the file on disk is behind.
     stale: bool,
-}
-
-/// Inode numbers are spread well enough for one multiplication.
-#[derive(Debug, Default)]
-pub(crate) struct InodeHasher(u64);
-
-impl Hasher for InodeHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0 ^ number)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            .rotate_left(29);
-    }
-}
-
-#[derive(Serialize, Deserialize)]
-struct Record<P> {
-    digest: Option<Digest>,
-    parsed: P,
 }
 
 impl RootCache {
@@ -94,27 +73,32 @@ impl RootCache {
 
     /// The content of a file that has not changed since it was read.
     pub(crate) fn get(&self, stamp: &Stamp) -> Option<Known> {
-        if let Some(known) = self.memory.get(&stamp.id) {
-            return (known.stamp == *stamp && stamp.settled_before(known.read_at))
-                .then(|| known.clone());
+        if self.memory.is_empty() {
+            return self.disk.as_ref()?.get(stamp);
         }
-        self.disk.as_ref()?.get(stamp)
+        let places = self.places.get_or_init(|| {
+            self.memory
+                .iter()
+                .enumerate()
+                .map(|(at, known)| (known.stamp.id, at))
+                .collect()
+        });
+        let known = self.memory.get(*places.get(&stamp.id)?)?;
+        known.holds_for(stamp).then(|| known.clone())
     }
 
-    /// Takes the place of what was known before; says whether anything differs from it.
+    /// Takes what a walk found in place of what was known before.
     pub(crate) fn replace(&mut self, all: Vec<Known>, any_read: bool) {
-        let count = all.len();
-        let before = if self.memory.is_empty() {
-            self.disk.as_ref().map_or(0, DiskCache::len)
-        } else {
-            self.memory.len()
+        let unchanged = !any_read && all.len() == self.len();
+        if unchanged && !self.memory.is_empty() {
+            return;
+        }
+        self.stale |= !unchanged;
+        *self = Self {
+            memory: all,
+            stale: self.stale,
+            ..Self::default()
         };
-        self.memory = all
-            .into_iter()
-            .map(|known| (known.stamp.id, known))
-            .collect();
-        self.disk = None;
-        self.stale |= any_read || count != before;
     }
 
     /// Writes the cache file if it is behind.
@@ -122,14 +106,20 @@ impl RootCache {
         if !self.stale {
             return Ok(());
         }
-        let mut all: Vec<&Known> = self.memory.values().collect();
+        let mut all: Vec<&Known> = self.memory.iter().collect();
         all.sort_unstable_by_key(|known| known.stamp.id);
-        let written = cache_file::write(file, VERSION, &encode(&all));
-        if written.is_ok() {
-            self.stale = false;
-            cache_file::keep_newest(file.parent().unwrap_or(file), MAX_CACHE_FILES);
+        cache_file::write(file, VERSION, &encode(&all))?;
+        self.stale = false;
+        cache_file::keep_newest(file.parent().unwrap_or(file), MAX_CACHE_FILES);
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        if self.memory.is_empty() {
+            self.disk.as_ref().map_or(0, |disk| disk.count)
+        } else {
+            self.memory.len()
         }
-        written
     }
 }
 
@@ -141,24 +131,64 @@ pub(crate) fn file_for(cache: &Path, root: &Path) -> PathBuf {
         .join(format!("{}.bin", name.get(..32).unwrap_or(&name)))
 }
 
+/// Inode numbers are spread well enough for one multiplication.
+#[derive(Debug, Default)]
+pub(crate) struct InodeHasher(u64);
+
+impl Hasher for InodeHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes
+            .iter()
+            .for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(29);
+    }
+}
+
+/// Columns of the index, eight bytes each.
+mod column {
+    pub(super) const DEVICE: usize = 0;
+    pub(super) const INODE: usize = 1;
+    pub(super) const SIZE: usize = 2;
+    pub(super) const MTIME: usize = 3;
+    pub(super) const CTIME: usize = 4;
+    pub(super) const READ_AT: usize = 5;
+    /// Start of the record in the low half, its length in the high half.
+    pub(super) const RECORD: usize = 6;
+    pub(super) const COUNT: usize = 7;
+}
+
+const ROW: usize = column::COUNT * 8;
+/// Flags, fingerprint, whether there is a digest, the digest, lengths of name and description; a
+/// length of all ones means none.
+const RECORD_HEADER: usize = 1 + 16 + 1 + 32 + 4 + 4;
+const NONE: u32 = u32::MAX;
+
 fn encode(all: &[&Known]) -> Vec<u8> {
     let mut index = Vec::with_capacity(all.len() * ROW);
-    let mut records = Vec::new();
+    let mut records = Vec::with_capacity(all.len() * 512);
     let mut count = 0_u32;
     for known in all {
-        let record = Record {
-            digest: known.content.digest,
-            parsed: &known.content.parsed,
-        };
-        let Ok(bytes) = postcard::to_stdvec(&record) else {
+        let start = records.len();
+        if !encode_record(&known.content, &mut records) {
+            records.truncate(start);
             continue;
-        };
+        }
         let Stamp {
             id,
             size,
             mtime,
             ctime,
         } = known.stamp;
+        let place = (start as u64) | ((records.len() - start) as u64) << 32;
         for number in [
             id.device,
             id.inode,
@@ -166,12 +196,10 @@ fn encode(all: &[&Known]) -> Vec<u8> {
             mtime.cast_unsigned(),
             ctime.cast_unsigned(),
             known.read_at.cast_unsigned(),
+            place,
         ] {
             index.extend_from_slice(&number.to_le_bytes());
         }
-        index.extend_from_slice(&(records.len() as u32).to_le_bytes());
-        index.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-        records.extend_from_slice(&bytes);
         count += 1;
     }
     let mut out = count.to_le_bytes().to_vec();
@@ -180,21 +208,42 @@ fn encode(all: &[&Known]) -> Vec<u8> {
     out
 }
 
+fn encode_record(content: &Content, out: &mut Vec<u8>) -> bool {
+    let head = content.head();
+    out.push(head.flags.to_byte());
+    out.extend_from_slice(&content.fingerprint.to_le_bytes());
+    out.push(u8::from(content.digest.is_some()));
+    out.extend_from_slice(&content.digest.map_or([0; 32], |digest| *digest.as_bytes()));
+    for text in [&head.name, &head.description] {
+        let length = text.as_ref().map_or(NONE, |text| text.len() as u32);
+        out.extend_from_slice(&length.to_le_bytes());
+    }
+    for text in [&head.name, &head.description].into_iter().flatten() {
+        out.extend_from_slice(text.as_bytes());
+    }
+    match postcard::to_stdvec(content.parsed()) {
+        Ok(bytes) => {
+            out.extend_from_slice(&bytes);
+            u32::try_from(out.len()).is_ok()
+        }
+        Err(_) => false,
+    }
+}
+
 /// A cache file in memory. Its checksum was good; every access is checked all the same.
 #[derive(Debug)]
 struct DiskCache {
-    bytes: Vec<u8>,
+    bytes: Arc<[u8]>,
     count: usize,
 }
 
 impl DiskCache {
     fn new(bytes: Vec<u8>) -> Option<Self> {
         let count = u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
-        (bytes.len() >= 4 + count.checked_mul(ROW)?).then_some(Self { bytes, count })
-    }
-
-    fn len(&self) -> usize {
-        self.count
+        (bytes.len() >= 4 + count.checked_mul(ROW)?).then(|| Self {
+            bytes: bytes.into(),
+            count,
+        })
     }
 
     fn get(&self, stamp: &Stamp) -> Option<Known> {
@@ -202,8 +251,8 @@ impl DiskCache {
         while low < high {
             let middle = usize::midpoint(low, high);
             let id = FileId {
-                device: self.number(middle, 0)?,
-                inode: self.number(middle, 1)?,
+                device: self.number(middle, column::DEVICE)?,
+                inode: self.number(middle, column::INODE)?,
             };
             match id.cmp(&stamp.id) {
                 std::cmp::Ordering::Less => low = middle + 1,
@@ -215,32 +264,56 @@ impl DiskCache {
     }
 
     fn known(&self, row: usize, stamp: &Stamp) -> Option<Known> {
+        let size = self.number(row, column::SIZE)?;
         let times = (
-            self.number(row, 3)?.cast_signed(),
-            self.number(row, 4)?.cast_signed(),
+            self.number(row, column::MTIME)?.cast_signed(),
+            self.number(row, column::CTIME)?.cast_signed(),
         );
-        let read_at = self.number(row, 5)?.cast_signed();
-        if self.number(row, 2)? != stamp.size
+        let read_at = self.number(row, column::READ_AT)?.cast_signed();
+        if size != stamp.size
             || times != (stamp.mtime, stamp.ctime)
             || !stamp.settled_before(read_at)
         {
             return None;
         }
-        let place = self.number(row, 6)?;
+        let place = self.number(row, column::RECORD)?;
         let start = 4 + self.count * ROW + (place & 0xffff_ffff) as usize;
-        let bytes = self
-            .bytes
-            .get(start..start.checked_add((place >> 32) as usize)?)?;
-        let Record { digest, parsed } = postcard::from_bytes::<Record<Parsed>>(bytes).ok()?;
+        let end = start.checked_add((place >> 32) as usize)?;
+        let content = self.content(start, end, size)?;
         Some(Known {
             stamp: *stamp,
             read_at,
-            content: Arc::new(Content {
-                digest,
-                size: stamp.size,
-                parsed,
-            }),
+            content: Arc::new(content),
         })
+    }
+
+    fn content(&self, start: usize, end: usize, size: u64) -> Option<Content> {
+        let record = self.bytes.get(start..end)?;
+        let (header, texts) = record.split_at_checked(RECORD_HEADER)?;
+        let flags = Flags::from_byte(*header.first()?);
+        let fingerprint = u128::from_le_bytes(header.get(1..17)?.try_into().ok()?);
+        let digest = (header.get(17) == Some(&1))
+            .then(|| header.get(18..50)?.try_into().ok().map(Digest::from_bytes))
+            .flatten();
+        let length = |at: usize| Some(u32::from_le_bytes(header.get(at..at + 4)?.try_into().ok()?));
+        let (name, texts) = take_text(texts, length(50)?)?;
+        let (description, whole) = take_text(texts, length(54)?)?;
+        let packed = Packed {
+            bytes: Arc::clone(&self.bytes),
+            range: end - whole.len()..end,
+            unpack,
+        };
+        Some(Content::packed(
+            fingerprint,
+            digest,
+            size,
+            Head {
+                name,
+                description,
+                flags,
+            },
+            packed,
+        ))
     }
 
     fn number(&self, row: usize, column: usize) -> Option<u64> {
@@ -249,6 +322,22 @@ impl DiskCache {
             self.bytes.get(start..start + 8)?.try_into().ok()?,
         ))
     }
+}
+
+#[expect(
+    clippy::type_complexity,
+    reason = "an optional text and what comes after it"
+)]
+fn take_text(bytes: &[u8], length: u32) -> Option<(Option<Box<str>>, &[u8])> {
+    if length == NONE {
+        return Some((None, bytes));
+    }
+    let (text, rest) = bytes.split_at_checked(length as usize)?;
+    Some((Some(std::str::from_utf8(text).ok()?.into()), rest))
+}
+
+fn unpack(bytes: &[u8]) -> Option<Parsed> {
+    postcard::from_bytes(bytes).ok()
 }
 
 #[cfg(test)]
@@ -264,11 +353,13 @@ mod tests {
             mtime: 5,
             ctime: 6,
         };
-        let content = Content {
-            digest: Some(Digest::of(text.as_bytes())),
-            size: stamp.size,
-            parsed: parse_bytes(text.as_bytes()),
-        };
+        let digest = (inode % 2 == 0).then(|| Digest::of(text.as_bytes()));
+        let content = Content::new(
+            u128::from(inode) << 70,
+            digest,
+            stamp.size,
+            parse_bytes(text.as_bytes()),
+        );
         Known {
             stamp,
             read_at: 1_000_000_000,
@@ -280,7 +371,13 @@ mod tests {
     fn what_is_saved_is_found_again_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("c.bin");
-        let all: Vec<Known> = (0..100).map(|n| known(n * 7, &format!("---\nname: n{n}\ndescription: \"x: [y]\"\nmetadata: {{a: {{b: [c]}}}}\n---\n"))).collect();
+        let all: Vec<Known> = (0..100)
+            .map(|n| match n % 3 {
+                0 => known(n * 7, &format!("---\nname: n{n}\ndescription: \"x: [y]\"\nmetadata: {{a: {{b: [c]}}}}\n---\n")),
+                1 => known(n * 7, &format!("---\ndescription: d{n}: e\nlicense: MIT\n---\n")),
+                _ => known(n * 7, "broken"),
+            })
+            .collect();
         let mut cache = RootCache::default();
         cache.replace(all.clone(), true);
         cache.save(&file).unwrap();
@@ -288,10 +385,9 @@ mod tests {
         let (loaded, damaged) = RootCache::load(&file);
         assert!(!damaged && !loaded.is_empty());
         for one in &all {
-            assert_eq!(
-                loaded.get(&one.stamp).map(|k| k.content),
-                Some(Arc::clone(&one.content))
-            );
+            let found = loaded.get(&one.stamp).unwrap();
+            assert_eq!(found.content.head(), one.content.head());
+            assert_eq!(found.content, one.content);
             for changed in [
                 Stamp {
                     size: 1,
@@ -338,11 +434,13 @@ mod tests {
 
     #[test]
     fn hostile_rows_are_no_rows() {
+        let hostile = |row: &[u8]| [&1_u32.to_le_bytes()[..], row].concat();
         for bytes in [
             vec![],
             vec![1, 0, 0, 0],
             vec![255; 4],
-            [vec![1, 0, 0, 0], vec![255; ROW]].concat(),
+            hostile(&[255; ROW]),
+            hostile(&[255; ROW + 30]),
         ] {
             if let Some(cache) = DiskCache::new(bytes) {
                 let stamp = Stamp {

@@ -227,7 +227,8 @@ impl Library {
             .unwrap_or_default();
         for needed in candidates
             .iter()
-            .filter_map(|candidate| candidate.content.parsed.skill.requirements.as_deref())
+            .filter(|candidate| candidate.content.head().flags.has_requirements)
+            .filter_map(|candidate| candidate.content.parsed().skill.requirements.as_deref())
         {
             for program in needed.bins.iter().chain(&needed.any_bins) {
                 if !facts.programs.contains(program)

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use grove_catalog::Digest;
+use grove_catalog::content::Content;
 use grove_catalog::identity::{self, Layout};
 use grove_catalog::ignore_rules::IgnoreRules;
 use grove_catalog::resolve::Candidate;
-use grove_catalog::snapshot::Content;
 use grove_fs::probe_walk::{
     self, Counts, Found, Links, Place, Probe, RootFolder, Visitor, Walk, WalkOptions,
 };
-use grove_fs::stamp::now;
+use grove_fs::stamp::{fingerprint, now};
 use grove_fs::{FsError, Stamp};
 use grove_spec::skill::{Parsed, parse_bytes};
 use grove_spec::{Code, Diagnostic};
@@ -76,6 +76,7 @@ pub(crate) fn load(
         &Reader {
             cache,
             read_at: now(),
+            pinned: links == Links::Contain,
         },
     ) {
         Ok(walk) => gather(planned, index, &options, walk, cache),
@@ -95,24 +96,26 @@ struct Item {
 struct Reader<'a> {
     cache: &'a RootCache,
     read_at: i64,
+    /// Whether the root's content is pinned by digest.
+    pinned: bool,
 }
 
 impl Visitor for Reader<'_> {
     type Item = Item;
 
     fn known(&self, stamp: &Stamp) -> Option<Item> {
-        self.cache.get(stamp).map(|known| Item {
+        let known = self.cache.get(stamp)?;
+        // The same root may have been read as somebody's own, without digests.
+        let enough = !self.pinned || known.content.digest.is_some();
+        enough.then_some(Item {
             known,
             was_read: false,
         })
     }
 
     fn read(&self, stamp: &Stamp, bytes: &[u8]) -> Item {
-        let content = Content {
-            digest: Some(Digest::of(bytes)),
-            size: stamp.size,
-            parsed: parse_bytes(bytes),
-        };
+        let digest = self.pinned.then(|| Digest::of(bytes));
+        let content = Content::new(fingerprint(bytes), digest, stamp.size, parse_bytes(bytes));
         Item {
             known: Known {
                 stamp: *stamp,
@@ -154,7 +157,7 @@ fn gather(
                 let content = Arc::clone(&known.content);
                 all.push(known);
                 // A note beside skill folders is no skill unless it has frontmatter.
-                if found.place == Place::Flat && !content.parsed.has_frontmatter() {
+                if found.place == Place::Flat && !content.head().flags.has_frontmatter {
                     continue;
                 }
                 content
@@ -170,7 +173,7 @@ fn gather(
         loaded.candidates.push(Candidate {
             root: index,
             layout,
-            id: identity::id(layout, &found.path, &root.path),
+            id: identity::id(layout, found.path, &root.path),
             file: found.stamp.map(|stamp| (stamp.id.device, stamp.id.inode)),
             hard_links: found.links,
             through_link: found.through_link,
@@ -194,11 +197,7 @@ fn gather(
 }
 
 fn refused(finding: Diagnostic) -> Arc<Content> {
-    Arc::new(Content {
-        digest: None,
-        size: 0,
-        parsed: Parsed::refused(finding),
-    })
+    Arc::new(Content::new(0, None, 0, Parsed::refused(finding)))
 }
 
 fn unopened(error: &FsError, links: Links) -> Diagnostic {

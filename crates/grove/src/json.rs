@@ -81,7 +81,6 @@ pub(crate) struct SkillJson<'a> {
     stand_in: Option<String>,
     model_invocable: bool,
     user_invocable: bool,
-    digest: Option<String>,
     diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
@@ -113,7 +112,6 @@ impl<'a> SkillJson<'a> {
                 .map(|other| snapshot.address(other)),
             model_invocable: skill.model_invocable(),
             user_invocable: skill.user_invocable(),
-            digest: skill.content.digest.map(|digest| digest.to_string()),
             diagnostics: skill
                 .all_diagnostics()
                 .map(|diagnostic| DiagnosticJson::new(diagnostic, Some(&location)))

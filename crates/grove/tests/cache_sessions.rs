@@ -167,20 +167,22 @@ fn two_folders_that_change_places_are_noticed() {
     assert_descriptions(&home, &[("one", "bbbb"), ("two", "aaaa")]);
 }
 
+type Damage<'a> = &'a dyn Fn(&mut Vec<u8>);
+
 #[test]
 fn a_damaged_cache_is_said_and_rebuilt() {
     let flip = |bytes: &mut Vec<u8>| {
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
     };
-    let damages: [(&str, &dyn Fn(&mut Vec<u8>)); 6] = [
+    let damages: [(&str, Damage<'_>); 6] = [
         ("one bit", &flip),
         ("cut short", &|bytes| bytes.truncate(bytes.len() - 1)),
         ("empty", &Vec::clear),
         ("longer", &|bytes| bytes.push(0)),
         ("noise", &|bytes| bytes.fill(0xff)),
         ("another version", &|bytes| {
-            bytes[8] = bytes[8].wrapping_add(1)
+            bytes[8] = bytes[8].wrapping_add(1);
         }),
     ];
     for (what, damage) in damages {
@@ -317,13 +319,18 @@ fn different_questions_do_not_disturb_each_other() {
     home.skill("other/a", "a", "In another root")
         .skill("other/a/inner", "inner", "Inside a skill");
     home.skill("home/.codex/skills/b", "b", "For Codex");
+    home.skill("project/.agents/skills/c", "c", "In the project");
+    home.run("project", ["trust"])
+        .require_success("trust")
+        .unwrap();
     home.file(
         "config/grove/config.toml",
         "[limits]\ncandidates_per_root = 4\n",
     );
-    let (own, other) = (home.path(SKILLS), home.path("other"));
-    let (own, other) = (own.to_str().unwrap(), other.to_str().unwrap());
-    let questions: [&[&str]; 8] = [
+    let folders = [SKILLS, "other", "project/.agents/skills"].map(|folder| home.path(folder));
+    let [own, other, theirs] = folders.each_ref().map(|folder| folder.to_str().unwrap());
+    let questions: [&[&str]; 9] = [
+        &["skills", "list", "--json", "--root", theirs],
         &["skills", "list", "--json"],
         &["skills", "list", "--json", "--all"],
         &["skills", "list", "--json", "--root", own],
@@ -341,6 +348,24 @@ fn different_questions_do_not_disturb_each_other() {
         .collect();
     for (question, answer) in questions.iter().zip(&first).rev() {
         assert_eq!(agreed(&home, question), *answer, "{question:?}");
+    }
+}
+
+#[test]
+fn the_snapshots_digest_follows_every_byte_of_a_file() {
+    let home = seen();
+    let digest = || agreed(&home, &["skills", "list", "--json"])["snapshot"]["digest"].clone();
+    let text = fs::read_to_string(file(&home)).unwrap();
+    let before = digest();
+    for other in [
+        text.replace("# one", "# two"),
+        format!("{text}\n"),
+        text.replace("aaaa", "bbbb"),
+    ] {
+        fs::write(file(&home), &other).unwrap();
+        assert_ne!(digest(), before, "{other}");
+        fs::write(file(&home), &text).unwrap();
+        assert_eq!(digest(), before, "{other}");
     }
 }
 

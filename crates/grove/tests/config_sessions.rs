@@ -1,6 +1,7 @@
 //! Sessions about configuration: which file decides, what a wrong value costs, and that no secret
 //! is ever printed.
 #![expect(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     reason = "a test that cannot go on should say why"
 )]

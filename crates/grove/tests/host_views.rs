@@ -8,65 +8,15 @@
 
 #[path = "host_views/table.rs"]
 mod table;
+#[path = "host_views/view.rs"]
+mod view;
 
 use std::collections::BTreeSet;
-use std::fmt::{Debug, Display};
 
 use grove_testkit::home::TestHome;
 use serde_json::Value;
 use table::{HOME_FOLDERS, HOSTS, Host, PROJECT_FOLDERS, by_name};
-
-fn new_home() -> TestHome {
-    TestHome::new(env!("CARGO_BIN_EXE_grove"))
-}
-
-fn listed(home: &TestHome, host: &str) -> Vec<Value> {
-    let finished = home.run("project/pkg", ["skills", "list", "--host", host, "--json"]);
-    let finished = finished.require_success("list").unwrap();
-    let list: Value = serde_json::from_slice(&finished.stdout).unwrap();
-    list["skills"].as_array().unwrap().clone()
-}
-
-/// The names of all skills in a state.
-fn named(skills: &[Value], state: &str) -> BTreeSet<String> {
-    let in_state = skills.iter().filter(|skill| skill["state"] == state);
-    in_state
-        .map(|skill| skill["name"].as_str().unwrap().to_owned())
-        .collect()
-}
-
-fn ok(home: &TestHome, host: &str) -> BTreeSet<String> {
-    named(&listed(home, host), "ok")
-}
-
-fn set(names: &[&str]) -> BTreeSet<String> {
-    names.iter().map(|name| (*name).to_owned()).collect()
-}
-
-/// What differs from the table, all of it at once.
-#[derive(Default)]
-struct Differences(Vec<String>);
-
-impl Differences {
-    fn compare<T: PartialEq + Debug>(&mut self, what: impl Display, found: &T, expected: &T) {
-        if found != expected {
-            self.0.push(format!(
-                "{what}\n  found    {found:?}\n  expected {expected:?}"
-            ));
-        }
-    }
-
-    fn assert_none(self) {
-        assert!(self.0.is_empty(), "{}", self.0.join("\n"));
-    }
-}
-
-/// A repository whose package is the working folder.
-fn repository() -> TestHome {
-    let home = new_home();
-    home.dir("project/.git").dir("project/pkg");
-    home
-}
+use view::{Differences, listed, named, ok, repository, set};
 
 #[test]
 fn every_host_looks_where_the_table_says_and_nowhere_else() {
@@ -364,7 +314,7 @@ fn a_host_reads_files_up_to_its_own_size() {
     differences.assert_none();
 }
 
-/// The limits on candidates and per source are Grove's and OpenClaw's; the others have none.
+/// The limits on candidates and per source are Grove's and one host's; the others have none.
 #[test]
 fn hosts_without_a_limit_have_every_skill() {
     let mut differences = Differences::default();

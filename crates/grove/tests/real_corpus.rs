@@ -2,6 +2,7 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::expect_used,
+    clippy::panic,
     clippy::unwrap_used,
     clippy::print_stdout,
     reason = "the test reads the corpus and writes variants of it; a measurement is printed"
@@ -27,7 +28,7 @@ use variants::Variant;
 const IN_THE_CORPUS: usize = 246;
 
 fn corpus() -> PathBuf {
-    shared::real_corpus().unwrap_or_else(|why| std::panic::panic_any(why))
+    shared::real_corpus().unwrap_or_else(|why| panic!("{why}"))
 }
 
 /// Every `SKILL.md` by a walk of our own: a folder that has one ends the descent, hidden folders
@@ -101,7 +102,6 @@ fn every_real_skill_is_ok_or_has_an_error_that_says_why() {
         let mut findings = skill["diagnostics"].as_array().unwrap().iter();
         let has_error = findings.any(|finding| finding["severity"] == "error");
         assert_eq!(skill["state"] != "ok", has_error, "{skill:#}");
-        assert!(skill["digest"].is_string(), "not read: {skill:#}");
     }
 }
 
@@ -198,7 +198,7 @@ fn written_and_read(variants: &[Variant]) -> Vec<Outcome> {
             .get_mut(Path::new(skill["location"].as_str().unwrap()))
             .unwrap();
         outcome.seen = one_line(skill["description"].as_str().unwrap_or_default());
-        outcome.state = skill["state"].as_str().unwrap().to_owned();
+        outcome.state = skill["state"].as_str().map(str::to_owned).unwrap();
         outcome.codes = codes(skill).into_iter().map(str::to_owned).collect();
     }
     outcomes.into_values().collect()

@@ -2,7 +2,6 @@
 //! as they are what was looked at.
 #![expect(
     clippy::disallowed_methods,
-    clippy::panic,
     clippy::unwrap_used,
     reason = "the test moves folders and damages files, and fails where it cannot"
 )]
@@ -407,6 +406,20 @@ fn an_untrusted_skill_never_shadows_the_users() {
     assert_states(&home, "project", &[OK, (mine, "shadowed", &["shadowed"])]);
     edit(&home);
     assert_states(&home, "project", &[CHANGED, (mine, "ok", &[])]);
+}
+
+#[test]
+fn a_skill_that_the_user_links_to_is_seen_by_trust_all_the_same() {
+    let home = project_home();
+    home.link(
+        "home/.agents/skills/deploy",
+        home.path("project/.agents/skills/deploy"),
+    );
+    run(&home, "project", &["skills", "list"]);
+    run(&home, "project", &["trust"]);
+    assert_states(&home, "project", &[OK]);
+    fs::remove_file(home.path("home/.agents/skills/deploy")).unwrap();
+    assert_states(&home, "project", &[OK]);
 }
 
 #[test]

@@ -4,15 +4,17 @@ use std::path::{Path, PathBuf};
 
 use grove_skills::{Environment, Library, Request, View};
 
+use super::work::Done;
+
 /// Finds and parses every skill below `root` with nothing known before; how many there are.
-pub(crate) fn cold(root: &Path) -> Result<usize, String> {
-    usable(&mut library(root, None))
+pub(crate) fn cold(root: &Path) -> Result<Done, String> {
+    looked(library(root, None))
 }
 
 /// What a new process does that finds the stored state of an earlier one in the folder `state`:
 /// loads it, checks it against the files and gives the same answer as `cold`.
-pub(crate) fn warm(root: &Path, state: &Path) -> Result<usize, String> {
-    usable(&mut library(root, Some(state)))
+pub(crate) fn warm(root: &Path, state: &Path) -> Result<Done, String> {
+    looked(library(root, Some(state)))
 }
 
 /// An engine that holds a snapshot of a library in memory.
@@ -29,8 +31,8 @@ pub(crate) fn load(root: &Path, state: &Path) -> Result<Loaded, String> {
 }
 
 /// What happens at every turn: the snapshot is checked against the files, none of which changed.
-pub(crate) fn verify(loaded: &mut Loaded) -> Result<usize, String> {
-    usable(&mut loaded.0)
+pub(crate) fn verify(loaded: &mut Loaded) -> Result<Done, String> {
+    usable(&mut loaded.0).map(Done::found)
 }
 
 fn library(root: &Path, cache: Option<&Path>) -> Library {
@@ -48,6 +50,14 @@ fn library(root: &Path, cache: Option<&Path>) -> Library {
             names: None,
         },
     )
+}
+
+fn looked(mut library: Library) -> Result<Done, String> {
+    let n_skills = usable(&mut library)?;
+    Ok(Done {
+        n_skills,
+        kept: Some(library),
+    })
 }
 
 fn usable(library: &mut Library) -> Result<usize, String> {

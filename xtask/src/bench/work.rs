@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use grove_skills::Library;
+
 use super::floor::{Floor, Probe};
 use super::ours;
 
@@ -15,8 +17,24 @@ pub(crate) enum Work {
     Verify,
 }
 
-/// The work with everything done that is not measured; each call gives the number of skills.
-pub(crate) type Prepared = Box<dyn FnMut() -> Result<usize, String>>;
+/// The work with everything done that is not measured.
+pub(crate) type Prepared = Box<dyn FnMut() -> Result<Done, String>>;
+
+/// A finished piece of work.
+pub(crate) struct Done {
+    pub(crate) n_skills: usize,
+    /// What was made; clearing it away is not part of the work.
+    pub(crate) kept: Option<Library>,
+}
+
+impl Done {
+    pub(super) fn found(n_skills: usize) -> Self {
+        Self {
+            n_skills,
+            kept: None,
+        }
+    }
+}
 
 impl Work {
     pub(crate) const ALL: [Self; 5] = [
@@ -74,7 +92,7 @@ fn floor_of(root: PathBuf, probe: Probe) -> Prepared {
     Box::new(move || match floor.walk(&root, probe) {
         // A floor that looks at empty files would be no floor.
         Ok(tally) if tally.n_bytes == 0 => Err("nothing to read".to_owned()),
-        Ok(tally) => Ok(tally.n_skills),
+        Ok(tally) => Ok(Done::found(tally.n_skills)),
         Err(error) => Err(error.to_string()),
     })
 }

@@ -11,7 +11,14 @@ const VERSION: &str = "0.1.1";
 /// Installs `skills-ref`, with which our validation is compared.
 pub(crate) fn install_oracle() -> Result<(), String> {
     marker::once("skills-ref", VERSION, || {
-        pip_install(&format!("skills-ref=={VERSION}"))
+        // Its messages come from these two, which it does not pin.
+        [
+            "strictyaml==1.7.3",
+            "click==8.5.1",
+            &format!("skills-ref=={VERSION}"),
+        ]
+        .into_iter()
+        .try_for_each(pip_install)
     })
 }
 

@@ -1,13 +1,13 @@
 //! Listing one folder: which children to probe, which files count, what else is worth knowing.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::{FileType, RawDir};
 use rustix::io::Errno;
 
-use super::queue::Child;
+use super::names::Names;
 
 /// The name of a skill file.
 pub(super) const SKILL_FILE: &CStr = c"SKILL.md";
@@ -16,9 +16,9 @@ pub(super) const SKILL_FILE: &CStr = c"SKILL.md";
 #[derive(Default)]
 pub(super) struct Listing {
     /// Folders and links to probe, sorted.
-    pub(super) children: Vec<Child>,
+    pub(super) children: Names,
     /// Plain files and links whose name ends in `.md`, sorted.
-    pub(super) markdown: Vec<CString>,
+    pub(super) markdown: Names,
     /// An entry named `SKILL.md` that is a link or a folder: a probe that missed has a reason.
     pub(super) skill_entry: Option<FileType>,
     /// Entries that are `SKILL.md` in another case.
@@ -58,11 +58,8 @@ pub(super) fn list(
         }
         listing.take(name, entry.file_type());
     }
-    // One order whatever the file system's: results must not depend on it.
-    listing
-        .children
-        .sort_unstable_by(|a, b| a.name.cmp(&b.name));
-    listing.markdown.sort_unstable();
+    listing.children.sort();
+    listing.markdown.sort();
     listing.unprintable.sort_unstable();
     Ok(listing)
 }
@@ -99,13 +96,10 @@ impl Listing {
             return;
         }
         if is_markdown {
-            self.markdown.push(name.to_owned());
+            self.markdown.push(name, kind == FileType::Symlink);
         }
         if is_folder && !(is_markdown && kind == FileType::Symlink) {
-            self.children.push(Child {
-                name: name.to_owned(),
-                is_link: kind == FileType::Symlink,
-            });
+            self.children.push(name, kind == FileType::Symlink);
         }
     }
 }

@@ -9,6 +9,7 @@
 //! which path to a folder was found first.
 
 mod listing;
+mod names;
 mod probe;
 mod queue;
 
@@ -16,13 +17,13 @@ use std::collections::{BTreeSet, HashSet};
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 pub use crate::beneath::Links;
 use crate::error::FsError;
 use crate::stamp::{FileId, Stamp};
 use probe::Worker;
-use queue::{Group, Queue, Turn};
+use queue::{Group, Queue, Role, Turn};
 
 /// What to look for, and how far.
 #[derive(Debug, Clone)]
@@ -282,68 +283,90 @@ pub fn walk<V: Visitor>(
         options,
         visitor,
         walked: Mutex::default(),
+        groups: Mutex::default(),
     };
     let mut total = Output::default();
     if options.layout.root_file && shared.probe_root(&mut total) {
         return Ok(total.finish(&shared));
     }
-    let mut folders_left = options.max_folders;
-    let mut level = vec![Group {
-        path: String::new(),
-        depth: 0,
-        through_link: false,
-    }];
-    let mut behind_links: BTreeSet<Group> = BTreeSet::new();
-    loop {
-        run(&shared, level, &mut total);
-        behind_links.extend(std::mem::take(&mut total.linked_groups));
-        level = std::mem::take(&mut total.groups);
-        if level.is_empty() {
-            // Folders behind links, one after another: which path names a folder must not depend on timing.
-            let Some(link) = behind_links.pop_first() else {
-                break;
-            };
-            level.push(link);
+    let queue = Queue::new();
+    std::thread::scope(|scope| {
+        let mut walker = Worker::new(&shared, &queue, std::mem::take(&mut total));
+        let mut helper = None;
+        let mut levels = Levels::new(options.max_folders);
+        while let Some(level) = levels.next(&shared, &mut walker.output.limits) {
+            queue.start_level(level);
+            let mut turn = Turn::First;
+            loop {
+                if helper.is_none() && queue.cost_waiting() >= HELPER_FROM {
+                    helper = Some(scope.spawn(|| {
+                        let mut worker = Worker::new(&shared, &queue, Output::default());
+                        worker.help();
+                        worker.output
+                    }));
+                }
+                let Some(job) = queue.next(turn, Role::Walker) else {
+                    break;
+                };
+                walker.work(job);
+                turn = Turn::Finished;
+            }
         }
-        // The limit takes the first in order, level by level, so that it too is the same every time.
-        level.sort_unstable();
-        let beyond = level.split_off(folders_left.min(level.len()));
-        folders_left -= level.len();
-        total
-            .limits
-            .folders
-            .extend(beyond.into_iter().map(|group| group.path));
-    }
+        queue.close();
+        total = walker.output;
+        if let Some(output) = helper.and_then(|handle| handle.join().ok()) {
+            total.absorb(output);
+        }
+    });
     Ok(total.finish(&shared))
 }
 
 /// How many probes must be waiting before a second thread is worth its start.
-const SECOND_THREAD_FROM: usize = 128;
+const HELPER_FROM: usize = 48;
 
-/// Walks one level of groups.
-fn run<V: Visitor>(shared: &Shared<'_, V>, level: Vec<Group>, total: &mut Output<V::Item>) {
-    let queue = Queue::new(level);
-    std::thread::scope(|scope| {
-        let mut worker = Worker::new(shared, &queue, std::mem::take(total));
-        let mut second = None;
-        let mut turn = Turn::First;
-        loop {
-            if second.is_none() && queue.cost_waiting() >= SECOND_THREAD_FROM {
-                second = Some(scope.spawn(|| {
-                    let mut worker = Worker::new(shared, &queue, Output::default());
-                    worker.work_on();
-                    worker.output
-                }));
-            }
-            let Some(job) = queue.next(turn) else { break };
-            worker.work(job);
-            turn = Turn::Finished;
+/// The groups still to be walked, level by level.
+struct Levels {
+    started: bool,
+    folders_left: usize,
+    behind_links: BTreeSet<Group>,
+}
+
+impl Levels {
+    fn new(max_folders: usize) -> Self {
+        Self {
+            started: false,
+            folders_left: max_folders,
+            behind_links: BTreeSet::new(),
         }
-        *total = worker.output;
-        if let Some(output) = second.and_then(|handle| handle.join().ok()) {
-            total.absorb(output);
+    }
+
+    /// The next level: the groups found in the last one, or else the first group behind a link.
+    fn next<V>(&mut self, shared: &Shared<'_, V>, limits: &mut LimitsHit) -> Option<Vec<Group>> {
+        if !self.started {
+            self.started = true;
+            return Some(vec![Group {
+                path: String::new(),
+                depth: 0,
+                through_link: false,
+            }]);
         }
-    });
+        let mut found = shared.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut level = std::mem::take(&mut found.plain);
+        self.behind_links.extend(std::mem::take(&mut found.linked));
+        drop(found);
+        if level.is_empty() {
+            // One after another: which path names a folder must not depend on timing.
+            level.push(self.behind_links.pop_first()?);
+        }
+        // The limit takes the first in order, level by level, so that it too is the same every time.
+        level.sort_unstable();
+        let beyond = level.split_off(self.folders_left.min(level.len()));
+        self.folders_left -= level.len();
+        limits
+            .folders
+            .extend(beyond.into_iter().map(|group| group.path));
+        Some(level)
+    }
 }
 
 /// What both threads see.
@@ -355,6 +378,15 @@ struct Shared<'a, V> {
     visitor: &'a V,
     /// Identities of the folders walked, against loops.
     walked: Mutex<HashSet<FileId>>,
+    /// The next level, as far as it is known.
+    groups: Mutex<FoundGroups>,
+}
+
+/// Children that are no skills.
+#[derive(Default)]
+struct FoundGroups {
+    plain: Vec<Group>,
+    linked: Vec<Group>,
 }
 
 /// What one thread has gathered.
@@ -364,10 +396,6 @@ struct Output<T> {
     pending: Vec<Found<T>>,
     problems: Vec<Problem>,
     limits: LimitsHit,
-    /// Children that are no skills: the next level.
-    groups: Vec<Group>,
-    /// The same behind links.
-    linked_groups: Vec<Group>,
     ignore_files: Vec<IgnoreFile>,
     counts: Counts,
 }
@@ -379,8 +407,6 @@ impl<T> Default for Output<T> {
             pending: Vec::new(),
             problems: Vec::new(),
             limits: LimitsHit::default(),
-            groups: Vec::new(),
-            linked_groups: Vec::new(),
             ignore_files: Vec::new(),
             counts: Counts::default(),
         }
@@ -392,8 +418,6 @@ impl<T: Send> Output<T> {
         self.found.extend(other.found);
         self.pending.extend(other.pending);
         self.problems.extend(other.problems);
-        self.groups.extend(other.groups);
-        self.linked_groups.extend(other.linked_groups);
         self.limits.depth.extend(other.limits.depth);
         self.limits.entries.extend(other.limits.entries);
         self.ignore_files.extend(other.ignore_files);
@@ -403,8 +427,9 @@ impl<T: Send> Output<T> {
     /// Sorts, applies the candidate limit and reads what is left to read.
     fn finish<V: Visitor<Item = T>>(mut self, shared: &Shared<'_, V>) -> Walk<T> {
         self.found.append(&mut self.pending);
+        // Both threads deliver sorted runs, which this sort only merges.
         self.found
-            .sort_unstable_by(|a, b| a.path.cmp(&b.path).then(a.place.cmp(&b.place)));
+            .sort_by(|a, b| a.path.cmp(&b.path).then(a.place.cmp(&b.place)));
         let limit = shared.options.max_candidates;
         if self.found.len() > limit {
             for beyond in self.found.get_mut(limit..).unwrap_or_default() {

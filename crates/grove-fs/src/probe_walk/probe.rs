@@ -11,7 +11,8 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::listing::{self, Listing, SKILL_FILE};
-use super::queue::{Child, Group, Job, Queue, Turn};
+use super::names::Child;
+use super::queue::{Group, Job, Listed, Queue, Role, Turn};
 use super::{
     Content, Counts, Found, IgnoreFile, Links, Output, Place, Probe, Problem, Shared, Trouble,
     Visitor,
@@ -20,7 +21,7 @@ use crate::beneath;
 use crate::stamp::FileFacts;
 
 /// How many names one job probes.
-const CHUNK: usize = 64;
+const CHUNK: usize = 256;
 
 /// An ignore file larger than this is not one.
 const MAX_IGNORE_BYTES: usize = 64 * 1024;
@@ -49,10 +50,10 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    /// Works until the queue is done.
-    pub(super) fn work_on(&mut self) {
+    /// Works until the queue is closed.
+    pub(super) fn help(&mut self) {
         let mut turn = Turn::First;
-        while let Some(job) = self.queue.next(turn) {
+        while let Some(job) = self.queue.next(turn, Role::Helper) {
             self.work(job);
             turn = Turn::Finished;
         }
@@ -61,13 +62,9 @@ impl<'a, V: Visitor> Worker<'a, V> {
     pub(super) fn work(&mut self, job: Job) {
         match job {
             Job::Open(group) => self.open(group),
-            Job::Probe {
-                folder,
-                group,
-                children,
-            } => {
-                for child in children {
-                    self.probe(&folder, &group, child);
+            Job::Probe { listed, children } => {
+                for child in children.filter_map(|index| listed.children.get(index)) {
+                    self.probe(&listed.folder, &listed.group, child);
                 }
             }
         }
@@ -106,12 +103,12 @@ impl<'a, V: Visitor> Worker<'a, V> {
             options.max_entries,
             options.layout.ignore_files,
         ) {
-            Ok(listing) => self.listed(Arc::new(folder), Arc::new(group), listing),
+            Ok(listing) => self.listed(folder, group, listing),
             Err(errno) => self.problem(group.path, Trouble::Error(errno.to_string())),
         }
     }
 
-    fn listed(&mut self, folder: Arc<OwnedFd>, group: Arc<Group>, listing: Listing) {
+    fn listed(&mut self, folder: OwnedFd, group: Group, listing: Listing) {
         if listing.cut {
             self.output.limits.entries.push(group.path.clone());
         }
@@ -136,57 +133,55 @@ impl<'a, V: Visitor> Worker<'a, V> {
             self.read_ignore_file(&folder, &group.path, name);
         }
         if group.depth == 0 && self.shared.options.layout.flat_files {
-            for name in listing.markdown {
-                self.flat(&folder, &name);
+            for file in listing.markdown.iter() {
+                self.flat(&folder, file.name);
             }
         }
-        let mut children = listing.children;
-        while !children.is_empty() {
-            let chunk = children.split_off(children.len().saturating_sub(CHUNK));
+        // Two threads in one folder wait for each other in the kernel, so a folder of ordinary size is
+        // one thread's: probing 10,000 skills in 100 groups takes a third less time this way.
+        if listing.children.len() <= CHUNK {
+            for child in listing.children.iter() {
+                self.probe(&folder, &group, child);
+            }
+            return;
+        }
+        let listed = Arc::new(Listed {
+            folder,
+            group,
+            children: listing.children,
+        });
+        let mut end = listed.children.len();
+        while end > 0 {
+            // Pushed last to first: the stack then gives the first names first.
+            let start = end.saturating_sub(CHUNK);
             self.queue.push(Job::Probe {
-                folder: Arc::clone(&folder),
-                group: Arc::clone(&group),
-                children: chunk,
+                listed: Arc::clone(&listed),
+                children: start..end,
             });
+            end = start;
         }
     }
 
     /// Tries `<child>/SKILL.md`.
-    fn probe(&mut self, folder: &Arc<OwnedFd>, group: &Group, child: Child) {
+    fn probe(&mut self, folder: &OwnedFd, group: &Group, child: Child<'_>) {
         let Ok(name) = child.name.to_str() else {
             return;
         };
         let path = join(&group.path, name);
         let through_link = group.through_link || child.is_link;
-        let (options, links) = (self.shared.options, self.shared.options.links);
-        let file = self.file_path(&path, name);
-        let base = if links == Links::Contain {
-            self.shared.root.as_fd()
-        } else {
-            folder.as_fd()
-        };
-        let outcome = match options.probe {
-            Probe::Open => self.open_and_read(base, &file),
-            Probe::Stat if links == Links::Contain && !child.is_link => {
-                // The folder is a real one, so only its last entry can be a link.
-                match self.look_unfollowed(folder, name) {
-                    Ok(facts) if facts.kind == FileType::Symlink => self.look(base, &file),
-                    Ok(facts) => Ok(self.judge(facts)),
-                    Err(errno) => Err(errno),
-                }
+        let descends = match self.try_child(folder, &path, name, child.is_link) {
+            Ok(tried) if self.shared.options.layout.stop_at_skill => {
+                return self.keep(tried, path, Place::Folder, through_link);
             }
-            Probe::Stat => self.look(base, &file),
-        };
-        let descends = match outcome {
             Ok(tried) => {
                 self.keep(tried, path.clone(), Place::Folder, through_link);
-                !options.layout.stop_at_skill
+                true
             }
             Err(Errno::NOENT) => true,
             // A link to a plain file, or a file where the listing could not tell.
             Err(Errno::NOTDIR) => false,
             Err(Errno::XDEV | Errno::LOOP) => {
-                let (entry, name) = escaping_entry(folder, &path, &child.name);
+                let (entry, name) = escaping_entry(folder, &path, child.name);
                 self.problem(entry, self.link_trouble(folder.as_fd(), &name));
                 false
             }
@@ -196,24 +191,74 @@ impl<'a, V: Visitor> Worker<'a, V> {
             }
         };
         if descends {
-            self.descend(
-                Group {
-                    path,
-                    depth: group.depth + 1,
-                    through_link,
-                },
-                child.is_link,
-            );
+            let group = Group {
+                path,
+                depth: group.depth + 1,
+                through_link,
+            };
+            self.descend(group, child.is_link);
+        }
+    }
+
+    /// Looks at, or opens and reads, a child's skill file.
+    fn try_child(
+        &mut self,
+        folder: &OwnedFd,
+        path: &str,
+        name: &str,
+        is_link: bool,
+    ) -> Result<Tried<V::Item>, Errno> {
+        let links = self.shared.options.links;
+        // The kernel can only keep a path below the folder it starts from: the root where links are contained.
+        let (base, start) = match links {
+            Links::Contain => (self.shared.root.as_fd(), path),
+            Links::Follow => (folder.as_fd(), name),
+        };
+        let mut buffer = std::mem::take(&mut self.path);
+        let file = skill_file_in(start, &mut buffer);
+        let tried = match self.shared.options.probe {
+            Probe::Open => self.open_and_read(base, file),
+            Probe::Stat if links == Links::Contain && !is_link => {
+                self.look_in_real_folder(folder, name, base, file)
+            }
+            Probe::Stat => self.look(base, file),
+        };
+        self.path = buffer;
+        tried
+    }
+
+    /// In a real folder only the last entry can be a link, and only then is the costlier look needed.
+    fn look_in_real_folder(
+        &mut self,
+        folder: &OwnedFd,
+        name: &str,
+        base: BorrowedFd<'_>,
+        file: &CStr,
+    ) -> Result<Tried<V::Item>, Errno> {
+        self.output.counts.stats += 1;
+        let mut buffer = Vec::with_capacity(name.len() + 10);
+        let facts = beneath::look_unfollowed(folder.as_fd(), skill_file_in(name, &mut buffer))?;
+        if facts.kind == FileType::Symlink {
+            self.look(base, file)
+        } else {
+            Ok(self.judge(facts))
         }
     }
 
     fn descend(&mut self, group: Group, is_link: bool) {
         if group.depth > self.shared.options.max_depth {
             self.output.limits.depth.push(group.path);
-        } else if is_link {
-            self.output.linked_groups.push(group);
+            return;
+        }
+        let mut groups = self
+            .shared
+            .groups
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if is_link {
+            groups.linked.push(group)
         } else {
-            self.output.groups.push(group);
+            groups.plain.push(group)
         }
     }
 
@@ -233,7 +278,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    fn flat(&mut self, folder: &Arc<OwnedFd>, name: &CStr) {
+    fn flat(&mut self, folder: &OwnedFd, name: &CStr) {
         let Some(stem) = name.to_str().ok().and_then(|name| name.strip_suffix(".md")) else {
             return;
         };
@@ -287,7 +332,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    fn read_ignore_file(&mut self, folder: &Arc<OwnedFd>, path: &str, name: &'static str) {
+    fn read_ignore_file(&mut self, folder: &OwnedFd, path: &str, name: &'static str) {
         let Ok(c_name) = CString::new(name) else {
             return;
         };
@@ -312,30 +357,10 @@ impl<'a, V: Visitor> Worker<'a, V> {
         self.output.problems.push(Problem { path, trouble });
     }
 
-    /// The path of a child's skill file: below the root where links are contained, else below the group.
-    fn file_path(&mut self, path: &str, name: &str) -> CString {
-        let start = if self.shared.options.links == Links::Contain {
-            path
-        } else {
-            name
-        };
-        self.path.clear();
-        self.path.extend_from_slice(start.as_bytes());
-        self.path.push(b'/');
-        self.path.extend_from_slice(SKILL_FILE.to_bytes());
-        CString::new(self.path.as_slice()).unwrap_or_default()
-    }
-
     fn look(&mut self, base: BorrowedFd<'_>, file: &CStr) -> Result<Tried<V::Item>, Errno> {
         self.output.counts.stats += 1;
         let facts = beneath::look(base, file, self.shared.options.links)?;
         Ok(self.judge(facts))
-    }
-
-    fn look_unfollowed(&mut self, folder: &Arc<OwnedFd>, name: &str) -> Result<FileFacts, Errno> {
-        self.output.counts.stats += 1;
-        let file = CString::new(format!("{name}/SKILL.md")).map_err(|_| Errno::INVAL)?;
-        beneath::look_unfollowed(folder.as_fd(), &file)
     }
 
     fn judge(&self, facts: FileFacts) -> Tried<V::Item> {
@@ -407,8 +432,18 @@ impl<V: Visitor> Shared<'_, V> {
     }
 }
 
+/// The path of the skill file in a folder, written into a buffer.
+fn skill_file_in<'b>(folder: &str, buffer: &'b mut Vec<u8>) -> &'b CStr {
+    buffer.clear();
+    buffer.extend_from_slice(folder.as_bytes());
+    buffer.push(b'/');
+    buffer.extend_from_slice(SKILL_FILE.to_bytes_with_nul());
+    // A name from the kernel has no NUL inside; a path that did would be no path.
+    CStr::from_bytes_with_nul(buffer).unwrap_or(c"")
+}
+
 /// Which of the two links is to blame: the folder's, or that of the file in it.
-fn escaping_entry(folder: &Arc<OwnedFd>, path: &str, child: &CStr) -> (String, CString) {
+fn escaping_entry(folder: &OwnedFd, path: &str, child: &CStr) -> (String, CString) {
     let is_link = beneath::look_unfollowed(folder.as_fd(), child)
         .is_ok_and(|facts| facts.kind == FileType::Symlink);
     if is_link {

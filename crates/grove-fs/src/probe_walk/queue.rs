@@ -1,19 +1,27 @@
 //! The work shared by the walking threads: a stack, so that few folders are open at a time.
 
-use std::ffi::CString;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::names::Names;
 
 /// One piece of work.
 pub(super) enum Job {
     /// Open a group and list it.
     Open(Group),
-    /// Probe children of an open group.
+    /// Probe some children of an open group.
     Probe {
-        folder: Arc<OwnedFd>,
-        group: Arc<Group>,
-        children: Vec<Child>,
+        listed: Arc<Listed>,
+        children: Range<usize>,
     },
+}
+
+/// An open group with its names.
+pub(super) struct Listed {
+    pub(super) folder: OwnedFd,
+    pub(super) group: Group,
+    pub(super) children: Names,
 }
 
 /// A folder without a skill file of its own.
@@ -25,12 +33,6 @@ pub(super) struct Group {
     pub(super) depth: usize,
     /// Whether a link leads to it.
     pub(super) through_link: bool,
-}
-
-/// A name in a folder that may be a skill folder or a group.
-pub(super) struct Child {
-    pub(super) name: CString,
-    pub(super) is_link: bool,
 }
 
 /// Opening and listing a folder costs about as much as this many probes.
@@ -45,7 +47,10 @@ impl Job {
     }
 }
 
-/// A stack of jobs that ends when it is empty and nobody is working.
+/// A stack of jobs for the thread that walks and one that helps.
+///
+/// The walk goes level by level: the first thread learns when a level is done, the helper stays for
+/// the next one until the queue is closed.
 pub(super) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
@@ -57,8 +62,9 @@ struct State {
     cost: usize,
     /// How many threads are inside a job and may push more.
     working: usize,
-    /// How many threads wait for a job.
+    /// How many threads wait.
     waiting: usize,
+    closed: bool,
 }
 
 /// Whether the asking thread has just finished a job.
@@ -68,18 +74,28 @@ pub(super) enum Turn {
     Finished,
 }
 
+/// Who asks: the walker is told when a level is done, the helper when the walk is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Walker,
+    Helper,
+}
+
 impl Queue {
-    /// A queue that gives the groups in their order.
-    pub(super) fn new(groups: Vec<Group>) -> Self {
-        let jobs: Vec<Job> = groups.into_iter().rev().map(Job::Open).collect();
-        let cost = jobs.len() * OPEN_COSTS;
+    pub(super) fn new() -> Self {
         Self {
-            state: Mutex::new(State {
-                jobs,
-                cost,
-                ..State::default()
-            }),
+            state: Mutex::default(),
             changed: Condvar::new(),
+        }
+    }
+
+    /// Queues a level of groups, to be opened in their order.
+    pub(super) fn start_level(&self, groups: Vec<Group>) {
+        let mut state = self.lock();
+        state.cost += groups.len() * OPEN_COSTS;
+        state.jobs.extend(groups.into_iter().rev().map(Job::Open));
+        if state.waiting > 0 {
+            self.changed.notify_all();
         }
     }
 
@@ -92,11 +108,14 @@ impl Queue {
         }
     }
 
-    /// The next job; `None` when all work is done.
-    pub(super) fn next(&self, turn: Turn) -> Option<Job> {
+    /// The next job, or `None` when there will be none for this thread.
+    pub(super) fn next(&self, turn: Turn, role: Role) -> Option<Job> {
         let mut state = self.lock();
         if turn == Turn::Finished {
             state.working -= 1;
+            if state.working == 0 && state.jobs.is_empty() && state.waiting > 0 {
+                self.changed.notify_all();
+            }
         }
         loop {
             if let Some(job) = state.jobs.pop() {
@@ -104,8 +123,11 @@ impl Queue {
                 state.working += 1;
                 return Some(job);
             }
-            if state.working == 0 {
-                self.changed.notify_all();
+            let done = match role {
+                Role::Walker => state.working == 0,
+                Role::Helper => state.closed,
+            };
+            if done {
                 return None;
             }
             state.waiting += 1;
@@ -115,6 +137,12 @@ impl Queue {
                 .unwrap_or_else(PoisonError::into_inner);
             state.waiting -= 1;
         }
+    }
+
+    /// Lets the helper go.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
     }
 
     /// How much work is waiting, in probes.

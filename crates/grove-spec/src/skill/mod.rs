@@ -186,8 +186,8 @@ pub fn parse(text: &str) -> Parsed {
 /// What is to be said about a name beside the folder (or file stem) that bears it.
 ///
 /// Apart from [`parse`], because a folder can be renamed without its file changing.
-pub fn check_folder(skill: &Skill, folder: &str) -> Option<Diagnostic> {
-    match &skill.name {
+pub fn check_folder(name: Option<&str>, folder: &str) -> Option<Diagnostic> {
+    match name {
         None => Some(Diagnostic::new(
             Code::NameMissing,
             format!("no name; the folder's name `{folder}` is used"),
@@ -378,17 +378,13 @@ mod tests {
     fn names_are_compared_composed() {
         assert!(same_name("caf\u{e9}", "cafe\u{301}"));
         assert!(!same_name("cafe", "caf\u{e9}"));
-        let skill = Skill {
-            name: Some("x".into()),
-            ..Skill::default()
-        };
         assert_eq!(
-            check_folder(&skill, "y").map(|d| d.code),
+            check_folder(Some("x"), "y").map(|d| d.code),
             Some(Code::NameMismatch)
         );
-        assert_eq!(check_folder(&skill, "x"), None);
+        assert_eq!(check_folder(Some("x"), "x"), None);
         assert_eq!(
-            check_folder(&Skill::default(), "y").map(|d| d.code),
+            check_folder(None, "y").map(|d| d.code),
             Some(Code::NameMissing)
         );
     }

@@ -14,7 +14,7 @@ pub fn validate(parsed: &Parsed, folder: &str) -> Vec<Diagnostic> {
         return findings;
     }
     let top = Position::new(1, 1);
-    match check_folder(&parsed.skill, folder) {
+    match check_folder(parsed.skill.name.as_deref(), folder) {
         Some(finding) if finding.code == Code::NameMissing => {
             findings.push(finding.with_severity(Severity::Warning).at(top));
         }

@@ -1,5 +1,6 @@
 //! `grove skills show NAME`.
 
+use grove_catalog::Digest;
 use grove_catalog::address::{self, Answer};
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_fs::files;
@@ -19,7 +20,11 @@ struct ShowJson<'a> {
     schema: &'static str,
     skill: SkillJson<'a>,
     fields: serde_json::Value,
+    /// Of the file as it is now.
+    digest: Option<String>,
 }
+
+const MAX_BYTES: u64 = 1_000_000;
 
 pub(super) fn run(environment: Environment, flags: &Look, name: &str, out: &mut Output) -> Outcome {
     let looked = look(environment, flags)?;
@@ -37,6 +42,9 @@ pub(super) fn run(environment: Environment, flags: &Look, name: &str, out: &mut 
             schema: "grove.skills.show/1",
             skill: SkillJson::new(snapshot, skill),
             fields: fields(skill),
+            digest: files::read_bounded(&snapshot.location(&skill.place), MAX_BYTES)
+                .ok()
+                .map(|bytes| Digest::of(&bytes).to_string()),
         });
     } else {
         print(snapshot, skill, looked.library.environment(), out);
@@ -93,7 +101,7 @@ fn print(snapshot: &Snapshot, skill: &Skill, environment: &Environment, out: &mu
             .map_or("", |root| root.label.as_str()),
     );
     row("for", invocation(skill));
-    let details = skill.content.parsed.skill.details();
+    let details = skill.file().details();
     for (label, value) in [
         ("license", details.license.as_deref()),
         ("needs", details.compatibility.as_deref()),
@@ -109,7 +117,7 @@ fn print(snapshot: &Snapshot, skill: &Skill, environment: &Environment, out: &mu
     if !details.allowed_tools.is_empty() {
         row("tools", &details.allowed_tools.join(", "));
     }
-    if let Some(needed) = skill.content.parsed.skill.requirements.as_deref() {
+    if let Some(needed) = skill.file().requirements.as_deref() {
         for (label, names) in [
             ("os", &needed.os),
             ("programs", &needed.bins),
@@ -123,12 +131,11 @@ fn print(snapshot: &Snapshot, skill: &Skill, environment: &Environment, out: &mu
         }
     }
     row("size", &format!("{} bytes", skill.content.size));
-    if let Some(digest) = skill.content.digest {
-        row("digest", &digest.to_string());
+    let bytes = files::read_bounded(&location, MAX_BYTES).ok();
+    if let Some(bytes) = &bytes {
+        row("digest", &Digest::of(bytes).to_string());
     }
-    let source = files::read_bounded(&location, 1_000_000)
-        .ok()
-        .and_then(|bytes| String::from_utf8(bytes).ok());
+    let source = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     for finding in skill.all_diagnostics() {
         out.line("");
         out.text(&grove_spec::render::render(
@@ -149,7 +156,7 @@ fn invocation(skill: &Skill) -> &'static str {
 
 /// Every field of the frontmatter that has a value.
 fn fields(skill: &Skill) -> serde_json::Value {
-    let parsed = &skill.content.parsed.skill;
+    let parsed = skill.file();
     let details = parsed.details();
     let mut all = json!({
         "license": details.license,

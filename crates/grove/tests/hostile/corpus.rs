@@ -177,8 +177,9 @@ impl Case {
 
     /// The folders of skills in the case, with the word that tells them apart: `root`, `home`.
     pub(crate) fn skill_folders(&self) -> Vec<(String, PathBuf)> {
-        names_in(&self.folder)
-            .into_iter()
+        let folders = names_in(&self.folder).into_iter();
+        folders
+            .filter(|name| !self.folder.join(name).is_symlink())
             .map(|name| {
                 let skills = self.folder.join(&name).join(".agents/skills");
                 (name.to_string_lossy().into_owned(), skills)

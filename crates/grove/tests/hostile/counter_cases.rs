@@ -5,7 +5,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
-use std::process::Command;
+
+use rustix::fs::{CWD, FileType, Mode};
 
 use crate::listing::Listing;
 use crate::session::Session;
@@ -212,7 +213,10 @@ fn what_yaml_refuses_is_ordinary_text_in_quotes() {
             described("single", "'!!str is a tag, *x an alias, <<: a merge'"),
         ),
         ("tagged", described("tagged", "!!str Explains tags")),
-        ("anchored", described("anchored", "&a Explains anchors")),
+        (
+            "anchored",
+            skill("anchored", "metadata:\n  one: &a [x]\n  two: *a\n"),
+        ),
     ]);
     let listing = listed(&mut session);
     assert_eq!(judged(&listing, "double"), ("ok", vec![]));
@@ -329,10 +333,8 @@ fn what_is_not_a_plain_file_is_refused_without_waiting_and_for_no_other_reason()
     let mut session = project(&[("good", skill("good", ""))]);
     session.home.dir(format!("{SKILLS}/folder/SKILL.md/inner"));
     session.home.dir(format!("{SKILLS}/pipe"));
-    let made = Command::new("mkfifo")
-        .arg(session.home.path(SKILLS).join("pipe/SKILL.md"))
-        .status();
-    assert!(made.unwrap().success());
+    let pipe = session.home.path(SKILLS).join("pipe/SKILL.md");
+    rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     for view in ["project", "user"] {
         if view == "user" {
             session
@@ -381,7 +383,7 @@ fn control_characters_reach_no_output() {
         "{}",
         listing.summary()
     );
-    for id in ["escape", "named", "keyed"] {
+    for id in ["escape", "named"] {
         let (_, codes) = judged(&listing, id);
         assert!(
             codes.contains(&"control-characters"),

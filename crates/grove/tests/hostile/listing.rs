@@ -27,7 +27,6 @@ pub(crate) struct Skill {
     #[serde(default)]
     pub(crate) stand_in: Option<String>,
     pub(crate) reasons: Vec<Reason>,
-    pub(crate) digest: Option<String>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 

@@ -208,7 +208,8 @@ impl Subject<'_> {
         });
     }
 
-    /// A warning about something of the case, or about a limit that the whole root met.
+    /// A warning about something of the case, or about a limit that the whole root met. Which one
+    /// may differ: a hard link is reported in projects alone, and a13 has a name to report in both.
     fn require_warning(&self, session: &mut Session) {
         let of_limits = self.listing.diagnostics.iter().filter(|found| {
             found.file.as_deref().map(Path::new) == Some(&self.skills)

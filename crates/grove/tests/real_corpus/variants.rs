@@ -135,6 +135,7 @@ pub(crate) const VALID: &[Variant] = &[
 ];
 
 /// The description on its key's line with nothing around it, after a start that YAML does not take.
+#[expect(clippy::unnecessary_wraps, reason = "every way has one shape")]
 fn plain(skill: &RealSkill, start: &str) -> Option<(String, String)> {
     let text = format!("{start}{}", skill.description);
     Some((

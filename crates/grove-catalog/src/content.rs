@@ -1,0 +1,213 @@
+//! What a skill file says, with the part that every listing needs at hand and the rest on demand.
+//!
+//! A library that has not changed is verified and listed from its cache; unpacking ten thousand
+//! frontmatters of which nobody asks for more than name and description would cost more than looking
+//! at the files.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use grove_spec::skill::Parsed;
+
+use crate::digest::Digest;
+
+/// The part of a skill that every listing needs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Head {
+    /// The frontmatter's name.
+    pub name: Option<Box<str>>,
+    /// What it does and when to use it.
+    pub description: Option<Box<str>>,
+    /// Facts that decide without unpacking.
+    pub flags: Flags,
+}
+
+/// Facts about a skill file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// No finding is an error.
+    pub valid: bool,
+    /// There is a frontmatter block.
+    pub has_frontmatter: bool,
+    /// A model may be told of it.
+    pub model_invocable: bool,
+    /// A person may call it.
+    pub user_invocable: bool,
+    /// It has requirements.
+    pub has_requirements: bool,
+    /// It has findings.
+    pub has_findings: bool,
+}
+
+/// A skill file's content, shared by all snapshots it is in.
+#[derive(Debug)]
+pub struct Content {
+    /// A hash of its bytes for telling versions apart; not for trust.
+    pub fingerprint: u128,
+    /// The digest of its bytes, in roots whose content is pinned.
+    pub digest: Option<Digest>,
+    /// Its size in bytes.
+    pub size: u64,
+    head: Head,
+    parsed: OnceLock<Parsed>,
+    packed: Option<Packed>,
+}
+
+/// Where the whole is, and how to unpack it.
+#[derive(Debug, Clone)]
+pub struct Packed {
+    /// The bytes of many files.
+    pub bytes: Arc<[u8]>,
+    /// Those of this one.
+    pub range: Range<usize>,
+    /// Reads them.
+    pub unpack: fn(&[u8]) -> Option<Parsed>,
+}
+
+impl Content {
+    /// Content that was just parsed.
+    pub fn new(fingerprint: u128, digest: Option<Digest>, size: u64, parsed: Parsed) -> Self {
+        let head = Head::of(&parsed);
+        Self {
+            fingerprint,
+            digest,
+            size,
+            head,
+            parsed: OnceLock::from(parsed),
+            packed: None,
+        }
+    }
+
+    /// Content that was parsed before and is unpacked when asked for.
+    pub fn packed(
+        fingerprint: u128,
+        digest: Option<Digest>,
+        size: u64,
+        head: Head,
+        packed: Packed,
+    ) -> Self {
+        Self {
+            fingerprint,
+            digest,
+            size,
+            head,
+            parsed: OnceLock::new(),
+            packed: Some(packed),
+        }
+    }
+
+    /// The part at hand.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Everything the file says.
+    pub fn parsed(&self) -> &Parsed {
+        self.parsed.get_or_init(|| {
+            let packed = self.packed.as_ref();
+            let unpacked =
+                packed.and_then(|packed| (packed.unpack)(packed.bytes.get(packed.range.clone())?));
+            // Packed bytes are checked as a whole when they are loaded, so this is a fault of ours.
+            unpacked.unwrap_or_else(|| Parsed {
+                skill: grove_spec::skill::Skill::default(),
+                body_offset: 0,
+                diagnostics: Vec::new(),
+            })
+        })
+    }
+}
+
+impl Head {
+    /// The part of a parsed file.
+    pub fn of(parsed: &Parsed) -> Self {
+        Self {
+            name: parsed.skill.name.as_deref().map(Box::from),
+            description: parsed.skill.description.as_deref().map(Box::from),
+            flags: Flags {
+                valid: parsed.is_valid(),
+                has_frontmatter: parsed.has_frontmatter(),
+                model_invocable: parsed.skill.model_invocable,
+                user_invocable: parsed.skill.user_invocable,
+                has_requirements: parsed.skill.requirements.is_some(),
+                has_findings: !parsed.diagnostics.is_empty(),
+            },
+        }
+    }
+}
+
+impl Flags {
+    /// The flags as one byte.
+    pub fn to_byte(self) -> u8 {
+        [
+            self.valid,
+            self.has_frontmatter,
+            self.model_invocable,
+            self.user_invocable,
+            self.has_requirements,
+            self.has_findings,
+        ]
+        .iter()
+        .enumerate()
+        .fold(0, |byte, (bit, set)| byte | (u8::from(*set) << bit))
+    }
+
+    /// The flags from one byte.
+    pub fn from_byte(byte: u8) -> Self {
+        let bit = |index: u8| byte & (1 << index) != 0;
+        Self {
+            valid: bit(0),
+            has_frontmatter: bit(1),
+            model_invocable: bit(2),
+            user_invocable: bit(3),
+            has_requirements: bit(4),
+            has_findings: bit(5),
+        }
+    }
+}
+
+impl PartialEq for Content {
+    fn eq(&self, other: &Self) -> bool {
+        self.fingerprint == other.fingerprint
+            && self.digest == other.digest
+            && self.size == other.size
+            && self.parsed() == other.parsed()
+    }
+}
+
+impl Eq for Content {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_survive_their_byte() {
+        for byte in 0..64 {
+            assert_eq!(Flags::from_byte(byte).to_byte(), byte);
+        }
+    }
+
+    #[test]
+    fn packed_content_is_unpacked_once_and_equal() {
+        let parsed = grove_spec::skill::parse("---\nname: a\ndescription: d\n---\n");
+        let plain = Content::new(7, None, 3, parsed.clone());
+        fn unpack(_: &[u8]) -> Option<Parsed> {
+            Some(grove_spec::skill::parse(
+                "---\nname: a\ndescription: d\n---\n",
+            ))
+        }
+        let packed = Content::packed(
+            7,
+            None,
+            3,
+            Head::of(&parsed),
+            Packed {
+                bytes: Arc::from(&b"xyz"[..]),
+                range: 0..3,
+                unpack,
+            },
+        );
+        assert_eq!(packed, plain);
+        assert!(std::ptr::eq(packed.parsed(), packed.parsed()));
+    }
+}

@@ -1,0 +1,89 @@
+//! The names in a folder, kept together: one allocation for all of them instead of one each.
+
+use std::ffi::CStr;
+
+/// Names with their terminators in one buffer, sorted.
+#[derive(Default)]
+pub(super) struct Names {
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    start: u32,
+    /// With the terminator.
+    end: u32,
+    is_link: bool,
+}
+
+/// A name in a folder that may be a skill folder or a group.
+#[derive(Clone, Copy)]
+pub(super) struct Child<'a> {
+    pub(super) name: &'a CStr,
+    pub(super) is_link: bool,
+}
+
+impl Names {
+    pub(super) fn push(&mut self, name: &CStr, is_link: bool) {
+        let start = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(name.to_bytes_with_nul());
+        self.entries.push(Entry {
+            start,
+            end: self.bytes.len() as u32,
+            is_link,
+        });
+    }
+
+    /// One order whatever the file system's: results must not depend on it.
+    pub(super) fn sort(&mut self) {
+        let bytes = &self.bytes;
+        self.entries
+            .sort_unstable_by(|a, b| slice(bytes, *a).cmp(slice(bytes, *b)));
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<Child<'_>> {
+        let entry = *self.entries.get(index)?;
+        let name = CStr::from_bytes_with_nul(slice(&self.bytes, entry)).ok()?;
+        Some(Child {
+            name,
+            is_link: entry.is_link,
+        })
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Child<'_>> {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+}
+
+fn slice(bytes: &[u8], entry: Entry) -> &[u8] {
+    bytes
+        .get(entry.start as usize..entry.end as usize)
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back_sorted_and_whole() {
+        let mut names = Names::default();
+        for (name, is_link) in [(c"b", false), (c"a", true), (c"", false), (c"ab", false)] {
+            names.push(name, is_link);
+        }
+        names.sort();
+        let all: Vec<_> = names
+            .iter()
+            .map(|child| (child.name, child.is_link))
+            .collect();
+        assert_eq!(
+            all,
+            [(c"", false), (c"a", true), (c"ab", false), (c"b", false)]
+        );
+    }
+}
