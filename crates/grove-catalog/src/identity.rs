@@ -1,6 +1,7 @@
 //! Who a skill is: ids from paths, names from frontmatter or folders.
 
 use std::path::Path;
+use std::sync::Arc;
 
 /// Where in its root a skill file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,12 +15,12 @@ pub enum Layout {
 }
 
 /// A skill's id: its folder's path below the root, the stem of a flat file, or the root's own name.
-pub fn id(layout: Layout, path_below_root: String, root: &Path) -> String {
+pub fn id(layout: Layout, path_below_root: Arc<str>, root: &Path) -> Arc<str> {
     match layout {
         Layout::Folder | Layout::Flat => path_below_root,
         Layout::Root => root.file_name().map_or_else(
-            || "root".to_owned(),
-            |name| printable(&name.to_string_lossy()),
+            || Arc::from("root"),
+            |name| printable(&name.to_string_lossy()).into(),
         ),
     }
 }
@@ -97,7 +98,7 @@ mod tests {
             (Layout::Root, "", "/r/my-skill", "my-skill"),
             (Layout::Root, "", "/", "root"),
         ] {
-            assert_eq!(id(layout, path.to_owned(), Path::new(root)), expected);
+            assert_eq!(&*id(layout, path.into(), Path::new(root)), expected);
         }
         assert_eq!(folder_of("shell/tmux"), "tmux");
         assert_eq!(folder_of("tmux"), "tmux");

@@ -28,7 +28,7 @@ pub struct Candidate {
     /// Which layout.
     pub layout: Layout,
     /// Its id.
-    pub id: String,
+    pub id: Arc<str>,
     /// Device and inode, by which one file is one skill.
     pub file: Option<(u64, u64)>,
     /// How many hard links it has.
@@ -118,7 +118,7 @@ pub fn resolve(input: Input<'_>) -> Snapshot {
         rules,
     };
     let skills: Vec<Skill> = candidates
-        .iter_mut()
+        .iter()
         .map(|candidate| policy.judge(candidate))
         .collect();
     let mut skills = merge_same_files(&candidates, skills);
@@ -182,11 +182,11 @@ struct Policy<'a> {
 
 impl Policy<'_> {
     /// The state of a skill by everything but rank and caps.
-    fn judge(&self, candidate: &mut Candidate) -> Skill {
+    fn judge(&self, candidate: &Candidate) -> Skill {
         let place = Location {
             root: candidate.root,
             layout: candidate.layout,
-            id: std::mem::take(&mut candidate.id),
+            id: Arc::clone(&candidate.id),
         };
         let mut skill = Skill {
             place,

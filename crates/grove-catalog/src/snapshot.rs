@@ -20,7 +20,7 @@ pub struct Location {
     /// Which layout.
     pub layout: Layout,
     /// The id in that root.
-    pub id: String,
+    pub id: Arc<str>,
 }
 
 /// One skill of a snapshot.

@@ -39,7 +39,7 @@ fn candidate(root: usize, id: &str, text: &str) -> Candidate {
     Candidate {
         root,
         layout: Layout::Folder,
-        id: id.to_owned(),
+        id: id.into(),
         file: None,
         hard_links: 1,
         through_link: false,

@@ -16,6 +16,12 @@ pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
         .custom_flags(nonblock)
         .open(path)
         .map_err(fail)?;
+    read_open(file, path, limit)
+}
+
+/// Reads an open file if it is a regular one of at most `limit` bytes.
+pub(crate) fn read_open(file: std::fs::File, path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
+    let fail = |error: std::io::Error| FsError::new("read", path, error);
     let metadata = file.metadata().map_err(fail)?;
     if !metadata.is_file() {
         return Err(fail(std::io::Error::other("not a regular file")));

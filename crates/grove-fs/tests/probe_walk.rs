@@ -13,7 +13,7 @@ struct Reader;
 impl Visitor for Reader {
     type Item = String;
 
-    fn known(&self, _: &Stamp) -> Option<String> {
+    fn known(&self, _: &Stamp, _: &mut usize) -> Option<String> {
         None
     }
 
@@ -27,7 +27,7 @@ struct KnowsAll;
 impl Visitor for KnowsAll {
     type Item = String;
 
-    fn known(&self, _: &Stamp) -> Option<String> {
+    fn known(&self, _: &Stamp, _: &mut usize) -> Option<String> {
         Some("known".to_owned())
     }
 
@@ -75,7 +75,7 @@ fn put(root: &Path, path: &str, text: &str) {
 }
 
 fn paths(walk: &Walk<String>) -> Vec<&str> {
-    walk.found.iter().map(|found| found.path.as_str()).collect()
+    walk.found.iter().map(|found| &*found.path).collect()
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn all_layouts_are_found_and_anchors_hold() {
         );
         assert_eq!(walk.problems, []);
         assert!(walk.found.iter().all(
-            |found| matches!(&found.content, Content::Item(text) if text.starts_with(&found.path))
+            |found| matches!(&found.content, Content::Item(text) if text.starts_with(&*found.path))
         ));
     }
     let no_stop = WalkOptions {
@@ -368,7 +368,7 @@ fn what_is_no_file_is_refused_without_waiting() {
         let outcome = |name: &str| {
             walk.found
                 .iter()
-                .find(|found| found.path == name)
+                .find(|found| *found.path == *name)
                 .map(|found| &found.content)
         };
         assert!(matches!(

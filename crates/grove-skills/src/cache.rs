@@ -1,8 +1,9 @@
 //! What is known about the files of one root, in memory and on disk.
 //!
-//! On disk it is an index sorted by file identity, so that one read and a binary search find a file.
-//! Behind the index is a record a file: the head that every listing needs, and the whole, which is
-//! unpacked only when asked for.
+//! Files are kept in the order in which a walk meets them, so that the next walk finds most of them
+//! where it looks first; the others are found by identity. On disk there is an index in that order and
+//! a record a file: the head that every listing needs, and the whole, which is unpacked only when asked
+//! for.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -16,7 +17,7 @@ use grove_fs::{FileId, Stamp};
 use grove_spec::skill::Parsed;
 
 /// Rises whenever what is read out of a file, or how it is stored, changes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const MAX_CACHE_BYTES: u64 = 1 << 30;
 const MAX_CACHE_FILES: usize = 256;
 
@@ -28,10 +29,12 @@ pub(crate) struct Known {
     pub(crate) content: Arc<Content>,
 }
 
-impl Known {
-    fn holds_for(&self, stamp: &Stamp) -> bool {
-        self.stamp == *stamp && stamp.settled_before(self.read_at)
-    }
+/// A file that has not changed.
+pub(crate) enum Unchanged {
+    /// It is in memory, at this place.
+    InMemory(usize),
+    /// It was on disk.
+    OnDisk(Known),
 }
 
 /// The files of one root.
@@ -71,32 +74,54 @@ impl RootCache {
         self.memory.is_empty() && self.disk.is_none()
     }
 
-    /// The content of a file that has not changed since it was read.
-    pub(crate) fn get(&self, stamp: &Stamp) -> Option<Known> {
+    /// Finds a file that has not changed since it was read; the hint says where to look first.
+    pub(crate) fn get(&self, stamp: &Stamp, hint: &mut usize) -> Option<Unchanged> {
         if self.memory.is_empty() {
-            return self.disk.as_ref()?.get(stamp);
+            return self.disk.as_ref()?.get(stamp, hint).map(Unchanged::OnDisk);
         }
-        let places = self.places.get_or_init(|| {
-            self.memory
-                .iter()
-                .enumerate()
-                .map(|(at, known)| (known.stamp.id, at))
-                .collect()
-        });
-        let known = self.memory.get(*places.get(&stamp.id)?)?;
-        known.holds_for(stamp).then(|| known.clone())
+        let expected = self
+            .memory
+            .get(*hint)
+            .filter(|known| known.stamp.id == stamp.id);
+        let (at, known) = match expected {
+            Some(known) => (*hint, known),
+            None => {
+                let places = self.places.get_or_init(|| {
+                    self.memory
+                        .iter()
+                        .enumerate()
+                        .map(|(at, known)| (known.stamp.id, at))
+                        .collect()
+                });
+                let at = *places.get(&stamp.id)?;
+                (at, self.memory.get(at)?)
+            }
+        };
+        *hint = at + 1;
+        (known.stamp == *stamp && stamp.settled_before(known.read_at))
+            .then_some(Unchanged::InMemory(at))
     }
 
-    /// Takes what a walk found in place of what was known before.
-    pub(crate) fn replace(&mut self, all: Vec<Known>, any_read: bool) {
-        let unchanged = !any_read && all.len() == self.len();
-        if unchanged && !self.memory.is_empty() {
-            return;
+    /// A file in memory.
+    pub(crate) fn at(&self, place: usize) -> Option<&Known> {
+        self.memory.get(place)
+    }
+
+    /// How many files are known.
+    pub(crate) fn len(&self) -> usize {
+        if self.memory.is_empty() {
+            self.disk.as_ref().map_or(0, |disk| disk.count)
+        } else {
+            self.memory.len()
         }
-        self.stale |= !unchanged;
+    }
+
+    /// Takes what a walk found, in its order, in place of what was known before.
+    pub(crate) fn replace(&mut self, all: Vec<Known>, any_read: bool) {
+        let stale = self.stale || any_read || all.len() != self.len();
         *self = Self {
             memory: all,
-            stale: self.stale,
+            stale,
             ..Self::default()
         };
     }
@@ -106,20 +131,10 @@ impl RootCache {
         if !self.stale {
             return Ok(());
         }
-        let mut all: Vec<&Known> = self.memory.iter().collect();
-        all.sort_unstable_by_key(|known| known.stamp.id);
-        cache_file::write(file, VERSION, &encode(&all))?;
+        cache_file::write(file, VERSION, &encode(&self.memory))?;
         self.stale = false;
         cache_file::keep_newest(file.parent().unwrap_or(file), MAX_CACHE_FILES);
         Ok(())
-    }
-
-    fn len(&self) -> usize {
-        if self.memory.is_empty() {
-            self.disk.as_ref().map_or(0, |disk| disk.count)
-        } else {
-            self.memory.len()
-        }
     }
 }
 
@@ -172,10 +187,10 @@ const ROW: usize = column::COUNT * 8;
 const RECORD_HEADER: usize = 1 + 16 + 1 + 32 + 4 + 4;
 const NONE: u32 = u32::MAX;
 
-fn encode(all: &[&Known]) -> Vec<u8> {
-    let mut index = Vec::with_capacity(all.len() * ROW);
+fn encode(all: &[Known]) -> Vec<u8> {
+    let mut rows = Vec::with_capacity(all.len() * ROW);
     let mut records = Vec::with_capacity(all.len() * 512);
-    let mut count = 0_u32;
+    let mut by_identity: Vec<(FileId, u32)> = Vec::with_capacity(all.len());
     for known in all {
         let start = records.len();
         if !encode_record(&known.content, &mut records) {
@@ -198,12 +213,14 @@ fn encode(all: &[&Known]) -> Vec<u8> {
             known.read_at.cast_unsigned(),
             place,
         ] {
-            index.extend_from_slice(&number.to_le_bytes());
+            rows.extend_from_slice(&number.to_le_bytes());
         }
-        count += 1;
+        by_identity.push((id, by_identity.len() as u32));
     }
-    let mut out = count.to_le_bytes().to_vec();
-    out.append(&mut index);
+    by_identity.sort_unstable();
+    let mut out = (by_identity.len() as u32).to_le_bytes().to_vec();
+    out.append(&mut rows);
+    out.extend(by_identity.iter().flat_map(|(_, row)| row.to_le_bytes()));
     out.append(&mut records);
     out
 }
@@ -230,7 +247,8 @@ fn encode_record(content: &Content, out: &mut Vec<u8>) -> bool {
     }
 }
 
-/// A cache file in memory. Its checksum was good; every access is checked all the same.
+/// A cache file in memory: rows, their numbers sorted by identity, records. Its checksum was good;
+/// every access is checked all the same.
 #[derive(Debug)]
 struct DiskCache {
     bytes: Arc<[u8]>,
@@ -240,27 +258,50 @@ struct DiskCache {
 impl DiskCache {
     fn new(bytes: Vec<u8>) -> Option<Self> {
         let count = u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
-        (bytes.len() >= 4 + count.checked_mul(ROW)?).then(|| Self {
+        (bytes.len() >= 4 + count.checked_mul(ROW + 4)?).then(|| Self {
             bytes: bytes.into(),
             count,
         })
     }
 
-    fn get(&self, stamp: &Stamp) -> Option<Known> {
+    fn get(&self, stamp: &Stamp, hint: &mut usize) -> Option<Known> {
+        let row = if self.id(*hint) == Some(stamp.id) {
+            *hint
+        } else {
+            self.find(stamp.id)?
+        };
+        *hint = row + 1;
+        self.known(row, stamp)
+    }
+
+    fn find(&self, id: FileId) -> Option<usize> {
         let (mut low, mut high) = (0, self.count);
         while low < high {
             let middle = usize::midpoint(low, high);
-            let id = FileId {
-                device: self.number(middle, column::DEVICE)?,
-                inode: self.number(middle, column::INODE)?,
-            };
-            match id.cmp(&stamp.id) {
+            let row = self.sorted_row(middle)?;
+            match self.id(row)?.cmp(&id) {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return self.known(middle, stamp),
+                std::cmp::Ordering::Equal => return Some(row),
             }
         }
         None
+    }
+
+    fn id(&self, row: usize) -> Option<FileId> {
+        (row < self.count)
+            .then(|| {
+                Some(FileId {
+                    device: self.number(row, column::DEVICE)?,
+                    inode: self.number(row, column::INODE)?,
+                })
+            })
+            .flatten()
+    }
+
+    fn sorted_row(&self, at: usize) -> Option<usize> {
+        let start = 4 + self.count * ROW + at * 4;
+        Some(u32::from_le_bytes(self.bytes.get(start..start + 4)?.try_into().ok()?) as usize)
     }
 
     fn known(&self, row: usize, stamp: &Stamp) -> Option<Known> {
@@ -277,7 +318,7 @@ impl DiskCache {
             return None;
         }
         let place = self.number(row, column::RECORD)?;
-        let start = 4 + self.count * ROW + (place & 0xffff_ffff) as usize;
+        let start = 4 + self.count * (ROW + 4) + (place & 0xffff_ffff) as usize;
         let end = start.checked_add((place >> 32) as usize)?;
         let content = self.content(start, end, size)?;
         Some(Known {
@@ -384,10 +425,19 @@ mod tests {
 
         let (loaded, damaged) = RootCache::load(&file);
         assert!(!damaged && !loaded.is_empty());
-        for one in &all {
-            let found = loaded.get(&one.stamp).unwrap();
-            assert_eq!(found.content.head(), one.content.head());
-            assert_eq!(found.content, one.content);
+        for (place, one) in all.iter().enumerate() {
+            // Whatever the hint, the same file is found.
+            for mut hint in [place, 0, 99, 5000] {
+                let Some(Unchanged::OnDisk(found)) = loaded.get(&one.stamp, &mut hint) else {
+                    panic!("lost")
+                };
+                assert_eq!(found.content.head(), one.content.head());
+                assert_eq!(found.content, one.content);
+                assert_eq!(hint, place + 1);
+                assert!(
+                    matches!(cache.get(&one.stamp, &mut hint), Some(Unchanged::InMemory(at)) if at == place)
+                );
+            }
             for changed in [
                 Stamp {
                     size: 1,
@@ -416,8 +466,8 @@ mod tests {
                     ..one.stamp
                 },
             ] {
-                assert!(loaded.get(&changed).is_none());
-                assert!(cache.get(&changed).is_none());
+                assert!(loaded.get(&changed, &mut place.clone()).is_none());
+                assert!(cache.get(&changed, &mut place.clone()).is_none());
             }
         }
     }
@@ -429,7 +479,7 @@ mod tests {
         fresh.stamp.mtime = fresh.read_at - 1;
         let stamp = fresh.stamp;
         cache.replace(vec![fresh], true);
-        assert!(cache.get(&stamp).is_none());
+        assert!(cache.get(&stamp, &mut 0).is_none());
     }
 
     #[test]
@@ -452,7 +502,7 @@ mod tests {
                     mtime: -1,
                     ctime: -1,
                 };
-                assert!(cache.get(&stamp).is_none());
+                assert!(cache.get(&stamp, &mut 0).is_none());
             }
         }
     }

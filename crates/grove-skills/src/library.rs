@@ -17,7 +17,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::cache::{self, RootCache};
 use crate::environment::Environment;
-use crate::loading::{self, Scan};
+use crate::loading::{self, LoadedRoot, Scan};
 use crate::planning::{self, Plan, PlannedRoot};
 use crate::project::Project;
 use crate::settings::LoadedSettings;
@@ -50,20 +50,50 @@ pub struct Request {
 pub struct Library {
     environment: Environment,
     request: Request,
-    caches: BTreeMap<PathBuf, RootCache>,
+    known: BTreeMap<PathBuf, KnownRoot>,
     last: Option<Published>,
     counts: Counts,
+}
+
+/// What is remembered of one root.
+#[derive(Debug, Default)]
+struct KnownRoot {
+    cache: RootCache,
+    loaded: Option<Arc<LoadedRoot>>,
 }
 
 /// The last snapshot with the inputs that decide whether it still holds.
 #[derive(Debug)]
 struct Published {
     snapshot: Arc<Snapshot>,
+    inputs: Inputs,
+}
+
+/// Everything a snapshot is made of.
+#[derive(Debug)]
+struct Inputs {
     roots: Vec<PlannedRoot>,
-    candidates: Vec<Candidate>,
+    loaded: Vec<Arc<LoadedRoot>>,
     settings: Settings,
     facts: Facts,
     diagnostics: Vec<Diagnostic>,
+}
+
+impl PartialEq for Inputs {
+    fn eq(&self, other: &Self) -> bool {
+        // A root that was met again is the same object, so nothing in it has to be compared.
+        let same_roots = self.loaded.len() == other.loaded.len()
+            && self
+                .loaded
+                .iter()
+                .zip(&other.loaded)
+                .all(|(a, b)| Arc::ptr_eq(a, b));
+        same_roots
+            && self.roots == other.roots
+            && self.settings == other.settings
+            && self.facts == other.facts
+            && self.diagnostics == other.diagnostics
+    }
 }
 
 impl Library {
@@ -72,7 +102,7 @@ impl Library {
         Self {
             environment,
             request,
-            caches: BTreeMap::new(),
+            known: BTreeMap::new(),
             last: None,
             counts: Counts::default(),
         }
@@ -104,9 +134,18 @@ impl Library {
             .into_iter()
             .filter(|planned| planned.exists)
             .collect();
-        let candidates = self.walk(&roots, &scan, &mut diagnostics);
-        let facts = self.facts(&candidates);
-        self.publish(roots, candidates, settings, facts, rules, diagnostics)
+        let loaded = self.walk(&roots, &scan, &mut diagnostics);
+        let facts = self.facts(&loaded);
+        self.publish(
+            Inputs {
+                roots,
+                loaded,
+                settings,
+                facts,
+                diagnostics,
+            },
+            rules,
+        )
     }
 
     /// All roots that would be looked in, those that are not there included.
@@ -127,7 +166,7 @@ impl Library {
             return Vec::new();
         };
         let mut findings = Vec::new();
-        for (root, cache) in &mut self.caches {
+        for (root, KnownRoot { cache, .. }) in &mut self.known {
             if let Err(error) = cache.save(&cache::file_for(folder, root)) {
                 findings.push(
                     Diagnostic::new(Code::CacheUnwritable, format!("{error}: {}", error.source))
@@ -176,21 +215,21 @@ impl Library {
         roots: &[PlannedRoot],
         scan: &Scan,
         diagnostics: &mut Vec<Diagnostic>,
-    ) -> Vec<Candidate> {
+    ) -> Vec<Arc<LoadedRoot>> {
         self.counts = Counts::default();
-        self.caches
+        self.known
             .retain(|path, _| roots.iter().any(|planned| planned.root.path == *path));
-        let mut candidates = Vec::new();
-        for (index, planned) in roots.iter().enumerate() {
+        let mut all = Vec::with_capacity(roots.len());
+        for planned in roots {
             let path = &planned.root.path;
-            if !self.caches.contains_key(path) {
-                let (cache, damaged) = self
+            let known = self.known.entry(path.clone()).or_insert_with(|| {
+                let file = self
                     .environment
                     .cache
                     .as_deref()
-                    .map_or_else(Default::default, |folder| {
-                        RootCache::load(&cache::file_for(folder, path))
-                    });
+                    .map(|folder| cache::file_for(folder, path));
+                let (cache, damaged) =
+                    file.map_or_else(Default::default, |file| RootCache::load(&file));
                 if damaged {
                     diagnostics.push(
                         Diagnostic::new(
@@ -200,21 +239,22 @@ impl Library {
                         .in_file(path),
                     );
                 }
-                self.caches.insert(path.clone(), cache);
-            }
-            let Some(cache) = self.caches.get_mut(path) else {
-                continue;
-            };
-            let mut loaded = loading::load(planned, index, scan, cache);
-            self.counts += loaded.counts;
-            diagnostics.append(&mut loaded.diagnostics);
-            candidates.append(&mut loaded.candidates);
+                KnownRoot {
+                    cache,
+                    loaded: None,
+                }
+            });
+            let (loaded, counts) =
+                loading::load(planned, scan, &mut known.cache, known.loaded.as_ref());
+            self.counts += counts;
+            known.loaded = Some(Arc::clone(&loaded));
+            all.push(loaded);
         }
-        candidates
+        all
     }
 
     /// Looks for the programs and variables that some skill asks for, and no others.
-    fn facts(&self, candidates: &[Candidate]) -> Facts {
+    fn facts(&self, loaded: &[Arc<LoadedRoot>]) -> Facts {
         let mut facts = Facts {
             os: self.environment.os.clone(),
             ..Facts::default()
@@ -225,11 +265,7 @@ impl Library {
             .get("PATH")
             .cloned()
             .unwrap_or_default();
-        for needed in candidates
-            .iter()
-            .filter(|candidate| candidate.content.head().flags.has_requirements)
-            .filter_map(|candidate| candidate.content.parsed().skill.requirements.as_deref())
-        {
+        for needed in loaded.iter().flat_map(|root| &root.requirements) {
             for program in needed.bins.iter().chain(&needed.any_bins) {
                 if !facts.programs.contains(program)
                     && programs::find(program, &search_path).is_some()
@@ -248,39 +284,55 @@ impl Library {
         facts
     }
 
-    fn publish(
-        &mut self,
-        roots: Vec<PlannedRoot>,
-        candidates: Vec<Candidate>,
-        settings: Settings,
-        facts: Facts,
-        rules: Rules,
-        mut diagnostics: Vec<Diagnostic>,
-    ) -> Arc<Snapshot> {
-        if let Some(last) = &self.last
-            && last.holds_for(&roots, &candidates, &settings, &facts, &diagnostics)
-        {
+    fn publish(&mut self, inputs: Inputs, rules: Rules) -> Arc<Snapshot> {
+        if let Some(last) = self.last.as_ref().filter(|last| last.inputs == inputs) {
             return Arc::clone(&last.snapshot);
         }
-        let given = diagnostics.clone();
-        let input = Input {
-            roots: roots.iter().map(|planned| planned.root.clone()).collect(),
-            candidates: candidates.clone(),
-            settings: &settings,
-            facts: &facts,
+        let of_roots = |(index, root): (usize, &Arc<LoadedRoot>)| {
+            root.candidates
+                .iter()
+                .map(move |candidate| Candidate {
+                    root: index,
+                    ..candidate.clone()
+                })
+                .collect::<Vec<_>>()
+        };
+        let diagnostics = inputs
+            .diagnostics
+            .iter()
+            .chain(inputs.loaded.iter().flat_map(|root| &root.diagnostics))
+            .cloned();
+        let mut snapshot = resolve(Input {
+            roots: inputs
+                .roots
+                .iter()
+                .map(|planned| planned.root.clone())
+                .collect(),
+            candidates: inputs
+                .loaded
+                .iter()
+                .enumerate()
+                .flat_map(of_roots)
+                .collect(),
+            settings: &inputs.settings,
+            facts: &inputs.facts,
             names: self.request.names.as_deref(),
             rules,
-            diagnostics: std::mem::take(&mut diagnostics),
-        };
-        let mut snapshot = resolve(input);
+            diagnostics: diagnostics.collect(),
+        });
         let untrusted = snapshot
             .skills
             .iter()
             .filter(|skill| skill.state == State::Untrusted)
             .count();
         if untrusted > 0 {
+            let (noun, verb) = if untrusted == 1 {
+                ("skill", "is")
+            } else {
+                ("skills", "are")
+            };
             let message = format!(
-                "{untrusted} skills of this project are not used because the project is not trusted"
+                "{untrusted} {noun} of this project {verb} not used because the project is not trusted"
             );
             snapshot
                 .diagnostics
@@ -294,39 +346,9 @@ impl Library {
         let snapshot = Arc::new(snapshot);
         self.last = Some(Published {
             snapshot: Arc::clone(&snapshot),
-            roots,
-            candidates,
-            settings,
-            facts,
-            diagnostics: given,
+            inputs,
         });
         snapshot
-    }
-}
-
-impl Published {
-    fn holds_for(
-        &self,
-        roots: &[PlannedRoot],
-        candidates: &[Candidate],
-        settings: &Settings,
-        facts: &Facts,
-        diagnostics: &[Diagnostic],
-    ) -> bool {
-        let same = |(a, b): (&Candidate, &Candidate)| {
-            a.root == b.root
-                && a.id == b.id
-                && a.layout == b.layout
-                && a.file == b.file
-                && a.hard_links == b.hard_links
-                && Arc::ptr_eq(&a.content, &b.content)
-        };
-        self.candidates.len() == candidates.len()
-            && self.roots == roots
-            && self.settings == *settings
-            && self.facts == *facts
-            && self.diagnostics == diagnostics
-            && self.candidates.iter().zip(candidates).all(same)
     }
 }
 

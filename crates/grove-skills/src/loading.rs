@@ -1,5 +1,6 @@
 //! One root: walk it, read what is new, and say what was in the way.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use grove_catalog::Digest;
@@ -8,14 +9,15 @@ use grove_catalog::identity::{self, Layout};
 use grove_catalog::ignore_rules::IgnoreRules;
 use grove_catalog::resolve::Candidate;
 use grove_fs::probe_walk::{
-    self, Counts, Found, Links, Place, Probe, RootFolder, Visitor, Walk, WalkOptions,
+    self, Counts, Found, IgnoreFile, LimitsHit, Links, Place, Probe, Problem, RootFolder, Visitor,
+    Walk, WalkOptions,
 };
 use grove_fs::stamp::{fingerprint, now};
 use grove_fs::{FsError, Stamp};
-use grove_spec::skill::{Parsed, parse_bytes};
+use grove_spec::skill::{Parsed, Requirements, parse_bytes};
 use grove_spec::{Code, Diagnostic};
 
-use crate::cache::{Known, RootCache};
+use crate::cache::{Known, RootCache, Unchanged};
 use crate::planning::PlannedRoot;
 use crate::troubles;
 
@@ -27,13 +29,26 @@ const MAX_ENTRIES: usize = 200_000;
 /// What a root gave.
 #[derive(Debug, Default)]
 pub(crate) struct LoadedRoot {
+    /// The skills, with zero for their root: their place among other roots is not the root's business.
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    pub(crate) counts: Counts,
+    /// What its skills require, for whoever looks at the machine.
+    pub(crate) requirements: Vec<Requirements>,
+    trace: Option<Trace>,
+}
+
+/// What the walk met, to tell whether the next one meets the same.
+#[derive(Debug)]
+struct Trace {
+    scan: Scan,
+    found: Vec<(Arc<str>, Place, u32)>,
+    problems: Vec<Problem>,
+    limits: LimitsHit,
+    ignore_files: Vec<IgnoreFile>,
 }
 
 /// How a root is to be scanned.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Scan {
     pub(crate) layout: probe_walk::Layout,
     pub(crate) max_candidates: usize,
@@ -42,13 +57,13 @@ pub(crate) struct Scan {
     pub(crate) lifted: bool,
 }
 
-/// Walks a root and updates what is known of it.
+/// Walks a root and updates what is known of it; gives back `last` itself when nothing changed.
 pub(crate) fn load(
     planned: &PlannedRoot,
-    index: usize,
     scan: &Scan,
     cache: &mut RootCache,
-) -> LoadedRoot {
+    last: Option<&Arc<LoadedRoot>>,
+) -> (Arc<LoadedRoot>, Counts) {
     let links = if planned.root.source.contains_links() {
         Links::Contain
     } else {
@@ -70,27 +85,63 @@ pub(crate) fn load(
         base: planned.base.clone(),
         path: planned.root.path.clone(),
     };
-    match probe_walk::walk(
-        &folder,
-        &options,
-        &Reader {
-            cache,
-            read_at: now(),
-            pinned: links == Links::Contain,
-        },
-    ) {
-        Ok(walk) => gather(planned, index, &options, walk, cache),
-        Err(error) => LoadedRoot {
-            diagnostics: vec![unopened(&error, links)],
-            ..LoadedRoot::default()
-        },
+    let reader = Reader {
+        cache,
+        read_at: now(),
+        pinned: links == Links::Contain,
+    };
+    match probe_walk::walk(&folder, &options, &reader) {
+        Ok(walk) => {
+            let counts = walk.counts;
+            match last.filter(|last| last.is_met_again(&walk, scan, cache)) {
+                Some(last) => (Arc::clone(last), counts),
+                None => (
+                    Arc::new(gather(planned, scan, &options, walk, cache)),
+                    counts,
+                ),
+            }
+        }
+        Err(error) => {
+            let diagnostics = vec![unopened(&error, links)];
+            (
+                Arc::new(LoadedRoot {
+                    diagnostics,
+                    ..LoadedRoot::default()
+                }),
+                Counts::default(),
+            )
+        }
     }
 }
 
-/// A file that was read or known.
-struct Item {
-    known: Known,
-    was_read: bool,
+impl LoadedRoot {
+    /// Whether a walk met the same files, unchanged, at the same paths and nothing else.
+    fn is_met_again(&self, walk: &Walk<Item>, scan: &Scan, cache: &RootCache) -> bool {
+        let Some(trace) = &self.trace else {
+            return false;
+        };
+        let same = |(at, (found, before)): (usize, (&Found<Item>, &(Arc<str>, Place, u32)))| {
+            matches!(found.content, probe_walk::Content::Item(Item::Same(place)) if place == at)
+                && (&found.path, found.place, found.links) == (&before.0, before.1, before.2)
+        };
+        trace.found.len() == walk.found.len()
+            && cache.len() == walk.found.len()
+            && trace.scan == *scan
+            && trace.problems == walk.problems
+            && trace.limits == walk.limits
+            && trace.ignore_files == walk.ignore_files
+            && walk.found.iter().zip(&trace.found).enumerate().all(same)
+    }
+}
+
+/// A file that was met.
+enum Item {
+    /// Known and in memory, at this place.
+    Same(usize),
+    /// Known from disk.
+    Known(Known),
+    /// Read just now.
+    Read(Known),
 }
 
 struct Reader<'a> {
@@ -103,82 +154,79 @@ struct Reader<'a> {
 impl Visitor for Reader<'_> {
     type Item = Item;
 
-    fn known(&self, stamp: &Stamp) -> Option<Item> {
-        let known = self.cache.get(stamp)?;
+    fn known(&self, stamp: &Stamp, hint: &mut usize) -> Option<Item> {
+        let found = self.cache.get(stamp, hint)?;
         // The same root may have been read as somebody's own, without digests.
-        let enough = !self.pinned || known.content.digest.is_some();
-        enough.then_some(Item {
-            known,
-            was_read: false,
-        })
+        let enough = |known: &Known| !self.pinned || known.content.digest.is_some();
+        match found {
+            Unchanged::InMemory(place) => self
+                .cache
+                .at(place)
+                .filter(|known| enough(known))
+                .map(|_| Item::Same(place)),
+            Unchanged::OnDisk(known) => enough(&known).then_some(Item::Known(known)),
+        }
     }
 
     fn read(&self, stamp: &Stamp, bytes: &[u8]) -> Item {
         let digest = self.pinned.then(|| Digest::of(bytes));
         let content = Content::new(fingerprint(bytes), digest, stamp.size, parse_bytes(bytes));
-        Item {
-            known: Known {
-                stamp: *stamp,
-                read_at: self.read_at,
-                content: Arc::new(content),
-            },
-            was_read: true,
-        }
+        Item::Read(Known {
+            stamp: *stamp,
+            read_at: self.read_at,
+            content: Arc::new(content),
+        })
     }
 }
 
 fn gather(
     planned: &PlannedRoot,
-    index: usize,
+    scan: &Scan,
     options: &WalkOptions,
     walk: Walk<Item>,
     cache: &mut RootCache,
 ) -> LoadedRoot {
     let root = &planned.root;
-    let mut loaded = LoadedRoot {
-        counts: walk.counts,
-        ..LoadedRoot::default()
-    };
+    let mut loaded = LoadedRoot::default();
     let ignored = ignore_rules(&walk);
-    let mut all = Vec::with_capacity(walk.found.len());
-    let mut any_read = false;
     let total = walk.found.len();
+    let mut all = Vec::with_capacity(total);
+    let mut met = Vec::with_capacity(total);
+    let mut any_read = false;
     loaded.candidates.reserve(total);
-    for found in walk.found {
-        if ignored
-            .as_ref()
-            .is_some_and(|rules| is_ignored(rules, &found))
-        {
-            continue;
-        }
-        let content = match found.content {
-            probe_walk::Content::Item(Item { known, was_read }) => {
-                any_read |= was_read;
-                let content = Arc::clone(&known.content);
-                all.push(known);
-                // A note beside skill folders is no skill unless it has frontmatter.
-                if found.place == Place::Flat && !content.head().flags.has_frontmatter {
-                    continue;
-                }
-                content
+    for mut found in walk.found {
+        met.push((Arc::clone(&found.path), found.place, found.links));
+        let known = match std::mem::replace(&mut found.content, probe_walk::Content::NotRead) {
+            probe_walk::Content::Item(Item::Same(place)) => cache.at(place).cloned(),
+            probe_walk::Content::Item(Item::Known(known)) => Some(known),
+            probe_walk::Content::Item(Item::Read(known)) => {
+                any_read = true;
+                Some(known)
             }
             probe_walk::Content::NotRead => continue,
-            probe_walk::Content::Refused(trouble) => refused(troubles::refusal(&trouble, options)),
+            probe_walk::Content::Refused(trouble) => {
+                loaded.candidates.push(candidate(
+                    &root.path,
+                    &found,
+                    refused(troubles::refusal(&trouble, options)),
+                ));
+                continue;
+            }
         };
-        let layout = match found.place {
-            Place::Root => Layout::Root,
-            Place::Flat => Layout::Flat,
-            Place::Folder => Layout::Folder,
-        };
-        loaded.candidates.push(Candidate {
-            root: index,
-            layout,
-            id: identity::id(layout, found.path, &root.path),
-            file: found.stamp.map(|stamp| (stamp.id.device, stamp.id.inode)),
-            hard_links: found.links,
-            through_link: found.through_link,
-            content,
-        });
+        let Some(known) = known else { continue };
+        let content = Arc::clone(&known.content);
+        all.push(known);
+        // A note beside skill folders is no skill unless it has frontmatter.
+        let is_note = found.place == Place::Flat && !content.head().flags.has_frontmatter;
+        if !is_note
+            && !ignored
+                .as_ref()
+                .is_some_and(|rules| is_ignored(rules, found.place, &found.path))
+        {
+            loaded
+                .candidates
+                .push(candidate(&root.path, &found, content));
+        }
     }
     loaded.diagnostics.extend(
         walk.problems
@@ -188,12 +236,51 @@ fn gather(
     loaded.diagnostics.extend(troubles::limits(
         &root.path,
         &root.label,
-        walk.limits,
+        &walk.limits,
         options,
         total,
     ));
+    let asking = loaded
+        .candidates
+        .iter()
+        .filter(|candidate| candidate.content.head().flags.has_requirements);
+    loaded.requirements = asking
+        .filter_map(|candidate| {
+            candidate
+                .content
+                .parsed()
+                .skill
+                .requirements
+                .as_deref()
+                .cloned()
+        })
+        .collect();
     cache.replace(all, any_read);
+    loaded.trace = Some(Trace {
+        scan: scan.clone(),
+        found: met,
+        problems: walk.problems,
+        limits: walk.limits,
+        ignore_files: walk.ignore_files,
+    });
     loaded
+}
+
+fn candidate<T>(root: &Path, found: &Found<T>, content: Arc<Content>) -> Candidate {
+    let layout = match found.place {
+        Place::Root => Layout::Root,
+        Place::Flat => Layout::Flat,
+        Place::Folder => Layout::Folder,
+    };
+    Candidate {
+        root: 0,
+        layout,
+        id: identity::id(layout, Arc::clone(&found.path), root),
+        file: found.stamp.map(|stamp| (stamp.id.device, stamp.id.inode)),
+        hard_links: found.links,
+        through_link: found.through_link,
+        content,
+    }
 }
 
 fn refused(finding: Diagnostic) -> Arc<Content> {
@@ -223,13 +310,12 @@ fn ignore_rules(walk: &Walk<Item>) -> Option<IgnoreRules> {
     Some(rules)
 }
 
-fn is_ignored(rules: &IgnoreRules, found: &Found<Item>) -> bool {
-    match found.place {
+fn is_ignored(rules: &IgnoreRules, place: Place, path: &str) -> bool {
+    match place {
         Place::Root => false,
-        Place::Flat => rules.ignores_file(&format!("{}.md", found.path)),
+        Place::Flat => rules.ignores_file(&format!("{path}.md")),
         Place::Folder => {
-            rules.ignores_folder(&found.path)
-                || rules.ignores_file(&format!("{}/SKILL.md", found.path))
+            rules.ignores_folder(path) || rules.ignores_file(&format!("{path}/SKILL.md"))
         }
     }
 }

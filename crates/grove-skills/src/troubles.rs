@@ -77,40 +77,40 @@ fn describe(path: &str, trouble: &Trouble) -> Diagnostic {
 pub(crate) fn limits(
     root: &Path,
     label: &str,
-    hit: LimitsHit,
+    hit: &LimitsHit,
     options: &WalkOptions,
     found: usize,
 ) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
-    let mut say = |code: Code, names: Vec<String>, message: &dyn Fn(usize, &str) -> String| {
+    let mut say = |code: Code, names: &[String], message: &dyn Fn(usize, &str) -> String| {
         if !names.is_empty() {
-            let message = message(names.len(), &first_names(&names));
+            let message = message(names.len(), &first_names(names));
             findings.push(
                 Diagnostic::new(code, message)
                     .in_file(root)
-                    .with_names(names),
+                    .with_names(names.to_vec()),
             );
         }
     };
     let limit = options.max_candidates;
-    say(Code::CandidateLimit, hit.candidates, &|count, names| {
+    say(Code::CandidateLimit, &hit.candidates, &|count, names| {
         format!(
             "{label} has {found} skill folders, {limit} were read and {count} were not: {names}"
         )
     });
     let depth = options.max_depth;
-    say(Code::DepthLimit, hit.depth, &|count, names| {
+    say(Code::DepthLimit, &hit.depth, &|count, names| {
         format!("{count} folders lie below {depth} group levels and were not walked: {names}")
     });
     let folders = options.max_folders;
-    say(Code::FolderLimit, hit.folders, &|count, names| {
+    say(Code::FolderLimit, &hit.folders, &|count, names| {
         format!(
             "{label} has {} folders without a skill, {folders} were opened and {count} were only probed: {names}",
             count + folders
         )
     });
     let entries = options.max_entries;
-    say(Code::EntryLimit, hit.entries, &|_, names| {
+    say(Code::EntryLimit, &hit.entries, &|_, names| {
         format!(
             "more than {entries} entries in {}",
             if names.is_empty() { "the root" } else { names }

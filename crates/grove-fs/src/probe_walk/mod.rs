@@ -17,7 +17,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use crate::beneath::Links;
 use crate::error::FsError;
@@ -84,7 +84,10 @@ pub trait Visitor: Sync {
     type Item: Send;
 
     /// The item for a file that has not changed since it was read.
-    fn known(&self, stamp: &Stamp) -> Option<Self::Item>;
+    ///
+    /// The hint is the visitor's own: a number kept for each thread from one call to the next. Files of
+    /// a folder come in order, so it can say where to look first.
+    fn known(&self, stamp: &Stamp, hint: &mut usize) -> Option<Self::Item>;
 
     /// The item for the bytes of a file.
     fn read(&self, stamp: &Stamp, bytes: &[u8]) -> Self::Item;
@@ -105,7 +108,7 @@ pub enum Place {
 #[derive(Debug)]
 pub struct Found<T> {
     /// The folder's path below the root with `/`; the file's stem for a flat file; empty for the root's own.
-    pub path: String,
+    pub path: Arc<str>,
     /// Which layout.
     pub place: Place,
     /// Its stamp, if it could be looked at.
@@ -263,6 +266,21 @@ impl RootFolder {
             .map_err(|_| fail(rustix::io::Errno::INVAL))?;
         crate::beneath::open_folder(start.as_fd(), &below, links).map_err(fail)
     }
+}
+
+/// Reads one file below a root as the walk would: beneath the root's descriptor, regular, bounded.
+pub fn read_below(
+    root: &RootFolder,
+    links: Links,
+    path: &str,
+    max_bytes: u64,
+) -> Result<Vec<u8>, FsError> {
+    let whole = root.path.join(path);
+    let fail = |errno: rustix::io::Errno| FsError::new("read", &whole, errno);
+    let name = CString::new(path).map_err(|_| fail(rustix::io::Errno::INVAL))?;
+    let folder = root.open()?;
+    let file = crate::beneath::open_file(folder.as_fd(), &name, links).map_err(fail)?;
+    crate::files::read_open(file.into(), &whole, max_bytes)
 }
 
 /// Walks a root. An error means that the root itself could not be opened.
@@ -434,7 +452,7 @@ impl<T: Send> Output<T> {
         if self.found.len() > limit {
             for beyond in self.found.get_mut(limit..).unwrap_or_default() {
                 beyond.content = Content::NotRead;
-                self.limits.candidates.push(beyond.path.clone());
+                self.limits.candidates.push(beyond.path.to_string());
             }
         }
         let kept = self.found.len().min(limit);

@@ -33,6 +33,8 @@ pub(super) struct Worker<'a, V: Visitor> {
     pub(super) output: Output<V::Item>,
     buffer: Vec<u8>,
     path: Vec<u8>,
+    joined: String,
+    hint: usize,
 }
 
 impl<'a, V: Visitor> Worker<'a, V> {
@@ -47,6 +49,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
             output,
             buffer: Vec::new(),
             path: Vec::new(),
+            joined: String::new(),
+            hint: 0,
         }
     }
 
@@ -167,15 +171,13 @@ impl<'a, V: Visitor> Worker<'a, V> {
         let Ok(name) = child.name.to_str() else {
             return;
         };
-        let path = join(&group.path, name);
+        let mut path = std::mem::take(&mut self.joined);
+        join_into(&mut path, &group.path, name);
         let through_link = group.through_link || child.is_link;
         let descends = match self.try_child(folder, &path, name, child.is_link) {
-            Ok(tried) if self.shared.options.layout.stop_at_skill => {
-                return self.keep(tried, path, Place::Folder, through_link);
-            }
             Ok(tried) => {
-                self.keep(tried, path.clone(), Place::Folder, through_link);
-                true
+                self.keep(tried, &path, Place::Folder, through_link);
+                !self.shared.options.layout.stop_at_skill
             }
             Err(Errno::NOENT) => true,
             // A link to a plain file, or a file where the listing could not tell.
@@ -192,12 +194,13 @@ impl<'a, V: Visitor> Worker<'a, V> {
         };
         if descends {
             let group = Group {
-                path,
+                path: path.clone(),
                 depth: group.depth + 1,
                 through_link,
             };
             self.descend(group, child.is_link);
         }
+        self.joined = path;
     }
 
     /// Looks at, or opens and reads, a child's skill file.
@@ -262,9 +265,9 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    fn keep(&mut self, tried: Tried<V::Item>, path: String, place: Place, through_link: bool) {
+    fn keep(&mut self, tried: Tried<V::Item>, path: &str, place: Place, through_link: bool) {
         let found = Found {
-            path,
+            path: path.into(),
             place,
             stamp: tried.stamp,
             links: tried.links,
@@ -295,7 +298,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 content: Content::Refused(Trouble::NotRegular),
                 ..
             }) => {}
-            Ok(tried) => self.keep(tried, stem.to_owned(), Place::Flat, false),
+            Ok(tried) => self.keep(tried, stem, Place::Flat, false),
             Err(errno @ (Errno::NOENT | Errno::XDEV | Errno::LOOP)) => {
                 let target = link_target(folder.as_fd(), name);
                 let trouble = if errno == Errno::NOENT {
@@ -363,11 +366,11 @@ impl<'a, V: Visitor> Worker<'a, V> {
         Ok(self.judge(facts))
     }
 
-    fn judge(&self, facts: FileFacts) -> Tried<V::Item> {
+    fn judge(&mut self, facts: FileFacts) -> Tried<V::Item> {
         if let Some(trouble) = unfit(&facts, self.shared.options.max_bytes) {
             return Tried::refused(&facts, trouble);
         }
-        match self.shared.visitor.known(&facts.stamp) {
+        match self.shared.visitor.known(&facts.stamp, &mut self.hint) {
             Some(item) => Tried {
                 stamp: Some(facts.stamp),
                 links: facts.links,
@@ -411,7 +414,7 @@ impl<V: Visitor> Shared<'_, V> {
         ) {
             Ok(tried) => {
                 output.found.push(Found {
-                    path: String::new(),
+                    path: Arc::from(""),
                     place: Place::Root,
                     stamp: tried.stamp,
                     links: tried.links,
@@ -660,12 +663,16 @@ fn file_below_root<T>(found: &Found<T>) -> CString {
 }
 
 fn join(parent: &str, name: &str) -> String {
-    if parent.is_empty() {
-        return name.to_owned();
-    }
     let mut path = String::with_capacity(parent.len() + 1 + name.len());
-    path.push_str(parent);
-    path.push('/');
-    path.push_str(name);
+    join_into(&mut path, parent, name);
     path
+}
+
+fn join_into(path: &mut String, parent: &str, name: &str) {
+    path.clear();
+    if !parent.is_empty() {
+        path.push_str(parent);
+        path.push('/');
+    }
+    path.push_str(name);
 }
