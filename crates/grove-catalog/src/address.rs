@@ -20,8 +20,8 @@ pub enum Answer {
 
 /// Finds a skill by `id@label`, by id, or by name.
 ///
-/// A bare name means the usable skill of that name after ranking; an unusable one is found by its bare
-/// name only when nothing usable bears it.
+/// A bare name means the usable skill of that name after ranking; an id counts when nothing bears it as
+/// its name, and an unusable skill is found by its bare name only when nothing usable bears it.
 pub fn find(snapshot: &Snapshot, query: &str) -> Answer {
     let exact = |at: &usize| {
         snapshot
@@ -35,21 +35,22 @@ pub fn find(snapshot: &Snapshot, query: &str) -> Answer {
         return Answer::One(at);
     }
     let key = name_key(query);
-    let bears = |skill: &Skill| skill.id() == query || name_key(skill.name()) == key;
-    let matches = |wanted: fn(State) -> bool| -> Vec<usize> {
-        snapshot
-            .skills
-            .iter()
-            .enumerate()
-            .filter(|(_, skill)| wanted(skill.state) && bears(skill))
+    let by_name = |skill: &Skill| name_key(skill.name()) == key;
+    let by_id = |skill: &Skill| skill.id() == query;
+    let offered = |skill: &Skill| matches!(skill.state, State::Ok | State::Capped);
+    let matching = |wanted: &dyn Fn(&Skill) -> bool| -> Vec<usize> {
+        let all = snapshot.skills.iter().enumerate();
+        all.filter(|(_, skill)| wanted(skill))
             .map(|(at, _)| at)
             .collect()
     };
     for wanted in [
-        |state: State| matches!(state, State::Ok | State::Capped),
-        |_: State| true,
+        &(|skill: &Skill| offered(skill) && by_name(skill)) as &dyn Fn(&Skill) -> bool,
+        &|skill: &Skill| offered(skill) && by_id(skill),
+        &by_name,
+        &by_id,
     ] {
-        match matches(wanted).as_slice() {
+        match matching(wanted).as_slice() {
             [] => {}
             [one] => return Answer::One(*one),
             several => return Answer::Several(several.to_vec()),

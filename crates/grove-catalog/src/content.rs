@@ -11,7 +11,7 @@ use grove_spec::skill::Parsed;
 
 use crate::digest::Digest;
 
-/// The part of a skill that every listing needs.
+/// The part of a packed skill that every listing needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
     /// The frontmatter's name.
@@ -48,14 +48,16 @@ pub struct Content {
     pub digest: Option<Digest>,
     /// Its size in bytes.
     pub size: u64,
-    head: Head,
+    flags: Flags,
     parsed: OnceLock<Parsed>,
-    packed: Option<Packed>,
+    packed: Option<Box<Packed>>,
 }
 
-/// Where the whole is, and how to unpack it.
+/// What is at hand of a packed skill, where the whole is, and how to unpack it.
 #[derive(Debug, Clone)]
 pub struct Packed {
+    /// The part at hand.
+    pub head: Head,
     /// The bytes of many files.
     pub bytes: Arc<[u8]>,
     /// Those of this one.
@@ -67,38 +69,49 @@ pub struct Packed {
 impl Content {
     /// Content that was just parsed.
     pub fn new(fingerprint: u128, digest: Option<Digest>, size: u64, parsed: Parsed) -> Self {
-        let head = Head::of(&parsed);
+        let flags = Flags::of(&parsed);
         Self {
             fingerprint,
             digest,
             size,
-            head,
+            flags,
             parsed: OnceLock::from(parsed),
             packed: None,
         }
     }
 
     /// Content that was parsed before and is unpacked when asked for.
-    pub fn packed(
-        fingerprint: u128,
-        digest: Option<Digest>,
-        size: u64,
-        head: Head,
-        packed: Packed,
-    ) -> Self {
+    pub fn packed(fingerprint: u128, digest: Option<Digest>, size: u64, packed: Packed) -> Self {
+        let flags = packed.head.flags;
         Self {
             fingerprint,
             digest,
             size,
-            head,
+            flags,
             parsed: OnceLock::new(),
-            packed: Some(packed),
+            packed: Some(Box::new(packed)),
         }
     }
 
-    /// The part at hand.
-    pub fn head(&self) -> &Head {
-        &self.head
+    /// Facts that decide without unpacking.
+    pub fn flags(&self) -> Flags {
+        self.flags
+    }
+
+    /// The frontmatter's name.
+    pub fn name(&self) -> Option<&str> {
+        match &self.packed {
+            Some(packed) => packed.head.name.as_deref(),
+            None => self.parsed().skill.name.as_deref(),
+        }
+    }
+
+    /// What it does and when to use it.
+    pub fn description(&self) -> Option<&str> {
+        match &self.packed {
+            Some(packed) => packed.head.description.as_deref(),
+            None => self.parsed().skill.description.as_deref(),
+        }
     }
 
     /// Everything the file says.
@@ -117,20 +130,16 @@ impl Content {
     }
 }
 
-impl Head {
-    /// The part of a parsed file.
+impl Flags {
+    /// The facts about a parsed file.
     pub fn of(parsed: &Parsed) -> Self {
         Self {
-            name: parsed.skill.name.as_deref().map(Box::from),
-            description: parsed.skill.description.as_deref().map(Box::from),
-            flags: Flags {
-                valid: parsed.is_valid(),
-                has_frontmatter: parsed.has_frontmatter(),
-                model_invocable: parsed.skill.model_invocable,
-                user_invocable: parsed.skill.user_invocable,
-                has_requirements: parsed.skill.requirements.is_some(),
-                has_findings: !parsed.diagnostics.is_empty(),
-            },
+            valid: parsed.is_valid(),
+            has_frontmatter: parsed.has_frontmatter(),
+            model_invocable: parsed.skill.model_invocable,
+            user_invocable: parsed.skill.user_invocable,
+            has_requirements: parsed.skill.requirements.is_some(),
+            has_findings: !parsed.diagnostics.is_empty(),
         }
     }
 }
@@ -196,16 +205,25 @@ mod tests {
                 "---\nname: a\ndescription: d\n---\n",
             ))
         }
+        let head = Head {
+            name: Some("a".into()),
+            description: Some("d".into()),
+            flags: Flags::of(&parsed),
+        };
         let packed = Content::packed(
             7,
             None,
             3,
-            Head::of(&parsed),
             Packed {
+                head,
                 bytes: Arc::from(&b"xyz"[..]),
                 range: 0..3,
                 unpack,
             },
+        );
+        assert_eq!(
+            (packed.name(), packed.description(), packed.flags()),
+            (plain.name(), plain.description(), plain.flags())
         );
         assert_eq!(packed, plain);
         assert!(std::ptr::eq(packed.parsed(), packed.parsed()));

@@ -44,8 +44,28 @@ pub struct Scan {
     pub root_file: bool,
     /// Whether `.gitignore`, `.ignore` and `.fdignore` are honoured.
     pub ignore_files: bool,
+    /// What becomes of a skill file that is itself a link.
+    #[serde(default)]
+    pub linked_files: LinkedFiles,
     /// The largest skill file it reads, if it has a limit.
     pub file_bytes: Option<u64>,
+    /// How many skill folders of a root it reads, if it has a limit.
+    pub candidates_per_root: Option<u64>,
+    /// How many skills of a source it offers, if it has a limit.
+    pub loaded_per_source: Option<u64>,
+}
+
+/// What a host does with a skill file that is itself a link; links to folders are another matter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkedFiles {
+    /// It is read, wherever it leads.
+    #[default]
+    Follow,
+    /// It is not read.
+    Skip,
+    /// It is read when it leads to a file in the skill's own folder.
+    Inside,
 }
 
 /// How a host names skills and treats equal names.
@@ -54,6 +74,9 @@ pub struct Scan {
 pub struct Identity {
     /// Where the name comes from.
     pub name: NameFrom,
+    /// What happens when the frontmatter has no name.
+    #[serde(default)]
+    pub missing_name: MissingName,
     /// What happens to equal names.
     pub same_name: SameNameRule,
     /// What happens without a description.
@@ -74,6 +97,17 @@ pub enum NameFrom {
     Frontmatter,
 }
 
+/// What a host that takes the name from the frontmatter does when there is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MissingName {
+    /// The folder's name is used.
+    #[default]
+    Folder,
+    /// The skill is left out.
+    Skip,
+}
+
 /// What a host does with equal names in different roots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -90,7 +124,9 @@ pub enum SameNameRule {
 pub enum MissingDescription {
     /// It is left out.
     Skip,
-    /// Something else is shown.
+    /// It can be named, and the model is not told of it.
+    Unlisted,
+    /// The model is told of it with something else in its place.
     Fallback,
 }
 
@@ -100,10 +136,19 @@ pub enum MissingDescription {
 pub struct HostRoot {
     /// Which source it belongs to.
     pub source: Source,
-    /// The path: absolute, below home (`~/…`), or below a project folder.
+    /// The path: absolute, below home (`~/…`), or below a project folder; empty where a variable lists
+    /// the folders.
+    #[serde(default)]
     pub path: String,
     /// A variable that names the folder in place of everything but the path's last part.
     pub env: Option<String>,
+    /// A variable that lists folders, with commas between them, in place of a path.
+    pub env_list: Option<String>,
+    /// A variable that, when set, keeps the host from looking here.
+    pub unless_env: Option<String>,
+    /// Whether `<root>/<name>.md` counts here too, where the host's scan has it.
+    #[serde(default = "yes")]
+    pub flat_files: bool,
     /// Which folders of a project hold it.
     #[serde(default)]
     pub levels: Levels,
@@ -200,22 +245,67 @@ mod tests {
                 !host.budget.overflow.is_empty() && !host.checked.is_empty(),
                 "{name}"
             );
+            let scan = &host.scan;
+            for limit in [
+                scan.file_bytes,
+                scan.candidates_per_root,
+                scan.loaded_per_source,
+            ] {
+                assert_ne!(
+                    limit,
+                    Some(0),
+                    "{name}: no limit is written by leaving it out"
+                );
+            }
+            assert!(
+                host.identity.missing_name == MissingName::Folder
+                    || host.identity.name == NameFrom::Frontmatter,
+                "{name}: a folder always has a name"
+            );
             for root in &host.roots {
-                assert!(!root.path.contains(".."), "{name}: {}", root.path);
-                assert_eq!(
-                    root.path.starts_with(['~', '/']),
-                    root.source != Source::Project,
-                    "{name}: {}",
-                    root.path
-                );
-                assert!(
-                    host.identity.order.contains(&root.source),
-                    "{name}: {:?}",
-                    root.source
-                );
+                check_root(&host, root);
             }
         }
         assert_eq!(all().len(), FILES.len());
         assert!(by_name("pi").is_some() && by_name("nobody").is_none());
+    }
+
+    fn check_root(host: &Host, root: &HostRoot) {
+        let name = format!("{}: {root:?}", host.name);
+        assert!(host.identity.order.contains(&root.source), "{name}");
+        assert!(!root.path.contains(".."), "{name}");
+        assert_ne!(root.path.is_empty(), root.env_list.is_none(), "{name}");
+        if root.env_list.is_some() {
+            assert!(root.source == Source::Extra && root.env.is_none(), "{name}");
+        } else {
+            let is_in_project = !root.path.starts_with(['~', '/']);
+            assert_eq!(is_in_project, root.source == Source::Project, "{name}");
+        }
+        assert!(
+            root.unless_env.is_none()
+                || host.roots.iter().any(|other| other.env == root.unless_env),
+            "{name}: a variable that switches a root off moves another one"
+        );
+        assert!(
+            root.flat_files || host.scan.flat_files,
+            "{name}: nothing to switch off"
+        );
+    }
+
+    #[test]
+    fn what_a_host_file_leaves_out_is_no_rule() {
+        let host = by_name("claude").unwrap();
+        assert_eq!(host.scan.candidates_per_root, None);
+        assert_eq!(host.scan.loaded_per_source, None);
+        assert_eq!(host.scan.linked_files, LinkedFiles::Follow);
+        assert_eq!(host.identity.missing_name, MissingName::Folder);
+        for wrong in [
+            "linked_files = \"sometimes\"",
+            "candidates_per_root = -1",
+            "loaded_per_root = 3",
+        ] {
+            let text = FILES[0].1.replace("[scan]", &format!("[scan]\n{wrong}"));
+            assert!(parse(&text).is_err(), "{wrong}");
+        }
     }
 }

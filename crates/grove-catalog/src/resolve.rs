@@ -12,7 +12,7 @@ use grove_spec::{Code, Diagnostic};
 use crate::content::Content;
 use crate::digest::Digest;
 use crate::eligibility::{self, Facts};
-use crate::hosts::{Host, Identity, MissingDescription, NameFrom, SameNameRule};
+use crate::hosts::{Host, Identity, MissingDescription, MissingName, NameFrom, SameNameRule};
 use crate::identity::{self, Layout};
 use crate::rank;
 use crate::root::{Root, Source};
@@ -65,6 +65,8 @@ pub struct Rules {
     pub same_name: SameNameRule,
     /// Where names come from.
     pub name: NameFrom,
+    /// What happens to a skill whose frontmatter has no name.
+    pub missing_name: MissingName,
     /// What happens to a skill without a description.
     pub missing_description: MissingDescription,
     /// Whether requirements are looked at.
@@ -76,7 +78,8 @@ impl Rules {
     pub const GROVE: Self = Self {
         same_name: SameNameRule::Strongest,
         name: NameFrom::Frontmatter,
-        missing_description: MissingDescription::Fallback,
+        missing_name: MissingName::Folder,
+        missing_description: MissingDescription::Unlisted,
         requirements: true,
     };
 
@@ -85,6 +88,7 @@ impl Rules {
         let Identity {
             same_name,
             name,
+            missing_name,
             missing_description,
             requirements,
             ..
@@ -92,6 +96,7 @@ impl Rules {
         Self {
             same_name,
             name,
+            missing_name,
             missing_description,
             requirements,
         }
@@ -196,6 +201,7 @@ impl Policy<'_> {
             reasons: Vec::new(),
             stand_in: None,
             named_by: self.rules.name,
+            missing_description: self.rules.missing_description,
             diagnostics: Vec::new(),
         };
         skill.diagnostics = self.findings(&skill, candidate);
@@ -207,7 +213,7 @@ impl Policy<'_> {
     }
 
     fn refusal(&self, skill: &Skill) -> Option<(State, Vec<Reason>)> {
-        let flags = skill.content.head().flags;
+        let flags = skill.content.flags();
         if !flags.valid {
             let errors = skill
                 .content
@@ -276,6 +282,13 @@ impl Policy<'_> {
                 "add it to `skills.only`",
             );
         }
+        if self.rules.missing_name == MissingName::Skip && skill.content.name().is_none() {
+            return filtered(
+                "no-name",
+                "this host leaves out skills without a name",
+                "add `name:` to its frontmatter",
+            );
+        }
         if self.rules.missing_description == MissingDescription::Skip
             && skill.description().is_none()
         {
@@ -297,10 +310,9 @@ impl Policy<'_> {
 
     fn findings(&self, skill: &Skill, candidate: &Candidate) -> Vec<Diagnostic> {
         let mut findings = Vec::new();
-        let head = skill.content.head();
         let folder = identity::folder_of(&skill.place.id);
-        if head.flags.valid && self.rules.name == NameFrom::Frontmatter {
-            findings.extend(check_folder(head.name.as_deref(), folder));
+        if skill.content.flags().valid && self.rules.name == NameFrom::Frontmatter {
+            findings.extend(check_folder(skill.content.name(), folder));
         }
         if identity::is_unportable(folder) {
             findings.push(Diagnostic::new(
@@ -456,33 +468,50 @@ fn rank_names(skills: &mut [Skill], roots: &[Root], members: &[usize], same_name
     }
 }
 
+/// How many ids a collision names: with thousands of equal names the lists would outgrow everything.
+const COLLISION_NAMES: usize = 20;
+
 fn name_collisions(skills: &mut [Skill], members: &[usize]) {
-    let keyed: Vec<(usize, usize, String)> = members
+    let mut keyed: Vec<(usize, String, usize)> = members
         .iter()
         .filter_map(|at| {
             skills
                 .get(*at)
-                .map(|skill| (*at, skill.place.root, identity::collision_key(skill.name())))
+                .map(|skill| (skill.place.root, identity::collision_key(skill.name()), *at))
         })
         .collect();
-    for (at, root, key) in &keyed {
-        let others: Vec<String> = keyed
+    keyed.sort();
+    for group in keyed
+        .chunk_by(|a, b| (a.0, &a.1) == (b.0, &b.1))
+        .filter(|group| group.len() > 1)
+    {
+        let first: Vec<(usize, String)> = group
             .iter()
-            .filter(|(other, other_root, other_key)| {
-                other != at && other_root == root && other_key == key
-            })
-            .filter_map(|(other, ..)| skills.get(*other).map(|skill| skill.id().to_owned()))
+            .take(COLLISION_NAMES + 1)
+            .filter_map(|(.., at)| skills.get(*at).map(|skill| (*at, skill.id().to_owned())))
             .collect();
-        if let Some(skill) = skills.get_mut(*at).filter(|_| !others.is_empty()) {
-            let shown: Vec<&str> = others.iter().take(5).map(String::as_str).collect();
-            let message = format!(
-                "name `{}` is also borne by {} in this root",
-                skill.name(),
-                shown.join(", ")
-            );
-            skill
-                .diagnostics
-                .push(Diagnostic::new(Code::NameCollision, message).with_names(others));
+        for (.., at) in group {
+            let others: Vec<String> = first
+                .iter()
+                .filter(|(other, _)| other != at)
+                .take(COLLISION_NAMES)
+                .map(|(_, id)| id.clone())
+                .collect();
+            let more = group.len() - 1 - others.len();
+            if let Some(skill) = skills.get_mut(*at) {
+                let shown = if more > 0 {
+                    format!("{} and {more} more", others.join(", "))
+                } else {
+                    first_names(&others)
+                };
+                let message = format!(
+                    "name `{}` is also borne by {shown} in this root",
+                    skill.name()
+                );
+                skill
+                    .diagnostics
+                    .push(Diagnostic::new(Code::NameCollision, message).with_names(others));
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use grove_spec::Diagnostic;
 
 use crate::content::Content;
 use crate::digest::Digest;
-use crate::hosts::NameFrom;
+use crate::hosts::{MissingDescription, NameFrom};
 use crate::identity::{self, Layout};
 use crate::root::{Root, Source};
 use crate::state::{Reason, State};
@@ -40,6 +40,8 @@ pub struct Skill {
     pub stand_in: Option<usize>,
     /// Where its name comes from.
     pub named_by: NameFrom,
+    /// What a missing description means to whoever looks.
+    pub missing_description: MissingDescription,
     /// Findings that come from where the file is, not from what it says.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -54,28 +56,29 @@ impl Skill {
     pub fn name(&self) -> &str {
         let own = self
             .content
-            .head()
-            .name
-            .as_deref()
+            .name()
             .filter(|_| self.named_by == NameFrom::Frontmatter);
         own.unwrap_or_else(|| identity::folder_of(&self.place.id))
     }
 
     /// What it does and when to use it.
     pub fn description(&self) -> Option<&str> {
-        self.content.head().description.as_deref()
+        self.content.description()
     }
 
     /// Whether a model may be told of it: usable, described, and not switched off by its author.
+    ///
+    /// A host that shows something else in place of a description describes every skill.
     pub fn model_invocable(&self) -> bool {
+        let has_fallback = self.missing_description == MissingDescription::Fallback;
         self.state == State::Ok
-            && self.description().is_some()
-            && self.content.head().flags.model_invocable
+            && (has_fallback || self.description().is_some())
+            && self.content.flags().model_invocable
     }
 
     /// Whether a person may call it as `/name`.
     pub fn user_invocable(&self) -> bool {
-        matches!(self.state, State::Ok | State::Capped) && self.content.head().flags.user_invocable
+        matches!(self.state, State::Ok | State::Capped) && self.content.flags().user_invocable
     }
 
     /// What its file says.
@@ -85,7 +88,7 @@ impl Skill {
 
     /// Everything that was found about it.
     pub fn all_diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
-        let of_file = if self.content.head().flags.has_findings {
+        let of_file = if self.content.flags().has_findings {
             self.content.parsed().diagnostics.as_slice()
         } else {
             &[]
@@ -124,12 +127,24 @@ impl Snapshot {
     }
 
     /// `id@label`, which names exactly one skill.
+    ///
+    /// A flat file beside a folder of the same name keeps its ending: `tmux.md@label`.
     pub fn address(&self, skill: &Skill) -> String {
-        format!(
-            "{}@{}",
-            skill.id(),
-            self.root_of(skill).map_or("", |root| root.label.as_str())
-        )
+        let label = self.root_of(skill).map_or("", |root| root.label.as_str());
+        let ending = if skill.place.layout == Layout::Flat && self.has_folder_twin(skill) {
+            ".md"
+        } else {
+            ""
+        };
+        format!("{}{ending}@{label}", skill.id())
+    }
+
+    /// Whether a folder in the same root has the same id. Skills are sorted by root, id and layout.
+    fn has_folder_twin(&self, skill: &Skill) -> bool {
+        let twin = (skill.place.root, skill.id(), Layout::Folder);
+        self.skills
+            .binary_search_by(|other| (other.place.root, other.id(), other.place.layout).cmp(&twin))
+            .is_ok()
     }
 
     /// Where a skill comes from.

@@ -290,6 +290,70 @@ fn equal_names_in_one_root_both_stay_and_are_answered_with_ids() {
 }
 
 #[test]
+fn a_name_comes_before_an_id_and_addresses_are_unique() {
+    let flat = |mut candidate: Candidate| {
+        candidate.layout = Layout::Flat;
+        candidate
+    };
+    let candidates = vec![
+        skill(0, "delta", "other"),
+        skill(0, "x", "delta"),
+        skill(0, "tmux", "tmux"),
+        flat(skill(0, "tmux", "flat-tmux")),
+        flat(skill(0, "note", "note")),
+    ];
+    let snapshot = look(
+        vec![root(Source::User, "u", Trust::Trusted)],
+        candidates,
+        &settings(""),
+    );
+    let addresses: Vec<String> = snapshot
+        .skills
+        .iter()
+        .map(|skill| snapshot.address(skill))
+        .collect();
+    assert_eq!(
+        addresses,
+        [
+            "delta@user:u",
+            "note@user:u",
+            "tmux.md@user:u",
+            "tmux@user:u",
+            "x@user:u"
+        ]
+    );
+    for (at, address) in addresses.iter().enumerate() {
+        assert_eq!(address::find(&snapshot, address), Answer::One(at));
+    }
+    assert_eq!(address::find(&snapshot, "delta"), Answer::One(4));
+    assert_eq!(address::find(&snapshot, "flat-tmux"), Answer::One(2));
+}
+
+#[test]
+fn many_equal_names_are_told_briefly() {
+    let candidates = (0..500)
+        .map(|n| skill(0, &format!("s{n:03}"), "same"))
+        .collect();
+    let snapshot = look(
+        vec![root(Source::User, "u", Trust::Trusted)],
+        candidates,
+        &settings("[limits]\nloaded_per_source = 1000"),
+    );
+    for skill in &snapshot.skills {
+        let collision = skill
+            .diagnostics
+            .iter()
+            .find(|d| d.code.as_str() == "name-collision")
+            .unwrap();
+        assert_eq!(collision.names.len(), 20);
+        assert!(
+            !collision.names.contains(&skill.id().to_owned())
+                && collision.message.contains("and 479 more")
+        );
+    }
+}
+
+#[test]
 fn names_that_only_look_alike_collide_but_do_not_shadow() {
     for (a, b) in [("Deploy", "deploy"), ("caf\u{e9}", "cafe\u{301}")] {
         let snapshot = look(

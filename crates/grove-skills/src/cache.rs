@@ -24,9 +24,17 @@ const MAX_CACHE_FILES: usize = 256;
 /// A file's content and when it was read.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
+    /// Its path below the root, once a walk has met it.
+    pub(crate) path: Arc<str>,
     pub(crate) stamp: Stamp,
     pub(crate) read_at: i64,
     pub(crate) content: Arc<Content>,
+}
+
+/// The path of a file that no walk has met yet; shared, so that it costs nothing.
+pub(crate) fn no_path() -> Arc<str> {
+    static EMPTY: OnceLock<Arc<str>> = OnceLock::new();
+    Arc::clone(EMPTY.get_or_init(|| Arc::from("")))
 }
 
 /// A file that has not changed.
@@ -226,16 +234,16 @@ fn encode(all: &[Known]) -> Vec<u8> {
 }
 
 fn encode_record(content: &Content, out: &mut Vec<u8>) -> bool {
-    let head = content.head();
-    out.push(head.flags.to_byte());
+    let texts = [content.name(), content.description()];
+    out.push(content.flags().to_byte());
     out.extend_from_slice(&content.fingerprint.to_le_bytes());
     out.push(u8::from(content.digest.is_some()));
     out.extend_from_slice(&content.digest.map_or([0; 32], |digest| *digest.as_bytes()));
-    for text in [&head.name, &head.description] {
-        let length = text.as_ref().map_or(NONE, |text| text.len() as u32);
+    for text in texts {
+        let length = text.map_or(NONE, |text| text.len() as u32);
         out.extend_from_slice(&length.to_le_bytes());
     }
-    for text in [&head.name, &head.description].into_iter().flatten() {
+    for text in texts.into_iter().flatten() {
         out.extend_from_slice(text.as_bytes());
     }
     match postcard::to_stdvec(content.parsed()) {
@@ -322,6 +330,7 @@ impl DiskCache {
         let end = start.checked_add((place >> 32) as usize)?;
         let content = self.content(start, end, size)?;
         Some(Known {
+            path: no_path(),
             stamp: *stamp,
             read_at,
             content: Arc::new(content),
@@ -339,22 +348,18 @@ impl DiskCache {
         let length = |at: usize| Some(u32::from_le_bytes(header.get(at..at + 4)?.try_into().ok()?));
         let (name, texts) = take_text(texts, length(50)?)?;
         let (description, whole) = take_text(texts, length(54)?)?;
+        let head = Head {
+            name,
+            description,
+            flags,
+        };
         let packed = Packed {
+            head,
             bytes: Arc::clone(&self.bytes),
             range: end - whole.len()..end,
             unpack,
         };
-        Some(Content::packed(
-            fingerprint,
-            digest,
-            size,
-            Head {
-                name,
-                description,
-                flags,
-            },
-            packed,
-        ))
+        Some(Content::packed(fingerprint, digest, size, packed))
     }
 
     fn number(&self, row: usize, column: usize) -> Option<u64> {
@@ -402,6 +407,7 @@ mod tests {
             parse_bytes(text.as_bytes()),
         );
         Known {
+            path: no_path(),
             stamp,
             read_at: 1_000_000_000,
             content: Arc::new(content),
@@ -431,7 +437,9 @@ mod tests {
                 let Some(Unchanged::OnDisk(found)) = loaded.get(&one.stamp, &mut hint) else {
                     panic!("lost")
                 };
-                assert_eq!(found.content.head(), one.content.head());
+                assert_eq!(found.content.name(), one.content.name());
+                assert_eq!(found.content.description(), one.content.description());
+                assert_eq!(found.content.flags(), one.content.flags());
                 assert_eq!(found.content, one.content);
                 assert_eq!(hint, place + 1);
                 assert!(

@@ -9,10 +9,10 @@ use grove_catalog::hosts::{self, Host};
 use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::state::State;
-use grove_fs::probe_walk::{Counts, Layout};
+use grove_fs::probe_walk::{Counts, Layout, LinkedFiles};
 use grove_fs::programs;
 use grove_fs::trust_store::TrustStore;
-use grove_spec::config::Settings;
+use grove_spec::config::{Limits, Settings, Sourced};
 use grove_spec::{Code, Diagnostic};
 
 use crate::cache::{self, RootCache};
@@ -160,6 +160,32 @@ impl Library {
         self.plan().1
     }
 
+    /// The bytes of a skill's file if they are still those that the snapshot speaks of.
+    ///
+    /// Read beneath the root as the walk does: a path that leads elsewhere by now must not be quoted.
+    pub fn source(
+        &self,
+        snapshot: &Snapshot,
+        skill: &grove_catalog::snapshot::Skill,
+    ) -> Option<Vec<u8>> {
+        let path = &snapshot.root_of(skill)?.path;
+        let planned = &self.last.as_ref()?.inputs.roots;
+        let planned = planned.iter().find(|known| known.root.path == *path)?;
+        let folder = grove_fs::probe_walk::RootFolder {
+            base: planned.base.clone(),
+            path: path.clone(),
+        };
+        let links = if planned.root.source.contains_links() {
+            grove_fs::probe_walk::Links::Contain
+        } else {
+            grove_fs::probe_walk::Links::Follow
+        };
+        let file = grove_catalog::identity::file_below_root(skill.place.layout, &skill.place.id);
+        let read =
+            grove_fs::probe_walk::read_below(&folder, links, &file, skill.content.size).ok()?;
+        (grove_fs::stamp::fingerprint(&read) == skill.content.fingerprint).then_some(read)
+    }
+
     /// Writes what was learnt for the next start. Apart from [`Self::load`], because nobody waits for it.
     pub fn save_cache(&mut self) -> Vec<Diagnostic> {
         let Some(folder) = &self.environment.cache else {
@@ -195,11 +221,12 @@ impl Library {
             (View::Host(_), Some(host)) => {
                 let project = Project::find(&self.environment);
                 // Another host knows nothing of Grove's configuration.
-                (
-                    planning::of_host(&self.environment, &host, &project),
-                    LoadedSettings::default(),
-                    Rules::of(&host),
-                )
+                let settings = LoadedSettings {
+                    settings: settings_of(&host),
+                    ..LoadedSettings::default()
+                };
+                let plan = planning::of_host(&self.environment, &host, &project);
+                (plan, settings, Rules::of(&host))
             }
             (View::Own | View::Host(_), _) => {
                 let project = Project::find(&self.environment);
@@ -352,29 +379,53 @@ impl Library {
     }
 }
 
+/// The largest file that is read for a host without a limit of its own.
+const ENGINE_FILE_BYTES: u64 = 16 << 20;
+
+/// Grove's settings with a host's limits in place of its own; what the host does not limit is not limited.
+fn settings_of(host: &Host) -> Settings {
+    let limit = |value: u64| Sourced {
+        value,
+        origin: None,
+    };
+    let scan = &host.scan;
+    let mut settings = Settings::default();
+    settings.limits = Limits {
+        candidates_per_root: limit(scan.candidates_per_root.unwrap_or(u64::MAX)),
+        loaded_per_source: limit(scan.loaded_per_source.unwrap_or(u64::MAX)),
+        file_bytes: limit(scan.file_bytes.unwrap_or(ENGINE_FILE_BYTES)),
+        group_depth: limit(scan.depth),
+        ..settings.limits
+    };
+    settings
+}
+
 fn scan_for(settings: &Settings, host: Option<&Host>, lifted: bool) -> Scan {
     let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
     let limits = &settings.limits;
-    let mut scan = Scan {
-        layout: Layout::ALL,
+    Scan {
+        layout: host.map_or(Layout::ALL, |host| layout_of(&host.scan)),
         max_candidates: number(limits.candidates_per_root.value),
         max_bytes: limits.file_bytes.value,
         max_depth: number(limits.group_depth.value),
         lifted,
-    };
-    if let Some(host) = host {
-        scan.layout = Layout {
-            root_file: host.scan.root_file,
-            flat_files: host.scan.flat_files,
-            stop_at_skill: host.scan.stop_at_skill,
-            ignore_files: if host.scan.ignore_files {
-                &[".gitignore", ".ignore", ".fdignore"]
-            } else {
-                &[]
-            },
-        };
-        scan.max_depth = number(host.scan.depth);
-        scan.max_bytes = host.scan.file_bytes.unwrap_or(scan.max_bytes);
     }
-    scan
+}
+
+fn layout_of(scan: &hosts::Scan) -> Layout {
+    Layout {
+        root_file: scan.root_file,
+        flat_files: scan.flat_files,
+        stop_at_skill: scan.stop_at_skill,
+        linked_files: match scan.linked_files {
+            hosts::LinkedFiles::Follow => LinkedFiles::Follow,
+            hosts::LinkedFiles::Skip => LinkedFiles::Skip,
+            hosts::LinkedFiles::Inside => LinkedFiles::Inside,
+        },
+        ignore_files: if scan.ignore_files {
+            &[".gitignore", ".ignore", ".fdignore"]
+        } else {
+            &[]
+        },
+    }
 }

@@ -17,7 +17,7 @@ use grove_fs::{FsError, Stamp};
 use grove_spec::skill::{Parsed, Requirements, parse_bytes};
 use grove_spec::{Code, Diagnostic};
 
-use crate::cache::{Known, RootCache, Unchanged};
+use crate::cache::{Known, RootCache, Unchanged, no_path};
 use crate::planning::PlannedRoot;
 use crate::troubles;
 
@@ -74,7 +74,10 @@ pub(crate) fn load(
     let options = WalkOptions {
         links,
         probe: if read_all { Probe::Open } else { Probe::Stat },
-        layout: scan.layout,
+        layout: probe_walk::Layout {
+            flat_files: scan.layout.flat_files && planned.flat_files,
+            ..scan.layout
+        },
         max_candidates: scan.max_candidates,
         max_bytes: scan.max_bytes,
         max_depth: scan.max_depth,
@@ -122,7 +125,8 @@ impl LoadedRoot {
         };
         let same = |(at, (found, before)): (usize, (&Found<Item>, &(Arc<str>, Place, u32)))| {
             matches!(found.content, probe_walk::Content::Item(Item::Same(place)) if place == at)
-                && (&found.path, found.place, found.links) == (&before.0, before.1, before.2)
+                && (Arc::ptr_eq(&found.path, &before.0) || found.path == before.0)
+                && (found.place, found.links) == (before.1, before.2)
         };
         trace.found.len() == walk.found.len()
             && cache.len() == walk.found.len()
@@ -168,10 +172,17 @@ impl Visitor for Reader<'_> {
         }
     }
 
+    fn shared_path(&self, item: &Item, path: &str) -> Option<Arc<str>> {
+        let Item::Same(place) = item else { return None };
+        let known = self.cache.at(*place)?;
+        (*known.path == *path).then(|| Arc::clone(&known.path))
+    }
+
     fn read(&self, stamp: &Stamp, bytes: &[u8]) -> Item {
         let digest = self.pinned.then(|| Digest::of(bytes));
         let content = Content::new(fingerprint(bytes), digest, stamp.size, parse_bytes(bytes));
         Item::Read(Known {
+            path: no_path(),
             stamp: *stamp,
             read_at: self.read_at,
             content: Arc::new(content),
@@ -213,11 +224,12 @@ fn gather(
                 continue;
             }
         };
-        let Some(known) = known else { continue };
+        let Some(mut known) = known else { continue };
+        known.path = Arc::clone(&found.path);
         let content = Arc::clone(&known.content);
         all.push(known);
         // A note beside skill folders is no skill unless it has frontmatter.
-        let is_note = found.place == Place::Flat && !content.head().flags.has_frontmatter;
+        let is_note = found.place == Place::Flat && !content.flags().has_frontmatter;
         if !is_note
             && !ignored
                 .as_ref()
@@ -243,7 +255,7 @@ fn gather(
     let asking = loaded
         .candidates
         .iter()
-        .filter(|candidate| candidate.content.head().flags.has_requirements);
+        .filter(|candidate| candidate.content.flags().has_requirements);
     loaded.requirements = asking
         .filter_map(|candidate| {
             candidate

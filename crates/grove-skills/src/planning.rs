@@ -1,5 +1,7 @@
 //! Which folders to look in, for Grove itself, for another host, or exactly as told.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use grove_catalog::hosts::{self, Host, HostRoot, Levels};
@@ -23,6 +25,8 @@ pub struct PlannedRoot {
     pub base: Option<PathBuf>,
     /// Whether it is there.
     pub exists: bool,
+    /// Whether files at its top may count, where the scan has them.
+    pub flat_files: bool,
 }
 
 /// Roots to look in and what was found while choosing them.
@@ -93,7 +97,7 @@ pub(crate) fn own(
     }
     if let Some(home) = &environment.home {
         let mut paths = vec![home.join(".grove/skills"), home.join(".agents/skills")];
-        paths.extend(compat(Source::User).map(|root| host_path(environment, root)));
+        paths.extend(compat(Source::User).flat_map(|root| host_paths(environment, root)));
         for path in paths {
             let standing = Standing {
                 family: family_of(&below(&path, home)),
@@ -162,63 +166,15 @@ pub(crate) fn own(
 /// Everything another host looks in, with that host's trust: it has its own question.
 pub(crate) fn of_host(environment: &Environment, host: &Host, project: &Project) -> Plan {
     let mut plan = Plan::default();
-    for (index, root) in host.roots.iter().enumerate() {
-        let order = u32::try_from(index).unwrap_or(u32::MAX);
-        let step = host
-            .identity
-            .order
-            .iter()
-            .position(|source| *source == root.source)
-            .unwrap_or(usize::MAX);
-        let standing = Standing {
-            step: u32::try_from(step).unwrap_or(u32::MAX),
-            order,
-            ..Standing::of(root.source)
-        };
+    let is_set = |name: &String| environment.variable(name).is_some();
+    for root in &host.roots {
+        if root.unless_env.as_ref().is_some_and(is_set) {
+            continue;
+        }
         if root.source == Source::Project {
-            for (distance, folder) in
-                project
-                    .folders
-                    .iter()
-                    .enumerate()
-                    .take(if root.levels == Levels::Working {
-                        1
-                    } else {
-                        usize::MAX
-                    })
-            {
-                let standing = Standing {
-                    distance: u32::try_from(distance).unwrap_or(u32::MAX),
-                    ..standing.clone()
-                };
-                let path = folder.join(&root.path);
-                let label = format!(
-                    "project:{}",
-                    below(&path, project.trust_folder().unwrap_or(folder))
-                );
-                plan.push(
-                    label,
-                    path,
-                    Source::Project,
-                    standing,
-                    Trust::Trusted,
-                    Some(folder.clone()),
-                );
-            }
+            plan.project_root_of_host(host, root, project);
         } else {
-            let path = host_path(environment, root);
-            let shown = environment
-                .home
-                .as_deref()
-                .map_or_else(|| root.path.clone(), |home| below(&path, home));
-            plan.push(
-                format!("{}:{shown}", root.source.as_str()),
-                path,
-                root.source,
-                standing,
-                Trust::Trusted,
-                None,
-            );
+            plan.fixed_root_of_host(host, root, environment);
         }
     }
     for unknown in &host.unknown {
@@ -271,6 +227,68 @@ impl Plan {
         }
     }
 
+    /// A host's root in the folders of a project.
+    fn project_root_of_host(&mut self, host: &Host, root: &HostRoot, project: &Project) {
+        let levels = match root.levels {
+            Levels::All => project.folders.len(),
+            Levels::Working => 1,
+        };
+        for (distance, folder) in project.folders.iter().enumerate().take(levels) {
+            let path = folder.join(&root.path);
+            let shown = below(&path, project.trust_folder().unwrap_or(folder));
+            let standing = Standing {
+                distance: u32::try_from(distance).unwrap_or(u32::MAX),
+                ..self.next_standing(host, root)
+            };
+            self.host_root(root, path, &shown, standing, Some(folder.clone()));
+        }
+    }
+
+    /// A host's root at a place of its own, or the several that a variable lists.
+    fn fixed_root_of_host(&mut self, host: &Host, root: &HostRoot, environment: &Environment) {
+        for path in host_paths(environment, root) {
+            let shown = match &environment.home {
+                Some(home) => below(&path, home),
+                None => path.to_string_lossy().into_owned(),
+            };
+            let standing = self.next_standing(host, root);
+            self.host_root(root, path, &shown, standing, None);
+        }
+    }
+
+    /// The standing on the host's own ladder of a root that comes after all so far.
+    fn next_standing(&self, host: &Host, root: &HostRoot) -> Standing {
+        let mut ladder = host.identity.order.iter();
+        let step = ladder.position(|source| *source == root.source);
+        Standing {
+            step: u32::try_from(step.unwrap_or(usize::MAX)).unwrap_or(u32::MAX),
+            order: u32::try_from(self.roots.len()).unwrap_or(u32::MAX),
+            ..Standing::of(root.source)
+        }
+    }
+
+    fn host_root(
+        &mut self,
+        root: &HostRoot,
+        path: PathBuf,
+        shown: &str,
+        standing: Standing,
+        base: Option<PathBuf>,
+    ) {
+        self.add(PlannedRoot {
+            root: Root {
+                label: format!("{}:{shown}", root.source.as_str()),
+                path,
+                source: root.source,
+                standing,
+                trust: Trust::Trusted,
+            },
+            base,
+            exists: false,
+            flat_files: root.flat_files,
+        });
+    }
+
     fn push(
         &mut self,
         label: String,
@@ -280,12 +298,7 @@ impl Plan {
         trust: Trust,
         base: Option<PathBuf>,
     ) {
-        if self.roots.iter().any(|planned| planned.root.path == path) {
-            return;
-        }
-        // A package's or a project's own path is checked again when it is opened beneath its base.
-        let exists = files::is_folder(&path);
-        self.roots.push(PlannedRoot {
+        self.add(PlannedRoot {
             root: Root {
                 label,
                 path,
@@ -294,8 +307,20 @@ impl Plan {
                 trust,
             },
             base,
-            exists,
+            exists: false,
+            flat_files: true,
         });
+    }
+
+    /// Adds a root unless its path is there already, and looks whether it exists.
+    fn add(&mut self, mut planned: PlannedRoot) {
+        let path = &planned.root.path;
+        if self.roots.iter().any(|known| known.root.path == *path) {
+            return;
+        }
+        // A package's or a project's own path is checked again when it is opened beneath its base.
+        planned.exists = files::is_folder(path);
+        self.roots.push(planned);
     }
 
     fn finish(mut self) -> Self {
@@ -312,17 +337,35 @@ impl Plan {
     }
 }
 
-/// Where a host's own root is: its variable names the folder, or else the path below home does.
-fn host_path(environment: &Environment, root: &HostRoot) -> PathBuf {
-    let last = root.path.rsplit('/').next().unwrap_or("skills");
-    match root
+/// Where a host's own root is: a variable lists the folders, or names the folder, or else the path does.
+fn host_paths(environment: &Environment, root: &HostRoot) -> Vec<PathBuf> {
+    if let Some(name) = &root.env_list {
+        let list = environment.variable(name);
+        return list.map_or_else(Vec::new, |list| listed_folders(environment, list));
+    }
+    let folder = root
         .env
         .as_deref()
-        .and_then(|name| environment.variable(name))
-    {
+        .and_then(|name| environment.variable(name));
+    let last = root.path.rsplit('/').next().unwrap_or("skills");
+    vec![match folder {
         Some(folder) => PathBuf::from(folder).join(last),
         None => environment.expand(&root.path),
-    }
+    }]
+}
+
+/// The folders in a list with commas; what is between two commas may be blank.
+fn listed_folders(environment: &Environment, list: &OsStr) -> Vec<PathBuf> {
+    list.as_bytes()
+        .split(|byte| *byte == b',')
+        .map(<[u8]>::trim_ascii)
+        .filter(|folder| !folder.is_empty())
+        .map(|folder| match std::str::from_utf8(folder) {
+            Ok(text) => environment.expand(text),
+            // A name that is not UTF-8 is a name all the same.
+            Err(_) => environment.working.join(OsStr::from_bytes(folder)),
+        })
+        .collect()
 }
 
 /// A path as shown: below a folder if it is, whole otherwise.
@@ -361,5 +404,23 @@ mod tests {
         ] {
             assert_eq!(family_of(path), family);
         }
+    }
+
+    #[test]
+    fn a_list_of_folders_with_commas() {
+        let environment = Environment::for_home("/home/me".into(), "/work".into());
+        for (list, folders) in [
+            (&b"/a"[..], &["/a"][..]),
+            (b"/a,/b", &["/a", "/b"]),
+            (b" /a , ,/b c,", &["/a", "/b c"]),
+            (b"~/x,y", &["/home/me/x", "/work/y"]),
+            (b",", &[]),
+        ] {
+            let expected: Vec<PathBuf> = folders.iter().map(PathBuf::from).collect();
+            let found = listed_folders(&environment, OsStr::from_bytes(list));
+            assert_eq!(found, expected);
+        }
+        let odd = listed_folders(&environment, OsStr::from_bytes(b"/a,/\xff"));
+        assert_eq!(odd[1].as_os_str().as_bytes(), b"/\xff");
     }
 }

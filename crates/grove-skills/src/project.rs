@@ -27,13 +27,7 @@ impl Project {
     pub fn find(environment: &Environment) -> Self {
         let working =
             files::canonical(&environment.working).unwrap_or_else(|_| environment.working.clone());
-        let home = environment
-            .home
-            .as_deref()
-            .map(|home| files::canonical(home).unwrap_or_else(|_| home.to_path_buf()));
-        let temporary = files::canonical(&environment.temporary)
-            .unwrap_or_else(|_| environment.temporary.clone());
-        let allowed = |folder: &Path| trust::may_be_project(folder, home.as_deref(), &temporary);
+        let permitted = Permitted::in_environment(environment);
         let has = |folder: &Path, name: &str| files::is_there(&folder.join(name));
 
         let root = working
@@ -45,19 +39,55 @@ impl Project {
         let folders = working
             .ancestors()
             .take_while(|folder| folder.starts_with(last))
-            .filter(|folder| allowed(folder))
+            .filter(|folder| permitted.allows(folder))
             .map(Path::to_path_buf)
             .collect();
         Self {
-            root: root.filter(|folder| allowed(folder)).map(Path::to_path_buf),
+            root: root
+                .filter(|folder| permitted.allows(folder))
+                .map(Path::to_path_buf),
             folders,
-            refused: !allowed(&working),
+            refused: !permitted.allows(&working),
         }
     }
 
-    /// The folder that `grove trust` speaks of: the outermost folder whose content counts.
+    /// The outermost folder whose skills count; labels name roots by their path below it.
     pub fn trust_folder(&self) -> Option<&Path> {
         self.folders.last().map(PathBuf::as_path)
+    }
+
+    /// The folder that `grove trust` grants: everything that counts lies in it, the configuration included.
+    pub(crate) fn grant_folder(&self) -> Option<&Path> {
+        let outermost = self.trust_folder()?;
+        let above = self.root.as_deref();
+        Some(
+            above
+                .filter(|root| outermost.starts_with(root))
+                .unwrap_or(outermost),
+        )
+    }
+}
+
+/// Which folders may be a project at all: not home, nor the root folder, nor the temporary folder.
+pub(crate) struct Permitted {
+    home: Option<PathBuf>,
+    temporary: PathBuf,
+}
+
+impl Permitted {
+    /// The rule for an environment.
+    pub(crate) fn in_environment(environment: &Environment) -> Self {
+        let resolved =
+            |folder: &Path| files::canonical(folder).unwrap_or_else(|_| folder.to_path_buf());
+        Self {
+            home: environment.home.as_deref().map(resolved),
+            temporary: resolved(&environment.temporary),
+        }
+    }
+
+    /// Whether a folder, given by its canonical path, may be one.
+    pub(crate) fn allows(&self, folder: &Path) -> bool {
+        trust::may_be_project(folder, self.home.as_deref(), &self.temporary)
     }
 }
 

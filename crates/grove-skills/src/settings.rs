@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
-use grove_fs::files;
+use grove_fs::probe_walk::{self, Links, RootFolder};
 use grove_fs::trust_store::TrustStore;
+use grove_fs::{FsError, files};
 use grove_spec::config::{LayerScope, Settings, parse};
 use grove_spec::{Code, Diagnostic};
 
@@ -12,6 +13,9 @@ use crate::environment::Environment;
 use crate::project::{FolderTrust, Project};
 
 const MAX_CONFIG_BYTES: u64 = 1_000_000;
+
+/// A project's configuration file, below the project's folder.
+pub(crate) const PROJECT_FILE: &str = ".grove/config.toml";
 
 /// The settings in force and how they came about.
 #[derive(Debug, Clone, Default)]
@@ -28,17 +32,17 @@ impl LoadedSettings {
     /// Reads the user's file and, if the project is trusted, the project's.
     pub fn load(environment: &Environment, project: Option<&Project>, store: &TrustStore) -> Self {
         let mut loaded = Self::default();
-        if let Some(text) = loaded.read(&user_file(environment)) {
-            loaded.lay(&text, LayerScope::User, &user_file(environment));
+        let file = user_file(environment);
+        let read = files::read_bounded(&file, MAX_CONFIG_BYTES);
+        if let Some(text) = loaded.text(read, &file) {
+            loaded.lay(&text, LayerScope::User, &file);
         }
-        let file = project
-            .and_then(|project| project.root.as_deref())
-            .map(project_file);
-        if let Some(file) = file
-            && let Some(text) = loaded.read(&file)
+        if let Some(root) = project.and_then(|project| project.root.as_deref())
+            && let file = root.join(PROJECT_FILE)
+            && files::is_there(&file)
+            && let Some(text) = loaded.text(read_project_file(root), &file)
         {
-            let folder = file.parent().and_then(Path::parent).unwrap_or(&file);
-            if FolderTrust::of(folder, store)
+            if FolderTrust::of(root, store)
                 .covers_file(&file, &Digest::of(text.as_bytes()).to_string())
             {
                 loaded.lay(&text, LayerScope::Project, &file);
@@ -53,8 +57,8 @@ impl LoadedSettings {
         loaded
     }
 
-    fn read(&mut self, file: &Path) -> Option<String> {
-        let bytes = match files::read_bounded(file, MAX_CONFIG_BYTES) {
+    fn text(&mut self, read: Result<Vec<u8>, FsError>, file: &Path) -> Option<String> {
+        let bytes = match read {
             Ok(bytes) => bytes,
             Err(error) if error.is_not_found() => return None,
             Err(error) => {
@@ -68,7 +72,7 @@ impl LoadedSettings {
             .inspect_err(|_| {
                 self.diagnostics.push(
                     Diagnostic::new(Code::ConfigSyntax, "the file is not UTF-8").in_file(file),
-                )
+                );
             })
             .ok()
     }
@@ -86,7 +90,11 @@ pub(crate) fn user_file(environment: &Environment) -> PathBuf {
     environment.config.join("config.toml")
 }
 
-/// A project's configuration file.
-pub(crate) fn project_file(project_root: &Path) -> PathBuf {
-    project_root.join(".grove/config.toml")
+/// Reads a project's configuration file. What came with a project must not lead out of it.
+pub(crate) fn read_project_file(project_root: &Path) -> Result<Vec<u8>, FsError> {
+    let folder = RootFolder {
+        base: None,
+        path: project_root.to_path_buf(),
+    };
+    probe_walk::read_below(&folder, Links::Contain, PROJECT_FILE, MAX_CONFIG_BYTES)
 }

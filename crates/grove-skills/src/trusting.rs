@@ -1,16 +1,23 @@
 //! Granting and revoking trust: what is in a project, and remembering that it was seen.
 
+mod nested;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use grove_catalog::trust::{Trust, may_be_project};
-use grove_catalog::{Digest, Source};
+use grove_catalog::trust::Trust;
+use grove_catalog::{Digest, Source, identity};
+use grove_fs::probe_walk::Layout;
 use grove_fs::trust_store::{Grant, Lookup, TrustStore};
 use grove_fs::{FsError, files};
 
+use crate::cache::RootCache;
 use crate::environment::Environment;
-use crate::library::{Library, Request, View};
-use crate::project::Project;
-use crate::settings::project_file;
+use crate::loading::{self, Scan};
+use crate::planning::{self, PlannedRoot};
+use crate::project::{Permitted, Project};
+use crate::settings::{LoadedSettings, PROJECT_FILE, read_project_file};
+use nested::Nested;
 
 /// Why trust was not granted.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +25,12 @@ pub enum TrustError {
     /// Home, the root folder and the temporary folder are never a project.
     #[error("{} cannot be trusted as a project", .0.display())]
     NeverAProject(PathBuf),
+    /// There is nothing at the path.
+    #[error("{} does not exist", .0.display())]
+    NotThere(PathBuf),
+    /// There is something else at the path.
+    #[error("{} is not a folder", .0.display())]
+    NotAFolder(PathBuf),
     /// The file system said no.
     #[error(transparent)]
     Fs(#[from] FsError),
@@ -36,7 +49,12 @@ pub struct Granted {
     pub changed: Vec<String>,
     /// Files that were seen as they are.
     pub unchanged: usize,
+    /// Folders below that were not searched for skills: too many, too deep, or unreadable.
+    pub not_searched: Vec<String>,
 }
+
+/// The digest of each file when it was seen, by path below the granted folder.
+type Pins = BTreeMap<String, String>;
 
 /// Trusts a folder as it is now; the working folder's project when none is given.
 pub fn grant(
@@ -47,27 +65,67 @@ pub fn grant(
     let folder = folder_for(environment, folder)?;
     let store = store(environment);
     let mut grant = TrustStore::grant_for(&folder, follow)?;
-    let before = match store.covering(&folder) {
-        Lookup::Granted(before) if before.path == folder => before.pins,
-        _ => std::collections::BTreeMap::new(),
-    };
-    grant.pins = content_of(environment, &folder);
+    let earlier = Earlier::find(&store, &folder);
+    let (pins, not_searched) = content_of(environment, &folder, &store);
     let mut granted = Granted {
         folder,
         follow,
         new: Vec::new(),
         changed: Vec::new(),
         unchanged: 0,
+        not_searched,
     };
-    for (path, digest) in &grant.pins {
-        match before.get(path) {
+    for (path, digest) in &pins {
+        match earlier.pins.get(path) {
             None => granted.new.push(path.clone()),
             Some(seen) if seen == digest => granted.unchanged += 1,
             Some(_) => granted.changed.push(path.clone()),
         }
     }
+    // What was seen from elsewhere stays seen as it was then.
+    let still_there = |path: &String| files::is_there(&granted.folder.join(path));
+    grant.pins = earlier.pins;
+    grant.pins.retain(|path, _| still_there(path));
+    grant.pins.extend(pins);
     store.store(&grant)?;
+    for folder in earlier.absorbed {
+        store.revoke(&folder)?;
+    }
     Ok(granted)
+}
+
+/// What was seen before of a folder that is granted.
+#[derive(Default)]
+struct Earlier {
+    pins: Pins,
+    /// Folders below with a grant of their own. The nearest grant decides, so it would hide the new one.
+    absorbed: Vec<PathBuf>,
+}
+
+impl Earlier {
+    fn find(store: &TrustStore, folder: &Path) -> Self {
+        let mut earlier = Self::default();
+        let of_the_tree = |grant: &Grant| {
+            grant.path.starts_with(folder)
+                && matches!(store.covering(&grant.path), Lookup::Granted(sound) if sound == *grant)
+        };
+        for grant in store.grants().into_iter().filter(of_the_tree) {
+            // A folder below whose changes are followed keeps its own grant.
+            let below = grant.path != folder;
+            if below && grant.follow {
+                continue;
+            }
+            let prefix = grant.path.strip_prefix(folder).unwrap_or(&grant.path);
+            let pins = grant.pins.into_iter();
+            earlier.pins.extend(
+                pins.map(|(path, pin)| (prefix.join(path).to_string_lossy().into_owned(), pin)),
+            );
+            if below {
+                earlier.absorbed.push(grant.path);
+            }
+        }
+        earlier
+    }
 }
 
 /// Takes trust back; says whether there was any.
@@ -94,82 +152,126 @@ fn store(environment: &Environment) -> TrustStore {
 }
 
 fn folder_for(environment: &Environment, folder: Option<&Path>) -> Result<PathBuf, TrustError> {
-    let folder = match folder {
-        Some(folder) => files::canonical(&environment.working.join(folder))?,
-        None => {
-            let project = Project::find(environment);
-            let working = files::canonical(&environment.working)?;
-            project.trust_folder().map_or(working, Path::to_path_buf)
-        }
+    let folder = if let Some(folder) = folder {
+        existing(&environment.working.join(folder))?
+    } else {
+        let working = files::canonical(&environment.working)?;
+        let project = Project::find(environment);
+        project.grant_folder().map_or(working, Path::to_path_buf)
     };
-    let home = environment
-        .home
-        .as_deref()
-        .and_then(|home| files::canonical(home).ok());
-    let temporary =
-        files::canonical(&environment.temporary).unwrap_or_else(|_| environment.temporary.clone());
-    if may_be_project(&folder, home.as_deref(), &temporary) {
+    if Permitted::in_environment(environment).allows(&folder) {
         Ok(folder)
     } else {
         Err(TrustError::NeverAProject(folder))
     }
 }
 
-/// The digests of all skill files and the configuration of a project, by path below the folder.
-fn content_of(
-    environment: &Environment,
-    folder: &Path,
-) -> std::collections::BTreeMap<String, String> {
-    let mut pins = std::collections::BTreeMap::new();
-    let inside = Environment {
-        working: folder.to_path_buf(),
-        ..environment.clone()
-    };
-    // From the folder itself and, when one works below it, from every folder in between.
-    let mut looks = vec![inside];
-    if environment.working != folder && environment.working.starts_with(folder) {
-        looks.push(environment.clone());
+/// The canonical path of a folder that somebody named.
+fn existing(folder: &Path) -> Result<PathBuf, TrustError> {
+    match files::canonical(folder) {
+        Ok(canonical) if files::is_folder(&canonical) => Ok(canonical),
+        Ok(_) => Err(TrustError::NotAFolder(folder.to_path_buf())),
+        Err(error) if error.is_not_found() => Err(TrustError::NotThere(folder.to_path_buf())),
+        Err(error) => Err(error.into()),
     }
-    for look in looks {
-        let snapshot = Library::new(
-            look,
-            Request {
-                view: View::Own,
-                all: true,
-                names: None,
-            },
-        )
-        .load();
-        for skill in &snapshot.skills {
-            let is_project = snapshot.source_of(skill) == Source::Project;
-            let places = std::iter::once(&skill.place).chain(&skill.also_at);
-            for place in places.filter(|_| is_project || !skill.also_at.is_empty()) {
-                let untrusted_source = snapshot
-                    .roots
-                    .get(place.root)
-                    .is_some_and(|root| root.source == Source::Project);
-                let location = snapshot.location(place);
-                if let (true, Ok(below), Some(digest)) = (
-                    untrusted_source,
-                    location.strip_prefix(folder),
-                    skill.content.digest,
-                ) {
-                    pins.insert(below.to_string_lossy().into_owned(), digest.to_string());
-                }
-            }
+}
+
+/// The digests of everything that a working folder inside could reveal, and what was not searched.
+///
+/// They come from the project's own files, whoever else has a link to them, and from the user's settings
+/// alone: a project's can only narrow what is seen, and differ from folder to folder.
+fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (Pins, Vec<String>) {
+    let settings = LoadedSettings::load(environment, None, store).settings;
+    let project = Project {
+        root: None,
+        folders: vec![folder.to_path_buf()],
+        refused: false,
+    };
+    let mut roots = planning::own(environment, &settings, &project, store).roots;
+    roots.retain(|planned| planned.root.source == Source::Project);
+    let scan = Scan {
+        layout: Layout::ALL,
+        max_candidates: usize::MAX,
+        max_bytes: settings.limits.file_bytes.value,
+        max_depth: usize::try_from(settings.limits.group_depth.value).unwrap_or(usize::MAX),
+        lifted: true,
+    };
+    let Nested {
+        holders,
+        not_searched,
+    } = nested::search(folder, &first_parts(&roots, folder));
+    let permitted = Permitted::in_environment(environment);
+    let mut looks: BTreeSet<PathBuf> = holders.iter().map(|path| folder.join(path)).collect();
+    looks.extend(between(environment, folder));
+    let mut pins = Pins::new();
+    for look in looks.iter().filter(|look| permitted.allows(look)) {
+        for planned in &roots {
+            pin_root(&moved(planned, folder, look), &scan, folder, &mut pins);
+        }
+        if let Ok(bytes) = read_project_file(look) {
+            pin(
+                &look.join(PROJECT_FILE),
+                Digest::of(&bytes),
+                folder,
+                &mut pins,
+            );
         }
     }
-    let file = project_file(folder);
-    if let (Ok(bytes), Ok(below)) = (
-        files::read_bounded(&file, 1_000_000),
-        file.strip_prefix(folder),
-    ) {
-        pins.insert(
-            below.to_string_lossy().into_owned(),
-            Digest::of(&bytes).to_string(),
-        );
+    (pins, not_searched)
+}
+
+/// The granted folder and, when one works below it, every folder from there, wherever it lies.
+fn between(environment: &Environment, folder: &Path) -> Vec<PathBuf> {
+    let working = files::canonical(&environment.working).unwrap_or_default();
+    let from = if working.starts_with(folder) {
+        &working
+    } else {
+        folder
+    };
+    let inside = from.ancestors().take_while(|look| look.starts_with(folder));
+    inside.map(Path::to_path_buf).collect()
+}
+
+/// The names in a folder without which no root is in it.
+fn first_parts(roots: &[PlannedRoot], folder: &Path) -> BTreeSet<String> {
+    let below = roots
+        .iter()
+        .map(|planned| planned.root.path.strip_prefix(folder));
+    below
+        .chain([Ok(Path::new(PROJECT_FILE))])
+        .filter_map(|path| path.ok()?.components().next())
+        .map(|part| part.as_os_str().to_string_lossy().into_owned())
+        .collect()
+}
+
+/// The root at the same place in another folder.
+fn moved(planned: &PlannedRoot, from: &Path, to: &Path) -> PlannedRoot {
+    let mut moved = planned.clone();
+    if let Ok(below) = planned.root.path.strip_prefix(from) {
+        moved.root.path = to.join(below);
     }
-    pins
+    moved.base = Some(to.to_path_buf());
+    moved
+}
+
+fn pin_root(planned: &PlannedRoot, scan: &Scan, folder: &Path, pins: &mut Pins) {
+    let root = &planned.root.path;
+    if !files::is_folder(root) {
+        return;
+    }
+    let (loaded, _) = loading::load(planned, scan, &mut RootCache::default(), None);
+    for candidate in &loaded.candidates {
+        if let Some(digest) = candidate.content.digest {
+            let file = identity::file_below_root(candidate.layout, &candidate.id);
+            pin(&root.join(file), digest, folder, pins);
+        }
+    }
+}
+
+fn pin(file: &Path, digest: Digest, folder: &Path, pins: &mut Pins) {
+    if let Ok(below) = file.strip_prefix(folder) {
+        pins.insert(below.to_string_lossy().into_owned(), digest.to_string());
+    }
 }
 
 /// Whether a project folder is trusted, for display.

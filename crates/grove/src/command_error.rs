@@ -53,12 +53,12 @@ impl From<grove_fs::FsError> for CommandError {
 
 impl From<grove_skills::trusting::TrustError> for CommandError {
     fn from(error: grove_skills::trusting::TrustError) -> Self {
-        match error {
-            grove_skills::trusting::TrustError::Fs(error) => error.into(),
-            never @ grove_skills::trusting::TrustError::NeverAProject(_) => {
-                Self::new(ErrorKind::Finding, never.to_string())
-                    .hint("give the folder of one project")
-            }
-        }
+        use grove_skills::trusting::TrustError;
+        let kind = match error {
+            TrustError::Fs(error) => return error.into(),
+            TrustError::NeverAProject(_) => ErrorKind::Finding,
+            TrustError::NotThere(_) | TrustError::NotAFolder(_) => ErrorKind::Usage,
+        };
+        Self::new(kind, error.to_string()).hint("give the folder of one project")
     }
 }

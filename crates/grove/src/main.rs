@@ -10,6 +10,8 @@ mod variables;
 
 use std::process::ExitCode;
 
+use command_error::{CommandError, ErrorKind};
+
 /// Discovery allocates from two threads at once; the system's allocator costs a quarter more there.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -17,7 +19,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let arguments: Vec<std::ffi::OsString> = std::env::args_os().collect();
     let mut out = output::Output::new();
-    let result = commands::run(arguments, &mut out);
+    let mut looked = None;
+    let result = commands::run(arguments, &mut looked, &mut out);
     let code = match result {
         Ok(code) => code,
         Err(error) => {
@@ -25,10 +28,22 @@ fn main() -> ExitCode {
             error.kind.exit_code()
         }
     };
-    // A reader that closed the pipe has seen what it wanted.
-    if out.finish() {
-        ExitCode::from(code)
-    } else {
-        ExitCode::SUCCESS
+    let written = out.finish();
+    // Nobody waits for the cache, so it is written when everything else has been.
+    let mut notes = output::Output::new();
+    if let Some(looked) = looked {
+        looked.remember(&mut notes);
+    }
+    if let Err(output::Unwritten::Failed(error)) = &written {
+        notes.error(&CommandError::new(
+            ErrorKind::Internal,
+            format!("could not write the output: {error}"),
+        ));
+    }
+    match (written, notes.finish()) {
+        (Err(output::Unwritten::Failed(_)), _) => ErrorKind::Internal.exit_code().into(),
+        // A reader that closed the pipe has seen what it wanted.
+        (Err(output::Unwritten::ReaderGone), _) => ExitCode::SUCCESS,
+        (Ok(()), _) => code.into(),
     }
 }

@@ -77,18 +77,27 @@ impl Output {
         }
     }
 
-    /// Writes everything, the data first; false when the reader has gone away.
-    pub(crate) fn finish(self) -> bool {
+    /// Writes everything, the data first.
+    pub(crate) fn finish(self) -> Result<(), Unwritten> {
         let data = io::stdout()
             .lock()
             .write_all(&self.data)
             .and_then(|()| io::stdout().lock().flush());
         let notes = io::stderr().lock().write_all(&self.notes);
-        let gone = |result: io::Result<()>| {
-            result.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-        };
-        !(gone(data) | gone(notes))
+        data.and(notes).map_err(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe => Unwritten::ReaderGone,
+            _ => Unwritten::Failed(error),
+        })
     }
+}
+
+/// Why output was not written whole.
+#[derive(Debug)]
+pub(crate) enum Unwritten {
+    /// Whoever read it has gone away.
+    ReaderGone,
+    /// The machine said no.
+    Failed(io::Error),
 }
 
 /// How many columns a table may use: `COLUMNS`, the terminal's width, or 100.

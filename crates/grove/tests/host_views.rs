@@ -267,6 +267,45 @@ fn copilot_reads_the_folders_that_its_variable_lists() {
     );
 }
 
+/// First found wins: the project, then the user's folders, then the list in its order.
+#[test]
+fn copilots_list_is_weakest_and_its_first_folder_wins() {
+    let home = repository();
+    for folder in ["one", "two"] {
+        home.skill(format!("{folder}/same"), "same", "In both");
+        home.skill(format!("{folder}/mine"), "mine", "At home too");
+    }
+    home.skill("home/.copilot/skills/mine", "mine", "At home");
+    let list = format!(
+        " {} ,,{}",
+        home.path("two").display(),
+        home.path("one").display()
+    );
+    let home = home.with_env("COPILOT_SKILLS_DIRS", list);
+    let winners: BTreeSet<String> = listed(&home, "copilot")
+        .iter()
+        .filter(|skill| skill["state"] == "ok")
+        .map(|skill| skill["location"].as_str().unwrap().to_owned())
+        .collect();
+    let expected = ["home/.copilot/skills/mine/SKILL.md", "two/same/SKILL.md"]
+        .map(|file| home.path(file).to_str().unwrap().to_owned());
+    assert_eq!(winners, BTreeSet::from(expected));
+}
+
+#[test]
+fn a_blank_variable_moves_nothing_and_lists_nothing() {
+    let home = repository();
+    home.skill("home/.agents/skills/shared", "shared", "At home")
+        .skill("project/pkg/stray", "stray", "In the working folder");
+    let home = home
+        .with_env("COPILOT_HOME", "")
+        .with_env("COPILOT_SKILLS_DIRS", " , ")
+        .with_env("OPENCLAW_STATE_DIR", " ");
+    for host in ["copilot", "openclaw"] {
+        assert_eq!(ok(&home, host), set(&["shared"]), "{host}");
+    }
+}
+
 #[test]
 fn requirements_count_for_openclaw_alone() {
     for host in HOSTS {
@@ -368,6 +407,54 @@ fn a_skill_file_that_is_a_link_out_of_its_folder_is_not_read_by_codex_and_opencl
         differences.compare(host, &ok(&home, host), &set(&[]));
     }
     differences.assert_none();
+}
+
+/// The table says for Codex that a linked file is not found, for OpenClaw that it must stay in its folder.
+#[test]
+fn a_skill_file_that_is_a_link_within_its_folder() {
+    let mut differences = Differences::default();
+    for (host, expected) in [
+        ("codex", &["real"][..]),
+        ("openclaw", &["absolute", "real", "relative"]),
+        ("gemini", &["absolute", "real", "relative", "sibling"]),
+    ] {
+        let home = repository();
+        let root = "home/.agents/skills";
+        for name in ["absolute", "relative"] {
+            let text = format!("---\nname: {name}\ndescription: d\n---\n");
+            home.file(format!("{root}/{name}/body.md"), text);
+        }
+        let absolute = home.path(format!("{root}/absolute/body.md"));
+        home.link(format!("{root}/absolute/SKILL.md"), absolute)
+            .link(format!("{root}/relative/SKILL.md"), "body.md")
+            .skill(format!("{root}/real"), "real", "No link")
+            .file(
+                format!("{root}/notes/sibling.md"),
+                "---\nname: sibling\ndescription: d\n---\n",
+            )
+            .link(format!("{root}/sibling/SKILL.md"), "../notes/sibling.md");
+        differences.compare(host, &ok(&home, host), &set(expected));
+    }
+    differences.assert_none();
+}
+
+/// A link to another skill's file is that skill for who follows it, and a refused one of its own for who does not.
+#[test]
+fn a_refused_link_is_listed_with_its_reason_and_takes_nothing_from_its_target() {
+    let home = repository();
+    home.skill("home/.agents/skills/real", "real", "No link")
+        .link("home/.agents/skills/alias/SKILL.md", "../real/SKILL.md");
+    for (host, reason) in [("codex", "is a link"), ("openclaw", "out of its folder")] {
+        let skills = listed(&home, host);
+        assert_eq!(named(&skills, "ok"), set(&["real"]), "{host}");
+        assert_eq!(named(&skills, "invalid"), set(&["alias"]), "{host}");
+        let alias = skills
+            .iter()
+            .find(|skill| skill["name"] == "alias")
+            .unwrap();
+        assert!(alias["reasons"].to_string().contains(reason), "{alias}");
+    }
+    assert_eq!(listed(&home, "gemini").len(), 1);
 }
 
 #[test]

@@ -211,6 +211,85 @@ fn trusting_again_from_elsewhere_forgets_nothing() {
 }
 
 #[test]
+fn what_was_seen_below_a_hidden_folder_stays_seen() {
+    let home = nested_home();
+    let hidden = "project/.hidden/inner";
+    home.skill(format!("{hidden}/.agents/skills/tidy"), "tidy", "Tidies up");
+    let tidy = "tidy@project:.hidden/inner/.agents/skills";
+    run(&home, "project", &["trust"]);
+    assert_states(&home, hidden, &[(tidy, "changed", &["new"]), OK]);
+    run(&home, hidden, &["trust"]);
+    run(&home, "project", &["trust"]);
+    assert_states(&home, hidden, &[(tidy, "ok", &[]), OK]);
+
+    // Trusting again where it is not seen does not accept what it is now.
+    home.skill(
+        format!("{hidden}/.agents/skills/tidy"),
+        "tidy",
+        "Does something else",
+    );
+    run(&home, "project", &["trust"]);
+    assert_states(&home, hidden, &[(tidy, "changed", &["changed"]), OK]);
+}
+
+#[test]
+fn folders_that_were_not_searched_are_named() {
+    let home = nested_home();
+    let deep = "project/1/2/3/4/5/6/7";
+    home.skill(format!("{deep}/.agents/skills/far"), "far", "Lies deep");
+    let finished = run(&home, "project", &["trust"]);
+    let told = finished.stderr_text();
+    assert!(told.contains("1 folder was not searched"), "{told}");
+    assert!(told.contains("1/2/3/4/5/6/7"), "{told}");
+    let granted = json(&home, "project", &["trust", "--json"]);
+    assert_eq!(granted["notSearched"], json!(["1/2/3/4/5/6/7"]));
+    let far = "far@project:1/2/3/4/5/6/7/.agents/skills";
+    assert_states(&home, deep, &[(far, "changed", &["new"]), OK]);
+    run(&home, deep, &["trust"]);
+    assert_states(&home, deep, &[(far, "ok", &[]), OK]);
+}
+
+/// The nearest grant decides, so one below must not stand in the way of the advice to trust again.
+#[test]
+fn trusting_the_repository_takes_in_a_grant_below() {
+    let home = nested_home();
+    run(&home, "project", &["trust", "pkg"]);
+    home.skill(
+        "project/pkg/.agents/skills/build",
+        "build",
+        "Builds something else",
+    );
+    let granted = json(&home, "project/pkg", &["trust", "--json"]);
+    assert_eq!(
+        granted["changed"],
+        json!(["pkg/.agents/skills/build/SKILL.md"])
+    );
+    assert_states(&home, "project/pkg", &[(BUILD, "ok", &[]), OK]);
+
+    run(&home, "project", &["trust", "pkg", "--follow"]);
+    run(&home, "project", &["trust"]);
+    home.skill(
+        "project/pkg/.agents/skills/build",
+        "build",
+        "Is followed all the same",
+    );
+    assert_states(&home, "project/pkg", &[(BUILD, "ok", &[]), OK]);
+}
+
+#[test]
+fn a_projects_configuration_that_leads_out_of_it_is_not_read() {
+    let home = project_home();
+    home.file("elsewhere/config.toml", "[skills]\nonly = []\n")
+        .dir("project/.grove");
+    home.link(
+        "project/.grove/config.toml",
+        home.path("elsewhere/config.toml"),
+    );
+    run(&home, "project", &["trust", "--follow"]);
+    assert_states(&home, "project", &[OK]);
+}
+
+#[test]
 fn trust_given_at_the_top_does_not_cover_a_neighbour() {
     let home = project_home();
     home.skill(
@@ -427,12 +506,9 @@ fn a_folder_that_does_not_exist_is_an_error_with_its_path() {
     let home = new_home();
     let finished = home.run("project", ["trust", "no-such-folder"]);
     let told = finished.stderr_text();
-    assert!(
-        matches!(finished.ending, Ending::Exited(1 | 2)),
-        "{:?} {told}",
-        finished.ending
-    );
+    assert_eq!(finished.ending, Ending::Exited(2), "{told}");
     assert!(told.contains("no-such-folder"), "{told}");
+    assert!(told.contains("\nhint: "), "{told}");
 }
 
 #[test]

@@ -58,12 +58,14 @@ pub enum Probe {
 /// Which layouts count as skills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// A `SKILL.md` in the root itself ends the walk.
+    /// A `SKILL.md` in the root itself counts, and ends the walk if a skill folder does.
     pub root_file: bool,
     /// `<root>/<name>.md` counts.
     pub flat_files: bool,
     /// Nothing below a skill folder is looked at.
     pub stop_at_skill: bool,
+    /// What becomes of a skill file that is itself a link.
+    pub linked_files: LinkedFiles,
     /// Ignore files of these names are collected from every folder walked.
     pub ignore_files: &'static [&'static str],
 }
@@ -74,8 +76,20 @@ impl Layout {
         root_file: true,
         flat_files: true,
         stop_at_skill: true,
+        linked_files: LinkedFiles::Follow,
         ignore_files: &[],
     };
+}
+
+/// What becomes of a skill file that is itself a link. All but the first cost one look more a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkedFiles {
+    /// It is read as far as the root's links may lead.
+    Follow,
+    /// It is refused.
+    Skip,
+    /// It is refused unless it leads to a file in the skill's own folder.
+    Inside,
 }
 
 /// Who knows files already and reads new ones. Called from two threads.
@@ -88,6 +102,11 @@ pub trait Visitor: Sync {
     /// The hint is the visitor's own: a number kept for each thread from one call to the next. Files of
     /// a folder come in order, so it can say where to look first.
     fn known(&self, stamp: &Stamp, hint: &mut usize) -> Option<Self::Item>;
+
+    /// The path of an item if the visitor has the same one already: shared instead of made again.
+    fn shared_path(&self, _item: &Self::Item, _path: &str) -> Option<Arc<str>> {
+        None
+    }
 
     /// The item for the bytes of a file.
     fn read(&self, stamp: &Stamp, bytes: &[u8]) -> Self::Item;
@@ -154,7 +173,7 @@ pub enum Trouble {
         /// Where the link leads.
         target: PathBuf,
     },
-    /// The kernel said no.
+    /// The kernel said no, or the layout.
     Error(String),
     /// A name with control characters, or not UTF-8.
     UnprintableName,
@@ -297,6 +316,7 @@ pub fn walk<V: Visitor>(
         .device;
     let shared = Shared {
         root: root_fd,
+        path: &root.path,
         device,
         options,
         visitor,
@@ -304,7 +324,8 @@ pub fn walk<V: Visitor>(
         groups: Mutex::default(),
     };
     let mut total = Output::default();
-    if options.layout.root_file && shared.probe_root(&mut total) {
+    let has_root_file = options.layout.root_file && shared.probe_root(&mut total);
+    if has_root_file && options.layout.stop_at_skill {
         return Ok(total.finish(&shared));
     }
     let queue = Queue::new();
@@ -340,7 +361,7 @@ pub fn walk<V: Visitor>(
 }
 
 /// How many probes must be waiting before a second thread is worth its start.
-const HELPER_FROM: usize = 48;
+const HELPER_FROM: usize = 32;
 
 /// The groups still to be walked, level by level.
 struct Levels {
@@ -390,6 +411,8 @@ impl Levels {
 /// What both threads see.
 struct Shared<'a, V> {
     root: OwnedFd,
+    /// The root's path, for the rare question of where a link leads.
+    path: &'a Path,
     /// The root's device; what lies on another one may not be a real file system.
     device: u64,
     options: &'a WalkOptions,
@@ -409,9 +432,8 @@ struct FoundGroups {
 
 /// What one thread has gathered.
 struct Output<T> {
-    found: Vec<Found<T>>,
-    /// Files found and neither known nor read yet.
-    pending: Vec<Found<T>>,
+    /// What was found, a run for each folder, each in order.
+    runs: Vec<Vec<Found<T>>>,
     problems: Vec<Problem>,
     limits: LimitsHit,
     ignore_files: Vec<IgnoreFile>,
@@ -421,8 +443,7 @@ struct Output<T> {
 impl<T> Default for Output<T> {
     fn default() -> Self {
         Self {
-            found: Vec::new(),
-            pending: Vec::new(),
+            runs: Vec::new(),
             problems: Vec::new(),
             limits: LimitsHit::default(),
             ignore_files: Vec::new(),
@@ -433,8 +454,7 @@ impl<T> Default for Output<T> {
 
 impl<T: Send> Output<T> {
     fn absorb(&mut self, other: Self) {
-        self.found.extend(other.found);
-        self.pending.extend(other.pending);
+        self.runs.extend(other.runs);
         self.problems.extend(other.problems);
         self.limits.depth.extend(other.limits.depth);
         self.limits.entries.extend(other.limits.entries);
@@ -444,19 +464,18 @@ impl<T: Send> Output<T> {
 
     /// Sorts, applies the candidate limit and reads what is left to read.
     fn finish<V: Visitor<Item = T>>(mut self, shared: &Shared<'_, V>) -> Walk<T> {
-        self.found.append(&mut self.pending);
-        // Both threads deliver sorted runs, which this sort only merges.
-        self.found
-            .sort_by(|a, b| a.path.cmp(&b.path).then(a.place.cmp(&b.place)));
+        let mut found = joined(self.runs);
         let limit = shared.options.max_candidates;
-        if self.found.len() > limit {
-            for beyond in self.found.get_mut(limit..).unwrap_or_default() {
+        if found.len() > limit {
+            for beyond in found.get_mut(limit..).unwrap_or_default() {
                 beyond.content = Content::NotRead;
                 self.limits.candidates.push(beyond.path.to_string());
             }
         }
-        let kept = self.found.len().min(limit);
-        self.counts += probe::read_pending(shared, self.found.get_mut(..kept).unwrap_or_default());
+        let kept = found.len().min(limit);
+        let kept = found.get_mut(..kept).unwrap_or_default();
+        self.counts += probe::refuse_links(shared, kept);
+        self.counts += probe::read_pending(shared, kept);
         self.problems.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         self.problems.dedup();
         for names in [
@@ -469,11 +488,30 @@ impl<T: Send> Output<T> {
         self.ignore_files
             .sort_unstable_by(|a, b| a.folder.cmp(&b.folder).then(a.name.cmp(b.name)));
         Walk {
-            found: self.found,
+            found,
             problems: self.problems,
             limits: self.limits,
             ignore_files: self.ignore_files,
             counts: self.counts,
         }
     }
+}
+
+/// All runs as one list in order.
+fn joined<T>(mut runs: Vec<Vec<Found<T>>>) -> Vec<Found<T>> {
+    let order = |a: &Found<T>, b: &Found<T>| a.path.cmp(&b.path).then(a.place.cmp(&b.place));
+    runs.retain(|run| !run.is_empty());
+    runs.sort_by(|a, b| match (a.first(), b.first()) {
+        (Some(a), Some(b)) => order(a, b),
+        _ => std::cmp::Ordering::Equal,
+    });
+    let mut found: Vec<Found<T>> = Vec::with_capacity(runs.iter().map(Vec::len).sum());
+    for run in runs {
+        found.extend(run);
+    }
+    // Runs overlap only where a folder holds skills and groups side by side.
+    if !found.is_sorted_by(|a, b| order(a, b).is_le()) {
+        found.sort_by(order);
+    }
+    found
 }

@@ -1,9 +1,9 @@
 //! Trying a child: is it a skill folder, a group, or in the way?
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt as _;
-use std::path::PathBuf;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 
@@ -14,14 +14,17 @@ use super::listing::{self, Listing, SKILL_FILE};
 use super::names::Child;
 use super::queue::{Group, Job, Listed, Queue, Role, Turn};
 use super::{
-    Content, Counts, Found, IgnoreFile, Links, Output, Place, Probe, Problem, Shared, Trouble,
-    Visitor,
+    Content, Counts, Found, IgnoreFile, LinkedFiles, Links, Output, Place, Probe, Problem, Shared,
+    Trouble, Visitor,
 };
 use crate::beneath;
 use crate::stamp::FileFacts;
 
 /// How many names one job probes.
 const CHUNK: usize = 256;
+
+/// A folder this small is never shared between threads.
+const SMALL: usize = 64;
 
 /// An ignore file larger than this is not one.
 const MAX_IGNORE_BYTES: usize = 64 * 1024;
@@ -35,6 +38,8 @@ pub(super) struct Worker<'a, V: Visitor> {
     path: Vec<u8>,
     joined: String,
     hint: usize,
+    /// What the present job has found.
+    run: Vec<Found<V::Item>>,
 }
 
 impl<'a, V: Visitor> Worker<'a, V> {
@@ -51,6 +56,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             path: Vec::new(),
             joined: String::new(),
             hint: 0,
+            run: Vec::new(),
         }
     }
 
@@ -72,6 +78,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 }
             }
         }
+        let run = std::mem::take(&mut self.run);
+        self.output.runs.push(run);
     }
 
     /// Opens a folder as a group, lists it, and queues its children.
@@ -143,7 +151,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
         // Two threads in one folder wait for each other in the kernel, so a folder of ordinary size is
         // one thread's: probing 10,000 skills in 100 groups takes a third less time this way.
-        if listing.children.len() <= CHUNK {
+        let size = listing.children.len();
+        if size <= SMALL || (size <= CHUNK && self.queue.cost_waiting() > 0) {
             for child in listing.children.iter() {
                 self.probe(&folder, &group, child);
             }
@@ -154,10 +163,11 @@ impl<'a, V: Visitor> Worker<'a, V> {
             group,
             children: listing.children,
         });
-        let mut end = listed.children.len();
+        let chunk = if size > CHUNK { CHUNK } else { SMALL };
+        let mut end = size;
         while end > 0 {
             // Pushed last to first: the stack then gives the first names first.
-            let start = end.saturating_sub(CHUNK);
+            let start = end.saturating_sub(chunk);
             self.queue.push(Job::Probe {
                 listed: Arc::clone(&listed),
                 children: start..end,
@@ -174,7 +184,9 @@ impl<'a, V: Visitor> Worker<'a, V> {
         let mut path = std::mem::take(&mut self.joined);
         join_into(&mut path, &group.path, name);
         let through_link = group.through_link || child.is_link;
-        let descends = match self.try_child(folder, &path, name, child.is_link) {
+        let tried = self.try_child(folder, &path, name, child.is_link);
+        let is_skill = tried.is_ok();
+        let descends = match tried {
             Ok(tried) => {
                 self.keep(tried, &path, Place::Folder, through_link);
                 !self.shared.options.layout.stop_at_skill
@@ -192,7 +204,9 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 false
             }
         };
-        if descends {
+        // Below a skill folder there may be further skills and there need not be, so a limit says nothing.
+        let is_beyond = is_skill && group.depth + 1 > self.shared.options.max_depth;
+        if descends && !is_beyond {
             let group = Group {
                 path: path.clone(),
                 depth: group.depth + 1,
@@ -266,19 +280,19 @@ impl<'a, V: Visitor> Worker<'a, V> {
     }
 
     fn keep(&mut self, tried: Tried<V::Item>, path: &str, place: Place, through_link: bool) {
+        let shared = match &tried.content {
+            Content::Item(item) => self.shared.visitor.shared_path(item, path),
+            _ => None,
+        };
         let found = Found {
-            path: path.into(),
+            path: shared.unwrap_or_else(|| path.into()),
             place,
             stamp: tried.stamp,
             links: tried.links,
             through_link,
             content: tried.content,
         };
-        if tried.pending {
-            self.output.pending.push(found)
-        } else {
-            self.output.found.push(found)
-        }
+        self.run.push(found);
     }
 
     fn flat(&mut self, folder: &OwnedFd, name: &CStr) {
@@ -375,13 +389,11 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 stamp: Some(facts.stamp),
                 links: facts.links,
                 content: Content::Item(item),
-                pending: false,
             },
             None => Tried {
                 stamp: Some(facts.stamp),
                 links: facts.links,
                 content: Content::NotRead,
-                pending: true,
             },
         }
     }
@@ -402,7 +414,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
 }
 
 impl<V: Visitor> Shared<'_, V> {
-    /// Tries the root's own `SKILL.md`; true when it ends the walk.
+    /// Tries the root's own `SKILL.md`; true when there is one.
     pub(super) fn probe_root(&self, output: &mut Output<V::Item>) -> bool {
         let mut buffer = Vec::new();
         match open_and_read(
@@ -413,14 +425,14 @@ impl<V: Visitor> Shared<'_, V> {
             &mut output.counts,
         ) {
             Ok(tried) => {
-                output.found.push(Found {
+                output.runs.push(vec![Found {
                     path: Arc::from(""),
                     place: Place::Root,
                     stamp: tried.stamp,
                     links: tried.links,
                     through_link: false,
                     content: tried.content,
-                });
+                }]);
                 true
             }
             Err(Errno::NOENT) => false,
@@ -472,16 +484,16 @@ struct Tried<T> {
     stamp: Option<crate::stamp::Stamp>,
     links: u32,
     content: Content<T>,
-    pending: bool,
 }
 
 impl<T> Tried<T> {
     fn refused(facts: &FileFacts, trouble: Trouble) -> Self {
+        // A folder has a link from each folder in it, which says nothing.
+        let is_file = facts.kind == FileType::RegularFile;
         Self {
             stamp: Some(facts.stamp),
-            links: facts.links,
+            links: if is_file { facts.links } else { 1 },
             content: Content::Refused(trouble),
-            pending: false,
         }
     }
 }
@@ -512,7 +524,6 @@ fn open_and_read<V: Visitor>(
                 stamp: None,
                 links: 1,
                 content: Content::Refused(Trouble::NotRegular),
-                pending: false,
             });
         }
         Err(errno @ (Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP)) => {
@@ -524,7 +535,6 @@ fn open_and_read<V: Visitor>(
                 stamp: None,
                 links: 1,
                 content: Content::Refused(Trouble::Error(errno.to_string())),
-                pending: false,
             });
         }
     };
@@ -548,7 +558,6 @@ fn open_and_read<V: Visitor>(
         stamp: Some(facts.stamp),
         links: facts.links,
         content,
-        pending: false,
     })
 }
 
@@ -591,6 +600,47 @@ fn read_whole(
             Err(errno) => return Err(Trouble::Error(errno.to_string())),
         }
     }
+}
+
+/// Refuses the skill files that are links where these do not count.
+///
+/// A probe follows links and so cannot tell; only who asks for more than following pays for a second look.
+pub(super) fn refuse_links<V: Visitor>(
+    shared: &Shared<'_, V>,
+    found: &mut [Found<V::Item>],
+) -> Counts {
+    let mut counts = Counts::default();
+    let rule = shared.options.layout.linked_files;
+    if rule == LinkedFiles::Follow {
+        return counts;
+    }
+    for found in found {
+        let file = file_below_root(found);
+        counts.stats += 1;
+        let is_link = beneath::look_unfollowed(shared.root.as_fd(), &file)
+            .is_ok_and(|facts| facts.kind == FileType::Symlink);
+        if !is_link {
+            continue;
+        }
+        let reason = match rule {
+            LinkedFiles::Inside if stays_in_its_folder(shared.path, &file) => continue,
+            LinkedFiles::Inside => "it is a link that leads out of its folder",
+            LinkedFiles::Skip | LinkedFiles::Follow => "it is a link",
+        };
+        // What was seen so far is the file that the link leads to, which may be another skill's.
+        found.stamp = None;
+        found.links = 1;
+        found.content = Content::Refused(Trouble::Error(reason.to_owned()));
+    }
+    counts
+}
+
+/// Whether a link in a folder leads to something in that folder, however it is written.
+fn stays_in_its_folder(root: &Path, file: &CStr) -> bool {
+    let link = root.join(OsStr::from_bytes(file.to_bytes()));
+    let folder = link.parent().unwrap_or(root).canonicalize();
+    let target = link.canonicalize();
+    matches!((folder, target), (Ok(folder), Ok(target)) if target.starts_with(&folder))
 }
 
 /// Reads what was only looked at so far, on two threads when there is enough of it.

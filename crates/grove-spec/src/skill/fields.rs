@@ -69,7 +69,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn take(&mut self, entry: Entry) {
-        match entry.key.as_str() {
+        match &*entry.key {
             "name" => self.skill.name = self.name(&entry),
             "description" => self.skill.description = self.description(&entry),
             "license" => self.set_text(&entry, Self::text, |details| &mut details.license),
@@ -143,7 +143,11 @@ impl Reader<'_> {
 
     fn name(&mut self, entry: &Entry) -> Option<String> {
         let text = self.required_text(entry)?;
-        let name = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = if text.contains(char::is_whitespace) {
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        } else {
+            text
+        };
         if name.is_empty() {
             return None;
         }
@@ -167,7 +171,11 @@ impl Reader<'_> {
 
     fn description(&mut self, entry: &Entry) -> Option<String> {
         let text = self.required_text(entry)?;
-        let length = text.chars().count();
+        let length = if text.len() > MAX_DESCRIPTION {
+            text.chars().count()
+        } else {
+            0
+        };
         if length > MAX_DESCRIPTION {
             self.report(
                 Code::DescriptionTooLong,

@@ -81,7 +81,7 @@ fn list(out: &mut String, key: &str, values: &[String]) {
 fn map(out: &mut String, entries: &[Entry], level: usize) {
     for entry in entries {
         let key = scalar_text(&Scalar {
-            text: entry.key.clone(),
+            text: entry.key.to_string(),
             plain: false,
         });
         let _ = write!(out, "{}{key}:", "  ".repeat(level));
@@ -211,7 +211,7 @@ mod tests {
                     for (key, value) in pairs {
                         if entries.iter().all(|entry| entry.key != key) {
                             entries.push(Entry {
-                                key,
+                                key: key.into(),
                                 position: at,
                                 value,
                             });

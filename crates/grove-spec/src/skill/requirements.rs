@@ -211,7 +211,7 @@ fn node_of(value: serde_json::Value, position: Position) -> Node {
         ),
         Json::Object(map) => {
             let entries = map.into_iter().map(|(key, value)| Entry {
-                key,
+                key: key.into(),
                 position,
                 value: node_of(value, position),
             });

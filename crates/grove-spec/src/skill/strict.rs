@@ -31,9 +31,7 @@ pub fn validate(parsed: &Parsed, folder: &str) -> Vec<Diagnostic> {
         );
     }
     for entry in &parsed.skill.unknown {
-        if !STANDARD_KEYS.contains(&entry.key.as_str())
-            && !EXTENSION_KEYS.contains(&entry.key.as_str())
-        {
+        if !STANDARD_KEYS.contains(&&*entry.key) && !EXTENSION_KEYS.contains(&&*entry.key) {
             findings.push(
                 Diagnostic::new(
                     Code::UnknownField,

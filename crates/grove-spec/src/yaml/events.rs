@@ -6,7 +6,7 @@
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
 
-use super::{Entry, MAX_DEPTH, Node, Scalar, Value};
+use super::{Entry, Key, MAX_DEPTH, Node, Scalar, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 
@@ -70,7 +70,7 @@ enum Frame {
     List(Vec<Node>, Position),
     Map {
         entries: Vec<Entry>,
-        key: Option<(String, Position)>,
+        key: Option<(Key, Position)>,
         start: Position,
     },
 }
@@ -194,11 +194,12 @@ impl Builder {
                 }
                 None => {
                     let Value::Text(Scalar { text, plain }) = node.value else {
-                        return Err(guard(
-                            Code::YamlNotMapping,
-                            "a key is not text",
-                            node.position,
-                        ));
+                        // `{{ product }} text` is a mapping in a mapping to YAML and a sentence to people.
+                        let finding = Diagnostic::new(Code::YamlNotMapping, "a key is not text");
+                        return Err(Refusal {
+                            diagnostic: finding.at(node.position),
+                            kind: RefusalKind::Syntax,
+                        });
                     };
                     if plain && text == "<<" {
                         return Err(guard(
@@ -215,7 +216,7 @@ impl Builder {
                         );
                         return Err(guard(Code::DuplicateKey, message, node.position));
                     }
-                    *key_slot = Some((text, node.position));
+                    *key_slot = Some((text.into(), node.position));
                     Ok(())
                 }
             },

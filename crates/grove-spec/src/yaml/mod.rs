@@ -9,6 +9,8 @@ pub mod events;
 pub mod repair;
 pub mod scan;
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::{Diagnostic, Position};
@@ -48,11 +50,36 @@ pub struct Scalar {
     pub plain: bool,
 }
 
+/// A key; the common ones cost no allocation.
+pub type Key = Cow<'static, str>;
+
+/// A key from its text.
+pub fn key(text: &str) -> Key {
+    const COMMON: [&str; 12] = [
+        "name",
+        "description",
+        "license",
+        "metadata",
+        "version",
+        "author",
+        "tags",
+        "allowed-tools",
+        "compatibility",
+        "category",
+        "homepage",
+        "openclaw",
+    ];
+    match COMMON.iter().find(|common| **common == text) {
+        Some(common) => Cow::Borrowed(common),
+        None => Cow::Owned(text.to_owned()),
+    }
+}
+
 /// One key of a map with its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// The key, as written.
-    pub key: String,
+    pub key: Key,
     /// Where the key starts.
     pub position: Position,
     /// Its value.

@@ -5,7 +5,7 @@
 //! any other is taken as the text a person sees there. Every repair is a diagnostic.
 
 use super::events::{self, Refusal, RefusalKind};
-use super::{Block, Entry, Node, Value};
+use super::{Block, Entry, Node, Value, key};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::fence::line_at;
@@ -161,7 +161,7 @@ impl Chunk<'_> {
         .at(Position::new(self.line, 1));
         Ok(Repaired {
             entry: Entry {
-                key: self.key.to_owned(),
+                key: key(self.key),
                 position,
                 value,
             },
@@ -239,7 +239,7 @@ impl Chunk<'_> {
                     Err(_) => return None,
                 };
                 entries.push(Entry {
-                    key: key.to_owned(),
+                    key: super::key(key),
                     position,
                     value: node,
                 });
@@ -252,14 +252,25 @@ impl Chunk<'_> {
     }
 }
 
+/// Text without the quotes around the whole of it.
+///
+/// `'it's broken'` is quoted as a whole; `"Quick" and "easy"` is not: its second quote closes a word.
 fn strip_quotes(text: &str) -> &str {
     for quote in ['"', '\''] {
-        if let Some(inner) = text
+        let Some(inner) = text
             .strip_prefix(quote)
             .and_then(|rest| rest.strip_suffix(quote))
-        {
-            return inner;
-        }
+        else {
+            continue;
+        };
+        let closes_a_word = inner.find(quote).is_some_and(|at| {
+            let before = inner
+                .get(..at)
+                .and_then(|before| before.chars().next_back());
+            let after = inner.get(at + 1..).and_then(|after| after.chars().next());
+            before.is_some_and(|c| !c.is_whitespace()) && !after.is_some_and(char::is_alphanumeric)
+        });
+        return if closes_a_word { text } else { inner };
     }
     text
 }
@@ -295,6 +306,9 @@ mod tests {
             ("\"quoted\" and more", "\"quoted\" and more"),
             ("'it's broken'", "it's broken"),
             ("\"a \\d regex\"", "a \\d regex"),
+            ("\"Quick\" X \"make a GIF.\"", "\"Quick\" X \"make a GIF.\""),
+            ("'a 'quoted' word: here'", "a 'quoted' word: here"),
+            ("{{ product }} text", "{{ product }} text"),
             ("first: line\n  second: line", "first: line second: line"),
             ("- dash: first", "- dash: first"),
             (">\n  a: b\n c: d", "a: b c: d"),

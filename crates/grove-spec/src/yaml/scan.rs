@@ -3,7 +3,7 @@
 //! It declines (returns `None`) at the first thing it is not sure of. The law, held by a property
 //! test, is that it agrees with the full parser or declines.
 
-use super::{Entry, Node, Scalar, Value};
+use super::{Entry, Node, Scalar, Value, key};
 use crate::diagnostic::Position;
 use crate::fence::line_at;
 
@@ -34,7 +34,7 @@ pub fn scan(text: &str, first_line: u32) -> Option<Vec<Entry>> {
             }
         };
         entries.push(Entry {
-            key: pair.key.to_owned(),
+            key: key(pair.key),
             position: Position::new(line.number, 1),
             value,
         });
@@ -282,15 +282,15 @@ fn nested_map(lines: &mut Lines<'_>, indent: usize, depth: usize) -> Option<Node
         if entries.iter().any(|entry| entry.key == pair.key) {
             return None;
         }
-        let key = position(line.number, indent)?;
+        let key_position = position(line.number, indent)?;
         let value = if pair.value.is_empty() {
-            nested_value(lines, indent, key, depth + 1)?
+            nested_value(lines, indent, key_position, depth + 1)?
         } else {
             inline_value(pair.value, Position::new(line.number, pair.value_column))?
         };
         entries.push(Entry {
-            key: pair.key.to_owned(),
-            position: key,
+            key: key(pair.key),
+            position: key_position,
             value,
         });
     }

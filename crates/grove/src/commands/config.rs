@@ -1,8 +1,8 @@
 //! `grove config`: the settings in force and where each comes from.
 
 use grove_skills::{Environment, Library, Request};
+use grove_spec::Severity;
 use grove_spec::config::{KEYS, Origin, Settings, Sourced};
-use grove_spec::{Diagnostic, Severity};
 use serde_json::json;
 
 use super::{Outcome, tilde};
@@ -62,7 +62,9 @@ pub(super) fn run(environment: Environment, json: bool, out: &mut Output) -> Out
     }
     out.text(&table.render(columns(&environment.variables)));
     for finding in &loaded.diagnostics {
-        print_finding(finding, out);
+        // The message names the key and the line. The line itself is not quoted: it may hold a secret,
+        // whatever the key is, since an inline table puts several keys on one line.
+        out.diagnostic(finding);
     }
     if loaded.files.is_empty() {
         out.note(&format!(
@@ -71,17 +73,6 @@ pub(super) fn run(environment: Environment, json: bool, out: &mut Output) -> Out
         ));
     }
     Ok(code)
-}
-
-fn print_finding(finding: &Diagnostic, out: &mut Output) {
-    let source = finding
-        .file
-        .as_deref()
-        .and_then(|file| grove_fs::files::read_bounded(file, 1_000_000).ok())
-        .and_then(|bytes| String::from_utf8(bytes).ok());
-    for line in grove_spec::render::render(finding, source.as_deref()).lines() {
-        out.note(line);
-    }
 }
 
 fn rows(settings: &Settings) -> Vec<Row> {
@@ -113,8 +104,9 @@ fn rows(settings: &Settings) -> Vec<Row> {
         if let Some(enabled) = &entry.enabled {
             rows.push(row(&format!("skills.entries.{key}.enabled"), enabled));
         }
-        // Names are shown, values never.
-        let names: Vec<&String> = entry.env.keys().collect();
+        // Names are shown, values never. A name without a value may be a value without a name.
+        let set = entry.env.iter().filter(|(_, value)| !value.is_empty());
+        let names: Vec<&String> = set.map(|(name, _)| name).collect();
         for (what, shown) in [
             ("env", json!(names)),
             ("config", json!(entry.config)),

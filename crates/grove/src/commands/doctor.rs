@@ -1,21 +1,19 @@
 //! `grove doctor`: what is here, counted by source, and what needs attention.
 
-use grove_skills::{Environment, trusting};
+use grove_skills::trusting;
 use grove_spec::Severity;
 use serde_json::json;
 
-use super::{Outcome, counted, look, need_attention, tilde};
-use crate::args::Look;
+use super::{Looked, Outcome, counted, need_attention, tilde};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
 use crate::output::Output;
 
-pub(super) fn run(environment: Environment, flags: &Look, out: &mut Output) -> Outcome {
-    let looked = look(environment, flags)?;
+pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> Outcome {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
     let findings = super::skills_check::count_findings(snapshot);
     let grants = trusting::grants(environment).len();
     let sources = count_sources(snapshot);
-    if flags.json {
+    if json {
         out.json(&json!({
             "schema": "grove.doctor/1",
             "version": env!("CARGO_PKG_VERSION"),

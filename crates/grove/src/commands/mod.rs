@@ -29,27 +29,23 @@ use crate::variables;
 /// What a command gives: an exit code, or an error.
 pub(crate) type Outcome = Result<u8, CommandError>;
 
-/// Runs what was typed.
-pub(crate) fn run(arguments: Vec<OsString>, out: &mut Output) -> Outcome {
+/// Runs what was typed; leaves behind what looked, if anything did.
+pub(crate) fn run(
+    arguments: Vec<OsString>,
+    looked: &mut Option<Looked>,
+    out: &mut Output,
+) -> Outcome {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return Ok(usage(&error, out)),
     };
     let environment = variables::read();
     match cli.command {
-        None => overview::run(environment, &cli.look, out),
-        Some(Command::Skills(SkillsCommand::List { look, states })) => {
-            skills_list::run(environment, &look, &states, out)
+        None => {
+            let json = cli.look.json;
+            overview::run(looked.insert(look(environment, &cli.look)?), json, out)
         }
-        Some(Command::Skills(SkillsCommand::Show { name, look })) => {
-            skills_show::run(environment, &look, &name, out)
-        }
-        Some(Command::Skills(SkillsCommand::Check { look })) => {
-            skills_check::run(environment, &look, out)
-        }
-        Some(Command::Skills(SkillsCommand::Roots { look })) => {
-            skills_roots::run(environment, &look, out)
-        }
+        Some(Command::Skills(command)) => skills(environment, command, looked, out),
         Some(Command::Validate { paths, json }) => validate::run(&environment, &paths, json, out),
         Some(Command::Trust {
             folder,
@@ -61,11 +57,38 @@ pub(crate) fn run(arguments: Vec<OsString>, out: &mut Output) -> Outcome {
             trust::revoke(&environment, folder.as_deref(), json, out)
         }
         Some(Command::Hosts { json }) => hosts::run(&environment, json, out),
-        Some(Command::Doctor { look }) => doctor::run(environment, &look, out),
+        Some(Command::Doctor { look: flags }) => {
+            let json = flags.json;
+            doctor::run(looked.insert(look(environment, &flags)?), json, out)
+        }
         Some(Command::Config { json }) => config::run(environment, json, out),
         Some(Command::Completions { shell }) => completions::run(shell, out),
         Some(Command::Reference { arguments }) => reference::run(&environment, arguments, out),
         Some(Command::Manual { page }) => manual::run(page, out),
+    }
+}
+
+fn skills(
+    environment: Environment,
+    command: SkillsCommand,
+    looked: &mut Option<Looked>,
+    out: &mut Output,
+) -> Outcome {
+    if let SkillsCommand::List { states, .. } = &command {
+        skills_list::require_known(states)?;
+    }
+    let flags = match &command {
+        SkillsCommand::List { look, .. }
+        | SkillsCommand::Show { look, .. }
+        | SkillsCommand::Check { look }
+        | SkillsCommand::Roots { look } => look,
+    };
+    let (json, looked) = (flags.json, &*looked.insert(look(environment, flags)?));
+    match &command {
+        SkillsCommand::List { states, .. } => skills_list::run(looked, json, states, out),
+        SkillsCommand::Show { name, .. } => skills_show::run(looked, json, name, out),
+        SkillsCommand::Check { .. } => skills_check::run(looked, json, out),
+        SkillsCommand::Roots { .. } => skills_roots::run(looked, json, out),
     }
 }
 
@@ -83,6 +106,17 @@ fn usage(error: &clap::Error, out: &mut Output) -> u8 {
 pub(crate) struct Looked {
     pub(crate) library: Library,
     pub(crate) snapshot: Arc<Snapshot>,
+}
+
+impl Looked {
+    /// Writes what was learnt for the next start, and notes what could not be written.
+    pub(crate) fn remember(mut self, out: &mut Output) {
+        let mut findings = self.library.save_cache();
+        findings.dedup();
+        for finding in &findings {
+            out.diagnostic(finding);
+        }
+    }
 }
 
 /// Looks at skills as asked.
@@ -113,7 +147,6 @@ pub(crate) fn look(environment: Environment, look: &Look) -> Result<Looked, Comm
         },
     );
     let snapshot = library.load();
-    library.save_cache();
     Ok(Looked { library, snapshot })
 }
 

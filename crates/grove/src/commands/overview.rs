@@ -3,21 +3,18 @@
 use grove_catalog::listing;
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::state::State;
-use grove_skills::Environment;
 use serde_json::json;
 
-use super::{Outcome, counted, look, need_attention, tilde};
-use crate::args::Look;
+use super::{Looked, Outcome, counted, need_attention, tilde};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
 use crate::output::Output;
 
-pub(super) fn run(environment: Environment, flags: &Look, out: &mut Output) -> Outcome {
-    let looked = look(environment, flags)?;
+pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> Outcome {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
     let cost = listing::cost(snapshot, environment.home.as_deref());
     let limits = looked.library.settings().settings.limits;
     let findings = super::skills_check::count_findings(snapshot);
-    if flags.json {
+    if json {
         out.json(&json!({
             "schema": "grove.overview/1",
             "snapshot": SnapshotJson::new(snapshot),

@@ -2,13 +2,10 @@
 
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::state::State;
-use grove_fs::files;
-use grove_skills::Environment;
 use grove_spec::{Diagnostic, Severity};
 use serde::Serialize;
 
-use super::{Outcome, counted, look, need_attention};
-use crate::args::Look;
+use super::{Looked, Outcome, counted, need_attention};
 use crate::json::{DiagnosticJson, SkillJson, SnapshotJson, StateCounts, count_states};
 use crate::output::Output;
 
@@ -22,12 +19,11 @@ struct CheckJson<'a> {
     diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
-pub(super) fn run(environment: Environment, flags: &Look, out: &mut Output) -> Outcome {
-    let looked = look(environment, flags)?;
+pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> Outcome {
     let snapshot = &looked.snapshot;
     let findings = count_findings(snapshot);
     let code = u8::from(findings > 0);
-    if flags.json {
+    if json {
         out.json(&CheckJson {
             schema: "grove.skills.check/1",
             snapshot: SnapshotJson::new(snapshot),
@@ -47,7 +43,7 @@ pub(super) fn run(environment: Environment, flags: &Look, out: &mut Output) -> O
         out.line("");
     }
     for skill in &snapshot.skills {
-        print_findings(snapshot, skill, out);
+        print_findings(looked, skill, out);
     }
     print_unusable(snapshot, out);
     let states: Vec<String> = count_states(snapshot.skills.iter())
@@ -86,7 +82,8 @@ fn is_finding(finding: &Diagnostic) -> bool {
     finding.severity != Severity::Info
 }
 
-fn print_findings(snapshot: &Snapshot, skill: &Skill, out: &mut Output) {
+fn print_findings(looked: &Looked, skill: &Skill, out: &mut Output) {
+    let snapshot = &looked.snapshot;
     let mut source = None;
     for finding in skill
         .all_diagnostics()
@@ -94,9 +91,8 @@ fn print_findings(snapshot: &Snapshot, skill: &Skill, out: &mut Output) {
     {
         let location = snapshot.location(&skill.place);
         let source = source.get_or_insert_with(|| {
-            files::read_bounded(&location, 1_000_000)
-                .ok()
-                .and_then(|bytes| String::from_utf8(bytes).ok())
+            let bytes = looked.library.source(snapshot, skill);
+            bytes.and_then(|bytes| String::from_utf8(bytes).ok())
         });
         out.text(&grove_spec::render::render(
             &finding.clone().in_file(&location),

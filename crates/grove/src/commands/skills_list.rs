@@ -2,11 +2,9 @@
 
 use grove_catalog::State;
 use grove_catalog::snapshot::Skill;
-use grove_skills::Environment;
 use serde::Serialize;
 
-use super::{Outcome, counted, look};
-use crate::args::Look;
+use super::{Looked, Outcome, counted};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::{DiagnosticJson, SkillJson, SnapshotJson};
 use crate::output::{Output, columns};
@@ -20,26 +18,25 @@ struct ListJson<'a> {
     diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
-pub(super) fn run(
-    environment: Environment,
-    flags: &Look,
-    states: &[String],
-    out: &mut Output,
-) -> Outcome {
+/// Refuses words that are no states.
+pub(super) fn require_known(states: &[String]) -> Result<(), CommandError> {
     let known = |word: &String| State::ALL.iter().any(|state| state.as_str() == word);
-    if let Some(unknown) = states.iter().find(|word| !known(word)) {
-        let all: Vec<&str> = State::ALL.iter().map(|state| state.as_str()).collect();
-        return Err(
-            CommandError::new(ErrorKind::Usage, format!("unknown state `{unknown}`"))
-                .hint(format!("states: {}", all.join(", "))),
-        );
-    }
-    let looked = look(environment, flags)?;
+    let Some(unknown) = states.iter().find(|word| !known(word)) else {
+        return Ok(());
+    };
+    let all: Vec<&str> = State::ALL.iter().map(|state| state.as_str()).collect();
+    Err(
+        CommandError::new(ErrorKind::Usage, format!("unknown state `{unknown}`"))
+            .hint(format!("states: {}", all.join(", "))),
+    )
+}
+
+pub(super) fn run(looked: &Looked, json: bool, states: &[String], out: &mut Output) -> Outcome {
     let snapshot = &looked.snapshot;
     let wanted = |skill: &&Skill| {
         states.is_empty() || states.iter().any(|word| word == skill.state.as_str())
     };
-    if flags.json {
+    if json {
         let skills = snapshot
             .skills
             .iter()

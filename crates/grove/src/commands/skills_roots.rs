@@ -1,10 +1,8 @@
 //! `grove skills roots`.
 
-use grove_skills::Environment;
 use serde::Serialize;
 
-use super::{Outcome, look, tilde};
-use crate::args::Look;
+use super::{Looked, Outcome, tilde};
 use crate::json::{DiagnosticJson, RootJson, SnapshotJson};
 use crate::output::{Output, columns};
 use crate::table::Table;
@@ -17,11 +15,10 @@ struct RootsJson<'a> {
     diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
-pub(super) fn run(environment: Environment, flags: &Look, out: &mut Output) -> Outcome {
-    let looked = look(environment, flags)?;
+pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> Outcome {
     let planned = looked.library.roots();
     let snapshot = &looked.snapshot;
-    if flags.json {
+    if json {
         let roots = planned
             .iter()
             .map(|root| RootJson::new(root, snapshot))

@@ -3,14 +3,11 @@
 use grove_catalog::Digest;
 use grove_catalog::address::{self, Answer};
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_fs::files;
-use grove_skills::Environment;
 use grove_spec::yaml::{Entry, Node, Value};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Outcome, look, tilde};
-use crate::args::Look;
+use super::{Looked, Outcome, tilde};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::SkillJson;
 use crate::output::Output;
@@ -20,14 +17,11 @@ struct ShowJson<'a> {
     schema: &'static str,
     skill: SkillJson<'a>,
     fields: serde_json::Value,
-    /// Of the file as it is now.
+    /// Of the file as it was read; none when it is not what it was a moment ago.
     digest: Option<String>,
 }
 
-const MAX_BYTES: u64 = 1_000_000;
-
-pub(super) fn run(environment: Environment, flags: &Look, name: &str, out: &mut Output) -> Outcome {
-    let looked = look(environment, flags)?;
+pub(super) fn run(looked: &Looked, json: bool, name: &str, out: &mut Output) -> Outcome {
     let snapshot = &looked.snapshot;
     let skill = match address::find(snapshot, name) {
         Answer::One(at) => snapshot.skills.get(at),
@@ -37,17 +31,18 @@ pub(super) fn run(environment: Environment, flags: &Look, name: &str, out: &mut 
     let Some(skill) = skill else {
         return Err(unknown(name, &[]));
     };
-    if flags.json {
+    if json {
         out.json(&ShowJson {
             schema: "grove.skills.show/1",
             skill: SkillJson::new(snapshot, skill),
             fields: fields(skill),
-            digest: files::read_bounded(&snapshot.location(&skill.place), MAX_BYTES)
-                .ok()
+            digest: looked
+                .library
+                .source(snapshot, skill)
                 .map(|bytes| Digest::of(&bytes).to_string()),
         });
     } else {
-        print(snapshot, skill, looked.library.environment(), out);
+        print(looked, skill, out);
     }
     Ok(0)
 }
@@ -72,7 +67,8 @@ fn unknown(name: &str, near: &[String]) -> CommandError {
     }
 }
 
-fn print(snapshot: &Snapshot, skill: &Skill, environment: &Environment, out: &mut Output) {
+fn print(looked: &Looked, skill: &Skill, out: &mut Output) {
+    let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
     let location = snapshot.location(&skill.place);
     let mut row = |label: &str, value: &str| {
         out.line(&format!(
@@ -131,7 +127,7 @@ fn print(snapshot: &Snapshot, skill: &Skill, environment: &Environment, out: &mu
         }
     }
     row("size", &format!("{} bytes", skill.content.size));
-    let bytes = files::read_bounded(&location, MAX_BYTES).ok();
+    let bytes = looked.library.source(snapshot, skill);
     if let Some(bytes) = &bytes {
         row("digest", &Digest::of(bytes).to_string());
     }
@@ -202,7 +198,7 @@ fn entries(entries: &[Entry]) -> serde_json::Value {
     serde_json::Value::Object(
         entries
             .iter()
-            .map(|entry| (entry.key.clone(), node(&entry.value)))
+            .map(|entry| (entry.key.to_string(), node(&entry.value)))
             .collect(),
     )
 }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use grove_catalog::resolve::first_names;
 use grove_skills::{Environment, trusting};
+use grove_spec::text::one_line;
 use serde_json::json;
 
 use super::{Outcome, counted, tilde};
@@ -29,6 +31,7 @@ pub(super) fn grant(
             "new": granted.new,
             "changed": granted.changed,
             "unchanged": granted.unchanged,
+            "notSearched": granted.not_searched,
         }));
         return Ok(0);
     }
@@ -43,7 +46,7 @@ pub(super) fn grant(
     ));
     for (word, files) in [("new", &granted.new), ("changed", &granted.changed)] {
         for file in files {
-            out.line(&format!("  {word} {file}"));
+            out.line(&format!("  {word} {}", one_line(file)));
         }
     }
     if granted.unchanged > 0 {
@@ -57,7 +60,23 @@ pub(super) fn grant(
             "hint: this project has no skills yet; what is added later will be shown as changed",
         );
     }
+    if !granted.not_searched.is_empty() {
+        out.note(&format!(
+            "{} not searched, being too many, too deep or unreadable: {}",
+            counted_folders(granted.not_searched.len()),
+            one_line(&first_names(&granted.not_searched))
+        ));
+        out.note("hint: run `grove trust` in one of them if you work there");
+    }
     Ok(0)
+}
+
+fn counted_folders(count: usize) -> String {
+    if count == 1 {
+        "1 folder was".to_owned()
+    } else {
+        format!("{count} folders were")
+    }
 }
 
 pub(super) fn revoke(

@@ -247,13 +247,22 @@ impl Answers {
         }
     }
 
+    /// `id@root`; a flat file beside a folder of the same name keeps its ending.
+    fn address_of(&self, skill: &Value) -> String {
+        let (id, root) = (string(&skill["id"]), string(&skill["root"]));
+        let named = |other: &&Value| other["id"] == skill["id"] && other["root"] == skill["root"];
+        let twins = self.skills().iter().filter(named).count() > 1;
+        let is_flat = !string(&skill["location"]).ends_with("/SKILL.md");
+        let ending = if twins && is_flat { ".md" } else { "" };
+        format!("{id}{ending}@{root}")
+    }
+
     /// Every address leads to its skill, and every name of one offered skill too.
     pub(crate) fn every_skill_can_be_shown(&self, home: &TestHome, cwd: &str, flags: &[&str]) {
         let mut addresses = BTreeSet::new();
         for skill in self.skills() {
             let address = string(&skill["address"]);
-            let parts = format!("{}@{}", string(&skill["id"]), string(&skill["root"]));
-            assert_eq!(address, parts);
+            assert_eq!(address, self.address_of(skill));
             assert!(addresses.insert(address), "{address} stands twice");
             let (shown, ending) = ask_json(home, cwd, &["skills", "show", address], flags);
             assert_eq!(ending, Ending::Exited(0), "{address}");

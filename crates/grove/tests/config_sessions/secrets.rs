@@ -163,6 +163,8 @@ fn values_of_entries_are_never_printed() {
 /// A finding about a line may quote it, but not when the line holds a value for a skill.
 #[test]
 fn values_are_not_printed_either_when_they_are_wrong() {
+    // A text without quotes is said and, since the parser knows what was meant, used.
+    let recovered = format!("[skills.entries.mail]\nenv = {{ MAIL_TOKEN = {SECRET} }}\n");
     for wrong in [
         format!("[skills.entries.mail]\napi_key = ['{SECRET}']\n"),
         format!("[skills.entries.mail]\nenv = {{ MAIL_TOKEN = ['{SECRET}'] }}\n"),
@@ -172,14 +174,21 @@ fn values_are_not_printed_either_when_they_are_wrong() {
         format!("[skills.entries]\nmail = '{SECRET}'\n"),
         format!("[skills.entries.mail]\napi_key = {SECRET}\n"),
         format!("[skills.entries.mail]\napi_key = '{SECRET}\n"),
-        format!("[skills.entries.mail]\nenv = {{ MAIL_TOKEN = {SECRET} }}\n"),
+        recovered.clone(),
         format!("[skills.entries.mail.env]\nMAIL_TOKEN: '{SECRET}'\n"),
+        format!("[skills.entries.mail]\nenv = {{ {SECRET} }}\n"),
+        format!("skills = {{ only = 1, entries = {{ mail = {{ api_key = '{SECRET}' }} }} }}\n"),
     ] {
         let home = home_with("{requires: {env: [MAIL_TOKEN]}}");
         home.file(USER, &wrong);
+        let state = if wrong == recovered {
+            "ok"
+        } else {
+            "ineligible"
+        };
         assert_eq!(
             states(&home, &[]),
-            [("mail".to_owned(), "ineligible".to_owned())],
+            [("mail".to_owned(), state.to_owned())],
             "{wrong}"
         );
         assert_secret_is_kept(&home);

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use grove_testkit::home::TestHome;
-use grove_testkit::process::{Ending, stream};
+use grove_testkit::process::{Ending, capture, stream};
 
 use crate::session::{assert_session, assert_session_in, run, small_home};
 
@@ -161,6 +161,25 @@ fn a_reader_that_goes_away_is_no_error() {
             "{arguments:?}: {told}"
         );
     }
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_said_beside_the_data() {
+    let home = small_home();
+    home.file("in-the-way", "a file");
+    let mut command = home.command("home/work");
+    command
+        .args(["skills", "list", "--json"])
+        .env("XDG_CACHE_HOME", home.path("in-the-way"));
+    let finished = capture(&mut command, Duration::from_mins(1)).unwrap();
+    assert_eq!(finished.ending, Ending::Exited(0));
+    let told = finished.stderr_text();
+    assert_eq!(
+        told.matches("info[cache-unwritable]").count(),
+        1,
+        "once for all roots: {told}"
+    );
+    assert!(!finished.stdout_text().contains("cache-unwritable"));
 }
 
 #[test]

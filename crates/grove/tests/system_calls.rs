@@ -1,0 +1,107 @@
+//! The bill of a whole run, counted by the kernel's own tracer rather than by us.
+#![expect(clippy::disallowed_methods, reason = "tests make folders")]
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use grove_testkit::process;
+
+const N: usize = 40;
+
+/// How often a run opened skill files, read them, and opened skill folders.
+#[derive(Debug, PartialEq, Eq)]
+struct Bill {
+    file_opens: usize,
+    file_reads: usize,
+    skill_folder_opens: usize,
+}
+
+fn traced(home: &Path, root: &Path, flags: &[&str]) -> Bill {
+    let mut strace = Command::new("strace");
+    strace
+        .args([
+            "-f",
+            "-qq",
+            "-y",
+            "-e",
+            "trace=open,openat,openat2,read,pread64,readv",
+            "-o",
+        ])
+        .arg(home.join("trace"));
+    strace
+        .arg(env!("CARGO_BIN_EXE_grove"))
+        .args(["skills", "list", "--json", "--root"])
+        .arg(root)
+        .args(flags);
+    strace
+        .env_clear()
+        .env("HOME", home)
+        .env("PATH", "/usr/bin:/bin")
+        .current_dir(home);
+    let finished = process::capture(&mut strace, Duration::from_secs(60))
+        .unwrap_or_else(|error| panic!("strace: {error}; `cargo xtask test` installs it"));
+    assert!(finished.success(), "{}", finished.stderr_text());
+    assert_eq!(
+        finished.stdout_text().matches("\"state\": \"ok\"").count(),
+        N
+    );
+    let trace = std::fs::read_to_string(home.join("trace")).unwrap();
+    let opened = |line: &&str| line.contains("open") && !line.contains(" = -1 ");
+    Bill {
+        file_opens: trace
+            .lines()
+            .filter(opened)
+            .filter(|line| line.contains("SKILL.md\""))
+            .count(),
+        file_reads: trace
+            .lines()
+            .filter(|line| line.contains("read") && line.contains("SKILL.md>"))
+            .count(),
+        skill_folder_opens: trace
+            .lines()
+            .filter(opened)
+            .filter(|line| line.contains("O_DIRECTORY") && line.contains("/skill-"))
+            .count(),
+    }
+}
+
+#[test]
+fn one_open_and_one_read_cold_and_none_warm() {
+    let home = tempfile::tempdir().unwrap();
+    let root = home.path().join("root");
+    for n in 0..N {
+        let folder = root.join(format!("group-{}/skill-{n}", n % 3));
+        std::fs::create_dir_all(folder.join("references")).unwrap();
+        std::fs::write(
+            folder.join("SKILL.md"),
+            format!("---\nname: skill-{n}\ndescription: d\n---\n"),
+        )
+        .unwrap();
+    }
+    // File times within 20 ms of a read prove nothing, so the files are left alone that long.
+    std::thread::sleep(Duration::from_millis(45));
+    for flags in [&["--all"][..], &[]] {
+        let _ = std::fs::remove_dir_all(home.path().join(".cache"));
+        let cold = traced(home.path(), &root, flags);
+        assert_eq!(
+            cold,
+            Bill {
+                file_opens: N,
+                file_reads: N,
+                skill_folder_opens: 0
+            },
+            "{flags:?}"
+        );
+        let warm = traced(home.path(), &root, flags);
+        assert_eq!(
+            warm,
+            Bill {
+                file_opens: 0,
+                file_reads: 0,
+                skill_folder_opens: 0
+            },
+            "{flags:?}"
+        );
+    }
+}
