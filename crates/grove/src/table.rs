@@ -99,7 +99,7 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
         used += wide;
         kept.push(c);
     }
-    let word_end = kept.rfind(' ').filter(|at| *at * 3 >= kept.len() * 2);
+    let word_end = kept.rfind(' ').filter(|at| *at * 5 >= kept.len() * 3);
     if let Some(at) = word_end {
         kept.truncate(at);
     }

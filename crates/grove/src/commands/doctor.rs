@@ -4,11 +4,11 @@ use grove_skills::trusting;
 use grove_spec::Severity;
 use serde_json::json;
 
-use super::{Looked, Outcome, counted, need_attention, tilde};
+use super::{Looked, counted, need_attention, tilde};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
 use crate::output::Output;
 
-pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> Outcome {
+pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
     let findings = super::skills_check::count_findings(snapshot);
     let grants = trusting::grants(environment).len();
@@ -25,7 +25,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> Outcome {
             "folders": { "config": environment.config, "state": environment.state, "data": environment.data, "cache": environment.cache },
             "diagnostics": DiagnosticJson::list(&snapshot.diagnostics),
         }));
-        return Ok(0);
+        return 0;
     }
     out.line(&format!("grove {}", env!("CARGO_PKG_VERSION")));
     for (label, folder) in [
@@ -56,5 +56,5 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> Outcome {
     } else {
         format!("{}: run `grove skills check`", need_attention(findings))
     });
-    Ok(0)
+    0
 }

@@ -18,7 +18,7 @@ pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Ou
                     "name": host.name,
                     "title": host.title,
                     "checked": host.checked,
-                    "roots": host.roots.iter().map(|root| json!({ "source": root.source.as_str(), "path": root.path, "env": root.env })).collect::<Vec<_>>(),
+                    "roots": host.roots.iter().map(|root| json!({ "source": root.source.as_str(), "path": root.path, "env": root.env, "envList": root.env_list })).collect::<Vec<_>>(),
                     "groupLevels": host.scan.depth,
                     "stopsAtSkill": host.scan.stop_at_skill,
                     "budget": { "chars": host.budget.chars, "windowShare": host.budget.window_share, "entryChars": host.budget.entry_chars, "skills": host.budget.skills, "overflow": host.budget.overflow },
@@ -37,7 +37,15 @@ pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Ou
         "BEYOND ITS BUDGET",
     ]);
     for host in &all {
-        let paths: Vec<&str> = host.roots.iter().map(|root| root.path.as_str()).collect();
+        let paths: Vec<String> = host
+            .roots
+            .iter()
+            .map(|root| {
+                root.env_list
+                    .as_ref()
+                    .map_or_else(|| root.path.clone(), |name| format!("${name}"))
+            })
+            .collect();
         table.row(&[
             &host.name,
             &host.title,

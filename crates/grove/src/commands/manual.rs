@@ -91,14 +91,22 @@ fn environment() -> String {
         let _ = writeln!(page, "| `{}` | {} |", variable.name, variable.about);
     }
     for host in hosts::all() {
-        for root in host.roots.iter().filter(|root| root.env.is_some()) {
-            let _ = writeln!(
-                page,
-                "| `{}` | Where {} keeps what is in `{}` by default. |",
-                root.env.as_deref().unwrap_or_default(),
-                host.title,
-                root.path.rsplit_once('/').map_or("", |(folder, _)| folder)
-            );
+        for root in &host.roots {
+            let folder = root.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            if let Some(name) = &root.env {
+                let _ = writeln!(
+                    page,
+                    "| `{name}` | Where {} keeps what is in `{folder}` by default. |",
+                    host.title
+                );
+            }
+            if let Some(name) = &root.env_list {
+                let _ = writeln!(
+                    page,
+                    "| `{name}` | Further folders of {}, separated by commas; for its view alone. |",
+                    host.title
+                );
+            }
         }
     }
     page

@@ -43,9 +43,10 @@ pub(crate) fn run(
     match cli.command {
         None => {
             let json = cli.look.json;
-            overview::run(looked.insert(look(environment, &cli.look)?), json, out)
+            let looked = looked.insert(look(environment, &cli.look)?);
+            Ok(overview::run(looked, json, out))
         }
-        Some(Command::Skills(command)) => skills(environment, command, looked, out),
+        Some(Command::Skills(command)) => skills(environment, &command, looked, out),
         Some(Command::Validate { paths, json }) => validate::run(&environment, &paths, json, out),
         Some(Command::Trust {
             folder,
@@ -59,7 +60,8 @@ pub(crate) fn run(
         Some(Command::Hosts { json }) => hosts::run(&environment, json, out),
         Some(Command::Doctor { look: flags }) => {
             let json = flags.json;
-            doctor::run(looked.insert(look(environment, &flags)?), json, out)
+            let looked = looked.insert(look(environment, &flags)?);
+            Ok(doctor::run(looked, json, out))
         }
         Some(Command::Config { json }) => config::run(environment, json, out),
         Some(Command::Completions { shell }) => completions::run(shell, out),
@@ -70,26 +72,27 @@ pub(crate) fn run(
 
 fn skills(
     environment: Environment,
-    command: SkillsCommand,
+    command: &SkillsCommand,
     looked: &mut Option<Looked>,
     out: &mut Output,
 ) -> Outcome {
-    if let SkillsCommand::List { states, .. } = &command {
+    if let SkillsCommand::List { states, .. } = command {
         skills_list::require_known(states)?;
     }
-    let flags = match &command {
+    let flags = match command {
         SkillsCommand::List { look, .. }
         | SkillsCommand::Show { look, .. }
         | SkillsCommand::Check { look }
         | SkillsCommand::Roots { look } => look,
     };
-    let (json, looked) = (flags.json, &*looked.insert(look(environment, flags)?));
-    match &command {
+    let json = flags.json;
+    let looked = looked.insert(look(environment, flags)?);
+    Ok(match command {
         SkillsCommand::List { states, .. } => skills_list::run(looked, json, states, out),
-        SkillsCommand::Show { name, .. } => skills_show::run(looked, json, name, out),
+        SkillsCommand::Show { name, .. } => skills_show::run(looked, json, name, out)?,
         SkillsCommand::Check { .. } => skills_check::run(looked, json, out),
         SkillsCommand::Roots { .. } => skills_roots::run(looked, json, out),
-    }
+    })
 }
 
 fn usage(error: &clap::Error, out: &mut Output) -> u8 {

@@ -5,11 +5,11 @@ use grove_catalog::snapshot::Snapshot;
 use grove_catalog::state::State;
 use serde_json::json;
 
-use super::{Looked, Outcome, counted, need_attention, tilde};
+use super::{Looked, counted, need_attention, tilde};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
 use crate::output::Output;
 
-pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> Outcome {
+pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
     let cost = listing::cost(snapshot, environment.home.as_deref());
     let limits = looked.library.settings().settings.limits;
@@ -25,7 +25,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> Outcome {
             "nextSteps": next_steps(snapshot, findings),
             "diagnostics": DiagnosticJson::list(&snapshot.diagnostics),
         }));
-        return Ok(0);
+        return 0;
     }
     out.line(&format!(
         "Grove in {}",
@@ -52,7 +52,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> Outcome {
     for step in next_steps(snapshot, findings) {
         out.line(&format!("  {step}"));
     }
-    Ok(0)
+    0
 }
 
 /// Skills counted by source and state.

@@ -5,7 +5,7 @@ use grove_catalog::state::State;
 use grove_spec::{Diagnostic, Severity};
 use serde::Serialize;
 
-use super::{Looked, Outcome, counted, need_attention};
+use super::{Looked, counted, need_attention};
 use crate::json::{DiagnosticJson, SkillJson, SnapshotJson, StateCounts, count_states};
 use crate::output::Output;
 
@@ -19,7 +19,7 @@ struct CheckJson<'a> {
     diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
-pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> Outcome {
+pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let snapshot = &looked.snapshot;
     let findings = count_findings(snapshot);
     let code = u8::from(findings > 0);
@@ -32,7 +32,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> Outcome {
             skills: SkillJson::list(snapshot),
             diagnostics: DiagnosticJson::list(&snapshot.diagnostics),
         });
-        return Ok(code);
+        return code;
     }
     for finding in snapshot
         .diagnostics
@@ -64,7 +64,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> Outcome {
     } else {
         need_attention(findings)
     });
-    Ok(code)
+    code
 }
 
 /// How many findings of a snapshot need attention; the exit code of `check` is made of it.

@@ -4,7 +4,7 @@ use grove_catalog::State;
 use grove_catalog::snapshot::Skill;
 use serde::Serialize;
 
-use super::{Looked, Outcome, counted};
+use super::{Looked, counted};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::{DiagnosticJson, SkillJson, SnapshotJson};
 use crate::output::{Output, columns};
@@ -31,7 +31,7 @@ pub(super) fn require_known(states: &[String]) -> Result<(), CommandError> {
     )
 }
 
-pub(super) fn run(looked: &Looked, json: bool, states: &[String], out: &mut Output) -> Outcome {
+pub(super) fn run(looked: &Looked, json: bool, states: &[String], out: &mut Output) -> u8 {
     let snapshot = &looked.snapshot;
     let wanted = |skill: &&Skill| {
         states.is_empty() || states.iter().any(|word| word == skill.state.as_str())
@@ -49,13 +49,13 @@ pub(super) fn run(looked: &Looked, json: bool, states: &[String], out: &mut Outp
             skills,
             diagnostics: DiagnosticJson::list(&snapshot.diagnostics),
         });
-        return Ok(0);
+        return 0;
     }
     let mut skills: Vec<&Skill> = snapshot.skills.iter().filter(wanted).collect();
     if skills.is_empty() {
         out.note("no skills found");
         out.note("hint: `grove skills roots` shows where Grove looks");
-        return Ok(0);
+        return 0;
     }
     skills.sort_by(|a, b| {
         a.name()
@@ -92,5 +92,5 @@ pub(super) fn run(looked: &Looked, json: bool, states: &[String], out: &mut Outp
             counted(findings, "finding")
         ));
     }
-    Ok(0)
+    0
 }

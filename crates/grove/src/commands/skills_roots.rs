@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Looked, Outcome, tilde};
+use super::{Looked, tilde};
 use crate::json::{DiagnosticJson, RootJson, SnapshotJson};
 use crate::output::{Output, columns};
 use crate::table::Table;
@@ -15,7 +15,7 @@ struct RootsJson<'a> {
     diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
-pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> Outcome {
+pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let planned = looked.library.roots();
     let snapshot = &looked.snapshot;
     if json {
@@ -29,7 +29,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> Outcome {
             roots,
             diagnostics: DiagnosticJson::list(&snapshot.diagnostics),
         });
-        return Ok(0);
+        return 0;
     }
     let environment = looked.library.environment();
     let mut table = Table::new(&["ROOT", "SKILLS", "TRUST", "PATH"]);
@@ -62,5 +62,5 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> Outcome {
     for finding in &snapshot.diagnostics {
         out.diagnostic(finding);
     }
-    Ok(0)
+    0
 }
