@@ -196,15 +196,16 @@ mod tests {
         }
     }
 
+    fn unpack(_: &[u8]) -> Option<Parsed> {
+        Some(grove_spec::skill::parse(
+            "---\nname: a\ndescription: d\n---\n",
+        ))
+    }
+
     #[test]
     fn packed_content_is_unpacked_once_and_equal() {
         let parsed = grove_spec::skill::parse("---\nname: a\ndescription: d\n---\n");
         let plain = Content::new(7, None, 3, parsed.clone());
-        fn unpack(_: &[u8]) -> Option<Parsed> {
-            Some(grove_spec::skill::parse(
-                "---\nname: a\ndescription: d\n---\n",
-            ))
-        }
         let head = Head {
             name: Some("a".into()),
             description: Some("d".into()),

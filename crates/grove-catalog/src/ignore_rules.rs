@@ -184,15 +184,12 @@ fn class_matches(pattern: &[char], c: char) -> Option<usize> {
     let mut inside = false;
     let mut at = 0;
     while let Some(low) = class.get(at) {
-        match (class.get(at + 1), class.get(at + 2)) {
-            (Some('-'), Some(high)) => {
-                inside |= (*low..=*high).contains(&c);
-                at += 3;
-            }
-            _ => {
-                inside |= *low == c;
-                at += 1;
-            }
+        if let (Some('-'), Some(high)) = (class.get(at + 1), class.get(at + 2)) {
+            inside |= (*low..=*high).contains(&c);
+            at += 3;
+        } else {
+            inside |= *low == c;
+            at += 1;
         }
     }
     (inside != negated).then_some(start + length + 1)

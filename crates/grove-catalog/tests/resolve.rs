@@ -221,7 +221,8 @@ fn rank_is_applied_among_usable_skills_only() {
     );
     assert_eq!(trusted.skills[1].stand_in, Some(0));
 
-    for config in ["[skills.entries.deploy]\nenabled = false"] {
+    {
+        let config = "[skills.entries.deploy]\nenabled = false";
         let none = look(roots(Trust::Trusted), both(), &settings(config));
         assert!(
             none.skills
@@ -284,7 +285,7 @@ fn equal_names_in_one_root_both_stay_and_are_answered_with_ids() {
                 .iter()
                 .any(|d| d.code.as_str() == "name-collision")
         })
-        .map(|s| s.id())
+        .map(grove_catalog::Skill::id)
         .collect();
     assert_eq!(collisions, ["a/tmux", "b/tmux"]);
 }
@@ -448,7 +449,7 @@ fn a_source_offers_its_first_skills_and_names_the_rest() {
         .skills
         .iter()
         .filter(|s| s.state == State::Capped)
-        .map(|s| s.id())
+        .map(grove_catalog::Skill::id)
         .collect();
     assert_eq!(capped, ["u3", "u4"]);
     assert_eq!(snapshot.diagnostics[0].code.as_str(), "source-limit");

@@ -57,7 +57,7 @@ fn rename(from: &Path, to: &Path) -> std::io::Result<()> {
     for wait in [10, 25, 50, 100] {
         match std::fs::rename(from, to) {
             Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {
-                std::thread::sleep(Duration::from_millis(wait))
+                std::thread::sleep(Duration::from_millis(wait));
             }
             done => return done,
         }
@@ -73,7 +73,7 @@ mod tests {
     fn readers_see_one_whole_version() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/file");
-        write(&path, &[b'a'; 100_000], Durability::Cache).unwrap();
+        write(&path, &vec![b'a'; 100_000], Durability::Cache).unwrap();
         std::thread::scope(|scope| {
             let writers: Vec<_> = (0..4_u8)
                 .map(|n| {
@@ -81,8 +81,8 @@ mod tests {
                         let path = &path;
                         move || {
                             (0..50).for_each(|_| {
-                                write(path, &vec![b'a' + n; 100_000], Durability::Cache).unwrap()
-                            })
+                                write(path, &vec![b'a' + n; 100_000], Durability::Cache).unwrap();
+                            });
                         }
                     })
                 })

@@ -108,7 +108,7 @@ impl TrustStore {
         let names = files::list(&self.folder, 100_000).unwrap_or_default();
         let mut grants: Vec<Grant> = names
             .iter()
-            .filter_map(|(name, _)| self.read(&self.folder.join(name)))
+            .filter_map(|(name, _)| Self::read(&self.folder.join(name)))
             .collect();
         grants.sort_by(|a, b| a.path.cmp(&b.path));
         grants
@@ -119,7 +119,7 @@ impl TrustStore {
         if !files::is_there(&file) {
             return Lookup::None;
         }
-        match self.read(&file) {
+        match Self::read(&file) {
             Some(grant) if grant.path != canonical => Lookup::Damaged(file),
             Some(grant) if files::identity(canonical).ok() != Some(grant.folder) => {
                 Lookup::Moved(grant.path)
@@ -129,7 +129,7 @@ impl TrustStore {
         }
     }
 
-    fn read(&self, file: &Path) -> Option<Grant> {
+    fn read(file: &Path) -> Option<Grant> {
         let bytes = files::read_bounded(file, MAX_GRANT_BYTES).ok()?;
         serde_json::from_slice(&bytes)
             .ok()

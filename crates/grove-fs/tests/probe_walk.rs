@@ -1,4 +1,5 @@
 //! The walk on real folders: what is found, what is refused, and what it costs.
+#![expect(clippy::unwrap_used, reason = "a test fails loudly")]
 
 use std::os::unix::fs::symlink;
 use std::path::Path;

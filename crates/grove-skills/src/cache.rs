@@ -91,19 +91,18 @@ impl RootCache {
             .memory
             .get(*hint)
             .filter(|known| known.stamp.id == stamp.id);
-        let (at, known) = match expected {
-            Some(known) => (*hint, known),
-            None => {
-                let places = self.places.get_or_init(|| {
-                    self.memory
-                        .iter()
-                        .enumerate()
-                        .map(|(at, known)| (known.stamp.id, at))
-                        .collect()
-                });
-                let at = *places.get(&stamp.id)?;
-                (at, self.memory.get(at)?)
-            }
+        let (at, known) = if let Some(known) = expected {
+            (*hint, known)
+        } else {
+            let places = self.places.get_or_init(|| {
+                self.memory
+                    .iter()
+                    .enumerate()
+                    .map(|(at, known)| (known.stamp.id, at))
+                    .collect()
+            });
+            let at = *places.get(&stamp.id)?;
+            (at, self.memory.get(at)?)
         };
         *hint = at + 1;
         (known.stamp == *stamp && stamp.settled_before(known.read_at))
@@ -164,9 +163,9 @@ impl Hasher for InodeHasher {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        bytes
-            .iter()
-            .for_each(|byte| self.write_u64(u64::from(*byte)));
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
     }
 
     fn write_u64(&mut self, number: u64) {
@@ -370,10 +369,6 @@ impl DiskCache {
     }
 }
 
-#[expect(
-    clippy::type_complexity,
-    reason = "an optional text and what comes after it"
-)]
 fn take_text(bytes: &[u8], length: u32) -> Option<(Option<Box<str>>, &[u8])> {
     if length == NONE {
         return Some((None, bytes));
@@ -399,7 +394,7 @@ mod tests {
             mtime: 5,
             ctime: 6,
         };
-        let digest = (inode % 2 == 0).then(|| Digest::of(text.as_bytes()));
+        let digest = inode.is_multiple_of(2).then(|| Digest::of(text.as_bytes()));
         let content = Content::new(
             u128::from(inode) << 70,
             digest,

@@ -37,11 +37,14 @@ pub(crate) struct LoadedRoot {
     trace: Option<Trace>,
 }
 
+/// A file's path, its layout and its hard links.
+type Met = (Arc<str>, Place, u32);
+
 /// What the walk met, to tell whether the next one meets the same.
 #[derive(Debug)]
 struct Trace {
     scan: Scan,
-    found: Vec<(Arc<str>, Place, u32)>,
+    found: Vec<Met>,
     problems: Vec<Problem>,
     limits: LimitsHit,
     ignore_files: Vec<IgnoreFile>,
@@ -123,7 +126,7 @@ impl LoadedRoot {
         let Some(trace) = &self.trace else {
             return false;
         };
-        let same = |(at, (found, before)): (usize, (&Found<Item>, &(Arc<str>, Place, u32)))| {
+        let same = |(at, (found, before)): (usize, (&Found<Item>, &Met))| {
             matches!(found.content, probe_walk::Content::Item(Item::Same(place)) if place == at)
                 && (Arc::ptr_eq(&found.path, &before.0) || found.path == before.0)
                 && (found.place, found.links) == (before.1, before.2)

@@ -1,5 +1,9 @@
 //! The engine on real folders: what a load costs, when a snapshot is the same, and what changes it.
-#![expect(clippy::disallowed_methods, reason = "tests make and change folders")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests make and change folders, and fail loudly"
+)]
 
 use std::path::Path;
 use std::sync::Arc;

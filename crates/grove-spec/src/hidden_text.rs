@@ -109,8 +109,6 @@ impl<'a> Suspects<'a> {
         let base = self.base;
         match c {
             '\u{e0020}'..='\u{e007f}' => !self.in_flag,
-            '\u{e0000}'..='\u{e001f}' => true,
-            '\u{202d}' | '\u{202e}' => true,
             '\u{202a}'..='\u{202c}'
             | '\u{2066}'..='\u{2069}'
             | '\u{200e}'
@@ -124,7 +122,10 @@ impl<'a> Suspects<'a> {
             }
             '\u{fe00}'..='\u{fe0f}' => !base.is_some_and(takes_selector),
             '\u{e0100}'..='\u{e01ef}' => !base.is_some_and(is_ideograph),
-            '\u{2060}'..='\u{2065}'
+            '\u{e0000}'..='\u{e001f}'
+            | '\u{202d}'
+            | '\u{202e}'
+            | '\u{2060}'..='\u{2065}'
             | '\u{206a}'..='\u{206f}'
             | '\u{feff}'
             | '\u{180e}'
@@ -156,9 +157,11 @@ impl Iterator for Suspects<'_> {
                     self.in_flag = true;
                     self.base = Some(c);
                 }
-                '\u{e0020}'..='\u{e007e}' => {}
-                // A selector between an emoji and its joiner does not take the emoji's place.
-                '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' | '\u{200b}'..='\u{200d}' => {}
+                // A tag continues its flag; a selector between an emoji and its joiner does not take the emoji's place.
+                '\u{e0020}'..='\u{e007e}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{e0100}'..='\u{e01ef}'
+                | '\u{200b}'..='\u{200d}' => {}
                 _ if suspect => self.in_flag = false,
                 _ => {
                     self.base = Some(c);

@@ -1,7 +1,10 @@
 //! The documents are true: every command in them runs and prints what they show.
 #![expect(
     clippy::disallowed_methods,
-    reason = "tests read the documents and make folders"
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests read the documents and make folders, and fail loudly"
 )]
 
 use std::collections::BTreeSet;
@@ -46,7 +49,7 @@ impl Shell {
             .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
             .env("HOME", self.home.path())
             .env("COLUMNS", "100");
-        let finished = process::capture(&mut shell, Duration::from_secs(60)).unwrap();
+        let finished = process::capture(&mut shell, Duration::from_mins(1)).unwrap();
         finished.stdout_text()
     }
 }

@@ -409,7 +409,7 @@ fn a_skill_file_that_is_a_link_out_of_its_folder_is_not_read_by_codex_and_opencl
     differences.assert_none();
 }
 
-/// The table says for Codex that a linked file is not found, for OpenClaw that it must stay in its folder.
+/// The table says for Codex that a linked file is not found, for `OpenClaw` that it must stay in its folder.
 #[test]
 fn a_skill_file_that_is_a_link_within_its_folder() {
     let mut differences = Differences::default();

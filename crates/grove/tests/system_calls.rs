@@ -1,5 +1,10 @@
 //! The bill of a whole run, counted by the kernel's own tracer rather than by us.
-#![expect(clippy::disallowed_methods, reason = "tests make folders")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests make folders, and fail loudly"
+)]
 
 use std::path::Path;
 use std::process::Command;
@@ -39,7 +44,7 @@ fn traced(home: &Path, root: &Path, flags: &[&str]) -> Bill {
         .env("HOME", home)
         .env("PATH", "/usr/bin:/bin")
         .current_dir(home);
-    let finished = process::capture(&mut strace, Duration::from_secs(60))
+    let finished = process::capture(&mut strace, Duration::from_mins(1))
         .unwrap_or_else(|error| panic!("strace: {error}; `cargo xtask test` installs it"));
     assert!(finished.success(), "{}", finished.stderr_text());
     assert_eq!(

@@ -273,9 +273,9 @@ impl<'a, V: Visitor> Worker<'a, V> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if is_link {
-            groups.linked.push(group)
+            groups.linked.push(group);
         } else {
-            groups.plain.push(group)
+            groups.plain.push(group);
         }
     }
 

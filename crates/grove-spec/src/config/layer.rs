@@ -94,10 +94,10 @@ impl Reader<'_> {
             "compat_roots" => self.layer.compat_roots = self.boolean(path, span, value),
             "extra_dirs" => self.layer.extra_dirs = self.names(path, span, value),
             "limits.candidates_per_root" => {
-                self.layer.candidates_per_root = self.number(path, span, value)
+                self.layer.candidates_per_root = self.number(path, span, value);
             }
             "limits.loaded_per_source" => {
-                self.layer.loaded_per_source = self.number(path, span, value)
+                self.layer.loaded_per_source = self.number(path, span, value);
             }
             "limits.file_bytes" => self.layer.file_bytes = self.number(path, span, value),
             "limits.group_depth" => self.layer.group_depth = self.number(path, span, value),
@@ -164,12 +164,11 @@ impl Reader<'_> {
         span: &Range<usize>,
         value: Item<'_, '_>,
     ) -> Option<Sourced<bool>> {
-        match value.get_ref() {
-            DeValue::Boolean(flag) => Some(self.sourced(*flag, span)),
-            _ => {
-                self.wrong(path, span, "true or false");
-                None
-            }
+        if let DeValue::Boolean(flag) = value.get_ref() {
+            Some(self.sourced(*flag, span))
+        } else {
+            self.wrong(path, span, "true or false");
+            None
         }
     }
 

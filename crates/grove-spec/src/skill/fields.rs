@@ -77,7 +77,7 @@ impl Reader<'_> {
                 &mut details.compatibility
             }),
             "allowed-tools" | "allowed_tools" => {
-                self.set_list(&entry, split_tools, |details| &mut details.allowed_tools)
+                self.set_list(&entry, split_tools, |details| &mut details.allowed_tools);
             }
             "metadata" => self.metadata(entry),
             "disable-model-invocation" => {
@@ -91,28 +91,28 @@ impl Reader<'_> {
                 }
             }
             "argument-hint" => {
-                self.set_text(&entry, Self::hint, |details| &mut details.argument_hint)
+                self.set_text(&entry, Self::hint, |details| &mut details.argument_hint);
             }
             "arguments" => self.set_list(&entry, split_words, |details| &mut details.arguments),
             "when_to_use" | "when-to-use" => {
-                self.set_text(&entry, Self::text, |details| &mut details.when_to_use)
+                self.set_text(&entry, Self::text, |details| &mut details.when_to_use);
             }
             "paths" => self.set_list(&entry, split_commas, |details| &mut details.paths),
             "model" => self.set_text(&entry, Self::text, |details| &mut details.model),
             "context" => self.set_text(&entry, Self::text, |details| &mut details.context),
             "agent" => self.set_text(&entry, Self::text, |details| &mut details.agent),
             "homepage" | "website" | "url" => {
-                self.set_text(&entry, Self::text, |details| &mut details.homepage)
+                self.set_text(&entry, Self::text, |details| &mut details.homepage);
             }
             "emoji" => self.set_text(&entry, Self::text, |details| &mut details.emoji),
             "command-dispatch" | "command_dispatch" => {
-                self.set_text(&entry, Self::text, |details| &mut details.command_dispatch)
+                self.set_text(&entry, Self::text, |details| &mut details.command_dispatch);
             }
             "command-tool" | "command_tool" => {
-                self.set_text(&entry, Self::text, |details| &mut details.command_tool)
+                self.set_text(&entry, Self::text, |details| &mut details.command_tool);
             }
             "command-arg-mode" | "command_arg_mode" => {
-                self.set_text(&entry, Self::text, |details| &mut details.command_arg_mode)
+                self.set_text(&entry, Self::text, |details| &mut details.command_arg_mode);
             }
             _ => self.skill.unknown.push(entry),
         }

@@ -85,13 +85,16 @@ impl Builder {
     fn take(&mut self, event: Event<'_>, mark: Marker) -> Result<(), Refusal> {
         let position = self.position(mark);
         match event {
-            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
             Event::DocumentStart(_) if self.root.is_some() => Err(guard(
                 Code::YamlNotMapping,
                 "frontmatter has a second document",
                 position,
             )),
-            Event::DocumentStart(_) => Ok(()),
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd => Ok(()),
             Event::Alias(_) => Err(guard(Code::YamlAlias, "alias in frontmatter", position)),
             Event::Scalar(text, style, anchor, tag) => {
                 if let Some(tag) = tag {
@@ -176,8 +179,8 @@ impl Builder {
                 entries,
                 key: key_slot,
                 ..
-            }) => match key_slot.take() {
-                Some((key, position)) => {
+            }) => {
+                if let Some((key, position)) = key_slot.take() {
                     // An absent value has no place of its own.
                     let absent = matches!(&node.value, Value::Text(scalar) if scalar.plain && scalar.text.is_empty());
                     let value = if absent {
@@ -191,8 +194,7 @@ impl Builder {
                         value,
                     });
                     Ok(())
-                }
-                None => {
+                } else {
                     let Value::Text(Scalar { text, plain }) = node.value else {
                         // `{{ product }} text` is a mapping in a mapping to YAML and a sentence to people.
                         let finding = Diagnostic::new(Code::YamlNotMapping, "a key is not text");
@@ -219,7 +221,7 @@ impl Builder {
                     *key_slot = Some((text.into(), node.position));
                     Ok(())
                 }
-            },
+            }
         }
     }
 

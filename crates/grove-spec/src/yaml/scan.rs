@@ -510,7 +510,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
         fn agrees_with_the_full_parser_or_declines(lines in prop::collection::vec(line(), 0..7), end in prop::sample::select(vec!["\n", "\r\n", "\r"])) {
-            let text: String = lines.iter().map(|line| format!("{line}{end}")).collect();
+            let text = lines.iter().flat_map(|line| [line.as_str(), end]).collect::<String>();
             if let Some(entries) = scan(&text, 1) {
                 prop_assert_eq!(Ok(entries), events::parse(&text, 1), "{:?}", text);
             }

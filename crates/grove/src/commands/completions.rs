@@ -6,7 +6,6 @@ use super::Outcome;
 use crate::args::Cli;
 use crate::output::Output;
 
-#[expect(clippy::unnecessary_wraps, reason = "every command has one shape")]
 pub(super) fn run(shell: clap_complete::Shell, out: &mut Output) -> Outcome {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "grove", &mut script);

@@ -12,7 +12,6 @@ use crate::args::{Cli, Page};
 use crate::output::Output;
 use crate::variables::VARIABLES;
 
-#[expect(clippy::unnecessary_wraps, reason = "every command has one shape")]
 pub(super) fn run(page: Page, out: &mut Output) -> Outcome {
     out.text(&match page {
         Page::Cli => cli(),

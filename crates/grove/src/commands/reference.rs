@@ -229,15 +229,13 @@ fn validate(folder: &Folder, out: &mut Output) -> u8 {
         out.exact(format!("Valid skill: {}\n", folder.shown).as_bytes());
         return 0;
     }
-    let list: String = complaints
-        .iter()
-        .map(|complaint| format!("  - {complaint}\n"))
-        .collect();
-    note(
-        out,
-        &format!("Validation failed for {}:\n{list}", folder.shown),
-        1,
-    )
+    let mut text = format!("Validation failed for {}:\n", folder.shown);
+    for complaint in complaints {
+        text.push_str("  - ");
+        text.push_str(&complaint);
+        text.push('\n');
+    }
+    note(out, &text, 1)
 }
 
 fn properties(folder: &Folder, out: &mut Output) -> u8 {

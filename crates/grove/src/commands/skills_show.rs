@@ -74,7 +74,7 @@ fn print(looked: &Looked, skill: &Skill, out: &mut Output) {
         out.line(&format!(
             "{label:<12} {}",
             grove_spec::text::one_line(value)
-        ))
+        ));
     };
     row("name", skill.name());
     row("id", skill.id());
