@@ -17,6 +17,10 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     if parsed.is_valid() {
         let printed = print(&parsed.skill, "body\n");
+        // Escapes can make a block longer than what is given to YAML.
+        if printed.len() > yaml::MAX_BYTES {
+            return;
+        }
         let again = parse(&printed);
         assert_eq!(print(&again.skill, "body\n"), printed);
     }

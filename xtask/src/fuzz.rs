@@ -52,15 +52,19 @@ pub(crate) struct Options {
     keep: bool,
     /// Show libFuzzer's own output as it comes.
     verbose: bool,
+    /// Where the mutations start; none means somewhere new each time.
+    seed: Option<u32>,
 }
 
 impl Options {
-    /// A run of this length that keeps nothing.
+    /// A run of this length that keeps nothing and starts where the last one did: for continuous
+    /// integration, which is to judge a change and not the day's luck.
     pub(crate) fn for_seconds(seconds: u64) -> Self {
         Self {
             seconds,
             keep: false,
             verbose: false,
+            seed: Some(1),
         }
     }
 }
@@ -71,6 +75,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         seconds: arguments.value("--seconds")?.unwrap_or(60),
         keep: arguments.flag("--keep"),
         verbose: arguments.flag("--verbose"),
+        seed: arguments.value("--seed")?,
     };
     let input: Option<PathBuf> = arguments.value("--reproduce")?;
     arguments.finish()?;
@@ -91,6 +96,9 @@ pub(crate) fn fuzz(target: &str, options: &Options) -> Result<(), String> {
         .arg(format!("-max_total_time={}", options.seconds))
         .args([LONGEST_INPUT, SLOWEST_INPUT, MEMORY])
         .arg(format!("-artifact_prefix={}/", folders.artifacts.display()));
+    if let Some(seed) = options.seed {
+        command.arg(format!("-seed={seed}"));
+    }
     if folders.dictionary.is_file() {
         command.arg(format!("-dict={}", folders.dictionary.display()));
     }

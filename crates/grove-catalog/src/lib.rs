@@ -14,6 +14,7 @@ pub mod listing;
 pub mod rank;
 pub mod resolve;
 pub mod root;
+mod same_name;
 pub mod snapshot;
 pub mod state;
 pub mod trust;

@@ -102,7 +102,6 @@ codes! {
 
     // Trust and configuration.
     ProjectUntrusted = "project-untrusted", Info, "The project has content that is not used until the project is trusted.", "review it, then run `grove trust`";
-    ProjectRefused = "project-refused", Info, "Home, the root folder and the temporary folder are never a project.", "start in a folder of its own";
     TrustDamaged = "trust-damaged", Warning, "A trust grant is damaged and counts as absent.", "run `grove trust` again";
     TrustMoved = "trust-moved", Warning, "The trusted folder is not the one that was granted: its device or inode differs.", "review it, then run `grove trust` again";
     ConfigSyntax = "config-syntax", Error, "The configuration file is not valid TOML and was not used.", "correct the line";
@@ -110,7 +109,6 @@ codes! {
     ConfigUnknownKey = "config-unknown-key", Warning, "A configuration key is not known.", "see the configuration reference";
     ConfigForbidden = "config-forbidden", Warning, "A project's configuration may not set this key; it was not used.", "set it in the user's configuration";
     ConfigUntrusted = "config-untrusted", Info, "The project's configuration is not used until the project is trusted.", "review it, then run `grove trust`";
-    EnvironmentValue = "environment-value", Warning, "An environment variable has a value that cannot be used.", "correct or unset the variable";
     CacheDamaged = "cache-damaged", Info, "A cache file was damaged or of another version and was rebuilt.", "nothing to do";
     CacheUnwritable = "cache-unwritable", Info, "The cache could not be written; the next start will read all files again.", "check the permissions of the cache folder";
     HostUnknownRule = "host-unknown-rule", Info, "What this host does here is not known, so its view may differ.", "check the host itself";

@@ -12,6 +12,7 @@ mod listing;
 mod names;
 mod probe;
 mod queue;
+mod reading;
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::CString;
@@ -474,8 +475,8 @@ impl<T: Send> Output<T> {
         }
         let kept = found.len().min(limit);
         let kept = found.get_mut(..kept).unwrap_or_default();
-        self.counts += probe::refuse_links(shared, kept);
-        self.counts += probe::read_pending(shared, kept);
+        self.counts += reading::refuse_links(shared, kept);
+        self.counts += reading::read_pending(shared, kept);
         self.problems.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         self.problems.dedup();
         for names in [

@@ -84,7 +84,13 @@ fn map(out: &mut String, entries: &[Entry], level: usize) {
             text: entry.key.to_string(),
             plain: false,
         });
-        let _ = write!(out, "{}{key}:", "  ".repeat(level));
+        let indent = "  ".repeat(level);
+        // YAML looks for the colon of a plain key no further than this.
+        if key.len() > 1000 {
+            let _ = write!(out, "{indent}? {key}\n{indent}:");
+        } else {
+            let _ = write!(out, "{indent}{key}:");
+        }
         value(out, &entry.value, level);
     }
 }
@@ -221,6 +227,22 @@ mod tests {
                 }),
             ]
         })
+    }
+
+    #[test]
+    fn a_key_too_long_for_a_line_is_written_apart() {
+        let at = Position::new(1, 1);
+        let entry = Entry {
+            key: "k: ".repeat(600).into(),
+            position: at,
+            value: Node::text("v", at),
+        };
+        let skill = Skill {
+            metadata: vec![entry],
+            ..Skill::default()
+        };
+        let printed = print(&skill, "");
+        assert_eq!(print(&parse(&printed).skill, ""), printed);
     }
 
     proptest! {
