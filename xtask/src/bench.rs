@@ -33,17 +33,21 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     }
 }
 
-/// Does one piece of work and exits: a process whose system calls can be counted.
+/// Does one piece of work, once or often for a profiler, and exits: a process whose system calls can be
+/// counted.
 pub(crate) fn run_child(mut arguments: Arguments) -> Result<(), String> {
-    let usage = "bench-child WORK DIR [--prepare-only]";
+    let usage = "bench-child WORK DIR [--prepare-only | --repeat N]";
     let name = arguments.next_word().ok_or(usage)?;
     let root = arguments.next_word().ok_or(usage)?;
     let only_prepare = arguments.flag("--prepare-only");
+    let times: u32 = arguments.value("--repeat")?.unwrap_or(1);
     arguments.finish()?;
     let work = work::Work::named(&name).ok_or_else(|| format!("unknown work {name}"))?;
     let mut prepared = work.prepare(root.as_ref())?;
     if !only_prepare {
-        prepared()?;
+        for _ in 0..times {
+            prepared()?;
+        }
     }
     Ok(())
 }
