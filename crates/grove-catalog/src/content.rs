@@ -7,20 +7,9 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use grove_spec::skill::Parsed;
+use grove_spec::skill::{Parsed, Skill};
 
 use crate::digest::Digest;
-
-/// The part of a packed skill that every listing needs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Head {
-    /// The frontmatter's name.
-    pub name: Option<Box<str>>,
-    /// What it does and when to use it.
-    pub description: Option<Box<str>>,
-    /// Facts that decide without unpacking.
-    pub flags: Flags,
-}
 
 /// Facts about a skill file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,21 +38,30 @@ pub struct Content {
     /// Its size in bytes.
     pub size: u64,
     flags: Flags,
-    parsed: OnceLock<Parsed>,
-    packed: Option<Box<Packed>>,
+    whole: Whole,
 }
 
-/// What is at hand of a packed skill, where the whole is, and how to unpack it.
+#[derive(Debug)]
+enum Whole {
+    Parsed(Parsed),
+    Packed(Packed, OnceLock<Box<Parsed>>),
+}
+
+/// A skill that was parsed before: its parts in the bytes of many, and how to unpack the whole.
 #[derive(Debug, Clone)]
 pub struct Packed {
-    /// The part at hand.
-    pub head: Head,
     /// The bytes of many files.
-    pub bytes: Arc<[u8]>,
-    /// Those of this one.
-    pub range: Range<usize>,
-    /// Reads them.
+    pub bytes: Arc<Vec<u8>>,
+    /// Where the name is, if it has one.
+    pub name: Option<Range<u32>>,
+    /// Where the description is, if it has one.
+    pub description: Option<Range<u32>>,
+    /// Where everything else is.
+    pub rest: Range<u32>,
+    /// Reads everything else.
     pub unpack: fn(&[u8]) -> Option<Parsed>,
+    /// The facts at hand.
+    pub flags: Flags,
 }
 
 impl Content {
@@ -75,21 +73,18 @@ impl Content {
             digest,
             size,
             flags,
-            parsed: OnceLock::from(parsed),
-            packed: None,
+            whole: Whole::Parsed(parsed),
         }
     }
 
     /// Content that was parsed before and is unpacked when asked for.
     pub fn packed(fingerprint: u128, digest: Option<Digest>, size: u64, packed: Packed) -> Self {
-        let flags = packed.head.flags;
         Self {
             fingerprint,
             digest,
             size,
-            flags,
-            parsed: OnceLock::new(),
-            packed: Some(Box::new(packed)),
+            flags: packed.flags,
+            whole: Whole::Packed(packed, OnceLock::new()),
         }
     }
 
@@ -100,33 +95,53 @@ impl Content {
 
     /// The frontmatter's name.
     pub fn name(&self) -> Option<&str> {
-        match &self.packed {
-            Some(packed) => packed.head.name.as_deref(),
-            None => self.parsed().skill.name.as_deref(),
+        match &self.whole {
+            Whole::Parsed(parsed) => parsed.skill.name.as_deref(),
+            Whole::Packed(packed, _) => packed.text(packed.name.as_ref()?),
         }
     }
 
     /// What it does and when to use it.
     pub fn description(&self) -> Option<&str> {
-        match &self.packed {
-            Some(packed) => packed.head.description.as_deref(),
-            None => self.parsed().skill.description.as_deref(),
+        match &self.whole {
+            Whole::Parsed(parsed) => parsed.skill.description.as_deref(),
+            Whole::Packed(packed, _) => packed.text(packed.description.as_ref()?),
         }
     }
 
     /// Everything the file says.
     pub fn parsed(&self) -> &Parsed {
-        self.parsed.get_or_init(|| {
-            let packed = self.packed.as_ref();
-            let unpacked =
-                packed.and_then(|packed| (packed.unpack)(packed.bytes.get(packed.range.clone())?));
-            // Packed bytes are checked as a whole when they are loaded, so this is a fault of ours.
-            unpacked.unwrap_or_else(|| Parsed {
-                skill: grove_spec::skill::Skill::default(),
-                body_offset: 0,
-                diagnostics: Vec::new(),
-            })
-        })
+        match &self.whole {
+            Whole::Parsed(parsed) => parsed,
+            Whole::Packed(packed, unpacked) => unpacked.get_or_init(|| Box::new(packed.unpack())),
+        }
+    }
+}
+
+impl Packed {
+    fn text(&self, range: &Range<u32>) -> Option<&str> {
+        std::str::from_utf8(self.bytes.get(range.start as usize..range.end as usize)?).ok()
+    }
+
+    fn unpack(&self) -> Parsed {
+        let rest = self
+            .bytes
+            .get(self.rest.start as usize..self.rest.end as usize);
+        // Packed bytes are checked as a whole when they are loaded, so failing here is a fault of ours.
+        let mut parsed = rest.and_then(self.unpack).unwrap_or_else(|| Parsed {
+            skill: Skill::default(),
+            body_offset: 0,
+            diagnostics: Vec::new(),
+        });
+        let text = |range: &Option<Range<u32>>| {
+            range
+                .as_ref()
+                .and_then(|range| self.text(range))
+                .map(str::to_owned)
+        };
+        parsed.skill.name = text(&self.name);
+        parsed.skill.description = text(&self.description);
+        parsed
     }
 }
 
@@ -206,20 +221,17 @@ mod tests {
     fn packed_content_is_unpacked_once_and_equal() {
         let parsed = grove_spec::skill::parse("---\nname: a\ndescription: d\n---\n");
         let plain = Content::new(7, None, 3, parsed.clone());
-        let head = Head {
-            name: Some("a".into()),
-            description: Some("d".into()),
-            flags: Flags::of(&parsed),
-        };
         let packed = Content::packed(
             7,
             None,
             3,
             Packed {
-                head,
-                bytes: Arc::from(&b"xyz"[..]),
-                range: 0..3,
+                bytes: Arc::new(b"adxyz".to_vec()),
+                name: Some(0..1),
+                description: Some(1..2),
+                rest: 2..5,
                 unpack,
+                flags: Flags::of(&parsed),
             },
         );
         assert_eq!(

@@ -346,6 +346,16 @@ fn lets_through(names: Option<&[String]>, skill: &Skill, key: &str) -> bool {
 
 /// One file reached by several paths is one skill: the best usable place stands for it.
 fn merge_same_files(candidates: &[Candidate], skills: Vec<Skill>) -> Vec<Skill> {
+    // In one root only a link or a hard link leads to a file twice.
+    let one_root =
+        candidates.first().map(|first| first.root) == candidates.last().map(|last| last.root);
+    if one_root
+        && !candidates
+            .iter()
+            .any(|candidate| candidate.through_link || candidate.hard_links > 1)
+    {
+        return skills;
+    }
     let mut files: Vec<((u64, u64), usize)> = candidates
         .iter()
         .enumerate()

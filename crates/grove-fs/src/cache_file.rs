@@ -18,20 +18,32 @@ const HEADER: usize = 8 + 4 + 8 + 8;
 #[derive(Debug)]
 pub enum Cached {
     /// Its content.
-    Content(Vec<u8>),
+    Content(CachedBytes),
     /// There is none.
     Absent,
     /// There is one that cannot be used.
     Damaged,
 }
 
+/// The bytes of a cache file, of which the content is all from `start` on. They are handed over as they
+/// were read: moving megabytes by a header's length costs more than remembering it.
+#[derive(Debug)]
+pub struct CachedBytes {
+    /// The whole file.
+    pub bytes: Vec<u8>,
+    /// Where the content starts.
+    pub start: usize,
+}
+
 /// Reads a cache file of a version, at most `limit` bytes.
 pub fn read(path: &Path, version: u32, limit: u64) -> Cached {
     match files::read_bounded(path, limit) {
-        Ok(mut bytes) => {
+        Ok(bytes) => {
             if is_sound(&bytes, version) {
-                bytes.drain(..HEADER);
-                Cached::Content(bytes)
+                Cached::Content(CachedBytes {
+                    bytes,
+                    start: HEADER,
+                })
             } else {
                 Cached::Damaged
             }
@@ -91,7 +103,9 @@ mod tests {
         let path = folder.path().join("c");
         assert!(matches!(read(&path, 1, 1000), Cached::Absent));
         write(&path, 1, b"content").unwrap();
-        assert!(matches!(read(&path, 1, 1000), Cached::Content(bytes) if bytes == b"content"));
+        assert!(
+            matches!(read(&path, 1, 1000), Cached::Content(CachedBytes { bytes, start }) if bytes[start..] == *b"content")
+        );
         assert!(matches!(read(&path, 2, 1000), Cached::Damaged));
         assert!(matches!(read(&path, 1, 10), Cached::Damaged));
         let good = std::fs::read(&path).unwrap();

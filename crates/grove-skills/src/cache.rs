@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use grove_catalog::Digest;
-use grove_catalog::content::{Content, Flags, Head, Packed};
-use grove_fs::cache_file::{self, Cached};
+use grove_catalog::content::{Content, Flags, Packed};
+use grove_fs::cache_file::{self, Cached, CachedBytes};
 use grove_fs::{FileId, Stamp};
 use grove_spec::skill::Parsed;
 
 /// Rises whenever what is read out of a file, or how it is stored, changes.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 const MAX_CACHE_BYTES: u64 = 1 << 30;
 const MAX_CACHE_FILES: usize = 256;
 
@@ -245,7 +245,11 @@ fn encode_record(content: &Content, out: &mut Vec<u8>) -> bool {
     for text in texts.into_iter().flatten() {
         out.extend_from_slice(text.as_bytes());
     }
-    match postcard::to_stdvec(content.parsed()) {
+    // Name and description stand before, and are put back when the rest is unpacked.
+    let mut rest = content.parsed().clone();
+    rest.skill.name = None;
+    rest.skill.description = None;
+    match postcard::to_stdvec(&rest) {
         Ok(bytes) => {
             out.extend_from_slice(&bytes);
             u32::try_from(out.len()).is_ok()
@@ -258,15 +262,22 @@ fn encode_record(content: &Content, out: &mut Vec<u8>) -> bool {
 /// every access is checked all the same.
 #[derive(Debug)]
 struct DiskCache {
-    bytes: Arc<[u8]>,
+    bytes: Arc<Vec<u8>>,
+    /// Where the content starts in `bytes`.
+    start: usize,
     count: usize,
 }
 
 impl DiskCache {
-    fn new(bytes: Vec<u8>) -> Option<Self> {
-        let count = u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
-        (bytes.len() >= 4 + count.checked_mul(ROW + 4)?).then(|| Self {
-            bytes: bytes.into(),
+    fn new(cached: CachedBytes) -> Option<Self> {
+        let CachedBytes { bytes, start } = cached;
+        let count = u32::from_le_bytes(bytes.get(start..start + 4)?.try_into().ok()?) as usize;
+        let start = start + 4;
+        let fits = bytes.len() >= start + count.checked_mul(ROW + 4)?
+            && u32::try_from(bytes.len()).is_ok();
+        fits.then(|| Self {
+            bytes: Arc::new(bytes),
+            start,
             count,
         })
     }
@@ -307,7 +318,7 @@ impl DiskCache {
     }
 
     fn sorted_row(&self, at: usize) -> Option<usize> {
-        let start = 4 + self.count * ROW + at * 4;
+        let start = self.start + self.count * ROW + at * 4;
         Some(u32::from_le_bytes(self.bytes.get(start..start + 4)?.try_into().ok()?) as usize)
     }
 
@@ -325,7 +336,7 @@ impl DiskCache {
             return None;
         }
         let place = self.number(row, column::RECORD)?;
-        let start = 4 + self.count * (ROW + 4) + (place & 0xffff_ffff) as usize;
+        let start = self.start + self.count * (ROW + 4) + (place & 0xffff_ffff) as usize;
         let end = start.checked_add((place >> 32) as usize)?;
         let content = self.content(start, end, size)?;
         Some(Known {
@@ -337,44 +348,41 @@ impl DiskCache {
     }
 
     fn content(&self, start: usize, end: usize, size: u64) -> Option<Content> {
-        let record = self.bytes.get(start..end)?;
-        let (header, texts) = record.split_at_checked(RECORD_HEADER)?;
+        let header = self.bytes.get(start..end)?.get(..RECORD_HEADER)?;
         let flags = Flags::from_byte(*header.first()?);
         let fingerprint = u128::from_le_bytes(header.get(1..17)?.try_into().ok()?);
         let digest = (header.get(17) == Some(&1))
             .then(|| header.get(18..50)?.try_into().ok().map(Digest::from_bytes))
             .flatten();
         let length = |at: usize| Some(u32::from_le_bytes(header.get(at..at + 4)?.try_into().ok()?));
-        let (name, texts) = take_text(texts, length(50)?)?;
-        let (description, whole) = take_text(texts, length(54)?)?;
-        let head = Head {
+        let mut at = (start + RECORD_HEADER) as u32;
+        let mut take = |length: u32| {
+            if length == NONE {
+                return Some(None);
+            }
+            let range = at..at.checked_add(length)?;
+            at = range.end;
+            Some(Some(range))
+        };
+        let (name, description) = (take(length(50)?)?, take(length(54)?)?);
+        let rest = at..end as u32;
+        let packed = Packed {
+            bytes: Arc::clone(&self.bytes),
             name,
             description,
-            flags,
-        };
-        let packed = Packed {
-            head,
-            bytes: Arc::clone(&self.bytes),
-            range: end - whole.len()..end,
+            rest,
             unpack,
+            flags,
         };
         Some(Content::packed(fingerprint, digest, size, packed))
     }
 
     fn number(&self, row: usize, column: usize) -> Option<u64> {
-        let start = 4 + row * ROW + column * 8;
+        let start = self.start + row * ROW + column * 8;
         Some(u64::from_le_bytes(
             self.bytes.get(start..start + 8)?.try_into().ok()?,
         ))
     }
-}
-
-fn take_text(bytes: &[u8], length: u32) -> Option<(Option<Box<str>>, &[u8])> {
-    if length == NONE {
-        return Some((None, bytes));
-    }
-    let (text, rest) = bytes.split_at_checked(length as usize)?;
-    Some((Some(std::str::from_utf8(text).ok()?.into()), rest))
 }
 
 fn unpack(bytes: &[u8]) -> Option<Parsed> {
@@ -495,7 +503,7 @@ mod tests {
             hostile(&[255; ROW]),
             hostile(&[255; ROW + 30]),
         ] {
-            if let Some(cache) = DiskCache::new(bytes) {
+            if let Some(cache) = DiskCache::new(CachedBytes { bytes, start: 0 }) {
                 let stamp = Stamp {
                     id: FileId {
                         device: u64::MAX,
