@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 use grove_catalog::Digest;
 use grove_catalog::content::{Content, Flags, Packed};
 use grove_fs::cache_file::{self, Cached, CachedBytes};
+use grove_fs::probe_walk::Place;
 use grove_fs::{FileId, Stamp};
 use grove_spec::skill::Parsed;
 
@@ -24,25 +25,20 @@ const MAX_CACHE_FILES: usize = 256;
 /// A file's content and when it was read.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
-    /// Its path below the root, once a walk has met it.
-    pub(crate) path: Arc<str>,
     pub(crate) stamp: Stamp,
     pub(crate) read_at: i64,
     pub(crate) content: Arc<Content>,
+    /// How a walk met it; none before the first one.
+    pub(crate) met: Option<Met>,
 }
 
-/// The path of a file that no walk has met yet; shared, so that it costs nothing.
-pub(crate) fn no_path() -> Arc<str> {
-    static EMPTY: OnceLock<Arc<str>> = OnceLock::new();
-    Arc::clone(EMPTY.get_or_init(|| Arc::from("")))
-}
-
-/// A file that has not changed.
-pub(crate) enum Unchanged {
-    /// It is in memory, at this place.
-    InMemory(usize),
-    /// It was on disk.
-    OnDisk(Known),
+/// How a walk met a file.
+#[derive(Debug, Clone)]
+pub(crate) struct Met {
+    pub(crate) path: Arc<str>,
+    pub(crate) place: Place,
+    pub(crate) links: u32,
+    pub(crate) through_link: bool,
 }
 
 /// The files of one root.
@@ -82,31 +78,35 @@ impl RootCache {
         self.memory.is_empty() && self.disk.is_none()
     }
 
-    /// Finds a file that has not changed since it was read; the hint says where to look first.
-    pub(crate) fn get(&self, stamp: &Stamp, hint: &mut usize) -> Option<Unchanged> {
+    /// The content of a file that has not changed since it was read; the hint says where to look first.
+    pub(crate) fn get(&self, stamp: &Stamp, hint: &mut usize) -> Option<Known> {
         if self.memory.is_empty() {
-            return self.disk.as_ref()?.get(stamp, hint).map(Unchanged::OnDisk);
+            return self.disk.as_ref()?.get(stamp, hint);
         }
-        let expected = self
-            .memory
-            .get(*hint)
-            .filter(|known| known.stamp.id == stamp.id);
-        let (at, known) = if let Some(known) = expected {
-            (*hint, known)
-        } else {
-            let places = self.places.get_or_init(|| {
-                self.memory
-                    .iter()
-                    .enumerate()
-                    .map(|(at, known)| (known.stamp.id, at))
-                    .collect()
-            });
-            let at = *places.get(&stamp.id)?;
-            (at, self.memory.get(at)?)
+        self.place_of(stamp, hint)
+            .and_then(|at| self.memory.get(at))
+            .cloned()
+    }
+
+    /// Where in memory a file is that has not changed since it was read.
+    pub(crate) fn place_of(&self, stamp: &Stamp, hint: &mut usize) -> Option<usize> {
+        let at = match self.memory.get(*hint) {
+            Some(expected) if expected.stamp.id == stamp.id => *hint,
+            _ if self.memory.is_empty() => return None,
+            _ => {
+                let index = || {
+                    self.memory
+                        .iter()
+                        .enumerate()
+                        .map(|(at, known)| (known.stamp.id, at))
+                        .collect()
+                };
+                *self.places.get_or_init(index).get(&stamp.id)?
+            }
         };
         *hint = at + 1;
-        (known.stamp == *stamp && stamp.settled_before(known.read_at))
-            .then_some(Unchanged::InMemory(at))
+        let known = self.memory.get(at)?;
+        (known.stamp == *stamp && stamp.settled_before(known.read_at)).then_some(at)
     }
 
     /// A file in memory.
@@ -114,8 +114,13 @@ impl RootCache {
         self.memory.get(place)
     }
 
+    /// How many files are in memory.
+    pub(crate) fn in_memory(&self) -> usize {
+        self.memory.len()
+    }
+
     /// How many files are known.
-    pub(crate) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         if self.memory.is_empty() {
             self.disk.as_ref().map_or(0, |disk| disk.count)
         } else {
@@ -340,10 +345,10 @@ impl DiskCache {
         let end = start.checked_add((place >> 32) as usize)?;
         let content = self.content(start, end, size)?;
         Some(Known {
-            path: no_path(),
             stamp: *stamp,
             read_at,
             content: Arc::new(content),
+            met: None,
         })
     }
 
@@ -410,10 +415,10 @@ mod tests {
             parse_bytes(text.as_bytes()),
         );
         Known {
-            path: no_path(),
             stamp,
             read_at: 1_000_000_000,
             content: Arc::new(content),
+            met: None,
         }
     }
 
@@ -437,17 +442,13 @@ mod tests {
         for (place, one) in all.iter().enumerate() {
             // Whatever the hint, the same file is found.
             for mut hint in [place, 0, 99, 5000] {
-                let Some(Unchanged::OnDisk(found)) = loaded.get(&one.stamp, &mut hint) else {
-                    panic!("lost")
-                };
+                let found = loaded.get(&one.stamp, &mut hint).unwrap();
                 assert_eq!(found.content.name(), one.content.name());
                 assert_eq!(found.content.description(), one.content.description());
                 assert_eq!(found.content.flags(), one.content.flags());
                 assert_eq!(found.content, one.content);
                 assert_eq!(hint, place + 1);
-                assert!(
-                    matches!(cache.get(&one.stamp, &mut hint), Some(Unchanged::InMemory(at)) if at == place)
-                );
+                assert_eq!(cache.place_of(&one.stamp, &mut hint), Some(place));
             }
             for changed in [
                 Stamp {

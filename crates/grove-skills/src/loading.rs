@@ -9,15 +9,15 @@ use grove_catalog::identity::{self, Layout};
 use grove_catalog::ignore_rules::IgnoreRules;
 use grove_catalog::resolve::Candidate;
 use grove_fs::probe_walk::{
-    self, Counts, Found, IgnoreFile, LimitsHit, Links, Place, Probe, Problem, RootFolder, Visitor,
-    Walk, WalkOptions,
+    self, Counts, Found, IgnoreFile, LimitsHit, Links, Place, Probe, Problem, RootFolder, Sighting,
+    Visitor, Walk, WalkOptions,
 };
 use grove_fs::stamp::{fingerprint, now};
 use grove_fs::{FsError, Stamp};
 use grove_spec::skill::{Parsed, Requirements, parse_bytes};
 use grove_spec::{Code, Diagnostic};
 
-use crate::cache::{Known, RootCache, Unchanged, no_path};
+use crate::cache::{Known, Met, RootCache};
 use crate::planning::PlannedRoot;
 use crate::troubles;
 
@@ -37,14 +37,10 @@ pub(crate) struct LoadedRoot {
     trace: Option<Trace>,
 }
 
-/// A file's path, its layout and its hard links.
-type Met = (Arc<str>, Place, u32);
-
 /// What the walk met, to tell whether the next one meets the same.
 #[derive(Debug)]
 struct Trace {
     scan: Scan,
-    found: Vec<Met>,
     problems: Vec<Problem>,
     limits: LimitsHit,
     ignore_files: Vec<IgnoreFile>,
@@ -99,7 +95,7 @@ pub(crate) fn load(
     match probe_walk::walk(&folder, &options, &reader) {
         Ok(walk) => {
             let counts = walk.counts;
-            match last.filter(|last| last.is_met_again(&walk, scan, cache)) {
+            match last.filter(|last| last.is_met_again(&walk, scan)) {
                 Some(last) => (Arc::clone(last), counts),
                 None => (
                     Arc::new(gather(planned, scan, &options, walk, cache)),
@@ -122,33 +118,21 @@ pub(crate) fn load(
 
 impl LoadedRoot {
     /// Whether a walk met the same files, unchanged, at the same paths and nothing else.
-    fn is_met_again(&self, walk: &Walk<Item>, scan: &Scan, cache: &RootCache) -> bool {
-        let Some(trace) = &self.trace else {
-            return false;
-        };
-        let same = |(at, (found, before)): (usize, (&Found<Item>, &Met))| {
-            matches!(found.content, probe_walk::Content::Item(Item::Same(place)) if place == at)
-                && (Arc::ptr_eq(&found.path, &before.0) || found.path == before.0)
-                && (found.place, found.links) == (before.1, before.2)
-        };
-        trace.found.len() == walk.found.len()
-            && cache.len() == walk.found.len()
-            && trace.scan == *scan
-            && trace.problems == walk.problems
-            && trace.limits == walk.limits
-            && trace.ignore_files == walk.ignore_files
-            && walk.found.iter().zip(&trace.found).enumerate().all(same)
+    fn is_met_again(&self, walk: &Walk<Item>, scan: &Scan) -> bool {
+        self.trace.as_ref().is_some_and(|trace| {
+            walk.unchanged
+                && trace.scan == *scan
+                && trace.problems == walk.problems
+                && trace.limits == walk.limits
+                && trace.ignore_files == walk.ignore_files
+        })
     }
 }
 
-/// A file that was met.
-enum Item {
-    /// Known and in memory, at this place.
-    Same(usize),
-    /// Known from disk.
-    Known(Known),
-    /// Read just now.
-    Read(Known),
+/// A file that was known, or read just now.
+struct Item {
+    known: Known,
+    was_read: bool,
 }
 
 struct Reader<'a> {
@@ -162,34 +146,72 @@ impl Visitor for Reader<'_> {
     type Item = Item;
 
     fn known(&self, stamp: &Stamp, hint: &mut usize) -> Option<Item> {
-        let found = self.cache.get(stamp, hint)?;
-        // The same root may have been read as somebody's own, without digests.
-        let enough = |known: &Known| !self.pinned || known.content.digest.is_some();
-        match found {
-            Unchanged::InMemory(place) => self
-                .cache
-                .at(place)
-                .filter(|known| enough(known))
-                .map(|_| Item::Same(place)),
-            Unchanged::OnDisk(known) => enough(&known).then_some(Item::Known(known)),
-        }
+        let known = self
+            .cache
+            .get(stamp, hint)
+            .filter(|known| self.is_enough(known))?;
+        Some(Item {
+            known,
+            was_read: false,
+        })
     }
 
-    fn shared_path(&self, item: &Item, path: &str) -> Option<Arc<str>> {
-        let Item::Same(place) = item else { return None };
-        let known = self.cache.at(*place)?;
-        (*known.path == *path).then(|| Arc::clone(&known.path))
+    fn recognise(&self, sighting: &Sighting<'_>, hint: &mut usize) -> Option<usize> {
+        let at = self.cache.place_of(sighting.stamp, hint)?;
+        let known = self.cache.at(at).filter(|known| self.is_enough(known))?;
+        let met = known.met.as_ref()?;
+        let same = *met.path == *sighting.path
+            && (met.place, met.links, met.through_link)
+                == (sighting.place, sighting.links, sighting.through_link);
+        same.then_some(at)
+    }
+
+    fn recall(&self, number: usize) -> Option<Found<Item>> {
+        let known = self.cache.at(number)?;
+        let Met {
+            path,
+            place,
+            links,
+            through_link,
+        } = known.met.clone()?;
+        let content = probe_walk::Content::Item(Item {
+            known: known.clone(),
+            was_read: false,
+        });
+        Some(Found {
+            path,
+            place,
+            stamp: Some(known.stamp),
+            links,
+            through_link,
+            content,
+        })
+    }
+
+    fn met_before(&self) -> usize {
+        self.cache.in_memory()
     }
 
     fn read(&self, stamp: &Stamp, bytes: &[u8]) -> Item {
         let digest = self.pinned.then(|| Digest::of(bytes));
         let content = Content::new(fingerprint(bytes), digest, stamp.size, parse_bytes(bytes));
-        Item::Read(Known {
-            path: no_path(),
+        let known = Known {
             stamp: *stamp,
             read_at: self.read_at,
             content: Arc::new(content),
-        })
+            met: None,
+        };
+        Item {
+            known,
+            was_read: true,
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// The same root may have been read as somebody's own, without digests.
+    fn is_enough(&self, known: &Known) -> bool {
+        !self.pinned || known.content.digest.is_some()
     }
 }
 
@@ -205,30 +227,29 @@ fn gather(
     let ignored = ignore_rules(&walk);
     let total = walk.found.len();
     let mut all = Vec::with_capacity(total);
-    let mut met = Vec::with_capacity(total);
     let mut any_read = false;
     loaded.candidates.reserve(total);
     for mut found in walk.found {
-        met.push((Arc::clone(&found.path), found.place, found.links));
-        let known = match std::mem::replace(&mut found.content, probe_walk::Content::NotRead) {
-            probe_walk::Content::Item(Item::Same(place)) => cache.at(place).cloned(),
-            probe_walk::Content::Item(Item::Known(known)) => Some(known),
-            probe_walk::Content::Item(Item::Read(known)) => {
-                any_read = true;
-                Some(known)
+        let mut known = match std::mem::replace(&mut found.content, probe_walk::Content::NotRead) {
+            probe_walk::Content::Item(Item { known, was_read }) => {
+                any_read |= was_read;
+                known
             }
             probe_walk::Content::NotRead => continue,
             probe_walk::Content::Refused(trouble) => {
-                loaded.candidates.push(candidate(
-                    &root.path,
-                    &found,
-                    refused(troubles::refusal(&trouble, options)),
-                ));
+                let finding = troubles::refusal(&trouble, options);
+                loaded
+                    .candidates
+                    .push(candidate(&root.path, &found, refused(finding)));
                 continue;
             }
         };
-        let Some(mut known) = known else { continue };
-        known.path = Arc::clone(&found.path);
+        known.met = Some(Met {
+            path: Arc::clone(&found.path),
+            place: found.place,
+            links: found.links,
+            through_link: found.through_link,
+        });
         let content = Arc::clone(&known.content);
         all.push(known);
         // A note beside skill folders is no skill unless it has frontmatter.
@@ -273,7 +294,6 @@ fn gather(
     cache.replace(all, any_read);
     loaded.trace = Some(Trace {
         scan: scan.clone(),
-        found: met,
         problems: walk.problems,
         limits: walk.limits,
         ignore_files: walk.ignore_files,

@@ -16,6 +16,7 @@ mod reading;
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::CString;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -104,13 +105,41 @@ pub trait Visitor: Sync {
     /// a folder come in order, so it can say where to look first.
     fn known(&self, stamp: &Stamp, hint: &mut usize) -> Option<Self::Item>;
 
-    /// The path of an item if the visitor has the same one already: shared instead of made again.
-    fn shared_path(&self, _item: &Self::Item, _path: &str) -> Option<Arc<str>> {
+    /// The number of a file that is exactly as the visitor met it before: same path, same stamp.
+    ///
+    /// Numbers count the files of one walk in its order, so a walk that meets them all again costs
+    /// nothing but looking.
+    fn recognise(&self, _sighting: &Sighting<'_>, _hint: &mut usize) -> Option<usize> {
         None
+    }
+
+    /// What was met under a number.
+    fn recall(&self, _number: usize) -> Option<Found<Self::Item>> {
+        None
+    }
+
+    /// How many files were met before.
+    fn met_before(&self) -> usize {
+        0
     }
 
     /// The item for the bytes of a file.
     fn read(&self, stamp: &Stamp, bytes: &[u8]) -> Self::Item;
+}
+
+/// A file as a walk sees it.
+#[derive(Debug)]
+pub struct Sighting<'a> {
+    /// Its path, as in [`Found::path`].
+    pub path: &'a str,
+    /// Which layout.
+    pub place: Place,
+    /// Its stamp.
+    pub stamp: &'a Stamp,
+    /// How many hard links it has.
+    pub links: u32,
+    /// Whether a link leads to it.
+    pub through_link: bool,
 }
 
 /// Where a file was found.
@@ -242,6 +271,8 @@ pub struct IgnoreFile {
 /// The result of a walk.
 #[derive(Debug)]
 pub struct Walk<T> {
+    /// Every file that was met before was met again as it was, and no other: nothing is listed then.
+    pub unchanged: bool,
     /// Everything found, sorted by path.
     pub found: Vec<Found<T>>,
     /// Everything in the way, sorted by path.
@@ -435,6 +466,8 @@ struct FoundGroups {
 struct Output<T> {
     /// What was found, a run for each folder, each in order.
     runs: Vec<Vec<Found<T>>>,
+    /// Numbers of the files that the visitor recognised.
+    recognised: Vec<Range<usize>>,
     problems: Vec<Problem>,
     limits: LimitsHit,
     ignore_files: Vec<IgnoreFile>,
@@ -445,6 +478,7 @@ impl<T> Default for Output<T> {
     fn default() -> Self {
         Self {
             runs: Vec::new(),
+            recognised: Vec::new(),
             problems: Vec::new(),
             limits: LimitsHit::default(),
             ignore_files: Vec::new(),
@@ -456,6 +490,7 @@ impl<T> Default for Output<T> {
 impl<T: Send> Output<T> {
     fn absorb(&mut self, other: Self) {
         self.runs.extend(other.runs);
+        self.recognised.extend(other.recognised);
         self.problems.extend(other.problems);
         self.limits.depth.extend(other.limits.depth);
         self.limits.entries.extend(other.limits.entries);
@@ -463,8 +498,33 @@ impl<T: Send> Output<T> {
         self.counts += other.counts;
     }
 
+    /// Whether exactly the files that the visitor knows were met.
+    fn is_unchanged<V: Visitor<Item = T>>(&mut self, shared: &Shared<'_, V>) -> bool {
+        self.recognised.sort_unstable_by_key(|range| range.start);
+        let mut next = 0;
+        for range in &self.recognised {
+            if range.start != next {
+                return false;
+            }
+            next = range.end;
+        }
+        next > 0
+            && next == shared.visitor.met_before()
+            && next <= shared.options.max_candidates
+            && self.runs.iter().all(Vec::is_empty)
+    }
+
     /// Sorts, applies the candidate limit and reads what is left to read.
     fn finish<V: Visitor<Item = T>>(mut self, shared: &Shared<'_, V>) -> Walk<T> {
+        let unchanged = self.is_unchanged(shared);
+        if !unchanged {
+            let numbers = self.recognised.into_iter().flatten();
+            self.runs.push(
+                numbers
+                    .filter_map(|number| shared.visitor.recall(number))
+                    .collect(),
+            );
+        }
         let mut found = joined(self.runs);
         let limit = shared.options.max_candidates;
         if found.len() > limit {
@@ -489,6 +549,7 @@ impl<T: Send> Output<T> {
         self.ignore_files
             .sort_unstable_by(|a, b| a.folder.cmp(&b.folder).then(a.name.cmp(b.name)));
         Walk {
+            unchanged,
             found,
             problems: self.problems,
             limits: self.limits,

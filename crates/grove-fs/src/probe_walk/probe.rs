@@ -14,7 +14,8 @@ use super::names::Child;
 use super::queue::{Group, Job, Listed, Queue, Role, Turn};
 use super::reading::{Tried, open_and_read, unfit};
 use super::{
-    Content, Found, IgnoreFile, Links, Output, Place, Probe, Problem, Shared, Trouble, Visitor,
+    Content, Found, IgnoreFile, Links, Output, Place, Probe, Problem, Shared, Sighting, Trouble,
+    Visitor,
 };
 use crate::beneath;
 use crate::stamp::FileFacts;
@@ -186,8 +187,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
         let tried = self.try_child(folder, &path, name, child.is_link);
         let is_skill = tried.is_ok();
         let descends = match tried {
-            Ok(tried) => {
-                self.keep(tried, &path, Place::Folder, through_link);
+            Ok(attempt) => {
+                self.meet(attempt, &path, Place::Folder, through_link);
                 !self.shared.options.layout.stop_at_skill
             }
             Err(Errno::NOENT) => true,
@@ -223,7 +224,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         path: &str,
         name: &str,
         is_link: bool,
-    ) -> Result<Tried<V::Item>, Errno> {
+    ) -> Result<Attempt<V::Item>, Errno> {
         let links = self.shared.options.links;
         // The kernel can only keep a path below the folder it starts from: the root where links are contained.
         let (base, start) = match links {
@@ -233,11 +234,11 @@ impl<'a, V: Visitor> Worker<'a, V> {
         let mut buffer = std::mem::take(&mut self.path);
         let file = skill_file_in(start, &mut buffer);
         let tried = match self.shared.options.probe {
-            Probe::Open => self.open_and_read(base, file),
-            Probe::Stat if links == Links::Contain && !is_link => {
-                self.look_in_real_folder(folder, name, base, file)
-            }
-            Probe::Stat => self.look(base, file),
+            Probe::Open => self.open_and_read(base, file).map(Attempt::Read),
+            Probe::Stat if links == Links::Contain && !is_link => self
+                .look_in_real_folder(folder, name, base, file)
+                .map(Attempt::Looked),
+            Probe::Stat => self.look(base, file).map(Attempt::Looked),
         };
         self.path = buffer;
         tried
@@ -250,14 +251,14 @@ impl<'a, V: Visitor> Worker<'a, V> {
         name: &str,
         base: BorrowedFd<'_>,
         file: &CStr,
-    ) -> Result<Tried<V::Item>, Errno> {
+    ) -> Result<FileFacts, Errno> {
         self.output.counts.stats += 1;
         let mut buffer = Vec::with_capacity(name.len() + 10);
         let facts = beneath::look_unfollowed(folder.as_fd(), skill_file_in(name, &mut buffer))?;
         if facts.kind == FileType::Symlink {
             self.look(base, file)
         } else {
-            Ok(self.judge(facts))
+            Ok(facts)
         }
     }
 
@@ -279,12 +280,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
     }
 
     fn keep(&mut self, tried: Tried<V::Item>, path: &str, place: Place, through_link: bool) {
-        let shared = match &tried.content {
-            Content::Item(item) => self.shared.visitor.shared_path(item, path),
-            _ => None,
-        };
         let found = Found {
-            path: shared.unwrap_or_else(|| path.into()),
+            path: path.into(),
             place,
             stamp: tried.stamp,
             links: tried.links,
@@ -302,16 +299,13 @@ impl<'a, V: Visitor> Worker<'a, V> {
             return;
         }
         let outcome = match self.shared.options.probe {
-            Probe::Open => self.open_and_read(folder.as_fd(), name),
-            Probe::Stat => self.look(folder.as_fd(), name),
+            Probe::Open => self.open_and_read(folder.as_fd(), name).map(Attempt::Read),
+            Probe::Stat => self.look(folder.as_fd(), name).map(Attempt::Looked),
         };
         match outcome {
             // A folder or pipe called `x.md` is nobody's skill.
-            Ok(Tried {
-                content: Content::Refused(Trouble::NotRegular),
-                ..
-            }) => {}
-            Ok(tried) => self.keep(tried, stem, Place::Flat, false),
+            Ok(attempt) if attempt.is_no_file() => {}
+            Ok(attempt) => self.meet(attempt, stem, Place::Flat, false),
             Err(errno @ (Errno::NOENT | Errno::XDEV | Errno::LOOP)) => {
                 let target = link_target(folder.as_fd(), name);
                 let trouble = if errno == Errno::NOENT {
@@ -373,27 +367,46 @@ impl<'a, V: Visitor> Worker<'a, V> {
         self.output.problems.push(Problem { path, trouble });
     }
 
-    fn look(&mut self, base: BorrowedFd<'_>, file: &CStr) -> Result<Tried<V::Item>, Errno> {
+    fn look(&mut self, base: BorrowedFd<'_>, file: &CStr) -> Result<FileFacts, Errno> {
         self.output.counts.stats += 1;
-        let facts = beneath::look(base, file, self.shared.options.links)?;
-        Ok(self.judge(facts))
+        beneath::look(base, file, self.shared.options.links)
     }
 
-    fn judge(&mut self, facts: FileFacts) -> Tried<V::Item> {
+    /// Takes a file that was looked at or read.
+    fn meet(&mut self, attempt: Attempt<V::Item>, path: &str, place: Place, through_link: bool) {
+        let facts = match attempt {
+            Attempt::Read(tried) => return self.keep(tried, path, place, through_link),
+            Attempt::Looked(facts) => facts,
+        };
         if let Some(trouble) = unfit(&facts, self.shared.options.max_bytes) {
-            return Tried::refused(&facts, trouble);
+            return self.keep(Tried::refused(&facts, trouble), path, place, through_link);
         }
-        match self.shared.visitor.known(&facts.stamp, &mut self.hint) {
-            Some(item) => Tried {
-                stamp: Some(facts.stamp),
-                links: facts.links,
-                content: Content::Item(item),
-            },
-            None => Tried {
-                stamp: Some(facts.stamp),
-                links: facts.links,
-                content: Content::NotRead,
-            },
+        let (visitor, stamp) = (self.shared.visitor, &facts.stamp);
+        let sighting = Sighting {
+            path,
+            place,
+            stamp,
+            links: facts.links,
+            through_link,
+        };
+        if let Some(number) = visitor.recognise(&sighting, &mut self.hint) {
+            return self.recognised(number);
+        }
+        let content = visitor
+            .known(stamp, &mut self.hint)
+            .map_or(Content::NotRead, Content::Item);
+        let tried = Tried {
+            stamp: Some(facts.stamp),
+            links: facts.links,
+            content,
+        };
+        self.keep(tried, path, place, through_link);
+    }
+
+    fn recognised(&mut self, number: usize) {
+        match self.output.recognised.last_mut() {
+            Some(range) if range.end == number => range.end += 1,
+            _ => self.output.recognised.push(number..number + 1),
         }
     }
 
@@ -442,6 +455,21 @@ impl<V: Visitor> Shared<'_, V> {
                 });
                 true
             }
+        }
+    }
+}
+
+/// A file that was looked at, or opened at once and read.
+enum Attempt<T> {
+    Looked(FileFacts),
+    Read(Tried<T>),
+}
+
+impl<T> Attempt<T> {
+    fn is_no_file(&self) -> bool {
+        match self {
+            Self::Looked(facts) => facts.kind != FileType::RegularFile,
+            Self::Read(tried) => matches!(tried.content, Content::Refused(Trouble::NotRegular)),
         }
     }
 }
