@@ -346,13 +346,16 @@ fn lets_through(names: Option<&[String]>, skill: &Skill, key: &str) -> bool {
 
 /// One file reached by several paths is one skill: the best usable place stands for it.
 fn merge_same_files(candidates: &[Candidate], skills: Vec<Skill>) -> Vec<Skill> {
-    // In one root only a link or a hard link leads to a file twice.
-    let one_root =
-        candidates.first().map(|first| first.root) == candidates.last().map(|last| last.root);
-    if one_root
-        && !candidates
-            .iter()
-            .any(|candidate| candidate.through_link || candidate.hard_links > 1)
+    // Inode numbers alone tell the usual case, that no file is met twice, at a fraction of the cost.
+    let mut inodes: Vec<u64> = candidates
+        .iter()
+        .filter_map(|candidate| candidate.file)
+        .map(|(_, inode)| inode)
+        .collect();
+    inodes.sort_unstable();
+    if inodes
+        .windows(2)
+        .all(|pair| !matches!(pair, [a, b] if a == b))
     {
         return skills;
     }
@@ -362,12 +365,6 @@ fn merge_same_files(candidates: &[Candidate], skills: Vec<Skill>) -> Vec<Skill> 
         .filter_map(|(at, c)| c.file.map(|file| (file, at)))
         .collect();
     files.sort_unstable();
-    if files
-        .windows(2)
-        .all(|pair| !matches!(pair, [a, b] if a.0 == b.0))
-    {
-        return skills;
-    }
     let mut skills: Vec<Option<Skill>> = skills.into_iter().map(Some).collect();
     for group in files
         .chunk_by(|a, b| a.0 == b.0)
