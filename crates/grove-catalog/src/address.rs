@@ -24,10 +24,8 @@ pub enum Answer {
 /// its name, and an unusable skill is found by its bare name only when nothing usable bears it.
 pub fn find(snapshot: &Snapshot, query: &str) -> Answer {
     let exact = |at: &usize| {
-        snapshot
-            .skills
-            .get(*at)
-            .is_some_and(|skill| snapshot.address(skill) == query)
+        let skill = snapshot.skills.get(*at);
+        skill.is_some_and(|skill| snapshot.addresses(skill).any(|address| address == query))
     };
     if query.contains('@')
         && let Some(at) = (0..snapshot.skills.len()).find(exact)
@@ -36,7 +34,7 @@ pub fn find(snapshot: &Snapshot, query: &str) -> Answer {
     }
     let key = name_key(query);
     let by_name = |skill: &Skill| name_key(skill.name()) == key;
-    let by_id = |skill: &Skill| skill.id() == query;
+    let by_id = |skill: &Skill| snapshot.unique_id(skill) == query;
     let offered = |skill: &Skill| matches!(skill.state, State::Ok | State::Capped);
     let matching = |wanted: &dyn Fn(&Skill) -> bool| -> Vec<usize> {
         let all = snapshot.skills.iter().enumerate();

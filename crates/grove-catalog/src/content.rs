@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use grove_spec::skill::{Parsed, Skill};
+use grove_spec::skill::{Parsed, Requirements, Skill};
 
 use crate::digest::Digest;
 
@@ -127,9 +127,16 @@ impl Packed {
         let rest = self
             .bytes
             .get(self.rest.start as usize..self.rest.end as usize);
-        // Packed bytes are checked as a whole when they are loaded, so failing here is a fault of ours.
+        // Packed bytes are checked as a whole when they are loaded, so failing here is a fault of ours; what
+        // the skill requires is then unknown, and unknown requirements are not met.
         let mut parsed = rest.and_then(self.unpack).unwrap_or_else(|| Parsed {
-            skill: Skill::default(),
+            skill: Skill {
+                requirements: Some(Box::new(Requirements {
+                    unreadable: Some("the cache is damaged".to_owned()),
+                    ..Requirements::default()
+                })),
+                ..Skill::default()
+            },
             body_offset: 0,
             diagnostics: Vec::new(),
         });

@@ -463,21 +463,24 @@ pub fn first_names(names: &[String]) -> String {
     }
 }
 
-/// The digest of what a reader can see: names, places, content and states.
+/// The digest of what a reader can see: names, places, content, states and their reasons. Findings follow
+/// from these.
 fn digest_of(skills: &[Skill], roots: &[Root]) -> Digest {
     let mut bytes = Vec::with_capacity(skills.len() * 96 + 64);
     let mut field = |field: &[u8]| {
         bytes.extend_from_slice(&(field.len() as u32).to_le_bytes());
         bytes.extend_from_slice(field);
     };
-    field(b"grove-snapshot-1");
+    field(b"grove-snapshot-2");
     for root in roots {
         field(root.label.as_bytes());
         field(root.path.as_os_str().as_encoded_bytes());
     }
     for skill in skills {
         field(&(skill.place.root as u32).to_le_bytes());
+        field(&[skill.place.layout as u8]);
         field(skill.place.id.as_bytes());
+        field(skill.name().as_bytes());
         field(&skill.content.fingerprint.to_le_bytes());
         field(skill.state.as_str().as_bytes());
         for reason in &skill.reasons {

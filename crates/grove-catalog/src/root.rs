@@ -111,12 +111,13 @@ pub enum Family {
 
 /// Makes labels unique by adding `#2`, `#3`… to later ones.
 pub fn make_labels_unique(roots: &mut [Root]) {
-    let mut seen = std::collections::BTreeMap::<String, u32>::new();
+    let mut taken = std::collections::BTreeSet::<String>::new();
     for root in roots {
-        let count = seen.entry(root.label.clone()).or_insert(0);
-        *count += 1;
-        if *count > 1 {
-            root.label = format!("{}#{count}", root.label);
+        let plain = root.label.clone();
+        let mut count = 1;
+        while !taken.insert(root.label.clone()) {
+            count += 1;
+            root.label = format!("{plain}#{count}");
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::hosts::SameNameRule;
 use crate::identity;
 use crate::resolve::first_names;
 use crate::root::Root;
-use crate::snapshot::Skill;
+use crate::snapshot::{Skill, address_of, unique_id};
 use crate::state::{Reason, State};
 
 /// Ranks skills of one name, and names collisions.
@@ -51,24 +51,13 @@ fn rank_names(skills: &mut [Skill], roots: &[Root], members: &[usize], same_name
         if usable && (same_root || same_name == SameNameRule::All) {
             continue;
         }
-        let address = format!(
-            "{}@{}",
-            winning.id(),
-            roots
-                .get(winning.place.root)
-                .map_or("", |root| root.label.as_str())
-        );
+        let address = address_of(skills, roots, &winning.place);
+        let own_address = address_of(skills, roots, &skill.place);
         if let Some(skill) = skills.get_mut(at) {
             skill.stand_in = Some(winner);
             if usable {
                 skill.state = State::Shadowed;
-                let fix = format!(
-                    "use it as `{}@{}`, or rename one of the two",
-                    skill.id(),
-                    roots
-                        .get(skill.place.root)
-                        .map_or("", |root| root.label.as_str())
-                );
+                let fix = format!("use it as `{own_address}`, or rename one of the two");
                 skill.reasons = vec![Reason::new(
                     "shadowed",
                     format!("shadowed by `{address}`"),
@@ -99,7 +88,11 @@ fn name_collisions(skills: &mut [Skill], members: &[usize]) {
         let first: Vec<(usize, String)> = group
             .iter()
             .take(COLLISION_NAMES + 1)
-            .filter_map(|(.., at)| skills.get(*at).map(|skill| (*at, skill.id().to_owned())))
+            .filter_map(|(.., at)| {
+                skills
+                    .get(*at)
+                    .map(|skill| (*at, unique_id(skills, &skill.place)))
+            })
             .collect();
         for (.., at) in group {
             let others: Vec<String> = first

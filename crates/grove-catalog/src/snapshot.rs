@@ -127,24 +127,20 @@ impl Snapshot {
     }
 
     /// `id@label`, which names exactly one skill.
-    ///
-    /// A flat file beside a folder of the same name keeps its ending: `tmux.md@label`.
     pub fn address(&self, skill: &Skill) -> String {
-        let label = self.root_of(skill).map_or("", |root| root.label.as_str());
-        let ending = if skill.place.layout == Layout::Flat && self.has_folder_twin(skill) {
-            ".md"
-        } else {
-            ""
-        };
-        format!("{}{ending}@{label}", skill.id())
+        address_of(&self.skills, &self.roots, &skill.place)
     }
 
-    /// Whether a folder in the same root has the same id. Skills are sorted by root, id and layout.
-    fn has_folder_twin(&self, skill: &Skill) -> bool {
-        let twin = (skill.place.root, skill.id(), Layout::Folder);
-        self.skills
-            .binary_search_by(|other| (other.place.root, other.id(), other.place.layout).cmp(&twin))
-            .is_ok()
+    /// All addresses that lead to a skill: its own, and those of further paths to its file.
+    pub fn addresses<'a>(&'a self, skill: &'a Skill) -> impl Iterator<Item = String> + 'a {
+        std::iter::once(&skill.place)
+            .chain(&skill.also_at)
+            .map(|place| address_of(&self.skills, &self.roots, place))
+    }
+
+    /// The id of a skill, made unique in its root.
+    pub fn unique_id(&self, skill: &Skill) -> String {
+        unique_id(&self.skills, &skill.place)
     }
 
     /// Where a skill comes from.
@@ -175,5 +171,25 @@ impl Snapshot {
             })
             .filter(|(_, states): &(Source, Vec<_>)| !states.is_empty())
             .collect()
+    }
+}
+
+/// `id@label` of a place among skills sorted by root, id and layout.
+pub(crate) fn address_of(skills: &[Skill], roots: &[Root], place: &Location) -> String {
+    let label = roots.get(place.root).map_or("", |root| root.label.as_str());
+    format!("{}@{label}", unique_id(skills, place))
+}
+
+/// An id, unique in its root: a flat file beside a folder of the same name keeps its ending.
+pub(crate) fn unique_id(skills: &[Skill], place: &Location) -> String {
+    let twin = (place.root, &*place.id, Layout::Folder);
+    let has_twin = place.layout == Layout::Flat
+        && skills
+            .binary_search_by(|other| (other.place.root, other.id(), other.place.layout).cmp(&twin))
+            .is_ok();
+    if has_twin {
+        format!("{}.md", place.id)
+    } else {
+        place.id.to_string()
     }
 }

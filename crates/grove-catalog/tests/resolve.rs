@@ -8,7 +8,7 @@ use grove_catalog::content::Content;
 use grove_catalog::eligibility::Facts;
 use grove_catalog::identity::Layout;
 use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
-use grove_catalog::root::{Family, Root, Source, Standing, make_labels_unique};
+use grove_catalog::root::{Root, Source, Standing, make_labels_unique};
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::trust::Trust;
 use grove_catalog::{Digest, State};
@@ -569,15 +569,14 @@ fn folder_findings_follow_the_folder() {
 
 #[test]
 fn labels_are_unique() {
-    let mut roots = vec![
-        root(Source::User, "x", Trust::Trusted),
-        root(Source::User, "x", Trust::Trusted),
-        root(Source::User, "y", Trust::Trusted),
-    ];
-    roots[1].standing.family = Family::Agents;
+    let mut roots: Vec<Root> = ["x", "x", "y", "x#2", "x"]
+        .iter()
+        .map(|path| root(Source::User, path, Trust::Trusted))
+        .collect();
     make_labels_unique(&mut roots);
+    let labels: Vec<&str> = roots.iter().map(|r| r.label.as_str()).collect();
     assert_eq!(
-        roots.iter().map(|r| r.label.as_str()).collect::<Vec<_>>(),
-        ["user:x", "user:x#2", "user:y"]
+        labels,
+        ["user:x", "user:x#2", "user:y", "user:x#2#2", "user:x#3"]
     );
 }

@@ -27,6 +27,9 @@ impl FsError {
 
     /// Whether the path does not exist.
     pub fn is_not_found(&self) -> bool {
-        self.source.kind() == std::io::ErrorKind::NotFound
+        matches!(
+            self.source.kind(),
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+        )
     }
 }

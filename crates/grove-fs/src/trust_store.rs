@@ -76,7 +76,8 @@ impl TrustStore {
         for ancestor in canonical.ancestors() {
             match self.at(ancestor) {
                 Lookup::None => {}
-                granted @ Lookup::Granted(_) => return granted,
+                // A damaged grant may have been narrower than one above it, so the search ends here.
+                decided @ (Lookup::Granted(_) | Lookup::Damaged(_)) => return decided,
                 trouble => {
                     if problem == Lookup::None {
                         problem = trouble;

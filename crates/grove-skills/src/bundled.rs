@@ -16,13 +16,13 @@ pub(crate) fn folder(environment: &Environment) -> Result<PathBuf, FsError> {
         return Ok(folder.clone());
     }
     let folder = environment.data.join("bundled").join(&version()[..16]);
-    // The last file is written last, so its presence means that all are there.
-    let complete = FILES
-        .last()
-        .is_some_and(|(last, _)| files::is_file(&folder.join(last)));
-    if !complete {
-        for (path, text) in FILES {
-            atomic::write(&folder.join(path), text.as_bytes(), Durability::Cache)?;
+    for (path, text) in FILES {
+        let file = folder.join(path);
+        // What is bundled is what is in the binary: a file that was cut short or changed is written again.
+        let is_same = files::read_bounded(&file, text.len() as u64)
+            .is_ok_and(|bytes| bytes == text.as_bytes());
+        if !is_same {
+            atomic::write(&file, text.as_bytes(), Durability::Cache)?;
         }
     }
     Ok(folder)

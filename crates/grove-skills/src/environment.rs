@@ -32,6 +32,9 @@ pub struct Environment {
 }
 
 impl Environment {
+    /// Where folders are when there is no home to put them in: nothing can be read or made here.
+    pub const NOWHERE: &str = "/dev/null/no-home";
+
     /// The usual folders below a home folder and nothing else: for tests and for embedding.
     pub fn for_home(home: PathBuf, working: PathBuf) -> Self {
         Self {

@@ -10,7 +10,7 @@ use grove_catalog::ignore_rules::IgnoreRules;
 use grove_catalog::resolve::Candidate;
 use grove_fs::probe_walk::{
     self, Counts, Found, IgnoreFile, LimitsHit, Links, Place, Probe, Problem, RootFolder, Sighting,
-    Visitor, Walk, WalkOptions,
+    Trouble, Visitor, Walk, WalkOptions,
 };
 use grove_fs::stamp::{fingerprint, now};
 use grove_fs::{FsError, Stamp};
@@ -236,6 +236,12 @@ fn gather(
                 known
             }
             probe_walk::Content::NotRead => continue,
+            // A long note is a note: only a look inside would tell, and it is too long for one.
+            probe_walk::Content::Refused(Trouble::TooLarge { .. })
+                if found.place == Place::Flat =>
+            {
+                continue;
+            }
             probe_walk::Content::Refused(trouble) => {
                 let finding = troubles::refusal(&trouble, options);
                 loaded

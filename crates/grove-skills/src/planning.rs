@@ -40,30 +40,7 @@ pub(crate) struct Plan {
 pub(crate) fn exactly(folders: &[PathBuf]) -> Plan {
     let mut plan = Plan::default();
     for (order, folder) in folders.iter().enumerate() {
-        let name = folder
-            .file_name()
-            .map_or_else(|| folder.to_string_lossy(), |name| name.to_string_lossy());
-        let standing = Standing {
-            order: u32::try_from(order).unwrap_or(u32::MAX),
-            ..Standing::of(Source::User)
-        };
-        plan.push(
-            format!("user:{name}"),
-            folder.clone(),
-            Source::User,
-            standing,
-            Trust::Trusted,
-            None,
-        );
-        if !files::is_folder(folder) {
-            let (code, message) = if files::is_there(folder) {
-                (Code::RootInvalid, "the root is not a folder")
-            } else {
-                (Code::RootUnreadable, "the root does not exist")
-            };
-            plan.diagnostics
-                .push(Diagnostic::new(code, message).in_file(folder));
-        }
+        plan.push_given(folder.clone(), order, Source::User);
     }
     plan.finish()
 }
@@ -128,23 +105,10 @@ pub(crate) fn own(
         .map(|path| environment.expand(path))
         .chain(environment.skill_dirs.iter().cloned());
     for (order, path) in extra.enumerate() {
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let standing = Standing {
-            order: u32::try_from(order).unwrap_or(u32::MAX),
-            ..Standing::of(Source::Extra)
-        };
-        plan.push(
-            format!("extra:{name}"),
-            path,
-            Source::Extra,
-            standing,
-            Trust::Trusted,
-            None,
-        );
+        plan.push_given(path, order, Source::Extra);
+    }
+    if environment.data.starts_with(Environment::NOWHERE) && environment.bundled_dir.is_none() {
+        return plan.finish();
     }
     match bundled::folder(environment) {
         Ok(path) => plan.push(
@@ -287,6 +251,35 @@ impl Plan {
             exists: false,
             flat_files: root.flat_files,
         });
+    }
+
+    /// A folder that somebody named: it is missed when it is not there.
+    fn push_given(&mut self, folder: PathBuf, order: usize, source: Source) {
+        let name = folder
+            .file_name()
+            .map_or_else(|| folder.to_string_lossy(), |name| name.to_string_lossy())
+            .into_owned();
+        let standing = Standing {
+            order: u32::try_from(order).unwrap_or(u32::MAX),
+            ..Standing::of(source)
+        };
+        if !files::is_folder(&folder) {
+            let (code, message) = if files::is_there(&folder) {
+                (Code::RootInvalid, "the root is not a folder")
+            } else {
+                (Code::RootUnreadable, "the root does not exist")
+            };
+            self.diagnostics
+                .push(Diagnostic::new(code, message).in_file(&folder));
+        }
+        self.push(
+            format!("{}:{name}", source.as_str()),
+            folder,
+            source,
+            standing,
+            Trust::Trusted,
+            None,
+        );
     }
 
     fn push(

@@ -31,6 +31,12 @@ pub enum TrustError {
     /// There is something else at the path.
     #[error("{} is not a folder", .0.display())]
     NotAFolder(PathBuf),
+    /// Trust is given to a folder above and can only be taken back there.
+    #[error("{} is trusted as a part of {}", .0.display(), .1.display())]
+    PartOf(PathBuf, PathBuf),
+    /// There is no home, so there is nowhere to remember trust.
+    #[error("HOME is not set, so there is nowhere to keep what is trusted")]
+    NoHome,
     /// The file system said no.
     #[error(transparent)]
     Fs(#[from] FsError),
@@ -62,6 +68,9 @@ pub fn grant(
     folder: Option<&Path>,
     follow: bool,
 ) -> Result<Granted, TrustError> {
+    if environment.state.starts_with(Environment::NOWHERE) {
+        return Err(TrustError::NoHome);
+    }
     let folder = folder_for(environment, folder)?;
     let store = store(environment);
     let mut grant = TrustStore::grant_for(&folder, follow)?;
@@ -133,13 +142,21 @@ pub fn revoke(
     environment: &Environment,
     folder: Option<&Path>,
 ) -> Result<(PathBuf, bool), TrustError> {
-    let folder = match folder {
-        Some(folder) => files::canonical(&environment.working.join(folder))
-            .unwrap_or_else(|_| environment.working.join(folder)),
-        None => folder_for(environment, None)?,
-    };
-    let was_there = store(environment).revoke(&folder)?;
-    Ok((folder, was_there))
+    let store = store(environment);
+    let working = environment.working.join(folder.unwrap_or(Path::new("")));
+    let asked = files::canonical(&working).unwrap_or(working);
+    if store.revoke(&asked)? {
+        return Ok((asked, true));
+    }
+    match store.covering(&asked) {
+        // Without a folder one means whatever makes this place trusted.
+        Lookup::Granted(grant) if folder.is_none() => {
+            Ok((grant.path.clone(), store.revoke(&grant.path)?))
+        }
+        Lookup::Granted(grant) => Err(TrustError::PartOf(asked, grant.path)),
+        _ if folder.is_none() => Ok((folder_for(environment, None)?, false)),
+        _ => Ok((asked, false)),
+    }
 }
 
 /// All grants.

@@ -61,6 +61,15 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
+/// A number with its noun: `1 file`, `2 files`.
+pub fn counted(count: usize, noun: &str) -> String {
+    if count == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{count} {noun}s")
+    }
+}
+
 /// Text with `&`, `<`, `>` and both quotes replaced, so that it cannot end the element it is in.
 pub fn escape_xml(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>', '"', '\'']) {

@@ -11,7 +11,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     version,
     about,
     max_term_width = 100,
-    disable_help_subcommand = true
+    disable_help_subcommand = true,
+    args_conflicts_with_subcommands = true
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

@@ -54,11 +54,25 @@ impl From<grove_fs::FsError> for CommandError {
 impl From<grove_skills::trusting::TrustError> for CommandError {
     fn from(error: grove_skills::trusting::TrustError) -> Self {
         use grove_skills::trusting::TrustError;
-        let kind = match error {
-            TrustError::Fs(error) => return error.into(),
-            TrustError::NeverAProject(_) => ErrorKind::Finding,
-            TrustError::NotThere(_) | TrustError::NotAFolder(_) => ErrorKind::Usage,
+        let (kind, hint) = match &error {
+            TrustError::Fs(_) => (ErrorKind::Internal, String::new()),
+            TrustError::NeverAProject(_) => (
+                ErrorKind::Finding,
+                "give the folder of one project".to_owned(),
+            ),
+            TrustError::PartOf(_, granted) => (
+                ErrorKind::Finding,
+                format!("run `grove untrust {}`", granted.display()),
+            ),
+            TrustError::NoHome => (ErrorKind::Finding, "set HOME or XDG_STATE_HOME".to_owned()),
+            TrustError::NotThere(_) | TrustError::NotAFolder(_) => (
+                ErrorKind::Usage,
+                "give the folder of one project".to_owned(),
+            ),
         };
-        Self::new(kind, error.to_string()).hint("give the folder of one project")
+        match error {
+            TrustError::Fs(error) => error.into(),
+            other => Self::new(kind, other.to_string()).hint(hint),
+        }
     }
 }

@@ -34,16 +34,18 @@ fn main() -> ExitCode {
     if let Some(looked) = looked {
         looked.remember(&mut notes);
     }
-    if let Err(output::Unwritten::Failed(error)) = &written {
+    if let Err(output::Unwritten::Data(error)) = &written {
         notes.error(&CommandError::new(
             ErrorKind::Internal,
             format!("could not write the output: {error}"),
         ));
     }
-    match (written, notes.finish()) {
-        (Err(output::Unwritten::Failed(_)), _) => ErrorKind::Internal.exit_code().into(),
-        // A reader that closed the pipe has seen what it wanted.
-        (Err(output::Unwritten::ReaderGone), _) => ExitCode::SUCCESS,
-        (Ok(()), _) => code.into(),
+    // What could not be said of the cache changes nothing.
+    let _ = notes.finish();
+    match written {
+        Err(output::Unwritten::Data(_)) => ErrorKind::Internal.exit_code().into(),
+        Err(output::Unwritten::Everything) if code == 0 => ErrorKind::Internal.exit_code().into(),
+        // A reader that closed the pipe has seen what it wanted; the answer is what it was.
+        _ => code.into(),
     }
 }

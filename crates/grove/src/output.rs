@@ -84,10 +84,13 @@ impl Output {
             .write_all(&self.data)
             .and_then(|()| io::stdout().lock().flush());
         let notes = io::stderr().lock().write_all(&self.notes);
-        data.and(notes).map_err(|error| match error.kind() {
-            io::ErrorKind::BrokenPipe => Unwritten::ReaderGone,
-            _ => Unwritten::Failed(error),
-        })
+        let gone = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+        match (data, notes) {
+            (Err(error), _) | (_, Err(error)) if gone(&error) => Err(Unwritten::ReaderGone),
+            (Err(error), _) => Err(Unwritten::Data(error)),
+            (Ok(()), Err(_)) if self.data.is_empty() => Err(Unwritten::Everything),
+            (Ok(()), _) => Ok(()),
+        }
     }
 }
 
@@ -96,8 +99,10 @@ impl Output {
 pub(crate) enum Unwritten {
     /// Whoever read it has gone away.
     ReaderGone,
-    /// The machine said no.
-    Failed(io::Error),
+    /// The machine did not take the data.
+    Data(io::Error),
+    /// There were notes alone, and the machine did not take them.
+    Everything,
 }
 
 /// How many columns a table may use: `COLUMNS`, the terminal's width, or 100.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use grove_skills::Environment;
 
@@ -62,7 +62,7 @@ pub(crate) fn read() -> Environment {
     let variables: BTreeMap<String, OsString> = std::env::vars_os()
         .filter_map(|(name, value)| name.into_string().ok().map(|name| (name, value)))
         .collect();
-    let working = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    let working = std::env::current_dir().unwrap_or_default();
     from(variables, working)
 }
 
@@ -79,18 +79,22 @@ fn from(variables: BTreeMap<String, OsString>, working: PathBuf) -> Environment 
             .or_else(|| home.as_deref().map(|home| home.join(default)))
             .map(|base| base.join("grove"))
     };
-    let nowhere = || Path::new("/nonexistent/grove").to_path_buf();
+    let nowhere = || PathBuf::from(Environment::NOWHERE);
+    // Later commands may run elsewhere, so a relative path is made absolute once, here.
+    let absolute = |path: PathBuf| working.join(path);
     Environment {
         config: folder("XDG_CONFIG_HOME", ".config").unwrap_or_else(nowhere),
         state: folder("XDG_STATE_HOME", ".local/state").unwrap_or_else(nowhere),
         data: folder("XDG_DATA_HOME", ".local/share").unwrap_or_else(nowhere),
         cache: folder("XDG_CACHE_HOME", ".cache"),
-        temporary: set("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from),
-        bundled_dir: set("GROVE_BUNDLED_DIR").map(PathBuf::from),
+        temporary: set("TMPDIR")
+            .map_or_else(|| PathBuf::from("/tmp"), |path| absolute(path.into())),
+        bundled_dir: set("GROVE_BUNDLED_DIR").map(|path| absolute(path.into())),
         skill_dirs: set("GROVE_SKILL_DIRS")
             .map(|dirs| {
                 std::env::split_paths(dirs)
                     .filter(|dir| !dir.as_os_str().is_empty())
+                    .map(absolute)
                     .collect()
             })
             .unwrap_or_default(),
@@ -103,6 +107,8 @@ fn from(variables: BTreeMap<String, OsString>, working: PathBuf) -> Environment 
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

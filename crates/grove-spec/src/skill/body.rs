@@ -4,7 +4,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::fence::line_at;
 use crate::hidden_text::{self, HiddenKind};
-use crate::text::{has_controls, is_control};
+use crate::text::{counted, has_controls, is_control};
 
 /// Reports control characters and hidden text of the body.
 pub(super) fn check(text: &str, body_offset: usize, diagnostics: &mut Vec<Diagnostic>) {
@@ -16,8 +16,8 @@ pub(super) fn check(text: &str, body_offset: usize, diagnostics: &mut Vec<Diagno
             .filter(|(_, c)| is_control(*c) && *c != '\r');
         if let Some((offset, first)) = controls.next() {
             let message = format!(
-                "{} control characters in the body, the first is U+{:04X}",
-                controls.count() + 1,
+                "{} in the body, the first is U+{:04X}",
+                counted(controls.count() + 1, "control character"),
                 u32::from(first)
             );
             diagnostics.push(
@@ -38,16 +38,17 @@ pub(super) fn hidden(finding: &hidden_text::HiddenText, place: &str) -> Diagnost
     match finding.kind {
         HiddenKind::Direction => Diagnostic::new(
             Code::BidiControl,
-            format!("{count} direction controls in the {place}"),
+            format!("{} in the {place}", counted(count, "direction control")),
         ),
         HiddenKind::Invisible if finding.decoded.is_empty() => Diagnostic::new(
             Code::HiddenUnicode,
-            format!("{count} invisible characters in the {place}"),
+            format!("{} in the {place}", counted(count, "invisible character")),
         ),
         HiddenKind::Invisible => Diagnostic::new(
             Code::HiddenUnicode,
             format!(
-                "{count} invisible characters in the {place}; they say: {}",
+                "{} in the {place}; they say: {}",
+                counted(count, "invisible character"),
                 finding.decoded
             ),
         ),

@@ -10,19 +10,28 @@ use crate::json::DiagnosticJson;
 use crate::output::{Output, columns};
 use crate::table::Table;
 
+/// Where a row's value was set.
+enum SetIn {
+    Default,
+    Line(Origin),
+    /// Only the user's file may set it, and the line is not recorded.
+    UserFile,
+}
+
 /// The exit code for a configuration that could not be used as written.
 const CONFIGURATION: u8 = 3;
 
 struct Row {
     key: String,
     value: serde_json::Value,
-    origin: Option<Origin>,
+    set_in: SetIn,
 }
 
 pub(super) fn run(environment: Environment, json: bool, out: &mut Output) -> Outcome {
     let library = Library::new(environment, Request::default());
     let loaded = library.settings();
     let environment = library.environment();
+    let file = environment.config.join("config.toml");
     let rows = rows(&loaded.settings);
     let bad = loaded
         .diagnostics
@@ -33,10 +42,13 @@ pub(super) fn run(environment: Environment, json: bool, out: &mut Output) -> Out
         let settings: serde_json::Map<_, _> = rows
             .iter()
             .map(|row| {
-                let origin = row
-                    .origin
-                    .as_ref()
-                    .map(|origin| json!({ "file": origin.file, "line": origin.line }));
+                let origin = match &row.set_in {
+                    SetIn::Default => None,
+                    SetIn::Line(origin) => Some((&origin.file, Some(origin.line))),
+                    SetIn::UserFile => Some((&file, None)),
+                };
+                let origin = origin
+                    .map(|(file, line)| json!({ "file": file.to_string_lossy(), "line": line }));
                 (
                     row.key.clone(),
                     json!({ "value": row.value, "origin": origin }),
@@ -45,8 +57,8 @@ pub(super) fn run(environment: Environment, json: bool, out: &mut Output) -> Out
             .collect();
         out.json(&json!({
             "schema": "grove.config/1",
-            "file": environment.config.join("config.toml"),
-            "files": loaded.files,
+            "file": file.to_string_lossy(),
+            "files": loaded.files.iter().map(|file| file.to_string_lossy()).collect::<Vec<_>>(),
             "settings": settings,
             "diagnostics": DiagnosticJson::list(&loaded.diagnostics),
         }));
@@ -54,10 +66,13 @@ pub(super) fn run(environment: Environment, json: bool, out: &mut Output) -> Out
     }
     let mut table = Table::new(&["KEY", "VALUE", "SET IN"]);
     for row in &rows {
-        let origin = row.origin.as_ref().map_or_else(
-            || "default".to_owned(),
-            |origin| format!("{}:{}", tilde(&origin.file, environment), origin.line),
-        );
+        let origin = match &row.set_in {
+            SetIn::Default => "default".to_owned(),
+            SetIn::Line(origin) => {
+                format!("{}:{}", tilde(&origin.file, environment), origin.line)
+            }
+            SetIn::UserFile => tilde(&file, environment),
+        };
         table.row(&[&row.key, &row.value.to_string(), &origin]);
     }
     out.text(&table.render(columns(&environment.variables)));
@@ -66,10 +81,14 @@ pub(super) fn run(environment: Environment, json: bool, out: &mut Output) -> Out
         // whatever the key is, since an inline table puts several keys on one line.
         out.diagnostic(finding);
     }
-    if loaded.files.is_empty() {
+    let refused = loaded
+        .diagnostics
+        .iter()
+        .any(|finding| finding.file.as_ref() == Some(&file));
+    if loaded.files.is_empty() && !refused {
         out.note(&format!(
             "no configuration file; settings go to {}",
-            tilde(&environment.config.join("config.toml"), environment)
+            tilde(&file, environment)
         ));
     }
     Ok(code)
@@ -80,7 +99,7 @@ fn rows(settings: &Settings) -> Vec<Row> {
         Row {
             key: key.to_owned(),
             value: json!(sourced.value),
-            origin: sourced.origin.clone(),
+            set_in: sourced.origin.clone().map_or(SetIn::Default, SetIn::Line),
         }
     }
     let limits = &settings.limits;
@@ -116,7 +135,7 @@ fn rows(settings: &Settings) -> Vec<Row> {
                 rows.push(Row {
                     key: format!("skills.entries.{key}.{what}"),
                     value: shown,
-                    origin: None,
+                    set_in: SetIn::UserFile,
                 });
             }
         }

@@ -1,5 +1,7 @@
 //! `grove doctor`: what is here, counted by source, and what needs attention.
 
+use std::path::Path;
+
 use grove_skills::trusting;
 use grove_spec::Severity;
 use serde_json::json;
@@ -22,7 +24,12 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
             "roots": snapshot.roots.len(),
             "trustedFolders": grants,
             "findings": findings,
-            "folders": { "config": environment.config, "state": environment.state, "data": environment.data, "cache": environment.cache },
+            "folders": {
+                "config": environment.config.to_string_lossy(),
+                "state": environment.state.to_string_lossy(),
+                "data": environment.data.to_string_lossy(),
+                "cache": environment.cache.as_deref().map(Path::to_string_lossy),
+            },
             "diagnostics": DiagnosticJson::list(&snapshot.diagnostics),
         }));
         return 0;

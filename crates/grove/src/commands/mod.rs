@@ -17,7 +17,8 @@ mod validate;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use clap::Parser as _;
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory as _, Parser as _};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::{Environment, Library, Request, View};
 
@@ -35,11 +36,23 @@ pub(crate) fn run(
     looked: &mut Option<Looked>,
     out: &mut Output,
 ) -> Outcome {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments = help_as_flag(arguments);
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return Ok(usage(&error, out)),
+        Err(error) => return Ok(usage(&error, &arguments, out)),
     };
     let environment = variables::read();
+    let anywhere = matches!(
+        cli.command,
+        Some(Command::Completions { .. } | Command::Hosts { .. } | Command::Manual { .. })
+    );
+    if environment.working.as_os_str().is_empty() && !anywhere {
+        return Err(CommandError::new(
+            ErrorKind::Internal,
+            "the working folder does not exist any more",
+        )
+        .hint("change into another folder"));
+    }
     match cli.command {
         None => {
             let json = cli.look.json;
@@ -89,20 +102,46 @@ fn skills(
     let looked = looked.insert(look(environment, flags)?);
     Ok(match command {
         SkillsCommand::List { states, .. } => skills_list::run(looked, json, states, out),
-        SkillsCommand::Show { name, .. } => skills_show::run(looked, json, name, out)?,
+        SkillsCommand::Show { name, look } => skills_show::run(looked, look, name, out)?,
         SkillsCommand::Check { .. } => skills_check::run(looked, json, out),
         SkillsCommand::Roots { .. } => skills_roots::run(looked, json, out),
     })
 }
 
-fn usage(error: &clap::Error, out: &mut Output) -> u8 {
+/// `grove help` and `grove help COMMAND` as `--help`.
+fn help_as_flag(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.get(1).is_some_and(|word| word == "help") {
+        arguments.remove(1);
+        arguments.push("--help".into());
+    }
+    arguments
+}
+
+fn usage(error: &clap::Error, arguments: &[OsString], out: &mut Output) -> u8 {
     let text = error.render().to_string();
     if error.use_stderr() {
         text.lines().for_each(|line| out.note(line));
+        if flags_before_command(error, arguments) {
+            out.note("hint: put the flags after the command: `grove skills list --json`");
+        }
         return ErrorKind::Usage.exit_code();
     }
     out.text(&text);
     0
+}
+
+/// Whether a command was refused because of flags in front of it.
+fn flags_before_command(error: &clap::Error, arguments: &[OsString]) -> bool {
+    let Some(ContextValue::String(refused)) = error
+        .get(ContextKind::InvalidSubcommand)
+        .or_else(|| error.get(ContextKind::InvalidArg))
+    else {
+        return false;
+    };
+    let begins_with_flag = arguments
+        .get(1)
+        .is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
+    begins_with_flag && Cli::command().find_subcommand(refused).is_some()
 }
 
 /// A library that has looked, with what it saw.
@@ -125,14 +164,17 @@ impl Looked {
 /// Looks at skills as asked.
 pub(crate) fn look(environment: Environment, look: &Look) -> Result<Looked, CommandError> {
     let view = match &look.host {
-        Some(name) if grove_catalog::hosts::by_name(name).is_none() => {
-            let known: Vec<&str> = grove_catalog::hosts::names().collect();
-            return Err(
-                CommandError::new(ErrorKind::Usage, format!("unknown host `{name}`"))
-                    .hint(format!("known hosts: {}", known.join(", "))),
-            );
+        Some(name) => {
+            let mut known = grove_catalog::hosts::names();
+            let Some(host) = known.find(|known| known.eq_ignore_ascii_case(name)) else {
+                let known: Vec<&str> = grove_catalog::hosts::names().collect();
+                return Err(
+                    CommandError::new(ErrorKind::Usage, format!("unknown host `{name}`"))
+                        .hint(format!("known hosts: {}", known.join(", "))),
+                );
+            };
+            View::Host(host.to_owned())
         }
-        Some(name) => View::Host(name.clone()),
         None if look.roots.is_empty() => View::Own,
         None => View::Folders(
             look.roots
@@ -185,9 +227,9 @@ pub(crate) fn need_attention(findings: usize) -> String {
     }
 }
 
-/// A path as people read it: home as `~`.
+/// A path as people read it: on one line, every blank kept, home as `~`.
 pub(crate) fn tilde(path: &std::path::Path, environment: &Environment) -> String {
-    match environment
+    let shown = match environment
         .home
         .as_deref()
         .and_then(|home| path.strip_prefix(home).ok())
@@ -195,5 +237,13 @@ pub(crate) fn tilde(path: &std::path::Path, environment: &Environment) -> String
         Some(below) if below.as_os_str().is_empty() => "~".to_owned(),
         Some(below) => format!("~/{}", below.to_string_lossy()),
         None => path.to_string_lossy().into_owned(),
-    }
+    };
+    path_text(&shown)
+}
+
+/// A path on one line, with what could not be seen made visible and every blank kept.
+pub(crate) fn path_text(path: &str) -> String {
+    grove_spec::text::visible(path)
+        .replace('\n', "\\u{a}")
+        .replace('\t', "\\u{9}")
 }

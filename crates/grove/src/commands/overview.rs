@@ -18,7 +18,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
         out.json(&json!({
             "schema": "grove.overview/1",
             "snapshot": SnapshotJson::new(snapshot),
-            "folder": environment.working,
+            "folder": environment.working.to_string_lossy(),
             "skills": count_sources(snapshot),
             "catalog": { "skills": cost.entries, "chars": cost.chars, "tokens": cost.tokens(), "maxSkills": limits.prompt_skills.value, "maxChars": limits.prompt_chars.value },
             "findings": findings,

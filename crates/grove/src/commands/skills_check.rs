@@ -45,7 +45,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     for skill in &snapshot.skills {
         print_findings(looked, skill, out);
     }
-    print_unusable(snapshot, out);
+    let unused = print_unusable(snapshot, out);
     let states: Vec<String> = count_states(snapshot.skills.iter())
         .iter()
         .map(|(state, count)| format!("{count} {state}"))
@@ -59,10 +59,11 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
             states.join(", ")
         }
     ));
-    out.line(&if findings == 0 {
-        "nothing needs attention".to_owned()
-    } else {
-        need_attention(findings)
+    out.line(&match (findings, unused) {
+        (0, 0) => "nothing needs attention".to_owned(),
+        (0, 1) => "no findings; 1 skill is not used for the reason above".to_owned(),
+        (0, _) => format!("no findings; {unused} skills are not used for the reasons above"),
+        _ => need_attention(findings),
     });
     code
 }
@@ -102,9 +103,9 @@ fn print_findings(looked: &Looked, skill: &Skill, out: &mut Output) {
     }
 }
 
-/// Skills that somebody may be missing, with what would make them usable.
-fn print_unusable(snapshot: &Snapshot, out: &mut Output) {
-    let mut any = false;
+/// Skills that somebody may be missing, with what would make them usable, and how many they are.
+fn print_unusable(snapshot: &Snapshot, out: &mut Output) -> usize {
+    let mut count = 0;
     for skill in snapshot.skills.iter().filter(|skill| {
         matches!(
             skill.state,
@@ -119,10 +120,11 @@ fn print_unusable(snapshot: &Snapshot, out: &mut Output) {
                 reason.message,
                 reason.fix
             ));
-            any = true;
         }
+        count += usize::from(!skill.reasons.is_empty());
     }
-    if any {
+    if count > 0 {
         out.line("");
     }
+    count
 }

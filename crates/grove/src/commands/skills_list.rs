@@ -2,6 +2,7 @@
 
 use grove_catalog::State;
 use grove_catalog::snapshot::Skill;
+use grove_spec::Severity;
 use serde::Serialize;
 
 use super::{Looked, counted};
@@ -20,7 +21,7 @@ struct ListJson<'a> {
 
 /// Refuses words that are no states.
 pub(super) fn require_known(states: &[String]) -> Result<(), CommandError> {
-    let known = |word: &String| State::ALL.iter().any(|state| state.as_str() == word);
+    let known = |word: &str| State::ALL.iter().any(|state| is(*state, word));
     let Some(unknown) = states.iter().find(|word| !known(word)) else {
         return Ok(());
     };
@@ -31,10 +32,15 @@ pub(super) fn require_known(states: &[String]) -> Result<(), CommandError> {
     )
 }
 
+/// Whether a word names a state, in any case.
+fn is(state: State, word: &str) -> bool {
+    state.as_str().eq_ignore_ascii_case(word)
+}
+
 pub(super) fn run(looked: &Looked, json: bool, states: &[String], out: &mut Output) -> u8 {
     let snapshot = &looked.snapshot;
     let wanted = |skill: &&Skill| {
-        states.is_empty() || states.iter().any(|word| word == skill.state.as_str())
+        states.is_empty() || states.iter().any(|word| is(skill.state, word))
     };
     if json {
         let skills = snapshot
@@ -53,8 +59,20 @@ pub(super) fn run(looked: &Looked, json: bool, states: &[String], out: &mut Outp
     }
     let mut skills: Vec<&Skill> = snapshot.skills.iter().filter(wanted).collect();
     if skills.is_empty() {
-        out.note("no skills found");
-        out.note("hint: `grove skills roots` shows where Grove looks");
+        if snapshot.skills.is_empty() {
+            out.note("no skills found");
+        } else {
+            let states: Vec<String> = states.iter().map(|word| word.to_ascii_lowercase()).collect();
+            out.note(&format!("no skill is {}", states.join(" or ")));
+        }
+        let warnings = snapshot
+            .diagnostics
+            .iter()
+            .filter(|finding| finding.severity != Severity::Info);
+        warnings.for_each(|finding| out.diagnostic(finding));
+        if snapshot.skills.is_empty() {
+            out.note("hint: `grove skills roots` shows where Grove looks");
+        }
         return 0;
     }
     skills.sort_by(|a, b| {

@@ -3,11 +3,13 @@
 use grove_catalog::Digest;
 use grove_catalog::address::{self, Answer};
 use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_spec::text::one_line;
 use grove_spec::yaml::{Entry, Node, Value};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Looked, Outcome, tilde};
+use super::{Looked, Outcome, path_text, tilde};
+use crate::args::Look;
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::SkillJson;
 use crate::output::Output;
@@ -21,17 +23,17 @@ struct ShowJson<'a> {
     digest: Option<String>,
 }
 
-pub(super) fn run(looked: &Looked, json: bool, name: &str, out: &mut Output) -> Outcome {
+pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -> Outcome {
     let snapshot = &looked.snapshot;
     let skill = match address::find(snapshot, name) {
         Answer::One(at) => snapshot.skills.get(at),
-        Answer::Several(all) => return Err(ambiguous(snapshot, name, &all)),
+        Answer::Several(all) => return Err(ambiguous(snapshot, flags, name, &all)),
         Answer::None { near } => return Err(unknown(name, &near)),
     };
     let Some(skill) = skill else {
         return Err(unknown(name, &[]));
     };
-    if json {
+    if flags.json {
         out.json(&ShowJson {
             schema: "grove.skills.show/1",
             skill: SkillJson::new(snapshot, skill),
@@ -47,15 +49,38 @@ pub(super) fn run(looked: &Looked, json: bool, name: &str, out: &mut Output) -> 
     Ok(0)
 }
 
-fn ambiguous(snapshot: &Snapshot, name: &str, all: &[usize]) -> CommandError {
+fn ambiguous(snapshot: &Snapshot, flags: &Look, name: &str, all: &[usize]) -> CommandError {
     let mut error = CommandError::new(
         ErrorKind::Finding,
         format!("{} skills are called `{name}`", all.len()),
     );
     for skill in all.iter().filter_map(|at| snapshot.skills.get(*at)) {
-        error = error.hint(format!("grove skills show '{}'", snapshot.address(skill)));
+        error = error.hint(command_for(&snapshot.address(skill), flags));
     }
     error
+}
+
+/// The command that shows the skill at an address, looking where this one looked.
+fn command_for(address: &str, flags: &Look) -> String {
+    let mut command = "grove skills show".to_owned();
+    for root in &flags.roots {
+        command += &format!(" --root {}", quoted(&root.to_string_lossy()));
+    }
+    if let Some(host) = &flags.host {
+        command += &format!(" --host {}", quoted(host));
+    }
+    if flags.all {
+        command += " --all";
+    }
+    if address.starts_with('-') {
+        command += " --";
+    }
+    command + " " + &quoted(address)
+}
+
+/// A word as a shell takes it unchanged.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn unknown(name: &str, near: &[String]) -> CommandError {
@@ -70,33 +95,31 @@ fn unknown(name: &str, near: &[String]) -> CommandError {
 fn print(looked: &Looked, skill: &Skill, out: &mut Output) {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
     let location = snapshot.location(&skill.place);
-    let mut row = |label: &str, value: &str| {
-        out.line(&format!(
-            "{label:<12} {}",
-            grove_spec::text::one_line(value)
-        ));
-    };
-    row("name", skill.name());
-    row("id", skill.id());
+    let mut exact_row = |label: &str, value: &str| out.line(&format!("{label:<12} {value}"));
+    exact_row("name", &one_line(skill.name()));
+    exact_row("id", &path_text(skill.id()));
+    let mut row = |label: &str, value: &str| exact_row(label, &one_line(value));
     row("state", skill.state.as_str());
     for reason in &skill.reasons {
         row("", &format!("{}; {}", reason.message, reason.fix));
     }
-    if let Some(other) = skill.stand_in.and_then(|at| snapshot.skills.get(at)) {
+    if let Some(other) = stand_in(snapshot, skill) {
         row("instead", &snapshot.address(other));
     }
     row("description", skill.description().unwrap_or("(none)"));
-    row("location", &tilde(&location, environment));
+    let mut exact_row = |label: &str, value: &str| out.line(&format!("{label:<12} {value}"));
+    exact_row("location", &tilde(&location, environment));
     for place in &skill.also_at {
-        row("also at", &tilde(&snapshot.location(place), environment));
+        exact_row("also at", &tilde(&snapshot.location(place), environment));
     }
+    let mut row = |label: &str, value: &str| exact_row(label, &one_line(value));
     row(
         "root",
         snapshot
             .root_of(skill)
             .map_or("", |root| root.label.as_str()),
     );
-    row("for", invocation(skill));
+    row("for", &invocation(snapshot, skill));
     let details = skill.file().details();
     for (label, value) in [
         ("license", details.license.as_deref()),
@@ -126,7 +149,11 @@ fn print(looked: &Looked, skill: &Skill, out: &mut Output) {
             }
         }
     }
-    row("size", &format!("{} bytes", skill.content.size));
+    let content = &skill.content;
+    let unread = content.fingerprint == 0 && content.digest.is_none() && !content.flags().valid;
+    if !unread {
+        row("size", &format!("{} bytes", content.size));
+    }
     let bytes = looked.library.source(snapshot, skill);
     if let Some(bytes) = &bytes {
         row("digest", &Digest::of(bytes).to_string());
@@ -141,13 +168,27 @@ fn print(looked: &Looked, skill: &Skill, out: &mut Output) {
     }
 }
 
-fn invocation(skill: &Skill) -> &'static str {
-    match (skill.model_invocable(), skill.user_invocable()) {
+fn stand_in<'a>(snapshot: &'a Snapshot, skill: &Skill) -> Option<&'a Skill> {
+    skill.stand_in.and_then(|at| snapshot.skills.get(at))
+}
+
+fn invocation(snapshot: &Snapshot, skill: &Skill) -> String {
+    let own = match (skill.model_invocable(), skill.user_invocable()) {
         (true, true) => "models and people",
         (true, false) => "models only",
         (false, true) => "people only",
         (false, false) => "nobody",
-    }
+    };
+    let Some(other) = stand_in(snapshot, skill).filter(|_| own == "nobody") else {
+        return own.to_owned();
+    };
+    let who = match (other.model_invocable(), other.user_invocable()) {
+        (true, true) => "models and people use",
+        (true, false) => "models use",
+        (false, true) => "people use",
+        (false, false) => return own.to_owned(),
+    };
+    format!("{own}; {who} `{}` instead", snapshot.address(other))
 }
 
 /// Every field of the frontmatter that has a value.

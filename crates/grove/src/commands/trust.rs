@@ -26,7 +26,7 @@ pub(super) fn grant(
     if json {
         out.json(&json!({
             "schema": "grove.trust/1",
-            "folder": granted.folder,
+            "folder": granted.folder.to_string_lossy(),
             "follow": granted.follow,
             "new": granted.new,
             "changed": granted.changed,
@@ -88,7 +88,7 @@ pub(super) fn revoke(
     let (folder, was_trusted) = trusting::revoke(environment, folder)?;
     if json {
         out.json(
-            &json!({ "schema": "grove.untrust/1", "folder": folder, "wasTrusted": was_trusted }),
+            &json!({ "schema": "grove.untrust/1", "folder": folder.to_string_lossy(), "wasTrusted": was_trusted }),
         );
     } else if was_trusted {
         out.line(&format!(
@@ -105,7 +105,7 @@ pub(super) fn revoke(
 fn list_grants(environment: &Environment, json: bool, out: &mut Output) -> Outcome {
     let grants = trusting::grants(environment);
     if json {
-        let all: Vec<_> = grants.iter().map(|grant| json!({ "folder": grant.path, "follow": grant.follow, "files": grant.pins.len() })).collect();
+        let all: Vec<_> = grants.iter().map(|grant| json!({ "folder": grant.path.to_string_lossy(), "follow": grant.follow, "files": grant.pins.len() })).collect();
         out.json(&json!({ "schema": "grove.trust.list/1", "grants": all }));
         return Ok(0);
     }
