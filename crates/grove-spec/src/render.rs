@@ -24,8 +24,8 @@ pub fn render(diagnostic: &Diagnostic, source: Option<&str>) -> String {
     if let Some(file) = &diagnostic.file {
         let path = file.to_string_lossy();
         let _ = match diagnostic.position {
-            Some(at) => writeln!(out, "  --> {}:{}:{}", one_line(&path), at.line, at.column),
-            None => writeln!(out, "  --> {}", one_line(&path)),
+            Some(at) => writeln!(out, "  --> {}:{}:{}", path_line(&path), at.line, at.column),
+            None => writeln!(out, "  --> {}", path_line(&path)),
         };
     }
     if let (Some(at), Some(source)) = (diagnostic.position, source) {
@@ -33,6 +33,11 @@ pub fn render(diagnostic: &Diagnostic, source: Option<&str>) -> String {
     }
     let _ = writeln!(out, "  = help: {}", one_line(diagnostic.help_text()));
     out
+}
+
+/// A path on one line: blanks stay, line ends and control characters become escapes.
+fn path_line(path: &str) -> String {
+    visible(path).replace('\n', "\\n").replace('\t', "\\t")
 }
 
 fn snippet(out: &mut String, source: &str, line: u32, column: u32) {

@@ -45,7 +45,6 @@ fn main() -> ExitCode {
     match written {
         Err(output::Unwritten::Data(_)) => ErrorKind::Internal.exit_code().into(),
         Err(output::Unwritten::Everything) if code == 0 => ErrorKind::Internal.exit_code().into(),
-        // A reader that closed the pipe has seen what it wanted; the answer is what it was.
         _ => code.into(),
     }
 }

@@ -77,7 +77,7 @@ impl Output {
         }
     }
 
-    /// Writes everything, the data first.
+    /// Writes everything, the data first. A reader that closed the pipe has seen what it wanted.
     pub(crate) fn finish(self) -> Result<(), Unwritten> {
         let data = io::stdout()
             .lock()
@@ -86,10 +86,11 @@ impl Output {
         let notes = io::stderr().lock().write_all(&self.notes);
         let gone = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         match (data, notes) {
-            (Err(error), _) | (_, Err(error)) if gone(&error) => Err(Unwritten::ReaderGone),
-            (Err(error), _) => Err(Unwritten::Data(error)),
-            (Ok(()), Err(_)) if self.data.is_empty() => Err(Unwritten::Everything),
-            (Ok(()), _) => Ok(()),
+            (Err(error), _) if !gone(&error) => Err(Unwritten::Data(error)),
+            (Ok(()), Err(error)) if self.data.is_empty() && !gone(&error) => {
+                Err(Unwritten::Everything)
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -97,8 +98,6 @@ impl Output {
 /// Why output was not written whole.
 #[derive(Debug)]
 pub(crate) enum Unwritten {
-    /// Whoever read it has gone away.
-    ReaderGone,
     /// The machine did not take the data.
     Data(io::Error),
     /// There were notes alone, and the machine did not take them.

@@ -308,10 +308,11 @@ impl<'a, V: Visitor> Worker<'a, V> {
             Ok(attempt) => self.meet(attempt, stem, Place::Flat, false),
             Err(errno @ (Errno::NOENT | Errno::XDEV | Errno::LOOP)) => {
                 let target = link_target(folder.as_fd(), name);
-                let trouble = if errno == Errno::NOENT {
-                    Trouble::BrokenLink { target }
-                } else {
+                let leaves = errno == Errno::XDEV;
+                let trouble = if leaves {
                     Trouble::Escape { target }
+                } else {
+                    Trouble::BrokenLink { target }
                 };
                 self.problem(format!("{stem}.md"), trouble);
             }

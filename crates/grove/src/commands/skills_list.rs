@@ -39,9 +39,8 @@ fn is(state: State, word: &str) -> bool {
 
 pub(super) fn run(looked: &Looked, json: bool, states: &[String], out: &mut Output) -> u8 {
     let snapshot = &looked.snapshot;
-    let wanted = |skill: &&Skill| {
-        states.is_empty() || states.iter().any(|word| is(skill.state, word))
-    };
+    let wanted =
+        |skill: &&Skill| states.is_empty() || states.iter().any(|word| is(skill.state, word));
     if json {
         let skills = snapshot
             .skills
@@ -62,7 +61,10 @@ pub(super) fn run(looked: &Looked, json: bool, states: &[String], out: &mut Outp
         if snapshot.skills.is_empty() {
             out.note("no skills found");
         } else {
-            let states: Vec<String> = states.iter().map(|word| word.to_ascii_lowercase()).collect();
+            let states: Vec<String> = states
+                .iter()
+                .map(|word| word.to_ascii_lowercase())
+                .collect();
             out.note(&format!("no skill is {}", states.join(" or ")));
         }
         let warnings = snapshot

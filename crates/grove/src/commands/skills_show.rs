@@ -62,20 +62,15 @@ fn ambiguous(snapshot: &Snapshot, flags: &Look, name: &str, all: &[usize]) -> Co
 
 /// The command that shows the skill at an address, looking where this one looked.
 fn command_for(address: &str, flags: &Look) -> String {
-    let mut command = "grove skills show".to_owned();
+    let mut words = vec!["grove skills show".to_owned()];
     for root in &flags.roots {
-        command += &format!(" --root {}", quoted(&root.to_string_lossy()));
+        words.push(format!("--root {}", quoted(&root.to_string_lossy())));
     }
-    if let Some(host) = &flags.host {
-        command += &format!(" --host {}", quoted(host));
-    }
-    if flags.all {
-        command += " --all";
-    }
-    if address.starts_with('-') {
-        command += " --";
-    }
-    command + " " + &quoted(address)
+    words.extend(flags.host.as_ref().map(|host| format!("--host {host}")));
+    words.extend(flags.all.then(|| "--all".to_owned()));
+    words.extend(address.starts_with('-').then(|| "--".to_owned()));
+    words.push(quoted(address));
+    words.join(" ")
 }
 
 /// A word as a shell takes it unchanged.
@@ -95,10 +90,15 @@ fn unknown(name: &str, near: &[String]) -> CommandError {
 fn print(looked: &Looked, skill: &Skill, out: &mut Output) {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
     let location = snapshot.location(&skill.place);
-    let mut exact_row = |label: &str, value: &str| out.line(&format!("{label:<12} {value}"));
-    exact_row("name", &one_line(skill.name()));
-    exact_row("id", &path_text(skill.id()));
-    let mut row = |label: &str, value: &str| exact_row(label, &one_line(value));
+    let mut row = |label: &str, value: &str| {
+        let value = match label {
+            "id" | "location" | "also at" => path_text(value),
+            _ => one_line(value),
+        };
+        out.line(&format!("{label:<12} {value}"));
+    };
+    row("name", skill.name());
+    row("id", skill.id());
     row("state", skill.state.as_str());
     for reason in &skill.reasons {
         row("", &format!("{}; {}", reason.message, reason.fix));
@@ -107,12 +107,10 @@ fn print(looked: &Looked, skill: &Skill, out: &mut Output) {
         row("instead", &snapshot.address(other));
     }
     row("description", skill.description().unwrap_or("(none)"));
-    let mut exact_row = |label: &str, value: &str| out.line(&format!("{label:<12} {value}"));
-    exact_row("location", &tilde(&location, environment));
+    row("location", &tilde(&location, environment));
     for place in &skill.also_at {
-        exact_row("also at", &tilde(&snapshot.location(place), environment));
+        row("also at", &tilde(&snapshot.location(place), environment));
     }
-    let mut row = |label: &str, value: &str| exact_row(label, &one_line(value));
     row(
         "root",
         snapshot

@@ -1,10 +1,12 @@
 //! `grove validate PATH…`: strict, for authors.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-use grove_fs::files;
+use grove_fs::{FsError, files};
 use grove_skills::{Environment, Library, Request, View};
-use grove_spec::skill::{Parsed, parse_bytes, strict};
+use grove_spec::config::Limits;
+use grove_spec::skill::{parse_bytes, strict};
 use grove_spec::{Code, Diagnostic};
 use serde::Serialize;
 
@@ -29,12 +31,23 @@ struct FileJson<'a> {
 
 struct Checked {
     file: PathBuf,
+    /// Whether it stands for a file; findings about folders and links are no files.
+    is_file: bool,
     text: Option<String>,
     findings: Vec<Diagnostic>,
 }
 
-/// Author's files may be larger than what is loaded; beyond this they are not read at all.
-const MAX_BYTES: u64 = 256_000;
+impl Checked {
+    /// What was found about something that is no file that could be read.
+    fn finding(path: &Path, finding: Diagnostic) -> Self {
+        Self {
+            file: path.to_path_buf(),
+            is_file: false,
+            text: None,
+            findings: vec![finding],
+        }
+    }
+}
 
 pub(super) fn run(
     environment: &Environment,
@@ -73,16 +86,28 @@ pub(super) fn run(
             out.line("");
         }
     }
-    let bad = all
-        .iter()
-        .filter(|checked| strict::fails(&checked.findings))
-        .count();
-    out.line(&if bad == 0 {
-        format!("{} valid", counted(all.len(), "file"))
-    } else {
-        format!("{bad} of {} not valid", counted(all.len(), "file"))
-    });
+    out.line(&summary(&all));
     Ok(u8::from(fails))
+}
+
+fn summary(all: &[Checked]) -> String {
+    let failing = |is_file: bool| {
+        all.iter()
+            .filter(|checked| checked.is_file == is_file && strict::fails(&checked.findings))
+            .count()
+    };
+    let files = all.iter().filter(|checked| checked.is_file).count();
+    let (bad, others) = (failing(true), failing(false));
+    let of_files = if bad == 0 {
+        format!("{} valid", counted(files, "file"))
+    } else {
+        format!("{bad} of {} not valid", counted(files, "file"))
+    };
+    match (files, others) {
+        (_, 0) => of_files,
+        (0, _) => format!("no file checked, {}", counted(others, "finding")),
+        _ => format!("{of_files}, {}", counted(others, "other finding")),
+    }
 }
 
 /// A skill folder, a skill file, or every skill below a folder.
@@ -91,20 +116,25 @@ fn check(environment: &Environment, path: &Path) -> Result<Vec<Checked>, Command
         return Ok(vec![check_file(&path.join("SKILL.md"))]);
     }
     if !files::is_folder(path) {
-        return if files::is_there(path) {
-            Ok(vec![check_file(path)])
-        } else {
-            Err(CommandError::new(
+        return match files::identity(path) {
+            Err(error) if error.source.kind() == io::ErrorKind::PermissionDenied => {
+                Ok(vec![Checked::finding(path, unreadable(&error))])
+            }
+            Err(_) if !files::is_there(path) => Err(CommandError::new(
                 ErrorKind::Usage,
                 format!("{} does not exist", path.display()),
             )
-            .hint("give a skill folder, a SKILL.md, or a folder of skills"))
+            .hint("give a skill folder, a SKILL.md, or a folder of skills")),
+            _ => Ok(vec![check_file(path)]),
         };
+    }
+    if let Err(error) = files::list(path, 1) {
+        return Ok(vec![Checked::finding(path, unreadable(&error))]);
     }
     // Nothing of the person's configuration decides what is checked.
     let environment = Environment {
         cache: None,
-        config: path.join(".none"),
+        config: PathBuf::from("/nonexistent/grove-validate"),
         ..environment.clone()
     };
     let snapshot = Library::new(
@@ -121,11 +151,11 @@ fn check(environment: &Environment, path: &Path) -> Result<Vec<Checked>, Command
         .iter()
         .map(|skill| check_file(&snapshot.location(&skill.place)))
         .collect();
-    all.extend(snapshot.diagnostics.iter().map(|finding| Checked {
-        file: finding.file.clone().unwrap_or_else(|| path.to_path_buf()),
-        text: None,
-        findings: vec![finding.clone()],
-    }));
+    all.extend(
+        snapshot.diagnostics.iter().map(|finding| {
+            Checked::finding(finding.file.as_deref().unwrap_or(path), finding.clone())
+        }),
+    );
     if all.is_empty() {
         return Err(
             CommandError::new(ErrorKind::Usage, format!("no skill in {}", path.display()))
@@ -135,20 +165,37 @@ fn check(environment: &Environment, path: &Path) -> Result<Vec<Checked>, Command
     Ok(all)
 }
 
+fn unreadable(error: &FsError) -> Diagnostic {
+    Diagnostic::new(Code::Unreadable, format!("{error}: {}", error.source))
+}
+
+/// Why a file could not be read.
+fn unread(file: &Path, error: &FsError) -> Diagnostic {
+    /// Links that lead to one another.
+    const LOOP: i32 = 40;
+    let code = match error.source.kind() {
+        io::ErrorKind::PermissionDenied => Code::Unreadable,
+        _ if error.is_not_found() || error.source.raw_os_error() == Some(LOOP) => Code::BrokenLink,
+        _ if !files::is_file(file) => Code::NotRegularFile,
+        // A limit is Grove's own error; what the system says has a number.
+        _ if error.source.raw_os_error().is_none() => Code::FileTooLarge,
+        _ => Code::Unreadable,
+    };
+    Diagnostic::new(code, format!("{error}: {}", error.source))
+}
+
 fn check_file(file: &Path) -> Checked {
-    let bytes = match files::read_bounded(file, MAX_BYTES) {
+    let bytes = match files::read_bounded(file, Limits::default().file_bytes.value) {
         Ok(bytes) => bytes,
         Err(error) => {
-            let code = if files::is_file(file) {
-                Code::FileTooLarge
-            } else {
-                Code::NotRegularFile
-            };
-            let finding = Diagnostic::new(code, format!("{error}: {}", error.source));
+            let finding = unread(file, &error);
+            // In a folder that may not be entered nobody knows which files there are.
+            if let Some(folder) = file.parent().filter(|_| !files::is_there(file)) {
+                return Checked::finding(folder, finding);
+            }
             return Checked {
-                file: file.to_path_buf(),
-                text: None,
-                findings: Parsed::refused(finding).diagnostics,
+                is_file: true,
+                ..Checked::finding(file, finding)
             };
         }
     };
@@ -162,6 +209,7 @@ fn check_file(file: &Path) -> Checked {
     let findings = strict::validate(&parse_bytes(&bytes), &folder);
     Checked {
         file: file.to_path_buf(),
+        is_file: true,
         text: String::from_utf8(bytes).ok(),
         findings,
     }

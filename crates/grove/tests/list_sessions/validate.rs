@@ -1,5 +1,7 @@
 //! `grove validate`: a file, a folder, a folder of skills, and what is not there.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use grove_testkit::process::Ending;
 
 use crate::session::{assert_session, run, small_home};
@@ -114,4 +116,48 @@ fn every_leniency_fails_a_strict_validation() {
             session.stdout
         );
     }
+}
+
+#[test]
+fn what_cannot_be_read_is_told_apart() {
+    let home = small_home();
+    home.dir("home/work/v/folder/SKILL.md")
+        .link("home/work/v/dangling.md", "nowhere")
+        .link("home/work/v/gone", "nowhere")
+        .file("home/work/v/large/SKILL.md", vec![b'x'; 256_001]);
+    for (path, code) in [
+        ("v/folder", "not-regular-file"),
+        ("v/dangling.md", "broken-link"),
+        ("v/large", "file-too-large"),
+    ] {
+        let session = run(&home, &["validate", path]);
+        assert_eq!(session.ending, Ending::Exited(1), "{path}");
+        let told = session.stdout;
+        assert!(told.contains(&format!("[{code}]")), "{path}: {told}");
+    }
+    let told = run(&home, &["validate", "v"]).stdout;
+    assert!(
+        told.ends_with("\n2 of 2 files not valid, 2 other findings\n"),
+        "{told}"
+    );
+}
+
+/// Permissions do not bind root.
+#[test]
+fn a_folder_that_may_not_be_read_is_a_finding_about_it_alone() {
+    let home = small_home();
+    let folder = home.path("home/work/locked");
+    home.dir("home/work/locked");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o000)).unwrap();
+    let session = run(&home, &["validate", "locked"]);
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+    if session.ending == Ending::Exited(2) {
+        return;
+    }
+    assert!(
+        session.stdout.starts_with("error[unreadable]")
+            && session.stdout.ends_with("\nno file checked, 1 finding\n"),
+        "{}",
+        session.stdout
+    );
 }
