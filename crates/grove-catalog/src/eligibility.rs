@@ -11,7 +11,7 @@ use crate::state::Reason;
 /// What the machine has, as far as any skill asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// The operating system, as [`requirements::os_name`] spells it.
+    /// The operating system's name; compared as [`requirements::os_name`] spells it.
     pub os: String,
     /// The programs that were found, of those asked for.
     pub programs: BTreeSet<String>,

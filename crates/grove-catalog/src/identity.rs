@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+pub use grove_spec::skill::name_key;
+
 /// Where in its root a skill file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layout {
@@ -36,16 +38,6 @@ pub fn file_below_root(layout: Layout, id: &str) -> String {
         Layout::Root => "SKILL.md".to_owned(),
         Layout::Flat => format!("{id}.md"),
         Layout::Folder => format!("{id}/SKILL.md"),
-    }
-}
-
-/// The key under which names are compared: composed, so that one visible name is one name.
-pub fn name_key(name: &str) -> std::borrow::Cow<'_, str> {
-    use unicode_normalization::UnicodeNormalization;
-    if name.is_ascii() {
-        name.into()
-    } else {
-        name.nfc().collect::<String>().into()
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use grove_spec::config::Settings;
 use grove_spec::skill::check_folder;
+use grove_spec::text::first_names;
 use grove_spec::{Code, Diagnostic};
 
 use crate::content::Content;
@@ -445,21 +446,6 @@ fn apply_source_limit(
             );
             diagnostics.push(Diagnostic::new(Code::SourceLimit, message).with_names(capped));
         }
-    }
-}
-
-/// The first few names of a long list.
-pub fn first_names(names: &[String]) -> String {
-    let shown = names
-        .iter()
-        .take(5)
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join(", ");
-    if names.len() > 5 {
-        format!("{shown} and {} more", names.len() - 5)
-    } else {
-        shown
     }
 }
 

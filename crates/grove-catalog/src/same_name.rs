@@ -1,10 +1,10 @@
 //! Skills that bear one name, or names that only look different: who is used, and what is said.
 
+use grove_spec::text::first_names;
 use grove_spec::{Code, Diagnostic};
 
 use crate::hosts::SameNameRule;
 use crate::identity;
-use crate::resolve::first_names;
 use crate::root::Root;
 use crate::snapshot::{Skill, address_of, unique_id};
 use crate::state::{Reason, State};

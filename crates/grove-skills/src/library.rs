@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use grove_catalog::eligibility::Facts;
 use grove_catalog::hosts::{self, Host};
+use grove_catalog::identity;
 use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
-use grove_catalog::snapshot::Snapshot;
+use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::state::State;
-use grove_fs::probe_walk::{Counts, Layout, LinkedFiles};
+use grove_fs::probe_walk::{self, Counts, Layout, LinkedFiles};
 use grove_fs::programs;
-use grove_fs::trust_store::TrustStore;
+use grove_fs::stamp::fingerprint;
 use grove_spec::config::{Limits, Settings, Sourced};
 use grove_spec::{Code, Diagnostic};
 
@@ -21,6 +22,7 @@ use crate::loading::{self, LoadedRoot, Scan};
 use crate::planning::{self, Plan, PlannedRoot};
 use crate::project::Project;
 use crate::settings::LoadedSettings;
+use crate::trusting;
 
 /// Whose eyes to look with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -163,27 +165,19 @@ impl Library {
     /// The bytes of a skill's file if they are still those that the snapshot speaks of.
     ///
     /// Read beneath the root as the walk does: a path that leads elsewhere by now must not be quoted.
-    pub fn source(
-        &self,
-        snapshot: &Snapshot,
-        skill: &grove_catalog::snapshot::Skill,
-    ) -> Option<Vec<u8>> {
+    pub fn source(&self, snapshot: &Snapshot, skill: &Skill) -> Option<Vec<u8>> {
         let path = &snapshot.root_of(skill)?.path;
         let planned = &self.last.as_ref()?.inputs.roots;
         let planned = planned.iter().find(|known| known.root.path == *path)?;
-        let folder = grove_fs::probe_walk::RootFolder {
-            base: planned.base.clone(),
-            path: path.clone(),
-        };
-        let links = if planned.root.source.contains_links() {
-            grove_fs::probe_walk::Links::Contain
-        } else {
-            grove_fs::probe_walk::Links::Follow
-        };
-        let file = grove_catalog::identity::file_below_root(skill.place.layout, &skill.place.id);
-        let read =
-            grove_fs::probe_walk::read_below(&folder, links, &file, skill.content.size).ok()?;
-        (grove_fs::stamp::fingerprint(&read) == skill.content.fingerprint).then_some(read)
+        let file = identity::file_below_root(skill.place.layout, &skill.place.id);
+        let read = probe_walk::read_below(
+            &planned.folder(),
+            planned.links(),
+            &file,
+            skill.content.size,
+        )
+        .ok()?;
+        (fingerprint(&read) == skill.content.fingerprint).then_some(read)
     }
 
     /// Writes what was learnt for the next start. Apart from [`Self::load`], because nobody waits for it.
@@ -211,7 +205,7 @@ impl Library {
     }
 
     fn plan(&self) -> (Plan, LoadedSettings, Rules) {
-        let store = TrustStore::new(self.environment.state.join("trust"));
+        let store = trusting::store(&self.environment);
         match (&self.request.view, self.host()) {
             (View::Folders(folders), _) => (
                 planning::exactly(folders),

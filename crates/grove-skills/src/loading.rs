@@ -9,8 +9,8 @@ use grove_catalog::identity::{self, Layout};
 use grove_catalog::ignore_rules::IgnoreRules;
 use grove_catalog::resolve::Candidate;
 use grove_fs::probe_walk::{
-    self, Counts, Found, IgnoreFile, LimitsHit, Links, Place, Probe, Problem, RootFolder, Sighting,
-    Trouble, Visitor, Walk, WalkOptions,
+    self, Counts, Found, IgnoreFile, LimitsHit, Links, Place, Probe, Problem, Sighting, Trouble,
+    Visitor, Walk, WalkOptions,
 };
 use grove_fs::stamp::{fingerprint, now};
 use grove_fs::{FsError, Stamp};
@@ -63,11 +63,7 @@ pub(crate) fn load(
     cache: &mut RootCache,
     last: Option<&Arc<LoadedRoot>>,
 ) -> (Arc<LoadedRoot>, Counts) {
-    let links = if planned.root.source.contains_links() {
-        Links::Contain
-    } else {
-        Links::Follow
-    };
+    let links = planned.links();
     // Opening at once saves a look at every file, and is right only when all will be read.
     let read_all = cache.is_empty() && scan.max_candidates == usize::MAX;
     let options = WalkOptions {
@@ -83,16 +79,12 @@ pub(crate) fn load(
         max_folders: if scan.lifted { 200_000 } else { MAX_FOLDERS },
         max_entries: MAX_ENTRIES,
     };
-    let folder = RootFolder {
-        base: planned.base.clone(),
-        path: planned.root.path.clone(),
-    };
     let reader = Reader {
         cache,
         read_at: now(),
         pinned: links == Links::Contain,
     };
-    match probe_walk::walk(&folder, &options, &reader) {
+    match probe_walk::walk(&planned.folder(), &options, &reader) {
         Ok(walk) => {
             let counts = walk.counts;
             match last.filter(|last| last.is_met_again(&walk, scan)) {

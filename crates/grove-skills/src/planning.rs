@@ -8,6 +8,7 @@ use grove_catalog::hosts::{self, Host, HostRoot, Levels};
 use grove_catalog::root::{Family, Root, Source, Standing, make_labels_unique};
 use grove_catalog::trust::Trust;
 use grove_fs::files;
+use grove_fs::probe_walk::{Links, RootFolder};
 use grove_fs::trust_store::TrustStore;
 use grove_spec::config::Settings;
 use grove_spec::{Code, Diagnostic};
@@ -27,6 +28,25 @@ pub struct PlannedRoot {
     pub exists: bool,
     /// Whether files at its top may count, where the scan has them.
     pub flat_files: bool,
+}
+
+impl PlannedRoot {
+    /// What links below the root may do.
+    pub(crate) fn links(&self) -> Links {
+        if self.root.source.contains_links() {
+            Links::Contain
+        } else {
+            Links::Follow
+        }
+    }
+
+    /// The folder as it is opened.
+    pub(crate) fn folder(&self) -> RootFolder {
+        RootFolder {
+            base: self.base.clone(),
+            path: self.root.path.clone(),
+        }
+    }
 }
 
 /// Roots to look in and what was found while choosing them.
@@ -170,7 +190,7 @@ impl Plan {
             };
             let label = format!(
                 "project:{}",
-                below(&root, project.trust_folder().unwrap_or(folder))
+                below(&root, project.outermost().unwrap_or(folder))
             );
             let root_trust = trust.of_root(&root);
             self.push(
@@ -199,7 +219,7 @@ impl Plan {
         };
         for (distance, folder) in project.folders.iter().enumerate().take(levels) {
             let path = folder.join(&root.path);
-            let shown = below(&path, project.trust_folder().unwrap_or(folder));
+            let shown = below(&path, project.outermost().unwrap_or(folder));
             let standing = Standing {
                 distance: u32::try_from(distance).unwrap_or(u32::MAX),
                 ..self.next_standing(host, root)

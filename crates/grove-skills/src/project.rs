@@ -16,8 +16,6 @@ pub struct Project {
     pub root: Option<PathBuf>,
     /// The folders whose skills count, nearest first: from the working folder to the repository root.
     pub folders: Vec<PathBuf>,
-    /// Set when the working folder itself can never be a project.
-    pub refused: bool,
 }
 
 const MARKERS: [&str; 4] = [".grove", ".pi", ".agents", ".git"];
@@ -47,18 +45,17 @@ impl Project {
                 .filter(|folder| permitted.allows(folder))
                 .map(Path::to_path_buf),
             folders,
-            refused: !permitted.allows(&working),
         }
     }
 
-    /// The outermost folder whose skills count; labels name roots by their path below it.
-    pub fn trust_folder(&self) -> Option<&Path> {
+    /// The outermost folder whose content counts, from which labels are measured.
+    pub fn outermost(&self) -> Option<&Path> {
         self.folders.last().map(PathBuf::as_path)
     }
 
     /// The folder that `grove trust` grants: everything that counts lies in it, the configuration included.
     pub(crate) fn grant_folder(&self) -> Option<&Path> {
-        let outermost = self.trust_folder()?;
+        let outermost = self.outermost()?;
         let above = self.root.as_deref();
         Some(
             above

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use grove_catalog::resolve::first_names;
 use grove_fs::probe_walk::{LimitsHit, Problem, Trouble, WalkOptions};
-use grove_spec::text::one_line;
+use grove_spec::text::{first_names, one_line};
 use grove_spec::{Code, Diagnostic};
 
 /// The diagnostic for a problem below a root.

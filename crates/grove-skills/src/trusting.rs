@@ -164,7 +164,8 @@ pub fn grants(environment: &Environment) -> Vec<Grant> {
     store(environment).grants()
 }
 
-fn store(environment: &Environment) -> TrustStore {
+/// The store of a user's grants.
+pub(crate) fn store(environment: &Environment) -> TrustStore {
     TrustStore::new(environment.state.join("trust"))
 }
 
@@ -202,7 +203,6 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
     let project = Project {
         root: None,
         folders: vec![folder.to_path_buf()],
-        refused: false,
     };
     let mut roots = planning::own(environment, &settings, &project, store).roots;
     roots.retain(|planned| planned.root.source == Source::Project);

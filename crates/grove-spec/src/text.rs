@@ -70,6 +70,21 @@ pub fn counted(count: usize, noun: &str) -> String {
     }
 }
 
+/// The first few names of a long list.
+pub fn first_names(names: &[String]) -> String {
+    let shown = names
+        .iter()
+        .take(5)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > 5 {
+        format!("{shown} and {} more", names.len() - 5)
+    } else {
+        shown
+    }
+}
+
 /// Text with `&`, `<`, `>` and both quotes replaced, so that it cannot end the element it is in.
 pub fn escape_xml(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>', '"', '\'']) {

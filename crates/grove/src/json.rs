@@ -1,7 +1,7 @@
 //! The JSON shapes, documented in docs/reference/json.md. Nothing below this crate is serialised to users.
 
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_catalog::{Reason, Source};
+use grove_catalog::{Reason, Source, State};
 use grove_skills::PlannedRoot;
 use grove_spec::Diagnostic;
 use serde::Serialize;
@@ -189,22 +189,16 @@ pub(crate) struct SourceJson {
 
 /// Counts by source, strongest first, sources without skills left out.
 pub(crate) fn count_sources(snapshot: &Snapshot) -> Vec<SourceJson> {
-    let of = |source: Source| {
-        let states = count_states(
-            snapshot
-                .skills
-                .iter()
-                .filter(|skill| snapshot.source_of(skill) == source),
-        );
+    let of = |(source, states): (Source, Vec<(State, usize)>)| {
+        let states: StateCounts = states
+            .into_iter()
+            .map(|(state, count)| (state.as_str(), count))
+            .collect();
         SourceJson {
             source: source.as_str(),
             skills: states.values().sum(),
             states,
         }
     };
-    Source::ALL
-        .into_iter()
-        .map(of)
-        .filter(|counted| counted.skills > 0)
-        .collect()
+    snapshot.counts().into_iter().map(of).collect()
 }

@@ -22,6 +22,8 @@ use clap::{CommandFactory as _, Parser as _};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::{Environment, Library, Request, View};
 
+pub(crate) use grove_spec::text::counted;
+
 use crate::args::{Cli, Command, Look, SkillsCommand};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::output::Output;
@@ -206,15 +208,6 @@ pub(crate) fn absolute(path: &std::path::Path, environment: &Environment) -> std
         grove_fs::files::canonical(&plain).unwrap_or(plain)
     } else {
         plain
-    }
-}
-
-/// A count with its noun.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
-    if count == 1 {
-        format!("{count} {noun}")
-    } else {
-        format!("{count} {noun}s")
     }
 }
 

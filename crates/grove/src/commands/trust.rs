@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use grove_catalog::resolve::first_names;
 use grove_skills::{Environment, trusting};
-use grove_spec::text::one_line;
+use grove_spec::text::{first_names, one_line};
 use serde_json::json;
 
 use super::{Outcome, counted, tilde};
