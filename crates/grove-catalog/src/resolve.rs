@@ -255,7 +255,10 @@ impl Policy<'_> {
             .and_then(|entry| entry.enabled.as_ref())
             .is_some_and(|enabled| !enabled.value)
         {
-            let fix = format!("set `enabled = true` under `[skills.entries.{key}]`");
+            let fix = format!(
+                "set `enabled = true` under `[skills.entries.{}]`",
+                toml_key(key)
+            );
             return Some((
                 State::Disabled,
                 vec![Reason::new(
@@ -333,6 +336,19 @@ impl Policy<'_> {
             ));
         }
         findings
+    }
+}
+
+/// A key as TOML wants it: bare where it can be, quoted where it must be.
+fn toml_key(key: &str) -> String {
+    let is_bare = !key.is_empty()
+        && key
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    if is_bare {
+        key.to_owned()
+    } else {
+        format!("{key:?}")
     }
 }
 

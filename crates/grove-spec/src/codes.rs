@@ -104,7 +104,7 @@ codes! {
     ProjectUntrusted = "project-untrusted", Info, "The project has content that is not used until the project is trusted.", "review it, then run `grove trust`";
     TrustDamaged = "trust-damaged", Warning, "A trust grant is damaged and counts as absent.", "run `grove trust` again";
     TrustMoved = "trust-moved", Warning, "The trusted folder is not the one that was granted: its device or inode differs.", "review it, then run `grove trust` again";
-    ConfigSyntax = "config-syntax", Error, "The configuration file is not valid TOML and was not used.", "correct the line";
+    ConfigSyntax = "config-syntax", Error, "A line of the configuration is not valid TOML, or the file cannot be read; what it sets is not used.", "correct the line";
     ConfigValue = "config-value", Warning, "A configuration value has the wrong kind and was not used.", "correct the value";
     ConfigUnknownKey = "config-unknown-key", Warning, "A configuration key is not known.", "see the configuration reference";
     ConfigForbidden = "config-forbidden", Warning, "A project's configuration may not set this key; it was not used.", "set it in the user's configuration";

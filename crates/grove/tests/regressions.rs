@@ -191,3 +191,24 @@ fn relative_folders_from_variables_become_absolute() {
         .expect("found");
     assert!(location.starts_with('/'), "{location}");
 }
+
+#[test]
+fn a_skill_beyond_the_limit_is_not_called_unknown() {
+    let home = home();
+    home.file(
+        "config/grove/config.toml",
+        "[limits]\ncandidates_per_root = 1\n",
+    )
+    .skill("home/.agents/skills/a", "a", "d")
+    .skill("home/.agents/skills/b", "b", "d");
+    let shown = home.run("project", ["skills", "show", "b"]);
+    assert!(
+        !shown.success() && shown.stderr_text().contains("--all"),
+        "{}",
+        shown.stderr_text()
+    );
+    assert!(
+        home.run("project", ["skills", "show", "b", "--all"])
+            .success()
+    );
+}

@@ -49,6 +49,17 @@ pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Layer, Vec<Diagnost
         });
     }
     reader.table(table.get_ref(), "");
+    // What the parser makes of a broken line says nothing about the key that was meant.
+    let line_of = |finding: &Diagnostic| finding.position.map(|at| at.line);
+    let broken: Vec<_> = reader
+        .diagnostics
+        .iter()
+        .filter(|finding| finding.code == Code::ConfigSyntax)
+        .map(line_of)
+        .collect();
+    reader.diagnostics.retain(|finding| {
+        finding.code == Code::ConfigSyntax || !broken.contains(&line_of(finding))
+    });
     // The table is sorted by key; people read a file from its top.
     reader
         .diagnostics
@@ -362,6 +373,14 @@ mod tests {
         assert_eq!(findings(text, LayerScope::User)[0], ("config-syntax", 2));
         let (layer, _) = parse(text, LayerScope::User, Path::new("c"));
         assert_eq!(layer.compat_roots.map(|c| c.value), Some(false));
+    }
+
+    #[test]
+    fn a_broken_line_is_one_finding() {
+        assert_eq!(
+            findings("x = [\n", LayerScope::User),
+            [("config-syntax", 1)]
+        );
     }
 
     #[test]

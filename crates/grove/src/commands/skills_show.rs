@@ -5,6 +5,7 @@ use grove_catalog::address::{self, Answer};
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_spec::text::one_line;
 use grove_spec::yaml::{Entry, Node, Value};
+use grove_spec::{Code, Diagnostic};
 use serde::Serialize;
 use serde_json::json;
 
@@ -28,10 +29,10 @@ pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -
     let skill = match address::find(snapshot, name) {
         Answer::One(at) => snapshot.skills.get(at),
         Answer::Several(all) => return Err(ambiguous(snapshot, flags, name, &all)),
-        Answer::None { near } => return Err(unknown(name, &near)),
+        Answer::None { near } => return Err(unknown(snapshot, name, &near)),
     };
     let Some(skill) = skill else {
-        return Err(unknown(name, &[]));
+        return Err(unknown(snapshot, name, &[]));
     };
     if flags.json {
         out.json(&ShowJson {
@@ -78,7 +79,16 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-fn unknown(name: &str, near: &[String]) -> CommandError {
+fn unknown(snapshot: &Snapshot, name: &str, near: &[String]) -> CommandError {
+    let not_read = |finding: &Diagnostic| {
+        finding.code == Code::CandidateLimit && finding.names.iter().any(|known| known == name)
+    };
+    if snapshot.diagnostics.iter().any(not_read) {
+        let message =
+            format!("`{name}` is there and was not read: its root has more skills than are read");
+        return CommandError::new(ErrorKind::Finding, message)
+            .hint("look with --all, or raise `limits.candidates_per_root`");
+    }
     let error = CommandError::new(ErrorKind::Finding, format!("no skill is called `{name}`"));
     if near.is_empty() {
         error.hint("`grove skills list` lists them all")
