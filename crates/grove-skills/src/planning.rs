@@ -421,12 +421,12 @@ mod tests {
 
     #[test]
     fn a_list_of_folders_with_commas() {
-        let environment = Environment::for_home("/home/me".into(), "/work".into());
+        let environment = Environment::for_home("/home/me".into(), "/elsewhere".into());
         for (list, folders) in [
             (&b"/a"[..], &["/a"][..]),
             (b"/a,/b", &["/a", "/b"]),
             (b" /a , ,/b c,", &["/a", "/b c"]),
-            (b"~/x,y", &["/home/me/x", "/work/y"]),
+            (b"~/x,y", &["/home/me/x", "/elsewhere/y"]),
             (b",", &[]),
         ] {
             let expected: Vec<PathBuf> = folders.iter().map(PathBuf::from).collect();
