@@ -309,15 +309,14 @@ impl Library {
         if let Some(last) = self.last.as_ref().filter(|last| last.inputs == inputs) {
             return Arc::clone(&last.snapshot);
         }
-        let of_roots = |(index, root): (usize, &Arc<LoadedRoot>)| {
-            root.candidates
-                .iter()
-                .map(move |candidate| Candidate {
-                    root: index,
-                    ..candidate.clone()
-                })
-                .collect::<Vec<_>>()
-        };
+        let total = inputs.loaded.iter().map(|root| root.candidates.len()).sum();
+        let mut candidates = Vec::with_capacity(total);
+        for (index, root) in inputs.loaded.iter().enumerate() {
+            candidates.extend(root.candidates.iter().map(|candidate| Candidate {
+                root: index,
+                ..candidate.clone()
+            }));
+        }
         let diagnostics = inputs
             .diagnostics
             .iter()
@@ -329,12 +328,7 @@ impl Library {
                 .iter()
                 .map(|planned| planned.root.clone())
                 .collect(),
-            candidates: inputs
-                .loaded
-                .iter()
-                .enumerate()
-                .flat_map(of_roots)
-                .collect(),
+            candidates,
             settings: &inputs.settings,
             facts: &inputs.facts,
             names: self.request.names.as_deref(),
