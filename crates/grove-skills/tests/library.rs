@@ -151,6 +151,31 @@ fn the_version_rises_only_when_the_digest_differs() {
     assert_eq!(library.load().skills.len(), N - N / 4 + 1);
 }
 
+/// Renaming a folder leaves no trace on the file in it: only the path tells.
+#[test]
+fn a_renamed_folder_is_seen_although_its_file_is_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    make(root);
+    settle();
+    let mut library = library(root, None, true);
+    library.load();
+    assert!(Arc::ptr_eq(&library.load(), &library.load()));
+    std::fs::rename(root.join("g3/s3"), root.join("g3/renamed")).unwrap();
+    let renamed = library.load();
+    assert_eq!(library.counts().file_reads, 0, "the content is known");
+    assert_eq!(renamed.version, 2);
+    let ids: Vec<&str> = renamed
+        .skills
+        .iter()
+        .map(grove_catalog::Skill::id)
+        .collect();
+    assert!(
+        ids.contains(&"g3/renamed") && !ids.contains(&"g3/s3"),
+        "{ids:?}"
+    );
+}
+
 #[test]
 fn an_edit_of_the_same_size_right_after_a_read_is_seen() {
     let folder = tempfile::tempdir().unwrap();
