@@ -17,6 +17,7 @@ pub mod root;
 mod same_name;
 pub mod snapshot;
 pub mod state;
+pub mod tree;
 pub mod trust;
 
 pub use digest::Digest;

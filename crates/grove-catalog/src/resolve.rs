@@ -142,6 +142,7 @@ pub fn resolve(input: Input<'_>) -> Snapshot {
         digest,
         roots,
         skills,
+        tree: crate::tree::Tree::default(),
         diagnostics,
     }
 }

@@ -11,6 +11,7 @@ use crate::hosts::{MissingDescription, NameFrom};
 use crate::identity::{self, Layout};
 use crate::root::{Root, Source};
 use crate::state::{Reason, State};
+use crate::tree::Tree;
 
 /// Where a skill is: a root by index, and an id in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +109,8 @@ pub struct Snapshot {
     pub roots: Vec<Root>,
     /// The skills, by root and id.
     pub skills: Vec<Skill>,
+    /// Which skills are children of which.
+    pub tree: Tree,
     /// Findings about roots, limits and configuration.
     pub diagnostics: Vec<Diagnostic>,
 }

@@ -1,0 +1,82 @@
+//! How the skills of a snapshot hang together: which skill is a branch, and which are its children.
+//!
+//! Skills are named by their index in the snapshot. Groups are not in here: a group is a folder, and an id
+//! says which folders it is in.
+
+use std::collections::BTreeMap;
+
+/// The parent of each skill that has one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tree {
+    parents: BTreeMap<usize, usize>,
+    children: BTreeMap<usize, Vec<usize>>,
+}
+
+impl Tree {
+    /// A tree from pairs of child and parent; the first parent of a child counts, and a pair that would
+    /// close a cycle does not.
+    pub fn of(pairs: impl IntoIterator<Item = (usize, usize)>) -> Self {
+        let mut tree = Self::default();
+        for (child, parent) in pairs {
+            let closes_cycle = child == parent || tree.ancestors(parent).any(|a| a == child);
+            if !closes_cycle && !tree.parents.contains_key(&child) {
+                tree.parents.insert(child, parent);
+                tree.children.entry(parent).or_default().push(child);
+            }
+        }
+        tree
+    }
+
+    /// Whether no skill has children.
+    pub fn is_flat(&self) -> bool {
+        self.parents.is_empty()
+    }
+
+    /// The branch a skill is a child of.
+    pub fn parent(&self, skill: usize) -> Option<usize> {
+        self.parents.get(&skill).copied()
+    }
+
+    /// The children of a branch in their declared order; empty for a leaf.
+    pub fn children(&self, skill: usize) -> &[usize] {
+        self.children.get(&skill).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a skill has children.
+    pub fn is_branch(&self, skill: usize) -> bool {
+        self.children.contains_key(&skill)
+    }
+
+    /// The branches above a skill, nearest first.
+    pub fn ancestors(&self, skill: usize) -> impl Iterator<Item = usize> + '_ {
+        std::iter::successors(self.parent(skill), |at| self.parent(*at))
+    }
+
+    /// The branches, in the order of the snapshot.
+    pub fn branches(&self) -> impl Iterator<Item = usize> + '_ {
+        self.children.keys().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_read_in_both_directions() {
+        let tree = Tree::of([(1, 0), (3, 0), (2, 1)]);
+        assert_eq!(tree.children(0), [1, 3]);
+        assert_eq!(tree.parent(2), Some(1));
+        assert_eq!(tree.ancestors(2).collect::<Vec<_>>(), [1, 0]);
+        assert!(tree.is_branch(1) && !tree.is_branch(2));
+        assert_eq!(tree.branches().collect::<Vec<_>>(), [0, 1]);
+    }
+
+    #[test]
+    fn a_second_parent_and_a_cycle_do_not_count() {
+        let tree = Tree::of([(1, 0), (1, 2), (0, 1), (2, 2)]);
+        assert_eq!(tree.parent(1), Some(0));
+        assert_eq!(tree.parent(0), None);
+        assert_eq!(tree.parent(2), None);
+    }
+}
