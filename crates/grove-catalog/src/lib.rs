@@ -4,6 +4,7 @@
 //! what the user set arrive as values, and the same input gives the same bytes.
 
 pub mod address;
+pub mod catalog;
 pub mod content;
 pub mod digest;
 pub mod eligibility;

@@ -87,7 +87,11 @@ pub fn first_names(names: &[String]) -> String {
 
 /// Text with `&`, `<`, `>` and both quotes replaced, so that it cannot end the element it is in.
 pub fn escape_xml(text: &str) -> Cow<'_, str> {
-    if !text.contains(['&', '<', '>', '"', '\'']) {
+    // Without early exit the compiler makes wide compares of it.
+    let special = text.bytes().fold(0_u8, |found, b| {
+        found | u8::from(matches!(b, b'&' | b'<' | b'>' | b'"' | b'\''))
+    });
+    if special == 0 {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 16);

@@ -1,0 +1,242 @@
+//! The text of every possible entry, and what it costs.
+
+use std::borrow::Cow;
+
+use grove_spec::text::counted;
+
+use crate::snapshot::{Skill, Snapshot};
+
+use super::budget::Unit;
+use super::forest::{Forest, Kind, NodeId};
+use super::locations::{Place, Prefixes, of_skill};
+use super::shorten::shorten;
+use super::style::{Style, one_line};
+
+/// The standard's limit for a description; what is longer is shortened to it in any catalog, so that no
+/// skill can take the room of others.
+pub(crate) const LONGEST_DESCRIPTION: usize = 1_024;
+
+/// The standard's limit for a name.
+const LONGEST_NAME: usize = 64;
+
+/// How long the list of names in a group's entry may be.
+const LONGEST_SUMMARY: usize = 160;
+
+/// One possible entry.
+#[derive(Debug)]
+pub(crate) struct Card<'a> {
+    pub(crate) name: Cow<'a, str>,
+    /// Empty when there is none.
+    pub(crate) description: Cow<'a, str>,
+    pub(crate) place: Place,
+    /// Name and the rest of the location.
+    parts: usize,
+    described: usize,
+}
+
+/// A card for every node: what it would be as one entry.
+#[derive(Debug)]
+pub(crate) struct Cards<'a> {
+    of_node: Vec<Card<'a>>,
+    pub(crate) style: Style,
+    pub(crate) unit: Unit,
+    prefix_costs: Vec<usize>,
+}
+
+impl<'a> Cards<'a> {
+    pub(crate) fn of(
+        snapshot: &'a Snapshot,
+        forest: &Forest<'a>,
+        prefixes: &Prefixes,
+        style: Style,
+        unit: Unit,
+    ) -> Self {
+        let cards = forest.nodes.iter().enumerate().map(|(id, node)| {
+            let (name, description, place) = match node.kind {
+                Kind::Leaf(skill) => of_leaf(snapshot.skills.get(skill)),
+                Kind::Branch(skill) => {
+                    let (name, description, _) = of_leaf(snapshot.skills.get(skill));
+                    let described = format!(
+                        "({} inside) {description}",
+                        counted(node.n_skills - 1, "skill")
+                    );
+                    (name, Cow::Owned(described), index_place(prefixes))
+                }
+                Kind::Group(path) => {
+                    let summary = if node.n_skills == 0 {
+                        String::new()
+                    } else {
+                        summary(snapshot, forest, id)
+                    };
+                    (
+                        name_of_group(path),
+                        Cow::Owned(summary),
+                        index_place(prefixes),
+                    )
+                }
+            };
+            let parts = style.cost(&name, unit) + style.cost(&place.rest, unit);
+            let described = style.cost(&description, unit);
+            Card {
+                name,
+                description,
+                place,
+                parts,
+                described,
+            }
+        });
+        let mut all = Self {
+            of_node: cards.collect(),
+            style,
+            unit,
+            prefix_costs: Vec::new(),
+        };
+        all.price(prefixes);
+        all
+    }
+
+    /// Counts again after aliases changed.
+    pub(crate) fn price(&mut self, prefixes: &Prefixes) {
+        self.prefix_costs = (0..=prefixes.of_index())
+            .map(|prefix| prefixes.cost(prefix, self.style, self.unit))
+            .collect();
+    }
+
+    pub(crate) fn card(&self, id: NodeId) -> Option<&Card<'a>> {
+        self.of_node.get(id)
+    }
+
+    /// The entry without a description.
+    pub(crate) fn bare(&self, id: NodeId) -> usize {
+        self.of_node
+            .get(id)
+            .map_or(0, |card| self.place(card) + self.style.overhead(false))
+    }
+
+    /// The entry with its whole description.
+    pub(crate) fn full(&self, id: NodeId) -> usize {
+        self.of_node.get(id).map_or(0, |card| {
+            if card.description.is_empty() {
+                self.bare(id)
+            } else {
+                self.place(card) + self.style.overhead(true) + card.described
+            }
+        })
+    }
+
+    /// The entry with its description in at most `room` characters, and that description.
+    pub(crate) fn shortened(&self, id: NodeId, room: usize) -> (usize, Option<Cow<'_, str>>) {
+        let Some(card) = self.of_node.get(id) else {
+            return (0, None);
+        };
+        // A byte is at least a character, and an escaped text at least as long as it was.
+        if card.described <= room && !card.description.is_empty() {
+            return (self.full(id), Some(Cow::Borrowed(&*card.description)));
+        }
+        match shorten(&card.description, room).filter(|text| !text.is_empty()) {
+            Some(text) => (
+                self.place(card) + self.style.overhead(true) + self.style.cost(&text, self.unit),
+                Some(Cow::Owned(text)),
+            ),
+            None => (self.bare(id), None),
+        }
+    }
+
+    fn place(&self, card: &Card<'_>) -> usize {
+        card.parts
+            + self
+                .prefix_costs
+                .get(card.place.prefix)
+                .copied()
+                .unwrap_or(0)
+    }
+}
+
+/// The name of an index file: sixteen digits, so that its cost is known before its content.
+pub(crate) const INDEX_NAME_DIGITS: usize = 16;
+
+fn index_place(prefixes: &Prefixes) -> Place {
+    Place {
+        prefix: prefixes.of_index(),
+        rest: format!("{:0>INDEX_NAME_DIGITS$}.md", ""),
+    }
+}
+
+fn of_leaf(skill: Option<&Skill>) -> (Cow<'_, str>, Cow<'_, str>, Place) {
+    let Some(skill) = skill else {
+        return (
+            "".into(),
+            "".into(),
+            Place {
+                prefix: 0,
+                rest: String::new(),
+            },
+        );
+    };
+    let description = one_line(skill.description().unwrap_or_default());
+    let description = if description.len() > LONGEST_DESCRIPTION
+        && description.chars().count() > LONGEST_DESCRIPTION
+    {
+        shorten(&description, LONGEST_DESCRIPTION)
+            .unwrap_or_default()
+            .into()
+    } else {
+        description
+    };
+    (
+        shown_name(skill.name()),
+        description,
+        of_skill(&skill.place),
+    )
+}
+
+/// A name on one line and no longer than the standard allows.
+pub(crate) fn shown_name(name: &str) -> Cow<'_, str> {
+    let name = one_line(name);
+    if name.chars().nth(LONGEST_NAME).is_none() {
+        return name;
+    }
+    let kept: String = name.chars().take(LONGEST_NAME - 1).collect();
+    format!("{kept}…").into()
+}
+
+/// A group's name ends in a slash: no skill's does.
+fn name_of_group(path: &str) -> Cow<'_, str> {
+    let folder = shown_name(path);
+    format!("{folder}/").into()
+}
+
+/// `12 skills: a, b, c and 9 more`.
+fn summary(snapshot: &Snapshot, forest: &Forest<'_>, id: NodeId) -> String {
+    let Some(node) = forest.node(id) else {
+        return String::new();
+    };
+    let mut text = format!("{}: ", counted(node.n_skills, "skill"));
+    let mut named = 0;
+    for child in &node.children {
+        let Some(child) = forest.node(*child) else {
+            continue;
+        };
+        let name = match child.kind {
+            Kind::Group(path) => Cow::Owned(format!(
+                "{}/",
+                shown_name(path.rsplit('/').next().unwrap_or(path))
+            )),
+            Kind::Leaf(skill) | Kind::Branch(skill) => {
+                shown_name(snapshot.skills.get(skill).map_or("", Skill::name))
+            }
+        };
+        if text.len() + name.len() > LONGEST_SUMMARY {
+            break;
+        }
+        if named > 0 {
+            text.push_str(", ");
+        }
+        text.push_str(&name);
+        named += 1;
+    }
+    if named < node.children.len() {
+        text.push_str(if named > 0 { ", …" } else { "…" });
+    }
+    text
+}

@@ -1,0 +1,258 @@
+//! What was done to which skill, why, at what cost, and what one could do about it.
+
+use grove_spec::text::{counted, first_names};
+
+use crate::snapshot::{Skill, Snapshot};
+use crate::state::State;
+
+use super::cards::Cards;
+use super::fit::Form;
+use super::forest::{Forest, Kind, NodeId};
+use super::{Budget, Entry, EntryKind, Plan, Request, Unit};
+
+/// What became of a skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Treatment {
+    /// It has an entry with its whole description.
+    Listed,
+    /// It has an entry with a shorter description.
+    Shortened,
+    /// It has an entry without a description.
+    NameOnly,
+    /// It is behind the entry of its branch, as its author wants it.
+    Inside,
+    /// It is behind the entry of its group, because there was no room.
+    Collapsed,
+    /// It is behind the entry for the rest.
+    LeftOut,
+}
+
+impl Treatment {
+    /// All treatments, from the mildest on.
+    pub const ALL: [Self; 6] = [
+        Self::Listed,
+        Self::Shortened,
+        Self::NameOnly,
+        Self::Inside,
+        Self::Collapsed,
+        Self::LeftOut,
+    ];
+
+    /// The word shown to people and in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Listed => "listed",
+            Self::Shortened => "shortened",
+            Self::NameOnly => "name-only",
+            Self::Inside => "inside",
+            Self::Collapsed => "collapsed",
+            Self::LeftOut => "left-out",
+        }
+    }
+
+    /// Why a skill was treated so.
+    pub const fn why(self) -> &'static str {
+        match self {
+            Self::Listed => "it fits",
+            Self::Shortened => "its description is longer than the room for each",
+            Self::NameOnly => "there was no room for its description",
+            Self::Inside => "it is a child: opening its branch shows it",
+            Self::Collapsed => "there was no room for its group: the group's entry leads to it",
+            Self::LeftOut => "there was no room for its name: the last entry leads to it",
+        }
+    }
+}
+
+/// What became of one skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// Index of the skill in the snapshot.
+    pub skill: usize,
+    /// What was done.
+    pub treatment: Treatment,
+    /// Index of the entry that is it or leads to it.
+    pub entry: Option<usize>,
+}
+
+/// How a catalog came about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The budget.
+    pub budget: Budget,
+    /// What the text takes of it.
+    pub used: usize,
+    /// What the text would take if nothing were done to it.
+    pub needed: usize,
+    /// How many entries there would be.
+    pub needed_entries: usize,
+    /// What instructions, marks and aliases take.
+    pub frame: usize,
+    /// Every skill that may be shown, in the order of the snapshot.
+    pub lines: Vec<Line>,
+    /// What one could do, most useful first.
+    pub advice: Vec<String>,
+}
+
+impl Report {
+    /// How many skills were treated so.
+    pub fn count(&self, treatment: Treatment) -> usize {
+        self.lines
+            .iter()
+            .filter(|line| line.treatment == treatment)
+            .count()
+    }
+
+    /// Whether every skill is shown as it is.
+    pub fn is_whole(&self) -> bool {
+        self.lines
+            .iter()
+            .all(|line| matches!(line.treatment, Treatment::Listed | Treatment::Inside))
+    }
+}
+
+pub(super) fn of(
+    snapshot: &Snapshot,
+    forest: &Forest<'_>,
+    cards: &Cards<'_>,
+    plan: &Plan,
+    entries: &[Entry],
+    request: &Request<'_>,
+    used: usize,
+) -> Report {
+    let mut entry_of: Vec<Option<(usize, Treatment)>> = vec![None; forest.nodes.len()];
+    for (at, (id, form)) in plan.shown.iter().enumerate() {
+        let cut = matches!(form, Form::Within(room) if cards.card(*id).is_some_and(|card| cards.shortened(*id, *room).1.as_deref() != Some(&*card.description)));
+        let bare = matches!(form, Form::NameOnly)
+            || matches!(form, Form::Within(room) if cards.shortened(*id, *room).1.is_none());
+        let treatment = if bare {
+            Treatment::NameOnly
+        } else if cut {
+            Treatment::Shortened
+        } else {
+            Treatment::Listed
+        };
+        set(&mut entry_of, *id, (at, treatment));
+    }
+    let rest = entries
+        .iter()
+        .position(|entry| entry.kind == EntryKind::Rest);
+    for id in &plan.left_out {
+        set(&mut entry_of, *id, (rest.unwrap_or(0), Treatment::LeftOut));
+    }
+    let mut lines: Vec<Line> = Vec::with_capacity(forest.nodes.len());
+    for (id, node) in forest.nodes.iter().enumerate() {
+        let (Kind::Leaf(skill) | Kind::Branch(skill)) = node.kind else {
+            continue;
+        };
+        let found = std::iter::once(id)
+            .chain(forest.ancestors(id))
+            .find_map(|at| entry_of.get(at).copied().flatten().map(|found| (at, found)));
+        lines.push(match found {
+            None => Line {
+                skill,
+                treatment: Treatment::Inside,
+                entry: None,
+            },
+            Some((at, (entry, treatment))) => Line {
+                skill,
+                treatment: below(forest, id, at, treatment),
+                entry: Some(entry),
+            },
+        });
+    }
+    lines.sort_by_key(|line| line.skill);
+    let spent: usize = entries.iter().map(|entry| entry.cost).sum();
+    let mut report = Report {
+        budget: plan.budget,
+        used,
+        needed: plan.needed.size,
+        needed_entries: plan.needed.entries,
+        frame: used.saturating_sub(spent),
+        lines,
+        advice: Vec::new(),
+    };
+    report.advice = advice(snapshot, &report, request);
+    report
+}
+
+fn set(slots: &mut [Option<(usize, Treatment)>], id: NodeId, value: (usize, Treatment)) {
+    if let Some(slot) = slots.get_mut(id) {
+        *slot = Some(value);
+    }
+}
+
+/// What became of a node whose entry is that of a node above it.
+fn below(forest: &Forest<'_>, id: NodeId, entry: NodeId, treatment: Treatment) -> Treatment {
+    if id == entry || treatment == Treatment::LeftOut {
+        return treatment;
+    }
+    match forest.node(entry).map(|node| node.kind) {
+        Some(Kind::Branch(_)) => Treatment::Inside,
+        _ => Treatment::Collapsed,
+    }
+}
+
+fn advice(snapshot: &Snapshot, report: &Report, request: &Request<'_>) -> Vec<String> {
+    let mut advice = Vec::new();
+    let capped = snapshot
+        .skills
+        .iter()
+        .filter(|skill| skill.state == State::Capped)
+        .count();
+    if capped > 0 {
+        advice.push(format!(
+            "{} beyond the limit of a source: raise `limits.loaded_per_source`, or use --all",
+            are(capped)
+        ));
+    }
+    if report.is_whole() {
+        return advice;
+    }
+    let unit = match report.budget.unit {
+        Unit::Chars => "characters",
+        Unit::Bytes => "bytes",
+    };
+    let mut longest: Vec<(usize, &Skill)> = report
+        .lines
+        .iter()
+        .filter_map(|line| snapshot.skills.get(line.skill))
+        .map(|skill| {
+            (
+                skill.description().map_or(0, |text| text.chars().count()),
+                skill,
+            )
+        })
+        .filter(|(length, _)| *length > 300)
+        .collect();
+    longest.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name().cmp(b.1.name())));
+    if !longest.is_empty() {
+        let names: Vec<String> = longest
+            .iter()
+            .map(|(_, skill)| skill.name().to_owned())
+            .collect();
+        advice.push(format!(
+            "shorten the descriptions that are over 300 characters: {}",
+            first_names(&names)
+        ));
+    }
+    if report.count(Treatment::LeftOut) > 0 {
+        advice.push("put skills that belong together into folders: a group collapses into one entry before anything is left out".to_owned());
+    }
+    if request.pinned.is_empty() {
+        advice.push("name the skills that must stay in sight in `catalog.pinned`".to_owned());
+    }
+    advice.push(format!(
+        "a budget of {} {unit} and {} would show everything as it is",
+        report.needed,
+        counted(report.needed_entries, "entry").replace("entrys", "entries")
+    ));
+    advice
+}
+
+fn are(count: usize) -> String {
+    if count == 1 {
+        "1 skill is".to_owned()
+    } else {
+        format!("{count} skills are")
+    }
+}

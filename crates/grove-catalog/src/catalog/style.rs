@@ -1,0 +1,240 @@
+//! How a catalog is written: the marks around entries, and the one place where text from files is escaped.
+
+use std::borrow::Cow;
+
+use grove_spec::text::{escape_xml, is_control};
+
+use super::budget::Unit;
+
+/// The shape of a catalog's text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Style {
+    /// `<available_skills>` with one `<skill>` a line.
+    #[default]
+    Xml,
+    /// A list with one item a line.
+    Markdown,
+    /// One JSON object with one skill a line.
+    Json,
+}
+
+/// The text between the parts of an entry.
+struct Marks {
+    before_name: &'static str,
+    before_description: &'static str,
+    before_location: &'static str,
+    after: &'static str,
+}
+
+impl Style {
+    const fn marks(self) -> Marks {
+        match self {
+            Self::Xml => Marks {
+                before_name: "<skill><name>",
+                before_description: "</name><description>",
+                before_location: "</description><location>",
+                after: "</location></skill>\n",
+            },
+            Self::Markdown => Marks {
+                before_name: "- **",
+                before_description: "**: ",
+                before_location: " [",
+                after: "]\n",
+            },
+            Self::Json => Marks {
+                before_name: "{\"name\":\"",
+                before_description: "\",\"description\":\"",
+                before_location: "\",\"location\":\"",
+                after: "\"},\n",
+            },
+        }
+    }
+
+    /// What stands between name and location when there is no description.
+    const fn straight_to_location(self) -> &'static str {
+        match self {
+            Self::Xml => "</name><location>",
+            Self::Markdown => "** [",
+            Self::Json => "\",\"location\":\"",
+        }
+    }
+
+    /// Text from a file or a path, so that it cannot end what it is in.
+    pub(crate) fn escape(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Self::Xml => escape_xml(text),
+            Self::Markdown => escape_markdown(text),
+            Self::Json => escape_json(text),
+        }
+    }
+
+    /// What an entry costs beside its name, description and location.
+    pub(crate) const fn overhead(self, described: bool) -> usize {
+        let marks = self.marks();
+        let middle = if described {
+            marks.before_description.len() + marks.before_location.len()
+        } else {
+            self.straight_to_location().len()
+        };
+        marks.before_name.len() + middle + marks.after.len()
+    }
+
+    /// What a text costs once escaped.
+    pub(crate) fn cost(self, text: &str, unit: Unit) -> usize {
+        unit.of(&self.escape(text))
+    }
+
+    /// Writes one entry; every part is escaped here.
+    pub(crate) fn entry(
+        self,
+        out: &mut String,
+        name: &str,
+        description: Option<&str>,
+        location: &str,
+    ) {
+        let marks = self.marks();
+        out.push_str(marks.before_name);
+        out.push_str(&self.escape(name));
+        if let Some(description) = description {
+            out.push_str(marks.before_description);
+            out.push_str(&self.escape(description));
+            out.push_str(marks.before_location);
+        } else {
+            out.push_str(self.straight_to_location());
+        }
+        out.push_str(&self.escape(location));
+        out.push_str(marks.after);
+    }
+
+    /// How the line of an entry begins.
+    pub(crate) const fn entry_begin(self) -> &'static str {
+        self.marks().before_name
+    }
+
+    /// What comes before the entries.
+    pub(crate) fn opening(self, instructions: &str) -> String {
+        match self {
+            Self::Xml => format!("{instructions}\n<available_skills>\n"),
+            Self::Markdown => format!("## Skills\n\n{instructions}\n\n"),
+            Self::Json => format!(
+                "{{\"instructions\":\"{}\",\"skills\":[\n",
+                escape_json(instructions)
+            ),
+        }
+    }
+
+    /// What comes after the entries.
+    pub(crate) const fn closing(self) -> &'static str {
+        match self {
+            Self::Xml => "</available_skills>\n",
+            Self::Markdown => "",
+            Self::Json => "]}\n",
+        }
+    }
+
+    /// Entries as they stand in the text: JSON has no comma after the last one.
+    pub(crate) fn joined(self, mut entries: String) -> String {
+        if self == Self::Json && entries.ends_with(",\n") {
+            entries.truncate(entries.len() - 2);
+            entries.push('\n');
+        }
+        entries
+    }
+}
+
+/// Text on one line, without control characters.
+///
+/// Escaping never has to think of line ends after this, and an entry is a line in every style.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    let mut last_blank = true;
+    let plain = text.bytes().all(|b| {
+        let blank = b == b' ';
+        let fine = b > b' ' && b < 0x7f || blank && !last_blank;
+        last_blank = blank;
+        fine
+    });
+    if plain && !last_blank {
+        return Cow::Borrowed(text);
+    }
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        let mut word = word.chars().filter(|c| !is_control(*c)).peekable();
+        if word.peek().is_some() && !line.is_empty() {
+            line.push(' ');
+        }
+        line.extend(word);
+    }
+    Cow::Owned(line)
+}
+
+/// Markdown in which a text cannot begin a heading, a link, an image, code or emphasis.
+fn escape_markdown(text: &str) -> Cow<'_, str> {
+    let special = |c: char| matches!(c, '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '#' | '!');
+    if !text.contains(special) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if special(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    Cow::Owned(escaped)
+}
+
+/// The inside of a JSON string; `<` too, so that no reader of the whole sees a tag.
+fn escape_json(text: &str) -> Cow<'_, str> {
+    if !text.contains(['"', '\\', '<', '\n', '\t']) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '"' => escaped.push_str("\\\""),
+            '\\' => escaped.push_str("\\\\"),
+            '<' => escaped.push_str("\\u003c"),
+            '\n' => escaped.push_str("\\n"),
+            '\t' => escaped.push_str("\\t"),
+            other => escaped.push(other),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cost_of_an_entry_is_its_length() {
+        for style in [Style::Xml, Style::Markdown, Style::Json] {
+            for description in [None, Some("a <b> & \"c\" *d* [e] \\ 語")] {
+                let (name, location) = ("n<a>me", "~/a&b/SKILL.md");
+                let mut text = String::new();
+                style.entry(&mut text, name, description, location);
+                for unit in [Unit::Chars, Unit::Bytes] {
+                    let parts = [Some(name), description, Some(location)];
+                    let cost: usize = parts
+                        .into_iter()
+                        .flatten()
+                        .map(|part| style.cost(part, unit))
+                        .sum();
+                    assert_eq!(
+                        unit.of(&text),
+                        cost + style.overhead(description.is_some()),
+                        "{style:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_entry_is_one_line_whatever_its_text() {
+        assert_eq!(one_line("a\nb\t c\u{1b}[0m\u{2028}d  "), "a b c[0m d");
+        assert_eq!(one_line(" a"), "a");
+        assert_eq!(one_line("plain text"), "plain text");
+        assert_eq!(one_line("a \u{7} b"), "a b");
+    }
+}
