@@ -240,7 +240,7 @@ fn description() -> impl Strategy<Value = String> {
                 "Kubernetes",
             ];
             (0..count)
-                .map(|_| format!("{}{}", word[next(word.len())], joints[next(joints.len())]))
+                .flat_map(|_| [word[next(word.len())], joints[next(joints.len())]])
                 .collect()
         };
         match kind {

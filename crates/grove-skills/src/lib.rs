@@ -16,6 +16,7 @@
 
 mod bundled;
 mod cache;
+pub mod catalog_files;
 mod environment;
 mod library;
 mod loading;

@@ -44,6 +44,8 @@ pub(crate) enum Command {
     /// Skills: list, show, check, roots
     #[command(subcommand)]
     Skills(SkillsCommand),
+    /// What a model is told of your skills, inside a budget
+    Catalog(Box<CatalogArgs>),
     /// Check skill files strictly: folders, SKILL.md files, or folders of skills
     Validate {
         /// What to check
@@ -110,6 +112,55 @@ pub(crate) enum Command {
         /// Which page
         page: Page,
     },
+}
+
+/// What is asked of a catalog.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CatalogArgs {
+    #[command(flatten)]
+    pub(crate) look: Look,
+    /// At most this many characters; tokens with --tokens
+    #[arg(long, value_name = "CHARS")]
+    pub(crate) budget: Option<usize>,
+    /// At most this many entries
+    #[arg(long, value_name = "N")]
+    pub(crate) max_skills: Option<usize>,
+    /// Count the budget in tokens of four bytes
+    #[arg(long)]
+    pub(crate) tokens: bool,
+    /// Take a share of a context window of this many tokens
+    #[arg(long, value_name = "TOKENS", conflicts_with_all = ["budget", "tokens"])]
+    pub(crate) window: Option<usize>,
+    /// The share of the window, in percent
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value_t = 2.0,
+        requires = "window"
+    )]
+    pub(crate) share: f64,
+    /// How the text is written
+    #[arg(long, value_enum, default_value_t = StyleArg::Xml)]
+    pub(crate) style: StyleArg,
+    /// Show where the budget goes and what was done to which skill, instead of the text
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Print only what changed since the catalog with this digest
+    #[arg(long, value_name = "DIGEST", conflicts_with = "explain")]
+    pub(crate) since: Option<String>,
+    /// Write index files here instead of in the cache folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) index_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum StyleArg {
+    /// `<available_skills>`, one `<skill>` a line
+    Xml,
+    /// A list
+    Markdown,
+    /// One object
+    Json,
 }
 
 #[derive(Debug, Subcommand)]

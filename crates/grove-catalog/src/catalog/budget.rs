@@ -16,6 +16,14 @@ pub enum Unit {
 pub const BYTES_PER_TOKEN: usize = 4;
 
 impl Unit {
+    /// The word shown to people and in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Chars => "characters",
+            Self::Bytes => "bytes",
+        }
+    }
+
     /// The size of a text.
     pub fn of(self, text: &str) -> usize {
         match self {

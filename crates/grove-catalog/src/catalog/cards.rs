@@ -156,10 +156,7 @@ impl<'a> Cards<'a> {
 pub(crate) const INDEX_NAME_DIGITS: usize = 16;
 
 fn index_place(prefixes: &Prefixes) -> Place {
-    Place {
-        prefix: prefixes.of_index(),
-        rest: format!("{:0>INDEX_NAME_DIGITS$}.md", ""),
-    }
+    prefixes.in_index(&format!("{:0>INDEX_NAME_DIGITS$}.md", ""))
 }
 
 fn of_leaf(skill: Option<&Skill>) -> (Cow<'_, str>, Cow<'_, str>, Place) {
@@ -206,37 +203,41 @@ fn name_of_group(path: &str) -> Cow<'_, str> {
     format!("{folder}/").into()
 }
 
-/// `12 skills: a, b, c and 9 more`.
+/// `12 skills: alpha, kappa, omega, …`: names from all over the group, because neighbours are alike.
 fn summary(snapshot: &Snapshot, forest: &Forest<'_>, id: NodeId) -> String {
     let Some(node) = forest.node(id) else {
         return String::new();
     };
-    let mut text = format!("{}: ", counted(node.n_skills, "skill"));
-    let mut named = 0;
-    for child in &node.children {
-        let Some(child) = forest.node(*child) else {
-            continue;
-        };
-        let name = match child.kind {
-            Kind::Group(path) => Cow::Owned(format!(
-                "{}/",
-                shown_name(path.rsplit('/').next().unwrap_or(path))
-            )),
+    let names: Vec<Cow<'_, str>> = node
+        .children
+        .iter()
+        .filter_map(|child| forest.node(*child))
+        .map(|child| match child.kind {
+            Kind::Group(path) => {
+                let folder = path.rsplit('/').next().unwrap_or(path);
+                Cow::Owned(format!("{}/", shown_name(folder)))
+            }
             Kind::Leaf(skill) | Kind::Branch(skill) => {
                 shown_name(snapshot.skills.get(skill).map_or("", Skill::name))
             }
-        };
-        if text.len() + name.len() > LONGEST_SUMMARY {
-            break;
-        }
-        if named > 0 {
-            text.push_str(", ");
-        }
-        text.push_str(&name);
-        named += 1;
-    }
-    if named < node.children.len() {
-        text.push_str(if named > 0 { ", …" } else { "…" });
-    }
-    text
+        })
+        .collect();
+    let whole: usize = names.iter().map(|name| name.len() + 2).sum();
+    let n_shown = if whole <= LONGEST_SUMMARY {
+        names.len()
+    } else {
+        (names.len() * LONGEST_SUMMARY / whole).max(1)
+    };
+    let at = |index: usize| names.get(index * names.len() / n_shown.max(1));
+    let shown: Vec<&str> = (0..n_shown).filter_map(at).map(AsRef::as_ref).collect();
+    let more = if shown.len() < names.len() {
+        ", …"
+    } else {
+        ""
+    };
+    format!(
+        "{}: {}{more}",
+        counted(node.n_skills, "skill"),
+        shown.join(", ")
+    )
 }

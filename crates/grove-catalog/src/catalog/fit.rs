@@ -31,7 +31,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    fn holds(self, other: Self) -> bool {
+    pub(crate) fn holds(self, other: Self) -> bool {
         other.size <= self.size && other.entries <= self.entries
     }
 }

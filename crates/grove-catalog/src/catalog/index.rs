@@ -10,7 +10,7 @@ use crate::snapshot::{Skill, Snapshot};
 
 use super::cards::{Cards, INDEX_NAME_DIGITS};
 use super::forest::{Forest, Kind, NodeId};
-use super::locations::{Place, Prefixes, of_skill};
+use super::locations::{Prefixes, of_skill};
 use super::shorten::shorten;
 use super::style::Style;
 
@@ -99,10 +99,7 @@ impl Binding<'_, '_> {
     fn line(&self, id: NodeId) -> Option<Line> {
         let (node, card) = (self.forest.node(id)?, self.cards.card(id)?);
         let place = match self.of_node.get(id).and_then(Option::as_ref) {
-            Some(file) => Place {
-                prefix: self.prefixes.of_index(),
-                rest: file.clone(),
-            },
+            Some(file) => self.prefixes.in_index(file),
             None => card.place.clone(),
         };
         let description = if card.description.len() <= DESCRIPTION {
@@ -160,21 +157,18 @@ impl Binding<'_, '_> {
                         number + 1
                     );
                     let file = self.file(format!("{title}{entries}{END}"));
-                    self.link(&page, file)
+                    self.link(&page, &file)
                 })
                 .collect();
         }
     }
 
     /// The line that leads to a page.
-    fn link(&self, page: &[Line], file: String) -> Line {
+    fn link(&self, page: &[Line], file: &str) -> Line {
         let first = page.first().map_or("", |line| &line.first).to_owned();
         let last = page.last().map_or("", |line| &line.last).to_owned();
         let n_skills = page.iter().map(|line| line.n_skills).sum();
-        let place = Place {
-            prefix: self.prefixes.of_index(),
-            rest: file,
-        };
+        let place = self.prefixes.in_index(file);
         let mut text = String::new();
         let description = format!("{}, from {first} to {last}", counted(n_skills, "skill"));
         Style::Xml.entry(

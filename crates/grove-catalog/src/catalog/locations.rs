@@ -44,6 +44,14 @@ impl Prefixes {
         self.shown.len() - 1
     }
 
+    /// Where an index file is.
+    pub(crate) fn in_index(&self, file: &str) -> Place {
+        Place {
+            prefix: self.of_index(),
+            rest: file.to_owned(),
+        }
+    }
+
     /// What a beginning costs in an entry, the separator included.
     pub(crate) fn cost(&self, prefix: usize, style: Style, unit: Unit) -> usize {
         style.cost(&self.begin(prefix), unit) + 1

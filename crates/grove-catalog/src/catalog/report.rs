@@ -5,10 +5,10 @@ use grove_spec::text::{counted, first_names};
 use crate::snapshot::{Skill, Snapshot};
 use crate::state::State;
 
-use super::cards::Cards;
 use super::fit::Form;
 use super::forest::{Forest, Kind, NodeId};
-use super::{Budget, Entry, EntryKind, Plan, Request, Unit};
+use super::plan::{Material, Plan};
+use super::{Budget, Entry, EntryKind, Request};
 
 /// What became of a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,14 +111,13 @@ impl Report {
 }
 
 pub(super) fn of(
-    snapshot: &Snapshot,
-    forest: &Forest<'_>,
-    cards: &Cards<'_>,
+    material: &Material<'_>,
     plan: &Plan,
     entries: &[Entry],
     request: &Request<'_>,
     used: usize,
 ) -> Report {
+    let (forest, cards) = (&material.forest, &material.cards);
     let mut entry_of: Vec<Option<(usize, Treatment)>> = vec![None; forest.nodes.len()];
     for (at, (id, form)) in plan.shown.iter().enumerate() {
         let cut = matches!(form, Form::Within(room) if cards.card(*id).is_some_and(|card| cards.shortened(*id, *room).1.as_deref() != Some(&*card.description)));
@@ -163,7 +162,7 @@ pub(super) fn of(
     lines.sort_by_key(|line| line.skill);
     let spent: usize = entries.iter().map(|entry| entry.cost).sum();
     let mut report = Report {
-        budget: plan.budget,
+        budget: material.budget,
         used,
         needed: plan.needed.size,
         needed_entries: plan.needed.entries,
@@ -171,7 +170,7 @@ pub(super) fn of(
         lines,
         advice: Vec::new(),
     };
-    report.advice = advice(snapshot, &report, request);
+    report.advice = advice(material.snapshot, &report, request);
     report
 }
 
@@ -208,10 +207,7 @@ fn advice(snapshot: &Snapshot, report: &Report, request: &Request<'_>) -> Vec<St
     if report.is_whole() {
         return advice;
     }
-    let unit = match report.budget.unit {
-        Unit::Chars => "characters",
-        Unit::Bytes => "bytes",
-    };
+    let unit = report.budget.unit.as_str();
     let mut longest: Vec<(usize, &Skill)> = report
         .lines
         .iter()

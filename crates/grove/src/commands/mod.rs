@@ -1,5 +1,7 @@
 //! The commands. Each is one file; each takes what was typed and prints a function of a snapshot.
 
+mod catalog;
+mod catalog_explain;
 mod completions;
 mod config;
 mod doctor;
@@ -62,6 +64,10 @@ pub(crate) fn run(
             Ok(overview::run(looked, json, out))
         }
         Some(Command::Skills(command)) => skills(environment, &command, looked, out),
+        Some(Command::Catalog(arguments)) => {
+            let looked = looked.insert(look(environment, &arguments.look)?);
+            catalog::run(looked, &arguments, out)
+        }
         Some(Command::Validate { paths, json }) => validate::run(&environment, &paths, json, out),
         Some(Command::Trust {
             folder,

@@ -106,7 +106,7 @@ fn next_steps(snapshot: &Snapshot, findings: usize) -> Vec<String> {
     steps
 }
 
-fn grouped(number: usize) -> String {
+pub(super) fn grouped(number: usize) -> String {
     grouped_u64(number as u64)
 }
 

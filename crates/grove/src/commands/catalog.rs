@@ -1,0 +1,258 @@
+//! `grove catalog`: exactly what a model is told.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use grove_catalog::catalog::{self, Budget, Catalog, Request, Style, Treatment};
+use grove_catalog::snapshot::Snapshot;
+use grove_skills::catalog_files;
+use grove_spec::config::Limits;
+use serde::Serialize;
+
+use super::{Looked, Outcome, absolute, catalog_explain, counted};
+use crate::args::{CatalogArgs, StyleArg};
+use crate::command_error::{CommandError, ErrorKind};
+use crate::json::{DiagnosticJson, SnapshotJson};
+use crate::output::Output;
+
+pub(super) fn run(looked: &Looked, arguments: &CatalogArgs, out: &mut Output) -> Outcome {
+    let environment = looked.library.environment();
+    let limits = looked.library.settings().settings.limits;
+    let budget = budget(arguments, &limits)?;
+    let index_dir = index_dir(looked, arguments)?;
+    let style = style(arguments.style);
+    let usage = BTreeMap::new();
+    let catalog = catalog::catalog(
+        &looked.snapshot,
+        &Request {
+            style,
+            budget,
+            home: environment.home.as_deref(),
+            index_dir: &index_dir,
+            pinned: &[],
+            usage: &usage,
+            expanded: &[],
+            exclude: &[],
+        },
+    );
+    let used = catalog.report.used;
+    if used > budget.size {
+        return Err(too_small(&catalog, budget));
+    }
+    catalog_files::write_index(&index_dir, &catalog.index)?;
+    if let Err(error) = catalog_files::keep_text(environment, &catalog) {
+        out.note(&format!(
+            "warning: `--since` will not work: {error}: {}",
+            error.source
+        ));
+    }
+    let text = match &arguments.since {
+        None => catalog.text.clone(),
+        Some(digest) => since(looked, &catalog, style, digest, out),
+    };
+    if arguments.look.json {
+        out.json(&CatalogJson::new(&looked.snapshot, &catalog, &text));
+    } else if arguments.explain {
+        catalog_explain::print(looked, &catalog, out);
+    } else {
+        out.text(&text);
+        note(&catalog, out);
+    }
+    Ok(0)
+}
+
+fn style(style: StyleArg) -> Style {
+    match style {
+        StyleArg::Xml => Style::Xml,
+        StyleArg::Markdown => Style::Markdown,
+        StyleArg::Json => Style::Json,
+    }
+}
+
+fn budget(arguments: &CatalogArgs, limits: &Limits) -> Result<Budget, CommandError> {
+    let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+    let entries = arguments
+        .max_skills
+        .unwrap_or(number(limits.prompt_skills.value));
+    let chars = number(limits.prompt_chars.value);
+    if let Some(window) = arguments.window {
+        if !(arguments.share > 0.0 && arguments.share <= 100.0) {
+            return Err(CommandError::new(
+                ErrorKind::Usage,
+                "`--share` is a percentage above 0 and up to 100",
+            ));
+        }
+        // Thousandths of a percent are exact enough, and integers give the same number everywhere.
+        #[expect(clippy::cast_sign_loss, reason = "it was checked to be positive")]
+        let thousandths = (arguments.share * 1_000.0).round() as usize;
+        return Ok(Budget::tokens(
+            window.saturating_mul(thousandths) / 100_000,
+            entries,
+        ));
+    }
+    Ok(match (arguments.tokens, arguments.budget) {
+        (true, tokens) => Budget::tokens(tokens.unwrap_or(chars / 4), entries),
+        (false, size) => Budget::chars(size.unwrap_or(chars), entries),
+    })
+}
+
+fn index_dir(looked: &Looked, arguments: &CatalogArgs) -> Result<PathBuf, CommandError> {
+    let environment = looked.library.environment();
+    match &arguments.index_dir {
+        Some(folder) => Ok(absolute(folder, environment)),
+        None => catalog_files::index_dir(environment).ok_or_else(|| {
+            CommandError::new(
+                ErrorKind::Finding,
+                "there is no cache folder for index files",
+            )
+            .hint("set HOME or XDG_CACHE_HOME, or give --index-dir")
+        }),
+    }
+}
+
+fn too_small(catalog: &Catalog, budget: Budget) -> CommandError {
+    CommandError::new(
+        ErrorKind::Finding,
+        format!(
+            "the budget of {} is too small: the shortest catalog takes {}",
+            budget.size, catalog.report.used
+        ),
+    )
+    .hint("2,000 characters are enough for any library")
+}
+
+fn since(
+    looked: &Looked,
+    catalog: &Catalog,
+    style: Style,
+    digest: &str,
+    out: &mut Output,
+) -> String {
+    if let Some(before) = catalog_files::kept_text(looked.library.environment(), digest) {
+        return catalog::update(&before, catalog, style);
+    }
+    out.note("no catalog with that digest is remembered: this is the whole one");
+    catalog.text.clone()
+}
+
+/// What happened to skills that are not shown as they are.
+fn note(catalog: &Catalog, out: &mut Output) {
+    if catalog.report.is_whole() {
+        return;
+    }
+    let parts: Vec<String> = Treatment::ALL
+        .iter()
+        .map(|treatment| (*treatment, catalog.report.count(*treatment)))
+        .filter(|(_, count)| *count > 0)
+        .map(|(treatment, count)| format!("{count} {}", treatment.as_str()))
+        .collect();
+    out.note(&format!(
+        "{}: {}; `grove catalog --explain` says why",
+        counted(catalog.report.lines.len(), "skill"),
+        parts.join(", ")
+    ));
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CatalogJson<'a> {
+    schema: &'static str,
+    snapshot: SnapshotJson,
+    digest: String,
+    text: &'a str,
+    chars: usize,
+    tokens: usize,
+    entries: Vec<EntryJson<'a>>,
+    report: ReportJson<'a>,
+    diagnostics: Vec<DiagnosticJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct EntryJson<'a> {
+    kind: &'static str,
+    key: &'a str,
+    name: &'a str,
+    description: Option<&'a str>,
+    location: &'a str,
+    skills: usize,
+    cost: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReportJson<'a> {
+    budget: usize,
+    unit: &'static str,
+    max_entries: usize,
+    used: usize,
+    frame: usize,
+    needed: usize,
+    needed_entries: usize,
+    counts: BTreeMap<&'static str, usize>,
+    skills: Vec<SkillLineJson<'a>>,
+    advice: &'a [String],
+}
+
+#[derive(Serialize)]
+struct SkillLineJson<'a> {
+    address: String,
+    name: &'a str,
+    treatment: &'static str,
+    why: &'static str,
+    entry: Option<usize>,
+}
+
+impl<'a> CatalogJson<'a> {
+    fn new(snapshot: &'a Snapshot, catalog: &'a Catalog, text: &'a str) -> Self {
+        let report = &catalog.report;
+        let skill = |line: &catalog::Line| {
+            let skill = snapshot.skills.get(line.skill)?;
+            Some(SkillLineJson {
+                address: snapshot.address(skill),
+                name: skill.name(),
+                treatment: line.treatment.as_str(),
+                why: line.treatment.why(),
+                entry: line.entry,
+            })
+        };
+        let counts = Treatment::ALL
+            .iter()
+            .map(|treatment| (treatment.as_str(), report.count(*treatment)));
+        Self {
+            schema: "grove.catalog/1",
+            snapshot: SnapshotJson::new(snapshot),
+            digest: catalog.digest.to_string(),
+            text,
+            chars: text.chars().count(),
+            tokens: text.len().div_ceil(catalog::budget::BYTES_PER_TOKEN),
+            entries: catalog.entries.iter().map(EntryJson::new).collect(),
+            report: ReportJson {
+                budget: report.budget.size,
+                unit: report.budget.unit.as_str(),
+                max_entries: report.budget.entries,
+                used: report.used,
+                frame: report.frame,
+                needed: report.needed,
+                needed_entries: report.needed_entries,
+                counts: counts.collect(),
+                skills: report.lines.iter().filter_map(skill).collect(),
+                advice: &report.advice,
+            },
+            diagnostics: DiagnosticJson::list(&snapshot.diagnostics),
+        }
+    }
+}
+
+impl<'a> EntryJson<'a> {
+    fn new(entry: &'a catalog::Entry) -> Self {
+        Self {
+            kind: entry.kind.as_str(),
+            key: &entry.key,
+            name: &entry.name,
+            description: entry.description.as_deref(),
+            location: &entry.location,
+            skills: entry.skills,
+            cost: entry.cost,
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! `grove catalog --explain`: where the budget goes, as a picture and a table.
+
+use grove_catalog::catalog::{Catalog, EntryKind, Treatment};
+use grove_catalog::root::Source;
+
+use super::overview::grouped;
+use super::{Looked, counted};
+use crate::output::{Output, columns};
+use crate::table::Table;
+
+/// How wide the longest bar is.
+const BAR: usize = 40;
+
+pub(super) fn print(looked: &Looked, catalog: &Catalog, out: &mut Output) {
+    let report = &catalog.report;
+    let unit = report.budget.unit.as_str();
+    out.line(&format!(
+        "{} of {} {unit}, {} of {} entries, about {} tokens",
+        grouped(report.used),
+        grouped(report.budget.size),
+        catalog.entries.len(),
+        report.budget.entries,
+        grouped(catalog.tokens())
+    ));
+    out.line("");
+    for (name, cost) in parts(looked, catalog) {
+        out.line(&bar(&name, cost, report.budget.size));
+    }
+    let free = report.budget.size.saturating_sub(report.used);
+    out.line(&bar("free", free, report.budget.size));
+    out.line("");
+    print_entries(looked, catalog, out);
+    out.line("");
+    for treatment in Treatment::ALL {
+        let count = report.count(treatment);
+        if count > 0 {
+            out.line(&format!(
+                "{:>7} {:<10} {}",
+                grouped(count),
+                treatment.as_str(),
+                treatment.why()
+            ));
+        }
+    }
+    if !report.advice.is_empty() {
+        out.line("");
+        out.line("What one could do:");
+        for advice in &report.advice {
+            out.line(&format!("  - {advice}"));
+        }
+    }
+}
+
+/// What each source takes, and what is nobody's.
+fn parts(looked: &Looked, catalog: &Catalog) -> Vec<(String, usize)> {
+    let source_of = |key: &str| {
+        let label = key.rsplit_once('@').map_or("", |(_, label)| label);
+        let root = looked
+            .snapshot
+            .roots
+            .iter()
+            .find(|root| root.label == label);
+        root.map(|root| root.source)
+    };
+    let of = |source: Source| {
+        let entries = catalog.entries.iter();
+        entries
+            .filter(|entry| source_of(&entry.key) == Some(source))
+            .map(|entry| entry.cost)
+            .sum::<usize>()
+    };
+    let rest = catalog
+        .entries
+        .iter()
+        .filter(|entry| entry.kind == EntryKind::Rest)
+        .map(|entry| entry.cost)
+        .sum();
+    let mut parts = vec![("instructions".to_owned(), catalog.report.frame)];
+    parts.extend(
+        Source::ALL
+            .into_iter()
+            .map(|source| (source.as_str().to_owned(), of(source))),
+    );
+    parts.push(("the rest".to_owned(), rest));
+    parts.retain(|(_, cost)| *cost > 0);
+    parts
+}
+
+fn bar(name: &str, cost: usize, whole: usize) -> String {
+    let share = |of: usize| cost.saturating_mul(of).checked_div(whole).unwrap_or(0);
+    let filled = if cost > 0 { share(BAR).max(1) } else { 0 };
+    let text = format!(
+        "{name:<13}{:>9} {:>4} %  {}",
+        grouped(cost),
+        share(100),
+        "█".repeat(filled)
+    );
+    text.trim_end().to_owned()
+}
+
+fn print_entries(looked: &Looked, catalog: &Catalog, out: &mut Output) {
+    let mut table = Table::new(&["COST", "ENTRY", "WHAT", "DESCRIPTION"]);
+    for (at, entry) in catalog.entries.iter().enumerate() {
+        let line = catalog
+            .report
+            .lines
+            .iter()
+            .find(|line| line.entry == Some(at));
+        let what = match entry.kind {
+            EntryKind::Skill => line.map_or("", |line| line.treatment.as_str()).to_owned(),
+            EntryKind::Branch | EntryKind::Group | EntryKind::Rest => {
+                format!(
+                    "{} of {}",
+                    entry.kind.as_str(),
+                    counted(entry.skills, "skill")
+                )
+            }
+        };
+        let description = entry.description.as_deref().unwrap_or_default();
+        table.row(&[&grouped(entry.cost), &entry.name, &what, description]);
+    }
+    out.text(&table.render(columns(&looked.library.environment().variables)));
+}
