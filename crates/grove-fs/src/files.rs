@@ -65,6 +65,11 @@ pub fn is_file(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
+/// Whether a path is itself a link.
+pub fn is_link(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
+}
+
 /// Whether anything is at a path, a dangling link included.
 pub fn is_there(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
