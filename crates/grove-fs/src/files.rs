@@ -80,6 +80,11 @@ pub fn may_read(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok()
 }
 
+/// Makes a folder and those above it.
+pub fn make_folder(path: &Path) -> Result<(), FsError> {
+    std::fs::create_dir_all(path).map_err(|error| FsError::new("create", path, error))
+}
+
 /// Removes a file; one that is not there is as good as removed.
 pub fn remove(path: &Path) -> Result<(), FsError> {
     match std::fs::remove_file(path) {

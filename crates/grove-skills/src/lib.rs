@@ -16,14 +16,17 @@
 
 mod bundled;
 mod cache;
+pub mod disclosure;
 mod environment;
 mod library;
 mod loading;
 mod planning;
 mod project;
+pub mod session_file;
 mod settings;
 mod troubles;
 pub mod trusting;
+mod usage;
 
 pub use environment::Environment;
 pub use library::{Library, Request, View};

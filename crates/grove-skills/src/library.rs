@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use grove_catalog::Digest;
 use grove_catalog::eligibility::Facts;
 use grove_catalog::hosts::{self, Host};
 use grove_catalog::identity;
 use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::state::State;
+use grove_fs::FsError;
+use grove_fs::file_names::{self, FileNames, NamesOptions};
 use grove_fs::probe_walk::{self, Counts, Layout, LinkedFiles};
 use grove_fs::programs;
 use grove_fs::stamp::fingerprint;
@@ -23,6 +26,13 @@ use crate::planning::{self, Plan, PlannedRoot};
 use crate::project::Project;
 use crate::settings::LoadedSettings;
 use crate::trusting;
+
+/// Folder levels below a skill's folder in which resources are looked for.
+const RESOURCE_DEPTH: usize = 4;
+/// Entries that are looked at for resources.
+const RESOURCE_ENTRIES: usize = 500;
+/// Entries whose names are read for resources, so that those looked at are the first in order.
+const RESOURCE_NAMES: usize = 20_000;
 
 /// Whose eyes to look with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -166,9 +176,7 @@ impl Library {
     ///
     /// Read beneath the root as the walk does: a path that leads elsewhere by now must not be quoted.
     pub fn source(&self, snapshot: &Snapshot, skill: &Skill) -> Option<Vec<u8>> {
-        let path = &snapshot.root_of(skill)?.path;
-        let planned = &self.last.as_ref()?.inputs.roots;
-        let planned = planned.iter().find(|known| known.root.path == *path)?;
+        let planned = self.planned_root(snapshot, skill)?;
         let file = identity::file_below_root(skill.place.layout, &skill.place.id);
         let read = probe_walk::read_below(
             &planned.folder(),
@@ -177,7 +185,54 @@ impl Library {
             skill.content.size,
         )
         .ok()?;
-        (fingerprint(&read) == skill.content.fingerprint).then_some(read)
+        // Where content is pinned, only the digest that was judged proves that this is what was trusted.
+        let pinned = skill.content.digest.as_ref();
+        let same = fingerprint(&read) == skill.content.fingerprint
+            && pinned.is_none_or(|digest| *digest == Digest::of(&read));
+        same.then_some(read)
+    }
+
+    /// The names of the files beside a skill's own; none of them is opened.
+    ///
+    /// Folders of other skills are theirs, and a flat file has no folder of its own.
+    pub fn resources(&self, snapshot: &Snapshot, skill: &Skill) -> Result<FileNames, FsError> {
+        let folder = match skill.place.layout {
+            identity::Layout::Flat => return Ok(FileNames::default()),
+            identity::Layout::Root => "",
+            identity::Layout::Folder => skill.id(),
+        };
+        let Some(planned) = self.planned_root(snapshot, skill) else {
+            return Ok(FileNames::default());
+        };
+        let below = |other: &Skill| {
+            let inside = match folder {
+                "" => other.id(),
+                folder => other.id().strip_prefix(folder)?.strip_prefix('/')?,
+            };
+            let theirs = other.place.root == skill.place.root
+                && other.place.layout == identity::Layout::Folder;
+            theirs.then(|| inside.to_owned())
+        };
+        let options = NamesOptions {
+            max_depth: RESOURCE_DEPTH,
+            max_entries: RESOURCE_ENTRIES,
+            max_read: RESOURCE_NAMES,
+            not_in: &snapshot.skills.iter().filter_map(below).collect(),
+            except: &["SKILL.md"],
+        };
+        file_names::below(&planned.folder(), planned.links(), folder, &options)
+    }
+
+    /// The names that are let through, if not all are.
+    pub fn names(&self) -> Option<&[String]> {
+        self.request.names.as_deref()
+    }
+
+    /// The root that a skill of a snapshot was found in, as it was planned.
+    fn planned_root(&self, snapshot: &Snapshot, skill: &Skill) -> Option<&PlannedRoot> {
+        let path = &snapshot.root_of(skill)?.path;
+        let planned = &self.last.as_ref()?.inputs.roots;
+        planned.iter().find(|known| known.root.path == *path)
     }
 
     /// Writes what was learnt for the next start. Apart from [`Self::load`], because nobody waits for it.

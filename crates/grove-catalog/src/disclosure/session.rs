@@ -12,9 +12,6 @@ use crate::snapshot::Snapshot;
 /// How many nodes are expanded and how many skills are active at most.
 pub const MAX_KEPT: usize = 1_000;
 
-/// How many pinned names, usage scores and names of a filter are kept at most.
-const MAX_FROZEN: usize = 10_000;
-
 /// The version of the format; a later one may mean what this one does not know.
 const VERSION: u64 = 1;
 
@@ -144,17 +141,12 @@ impl Session {
             return Err(SessionFault::Version(version));
         }
         let session: Self = serde_json::from_str(text).map_err(damaged)?;
-        let frozen = &session.frozen;
-        let names = frozen.names.as_ref().map_or(0, Vec::len);
-        for (what, count, most) in [
-            ("expanded nodes", session.expanded.len(), MAX_KEPT),
-            ("active skills", session.active.len(), MAX_KEPT),
-            ("pinned names", frozen.pinned.len(), MAX_FROZEN),
-            ("usage scores", frozen.usage.len(), MAX_FROZEN),
-            ("names", names, MAX_FROZEN),
+        for (what, count) in [
+            ("expanded nodes", session.expanded.len()),
+            ("active skills", session.active.len()),
         ] {
-            if count > most {
-                let fault = format!("{count} {what}, more than {most}");
+            if count > MAX_KEPT {
+                let fault = format!("{count} {what}, more than {MAX_KEPT}");
                 return Err(SessionFault::Damaged(fault));
             }
         }

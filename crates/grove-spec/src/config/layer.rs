@@ -88,7 +88,7 @@ impl Reader<'_> {
             };
             match (path.as_str(), value.get_ref()) {
                 ("limits" | "catalog" | "skills", DeValue::Table(inner)) => {
-                    self.table(inner, &path)
+                    self.table(inner, &path);
                 }
                 ("skills.entries", DeValue::Table(inner)) => {
                     for (name, entry) in inner {
