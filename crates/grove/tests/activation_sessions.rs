@@ -266,12 +266,14 @@ fn a_body_cannot_close_its_boundary() {
     );
 }
 
+/// The words with a session file.
+fn with<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    [arguments, &["--session", "talk.json"]].concat()
+}
+
 #[test]
 fn a_session_is_made_kept_and_resumed() {
     let home = small_home();
-    fn with<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
-        [arguments, &["--session", "talk.json"]].concat()
-    }
     let first = ok(&home, &with(&["skills", "activate", "pdf"]));
     assert!(first.stdout_text().starts_with("<skill name=\"pdf\""));
     let second = ok(&home, &with(&["skills", "activate", "pdf"]));
