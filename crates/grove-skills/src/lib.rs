@@ -22,6 +22,7 @@ mod library;
 mod loading;
 mod planning;
 mod project;
+mod resources;
 pub mod session_file;
 mod settings;
 mod troubles;
