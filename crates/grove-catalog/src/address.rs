@@ -54,19 +54,20 @@ pub fn find(snapshot: &Snapshot, query: &str) -> Answer {
             several => return Answer::Several(several.to_vec()),
         }
     }
+    let names = snapshot
+        .skills
+        .iter()
+        .flat_map(|skill| [skill.name(), skill.id()]);
     Answer::None {
-        near: near_names(snapshot, query),
+        near: near_names(names, query),
     }
 }
 
-/// Names spelled nearly like the query: few edits, or one inside the other.
-fn near_names(snapshot: &Snapshot, query: &str) -> Vec<String> {
+/// Up to three names spelled nearly like the query: few edits, or one inside the other.
+pub fn near_names<'a>(names: impl Iterator<Item = &'a str>, query: &str) -> Vec<String> {
     let wanted = query.to_lowercase();
     let allowed = (wanted.chars().count() / 3).max(2);
-    let mut near: Vec<(usize, &str)> = snapshot
-        .skills
-        .iter()
-        .flat_map(|skill| [skill.name(), skill.id()])
+    let mut near: Vec<(usize, &str)> = names
         .filter_map(|name| {
             let lower = name.to_lowercase();
             if wanted.len() >= 3

@@ -7,6 +7,7 @@ pub mod address;
 pub mod catalog;
 pub mod content;
 pub mod digest;
+pub mod disclosure;
 pub mod eligibility;
 pub mod hosts;
 pub mod identity;

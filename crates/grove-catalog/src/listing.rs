@@ -56,9 +56,23 @@ pub fn cost(snapshot: &Snapshot, home: Option<&Path>) -> Cost {
     }
 }
 
+/// The entry of a skill.
+pub(crate) fn entry(snapshot: &Snapshot, skill: &Skill, home: Option<&Path>) -> String {
+    entry_of(
+        skill.name(),
+        skill.description().unwrap_or_default(),
+        &snapshot.location(&skill.place),
+        home,
+    )
+}
+
 /// One entry: every text from a file is escaped here and nowhere else.
-fn entry(snapshot: &Snapshot, skill: &Skill, home: Option<&Path>) -> String {
-    let location = snapshot.location(&skill.place);
+pub(crate) fn entry_of(
+    name: &str,
+    description: &str,
+    location: &Path,
+    home: Option<&Path>,
+) -> String {
     let shown = match home.and_then(|home| location.strip_prefix(home).ok()) {
         Some(below) => format!("~/{}", below.to_string_lossy()),
         None => location.to_string_lossy().into_owned(),
@@ -68,8 +82,8 @@ fn entry(snapshot: &Snapshot, skill: &Skill, home: Option<&Path>) -> String {
     };
     format!(
         "<skill>{}{}{}</skill>\n",
-        element("name", skill.name()),
-        element("description", skill.description().unwrap_or_default()),
+        element("name", name),
+        element("description", description),
         element("location", &shown)
     )
 }

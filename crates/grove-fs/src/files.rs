@@ -65,6 +65,11 @@ pub fn is_file(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
+/// Whether a path is itself a link.
+pub fn is_link(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
+}
+
 /// Whether anything is at a path, a dangling link included.
 pub fn is_there(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
@@ -73,6 +78,11 @@ pub fn is_there(path: &Path) -> bool {
 /// Whether this process may read what a path leads to.
 pub fn may_read(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok()
+}
+
+/// Makes a folder and those above it.
+pub fn make_folder(path: &Path) -> Result<(), FsError> {
+    std::fs::create_dir_all(path).map_err(|error| FsError::new("create", path, error))
 }
 
 /// Removes a file; one that is not there is as good as removed.

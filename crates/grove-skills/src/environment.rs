@@ -15,7 +15,7 @@ pub struct Environment {
     pub temporary: PathBuf,
     /// Grove's configuration folder.
     pub config: PathBuf,
-    /// Grove's state folder: trust grants.
+    /// Grove's state folder: trust grants, and which skills are used.
     pub state: PathBuf,
     /// Grove's data folder: managed and bundled skills.
     pub data: PathBuf,

@@ -17,14 +17,18 @@
 mod bundled;
 mod cache;
 pub mod catalog_files;
+pub mod disclosure;
 mod environment;
 mod library;
 mod loading;
 mod planning;
 mod project;
+mod resources;
+pub mod session_file;
 mod settings;
 mod troubles;
 pub mod trusting;
+mod usage;
 
 pub use environment::Environment;
 pub use library::{Library, Request, View};

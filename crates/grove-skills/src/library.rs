@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use grove_catalog::Digest;
 use grove_catalog::eligibility::Facts;
 use grove_catalog::hosts::{self, Host};
 use grove_catalog::identity;
@@ -166,9 +167,7 @@ impl Library {
     ///
     /// Read beneath the root as the walk does: a path that leads elsewhere by now must not be quoted.
     pub fn source(&self, snapshot: &Snapshot, skill: &Skill) -> Option<Vec<u8>> {
-        let path = &snapshot.root_of(skill)?.path;
-        let planned = &self.last.as_ref()?.inputs.roots;
-        let planned = planned.iter().find(|known| known.root.path == *path)?;
+        let planned = self.planned_root(snapshot, skill)?;
         let file = identity::file_below_root(skill.place.layout, &skill.place.id);
         let read = probe_walk::read_below(
             &planned.folder(),
@@ -177,7 +176,23 @@ impl Library {
             skill.content.size,
         )
         .ok()?;
-        (fingerprint(&read) == skill.content.fingerprint).then_some(read)
+        // Where content is pinned, only the digest that was judged proves that this is what was trusted.
+        let pinned = skill.content.digest.as_ref();
+        let same = fingerprint(&read) == skill.content.fingerprint
+            && pinned.is_none_or(|digest| *digest == Digest::of(&read));
+        same.then_some(read)
+    }
+
+    /// The names that are let through, if not all are.
+    pub fn names(&self) -> Option<&[String]> {
+        self.request.names.as_deref()
+    }
+
+    /// The root that a skill of a snapshot was found in, as it was planned.
+    pub(crate) fn planned_root(&self, snapshot: &Snapshot, skill: &Skill) -> Option<&PlannedRoot> {
+        let path = &snapshot.root_of(skill)?.path;
+        let planned = &self.last.as_ref()?.inputs.roots;
+        planned.iter().find(|known| known.root.path == *path)
     }
 
     /// Writes what was learnt for the next start. Apart from [`Self::load`], because nobody waits for it.

@@ -41,7 +41,7 @@ pub(crate) struct Look {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Skills: list, show, check, roots
+    /// Skills: list, show, check, roots, activate, expand, collapse
     #[command(subcommand)]
     Skills(SkillsCommand),
     /// What a model is told of your skills, inside a budget
@@ -190,6 +190,64 @@ pub(crate) enum SkillsCommand {
         #[command(flatten)]
         look: Look,
     },
+    /// Print a skill's instructions as a model should read them; a group's or branch's skills
+    Activate {
+        /// Its name, id, or id@root; `/name` as a person calls it; or a group
+        id: String,
+        /// Arguments; put `--` before words that begin with a hyphen
+        #[arg(value_name = "ARGS")]
+        arguments: Vec<String>,
+        /// Print the instructions also when they are active in the session already
+        #[arg(long)]
+        again: bool,
+        #[command(flatten)]
+        conversation: Conversation,
+    },
+    /// Put the skills of a group or branch in its place in the session's catalog
+    Expand {
+        /// A group or a skill
+        id: String,
+        #[command(flatten)]
+        conversation: Conversation,
+    },
+    /// Put a group or branch back in the place of its skills
+    Collapse {
+        /// A group or a skill
+        id: String,
+        #[command(flatten)]
+        conversation: Conversation,
+    },
+}
+
+/// Where to look and what to remember; on every command of a conversation with the catalog.
+///
+/// There is no other host's view here: what is given is Grove's own.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Conversation {
+    /// The file that remembers what was expanded and activated; made if it is not there
+    #[arg(long, value_name = "FILE")]
+    pub(crate) session: Option<PathBuf>,
+    /// Look in exactly this folder, as a trusted user root, and nowhere else (repeatable)
+    #[arg(long = "root", value_name = "DIR")]
+    pub(crate) roots: Vec<PathBuf>,
+    /// Lift the limits on how many skills are read and offered
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Conversation {
+    /// Where to look.
+    pub(crate) fn look(&self) -> Look {
+        Look {
+            roots: self.roots.clone(),
+            host: None,
+            all: self.all,
+            json: self.json,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -76,3 +76,14 @@ impl From<grove_skills::trusting::TrustError> for CommandError {
         }
     }
 }
+
+impl From<grove_skills::session_file::SessionFileError> for CommandError {
+    fn from(error: grove_skills::session_file::SessionFileError) -> Self {
+        use grove_skills::session_file::SessionFileError;
+        let help = error.help();
+        match error {
+            SessionFileError::Fs(error) => Self::from(error).hint(help),
+            other => Self::new(ErrorKind::Finding, other.to_string()).hint(help),
+        }
+    }
+}

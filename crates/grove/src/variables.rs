@@ -28,7 +28,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     ),
     variable(
         "XDG_STATE_HOME",
-        "Where trust grants are kept: `grove/trust` below it; `~/.local/state` by default.",
+        "Where trust grants and the record of used skills are kept: `grove` below it; `~/.local/state` by default.",
     ),
     variable(
         "XDG_DATA_HOME",

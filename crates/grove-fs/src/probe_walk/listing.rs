@@ -105,7 +105,7 @@ impl Listing {
 }
 
 /// Whether a name can be shown to a person and a model: UTF-8 without control characters.
-fn is_printable(bytes: &[u8]) -> bool {
+pub(crate) fn is_printable(bytes: &[u8]) -> bool {
     if bytes.is_ascii() {
         return !bytes.iter().any(u8::is_ascii_control);
     }

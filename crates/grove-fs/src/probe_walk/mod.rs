@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use crate::beneath::Links;
 use crate::error::FsError;
 use crate::stamp::{FileId, Stamp};
+pub(crate) use listing::is_printable;
 use probe::Worker;
 use queue::{Group, Queue, Role, Turn};
 
@@ -296,7 +297,7 @@ pub struct RootFolder {
 
 impl RootFolder {
     /// Opens the root, beneath its base if it has one.
-    fn open(&self) -> Result<OwnedFd, FsError> {
+    pub(crate) fn open(&self) -> Result<OwnedFd, FsError> {
         let fail = |errno: rustix::io::Errno| FsError::new("open", &self.path, errno);
         let (start, below, links) = match &self.base {
             Some(base) => (

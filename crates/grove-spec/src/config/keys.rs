@@ -90,6 +90,13 @@ pub const KEYS: &[Key] = &[
         "Characters of one catalog.",
     ),
     key(
+        "catalog.pinned",
+        "list of names",
+        "[]",
+        false,
+        "Skills that come first in a catalog. A session takes them when it begins.",
+    ),
+    key(
         "skills.allow_bundled",
         "list of names",
         "(all)",

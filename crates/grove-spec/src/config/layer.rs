@@ -26,6 +26,7 @@ pub struct Layer {
     pub group_depth: Option<Sourced<u64>>,
     pub prompt_skills: Option<Sourced<u64>>,
     pub prompt_chars: Option<Sourced<u64>>,
+    pub pinned: Option<Sourced<Vec<String>>>,
     pub allow_bundled: Option<Sourced<Vec<String>>>,
     pub only: Option<Sourced<Vec<String>>>,
     pub entries: BTreeMap<String, SkillEntry>,
@@ -86,7 +87,9 @@ impl Reader<'_> {
                 format!("{prefix}.{}", key.get_ref())
             };
             match (path.as_str(), value.get_ref()) {
-                ("limits" | "skills", DeValue::Table(inner)) => self.table(inner, &path),
+                ("limits" | "catalog" | "skills", DeValue::Table(inner)) => {
+                    self.table(inner, &path);
+                }
                 ("skills.entries", DeValue::Table(inner)) => {
                     for (name, entry) in inner {
                         self.entry(name.get_ref(), entry);
@@ -114,9 +117,10 @@ impl Reader<'_> {
             "limits.group_depth" => self.layer.group_depth = self.number(path, span, value),
             "limits.prompt_skills" => self.layer.prompt_skills = self.number(path, span, value),
             "limits.prompt_chars" => self.layer.prompt_chars = self.number(path, span, value),
+            "catalog.pinned" => self.layer.pinned = self.names(path, span, value),
             "skills.allow_bundled" => self.layer.allow_bundled = self.names(path, span, value),
             "skills.only" => self.layer.only = self.names(path, span, value),
-            "limits" | "skills" | "skills.entries" => self.wrong(path, span, "a table"),
+            "limits" | "catalog" | "skills" | "skills.entries" => self.wrong(path, span, "a table"),
             _ => self.unknown(path, span),
         }
     }

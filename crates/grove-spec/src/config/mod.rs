@@ -100,6 +100,8 @@ pub struct Settings {
     pub extra_dirs: Sourced<Vec<String>>,
     /// The limits.
     pub limits: Limits,
+    /// Names that come first in a catalog.
+    pub pinned: Sourced<Vec<String>>,
     /// Which bundled skills are allowed; none set means all.
     pub allow_bundled: Sourced<Option<Vec<String>>>,
     /// Which names are let through; none set means all.
@@ -114,6 +116,7 @@ impl Default for Settings {
             compat_roots: Sourced::default_value(true),
             extra_dirs: Sourced::default_value(Vec::new()),
             limits: Limits::default(),
+            pinned: Sourced::default_value(Vec::new()),
             allow_bundled: Sourced::default_value(None),
             only: Sourced::default_value(None),
             entries: BTreeMap::new(),
@@ -149,6 +152,11 @@ impl Settings {
             {
                 *slot = value;
             }
+        }
+        if let Some(value) = layer.pinned
+            && !narrow
+        {
+            self.pinned = value;
         }
         lay_names(&mut self.allow_bundled, layer.allow_bundled, narrow);
         lay_names(&mut self.only, layer.only, narrow);
@@ -233,6 +241,12 @@ mod tests {
         );
         let settings = lay("compat_roots = false", "compat_roots = true");
         assert!(!settings.compat_roots.value);
+        let settings = lay("catalog.pinned = ['a']", "catalog.pinned = ['b']");
+        assert_eq!(
+            settings.pinned.value,
+            ["a"],
+            "what comes first is the user's"
+        );
     }
 
     #[test]

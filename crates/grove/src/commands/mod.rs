@@ -7,8 +7,10 @@ mod config;
 mod doctor;
 mod hosts;
 mod manual;
+mod naming;
 mod overview;
 mod reference;
+mod skills_activate;
 mod skills_check;
 mod skills_list;
 mod skills_roots;
@@ -105,6 +107,11 @@ fn skills(
         | SkillsCommand::Show { look, .. }
         | SkillsCommand::Check { look }
         | SkillsCommand::Roots { look } => look,
+        SkillsCommand::Activate { conversation, .. }
+        | SkillsCommand::Expand { conversation, .. }
+        | SkillsCommand::Collapse { conversation, .. } => {
+            return skills_activate::run(environment, command, conversation, looked, out);
+        }
     };
     let json = flags.json;
     let looked = looked.insert(look(environment, flags)?);
@@ -112,7 +119,8 @@ fn skills(
         SkillsCommand::List { states, .. } => skills_list::run(looked, json, states, out),
         SkillsCommand::Show { name, look } => skills_show::run(looked, look, name, out)?,
         SkillsCommand::Check { .. } => skills_check::run(looked, json, out),
-        SkillsCommand::Roots { .. } => skills_roots::run(looked, json, out),
+        // The commands of a conversation have returned above.
+        _ => skills_roots::run(looked, json, out),
     })
 }
 
@@ -171,6 +179,15 @@ impl Looked {
 
 /// Looks at skills as asked.
 pub(crate) fn look(environment: Environment, look: &Look) -> Result<Looked, CommandError> {
+    look_for(environment, look, None)
+}
+
+/// Looks at skills as asked, letting only some names through.
+pub(crate) fn look_for(
+    environment: Environment,
+    look: &Look,
+    names: Option<Vec<String>>,
+) -> Result<Looked, CommandError> {
     let view = match &look.host {
         Some(name) => {
             let mut known = grove_catalog::hosts::names();
@@ -196,7 +213,7 @@ pub(crate) fn look(environment: Environment, look: &Look) -> Result<Looked, Comm
         Request {
             view,
             all: look.all,
-            names: None,
+            names,
         },
     );
     let snapshot = library.load();

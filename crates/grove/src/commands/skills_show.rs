@@ -5,13 +5,11 @@ use grove_catalog::address::{self, Answer};
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_spec::text::one_line;
 use grove_spec::yaml::{Entry, Node, Value};
-use grove_spec::{Code, Diagnostic};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Looked, Outcome, path_text, tilde};
+use super::{Looked, Outcome, naming, path_text, tilde};
 use crate::args::Look;
-use crate::command_error::{CommandError, ErrorKind};
 use crate::json::SkillJson;
 use crate::output::Output;
 
@@ -28,11 +26,19 @@ pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -
     let snapshot = &looked.snapshot;
     let skill = match address::find(snapshot, name) {
         Answer::One(at) => snapshot.skills.get(at),
-        Answer::Several(all) => return Err(ambiguous(snapshot, flags, name, &all)),
-        Answer::None { near } => return Err(unknown(snapshot, name, &near)),
+        Answer::Several(all) => {
+            return Err(naming::ambiguous(
+                snapshot,
+                "grove skills show",
+                flags,
+                name,
+                &all,
+            ));
+        }
+        Answer::None { near } => return Err(naming::unknown(snapshot, name, &near)),
     };
     let Some(skill) = skill else {
-        return Err(unknown(snapshot, name, &[]));
+        return Err(naming::unknown(snapshot, name, &[]));
     };
     if flags.json {
         out.json(&ShowJson {
@@ -48,53 +54,6 @@ pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -
         print(looked, skill, out);
     }
     Ok(0)
-}
-
-fn ambiguous(snapshot: &Snapshot, flags: &Look, name: &str, all: &[usize]) -> CommandError {
-    let mut error = CommandError::new(
-        ErrorKind::Finding,
-        format!("{} skills are called `{name}`", all.len()),
-    );
-    for skill in all.iter().filter_map(|at| snapshot.skills.get(*at)) {
-        error = error.hint(command_for(&snapshot.address(skill), flags));
-    }
-    error
-}
-
-/// The command that shows the skill at an address, looking where this one looked.
-fn command_for(address: &str, flags: &Look) -> String {
-    let mut words = vec!["grove skills show".to_owned()];
-    for root in &flags.roots {
-        words.push(format!("--root {}", quoted(&root.to_string_lossy())));
-    }
-    words.extend(flags.host.as_ref().map(|host| format!("--host {host}")));
-    words.extend(flags.all.then(|| "--all".to_owned()));
-    words.extend(address.starts_with('-').then(|| "--".to_owned()));
-    words.push(quoted(address));
-    words.join(" ")
-}
-
-/// A word as a shell takes it unchanged.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-fn unknown(snapshot: &Snapshot, name: &str, near: &[String]) -> CommandError {
-    let not_read = |finding: &Diagnostic| {
-        finding.code == Code::CandidateLimit && finding.names.iter().any(|known| known == name)
-    };
-    if snapshot.diagnostics.iter().any(not_read) {
-        let message =
-            format!("`{name}` is there and was not read: its root has more skills than are read");
-        return CommandError::new(ErrorKind::Finding, message)
-            .hint("look with --all, or raise `limits.candidates_per_root`");
-    }
-    let error = CommandError::new(ErrorKind::Finding, format!("no skill is called `{name}`"));
-    if near.is_empty() {
-        error.hint("`grove skills list` lists them all")
-    } else {
-        error.hint(format!("did you mean `{}`?", near.join("`, `")))
-    }
 }
 
 fn print(looked: &Looked, skill: &Skill, out: &mut Output) {

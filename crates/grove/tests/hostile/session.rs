@@ -154,6 +154,18 @@ impl Session {
             // Nobody can type a name that no shell would give; the address is shown all the same.
             self.look(&["skills", "show", &skill.address], &FINE);
             self.look(&["skills", "show", "--json", &skill.address], &FINE);
+            // In the user's own folders a link may lead anywhere, and what it leads to is given.
+            let real = fs::canonicalize(&skill.location);
+            let behind_link = real.is_ok_and(|real| real != Path::new(&skill.location));
+            if skill.source == "user" && behind_link {
+                continue;
+            }
+            self.look(&["skills", "activate", &skill.address], &FINE_OR_FINDINGS);
+            let called = format!("/{}", skill.address);
+            self.look(
+                &["skills", "activate", "--json", &called, "$(id)"],
+                &FINE_OR_FINDINGS,
+            );
         }
         let listed = |name: &String| listing.found().any(|skill| skill.id == *name);
         for name in names.iter().filter(|name| !listed(name)).take(SHOWN_SKILLS) {

@@ -1,0 +1,314 @@
+//! What a model reads when a skill is activated, in one layout.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use grove_spec::text::{counted, escape_xml, without_controls};
+
+use super::arguments::{self, Given};
+use super::boundary;
+use super::node::Node;
+use super::session::{Activating, Active, Expansion, Session};
+use super::target::Caller;
+use crate::digest::Digest;
+use crate::identity::Layout;
+use crate::listing;
+use crate::snapshot::{Skill, Snapshot};
+
+/// Characters of a branch's own body that come along with its children.
+pub const MAX_BRANCH_BODY: usize = 2_000;
+/// Resources that are named.
+pub const MAX_RESOURCES: usize = 50;
+/// Children that are listed.
+pub const MAX_CHILDREN: usize = 150;
+/// Characters of all children that are listed.
+const MAX_CHILDREN_CHARS: usize = 30_000;
+
+/// Files beside a skill's own, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Resources {
+    /// Paths below the skill's folder, in the order in which they are shown.
+    pub names: Vec<String>,
+    /// How many more there are that are not in the names.
+    pub more: usize,
+    /// There are more than that: not all were counted.
+    pub uncounted: bool,
+    /// Links that lead out of the folder and are not named.
+    pub links_out: usize,
+}
+
+impl Resources {
+    /// The names that are shown, and how many are not.
+    pub fn shown(&self) -> (&[String], usize) {
+        let shown = self.names.get(..MAX_RESOURCES).unwrap_or(&self.names);
+        (shown, self.names.len() - shown.len() + self.more)
+    }
+}
+
+/// What was read for an activation.
+#[derive(Debug, Clone, Copy)]
+pub struct Material<'a> {
+    /// The body of the skill file, as it is in the file.
+    pub body: &'a str,
+    /// The files beside it.
+    pub resources: &'a Resources,
+    /// The arguments, word by word.
+    pub words: &'a [String],
+    /// Who asks.
+    pub caller: Caller,
+    /// The home folder, for locations.
+    pub home: Option<&'a Path>,
+}
+
+/// A skill's text, made before anybody knows whether it is given again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prepared {
+    /// The skill, by index.
+    pub skill: usize,
+    /// What a model reads.
+    pub text: String,
+    /// The mark around the body.
+    pub boundary: String,
+    /// The skill's folder.
+    pub folder: PathBuf,
+    /// Its children, all of them; none for a leaf.
+    pub children: Vec<Node>,
+    /// What the session remembers.
+    given: Active,
+    name: String,
+}
+
+/// Why a session does not take an activation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// Too many nodes are expanded.
+    Expanded,
+    /// Too many skills are active.
+    Active,
+}
+
+impl Prepared {
+    /// Enters the activation in a session: what happened, or why not; then nothing has changed.
+    ///
+    /// A branch is expanded with it, and is given again when it was not expanded.
+    pub fn enter(&self, snapshot: &Snapshot, session: &mut Session) -> Result<Activating, Cause> {
+        let mut after = session.clone();
+        let done = match after.activate(self.given.clone()) {
+            Activating::Full => return Err(Cause::Active),
+            done => done,
+        };
+        let expansion = after.expand(snapshot, &Node::Skill(self.skill));
+        if expansion == Expansion::Full {
+            return Err(Cause::Expanded);
+        }
+        *session = after;
+        Ok(match (done, expansion) {
+            (Activating::Already, Expansion::Expanded) => Activating::Changed,
+            _ => done,
+        })
+    }
+
+    /// The one line that stands for a text that a model has already.
+    pub fn already_active(&self) -> String {
+        format!(
+            "`{}` is already active: follow the instructions given before.\n",
+            self.name
+        )
+    }
+}
+
+/// Makes the text of a skill from what was read.
+pub fn prepare(snapshot: &Snapshot, at: usize, material: &Material<'_>) -> Option<Prepared> {
+    let skill = snapshot.skills.get(at)?;
+    let node = Node::Skill(at);
+    let children = node.children(snapshot);
+    let folder = folder_of(snapshot, skill);
+    let body = body_text(skill, &folder, material);
+    let (shown, cut) = if children.is_empty() {
+        (body.as_str(), false)
+    } else {
+        start_of(&body, MAX_BRANCH_BODY)
+    };
+    let mut text = boundary::block(skill.name(), shown);
+    text.push('\n');
+    if cut {
+        let _ = writeln!(
+            text,
+            "Only the first {} of {} characters are shown; the rest is in <location>{}</location>.",
+            shown.chars().count(),
+            body.chars().count(),
+            shown_path(&snapshot.location(&skill.place)),
+        );
+    }
+    let _ = writeln!(
+        text,
+        "<folder>{}</folder>\nRelative paths in this skill are relative to that folder.",
+        shown_path(&folder)
+    );
+    push_resources(&mut text, material.resources);
+    if !children.is_empty() {
+        text.push_str(
+            "These skills stand in its place in the catalog now; activate the one that applies:\n",
+        );
+        text.push_str(&list_children(snapshot, &children, material.home).text);
+    }
+    Some(Prepared {
+        skill: at,
+        boundary: boundary::boundary(shown),
+        given: Active {
+            address: snapshot.address(skill),
+            digest: Digest::of(body.as_bytes()).to_string(),
+            arguments: material.words.to_vec(),
+            by_person: material.caller == Caller::Person,
+        },
+        name: grove_spec::text::one_line(skill.name()),
+        text,
+        folder,
+        children,
+    })
+}
+
+/// Children as they are listed, and how many of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// One line each, and one for those that are not listed.
+    pub text: String,
+    /// How many are listed.
+    pub shown: usize,
+}
+
+/// Lists nodes as a catalog does, as far as is reasonable for one answer.
+pub fn list_children(snapshot: &Snapshot, children: &[Node], home: Option<&Path>) -> Listed {
+    let mut listed = Listed::default();
+    let mut chars = 0;
+    for node in children.iter().take(MAX_CHILDREN) {
+        let entry = match node {
+            Node::Skill(at) => match snapshot.skills.get(*at) {
+                Some(skill) => listing::entry(snapshot, skill, home),
+                None => continue,
+            },
+            Node::Group(_) => listing::entry_of(
+                &node.name(snapshot),
+                &node.description(snapshot).unwrap_or_default(),
+                &node.location(snapshot),
+                home,
+            ),
+        };
+        chars += entry.chars().count();
+        if chars > MAX_CHILDREN_CHARS && listed.shown > 0 {
+            break;
+        }
+        listed.text.push_str(&entry);
+        listed.shown += 1;
+    }
+    let more = children.len() - listed.shown;
+    if more > 0 {
+        let (noun, verb) = if more == 1 {
+            ("entry", "is")
+        } else {
+            ("entries", "are")
+        };
+        let _ = writeln!(listed.text, "{more} more {noun} {verb} not shown here.");
+    }
+    listed
+}
+
+/// A skill's own folder: where its file is.
+fn folder_of(snapshot: &Snapshot, skill: &Skill) -> PathBuf {
+    let root = snapshot
+        .root_of(skill)
+        .map_or_else(PathBuf::new, |root| root.path.clone());
+    match skill.place.layout {
+        Layout::Root | Layout::Flat => root,
+        Layout::Folder => root.join(skill.id()),
+    }
+}
+
+/// The body as a model gets it: one kind of line end, filled, without control characters and blank edges.
+fn body_text(skill: &Skill, folder: &Path, material: &Material<'_>) -> String {
+    let lines = material.body.replace("\r\n", "\n").replace('\r', "\n");
+    let filled = arguments::fill(
+        &lines,
+        &Given {
+            caller: material.caller,
+            words: material.words,
+            declared: &skill.file().details().arguments,
+            folder: &folder.to_string_lossy(),
+        },
+    );
+    let clean = without_controls(&filled);
+    clean.trim_start_matches('\n').trim_end().to_owned()
+}
+
+/// The start of a text up to a number of characters, cut at the end of a line or at least of a word.
+fn start_of(text: &str, most: usize) -> (&str, bool) {
+    let Some((end, next)) = text.char_indices().nth(most) else {
+        return (text, false);
+    };
+    // The next character is looked at too: a blank there says that a word or line ends just in time.
+    let window = text.get(..end + next.len_utf8()).unwrap_or(text);
+    let line = window.rfind('\n').filter(|at| *at >= end / 2);
+    let at = line.or_else(|| window.rfind(char::is_whitespace));
+    let start = text.get(..at.unwrap_or(end)).unwrap_or(text);
+    (start.trim_end(), true)
+}
+
+fn push_resources(text: &mut String, resources: &Resources) {
+    let (shown, more) = resources.shown();
+    if !shown.is_empty() {
+        text.push_str("<resources>\n");
+        for name in shown {
+            let _ = writeln!(text, "<file>{}</file>", escape_xml(&without_controls(name)));
+        }
+        text.push_str("</resources>\n");
+    }
+    if more > 0 || resources.uncounted {
+        let least = if resources.uncounted { "At least " } else { "" };
+        let (noun, verb) = if more == 1 {
+            ("file", "is")
+        } else {
+            ("files", "are")
+        };
+        let _ = writeln!(
+            text,
+            "{least}{more} more {noun} in this folder {verb} not named here."
+        );
+    }
+    if resources.links_out > 0 {
+        let links = counted(resources.links_out, "link");
+        let (lead, are) = if resources.links_out == 1 {
+            ("leads", "is")
+        } else {
+            ("lead", "are")
+        };
+        let _ = writeln!(
+            text,
+            "{links} that {lead} out of this folder {are} not named here."
+        );
+    }
+}
+
+fn shown_path(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    escape_xml(&without_controls(&path)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::start_of;
+
+    #[test]
+    fn a_long_text_is_cut_between_lines_or_words() {
+        for (text, most, expected, cut) in [
+            ("short", 10, "short", false),
+            ("exactly", 7, "exactly", false),
+            ("one two\nthree four", 12, "one two", true),
+            ("one two three", 9, "one two", true),
+            ("a\nlong words here", 12, "a\nlong words", true),
+            ("unbroken", 3, "unb", true),
+            ("\u{e4}\u{f6} \u{fc}\u{df}x", 4, "\u{e4}\u{f6}", true),
+        ] {
+            assert_eq!(start_of(text, most), (expected, cut), "{text}");
+        }
+    }
+}

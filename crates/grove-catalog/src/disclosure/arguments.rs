@@ -1,0 +1,296 @@
+//! Arguments and folder variables put into a body: one pass, plain text, nothing run.
+//!
+//! What was put in is never looked at again, so an argument that looks like a placeholder stays what it is.
+
+use super::target::Caller;
+
+/// Names of the skill's folder in a body.
+const FOLDER_VARIABLES: [&str; 3] = ["${GROVE_SKILL_DIR}", "${CLAUDE_SKILL_DIR}", "{baseDir}"];
+
+/// Digits that a number in a placeholder has at most.
+const MAX_DIGITS: usize = 3;
+
+/// What is put into a body.
+#[derive(Debug, Clone, Copy)]
+pub struct Given<'a> {
+    /// Who calls. A person's call fills placeholders although nothing was given.
+    pub caller: Caller,
+    /// The arguments, word by word.
+    pub words: &'a [String],
+    /// The names that the skill declares for its arguments, in order.
+    pub declared: &'a [String],
+    /// The skill's folder.
+    pub folder: &'a str,
+}
+
+/// A body with its placeholders filled.
+///
+/// `$ARGUMENTS` is all words, `$ARGUMENTS[n]` one of them from zero, `$n` one of them from one, and a declared
+/// name the word in its place. A number beyond both what was given and what the skill declares is left alone:
+/// it is most likely part of a shell example. A backslash before a placeholder keeps it as it is. When some
+/// word was put nowhere, all of them follow as a last line.
+pub fn fill(body: &str, given: &Given<'_>) -> String {
+    let mut filled = String::with_capacity(body.len() + 256);
+    let mut used = vec![false; given.words.len()];
+    let mut rest = body;
+    while let Some((before, from)) = rest
+        .find(['$', '\\', '{'])
+        .and_then(|at| rest.split_at_checked(at))
+    {
+        filled.push_str(before);
+        let (kept, candidate) = match from.strip_prefix('\\') {
+            Some(after) => (true, after),
+            None => (false, from),
+        };
+        let found = placeholder(candidate, given)
+            .and_then(|(length, what)| Some((candidate.split_at_checked(length)?, what)));
+        let Some(((written, after), what)) = found else {
+            // Each of the three characters that are looked for is one byte.
+            let (one, after) = from.split_at_checked(1).unwrap_or((from, ""));
+            filled.push_str(one);
+            rest = after;
+            continue;
+        };
+        rest = after;
+        match what {
+            _ if kept => filled.push_str(written),
+            Placeholder::Folder => filled.push_str(given.folder),
+            Placeholder::All => {
+                filled.push_str(&given.words.join(" "));
+                used.fill(true);
+            }
+            Placeholder::Word(index) => {
+                if let (Some(word), Some(used)) = (given.words.get(index), used.get_mut(index)) {
+                    filled.push_str(word);
+                    *used = true;
+                }
+            }
+        }
+    }
+    filled.push_str(rest);
+    if used.contains(&false) {
+        filled.truncate(filled.trim_end().len());
+        if !filled.is_empty() {
+            filled.push_str("\n\n");
+        }
+        filled.push_str("ARGUMENTS: ");
+        filled.push_str(&given.words.join(" "));
+        filled.push('\n');
+    }
+    filled
+}
+
+enum Placeholder {
+    Folder,
+    All,
+    /// A word by its index from zero; empty when it was not given.
+    Word(usize),
+}
+
+/// The placeholder that a text starts with and its length, if it is one that is filled in this call.
+fn placeholder(text: &str, given: &Given<'_>) -> Option<(usize, Placeholder)> {
+    if let Some(name) = FOLDER_VARIABLES.iter().find(|name| text.starts_with(*name)) {
+        return Some((name.len(), Placeholder::Folder));
+    }
+    if given.caller == Caller::Model && given.words.is_empty() {
+        return None;
+    }
+    let after = text.strip_prefix('$')?;
+    let known = |index: &usize| *index < given.words.len().max(given.declared.len());
+    if let Some(tail) = after.strip_prefix("ARGUMENTS")
+        && !continues_word(tail)
+    {
+        let length = "$ARGUMENTS".len();
+        let indexed = tail.strip_prefix('[').and_then(|tail| {
+            let (index, digits) = number(tail)?;
+            tail.get(digits..)?
+                .starts_with(']')
+                .then_some((index, digits))
+        });
+        return match indexed {
+            Some((index, digits)) => {
+                known(&index).then_some((length + digits + 2, Placeholder::Word(index)))
+            }
+            None => Some((length, Placeholder::All)),
+        };
+    }
+    if let Some((count, digits)) = number(after) {
+        let index = count.checked_sub(1).filter(known)?;
+        return Some((1 + digits, Placeholder::Word(index)));
+    }
+    let named = given.declared.iter().enumerate().filter(|(_, name)| {
+        let tail = after.strip_prefix(name.as_str());
+        !name.is_empty() && tail.is_some_and(|tail| !continues_word(tail))
+    });
+    let (index, name) = named.max_by_key(|(_, name)| name.len())?;
+    Some((1 + name.len(), Placeholder::Word(index)))
+}
+
+/// The number a text starts with and how many digits it has.
+fn number(text: &str) -> Option<(usize, usize)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 || digits > MAX_DIGITS {
+        return None;
+    }
+    Some((text.get(..digits)?.parse().ok()?, digits))
+}
+
+/// Whether a name goes on in what follows it.
+fn continues_word(tail: &str) -> bool {
+    tail.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn filled(body: &str, caller: Caller, words: &[&str], declared: &[&str]) -> String {
+        let owned = |all: &[&str]| {
+            all.iter()
+                .map(|text| (*text).to_owned())
+                .collect::<Vec<_>>()
+        };
+        fill(
+            body,
+            &Given {
+                caller,
+                words: &owned(words),
+                declared: &owned(declared),
+                folder: "/s/x",
+            },
+        )
+    }
+
+    #[test]
+    fn a_call_fills_placeholders() {
+        for (body, words, declared, expected) in [
+            ("Do $ARGUMENTS now", &["a", "b"][..], &[][..], "Do a b now"),
+            ("Do $ARGUMENTS now", &[], &[], "Do  now"),
+            ("$1 and $2", &["a", "b"], &[], "a and b"),
+            ("$ARGUMENTS[0]-$ARGUMENTS[1]", &["a", "b"], &[], "a-b"),
+            ("$1abc $12", &["a"], &[], "aabc $12"),
+            (
+                "fix $issue in $file",
+                &["7", "x.rs"],
+                &["issue", "file"],
+                "fix 7 in x.rs",
+            ),
+            (
+                "fix $issue in $file.",
+                &["7"],
+                &["issue", "file"],
+                "fix 7 in .",
+            ),
+            ("$issue_id $issue", &["7"], &["issue"], "$issue_id 7"),
+            ("$a $a-b", &["1", "2"], &["a", "a-b"], "1 2"),
+            // Nothing of that number was given or declared.
+            ("awk '{print $1}'", &[], &[], "awk '{print $1}'"),
+            (
+                "costs $5 or $1000",
+                &["a"],
+                &["x"],
+                "costs $5 or $1000\n\nARGUMENTS: a\n",
+            ),
+            ("$1 $2 $3", &["a"], &["x", "y"], "a  $3"),
+            (
+                "$ARGUMENTS[5] $ARGUMENTS[x]",
+                &["a"],
+                &[],
+                "$ARGUMENTS[5] a[x]",
+            ),
+            (
+                "$0 ${1} $HOME $",
+                &["a"],
+                &[],
+                "$0 ${1} $HOME $\n\nARGUMENTS: a\n",
+            ),
+            (
+                "$ARGUMENTSX $ARGUMENTS_Y",
+                &["a"],
+                &[],
+                "$ARGUMENTSX $ARGUMENTS_Y\n\nARGUMENTS: a\n",
+            ),
+            // A backslash keeps a placeholder, and is itself kept before anything else.
+            (r"\$ARGUMENTS $ARGUMENTS", &["a"], &[], "$ARGUMENTS a"),
+            (r"\$HOME \$9 \n \", &[], &[], r"\$HOME \$9 \n \"),
+            (
+                r"\${GROVE_SKILL_DIR} ${GROVE_SKILL_DIR}",
+                &[],
+                &[],
+                "${GROVE_SKILL_DIR} /s/x",
+            ),
+            // What was used nowhere follows, all of it when a part was.
+            ("Body\n", &["a", "b"], &[], "Body\n\nARGUMENTS: a b\n"),
+            ("", &["a"], &[], "ARGUMENTS: a\n"),
+            (
+                "first $1\n",
+                &["a", "b"],
+                &[],
+                "first a\n\nARGUMENTS: a b\n",
+            ),
+            // What was put in is not looked at again.
+            ("$1|$2", &["$2", "$ARGUMENTS"], &[], "$2|$ARGUMENTS"),
+            ("$1", &["${GROVE_SKILL_DIR}"], &[], "${GROVE_SKILL_DIR}"),
+            (
+                "$ARGUMENTS!`echo $1`",
+                &["$(id)"],
+                &[],
+                "$(id)!`echo $(id)`",
+            ),
+        ] {
+            assert_eq!(
+                filled(body, Caller::Person, words, declared),
+                expected,
+                "{body}"
+            );
+        }
+    }
+
+    #[test]
+    fn without_arguments_a_model_gets_the_body_as_written_but_for_folders() {
+        let body = r"$ARGUMENTS $1 $x \$1 {baseDir}/a ${CLAUDE_SKILL_DIR}/b ${GROVE_SKILL_DIR}/c";
+        let expected = r"$ARGUMENTS $1 $x \$1 /s/x/a /s/x/b /s/x/c";
+        assert_eq!(filled(body, Caller::Model, &[], &["x"]), expected);
+        assert_eq!(filled("$1 $x", Caller::Model, &["a"], &["x"]), "a a");
+    }
+
+    proptest! {
+        /// Arguments come out whole and untouched: with marks in place of the words, filling is the same.
+        #[test]
+        fn arguments_are_never_expanded(
+            pieces in prop::collection::vec(
+                prop_oneof![
+                    Just("$ARGUMENTS"), Just("$1"), Just("$2"), Just("$name"), Just("$ARGUMENTS[1]"),
+                    Just("\\"), Just("{baseDir}"), Just("text "), Just("$"), Just("\n"),
+                ],
+                0..20,
+            ),
+            hostile in prop::collection::vec(
+                prop_oneof![
+                    Just("$ARGUMENTS"), Just("$1"), Just("$2"), Just("${GROVE_SKILL_DIR}"),
+                    Just("$name"), Just("\\$1"), Just("$(touch x)"), Just("`id`"), Just("{baseDir}"),
+                ],
+                2..=2,
+            ),
+        ) {
+            let body = pieces.concat();
+            let names = ["name"];
+            let marks = ["\u{1}", "\u{2}"];
+            let expected = filled(&body, Caller::Person, &marks, &names)
+                .replace('\u{1}', hostile[0])
+                .replace('\u{2}', "\u{3}")
+                .replace('\u{3}', hostile[1]);
+            prop_assert_eq!(filled(&body, Caller::Person, &hostile, &names), expected);
+        }
+
+        #[test]
+        fn any_text_is_filled_without_loss(body in ".{0,80}", word in ".{0,10}") {
+            let out = filled(&body, Caller::Person, &[&word], &[]);
+            prop_assert!(out.contains(&word));
+            prop_assert_eq!(filled(&body, Caller::Model, &[], &[]).contains("${GROVE_SKILL_DIR}"),
+                body.contains("\\${GROVE_SKILL_DIR}"));
+        }
+    }
+}

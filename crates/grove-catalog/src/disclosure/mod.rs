@@ -1,0 +1,25 @@
+//! The state of one conversation with the catalog: what was expanded, what is active, and the texts that
+//! an activation gives.
+//!
+//! Everything is pure. Whoever keeps a session reads the files, knows the clock and writes the state; here is
+//! decided what was asked for, whether it may be had, what happens to the session and what a model reads.
+//! Nothing in a body is run.
+
+mod activation;
+mod arguments;
+mod boundary;
+mod node;
+mod session;
+mod target;
+
+pub use activation::{
+    Cause, Listed, MAX_BRANCH_BODY, MAX_CHILDREN, MAX_RESOURCES, Material, Prepared, Resources,
+    list_children, prepare,
+};
+pub use arguments::{Given, fill};
+pub use boundary::{block, boundary};
+pub use node::{Group, Node};
+pub use session::{
+    Activating, Active, Collapsing, Expansion, Frozen, MAX_KEPT, Session, SessionFault,
+};
+pub use target::{Caller, Refusal, Target, resolve};

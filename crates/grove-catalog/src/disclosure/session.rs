@@ -1,0 +1,327 @@
+//! What one conversation has done with the catalog, as a value that is written, copied and resumed.
+//!
+//! A copy of a session is a fork of it. After a compaction [`Session::active`] says what has to be told again.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::node::Node;
+use crate::snapshot::Snapshot;
+
+/// How many nodes are expanded and how many skills are active at most.
+pub const MAX_KEPT: usize = 1_000;
+
+/// The version of the format; a later one may mean what this one does not know.
+const VERSION: u64 = 1;
+
+/// The state of one conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Session {
+    version: u64,
+    /// Keys of expanded nodes, the most recent last: a catalog that must give way gives up the oldest first.
+    expanded: Vec<String>,
+    /// What a model was given, the most recent last: it is not given twice, and again after a compaction.
+    active: Vec<Active>,
+    /// Inputs that stay as they were when the session began, so that its catalog stays the same text.
+    pub frozen: Frozen,
+    /// The digest of the catalog that was shown last: news are told as a difference to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalog: Option<String>,
+}
+
+/// Inputs of a catalog that are taken once, when a session begins.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Frozen {
+    /// Names that come first.
+    pub pinned: Vec<String>,
+    /// How much each skill was used, by address.
+    pub usage: BTreeMap<String, u32>,
+    /// Names that are let through; none means all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<Vec<String>>,
+}
+
+/// A skill that a model was given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Active {
+    /// Its address.
+    pub address: String,
+    /// The digest of the text that was given, as hexadecimal.
+    pub digest: String,
+    /// The arguments it was called with.
+    pub arguments: Vec<String>,
+    /// Whether a person called it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_person: bool,
+}
+
+/// What an expansion did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expansion {
+    /// Its children are in its place now.
+    Expanded,
+    /// They were already.
+    Already,
+    /// It has none.
+    Leaf,
+    /// Too many nodes are expanded.
+    Full,
+}
+
+/// What a collapse did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Collapsing {
+    /// It stands in its children's place again.
+    Collapsed,
+    /// It was not expanded.
+    WasNot,
+}
+
+/// What an activation did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activating {
+    /// It was not active, or not with these arguments.
+    New,
+    /// It was active and its text is another by now.
+    Changed,
+    /// It is active with the same text and arguments.
+    Already,
+    /// Too many skills are active.
+    Full,
+}
+
+/// Why a text is not a session that can be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SessionFault {
+    /// Another version wrote it.
+    #[error("it has version {0}, and this program knows version {VERSION}")]
+    Version(u64),
+    /// It is not what was written.
+    #[error("it is damaged: {0}")]
+    Damaged(String),
+}
+
+impl SessionFault {
+    /// What to do about it.
+    pub const fn help(&self) -> &'static str {
+        match self {
+            Self::Version(_) => {
+                "use the program that wrote it, or give another file to start a new session"
+            }
+            Self::Damaged(_) => "restore the file from a copy, or remove it to start a new session",
+        }
+    }
+}
+
+impl Session {
+    /// A session in which nothing happened yet.
+    pub fn new(frozen: Frozen) -> Self {
+        Self {
+            version: VERSION,
+            expanded: Vec::new(),
+            active: Vec::new(),
+            frozen,
+            catalog: None,
+        }
+    }
+
+    /// Reads what [`Self::print`] wrote. A fault is never repaired by starting anew.
+    pub fn parse(text: &str) -> Result<Self, SessionFault> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            version: u64,
+        }
+        let damaged = |error: serde_json::Error| SessionFault::Damaged(error.to_string());
+        let Versioned { version } = serde_json::from_str(text).map_err(damaged)?;
+        if version != VERSION {
+            return Err(SessionFault::Version(version));
+        }
+        let session: Self = serde_json::from_str(text).map_err(damaged)?;
+        for (what, count) in [
+            ("expanded nodes", session.expanded.len()),
+            ("active skills", session.active.len()),
+        ] {
+            if count > MAX_KEPT {
+                let fault = format!("{count} {what}, more than {MAX_KEPT}");
+                return Err(SessionFault::Damaged(fault));
+            }
+        }
+        Ok(session)
+    }
+
+    /// The session as text.
+    pub fn print(&self) -> Result<String, SessionFault> {
+        serde_json::to_string_pretty(self)
+            .map(|text| text + "\n")
+            .map_err(|error| SessionFault::Damaged(error.to_string()))
+    }
+
+    /// Keys of expanded nodes, the most recent last.
+    pub fn expanded(&self) -> &[String] {
+        &self.expanded
+    }
+
+    /// What a model was given, the most recent last: what a host tells again after a compaction.
+    pub fn active(&self) -> &[Active] {
+        &self.active
+    }
+
+    /// Puts a node's children in its place.
+    pub fn expand(&mut self, snapshot: &Snapshot, node: &Node) -> Expansion {
+        if node.children(snapshot).is_empty() {
+            return Expansion::Leaf;
+        }
+        let key = node.key(snapshot);
+        if self.expanded.contains(&key) {
+            return Expansion::Already;
+        }
+        if self.expanded.len() >= MAX_KEPT {
+            return Expansion::Full;
+        }
+        self.expanded.push(key);
+        Expansion::Expanded
+    }
+
+    /// Puts a node, by its key, back in its children's place. Those of them that are expanded stay so, for
+    /// when it is expanded again.
+    pub fn collapse(&mut self, key: &str) -> Collapsing {
+        match self.expanded.iter().position(|known| known == key) {
+            Some(at) => {
+                self.expanded.remove(at);
+                Collapsing::Collapsed
+            }
+            None => Collapsing::WasNot,
+        }
+    }
+
+    /// Remembers that a model is given a text.
+    pub fn activate(&mut self, given: Active) -> Activating {
+        let known = self.active.iter().position(|known| {
+            (&known.address, &known.arguments, known.by_person)
+                == (&given.address, &given.arguments, given.by_person)
+        });
+        let was = match known {
+            Some(at) if self.active.get(at) == Some(&given) => return Activating::Already,
+            Some(at) => {
+                self.active.remove(at);
+                Activating::Changed
+            }
+            None if self.active.len() >= MAX_KEPT => return Activating::Full,
+            None => Activating::New,
+        };
+        self.active.push(given);
+        was
+    }
+
+    /// Forgets what a model was given, for a host that dropped it from the conversation.
+    pub fn forget_active(&mut self) {
+        self.active.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn active(address: &str, digest: &str, arguments: &[&str]) -> Active {
+        Active {
+            address: address.to_owned(),
+            digest: digest.to_owned(),
+            arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
+            by_person: false,
+        }
+    }
+
+    #[test]
+    fn the_same_text_is_given_once() {
+        let mut session = Session::new(Frozen::default());
+        for (given, expected) in [
+            (active("a@r", "1", &[]), Activating::New),
+            (active("a@r", "1", &[]), Activating::Already),
+            (active("a@r", "2", &[]), Activating::Changed),
+            (active("a@r", "2", &["x"]), Activating::New),
+            (active("a@r", "2", &[]), Activating::Already),
+            (active("b@r", "2", &[]), Activating::New),
+        ] {
+            assert_eq!(session.activate(given.clone()), expected, "{given:?}");
+        }
+        let addresses = session
+            .active()
+            .iter()
+            .map(|active| active.address.as_str());
+        assert_eq!(addresses.collect::<Vec<_>>(), ["a@r", "a@r", "b@r"]);
+        session.forget_active();
+        assert_eq!(session.activate(active("a@r", "2", &[])), Activating::New);
+    }
+
+    #[test]
+    fn a_session_is_bounded() {
+        let mut session = Session::new(Frozen::default());
+        for n in 0..MAX_KEPT {
+            assert_eq!(
+                session.activate(active(&n.to_string(), "d", &[])),
+                Activating::New
+            );
+        }
+        assert_eq!(session.activate(active("more", "d", &[])), Activating::Full);
+        assert_eq!(
+            session.activate(active("7", "other", &[])),
+            Activating::Changed
+        );
+        assert_eq!(session.active().len(), MAX_KEPT);
+    }
+
+    #[test]
+    fn a_fault_is_an_error_and_says_which() {
+        let good = Session::new(Frozen::default()).print().unwrap();
+        let many = vec!["\"k\""; MAX_KEPT + 1].join(",");
+        for (text, version) in [
+            (String::new(), None),
+            ("null".to_owned(), None),
+            ("{}".to_owned(), None),
+            (good[..good.len() / 2].to_owned(), None),
+            (good.replace("\"expanded\"", "\"other\""), None),
+            (
+                good.replace("\"expanded\": []", &format!("\"expanded\": [{many}]")),
+                None,
+            ),
+            (good.replace("\"version\": 1", "\"version\": 2"), Some(2)),
+            ("{\"version\": 9, \"anything\": true}".to_owned(), Some(9)),
+            ("[".repeat(100_000), None),
+        ] {
+            let fault = Session::parse(&text).unwrap_err();
+            let found = match fault {
+                SessionFault::Version(version) => Some(version),
+                SessionFault::Damaged(_) => None,
+            };
+            assert_eq!(found, version, "{text:.60}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_session_comes_back_as_it_was_written(
+            expanded in prop::collection::vec(".{0,12}", 0..6),
+            given in prop::collection::vec((".{0,9}", "[0-9a-f]{4}", prop::collection::vec(".{0,9}", 0..3), any::<bool>()), 0..6),
+            pinned in prop::collection::vec(".{0,9}", 0..4),
+            usage in prop::collection::btree_map(".{0,9}", any::<u32>(), 0..4),
+            names in prop::option::of(prop::collection::vec(".{0,9}", 0..4)),
+            catalog in prop::option::of("[0-9a-f]{8}"),
+        ) {
+            let mut session = Session::new(Frozen { pinned, usage, names });
+            session.expanded = expanded;
+            session.catalog = catalog;
+            for (address, digest, arguments, by_person) in given {
+                session.activate(Active { address, digest, arguments, by_person });
+            }
+            let text = session.print().unwrap();
+            prop_assert_eq!(Session::parse(&text), Ok(session));
+        }
+    }
+}

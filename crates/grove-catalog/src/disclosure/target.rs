@@ -1,0 +1,123 @@
+//! From what was typed to the node that is meant, and whether whoever typed it may have it.
+
+use super::node::{Group, Node};
+use crate::address::{self, Answer};
+use crate::snapshot::{Skill, Snapshot};
+use crate::state::State;
+
+/// Who asks for a skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// A model, by name, id or address.
+    Model,
+    /// A person, as `/name`.
+    Person,
+}
+
+/// What was asked for, and by whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The skill or group.
+    pub node: Node,
+    /// Who asks.
+    pub caller: Caller,
+}
+
+/// Why nothing is given. Indexes are into the snapshot's skills.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// Nothing is called so.
+    Unknown {
+        /// Names that are spelled nearly so.
+        near: Vec<String>,
+    },
+    /// Several skills are called so.
+    Several(Vec<usize>),
+    /// Groups of several roots are at this path.
+    SeveralGroups(Vec<Group>),
+    /// It is not usable; its reasons say why.
+    NotUsable(usize),
+    /// Another skill of its name is used, so it is given by its address alone.
+    Shadowed(usize),
+    /// Its author keeps it for people.
+    ForPeople(usize),
+    /// Its author keeps it for models.
+    ForModels(usize),
+}
+
+/// Finds what was typed: a name, an id, an address, a group, or `/name` from a person.
+///
+/// A skill goes before a group of the same path, unless the path ends in a slash.
+pub fn resolve(snapshot: &Snapshot, typed: &str) -> Result<Target, Refusal> {
+    let (caller, query) = match typed.strip_prefix('/') {
+        Some(name) => (Caller::Person, name),
+        None => (Caller::Model, typed),
+    };
+    let at = match address::find(snapshot, query) {
+        Answer::One(at) => at,
+        Answer::Several(all) => return Err(Refusal::Several(all)),
+        Answer::None { .. } => return group(snapshot, caller, query),
+    };
+    let Some(skill) = snapshot.skills.get(at) else {
+        return Err(Refusal::Unknown { near: Vec::new() });
+    };
+    let by_address = || snapshot.addresses(skill).any(|address| address == query);
+    match skill.state {
+        State::Ok | State::Capped => {}
+        State::Shadowed if by_address() => {}
+        State::Shadowed => return Err(Refusal::Shadowed(at)),
+        _ => return Err(Refusal::NotUsable(at)),
+    }
+    match caller {
+        Caller::Model if !skill.content.flags().model_invocable => Err(Refusal::ForPeople(at)),
+        Caller::Person if !skill.content.flags().user_invocable => Err(Refusal::ForModels(at)),
+        _ => Ok(Target {
+            node: Node::Skill(at),
+            caller,
+        }),
+    }
+}
+
+/// A group by its key or its path; people call skills, not groups.
+fn group(snapshot: &Snapshot, caller: Caller, query: &str) -> Result<Target, Refusal> {
+    let all = match caller {
+        Caller::Model => Group::all(snapshot),
+        Caller::Person => std::collections::BTreeSet::new(),
+    };
+    let path = query.strip_suffix('/').unwrap_or(query);
+    let by_key = all.iter().find(|group| group.key(snapshot) == query);
+    let found: Vec<&Group> = match by_key {
+        Some(group) => vec![group],
+        None => all.iter().filter(|group| group.path == path).collect(),
+    };
+    match found.as_slice() {
+        [] => Err(Refusal::Unknown {
+            near: near(snapshot, caller, &all, path),
+        }),
+        [one] => Ok(Target {
+            node: Node::Group((*one).clone()),
+            caller,
+        }),
+        several => Err(Refusal::SeveralGroups(
+            several.iter().map(|group| (*group).clone()).collect(),
+        )),
+    }
+}
+
+/// Near names of what this caller could have: a model is not told of what is kept for people.
+fn near(
+    snapshot: &Snapshot,
+    caller: Caller,
+    groups: &std::collections::BTreeSet<Group>,
+    query: &str,
+) -> Vec<String> {
+    let open_to = |skill: &&Skill| match caller {
+        Caller::Model => skill.content.flags().model_invocable,
+        Caller::Person => skill.content.flags().user_invocable,
+    };
+    let skills = snapshot.skills.iter().filter(open_to);
+    let names = skills
+        .flat_map(|skill| [skill.name(), skill.id()])
+        .chain(groups.iter().map(|group| group.path.as_str()));
+    address::near_names(names, query)
+}

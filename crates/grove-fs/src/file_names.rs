@@ -1,0 +1,302 @@
+//! The names of the files in a folder and below, without opening one of them.
+//!
+//! Level by level and sorted, so that the result does not depend on the file system's order. Links to
+//! folders are not descended, and a link to a file counts only if it stays in the folder.
+
+use std::collections::BTreeSet;
+use std::ffi::{CStr, CString};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::{FileType, RawDir};
+use rustix::io::Errno;
+
+use crate::beneath::{self, Links};
+use crate::error::FsError;
+use crate::probe_walk::{RootFolder, is_printable};
+
+/// How far to look.
+#[derive(Debug, Clone, Copy)]
+pub struct NamesOptions<'a> {
+    /// Folder levels below the folder that are opened.
+    pub max_depth: usize,
+    /// Entries that are looked at in all.
+    pub max_entries: usize,
+    /// Entries whose names are read in all; beyond, nothing is known of them.
+    pub max_read: usize,
+    /// Folders, by path below the folder, that are somebody else's.
+    pub not_in: &'a BTreeSet<String>,
+    /// File names at the top that are left out.
+    pub except: &'a [&'a str],
+}
+
+/// What was found.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct FileNames {
+    /// Paths of regular files below the folder. One that ends in a slash is a folder too deep to be opened.
+    pub names: Vec<String>,
+    /// Entries that were not looked at.
+    pub not_seen: usize,
+    /// There are more entries than were counted.
+    pub uncounted: bool,
+    /// Links that lead out of the folder or nowhere.
+    pub links_out: usize,
+}
+
+/// Lists the files in a folder below a root and further down. Hidden entries and `node_modules` do not count.
+pub fn below(
+    root: &RootFolder,
+    links: Links,
+    folder: &str,
+    options: &NamesOptions<'_>,
+) -> Result<FileNames, FsError> {
+    let whole = root.path.join(folder);
+    let fail = |errno: Errno| FsError::new("list", &whole, errno);
+    let root = root.open()?;
+    let name = if folder.is_empty() { "." } else { folder };
+    let name = CString::new(name).map_err(|_| fail(Errno::INVAL))?;
+    let top = beneath::open_folder(root.as_fd(), &name, links).map_err(fail)?;
+    let mut walk = NameWalk {
+        top: top.as_fd(),
+        options,
+        looked: 0,
+        read: 0,
+        found: FileNames::default(),
+    };
+    let mut level = vec![String::new()];
+    for depth in 0..=options.max_depth {
+        let mut deeper = Vec::new();
+        for path in level {
+            // A folder that cannot be opened below the top has nothing to name.
+            match walk.folder(&path, &mut deeper) {
+                Err(errno) if path.is_empty() => return Err(fail(errno)),
+                _ => {}
+            }
+        }
+        if depth == options.max_depth {
+            let too_deep = deeper.iter().map(|path| format!("{path}/"));
+            walk.found.names.extend(too_deep);
+            break;
+        }
+        level = deeper;
+    }
+    Ok(walk.found)
+}
+
+struct NameWalk<'a> {
+    top: BorrowedFd<'a>,
+    options: &'a NamesOptions<'a>,
+    looked: usize,
+    read: usize,
+    found: FileNames,
+}
+
+impl NameWalk<'_> {
+    fn folder(&mut self, path: &str, deeper: &mut Vec<String>) -> Result<(), Errno> {
+        let name = CString::new(if path.is_empty() { "." } else { path });
+        let name = name.map_err(|_| Errno::INVAL)?;
+        let folder = beneath::open_folder(self.top, &name, Links::Contain)?;
+        for (name, kind) in self.entries(folder.as_fd())? {
+            let Ok(text) = name.to_str().map(str::to_owned) else {
+                continue;
+            };
+            let below = if path.is_empty() {
+                text.clone()
+            } else {
+                format!("{path}/{text}")
+            };
+            if path.is_empty() && self.options.except.contains(&text.as_str()) {
+                continue;
+            }
+            if self.looked >= self.options.max_entries {
+                self.found.not_seen += 1;
+                continue;
+            }
+            self.looked += 1;
+            let kind = match kind {
+                FileType::Unknown => beneath::look_unfollowed(folder.as_fd(), &name)?.kind,
+                known => known,
+            };
+            match kind {
+                FileType::RegularFile => self.found.names.push(below),
+                FileType::Directory if !self.options.not_in.contains(&below) => deeper.push(below),
+                FileType::Symlink => self.link(below),
+                // What is neither a file nor a folder is nothing that can be read.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn link(&mut self, below: String) {
+        let Ok(path) = CString::new(below.as_str()) else {
+            return;
+        };
+        match beneath::look(self.top, &path, Links::Contain) {
+            Ok(facts) if facts.kind == FileType::RegularFile => self.found.names.push(below),
+            Ok(_) => {}
+            Err(_) => self.found.links_out += 1,
+        }
+    }
+
+    /// The entries of a folder that count, sorted.
+    fn entries(&mut self, folder: BorrowedFd<'_>) -> Result<Vec<(CString, FileType)>, Errno> {
+        let mut buffer = [MaybeUninit::<u8>::uninit(); 16 * 1024];
+        let mut raw = RawDir::new(folder, &mut buffer);
+        let mut all = Vec::new();
+        while let Some(entry) = raw.next() {
+            let entry = entry?;
+            if !counts(entry.file_name()) {
+                continue;
+            }
+            self.read += 1;
+            if self.read > self.options.max_read {
+                self.found.uncounted = true;
+                break;
+            }
+            if is_printable(entry.file_name().to_bytes()) {
+                all.push((entry.file_name().to_owned(), entry.file_type()));
+            } else {
+                self.found.not_seen += 1;
+            }
+        }
+        all.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        Ok(all)
+    }
+}
+
+fn counts(name: &CStr) -> bool {
+    let bytes = name.to_bytes();
+    bytes.first() != Some(&b'.') && bytes != b"node_modules"
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn names(root: &Path, folder: &str, options: &NamesOptions<'_>) -> FileNames {
+        let root = RootFolder {
+            base: None,
+            path: root.to_path_buf(),
+        };
+        below(&root, Links::Follow, folder, options).unwrap()
+    }
+
+    fn put(root: &Path, path: &str) {
+        let file = root.join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "").unwrap();
+    }
+
+    fn options(not_in: &BTreeSet<String>) -> NamesOptions<'_> {
+        NamesOptions {
+            max_depth: 4,
+            max_entries: 500,
+            max_read: 20_000,
+            not_in,
+            except: &["SKILL.md"],
+        }
+    }
+
+    #[test]
+    fn files_are_named_level_by_level_and_nothing_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path();
+        for path in [
+            "s/SKILL.md",
+            "s/z.md",
+            "s/a/SKILL.md",
+            "s/a/b/c/d/five.md",
+            "s/a/b/c/d/e/six.md",
+            "s/.hidden",
+            "s/.git/config",
+            "s/node_modules/x/y",
+            "s/child/SKILL.md",
+            "outside.md",
+        ] {
+            put(top, path);
+        }
+        let link =
+            |target: &str, at: &str| std::os::unix::fs::symlink(target, top.join(at)).unwrap();
+        link("z.md", "s/inside.md");
+        link("../outside.md", "s/out.md");
+        link("/etc", "s/etc");
+        link("a", "s/again");
+        link("nowhere", "s/dangling");
+        link(".", "s/a/loop");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            top.join("s/pipe"),
+            FileType::Fifo,
+            rustix::fs::Mode::RWXU,
+            0,
+        )
+        .unwrap();
+        put(top, "s/bad\u{7}name");
+        let not_in = BTreeSet::from(["child".to_owned()]);
+        let found = names(top, "s", &options(&not_in));
+        assert_eq!(
+            found,
+            FileNames {
+                names: [
+                    "inside.md",
+                    "z.md",
+                    "a/SKILL.md",
+                    "a/b/c/d/five.md",
+                    "a/b/c/d/e/"
+                ]
+                .map(str::to_owned)
+                .to_vec(),
+                not_seen: 1,
+                uncounted: false,
+                links_out: 3,
+            }
+        );
+    }
+
+    #[test]
+    fn a_wide_folder_is_bounded_and_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        for n in 0..700 {
+            put(folder.path(), &format!("s/f{n:03}"));
+        }
+        let none = BTreeSet::new();
+        let found = names(folder.path(), "s", &options(&none));
+        assert_eq!(
+            (found.names.len(), found.not_seen, found.uncounted),
+            (500, 200, false)
+        );
+        assert_eq!(
+            found.names[499], "f499",
+            "the first in order, whatever the file system's"
+        );
+        let few = NamesOptions {
+            max_read: 600,
+            ..options(&none)
+        };
+        let found = names(folder.path(), "s", &few);
+        assert_eq!((found.not_seen, found.uncounted), (100, true));
+    }
+
+    #[test]
+    fn a_contained_root_is_not_left() {
+        let folder = tempfile::tempdir().unwrap();
+        put(folder.path(), "elsewhere/x.md");
+        std::fs::create_dir(folder.path().join("root")).unwrap();
+        std::os::unix::fs::symlink("../elsewhere", folder.path().join("root/s")).unwrap();
+        let root = RootFolder {
+            base: None,
+            path: folder.path().join("root"),
+        };
+        let none = BTreeSet::new();
+        assert!(below(&root, Links::Contain, "s", &options(&none)).is_err());
+        assert_eq!(
+            below(&root, Links::Follow, "s", &options(&none))
+                .unwrap()
+                .names,
+            ["x.md"]
+        );
+    }
+}

@@ -1,0 +1,396 @@
+//! Activating, expanding and collapsing on real files, with a session file or without.
+//!
+//! ```no_run
+//! use grove_skills::disclosure::{Call, Disclosure};
+//! use grove_skills::{Environment, Library, Request};
+//!
+//! let environment = Environment::for_home("/home/me".into(), "/home/me/project".into());
+//! let mut library = Library::new(environment, Request::default());
+//! let session = std::path::Path::new("/home/me/conversation.json");
+//! let mut disclosure = Disclosure::new(&mut library, Some(session));
+//! match disclosure.activate(&Call::of("pdf")) {
+//!     Ok(activated) => println!("{}", activated.text),
+//!     Err(error) => eprintln!("{error}"),
+//! }
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use grove_catalog::disclosure::{
+    Activating, Caller, Cause, Collapsing, Expansion, Frozen, MAX_KEPT, Material, Node, Prepared,
+    Refusal, Resources, Session, Target, list_children, prepare, resolve,
+};
+use grove_catalog::snapshot::Snapshot;
+use grove_spec::{Code, Diagnostic};
+
+use crate::library::Library;
+use crate::session_file::{self, SessionFileError};
+use crate::usage;
+
+/// How often files are looked at again when one changes between looking and reading.
+const ATTEMPTS: usize = 3;
+
+/// The longest argument list, in bytes; it is kept in the session.
+const MAX_ARGUMENTS: usize = 100_000;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// A name, id, address or group; or `/name` as a person's call.
+    pub typed: &'a str,
+    /// The arguments, word by word.
+    pub words: &'a [String],
+    /// Give the text although it is active already.
+    pub again: bool,
+}
+
+impl<'a> Call<'a> {
+    /// A call without arguments.
+    pub const fn of(typed: &'a str) -> Self {
+        Self {
+            typed,
+            words: &[],
+            again: false,
+        }
+    }
+}
+
+/// What an activation gave.
+#[derive(Debug)]
+pub struct Activated {
+    /// What was looked at.
+    pub snapshot: Arc<Snapshot>,
+    /// The skill or group.
+    pub node: Node,
+    /// What a model reads.
+    pub text: String,
+    /// The mark around the body; none for a group.
+    pub boundary: Option<String>,
+    /// The skill's or the group's folder.
+    pub folder: PathBuf,
+    /// The files beside the skill's own.
+    pub resources: Resources,
+    /// What takes its place in the catalog.
+    pub children: Vec<Node>,
+    /// The text stands for one that was given before.
+    pub already_active: bool,
+    /// What was found on the way.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What an expansion gave.
+#[derive(Debug)]
+pub struct Expanded {
+    /// What was looked at.
+    pub snapshot: Arc<Snapshot>,
+    /// The skill or group.
+    pub node: Node,
+    /// Whether it was expanded before.
+    pub already: bool,
+    /// What takes its place in the catalog.
+    pub children: Vec<Node>,
+    /// The children as a model reads them.
+    pub text: String,
+    /// All expanded keys of the session, the most recent last.
+    pub expanded: Vec<String>,
+    /// What was found on the way.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What a collapse did.
+#[derive(Debug)]
+pub struct Collapsed {
+    /// The key of what was collapsed.
+    pub key: String,
+    /// Whether it was expanded before.
+    pub was_expanded: bool,
+    /// All expanded keys of the session, the most recent last.
+    pub expanded: Vec<String>,
+}
+
+/// Why nothing was given.
+#[derive(Debug, thiserror::Error)]
+pub enum DisclosureError {
+    /// What was asked for is not there, not clear, or not to be had.
+    #[error("it is not to be had")]
+    Refused {
+        /// What was looked at.
+        snapshot: Arc<Snapshot>,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// It has nothing below it.
+    #[error("`{0}` has nothing below it")]
+    Leaf(String),
+    /// The file is not the one that was looked at.
+    #[error("{} changed while it was read", .0.display())]
+    Unsteady(PathBuf),
+    /// The arguments are too long.
+    #[error("the arguments have {0} bytes, more than {MAX_ARGUMENTS}")]
+    Arguments(usize),
+    /// The session takes no more.
+    #[error("the session has {MAX_KEPT} {0} already")]
+    Full(&'static str),
+    /// The session file cannot be used.
+    #[error(transparent)]
+    Session(#[from] SessionFileError),
+}
+
+/// One conversation with a library.
+#[derive(Debug)]
+pub struct Disclosure<'a> {
+    library: &'a mut Library,
+    session: Option<&'a Path>,
+}
+
+impl<'a> Disclosure<'a> {
+    /// A conversation that is remembered in a file, or not at all.
+    pub fn new(library: &'a mut Library, session: Option<&'a Path>) -> Self {
+        Self { library, session }
+    }
+
+    /// Looks, and activates what was asked for.
+    pub fn activate(&mut self, call: &Call<'_>) -> Result<Activated, DisclosureError> {
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let snapshot = self.library.load();
+            match self.activate_in(&snapshot, call) {
+                Err(error @ DisclosureError::Unsteady(_)) => last = Some(error),
+                done => return done,
+            }
+        }
+        Err(last.unwrap_or(DisclosureError::Unsteady(PathBuf::new())))
+    }
+
+    /// Activates what was asked for in a snapshot of the library's.
+    ///
+    /// A file that is not what it was in the snapshot is an error; [`Self::activate`] looks again.
+    pub fn activate_in(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        call: &Call<'_>,
+    ) -> Result<Activated, DisclosureError> {
+        let target = target(snapshot, call.typed)?;
+        let length = call.words.iter().map(String::len).sum();
+        if length > MAX_ARGUMENTS {
+            return Err(DisclosureError::Arguments(length));
+        }
+        match target.node {
+            Node::Skill(at) => self.activate_skill(snapshot, at, target.caller, call),
+            group @ Node::Group(_) => {
+                let expanded = self.expand_node(snapshot, group)?;
+                Ok(Activated {
+                    snapshot: expanded.snapshot,
+                    folder: expanded.node.location(snapshot),
+                    node: expanded.node,
+                    text: expanded.text,
+                    boundary: None,
+                    resources: Resources::default(),
+                    children: expanded.children,
+                    already_active: false,
+                    diagnostics: expanded.diagnostics,
+                })
+            }
+        }
+    }
+
+    /// Looks, and puts a node's children in its place.
+    pub fn expand(&mut self, typed: &str) -> Result<Expanded, DisclosureError> {
+        let snapshot = self.library.load();
+        self.expand_in(&snapshot, typed)
+    }
+
+    /// Puts a node's children in its place, in a snapshot of the library's.
+    pub fn expand_in(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        typed: &str,
+    ) -> Result<Expanded, DisclosureError> {
+        let target = target(snapshot, typed)?;
+        self.expand_node(snapshot, target.node)
+    }
+
+    /// Looks, and puts a node back in its children's place.
+    pub fn collapse(&mut self, typed: &str) -> Result<Collapsed, DisclosureError> {
+        let snapshot = self.library.load();
+        self.collapse_in(&snapshot, typed)
+    }
+
+    /// Puts a node back in its children's place, in a snapshot of the library's.
+    ///
+    /// A key that the session has is taken as it is: what it names may be gone.
+    pub fn collapse_in(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        typed: &str,
+    ) -> Result<Collapsed, DisclosureError> {
+        let (done, _) = self.with_session(snapshot, |session| {
+            let key = if session.expanded().iter().any(|key| key == typed) {
+                typed.to_owned()
+            } else {
+                target(snapshot, typed)?.node.key(snapshot)
+            };
+            let was_expanded = session.collapse(&key) == Collapsing::Collapsed;
+            Ok(Collapsed {
+                key,
+                was_expanded,
+                expanded: session.expanded().to_vec(),
+            })
+        })?;
+        Ok(done)
+    }
+
+    fn activate_skill(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        at: usize,
+        caller: Caller,
+        call: &Call<'_>,
+    ) -> Result<Activated, DisclosureError> {
+        let unsteady = |location: &Path| DisclosureError::Unsteady(location.to_path_buf());
+        let location = Node::Skill(at).location(snapshot);
+        let skill = snapshot.skills.get(at).ok_or_else(|| unsteady(&location))?;
+        let source = self.library.source(snapshot, skill);
+        let source = source.and_then(|bytes| String::from_utf8(bytes).ok());
+        let source = source.ok_or_else(|| unsteady(&location))?;
+        let body = source.get(skill.content.parsed().body_offset..);
+        let body = body.ok_or_else(|| unsteady(&location))?;
+        let (resources, mut diagnostics) = self.resources(snapshot, at);
+        let material = Material {
+            body,
+            resources: &resources,
+            words: call.words,
+            caller,
+            home: self.library.environment().home.as_deref(),
+        };
+        let prepared = prepare(snapshot, at, &material).ok_or_else(|| unsteady(&location))?;
+        let (done, findings) =
+            self.with_session(snapshot, |session| enter(&prepared, snapshot, session))?;
+        diagnostics.extend(findings);
+        let already_active = done == Activating::Already && !call.again;
+        if !already_active {
+            let environment = self.library.environment();
+            diagnostics.extend(usage::remember(environment, &location, seconds()));
+        }
+        Ok(Activated {
+            snapshot: Arc::clone(snapshot),
+            node: Node::Skill(at),
+            text: if already_active {
+                prepared.already_active()
+            } else {
+                prepared.text
+            },
+            boundary: Some(prepared.boundary),
+            folder: prepared.folder,
+            resources,
+            children: prepared.children,
+            already_active,
+            diagnostics,
+        })
+    }
+
+    fn resources(&self, snapshot: &Snapshot, at: usize) -> (Resources, Vec<Diagnostic>) {
+        let Some(skill) = snapshot.skills.get(at) else {
+            return Default::default();
+        };
+        match self.library.resources(snapshot, skill) {
+            Ok(found) => {
+                let resources = Resources {
+                    names: found.names,
+                    more: found.not_seen,
+                    uncounted: found.uncounted,
+                    links_out: found.links_out,
+                };
+                (resources, Vec::new())
+            }
+            Err(error) => {
+                let message = format!("{error}: {}", error.source);
+                let finding = Diagnostic::new(Code::Unreadable, message).in_file(&error.path);
+                (Resources::default(), vec![finding])
+            }
+        }
+    }
+
+    fn expand_node(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        node: Node,
+    ) -> Result<Expanded, DisclosureError> {
+        let children = node.children(snapshot);
+        let ((expansion, expanded), diagnostics) =
+            self.with_session(snapshot, |session| match session.expand(snapshot, &node) {
+                Expansion::Leaf => Err(DisclosureError::Leaf(node.name(snapshot))),
+                Expansion::Full => Err(DisclosureError::Full("expanded entries")),
+                done => Ok((done, session.expanded().to_vec())),
+            })?;
+        let home = self.library.environment().home.as_deref();
+        Ok(Expanded {
+            snapshot: Arc::clone(snapshot),
+            text: list_children(snapshot, &children, home).text,
+            node,
+            already: expansion == Expansion::Already,
+            children,
+            expanded,
+            diagnostics: diagnostics.into_iter().collect(),
+        })
+    }
+
+    /// Changes the session: the one in the file, or one that is forgotten.
+    fn with_session<T>(
+        &self,
+        snapshot: &Snapshot,
+        change: impl FnOnce(&mut Session) -> Result<T, DisclosureError>,
+    ) -> Result<(T, Option<Diagnostic>), DisclosureError> {
+        let mut finding = None;
+        let done = match self.session {
+            None => change(&mut Session::new(Frozen::default())),
+            Some(file) => {
+                let fresh = || {
+                    let (session, damaged) = self.begin(snapshot);
+                    finding = damaged;
+                    session
+                };
+                session_file::update(file, fresh, change)
+            }
+        };
+        Ok((done?, finding))
+    }
+
+    /// A new session: what is pinned and what was used are taken now and stay.
+    fn begin(&self, snapshot: &Snapshot) -> (Session, Option<Diagnostic>) {
+        let environment = self.library.environment();
+        let (usage, finding) = usage::scores(environment, snapshot, seconds());
+        let session = Session::new(Frozen {
+            pinned: self.library.settings().settings.pinned.value,
+            usage,
+            names: self.library.names().map(<[String]>::to_vec),
+        });
+        (session, finding)
+    }
+}
+
+fn target(snapshot: &Arc<Snapshot>, typed: &str) -> Result<Target, DisclosureError> {
+    resolve(snapshot, typed).map_err(|refusal| DisclosureError::Refused {
+        snapshot: Arc::clone(snapshot),
+        refusal,
+    })
+}
+
+fn enter(
+    prepared: &Prepared,
+    snapshot: &Snapshot,
+    session: &mut Session,
+) -> Result<Activating, DisclosureError> {
+    prepared.enter(snapshot, session).map_err(|cause| {
+        DisclosureError::Full(match cause {
+            Cause::Expanded => "expanded entries",
+            Cause::Active => "active skills",
+        })
+    })
+}
+
+/// Seconds since 1970.
+fn seconds() -> u64 {
+    u64::try_from(grove_fs::stamp::now() / 1_000_000_000).unwrap_or(0)
+}

@@ -1,0 +1,373 @@
+//! `grove skills activate | expand | collapse`: a conversation with the catalog.
+//!
+//! The data of `activate` and `expand` is exactly what a model should read; what it cost and what is not
+//! remembered is said beside it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use grove_catalog::disclosure::{MAX_CHILDREN, Node, Refusal};
+use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_skills::Environment;
+use grove_skills::disclosure::{Activated, Call, Collapsed, Disclosure, DisclosureError, Expanded};
+use grove_skills::session_file;
+use grove_spec::Diagnostic;
+use serde::Serialize;
+
+use super::{Looked, Outcome, absolute, counted, look_for, naming};
+use crate::args::{Conversation, Look, SkillsCommand};
+use crate::command_error::{CommandError, ErrorKind};
+use crate::json::DiagnosticJson;
+use crate::output::Output;
+
+pub(super) fn run(
+    environment: Environment,
+    command: &SkillsCommand,
+    conversation: &Conversation,
+    looked: &mut Option<Looked>,
+    out: &mut Output,
+) -> Outcome {
+    let session = conversation.session.as_deref();
+    let session = session.map(|file| absolute(file, &environment));
+    // The names that a session lets through decide what is found, so it is read before looking.
+    let known = session.as_deref().map(session_file::read).transpose()?;
+    let names = known.flatten().and_then(|session| session.frozen.names);
+    let flags = conversation.look();
+    let looked = looked.insert(look_for(environment, &flags, names)?);
+    let mut talk = Talk {
+        looked,
+        flags,
+        session,
+        out,
+    };
+    match command {
+        SkillsCommand::Activate {
+            id,
+            arguments,
+            again,
+            ..
+        } => talk.activate(&Call {
+            typed: id,
+            words: arguments,
+            again: *again,
+        }),
+        SkillsCommand::Expand { id, .. } => talk.expand(id),
+        SkillsCommand::Collapse { id, .. } => talk.collapse(id),
+        _ => Ok(0),
+    }
+}
+
+struct Talk<'a> {
+    looked: &'a mut Looked,
+    flags: Look,
+    session: Option<PathBuf>,
+    out: &'a mut Output,
+}
+
+impl Talk<'_> {
+    fn activate(&mut self, call: &Call<'_>) -> Outcome {
+        let snapshot = Arc::clone(&self.looked.snapshot);
+        let mut disclosure = Disclosure::new(&mut self.looked.library, self.session.as_deref());
+        let activated = match disclosure.activate_in(&snapshot, call) {
+            Err(DisclosureError::Unsteady(_)) => disclosure.activate(call),
+            done => done,
+        };
+        let activated =
+            activated.map_err(|error| explain(error, "activate", call.typed, &self.flags))?;
+        if self.flags.json {
+            self.out
+                .json(&ActivateJson::new(&activated, self.session()));
+        } else {
+            self.out.text(&activated.text);
+            self.diagnostics(&activated.diagnostics);
+            self.cost(&activated.text);
+        }
+        Ok(0)
+    }
+
+    fn expand(&mut self, typed: &str) -> Outcome {
+        let snapshot = Arc::clone(&self.looked.snapshot);
+        let disclosure = Disclosure::new(&mut self.looked.library, self.session.as_deref());
+        let expanded = disclosure.expand_in(&snapshot, typed);
+        let expanded = expanded.map_err(|error| explain(error, "expand", typed, &self.flags))?;
+        if self.flags.json {
+            self.out.json(&ExpandJson::new(&expanded, self.session()));
+            return Ok(0);
+        }
+        self.out.text(&expanded.text);
+        self.diagnostics(&expanded.diagnostics);
+        if expanded.already {
+            self.out.note("grove: already expanded");
+        }
+        self.not_remembered();
+        self.cost(&expanded.text);
+        Ok(0)
+    }
+
+    fn collapse(&mut self, typed: &str) -> Outcome {
+        let snapshot = Arc::clone(&self.looked.snapshot);
+        let disclosure = Disclosure::new(&mut self.looked.library, self.session.as_deref());
+        let collapsed = disclosure.collapse_in(&snapshot, typed);
+        let collapsed =
+            collapsed.map_err(|error| explain(error, "collapse", typed, &self.flags))?;
+        if self.flags.json {
+            self.out
+                .json(&CollapseJson::new(&collapsed, self.session()));
+            return Ok(0);
+        }
+        if collapsed.was_expanded {
+            self.out
+                .note(&format!("grove: collapsed `{}`", collapsed.key));
+        } else if self.session.is_some() {
+            self.out
+                .note(&format!("grove: `{}` is not expanded", collapsed.key));
+        }
+        self.not_remembered();
+        Ok(0)
+    }
+
+    fn session(&self) -> Option<String> {
+        self.session.as_deref().map(text_of)
+    }
+
+    fn not_remembered(&mut self) {
+        if self.session.is_none() {
+            self.out
+                .note("grove: nothing is remembered without --session FILE");
+        }
+    }
+
+    fn diagnostics(&mut self, findings: &[Diagnostic]) {
+        for finding in findings {
+            self.out.diagnostic(finding);
+        }
+    }
+
+    fn cost(&mut self, text: &str) {
+        let (chars, tokens) = cost(text);
+        let (chars, tokens) = (counted(chars, "character"), counted(tokens, "token"));
+        self.out.note(&format!("grove: {chars}, about {tokens}"));
+    }
+}
+
+/// Characters, and tokens estimated as a quarter of the bytes.
+fn cost(text: &str) -> (usize, usize) {
+    (text.chars().count(), text.len().div_ceil(4))
+}
+
+/// An error as a person or a model can act on it.
+fn explain(error: DisclosureError, verb: &str, typed: &str, flags: &Look) -> CommandError {
+    let finding = |message: String| CommandError::new(ErrorKind::Finding, message);
+    match error {
+        DisclosureError::Refused { snapshot, refusal } => {
+            refused(&snapshot, &refusal, verb, typed, flags)
+        }
+        DisclosureError::Leaf(name) => finding(format!("`{name}` has nothing below it"))
+            .hint(naming::command_for("grove skills activate", typed, flags)),
+        DisclosureError::Unsteady(_) => finding(error.to_string()).hint("try again"),
+        DisclosureError::Arguments(_) => {
+            finding(error.to_string()).hint("put long texts in a file and give its path")
+        }
+        DisclosureError::Full(_) => {
+            finding(error.to_string()).hint("give another file to start a new session")
+        }
+        DisclosureError::Session(error) => error.into(),
+    }
+}
+
+fn refused(
+    snapshot: &Snapshot,
+    refusal: &Refusal,
+    verb: &str,
+    typed: &str,
+    flags: &Look,
+) -> CommandError {
+    let command = format!("grove skills {verb}");
+    let finding = |message: String| CommandError::new(ErrorKind::Finding, message);
+    let about = |at: usize, say: &dyn Fn(&Skill) -> CommandError| match snapshot.skills.get(at) {
+        Some(skill) => say(skill),
+        None => naming::unknown(snapshot, typed, &[]),
+    };
+    let name = typed.strip_prefix('/').unwrap_or(typed);
+    match refusal {
+        Refusal::Unknown { near } => naming::unknown(snapshot, name, near),
+        Refusal::Several(all) => naming::ambiguous(snapshot, &command, flags, name, all),
+        Refusal::SeveralGroups(groups) => {
+            let mut error = finding(format!("{} groups are called `{name}`", groups.len()));
+            for group in groups {
+                let key = group.key(snapshot);
+                error = error.hint(naming::command_for(&command, &key, flags));
+            }
+            error
+        }
+        Refusal::NotUsable(at) => about(*at, &|skill| {
+            let address = snapshot.address(skill);
+            let mut reasons = skill.reasons.iter();
+            let state = skill.state.as_str();
+            let Some(first) = reasons.next() else {
+                return finding(format!("`{address}` is {state}"));
+            };
+            let mut error = finding(format!("`{address}` is {state}: {}", first.message));
+            error = error.hint(first.fix.clone());
+            for reason in reasons {
+                error = error.hint(format!("{}; {}", reason.message, reason.fix));
+            }
+            error
+        }),
+        Refusal::Shadowed(at) => about(*at, &|skill| {
+            let address = snapshot.address(skill);
+            let instead = skill.stand_in.and_then(|at| snapshot.skills.get(at));
+            let instead = instead.map_or_else(String::new, |other| {
+                format!(" by `{}`", snapshot.address(other))
+            });
+            finding(format!("`{address}` is shadowed{instead}"))
+                .hint(naming::command_for(&command, &address, flags))
+        }),
+        Refusal::ForPeople(at) => about(*at, &|skill| {
+            finding(format!(
+                "`{}` is for people: no model may activate it",
+                skill.name()
+            ))
+            .hint(naming::command_for(&command, &format!("/{name}"), flags))
+        }),
+        Refusal::ForModels(at) => about(*at, &|skill| {
+            finding(format!(
+                "`{}` is for models: nobody may call it as `/name`",
+                skill.name()
+            ))
+            .hint(naming::command_for(&command, name, flags))
+        }),
+    }
+}
+
+/// One entry that takes another's place.
+#[derive(Serialize)]
+struct ChildJson {
+    key: String,
+    name: String,
+    description: Option<String>,
+    location: String,
+}
+
+fn children(snapshot: &Snapshot, nodes: &[Node]) -> Vec<ChildJson> {
+    let shown = nodes.iter().take(MAX_CHILDREN);
+    shown
+        .map(|node| ChildJson {
+            key: node.key(snapshot),
+            name: node.name(snapshot),
+            description: node.description(snapshot),
+            location: text_of(&node.location(snapshot)),
+        })
+        .collect()
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ActivateJson<'a> {
+    schema: &'static str,
+    skill: String,
+    name: String,
+    folder: String,
+    location: String,
+    text: &'a str,
+    chars: usize,
+    tokens: usize,
+    boundary: Option<&'a str>,
+    resources: &'a [String],
+    more_resources: usize,
+    children: Vec<ChildJson>,
+    more_children: usize,
+    already_active: bool,
+    session: Option<String>,
+    diagnostics: Vec<DiagnosticJson<'a>>,
+}
+
+impl<'a> ActivateJson<'a> {
+    fn new(activated: &'a Activated, session: Option<String>) -> Self {
+        let snapshot = &activated.snapshot;
+        let (chars, tokens) = cost(&activated.text);
+        let (resources, more_resources) = activated.resources.shown();
+        Self {
+            schema: "grove.skills.activate/1",
+            skill: activated.node.key(snapshot),
+            name: activated.node.name(snapshot),
+            folder: text_of(&activated.folder),
+            location: text_of(&activated.node.location(snapshot)),
+            text: &activated.text,
+            chars,
+            tokens,
+            boundary: activated.boundary.as_deref(),
+            resources,
+            more_resources,
+            children: children(snapshot, &activated.children),
+            more_children: activated.children.len().saturating_sub(MAX_CHILDREN),
+            already_active: activated.already_active,
+            session,
+            diagnostics: DiagnosticJson::list(&activated.diagnostics),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ExpandJson<'a> {
+    schema: &'static str,
+    key: String,
+    name: String,
+    already_expanded: bool,
+    text: &'a str,
+    chars: usize,
+    tokens: usize,
+    children: Vec<ChildJson>,
+    more_children: usize,
+    expanded: &'a [String],
+    session: Option<String>,
+    diagnostics: Vec<DiagnosticJson<'a>>,
+}
+
+impl<'a> ExpandJson<'a> {
+    fn new(expanded: &'a Expanded, session: Option<String>) -> Self {
+        let snapshot = &expanded.snapshot;
+        let (chars, tokens) = cost(&expanded.text);
+        Self {
+            schema: "grove.skills.expand/1",
+            key: expanded.node.key(snapshot),
+            name: expanded.node.name(snapshot),
+            already_expanded: expanded.already,
+            text: &expanded.text,
+            chars,
+            tokens,
+            children: children(snapshot, &expanded.children),
+            more_children: expanded.children.len().saturating_sub(MAX_CHILDREN),
+            expanded: &expanded.expanded,
+            session,
+            diagnostics: DiagnosticJson::list(&expanded.diagnostics),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CollapseJson<'a> {
+    schema: &'static str,
+    key: &'a str,
+    was_expanded: bool,
+    expanded: &'a [String],
+    session: Option<String>,
+}
+
+impl<'a> CollapseJson<'a> {
+    fn new(collapsed: &'a Collapsed, session: Option<String>) -> Self {
+        Self {
+            schema: "grove.skills.collapse/1",
+            key: &collapsed.key,
+            was_expanded: collapsed.was_expanded,
+            expanded: &collapsed.expanded,
+            session,
+        }
+    }
+}
+
+fn text_of(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
