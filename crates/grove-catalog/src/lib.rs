@@ -12,7 +12,6 @@ pub mod eligibility;
 pub mod hosts;
 pub mod identity;
 pub mod ignore_rules;
-pub mod listing;
 pub mod rank;
 pub mod resolve;
 pub mod root;

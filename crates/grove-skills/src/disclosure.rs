@@ -14,6 +14,8 @@
 //! }
 //! ```
 
+mod telling;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,6 +25,8 @@ use grove_catalog::disclosure::{
 };
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::{Code, Diagnostic};
+
+pub use telling::{Asked, Told};
 
 use crate::library::Library;
 use crate::session_file::{self, SessionFileError};
@@ -135,6 +139,9 @@ pub enum DisclosureError {
     /// The session file cannot be used.
     #[error(transparent)]
     Session(#[from] SessionFileError),
+    /// A file that a catalog leads to could not be written.
+    #[error(transparent)]
+    Files(#[from] grove_fs::FsError),
 }
 
 /// One conversation with a library.

@@ -145,9 +145,12 @@ pub(crate) struct CatalogArgs {
     /// Show where the budget goes and what was done to which skill, instead of the text
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Print only what changed since the catalog with this digest
+    /// Print only what changed since the catalog with this digest; `last` with --session
     #[arg(long, value_name = "DIGEST", conflicts_with = "explain")]
     pub(crate) since: Option<String>,
+    /// The conversation: what was opened in it is open; the file is made if it is not there
+    #[arg(long, value_name = "FILE", conflicts_with = "host")]
+    pub(crate) session: Option<PathBuf>,
     /// Write index files here instead of in the cache folder
     #[arg(long, value_name = "DIR")]
     pub(crate) index_dir: Option<PathBuf>,

@@ -29,7 +29,7 @@ pub use index::IndexFile;
 pub use locations::shown as shown_path;
 pub use report::{Line, Report, Treatment};
 pub use shorten::shorten;
-pub use style::Style;
+pub use style::{Style, entry_line};
 pub use update::update;
 
 /// What a reader is told before the entries, in every style.

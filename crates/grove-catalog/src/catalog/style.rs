@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use grove_spec::text::{escape_xml, is_control};
 
 use super::budget::Unit;
+use super::cards::shown_name;
 
 /// The shape of a catalog's text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -140,6 +141,19 @@ impl Style {
         }
         entries
     }
+}
+
+/// One entry as a catalog has it, for whoever lists skills outside of one.
+pub fn entry_line(name: &str, description: Option<&str>, location: &str) -> String {
+    let mut line = String::new();
+    let description = description.map(one_line).filter(|text| !text.is_empty());
+    Style::Xml.entry(
+        &mut line,
+        &shown_name(name),
+        description.as_deref(),
+        location,
+    );
+    line
 }
 
 /// Text on one line, without control characters.

@@ -10,9 +10,9 @@ use super::boundary;
 use super::node::Node;
 use super::session::{Activating, Active, Expansion, Session};
 use super::target::Caller;
+use crate::catalog;
 use crate::digest::Digest;
 use crate::identity::Layout;
-use crate::listing;
 use crate::snapshot::{Skill, Snapshot};
 
 /// Characters of a branch's own body that come along with its children.
@@ -182,18 +182,12 @@ pub fn list_children(snapshot: &Snapshot, children: &[Node], home: Option<&Path>
     let mut listed = Listed::default();
     let mut chars = 0;
     for node in children.iter().take(MAX_CHILDREN) {
-        let entry = match node {
-            Node::Skill(at) => match snapshot.skills.get(*at) {
-                Some(skill) => listing::entry(snapshot, skill, home),
-                None => continue,
-            },
-            Node::Group(_) => listing::entry_of(
-                &node.name(snapshot),
-                &node.description(snapshot).unwrap_or_default(),
-                &node.location(snapshot),
-                home,
-            ),
-        };
+        let description = node.description(snapshot);
+        let entry = catalog::entry_line(
+            &node.name(snapshot),
+            description.as_deref(),
+            &catalog::shown_path(&node.location(snapshot), home),
+        );
         chars += entry.chars().count();
         if chars > MAX_CHILDREN_CHARS && listed.shown > 0 {
             break;

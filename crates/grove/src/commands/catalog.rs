@@ -3,60 +3,58 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use grove_catalog::catalog::{self, Budget, Catalog, Request, Style, Treatment};
+use grove_catalog::catalog::{self, Budget, Catalog, Style, Treatment};
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::catalog_files;
+use grove_skills::disclosure::{Asked, Disclosure, Told};
+use grove_skills::{Environment, catalog_files, session_file};
 use grove_spec::config::Limits;
 use serde::Serialize;
 
-use super::{Looked, Outcome, absolute, catalog_explain, counted};
+use super::skills_activate::explain;
+use super::{Looked, Outcome, absolute, catalog_explain, counted, look_for};
 use crate::args::{CatalogArgs, StyleArg};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::{DiagnosticJson, SnapshotJson};
 use crate::output::Output;
 
-pub(super) fn run(looked: &Looked, arguments: &CatalogArgs, out: &mut Output) -> Outcome {
-    let environment = looked.library.environment();
-    let limits = looked.library.settings().settings.limits;
-    let budget = budget(arguments, &limits)?;
-    let index_dir = index_dir(looked, arguments)?;
-    let style = style(arguments.style);
-    let usage = BTreeMap::new();
-    let catalog = catalog::catalog(
-        &looked.snapshot,
-        &Request {
-            style,
-            budget,
-            home: environment.home.as_deref(),
-            index_dir: &index_dir,
-            pinned: &[],
-            usage: &usage,
-            expanded: &[],
-            exclude: &[],
-        },
-    );
-    let used = catalog.report.used;
-    if used > budget.size {
-        return Err(too_small(&catalog, budget));
+pub(super) fn run(
+    environment: Environment,
+    arguments: &CatalogArgs,
+    looked: &mut Option<Looked>,
+    out: &mut Output,
+) -> Outcome {
+    let session = arguments.session.as_deref();
+    let session = session.map(|file| absolute(file, &environment));
+    // The names that a session lets through decide what is found, so it is read before looking.
+    let known = session.as_deref().map(session_file::read).transpose()?;
+    let names = known.flatten().and_then(|session| session.frozen.names);
+    let looked = looked.insert(look_for(environment, &arguments.look, names)?);
+    let asked = Asked {
+        style: style(arguments.style),
+        budget: budget(arguments, &looked.library.settings().settings.limits)?,
+        index_dir: index_dir(looked, arguments)?,
+    };
+    let disclosure = Disclosure::new(&mut looked.library, session.as_deref());
+    let told = disclosure
+        .catalog_in(&looked.snapshot, &asked)
+        .map_err(|error| explain(error, "catalog", "", &arguments.look))?;
+    if told.catalog.report.used > asked.budget.size {
+        return Err(too_small(&told.catalog, asked.budget));
     }
-    catalog_files::write_index(&index_dir, &catalog.index)?;
-    if let Err(error) = catalog_files::keep_text(environment, &catalog) {
-        out.note(&format!(
-            "warning: `--since` will not work: {error}: {}",
-            error.source
-        ));
+    for finding in &told.diagnostics {
+        out.diagnostic(finding);
     }
     let text = match &arguments.since {
-        None => catalog.text.clone(),
-        Some(digest) => since(looked, &catalog, style, digest, out),
+        None => told.catalog.text.clone(),
+        Some(digest) => since(looked, &told, asked.style, digest, out),
     };
     if arguments.look.json {
-        out.json(&CatalogJson::new(&looked.snapshot, &catalog, &text));
+        out.json(&CatalogJson::new(&looked.snapshot, &told.catalog, &text));
     } else if arguments.explain {
-        catalog_explain::print(looked, &catalog, out);
+        catalog_explain::print(looked, &told.catalog, out);
     } else {
         out.text(&text);
-        note(&catalog, out);
+        note(&told.catalog, out);
     }
     Ok(0)
 }
@@ -121,18 +119,16 @@ fn too_small(catalog: &Catalog, budget: Budget) -> CommandError {
     .hint("2,000 characters are enough for any library")
 }
 
-fn since(
-    looked: &Looked,
-    catalog: &Catalog,
-    style: Style,
-    digest: &str,
-    out: &mut Output,
-) -> String {
+fn since(looked: &Looked, told: &Told, style: Style, digest: &str, out: &mut Output) -> String {
+    let digest = match &told.before {
+        Some(before) if digest == "last" => before,
+        _ => digest,
+    };
     if let Some(before) = catalog_files::kept_text(looked.library.environment(), digest) {
-        return catalog::update(&before, catalog, style);
+        return catalog::update(&before, &told.catalog, style);
     }
     out.note("no catalog with that digest is remembered: this is the whole one");
-    catalog.text.clone()
+    told.catalog.text.clone()
 }
 
 /// What happened to skills that are not shown as they are.

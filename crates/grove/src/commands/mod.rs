@@ -66,10 +66,7 @@ pub(crate) fn run(
             Ok(overview::run(looked, json, out))
         }
         Some(Command::Skills(command)) => skills(environment, &command, looked, out),
-        Some(Command::Catalog(arguments)) => {
-            let looked = looked.insert(look(environment, &arguments.look)?);
-            catalog::run(looked, &arguments, out)
-        }
+        Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
         Some(Command::Validate { paths, json }) => validate::run(&environment, &paths, json, out),
         Some(Command::Trust {
             folder,

@@ -1,8 +1,9 @@
 //! `grove` alone: where you are, what there is, what it costs, what to do next.
 
-use grove_catalog::listing;
+use grove_catalog::catalog::{self, Budget, Catalog, Request, Style};
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::state::State;
+use grove_spec::config::Limits;
 use serde_json::json;
 
 use super::{Looked, counted, need_attention, tilde};
@@ -11,8 +12,8 @@ use crate::output::Output;
 
 pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
-    let cost = listing::cost(snapshot, environment.home.as_deref());
     let limits = looked.library.settings().settings.limits;
+    let told = told(looked, &limits);
     let findings = super::skills_check::count_findings(snapshot);
     if json {
         out.json(&json!({
@@ -20,7 +21,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
             "snapshot": SnapshotJson::new(snapshot),
             "folder": environment.working.to_string_lossy(),
             "skills": count_sources(snapshot),
-            "catalog": { "skills": cost.entries, "chars": cost.chars, "tokens": cost.tokens(), "maxSkills": limits.prompt_skills.value, "maxChars": limits.prompt_chars.value },
+            "catalog": { "skills": told.report.lines.len(), "entries": told.entries.len(), "chars": told.chars(), "tokens": told.tokens(), "maxSkills": limits.prompt_skills.value, "maxChars": limits.prompt_chars.value },
             "findings": findings,
             "nextSteps": next_steps(snapshot, findings),
             "diagnostics": DiagnosticJson::list(&snapshot.diagnostics),
@@ -36,16 +37,15 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     out.line("");
     out.line(&format!(
         "A model would be told of {}: {} characters, about {} tokens.",
-        counted(cost.entries, "skill"),
-        grouped(cost.chars),
-        grouped(cost.tokens())
+        counted(told.report.lines.len(), "skill"),
+        grouped(told.chars()),
+        grouped(told.tokens())
     ));
-    let (max_skills, max_chars) = (limits.prompt_skills.value, limits.prompt_chars.value);
-    if cost.entries as u64 > max_skills || cost.chars as u64 > max_chars {
+    if !told.report.is_whole() {
         out.line(&format!(
-            "That is more than the catalog's {} skills or {} characters.",
-            grouped_u64(max_skills),
-            grouped_u64(max_chars)
+            "They do not all fit into {} entries and {} characters: `grove catalog --explain` says what is shortened.",
+            grouped_u64(limits.prompt_skills.value),
+            grouped_u64(limits.prompt_chars.value)
         ));
     }
     out.line("");
@@ -53,6 +53,27 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
         out.line(&format!("  {step}"));
     }
     0
+}
+
+/// The catalog as it is without pins and usage, which do not change what it costs by much.
+fn told(looked: &Looked, limits: &Limits) -> Catalog {
+    let environment = looked.library.environment();
+    let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+    let index_dir = grove_skills::catalog_files::index_dir(environment).unwrap_or_default();
+    let request = Request {
+        style: Style::Xml,
+        budget: Budget::chars(
+            number(limits.prompt_chars.value),
+            number(limits.prompt_skills.value),
+        ),
+        home: environment.home.as_deref(),
+        index_dir: &index_dir,
+        pinned: &[],
+        usage: &std::collections::BTreeMap::new(),
+        expanded: &[],
+        exclude: &[],
+    };
+    catalog::catalog(&looked.snapshot, &request)
 }
 
 /// Skills counted by source and state.
@@ -87,6 +108,7 @@ fn next_steps(snapshot: &Snapshot, findings: usize) -> Vec<String> {
         steps.push("grove skills roots        where skills are looked for".to_owned());
     } else {
         steps.push("grove skills list         every skill with its state".to_owned());
+        steps.push("grove catalog             what a model is told".to_owned());
     }
     if findings > 0 {
         steps.push(format!(

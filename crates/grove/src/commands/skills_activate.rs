@@ -156,7 +156,12 @@ fn cost(text: &str) -> (usize, usize) {
 }
 
 /// An error as a person or a model can act on it.
-fn explain(error: DisclosureError, verb: &str, typed: &str, flags: &Look) -> CommandError {
+pub(super) fn explain(
+    error: DisclosureError,
+    verb: &str,
+    typed: &str,
+    flags: &Look,
+) -> CommandError {
     let finding = |message: String| CommandError::new(ErrorKind::Finding, message);
     match error {
         DisclosureError::Refused { snapshot, refusal } => {
@@ -172,6 +177,7 @@ fn explain(error: DisclosureError, verb: &str, typed: &str, flags: &Look) -> Com
             finding(error.to_string()).hint("give another file to start a new session")
         }
         DisclosureError::Session(error) => error.into(),
+        DisclosureError::Files(error) => error.into(),
     }
 }
 

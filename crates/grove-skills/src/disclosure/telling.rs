@@ -1,0 +1,91 @@
+//! The catalog of a conversation, with the files its text leads to.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use grove_catalog::catalog::{Budget, Catalog, Request, Style, catalog};
+use grove_catalog::disclosure::Session;
+use grove_catalog::snapshot::Snapshot;
+use grove_spec::{Code, Diagnostic};
+
+use super::{Disclosure, DisclosureError};
+use crate::catalog_files;
+
+/// What is asked of a catalog.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// How it is written.
+    pub style: Style,
+    /// What it may take.
+    pub budget: Budget,
+    /// Where index files go.
+    pub index_dir: PathBuf,
+}
+
+/// A catalog that can be read: everything it leads to is there.
+#[derive(Debug)]
+pub struct Told {
+    /// The catalog.
+    pub catalog: Catalog,
+    /// The digest of the one that was told before in this session.
+    pub before: Option<String>,
+    /// What was found on the way.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Disclosure<'_> {
+    /// Looks, and says what a model is told.
+    pub fn catalog(&mut self, asked: &Asked) -> Result<Told, DisclosureError> {
+        let snapshot = self.library.load();
+        self.catalog_in(&snapshot, asked)
+    }
+
+    /// What a model is told of a snapshot of the library's. A text that does not keep the budget, because
+    /// not even the shortest one does, changes nothing and is for the caller to refuse.
+    pub fn catalog_in(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        asked: &Asked,
+    ) -> Result<Told, DisclosureError> {
+        let tell = |session: &mut Session| {
+            let made = self.plan(snapshot, asked, session);
+            let before = session.catalog.clone();
+            if made.report.used <= asked.budget.size {
+                catalog_files::write_index(&asked.index_dir, &made.index)?;
+                session.catalog = Some(made.digest.to_string());
+            }
+            Ok((made, before))
+        };
+        // Without a session file a catalog is a session's first: it is made of what holds now.
+        let ((catalog, before), finding) = if self.session.is_some() {
+            self.with_session(snapshot, tell)?
+        } else {
+            let (mut session, finding) = self.begin(snapshot);
+            (tell(&mut session)?, finding)
+        };
+        let mut diagnostics: Vec<Diagnostic> = finding.into_iter().collect();
+        if let Err(error) = catalog_files::keep_text(self.library.environment(), &catalog) {
+            let message = format!("{error}: {}", error.source);
+            diagnostics.push(Diagnostic::new(Code::CacheUnwritable, message).in_file(&error.path));
+        }
+        Ok(Told {
+            catalog,
+            before,
+            diagnostics,
+        })
+    }
+
+    fn plan(&self, snapshot: &Snapshot, asked: &Asked, session: &Session) -> Catalog {
+        let request = Request {
+            style: asked.style,
+            budget: asked.budget,
+            home: self.library.environment().home.as_deref(),
+            index_dir: &asked.index_dir,
+            pinned: &session.frozen.pinned,
+            usage: &session.frozen.usage,
+            expanded: session.expanded(),
+            exclude: &[],
+        };
+        catalog(snapshot, &request)
+    }
+}
