@@ -100,6 +100,17 @@ codes! {
     RootUnreadable = "root-unreadable", Warning, "A root could not be opened.", "check the path and its permissions";
     RootInvalid = "root-invalid", Warning, "A root is not a folder.", "give the path of a folder";
 
+    // Trees.
+    ChildName = "child-name", Warning, "A name under `metadata.children` or `metadata.parent` cannot be the name of a skill's folder and was left out.", "write the folder's name alone, without a path";
+    ChildLimit = "child-limit", Warning, "A skill names more children than are looked for.", "put some of them under a child of its own";
+    ChildMissing = "child-missing", Warning, "A declared child is not there.", "create it as `skills/<child>/SKILL.md` in the skill's folder, or remove its name from `metadata.children`";
+    ChildDuplicate = "child-duplicate", Warning, "A child is declared twice, by two parents, or is in both places; the first one counts.", "keep one of them";
+    ParentMissing = "parent-missing", Warning, "No single skill of the root is the one that `metadata.parent` names; the skill stands on its own.", "write the name or id of a skill in the same root";
+    TreeCycle = "tree-cycle", Warning, "A skill would be above itself; it stands on its own instead.", "remove one of the declarations";
+    TreeDepth = "tree-depth", Warning, "A tree is deeper than its limit of levels; what lies deeper is no part of it.", "move the children up";
+    BranchSmall = "branch-small", Warning, "A branch with fewer than three children costs more than it saves.", "list the children beside their parent, or merge them into it";
+    BranchVague = "branch-vague", Warning, "The description of a branch shares no word with some of its children, so a model would not look for them there.", "say in the parent's description what these children are for";
+
     // Trust and configuration.
     ProjectUntrusted = "project-untrusted", Info, "The project has content that is not used until the project is trusted.", "review it, then run `grove trust`";
     TrustDamaged = "trust-damaged", Warning, "A trust grant is damaged and counts as absent.", "run `grove trust` again";
