@@ -1,5 +1,5 @@
 //! Folders that a file declares below its own: what is found, what is never looked at, and what it costs.
-#![expect(clippy::unwrap_used, reason = "a test fails loudly")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use grove_fs::Stamp;
 use grove_fs::probe_walk::{
-    Below, Content, Counts, Found, Layout, Links, MAX_LEVELS, Probe, Problem, RootFolder, Sighting,
-    Trouble, Visitor, Walk, WalkOptions, walk,
+    Below, Content, Counts, Found, Layout, Links, Probe, Problem, RootFolder, Sighting, Trouble,
+    Visitor, Walk, WalkOptions, walk,
 };
 
 /// A file declares the words after `below:`; `*` means every folder.
@@ -108,6 +108,7 @@ fn options(links: Links, probe: Probe) -> WalkOptions {
         max_depth: 6,
         max_folders: 2_000,
         max_entries: 100_000,
+        max_levels: 6,
     }
 }
 
@@ -300,13 +301,13 @@ fn a_child_in_both_places_is_read_once_and_named() {
 fn a_tree_has_six_levels() {
     let folder = tempfile::tempdir().unwrap();
     let mut path = "top".to_owned();
-    for _ in 0..MAX_LEVELS + 1 {
+    for _ in 0..7 {
         put(folder.path(), &path, "below: c");
         path.push_str("/c");
     }
     for (links, probe) in ALL_MODES {
         let walk = walked(folder.path(), &options(links, probe));
-        assert_eq!(walk.found.len(), MAX_LEVELS);
+        assert_eq!(walk.found.len(), 6);
         let last = format!("{}/SKILL.md", walk.found.last().unwrap().path);
         assert_eq!(walk.problems, [about(&last, Trouble::TooDeep)]);
     }
@@ -405,10 +406,11 @@ fn children_count_as_candidates_after_those_that_nobody_declared() {
     }
 }
 
+type Change = fn(&Path);
+
 #[test]
 fn a_tree_that_is_met_again_is_unchanged_and_any_change_is_seen() {
     let options = options(Links::Follow, Probe::Stat);
-    type Change = fn(&Path);
     let changes: [(&str, Change, &[&str]); 6] = [
         ("nothing", |_| {}, &[]),
         (

@@ -16,7 +16,7 @@ use super::listing::{self, Listing};
 use super::names::Names;
 use super::probe::{ChildIs, Worker, join, link_target, skill_file_in};
 use super::queue::{Group, Queue};
-use super::{Below, Content, Found, MAX_LEVELS, Output, Place, Problem, Shared, Trouble, Visitor};
+use super::{Below, Content, Found, Output, Place, Problem, Shared, Trouble, Visitor};
 use crate::beneath;
 use crate::stamp::FileId;
 
@@ -38,7 +38,7 @@ pub(super) fn follow<V: Visitor>(
     let limit = shared.options.max_candidates;
     let mut left = limit.saturating_sub(found.len() + total.recognised());
     let queue = Queue::new();
-    for _ in 1..MAX_LEVELS {
+    for _ in 1..shared.options.max_levels {
         if level.is_empty() {
             return;
         }

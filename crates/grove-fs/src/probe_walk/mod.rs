@@ -47,6 +47,8 @@ pub struct WalkOptions {
     pub max_folders: usize,
     /// How many entries of one folder are looked at.
     pub max_entries: usize,
+    /// How many levels of declared folders there are, the folder that nobody declared included.
+    pub max_levels: usize,
 }
 
 /// Whether a probe looks first or opens at once.
@@ -152,9 +154,6 @@ pub enum Below {
     Named(Vec<String>),
 }
 
-/// How many levels of declared folders there are, the folders that nobody declared included.
-pub const MAX_LEVELS: usize = 6;
-
 /// A file as a walk sees it.
 #[derive(Debug)]
 pub struct Sighting<'a> {
@@ -242,7 +241,7 @@ pub enum Trouble {
         /// Their names.
         names: Vec<String>,
     },
-    /// What the file declares lies deeper than [`MAX_LEVELS`] and was not looked for.
+    /// What the file declares lies deeper than [`WalkOptions::max_levels`] and was not looked for.
     TooDeep,
     /// `skill.md` in another case.
     WrongCase {
