@@ -85,15 +85,18 @@ pub(crate) fn load(
         pinned: links == Links::Contain,
     };
     match probe_walk::walk(&planned.folder(), &options, &reader) {
-        Ok(walk) => {
+        Ok(mut walk) => {
             let counts = walk.counts;
-            match last.filter(|last| last.is_met_again(&walk, scan)) {
-                Some(last) => (Arc::clone(last), counts),
-                None => (
-                    Arc::new(gather(planned, scan, &options, walk, cache)),
-                    counts,
-                ),
+            if let Some(last) = last.filter(|last| last.is_met_again(&walk, scan)) {
+                return (Arc::clone(last), counts);
             }
+            if walk.unchanged {
+                // The files are as they were and something in the way is not: they have to be listed again.
+                let numbers = 0..reader.met_before();
+                walk.found = numbers.filter_map(|at| reader.recall(at)).collect();
+            }
+            let loaded = gather(planned, scan, &options, walk, cache);
+            (Arc::new(loaded), counts)
         }
         Err(error) => {
             let diagnostics = vec![unopened(&error, links)];

@@ -176,6 +176,27 @@ fn a_renamed_folder_is_seen_although_its_file_is_as_it_was() {
     );
 }
 
+/// The files are met again as they were, and yet the library is not the same.
+#[test]
+fn a_link_that_leads_nowhere_appears_beside_skills_that_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    make(root);
+    settle();
+    let mut library = library(root, None, true);
+    let before = library.load();
+    std::os::unix::fs::symlink("nowhere", root.join("broken")).unwrap();
+    for _ in 0..2 {
+        let after = library.load();
+        assert_eq!(after.skills, before.skills);
+        let codes: Vec<_> = after.diagnostics.iter().map(|found| found.code).collect();
+        assert_eq!(codes, [grove_spec::Code::BrokenLink]);
+        assert_eq!(library.counts().file_reads, 0);
+    }
+    std::fs::remove_file(root.join("broken")).unwrap();
+    assert_eq!(*library.load(), *before);
+}
+
 #[test]
 fn an_edit_of_the_same_size_right_after_a_read_is_seen() {
     let folder = tempfile::tempdir().unwrap();
