@@ -18,7 +18,7 @@ use grove_fs::{FileId, Stamp};
 use grove_spec::skill::Parsed;
 
 /// Rises whenever what is read out of a file, or how it is stored, changes.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 const MAX_CACHE_BYTES: u64 = 1 << 30;
 const MAX_CACHE_FILES: usize = 256;
 
@@ -47,6 +47,8 @@ pub(crate) struct RootCache {
     memory: Vec<Known>,
     /// Where a file is in `memory`; made when first asked, which a single run never does.
     places: OnceLock<HashMap<FileId, usize, BuildHasherDefault<InodeHasher>>>,
+    /// The files in `memory` that declare children, in order.
+    declaring: Vec<usize>,
     disk: Option<DiskCache>,
     /// Whether the file on disk is behind.
     stale: bool,
@@ -119,6 +121,11 @@ impl RootCache {
         self.memory.len()
     }
 
+    /// The files in memory that declare children.
+    pub(crate) fn declaring(&self) -> &[usize] {
+        &self.declaring
+    }
+
     /// How many files are known.
     fn len(&self) -> usize {
         if self.memory.is_empty() {
@@ -131,7 +138,14 @@ impl RootCache {
     /// Takes what a walk found, in its order, in place of what was known before.
     pub(crate) fn replace(&mut self, all: Vec<Known>, any_read: bool) {
         let stale = self.stale || any_read || all.len() != self.len();
+        let declares = |known: &Known| {
+            let keys = known.content.tree_keys();
+            keys.is_some_and(|keys| keys.children.is_some())
+        };
         *self = Self {
+            declaring: (0..all.len())
+                .filter(|at| all.get(*at).is_some_and(declares))
+                .collect(),
             memory: all,
             stale,
             ..Self::default()

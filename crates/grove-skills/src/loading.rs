@@ -9,12 +9,12 @@ use grove_catalog::identity::{self, Layout};
 use grove_catalog::ignore_rules::IgnoreRules;
 use grove_catalog::resolve::Candidate;
 use grove_fs::probe_walk::{
-    self, Counts, Found, IgnoreFile, LimitsHit, Links, Place, Probe, Problem, Sighting, Trouble,
-    Visitor, Walk, WalkOptions,
+    self, Below, Counts, Found, IgnoreFile, LimitsHit, Links, Place, Probe, Problem, Sighting,
+    Trouble, Visitor, Walk, WalkOptions,
 };
 use grove_fs::stamp::{fingerprint, now};
 use grove_fs::{FsError, Stamp};
-use grove_spec::skill::{Parsed, Requirements, parse_bytes};
+use grove_spec::skill::{Children, Parsed, Requirements, parse_bytes};
 use grove_spec::{Code, Diagnostic};
 
 use crate::cache::{Known, Met, RootCache};
@@ -78,6 +78,7 @@ pub(crate) fn load(
         max_depth: scan.max_depth,
         max_folders: if scan.lifted { 200_000 } else { MAX_FOLDERS },
         max_entries: MAX_ENTRIES,
+        max_levels: grove_catalog::tree::MAX_LEVELS,
     };
     let reader = Reader {
         cache,
@@ -185,6 +186,18 @@ impl Visitor for Reader<'_> {
 
     fn met_before(&self) -> usize {
         self.cache.in_memory()
+    }
+
+    fn declares(&self, item: &Item) -> Option<Below> {
+        let keys = item.known.content.tree_keys()?;
+        Some(match &keys.children.as_ref()?.value {
+            Children::Every => Below::Every,
+            Children::Named(names) => Below::Named(names.clone()),
+        })
+    }
+
+    fn declaring(&self) -> &[usize] {
+        self.cache.declaring()
     }
 
     fn read(&self, stamp: &Stamp, bytes: &[u8]) -> Item {

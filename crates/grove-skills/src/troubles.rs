@@ -65,6 +65,21 @@ fn describe(path: &str, trouble: &Trouble) -> Diagnostic {
             Code::LinkLoop,
             format!("`{path}` leads to a folder that was walked already"),
         ),
+        Trouble::Twins { names } => Diagnostic::new(
+            Code::ChildDuplicate,
+            format!(
+                "in both places, and only the one in `skills` was read: {}",
+                first_names(names)
+            ),
+        )
+        .with_names(names.clone()),
+        Trouble::TooDeep => Diagnostic::new(
+            Code::TreeDepth,
+            format!(
+                "it is on the last of {} levels of its tree, so its children were not looked for",
+                grove_catalog::tree::MAX_LEVELS
+            ),
+        ),
         Trouble::WrongCase { name } => Diagnostic::new(
             Code::FileNameCase,
             format!("`{name}` is not `SKILL.md` and was not read"),
