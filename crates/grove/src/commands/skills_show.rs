@@ -19,25 +19,50 @@ use crate::output::Output;
 struct ShowJson<'a> {
     schema: &'static str,
     skill: SkillJson<'a>,
+    /// Addresses of the skills it hangs together with.
+    #[serde(flatten)]
+    family: Family,
     fields: serde_json::Value,
     /// Of the file as it was read; none when it is not what it was a moment ago.
     digest: Option<String>,
 }
 
+/// A skill's parent and children in the tree, by address.
+#[derive(Serialize)]
+struct Family {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    children: Vec<String>,
+}
+
+impl Family {
+    fn of(snapshot: &Snapshot, at: usize) -> Self {
+        let address = |at: usize| Some(snapshot.address(snapshot.skills.get(at)?));
+        let children = snapshot.tree.children(at).iter();
+        Self {
+            parent: snapshot.tree.parent(at).and_then(address),
+            children: children.filter_map(|child| address(*child)).collect(),
+        }
+    }
+}
+
 pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -> Outcome {
     let snapshot = &looked.snapshot;
-    let skill = match address::find(snapshot, name) {
-        Answer::One(at) => snapshot.skills.get(at),
+    let found = match address::find(snapshot, name) {
+        Answer::One(at) => snapshot.skills.get(at).map(|skill| (at, skill)),
         Answer::Several(all) => return Err(ambiguous(snapshot, flags, name, &all)),
         Answer::None { near } => return Err(unknown(snapshot, name, &near)),
     };
-    let Some(skill) = skill else {
+    let Some((at, skill)) = found else {
         return Err(unknown(snapshot, name, &[]));
     };
+    let family = Family::of(snapshot, at);
     if flags.json {
         out.json(&ShowJson {
             schema: "grove.skills.show/1",
             skill: SkillJson::new(snapshot, skill),
+            family,
             fields: fields(skill),
             digest: looked
                 .library
@@ -45,7 +70,7 @@ pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -
                 .map(|bytes| Digest::of(&bytes).to_string()),
         });
     } else {
-        print(looked, skill, out);
+        print(looked, skill, &family, out);
     }
     Ok(0)
 }
@@ -97,12 +122,12 @@ fn unknown(snapshot: &Snapshot, name: &str, near: &[String]) -> CommandError {
     }
 }
 
-fn print(looked: &Looked, skill: &Skill, out: &mut Output) {
+fn print(looked: &Looked, skill: &Skill, family: &Family, out: &mut Output) {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
     let location = snapshot.location(&skill.place);
     let mut row = |label: &str, value: &str| {
         let value = match label {
-            "id" | "location" | "also at" => path_text(value),
+            "id" | "location" | "also at" | "parent" | "children" => path_text(value),
             _ => one_line(value),
         };
         out.line(&format!("{label:<12} {value}"));
@@ -127,6 +152,12 @@ fn print(looked: &Looked, skill: &Skill, out: &mut Output) {
             .root_of(skill)
             .map_or("", |root| root.label.as_str()),
     );
+    if let Some(parent) = &family.parent {
+        row("parent", parent);
+    }
+    for child in &family.children {
+        row("children", child);
+    }
     row("for", &invocation(snapshot, skill));
     let details = skill.file().details();
     for (label, value) in [
