@@ -90,6 +90,11 @@ impl Content {
         }
     }
 
+    /// Whether there is nothing but the reason why the file is not used.
+    pub fn is_refused(&self) -> bool {
+        self.fingerprint == 0 && self.digest.is_none() && !self.flags.valid
+    }
+
     /// Facts that decide without unpacking.
     pub fn flags(&self) -> Flags {
         self.flags

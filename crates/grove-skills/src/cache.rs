@@ -27,6 +27,8 @@ const MAX_CACHE_FILES: usize = 256;
 pub(crate) struct Known {
     pub(crate) stamp: Stamp,
     pub(crate) read_at: i64,
+    /// The byte limit it was read under: a larger file was cut or refused by it.
+    pub(crate) limit: u64,
     pub(crate) content: Arc<Content>,
     /// How a walk met it; none before the first one.
     pub(crate) met: Option<Met>,
@@ -204,7 +206,8 @@ mod column {
     pub(super) const READ_AT: usize = 5;
     /// Start of the record in the low half, its length in the high half.
     pub(super) const RECORD: usize = 6;
-    pub(super) const COUNT: usize = 7;
+    pub(super) const LIMIT: usize = 7;
+    pub(super) const COUNT: usize = 8;
 }
 
 const ROW: usize = column::COUNT * 8;
@@ -238,6 +241,7 @@ fn encode(all: &[Known]) -> Vec<u8> {
             ctime.cast_unsigned(),
             known.read_at.cast_unsigned(),
             place,
+            known.limit,
         ] {
             rows.extend_from_slice(&number.to_le_bytes());
         }
@@ -361,6 +365,7 @@ impl DiskCache {
         Some(Known {
             stamp: *stamp,
             read_at,
+            limit: self.number(row, column::LIMIT)?,
             content: Arc::new(content),
             met: None,
         })
@@ -431,6 +436,7 @@ mod tests {
         Known {
             stamp,
             read_at: 1_000_000_000,
+            limit: 7 * inode,
             content: Arc::new(content),
             met: None,
         }
@@ -461,6 +467,7 @@ mod tests {
                 assert_eq!(found.content.description(), one.content.description());
                 assert_eq!(found.content.flags(), one.content.flags());
                 assert_eq!(found.content, one.content);
+                assert_eq!(found.limit, one.limit);
                 assert_eq!(hint, place + 1);
                 assert_eq!(cache.place_of(&one.stamp, &mut hint), Some(place));
             }

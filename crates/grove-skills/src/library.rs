@@ -14,6 +14,7 @@ use grove_fs::probe_walk::{self, Counts, Layout, LinkedFiles};
 use grove_fs::programs;
 use grove_fs::stamp::fingerprint;
 use grove_spec::config::{Limits, Settings, Sourced};
+use grove_spec::skill::kept::most_read;
 use grove_spec::{Code, Diagnostic};
 
 use crate::cache::{self, RootCache};
@@ -395,6 +396,11 @@ fn scan_for(settings: &Settings, host: Option<&Host>, lifted: bool) -> Scan {
         layout: host.map_or(Layout::ALL, |host| layout_of(&host.scan)),
         max_candidates: number(limits.candidates_per_root.value),
         max_bytes: limits.file_bytes.value,
+        // A host reads or refuses a file whole.
+        max_read: match host {
+            None => most_read(limits.file_bytes.value),
+            Some(_) => limits.file_bytes.value,
+        },
         max_depth: number(limits.group_depth.value),
         lifted,
     }

@@ -14,7 +14,7 @@ use grove_fs::probe_walk::{
 };
 use grove_fs::stamp::{fingerprint, now};
 use grove_fs::{FsError, Stamp};
-use grove_spec::skill::{Children, Parsed, Requirements, parse_bytes};
+use grove_spec::skill::{Children, Parsed, Requirements, parse_within};
 use grove_spec::{Code, Diagnostic};
 
 use crate::cache::{Known, Met, RootCache};
@@ -51,7 +51,10 @@ struct Trace {
 pub(crate) struct Scan {
     pub(crate) layout: probe_walk::Layout,
     pub(crate) max_candidates: usize,
+    /// How many bytes of a file are kept.
     pub(crate) max_bytes: u64,
+    /// How large a file may be to be read at all.
+    pub(crate) max_read: u64,
     pub(crate) max_depth: usize,
     pub(crate) lifted: bool,
 }
@@ -74,7 +77,7 @@ pub(crate) fn load(
             ..scan.layout
         },
         max_candidates: scan.max_candidates,
-        max_bytes: scan.max_bytes,
+        max_bytes: scan.max_read,
         max_depth: scan.max_depth,
         max_folders: if scan.lifted { 200_000 } else { MAX_FOLDERS },
         max_entries: MAX_ENTRIES,
@@ -83,6 +86,7 @@ pub(crate) fn load(
     let reader = Reader {
         cache,
         read_at: now(),
+        limit: scan.max_bytes,
         pinned: links == Links::Contain,
     };
     match probe_walk::walk(&planned.folder(), &options, &reader) {
@@ -134,6 +138,7 @@ struct Item {
 struct Reader<'a> {
     cache: &'a RootCache,
     read_at: i64,
+    limit: u64,
     /// Whether the root's content is pinned by digest.
     pinned: bool,
 }
@@ -201,11 +206,17 @@ impl Visitor for Reader<'_> {
     }
 
     fn read(&self, stamp: &Stamp, bytes: &[u8]) -> Item {
-        let digest = self.pinned.then(|| Digest::of(bytes));
-        let content = Content::new(fingerprint(bytes), digest, stamp.size, parse_bytes(bytes));
+        let content = match parse_within(bytes, self.limit) {
+            Ok(parsed) => {
+                let digest = self.pinned.then(|| Digest::of(bytes));
+                Content::new(fingerprint(bytes), digest, stamp.size, parsed)
+            }
+            Err(finding) => Content::new(0, None, stamp.size, Parsed::refused(finding)),
+        };
         let known = Known {
             stamp: *stamp,
             read_at: self.read_at,
+            limit: self.limit,
             content: Arc::new(content),
             met: None,
         };
@@ -217,9 +228,12 @@ impl Visitor for Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// The same root may have been read as somebody's own, without digests.
+    /// The same root may have been read as somebody's own, without digests, or under another limit.
     fn is_enough(&self, known: &Known) -> bool {
-        !self.pinned || known.content.digest.is_some()
+        let same_limit =
+            known.limit == self.limit || known.stamp.size <= known.limit.min(self.limit);
+        let content = &known.content;
+        same_limit && (!self.pinned || content.digest.is_some() || content.is_refused())
     }
 }
 
@@ -251,7 +265,7 @@ fn gather(
                 continue;
             }
             probe_walk::Content::Refused(trouble) => {
-                let finding = troubles::refusal(&trouble, options);
+                let finding = troubles::refusal(&trouble, scan.max_bytes);
                 loaded
                     .candidates
                     .push(candidate(&root.path, &found, refused(finding)));

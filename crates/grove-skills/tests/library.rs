@@ -197,6 +197,65 @@ fn a_link_that_leads_nowhere_appears_beside_skills_that_stay() {
     assert_eq!(*library.load(), *before);
 }
 
+/// Over the limit, and kept or refused: either way it is read once.
+#[test]
+fn a_file_over_the_limit_is_remembered_like_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let (project, cache) = (folder.path().join("project"), folder.path().join("cache"));
+    let root = project.join(".agents/skills");
+    let long = "word ".repeat(60_000);
+    put(
+        &root,
+        "described",
+        &format!("---\nname: described\ndescription: {long}\n---\n"),
+    );
+    put(
+        &root,
+        "bodied",
+        &format!("---\nname: bodied\ndescription: d\n---\n{long}"),
+    );
+    for id in ["described", "bodied"] {
+        age(&root.join(id).join("SKILL.md"));
+    }
+    settle();
+    for view in [View::Folders(vec![root.clone()]), View::Own] {
+        let _ = std::fs::remove_dir_all(&cache);
+        let library = || {
+            let environment = Environment {
+                cache: Some(cache.clone()),
+                ..Environment::for_home(folder.path().join("home"), project.clone())
+            };
+            let view = view.clone();
+            Library::new(
+                environment,
+                Request {
+                    view,
+                    all: false,
+                    names: None,
+                },
+            )
+        };
+        let mut first = library();
+        first.load();
+        assert!(first.counts().file_reads >= 2);
+        // What comes with the program was written just now.
+        settle();
+        let snapshot = first.load();
+        let valid: Vec<(&str, bool)> = snapshot
+            .skills
+            .iter()
+            .filter(|skill| snapshot.location(&skill.place).starts_with(&root))
+            .map(|skill| (skill.id(), skill.content.flags().valid))
+            .collect();
+        assert_eq!(valid, [("bodied", false), ("described", true)], "{view:?}");
+        assert!(first.save_cache().is_empty());
+        assert!(Arc::ptr_eq(&snapshot, &first.load()), "{view:?}");
+        let mut second = library();
+        assert_eq!(second.load(), snapshot, "{view:?}");
+        assert_eq!(second.counts().file_reads, 0, "{view:?}");
+    }
+}
+
 #[test]
 fn an_edit_of_the_same_size_right_after_a_read_is_seen() {
     let folder = tempfile::tempdir().unwrap();

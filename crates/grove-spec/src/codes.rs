@@ -43,7 +43,7 @@ macro_rules! codes {
 
 codes! {
     // The file itself.
-    FileTooLarge = "file-too-large", Error, "The file is larger than the limit for a skill file.", "move long material to files beside SKILL.md, or raise `limits.file_bytes`";
+    FileTooLarge = "file-too-large", Error, "The file is larger than the limit for a skill file, what is dropped of its description not counted.", "move long material to files beside SKILL.md, or raise `limits.file_bytes`";
     EmptyFile = "empty-file", Error, "The file has no content.", "write frontmatter with a name and a description, then the instructions";
     NotUtf8 = "not-utf8", Error, "The file is not valid UTF-8.", "save the file as UTF-8";
     NotRegularFile = "not-regular-file", Error, "What stands where a skill file belongs is a folder, pipe, socket or device.", "replace it with a plain file";
@@ -80,7 +80,7 @@ codes! {
     NameMismatch = "name-mismatch", Warning, "The name differs from the folder's name.", "rename the folder or the skill so that both agree";
     NameCollision = "name-collision", Warning, "Several skills in one root have the same name, or names that differ only in case or form.", "rename one, or address them by id";
     DescriptionMissing = "description-missing", Warning, "The skill has no description, so no model is told of it.", "add `description:` that says what it does and when to use it";
-    DescriptionTooLong = "description-too-long", Warning, "The description is longer than the standard's 1,024 characters.", "shorten it; put details in the body";
+    DescriptionTooLong = "description-too-long", Warning, "The description is longer than the standard's 1,024 characters; of a file over the size limit 16,384 are kept.", "shorten it; put details in the body";
     CompatibilityTooLong = "compatibility-too-long", Warning, "`compatibility` is longer than the standard's 500 characters.", "shorten it";
     FieldRequiredType = "field-required-type", Error, "A field that must be text is something else.", "write the value as text";
     FieldType = "field-type", Warning, "A field has a value of the wrong kind and was left out.", "see the format reference for the kinds of values";

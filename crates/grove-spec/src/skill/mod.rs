@@ -2,6 +2,7 @@
 
 mod body;
 mod fields;
+pub mod kept;
 pub mod print;
 pub mod requirements;
 pub mod strict;
@@ -15,6 +16,7 @@ use crate::diagnostic::{Diagnostic, Position};
 use crate::fence::{self, NoFence};
 use crate::yaml::{self, Entry};
 
+pub use kept::parse_within;
 pub use requirements::Requirements;
 pub use tools::split_tools;
 pub use tree_keys::{Children, TreeKeys};

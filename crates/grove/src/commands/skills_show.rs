@@ -189,8 +189,7 @@ fn print(looked: &Looked, skill: &Skill, family: &Family, out: &mut Output) {
         }
     }
     let content = &skill.content;
-    let unread = content.fingerprint == 0 && content.digest.is_none() && !content.flags().valid;
-    if !unread {
+    if !content.is_refused() {
         row("size", &format!("{} bytes", content.size));
     }
     let bytes = looked.library.source(snapshot, skill);
