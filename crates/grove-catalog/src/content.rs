@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use grove_spec::skill::{Parsed, Requirements, Skill};
+use grove_spec::skill::{Parsed, Requirements, Skill, TreeKeys};
 
 use crate::digest::Digest;
 
@@ -26,6 +26,8 @@ pub struct Flags {
     pub has_requirements: bool,
     /// It has findings.
     pub has_findings: bool,
+    /// It declares children or a parent.
+    pub has_tree_keys: bool,
 }
 
 /// A skill file's content, shared by all snapshots it is in.
@@ -88,6 +90,11 @@ impl Content {
         }
     }
 
+    /// Whether there is nothing but the reason why the file is not used.
+    pub fn is_refused(&self) -> bool {
+        self.fingerprint == 0 && self.digest.is_none() && !self.flags.valid
+    }
+
     /// Facts that decide without unpacking.
     pub fn flags(&self) -> Flags {
         self.flags
@@ -107,6 +114,12 @@ impl Content {
             Whole::Parsed(parsed) => parsed.skill.description.as_deref(),
             Whole::Packed(packed, _) => packed.text(packed.description.as_ref()?),
         }
+    }
+
+    /// What it says about its place in a tree; the many that say nothing are not unpacked for it.
+    pub fn tree_keys(&self) -> Option<&TreeKeys> {
+        let has = self.flags.has_tree_keys;
+        has.then(|| self.parsed().skill.tree_keys()).flatten()
     }
 
     /// Everything the file says.
@@ -162,6 +175,7 @@ impl Flags {
             user_invocable: parsed.skill.user_invocable,
             has_requirements: parsed.skill.requirements.is_some(),
             has_findings: !parsed.diagnostics.is_empty(),
+            has_tree_keys: parsed.skill.tree_keys().is_some(),
         }
     }
 }
@@ -176,6 +190,7 @@ impl Flags {
             self.user_invocable,
             self.has_requirements,
             self.has_findings,
+            self.has_tree_keys,
         ]
         .iter()
         .enumerate()
@@ -192,6 +207,7 @@ impl Flags {
             user_invocable: bit(3),
             has_requirements: bit(4),
             has_findings: bit(5),
+            has_tree_keys: bit(6),
         }
     }
 }
@@ -213,7 +229,7 @@ mod tests {
 
     #[test]
     fn flags_survive_their_byte() {
-        for byte in 0..64 {
+        for byte in 0..128 {
             assert_eq!(Flags::from_byte(byte).to_byte(), byte);
         }
     }

@@ -20,6 +20,8 @@ use crate::root::{Root, Source};
 use crate::same_name::apply_rank;
 use crate::snapshot::{Location, Skill, Snapshot};
 use crate::state::{Reason, State};
+use crate::tree::Tree;
+use crate::tree::grow::grow;
 use crate::trust;
 
 /// A skill file that was found in a root.
@@ -73,6 +75,8 @@ pub struct Rules {
     pub missing_description: MissingDescription,
     /// Whether requirements are looked at.
     pub requirements: bool,
+    /// Whether skills hang together in trees.
+    pub trees: bool,
 }
 
 impl Rules {
@@ -83,9 +87,10 @@ impl Rules {
         missing_name: MissingName::Folder,
         missing_description: MissingDescription::Unlisted,
         requirements: true,
+        trees: true,
     };
 
-    /// Another host's.
+    /// Another host's, which knows nothing of Grove's trees.
     pub fn of(host: &Host) -> Self {
         let Identity {
             same_name,
@@ -101,6 +106,7 @@ impl Rules {
             missing_name,
             missing_description,
             requirements,
+            trees: false,
         }
     }
 }
@@ -136,13 +142,18 @@ pub fn resolve(input: Input<'_>) -> Snapshot {
         settings.limits.loaded_per_source.value,
         &mut diagnostics,
     );
-    let digest = digest_of(&skills, &roots);
+    let tree = if rules.trees {
+        grow(&mut skills, &roots, &diagnostics)
+    } else {
+        Tree::default()
+    };
+    let digest = digest_of(&skills, &roots, &tree);
     Snapshot {
         version: 1,
         digest,
         roots,
         skills,
-        tree: crate::tree::Tree::default(),
+        tree,
         diagnostics,
     }
 }
@@ -466,9 +477,9 @@ fn apply_source_limit(
     }
 }
 
-/// The digest of what a reader can see: names, places, content, states and their reasons. Findings follow
-/// from these.
-fn digest_of(skills: &[Skill], roots: &[Root]) -> Digest {
+/// The digest of what a reader can see: names, places, content, states and their reasons, and who is whose
+/// child. Findings follow from these.
+fn digest_of(skills: &[Skill], roots: &[Root], tree: &Tree) -> Digest {
     let mut bytes = Vec::with_capacity(skills.len() * 96 + 64);
     let mut field = |field: &[u8]| {
         bytes.extend_from_slice(&(field.len() as u32).to_le_bytes());
@@ -494,6 +505,10 @@ fn digest_of(skills: &[Skill], roots: &[Root]) -> Digest {
             field(&(other.root as u32).to_le_bytes());
             field(other.id.as_bytes());
         }
+    }
+    for (child, parent) in tree.pairs() {
+        field(&(child as u64).to_le_bytes());
+        field(&(parent as u64).to_le_bytes());
     }
     Digest::of(&bytes)
 }

@@ -3,7 +3,14 @@
 //! Skills are named by their index in the snapshot. Groups are not in here: a group is a folder, and an id
 //! says which folders it is in.
 
+pub(crate) mod grow;
+mod places;
+mod shared_words;
+
 use std::collections::BTreeMap;
+
+/// How many skills may stand above one another, the first and the last included.
+pub const MAX_LEVELS: usize = 6;
 
 /// The parent of each skill that has one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,6 +57,18 @@ impl Tree {
     /// The branches above a skill, nearest first.
     pub fn ancestors(&self, skill: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(self.parent(skill), |at| self.parent(*at))
+    }
+
+    /// All children with their parents: the parents in the order of the snapshot, each one's children in theirs.
+    pub fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let of = |(parent, children): (&usize, &Vec<usize>)| {
+            let parent = *parent;
+            children
+                .clone()
+                .into_iter()
+                .map(move |child| (child, parent))
+        };
+        self.children.iter().flat_map(of)
     }
 
     /// The branches, in the order of the snapshot.

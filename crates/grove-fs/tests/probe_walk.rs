@@ -47,6 +47,7 @@ fn options(links: Links, probe: Probe) -> WalkOptions {
         max_depth: 6,
         max_folders: 2_000,
         max_entries: 100_000,
+        max_levels: 6,
     }
 }
 

@@ -18,7 +18,7 @@ use grove_fs::{FileId, Stamp};
 use grove_spec::skill::Parsed;
 
 /// Rises whenever what is read out of a file, or how it is stored, changes.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 const MAX_CACHE_BYTES: u64 = 1 << 30;
 const MAX_CACHE_FILES: usize = 256;
 
@@ -27,6 +27,8 @@ const MAX_CACHE_FILES: usize = 256;
 pub(crate) struct Known {
     pub(crate) stamp: Stamp,
     pub(crate) read_at: i64,
+    /// The byte limit it was read under: a larger file was cut or refused by it.
+    pub(crate) limit: u64,
     pub(crate) content: Arc<Content>,
     /// How a walk met it; none before the first one.
     pub(crate) met: Option<Met>,
@@ -47,6 +49,8 @@ pub(crate) struct RootCache {
     memory: Vec<Known>,
     /// Where a file is in `memory`; made when first asked, which a single run never does.
     places: OnceLock<HashMap<FileId, usize, BuildHasherDefault<InodeHasher>>>,
+    /// The files in `memory` that declare children, in order.
+    declaring: Vec<usize>,
     disk: Option<DiskCache>,
     /// Whether the file on disk is behind.
     stale: bool,
@@ -119,6 +123,11 @@ impl RootCache {
         self.memory.len()
     }
 
+    /// The files in memory that declare children.
+    pub(crate) fn declaring(&self) -> &[usize] {
+        &self.declaring
+    }
+
     /// How many files are known.
     fn len(&self) -> usize {
         if self.memory.is_empty() {
@@ -131,7 +140,14 @@ impl RootCache {
     /// Takes what a walk found, in its order, in place of what was known before.
     pub(crate) fn replace(&mut self, all: Vec<Known>, any_read: bool) {
         let stale = self.stale || any_read || all.len() != self.len();
+        let declares = |known: &Known| {
+            let keys = known.content.tree_keys();
+            keys.is_some_and(|keys| keys.children.is_some())
+        };
         *self = Self {
+            declaring: (0..all.len())
+                .filter(|at| all.get(*at).is_some_and(declares))
+                .collect(),
             memory: all,
             stale,
             ..Self::default()
@@ -190,7 +206,8 @@ mod column {
     pub(super) const READ_AT: usize = 5;
     /// Start of the record in the low half, its length in the high half.
     pub(super) const RECORD: usize = 6;
-    pub(super) const COUNT: usize = 7;
+    pub(super) const LIMIT: usize = 7;
+    pub(super) const COUNT: usize = 8;
 }
 
 const ROW: usize = column::COUNT * 8;
@@ -224,6 +241,7 @@ fn encode(all: &[Known]) -> Vec<u8> {
             ctime.cast_unsigned(),
             known.read_at.cast_unsigned(),
             place,
+            known.limit,
         ] {
             rows.extend_from_slice(&number.to_le_bytes());
         }
@@ -347,6 +365,7 @@ impl DiskCache {
         Some(Known {
             stamp: *stamp,
             read_at,
+            limit: self.number(row, column::LIMIT)?,
             content: Arc::new(content),
             met: None,
         })
@@ -417,6 +436,7 @@ mod tests {
         Known {
             stamp,
             read_at: 1_000_000_000,
+            limit: 7 * inode,
             content: Arc::new(content),
             met: None,
         }
@@ -447,6 +467,7 @@ mod tests {
                 assert_eq!(found.content.description(), one.content.description());
                 assert_eq!(found.content.flags(), one.content.flags());
                 assert_eq!(found.content, one.content);
+                assert_eq!(found.limit, one.limit);
                 assert_eq!(hint, place + 1);
                 assert_eq!(cache.place_of(&one.stamp, &mut hint), Some(place));
             }

@@ -15,6 +15,7 @@ use grove_fs::probe_walk::{self, Counts, Layout, LinkedFiles};
 use grove_fs::programs;
 use grove_fs::stamp::fingerprint;
 use grove_spec::config::{Limits, Settings, Sourced};
+use grove_spec::skill::kept::most_read;
 use grove_spec::{Code, Diagnostic};
 
 use crate::cache::{self, RootCache};
@@ -410,6 +411,11 @@ fn scan_for(settings: &Settings, host: Option<&Host>, lifted: bool) -> Scan {
         layout: host.map_or(Layout::ALL, |host| layout_of(&host.scan)),
         max_candidates: number(limits.candidates_per_root.value),
         max_bytes: limits.file_bytes.value,
+        // A host reads or refuses a file whole.
+        max_read: match host {
+            None => most_read(limits.file_bytes.value),
+            Some(_) => limits.file_bytes.value,
+        },
         max_depth: number(limits.group_depth.value),
         lifted,
     }
@@ -420,6 +426,8 @@ fn layout_of(scan: &hosts::Scan) -> Layout {
         root_file: scan.root_file,
         flat_files: scan.flat_files,
         stop_at_skill: scan.stop_at_skill,
+        // Trees are Grove's own; a host finds below a skill what its own rules find.
+        declared: false,
         linked_files: match scan.linked_files {
             hosts::LinkedFiles::Follow => LinkedFiles::Follow,
             hosts::LinkedFiles::Skip => LinkedFiles::Skip,

@@ -9,12 +9,12 @@ use grove_catalog::identity::{self, Layout};
 use grove_catalog::ignore_rules::IgnoreRules;
 use grove_catalog::resolve::Candidate;
 use grove_fs::probe_walk::{
-    self, Counts, Found, IgnoreFile, LimitsHit, Links, Place, Probe, Problem, Sighting, Trouble,
-    Visitor, Walk, WalkOptions,
+    self, Below, Counts, Found, IgnoreFile, LimitsHit, Links, Place, Probe, Problem, Sighting,
+    Trouble, Visitor, Walk, WalkOptions,
 };
 use grove_fs::stamp::{fingerprint, now};
 use grove_fs::{FsError, Stamp};
-use grove_spec::skill::{Parsed, Requirements, parse_bytes};
+use grove_spec::skill::{Children, Parsed, Requirements, parse_within};
 use grove_spec::{Code, Diagnostic};
 
 use crate::cache::{Known, Met, RootCache};
@@ -51,7 +51,10 @@ struct Trace {
 pub(crate) struct Scan {
     pub(crate) layout: probe_walk::Layout,
     pub(crate) max_candidates: usize,
+    /// How many bytes of a file are kept.
     pub(crate) max_bytes: u64,
+    /// How large a file may be to be read at all.
+    pub(crate) max_read: u64,
     pub(crate) max_depth: usize,
     pub(crate) lifted: bool,
 }
@@ -74,26 +77,31 @@ pub(crate) fn load(
             ..scan.layout
         },
         max_candidates: scan.max_candidates,
-        max_bytes: scan.max_bytes,
+        max_bytes: scan.max_read,
         max_depth: scan.max_depth,
         max_folders: if scan.lifted { 200_000 } else { MAX_FOLDERS },
         max_entries: MAX_ENTRIES,
+        max_levels: grove_catalog::tree::MAX_LEVELS,
     };
     let reader = Reader {
         cache,
         read_at: now(),
+        limit: scan.max_bytes,
         pinned: links == Links::Contain,
     };
     match probe_walk::walk(&planned.folder(), &options, &reader) {
-        Ok(walk) => {
+        Ok(mut walk) => {
             let counts = walk.counts;
-            match last.filter(|last| last.is_met_again(&walk, scan)) {
-                Some(last) => (Arc::clone(last), counts),
-                None => (
-                    Arc::new(gather(planned, scan, &options, walk, cache)),
-                    counts,
-                ),
+            if let Some(last) = last.filter(|last| last.is_met_again(&walk, scan)) {
+                return (Arc::clone(last), counts);
             }
+            if walk.unchanged {
+                // The files are as they were and something in the way is not: they have to be listed again.
+                let numbers = 0..reader.met_before();
+                walk.found = numbers.filter_map(|at| reader.recall(at)).collect();
+            }
+            let loaded = gather(planned, scan, &options, walk, cache);
+            (Arc::new(loaded), counts)
         }
         Err(error) => {
             let diagnostics = vec![unopened(&error, links)];
@@ -130,6 +138,7 @@ struct Item {
 struct Reader<'a> {
     cache: &'a RootCache,
     read_at: i64,
+    limit: u64,
     /// Whether the root's content is pinned by digest.
     pinned: bool,
 }
@@ -184,12 +193,30 @@ impl Visitor for Reader<'_> {
         self.cache.in_memory()
     }
 
+    fn declares(&self, item: &Item) -> Option<Below> {
+        let keys = item.known.content.tree_keys()?;
+        Some(match &keys.children.as_ref()?.value {
+            Children::Every => Below::Every,
+            Children::Named(names) => Below::Named(names.clone()),
+        })
+    }
+
+    fn declaring(&self) -> &[usize] {
+        self.cache.declaring()
+    }
+
     fn read(&self, stamp: &Stamp, bytes: &[u8]) -> Item {
-        let digest = self.pinned.then(|| Digest::of(bytes));
-        let content = Content::new(fingerprint(bytes), digest, stamp.size, parse_bytes(bytes));
+        let content = match parse_within(bytes, self.limit) {
+            Ok(parsed) => {
+                let digest = self.pinned.then(|| Digest::of(bytes));
+                Content::new(fingerprint(bytes), digest, stamp.size, parsed)
+            }
+            Err(finding) => Content::new(0, None, stamp.size, Parsed::refused(finding)),
+        };
         let known = Known {
             stamp: *stamp,
             read_at: self.read_at,
+            limit: self.limit,
             content: Arc::new(content),
             met: None,
         };
@@ -201,9 +228,12 @@ impl Visitor for Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// The same root may have been read as somebody's own, without digests.
+    /// The same root may have been read as somebody's own, without digests, or under another limit.
     fn is_enough(&self, known: &Known) -> bool {
-        !self.pinned || known.content.digest.is_some()
+        let same_limit =
+            known.limit == self.limit || known.stamp.size <= known.limit.min(self.limit);
+        let content = &known.content;
+        same_limit && (!self.pinned || content.digest.is_some() || content.is_refused())
     }
 }
 
@@ -235,7 +265,7 @@ fn gather(
                 continue;
             }
             probe_walk::Content::Refused(trouble) => {
-                let finding = troubles::refusal(&trouble, options);
+                let finding = troubles::refusal(&trouble, scan.max_bytes);
                 loaded
                     .candidates
                     .push(candidate(&root.path, &found, refused(finding)));

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use grove_fs::probe_walk::{LimitsHit, Problem, Trouble, WalkOptions};
+use grove_spec::skill::kept::too_large;
 use grove_spec::text::{first_names, one_line};
 use grove_spec::{Code, Diagnostic};
 
@@ -12,15 +13,9 @@ pub(crate) fn problem(root: &Path, problem: &Problem) -> Diagnostic {
 }
 
 /// The diagnostic for a skill file that could not be read.
-pub(crate) fn refusal(trouble: &Trouble, options: &WalkOptions) -> Diagnostic {
+pub(crate) fn refusal(trouble: &Trouble, limit: u64) -> Diagnostic {
     match trouble {
-        Trouble::TooLarge { size } => Diagnostic::new(
-            Code::FileTooLarge,
-            format!(
-                "the file has {size} bytes, more than the limit of {}",
-                options.max_bytes
-            ),
-        ),
+        Trouble::TooLarge { size } => too_large(*size, limit),
         other => describe("SKILL.md", other),
     }
 }
@@ -64,6 +59,21 @@ fn describe(path: &str, trouble: &Trouble) -> Diagnostic {
         Trouble::Loop => Diagnostic::new(
             Code::LinkLoop,
             format!("`{path}` leads to a folder that was walked already"),
+        ),
+        Trouble::Twins { names } => Diagnostic::new(
+            Code::ChildDuplicate,
+            format!(
+                "in both places, and only the one in `skills` was read: {}",
+                first_names(names)
+            ),
+        )
+        .with_names(names.clone()),
+        Trouble::TooDeep => Diagnostic::new(
+            Code::TreeDepth,
+            format!(
+                "it is on the last of {} levels of its tree, so its children were not looked for",
+                grove_catalog::tree::MAX_LEVELS
+            ),
         ),
         Trouble::WrongCase { name } => Diagnostic::new(
             Code::FileNameCase,

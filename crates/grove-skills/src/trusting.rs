@@ -10,6 +10,7 @@ use grove_catalog::{Digest, Source, identity};
 use grove_fs::probe_walk::Layout;
 use grove_fs::trust_store::{Grant, Lookup, TrustStore};
 use grove_fs::{FsError, files};
+use grove_spec::skill::kept::most_read;
 
 use crate::cache::RootCache;
 use crate::environment::Environment;
@@ -210,6 +211,7 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
         layout: Layout::ALL,
         max_candidates: usize::MAX,
         max_bytes: settings.limits.file_bytes.value,
+        max_read: most_read(settings.limits.file_bytes.value),
         max_depth: usize::try_from(settings.limits.group_depth.value).unwrap_or(usize::MAX),
         lifted: true,
     };

@@ -176,6 +176,86 @@ fn a_renamed_folder_is_seen_although_its_file_is_as_it_was() {
     );
 }
 
+/// The files are met again as they were, and yet the library is not the same.
+#[test]
+fn a_link_that_leads_nowhere_appears_beside_skills_that_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    make(root);
+    settle();
+    let mut library = library(root, None, true);
+    let before = library.load();
+    std::os::unix::fs::symlink("nowhere", root.join("broken")).unwrap();
+    for _ in 0..2 {
+        let after = library.load();
+        assert_eq!(after.skills, before.skills);
+        let codes: Vec<_> = after.diagnostics.iter().map(|found| found.code).collect();
+        assert_eq!(codes, [grove_spec::Code::BrokenLink]);
+        assert_eq!(library.counts().file_reads, 0);
+    }
+    std::fs::remove_file(root.join("broken")).unwrap();
+    assert_eq!(*library.load(), *before);
+}
+
+/// Over the limit, and kept or refused: either way it is read once.
+#[test]
+fn a_file_over_the_limit_is_remembered_like_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let (project, cache) = (folder.path().join("project"), folder.path().join("cache"));
+    let root = project.join(".agents/skills");
+    let long = "word ".repeat(60_000);
+    put(
+        &root,
+        "described",
+        &format!("---\nname: described\ndescription: {long}\n---\n"),
+    );
+    put(
+        &root,
+        "bodied",
+        &format!("---\nname: bodied\ndescription: d\n---\n{long}"),
+    );
+    for id in ["described", "bodied"] {
+        age(&root.join(id).join("SKILL.md"));
+    }
+    settle();
+    for view in [View::Folders(vec![root.clone()]), View::Own] {
+        let _ = std::fs::remove_dir_all(&cache);
+        let library = || {
+            let environment = Environment {
+                cache: Some(cache.clone()),
+                ..Environment::for_home(folder.path().join("home"), project.clone())
+            };
+            let view = view.clone();
+            Library::new(
+                environment,
+                Request {
+                    view,
+                    all: false,
+                    names: None,
+                },
+            )
+        };
+        let mut first = library();
+        first.load();
+        assert!(first.counts().file_reads >= 2);
+        // What comes with the program was written just now.
+        settle();
+        let snapshot = first.load();
+        let valid: Vec<(&str, bool)> = snapshot
+            .skills
+            .iter()
+            .filter(|skill| snapshot.location(&skill.place).starts_with(&root))
+            .map(|skill| (skill.id(), skill.content.flags().valid))
+            .collect();
+        assert_eq!(valid, [("bodied", false), ("described", true)], "{view:?}");
+        assert!(first.save_cache().is_empty());
+        assert!(Arc::ptr_eq(&snapshot, &first.load()), "{view:?}");
+        let mut second = library();
+        assert_eq!(second.load(), snapshot, "{view:?}");
+        assert_eq!(second.counts().file_reads, 0, "{view:?}");
+    }
+}
+
 #[test]
 fn an_edit_of_the_same_size_right_after_a_read_is_seen() {
     let folder = tempfile::tempdir().unwrap();

@@ -43,7 +43,7 @@ macro_rules! codes {
 
 codes! {
     // The file itself.
-    FileTooLarge = "file-too-large", Error, "The file is larger than the limit for a skill file.", "move long material to files beside SKILL.md, or raise `limits.file_bytes`";
+    FileTooLarge = "file-too-large", Error, "The file is larger than the limit for a skill file, what is dropped of its description not counted.", "move long material to files beside SKILL.md, or raise `limits.file_bytes`";
     EmptyFile = "empty-file", Error, "The file has no content.", "write frontmatter with a name and a description, then the instructions";
     NotUtf8 = "not-utf8", Error, "The file is not valid UTF-8.", "save the file as UTF-8";
     NotRegularFile = "not-regular-file", Error, "What stands where a skill file belongs is a folder, pipe, socket or device.", "replace it with a plain file";
@@ -80,7 +80,7 @@ codes! {
     NameMismatch = "name-mismatch", Warning, "The name differs from the folder's name.", "rename the folder or the skill so that both agree";
     NameCollision = "name-collision", Warning, "Several skills in one root have the same name, or names that differ only in case or form.", "rename one, or address them by id";
     DescriptionMissing = "description-missing", Warning, "The skill has no description, so no model is told of it.", "add `description:` that says what it does and when to use it";
-    DescriptionTooLong = "description-too-long", Warning, "The description is longer than the standard's 1,024 characters.", "shorten it; put details in the body";
+    DescriptionTooLong = "description-too-long", Warning, "The description is longer than the standard's 1,024 characters; of a file over the size limit 16,384 are kept.", "shorten it; put details in the body";
     CompatibilityTooLong = "compatibility-too-long", Warning, "`compatibility` is longer than the standard's 500 characters.", "shorten it";
     FieldRequiredType = "field-required-type", Error, "A field that must be text is something else.", "write the value as text";
     FieldType = "field-type", Warning, "A field has a value of the wrong kind and was left out.", "see the format reference for the kinds of values";
@@ -99,6 +99,17 @@ codes! {
     EntryLimit = "entry-limit", Warning, "A folder has more entries than are looked at.", "split the folder";
     RootUnreadable = "root-unreadable", Warning, "A root could not be opened.", "check the path and its permissions";
     RootInvalid = "root-invalid", Warning, "A root is not a folder.", "give the path of a folder";
+
+    // Trees.
+    ChildName = "child-name", Warning, "A name under `metadata.children` or `metadata.parent` cannot be the name of a skill's folder and was left out.", "write the folder's name alone, without a path";
+    ChildLimit = "child-limit", Warning, "A skill names more children than are looked for.", "put some of them under a child of its own";
+    ChildMissing = "child-missing", Warning, "A declared child is not there.", "create it as `skills/<child>/SKILL.md` in the skill's folder, or remove its name from `metadata.children`";
+    ChildDuplicate = "child-duplicate", Warning, "A child is declared twice, by two parents, or is in both places; the first one counts.", "keep one of them";
+    ParentMissing = "parent-missing", Warning, "No single skill of the root is the one that `metadata.parent` names; the skill stands on its own.", "write the name or id of a skill in the same root";
+    TreeCycle = "tree-cycle", Warning, "A skill would be above itself; it stands on its own instead.", "remove one of the declarations";
+    TreeDepth = "tree-depth", Warning, "A tree is deeper than its limit of levels; what lies deeper is no part of it.", "move the children up";
+    BranchSmall = "branch-small", Warning, "A branch with fewer than three children costs more than it saves.", "list the children beside their parent, or merge them into it";
+    BranchVague = "branch-vague", Warning, "The description of a branch shares no word with some of its children, so a model would not look for them there.", "say in the parent's description what these children are for";
 
     // Trust and configuration.
     ProjectUntrusted = "project-untrusted", Info, "The project has content that is not used until the project is trusted.", "review it, then run `grove trust`";

@@ -13,6 +13,8 @@ mod corpus;
 mod counter_cases;
 #[path = "hostile/listing.rs"]
 mod listing;
+#[path = "hostile/long_descriptions.rs"]
+mod long_descriptions;
 #[path = "hostile/race.rs"]
 mod race;
 #[path = "hostile/session.rs"]

@@ -8,6 +8,7 @@
 //! Folders reached through links are walked last and in order, so that the result does not depend on
 //! which path to a folder was found first.
 
+mod declared;
 mod listing;
 mod names;
 mod probe;
@@ -47,6 +48,8 @@ pub struct WalkOptions {
     pub max_folders: usize,
     /// How many entries of one folder are looked at.
     pub max_entries: usize,
+    /// How many levels of declared folders there are, the folder that nobody declared included.
+    pub max_levels: usize,
 }
 
 /// Whether a probe looks first or opens at once.
@@ -65,8 +68,10 @@ pub struct Layout {
     pub root_file: bool,
     /// `<root>/<name>.md` counts.
     pub flat_files: bool,
-    /// Nothing below a skill folder is looked at.
+    /// Nothing below a skill folder is looked at, but for what its file declares.
     pub stop_at_skill: bool,
+    /// What a skill file declares below its own folder is looked for, if a skill folder ends the walk.
+    pub declared: bool,
     /// What becomes of a skill file that is itself a link.
     pub linked_files: LinkedFiles,
     /// Ignore files of these names are collected from every folder walked.
@@ -79,6 +84,7 @@ impl Layout {
         root_file: true,
         flat_files: true,
         stop_at_skill: true,
+        declared: true,
         linked_files: LinkedFiles::Follow,
         ignore_files: &[],
     };
@@ -124,8 +130,29 @@ pub trait Visitor: Sync {
         0
     }
 
+    /// What a file declares below its own folder; most declare nothing.
+    fn declares(&self, _item: &Self::Item) -> Option<Below> {
+        None
+    }
+
+    /// The numbers of the files met before that declare something, in order.
+    fn declaring(&self) -> &[usize] {
+        &[]
+    }
+
     /// The item for the bytes of a file.
     fn read(&self, stamp: &Stamp, bytes: &[u8]) -> Self::Item;
+}
+
+/// Which folders below its own a file declares to hold files of its kind.
+///
+/// They are in its folder or in the folder `skills` there, and nowhere deeper.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Below {
+    /// Every folder that has such a file.
+    Every,
+    /// The folders of these names.
+    Named(Vec<String>),
 }
 
 /// A file as a walk sees it.
@@ -210,6 +237,13 @@ pub enum Trouble {
     UnprintableName,
     /// A folder that was walked already.
     Loop,
+    /// Declared folders that are there twice: `skills/<name>` is read, `<name>` beside it is not.
+    Twins {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// What the file declares lies deeper than [`WalkOptions::max_levels`] and was not looked for.
+    TooDeep,
     /// `skill.md` in another case.
     WrongCase {
         /// The name as found.
@@ -509,35 +543,55 @@ impl<T: Send> Output<T> {
             }
             next = range.end;
         }
-        next > 0
-            && next == shared.visitor.met_before()
-            && next <= shared.options.max_candidates
-            && self.runs.iter().all(Vec::is_empty)
+        next > 0 && next == shared.visitor.met_before() && next <= shared.options.max_candidates
     }
 
-    /// Sorts, applies the candidate limit and reads what is left to read.
-    fn finish<V: Visitor<Item = T>>(mut self, shared: &Shared<'_, V>) -> Walk<T> {
-        let unchanged = self.is_unchanged(shared);
-        if !unchanged {
-            let numbers = self.recognised.into_iter().flatten();
-            self.runs.push(
-                numbers
-                    .filter_map(|number| shared.visitor.recall(number))
-                    .collect(),
-            );
+    /// What was recognised, to be listed like everything else.
+    fn recalled<V: Visitor<Item = T>>(&mut self, shared: &Shared<'_, V>) -> Vec<Found<T>> {
+        let numbers = std::mem::take(&mut self.recognised).into_iter().flatten();
+        numbers
+            .filter_map(|number| shared.visitor.recall(number))
+            .collect()
+    }
+
+    /// How many files were recognised.
+    fn recognised(&self) -> usize {
+        self.recognised.iter().map(Range::len).sum()
+    }
+
+    /// Reads the first of what was found, as many as may be read, and names the rest.
+    fn take_candidates<V: Visitor<Item = T>>(
+        &mut self,
+        shared: &Shared<'_, V>,
+        found: &mut [Found<T>],
+        limit: usize,
+    ) {
+        let (kept, beyond) = found.split_at_mut(limit.min(found.len()));
+        for beyond in beyond {
+            beyond.content = Content::NotRead;
+            self.limits.candidates.push(beyond.path.to_string());
         }
-        let mut found = joined(self.runs);
-        let limit = shared.options.max_candidates;
-        if found.len() > limit {
-            for beyond in found.get_mut(limit..).unwrap_or_default() {
-                beyond.content = Content::NotRead;
-                self.limits.candidates.push(beyond.path.to_string());
-            }
-        }
-        let kept = found.len().min(limit);
-        let kept = found.get_mut(..kept).unwrap_or_default();
         self.counts += reading::refuse_links(shared, kept);
         self.counts += reading::read_pending(shared, kept);
+    }
+
+    /// Sorts, applies the candidate limit, reads what is left to read, and looks for what that declares.
+    fn finish<V: Visitor<Item = T>>(mut self, shared: &Shared<'_, V>) -> Walk<T> {
+        let limit = shared.options.max_candidates;
+        // What was only met again is left alone as long as it may turn out that nothing changed.
+        if self.recognised() > limit || !self.runs.iter().all(Vec::is_empty) {
+            let recalled = self.recalled(shared);
+            self.runs.push(recalled);
+        }
+        let mut found = joined(std::mem::take(&mut self.runs));
+        self.take_candidates(shared, &mut found, limit);
+        declared::follow(shared, &mut self, &mut found);
+        let unchanged = found.is_empty() && self.is_unchanged(shared);
+        if !unchanged {
+            let mut recalled = self.recalled(shared);
+            self.counts += reading::refuse_links(shared, &mut recalled);
+            found = joined(vec![found, recalled]);
+        }
         self.problems.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         self.problems.dedup();
         for names in [

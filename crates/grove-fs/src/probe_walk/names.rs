@@ -55,6 +55,19 @@ impl Names {
         })
     }
 
+    /// The entry of a name, once sorted.
+    pub(super) fn find(&self, name: &str) -> Option<Child<'_>> {
+        let plain = |entry: &Entry| {
+            slice(&self.bytes, *entry)
+                .split_last()
+                .map(|(_, name)| name)
+        };
+        let at = self
+            .entries
+            .binary_search_by(|entry| plain(entry).cmp(&Some(name.as_bytes())));
+        self.get(at.ok()?)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = Child<'_>> {
         (0..self.len()).filter_map(|index| self.get(index))
     }
@@ -85,5 +98,17 @@ mod tests {
             all,
             [(c"", false), (c"a", true), (c"ab", false), (c"b", false)]
         );
+        for (name, expected) in [
+            ("a", Some(true)),
+            ("ab", Some(false)),
+            ("b", Some(false)),
+            ("", Some(false)),
+            ("abc", None),
+            ("0", None),
+            ("z", None),
+        ] {
+            let found = names.find(name).map(|child| child.is_link);
+            assert_eq!(found, expected, "{name}");
+        }
     }
 }

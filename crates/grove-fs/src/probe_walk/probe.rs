@@ -31,7 +31,7 @@ const MAX_IGNORE_BYTES: usize = 64 * 1024;
 
 /// One thread of the walk.
 pub(super) struct Worker<'a, V: Visitor> {
-    shared: &'a Shared<'a, V>,
+    pub(super) shared: &'a Shared<'a, V>,
     queue: &'a Queue,
     pub(super) output: Output<V::Item>,
     buffer: Vec<u8>,
@@ -39,7 +39,7 @@ pub(super) struct Worker<'a, V: Visitor> {
     joined: String,
     hint: usize,
     /// What the present job has found.
-    run: Vec<Found<V::Item>>,
+    pub(super) run: Vec<Found<V::Item>>,
 }
 
 impl<'a, V: Visitor> Worker<'a, V> {
@@ -184,25 +184,12 @@ impl<'a, V: Visitor> Worker<'a, V> {
         let mut path = std::mem::take(&mut self.joined);
         join_into(&mut path, &group.path, name);
         let through_link = group.through_link || child.is_link;
-        let tried = self.try_child(folder, &path, name, child.is_link);
-        let is_skill = tried.is_ok();
+        let tried = self.try_skill(folder, &path, child, through_link);
+        let is_skill = tried == ChildIs::Skill;
         let descends = match tried {
-            Ok(attempt) => {
-                self.meet(attempt, &path, Place::Folder, through_link);
-                !self.shared.options.layout.stop_at_skill
-            }
-            Err(Errno::NOENT) => true,
-            // A link to a plain file, or a file where the listing could not tell.
-            Err(Errno::NOTDIR) => false,
-            Err(Errno::XDEV | Errno::LOOP) => {
-                let (entry, name) = escaping_entry(folder, &path, child.name);
-                self.problem(entry, self.link_trouble(folder.as_fd(), &name));
-                false
-            }
-            Err(errno) => {
-                self.problem(join(&path, "SKILL.md"), Trouble::Error(errno.to_string()));
-                false
-            }
+            ChildIs::Skill => !self.shared.options.layout.stop_at_skill,
+            ChildIs::NoSkill => true,
+            ChildIs::NoFolder | ChildIs::InTheWay => false,
         };
         // Below a skill folder there may be further skills and there need not be, so a limit says nothing.
         let is_beyond = is_skill && group.depth + 1 > self.shared.options.max_depth;
@@ -215,6 +202,36 @@ impl<'a, V: Visitor> Worker<'a, V> {
             self.descend(group, child.is_link);
         }
         self.joined = path;
+    }
+
+    /// Tries the skill file of a child at a path below the root; keeps it, or what stands in the way.
+    pub(super) fn try_skill(
+        &mut self,
+        folder: &OwnedFd,
+        path: &str,
+        child: Child<'_>,
+        through_link: bool,
+    ) -> ChildIs {
+        let Ok(name) = child.name.to_str() else {
+            return ChildIs::InTheWay;
+        };
+        match self.try_child(folder, path, name, child.is_link) {
+            Ok(attempt) => {
+                self.meet(attempt, path, Place::Folder, through_link);
+                return ChildIs::Skill;
+            }
+            Err(Errno::NOENT) => return ChildIs::NoSkill,
+            // A link to a plain file, or a file where the listing could not tell.
+            Err(Errno::NOTDIR) => return ChildIs::NoFolder,
+            Err(Errno::XDEV | Errno::LOOP) => {
+                let (entry, name) = escaping_entry(folder, path, child.name);
+                self.problem(entry, self.link_trouble(folder.as_fd(), &name));
+            }
+            Err(errno) => {
+                self.problem(join(path, "SKILL.md"), Trouble::Error(errno.to_string()));
+            }
+        }
+        ChildIs::InTheWay
     }
 
     /// Looks at, or opens and reads, a child's skill file.
@@ -320,7 +337,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    fn open_failed(&mut self, group: Group, path: &CStr, errno: Errno) {
+    pub(super) fn open_failed(&mut self, group: Group, path: &CStr, errno: Errno) {
         let root = self.shared.root.as_fd();
         let trouble = match errno {
             // Not a folder after all, or gone since it was listed.
@@ -364,11 +381,11 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    fn problem(&mut self, path: String, trouble: Trouble) {
+    pub(super) fn problem(&mut self, path: String, trouble: Trouble) {
         self.output.problems.push(Problem { path, trouble });
     }
 
-    fn look(&mut self, base: BorrowedFd<'_>, file: &CStr) -> Result<FileFacts, Errno> {
+    pub(super) fn look(&mut self, base: BorrowedFd<'_>, file: &CStr) -> Result<FileFacts, Errno> {
         self.output.counts.stats += 1;
         beneath::look(base, file, self.shared.options.links)
     }
@@ -460,6 +477,19 @@ impl<V: Visitor> Shared<'_, V> {
     }
 }
 
+/// What a child of a folder turned out to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ChildIs {
+    /// It has a skill file, usable or not.
+    Skill,
+    /// It has none.
+    NoSkill,
+    /// It is no folder.
+    NoFolder,
+    /// It cannot be looked into; that was said.
+    InTheWay,
+}
+
 /// A file that was looked at, or opened at once and read.
 enum Attempt<T> {
     Looked(FileFacts),
@@ -476,7 +506,7 @@ impl<T> Attempt<T> {
 }
 
 /// The path of the skill file in a folder, written into a buffer.
-fn skill_file_in<'b>(folder: &str, buffer: &'b mut Vec<u8>) -> &'b CStr {
+pub(super) fn skill_file_in<'b>(folder: &str, buffer: &'b mut Vec<u8>) -> &'b CStr {
     buffer.clear();
     buffer.extend_from_slice(folder.as_bytes());
     buffer.push(b'/');
@@ -500,14 +530,14 @@ fn escaping_entry(folder: &OwnedFd, path: &str, child: &CStr) -> (String, CStrin
     )
 }
 
-fn link_target(folder: BorrowedFd<'_>, name: &CStr) -> PathBuf {
+pub(super) fn link_target(folder: BorrowedFd<'_>, name: &CStr) -> PathBuf {
     rustix::fs::readlinkat(folder, name, Vec::new()).map_or_else(
         |_| PathBuf::new(),
         |target| PathBuf::from(std::ffi::OsString::from_vec(target.into_bytes())),
     )
 }
 
-fn join(parent: &str, name: &str) -> String {
+pub(super) fn join(parent: &str, name: &str) -> String {
     let mut path = String::with_capacity(parent.len() + 1 + name.len());
     join_into(&mut path, parent, name);
     path

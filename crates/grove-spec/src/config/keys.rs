@@ -66,7 +66,7 @@ pub const KEYS: &[Key] = &[
         "number",
         "256000",
         true,
-        "Bytes of one skill file, inclusive.",
+        "Bytes of one skill file that are kept, inclusive; what a description has beyond 16,384 characters may be dropped instead.",
     ),
     key(
         "limits.group_depth",

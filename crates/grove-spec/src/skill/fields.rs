@@ -2,6 +2,7 @@
 
 use super::{
     Details, MAX_COMPATIBILITY, MAX_DESCRIPTION, MAX_NAME, Skill, body, requirements, split_tools,
+    tree_keys,
 };
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
@@ -58,6 +59,9 @@ pub(super) fn read(entries: Vec<Entry>, diagnostics: &mut Vec<Diagnostic>) -> Sk
     }
     if skill.requirements.is_none() {
         skill.requirements = requirements::read(&skill.metadata, diagnostics).map(Box::new);
+    }
+    if let Some(tree) = tree_keys::read(&skill.metadata, diagnostics) {
+        skill.details.get_or_insert_default().tree = Some(tree);
     }
     skill
 }

@@ -2,10 +2,12 @@
 
 mod body;
 mod fields;
+pub mod kept;
 pub mod print;
 pub mod requirements;
 pub mod strict;
 mod tools;
+pub mod tree_keys;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,8 +16,10 @@ use crate::diagnostic::{Diagnostic, Position};
 use crate::fence::{self, NoFence};
 use crate::yaml::{self, Entry};
 
+pub use kept::parse_within;
 pub use requirements::Requirements;
 pub use tools::split_tools;
+pub use tree_keys::{Children, TreeKeys};
 
 /// The longest name the standard allows, in characters.
 pub const MAX_NAME: usize = 64;
@@ -67,6 +71,8 @@ pub struct Details {
     pub command_dispatch: Option<String>,
     pub command_tool: Option<String>,
     pub command_arg_mode: Option<String>,
+    /// `metadata.children` and `metadata.parent`.
+    pub tree: Option<Box<TreeKeys>>,
 }
 
 impl Details {
@@ -86,6 +92,7 @@ impl Details {
         command_dispatch: None,
         command_tool: None,
         command_arg_mode: None,
+        tree: None,
     };
 }
 
@@ -109,6 +116,16 @@ impl Skill {
     pub fn details(&self) -> &Details {
         static NONE: Details = Details::NONE;
         self.details.as_deref().unwrap_or(&NONE)
+    }
+
+    /// What it says about its place in a tree.
+    pub fn tree_keys(&self) -> Option<&TreeKeys> {
+        self.details.as_deref()?.tree.as_deref()
+    }
+
+    /// The children it declares.
+    pub fn declared_children(&self) -> Option<&Children> {
+        Some(&self.tree_keys()?.children.as_ref()?.value)
     }
 }
 

@@ -17,33 +17,53 @@ use crate::output::Output;
 struct ShowJson<'a> {
     schema: &'static str,
     skill: SkillJson<'a>,
+    /// Addresses of the skills it hangs together with.
+    #[serde(flatten)]
+    family: Family,
     fields: serde_json::Value,
     /// Of the file as it was read; none when it is not what it was a moment ago.
     digest: Option<String>,
 }
 
+/// A skill's parent and children in the tree, by address.
+#[derive(Serialize)]
+struct Family {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    children: Vec<String>,
+}
+
+impl Family {
+    fn of(snapshot: &Snapshot, at: usize) -> Self {
+        let address = |at: usize| Some(snapshot.address(snapshot.skills.get(at)?));
+        let children = snapshot.tree.children(at).iter();
+        Self {
+            parent: snapshot.tree.parent(at).and_then(address),
+            children: children.filter_map(|child| address(*child)).collect(),
+        }
+    }
+}
+
 pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -> Outcome {
     let snapshot = &looked.snapshot;
-    let skill = match address::find(snapshot, name) {
-        Answer::One(at) => snapshot.skills.get(at),
+    let found = match address::find(snapshot, name) {
+        Answer::One(at) => snapshot.skills.get(at).map(|skill| (at, skill)),
         Answer::Several(all) => {
-            return Err(naming::ambiguous(
-                snapshot,
-                "grove skills show",
-                flags,
-                name,
-                &all,
-            ));
+            let command = "grove skills show";
+            return Err(naming::ambiguous(snapshot, command, flags, name, &all));
         }
         Answer::None { near } => return Err(naming::unknown(snapshot, name, &near)),
     };
-    let Some(skill) = skill else {
+    let Some((at, skill)) = found else {
         return Err(naming::unknown(snapshot, name, &[]));
     };
+    let family = Family::of(snapshot, at);
     if flags.json {
         out.json(&ShowJson {
             schema: "grove.skills.show/1",
             skill: SkillJson::new(snapshot, skill),
+            family,
             fields: fields(skill),
             digest: looked
                 .library
@@ -51,17 +71,17 @@ pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -
                 .map(|bytes| Digest::of(&bytes).to_string()),
         });
     } else {
-        print(looked, skill, out);
+        print(looked, skill, &family, out);
     }
     Ok(0)
 }
 
-fn print(looked: &Looked, skill: &Skill, out: &mut Output) {
+fn print(looked: &Looked, skill: &Skill, family: &Family, out: &mut Output) {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
     let location = snapshot.location(&skill.place);
     let mut row = |label: &str, value: &str| {
         let value = match label {
-            "id" | "location" | "also at" => path_text(value),
+            "id" | "location" | "also at" | "parent" | "children" => path_text(value),
             _ => one_line(value),
         };
         out.line(&format!("{label:<12} {value}"));
@@ -86,6 +106,12 @@ fn print(looked: &Looked, skill: &Skill, out: &mut Output) {
             .root_of(skill)
             .map_or("", |root| root.label.as_str()),
     );
+    if let Some(parent) = &family.parent {
+        row("parent", parent);
+    }
+    for child in &family.children {
+        row("children", child);
+    }
     row("for", &invocation(snapshot, skill));
     let details = skill.file().details();
     for (label, value) in [
@@ -117,8 +143,7 @@ fn print(looked: &Looked, skill: &Skill, out: &mut Output) {
         }
     }
     let content = &skill.content;
-    let unread = content.fingerprint == 0 && content.digest.is_none() && !content.flags().valid;
-    if !unread {
+    if !content.is_refused() {
         row("size", &format!("{} bytes", content.size));
     }
     let bytes = looked.library.source(snapshot, skill);

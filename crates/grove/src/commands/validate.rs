@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use grove_fs::{FsError, files};
 use grove_skills::{Environment, Library, Request, View};
 use grove_spec::config::Limits;
-use grove_spec::skill::{parse_bytes, strict};
+use grove_spec::skill::kept::most_read;
+use grove_spec::skill::{Parsed, parse_within, strict};
 use grove_spec::{Code, Diagnostic};
 use serde::Serialize;
 
@@ -181,11 +182,20 @@ fn unread(file: &Path, error: &FsError) -> Diagnostic {
         _ if error.source.raw_os_error().is_none() => Code::FileTooLarge,
         _ => Code::Unreadable,
     };
+    if code == Code::FileTooLarge {
+        let limit = Limits::default().file_bytes.value;
+        let message = format!(
+            "the file has more than {} bytes, far more than the limit of {limit}",
+            most_read(limit)
+        );
+        return Diagnostic::new(code, message);
+    }
     Diagnostic::new(code, format!("{error}: {}", error.source))
 }
 
 fn check_file(file: &Path) -> Checked {
-    let bytes = match files::read_bounded(file, Limits::default().file_bytes.value) {
+    let limit = Limits::default().file_bytes.value;
+    let bytes = match files::read_bounded(file, most_read(limit)) {
         Ok(bytes) => bytes,
         Err(error) => {
             let finding = unread(file, &error);
@@ -206,7 +216,8 @@ fn check_file(file: &Path) -> Checked {
         file.file_stem()
     };
     let folder = named_by.unwrap_or_default().to_string_lossy();
-    let findings = strict::validate(&parse_bytes(&bytes), &folder);
+    let parsed = parse_within(&bytes, limit).unwrap_or_else(Parsed::refused);
+    let findings = strict::validate(&parsed, &folder);
     Checked {
         file: file.to_path_buf(),
         is_file: true,

@@ -19,7 +19,7 @@ pub(crate) const NEIGHBOUR: &str = "zz-neighbour";
 pub(crate) const NEIGHBOUR_DESCRIPTION: &str = "Stands beside a hostile skill and is used";
 /// The findings that are made today; others of the corpus are about what a text says.
 const FINDINGS: [&str; 3] = ["hidden-unicode", "bidi-control", "structure-breakout"];
-/// The largest file that is read. Has priority over a verdict: semantics.md, caps.
+/// The largest file that is kept whole.
 const MAX_BYTES: u64 = 256_000;
 
 /// Whose eyes see the folder.
@@ -162,10 +162,6 @@ impl Subject<'_> {
     }
 
     fn verdict(&self) -> Option<Verdict> {
-        if self.entries.iter().any(|entry| is_too_large(entry)) {
-            // c13 wants a description of a megabyte cut and reported; its file is over the cap.
-            return Some(Verdict::Refuse);
-        }
         match self.case.expected.verdict.as_str() {
             "load" => Some(Verdict::Load),
             // A warning that only a finding of another issue would give is not asked for yet.
@@ -265,8 +261,12 @@ impl Subject<'_> {
         if self.view == View::User {
             codes.retain(|code| *code != "path-escape");
         }
-        if self.entries.iter().any(|entry| is_too_large(entry)) {
-            codes.push("file-too-large");
+        if self.entries.iter().any(|entry| is_large(entry)) {
+            // Why it is large decides: a description is cut, anything else is refused.
+            codes.push(match self.verdict() {
+                Some(Verdict::LoadAndWarn) => "description-too-long",
+                _ => "file-too-large",
+            });
         }
         for code in codes {
             let named = self
@@ -284,7 +284,7 @@ impl Subject<'_> {
     }
 }
 
-fn is_too_large(entry: &Path) -> bool {
+fn is_large(entry: &Path) -> bool {
     let file = fs::metadata(entry.join("SKILL.md"));
     file.is_ok_and(|file| file.is_file() && file.len() > MAX_BYTES)
 }

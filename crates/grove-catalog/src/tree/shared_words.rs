@@ -1,0 +1,199 @@
+//! Whether a text would lead somebody from a parent to its child: they have a word in common.
+//!
+//! Deliberately crude. A word counts when it is long, or when one of the two is named by it; what every
+//! description says counts for nothing. Scripts without spaces have no words here, so nothing is said
+//! about them.
+
+use std::collections::BTreeSet;
+
+/// How many letters make a word count that nobody is named by.
+const LONG: usize = 4;
+/// How many words of one text are looked at.
+const MAX_WORDS: usize = 2_000;
+
+/// A skill as a reader of a list meets it.
+pub(super) struct Words {
+    name: BTreeSet<String>,
+    all: BTreeSet<String>,
+    is_spaced: bool,
+}
+
+impl Words {
+    pub(super) fn of(name: &str, description: &str) -> Self {
+        let name_words: BTreeSet<String> = stems(name).collect();
+        let all = stems(description).chain(name_words.iter().cloned());
+        Self {
+            all: all.collect(),
+            is_spaced: !name.chars().chain(description.chars()).any(is_unspaced),
+            name: name_words,
+        }
+    }
+
+    /// Whether the two share a word that says something, as far as one can tell.
+    pub(super) fn meet(&self, other: &Self) -> bool {
+        let counts = |word: &&String| {
+            word.chars().count() >= LONG || self.name.contains(*word) || other.name.contains(*word)
+        };
+        !(self.is_spaced && other.is_spaced)
+            || self.all.intersection(&other.all).any(|w| counts(&w))
+    }
+}
+
+fn stems(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.chars().nth(1).is_some())
+        .take(MAX_WORDS)
+        .filter_map(|word| {
+            let lower = word.to_lowercase();
+            let stem = stem(&lower);
+            let says_nothing = STOP.split(' ').any(|stop| stop == lower || stop == stem);
+            (!says_nothing).then_some(stem)
+        })
+}
+
+/// A word without its plural and its `-ing`: `queries` and `query`, `writing` and `write`, `debugging` and
+/// `debug` are one.
+fn stem(word: &str) -> String {
+    if word.chars().count() < LONG {
+        return word.to_owned();
+    }
+    if let Some(start) = word.strip_suffix("ies") {
+        return format!("{start}y");
+    }
+    let singular = match word.strip_suffix('s') {
+        Some(start) if !start.ends_with('s') => start,
+        _ => word,
+    };
+    let has_vowel =
+        |start: &&str| start.len() >= 3 && start.contains(['a', 'e', 'i', 'o', 'u', 'y']);
+    let start = singular.strip_suffix("ing").filter(has_vowel);
+    let Some(start) = start else {
+        return singular.strip_suffix('e').unwrap_or(singular).to_owned();
+    };
+    let mut letters = start.chars().rev();
+    let doubled = letters
+        .next()
+        .filter(|last| letters.next() == Some(*last) && !"lsz".contains(*last));
+    let length = start.len() - doubled.map_or(0, char::len_utf8);
+    start.get(..length).unwrap_or(start).to_owned()
+}
+
+/// Scripts that are written without spaces between words.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+        | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Words and stems that say nothing about what a skill is for.
+const STOP: &str = "\
+    about above activat after agent all also always an and any anything are as ask at available be \
+    before best both by can child children common could describ do does during each every everything \
+    follow for from general good guid handl hav help how if in includ instruction into is it just \
+    kind like lot mak many more most much must need never not of on only or other over provid relat \
+    request should skill some something stuff support task than that the their them then thes these \
+    they thi thing those to tool us use useful user variou very want what when where which while \
+    will with work would you your";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_one_word_have_one_stem() {
+        for (a, b) in [
+            ("query", "queries"),
+            ("write", "writing"),
+            ("writes", "writing"),
+            ("debug", "debugging"),
+            ("test", "testing"),
+            ("tests", "test"),
+            ("process", "processes"),
+            ("files", "file"),
+            ("install", "installing"),
+            ("calls", "calling"),
+            ("pdf", "pdf"),
+            ("string", "strings"),
+        ] {
+            assert_eq!(stem(a), stem(b), "{a} {b}");
+        }
+        for (a, b) in [
+            ("bring", "brings2"),
+            ("class", "clas"),
+            ("test", "text"),
+            ("king", "k"),
+        ] {
+            assert_ne!(stem(a), stem(b), "{a} {b}");
+        }
+        assert!(
+            STOP.split(' ').is_sorted() && !STOP.contains("  "),
+            "{STOP}"
+        );
+    }
+
+    #[test]
+    fn a_sensible_parent_meets_its_child() {
+        for (parent, child) in [
+            (
+                ("git", "Everything about git repositories"),
+                ("commit", "Writes a git commit"),
+            ),
+            (
+                ("pdf", "Works with PDF documents"),
+                ("pdf-merge", "Joins several into one"),
+            ),
+            (
+                ("documents", "Reads and writes PDF"),
+                ("pdf", "Extracts text"),
+            ),
+            (
+                ("db", "Queries a database"),
+                ("explain", "Explain a slow query"),
+            ),
+            (
+                ("ops", "Debugging in production"),
+                ("debug", "Find out what is wrong"),
+            ),
+            (("cloud", "AWS, GCP and Azure"), ("aws", "Deploys a stack")),
+            (
+                ("review", "Code review for Rust and Python"),
+                ("python", "Idioms"),
+            ),
+            (("書類", "文書を扱う"), ("pdf", "PDFを読む")),
+        ] {
+            assert!(
+                Words::of(parent.0, parent.1).meet(&Words::of(child.0, child.1)),
+                "{parent:?} {child:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_vague_parent_does_not() {
+        for (parent, child) in [
+            (
+                ("misc", "Various useful things"),
+                ("pdf", "Reads PDF files"),
+            ),
+            (
+                ("helpers", "Use this skill when you need help with tasks"),
+                ("git", "Use this skill when you need help with commits"),
+            ),
+            (
+                ("web", "Builds web pages"),
+                ("postgres", "Tunes a database"),
+            ),
+            (
+                ("toolbox", "All the tools"),
+                ("tmux", "Controls terminal sessions"),
+            ),
+            // A short word counts only when somebody is named by it.
+            (("web", "Do it as one"), ("sql", "Run it as one")),
+        ] {
+            assert!(
+                !Words::of(parent.0, parent.1).meet(&Words::of(child.0, child.1)),
+                "{parent:?} {child:?}"
+            );
+        }
+    }
+}
