@@ -54,7 +54,7 @@ pub(super) fn run(
         catalog_explain::print(looked, &told.catalog, out);
     } else {
         out.text(&text);
-        note(&told.catalog, out);
+        note(&text, &told.catalog, out);
     }
     Ok(0)
 }
@@ -131,8 +131,11 @@ fn since(looked: &Looked, told: &Told, style: Style, digest: &str, out: &mut Out
     told.catalog.text.clone()
 }
 
-/// What happened to skills that are not shown as they are.
-fn note(catalog: &Catalog, out: &mut Output) {
+/// What the text costs, and what happened to skills that are not shown as they are.
+fn note(text: &str, catalog: &Catalog, out: &mut Output) {
+    if !text.is_empty() {
+        out.note(&super::cost_note(text));
+    }
     if catalog.report.is_whole() {
         return;
     }
@@ -143,7 +146,7 @@ fn note(catalog: &Catalog, out: &mut Output) {
         .map(|(treatment, count)| format!("{count} {}", treatment.as_str()))
         .collect();
     out.note(&format!(
-        "{}: {}; `grove catalog --explain` says why",
+        "grove: {}: {}; `grove catalog --explain` says why",
         counted(catalog.report.lines.len(), "skill"),
         parts.join(", ")
     ));

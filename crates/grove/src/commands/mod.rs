@@ -231,6 +231,21 @@ pub(crate) fn absolute(path: &std::path::Path, environment: &Environment) -> std
     }
 }
 
+/// Characters, and tokens estimated as a quarter of the bytes.
+pub(crate) fn cost(text: &str) -> (usize, usize) {
+    let tokens = text
+        .len()
+        .div_ceil(grove_catalog::catalog::budget::BYTES_PER_TOKEN);
+    (text.chars().count(), tokens)
+}
+
+/// What a text for a model costs, as a line beside it.
+pub(crate) fn cost_note(text: &str) -> String {
+    let (chars, tokens) = cost(text);
+    let (chars, tokens) = (counted(chars, "character"), counted(tokens, "token"));
+    format!("grove: {chars}, about {tokens}")
+}
+
 /// How many findings need attention, as a clause.
 pub(crate) fn need_attention(findings: usize) -> String {
     if findings == 1 {
