@@ -27,11 +27,14 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     }
     verdict.step("cargo fmt", || cargo("fmt --all --check"));
     verdict.step("cargo clippy", || {
-        cargo("clippy --workspace --all-targets -- -D warnings")
+        cargo("clippy --workspace --all-targets --all-features -- -D warnings")
     });
     verdict.step("cargo run --release", || cargo("run --release"));
     verdict.step("references are current", reference::check);
     verdict.step("cargo test", || cargo("test --workspace --no-fail-fast"));
+    verdict.step("exact tokens", || {
+        cargo("test --package grove --features exact-tokens --test catalog_sessions counted")
+    });
     verdict.step("fuzz frontmatter", || {
         fuzz::fuzz("frontmatter", &fuzz::Options::for_seconds(FUZZ_SECONDS))
     });

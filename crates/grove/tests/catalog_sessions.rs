@@ -315,6 +315,7 @@ fn a_tree_is_opened_through_the_library() {
         style: Style::Xml,
         budget: Budget::chars(30_000, 150),
         index_dir: folder.join("index"),
+        exact: None,
     };
     let mut disclosure = Disclosure::new(&mut library, Some(&session));
     let shown = |disclosure: &mut Disclosure<'_>| {
@@ -370,7 +371,7 @@ fn an_update_is_what_changed() {
 }
 
 #[test]
-fn the_text_is_exactly_what_is_counted() {
+fn the_text_is_what_is_counted() {
     let home = tree();
     for arguments in [
         &["--budget", "4000"][..],
@@ -454,4 +455,22 @@ fn what_is_pinned_comes_first_and_what_is_used_keeps_its_words() {
         described("other-48") && described("other-49") && !described("other-47"),
         "{text}"
     );
+}
+
+/// With the tables built in, a budget in tokens is kept by an encoding that somebody else wrote.
+#[cfg(feature = "exact-tokens")]
+#[test]
+fn tokens_are_counted_exactly() {
+    let home = tree();
+    let value = json(
+        &home,
+        &[
+            &["catalog", "--json", "--tokens", "--budget", "900"],
+            &ROOT[..],
+        ]
+        .concat(),
+    );
+    let tokens = grove_tokens::count(value["text"].as_str().unwrap());
+    assert!(tokens <= 900 && tokens > 700, "{tokens}");
+    assert_eq!(value["tokens"].as_u64(), Some(tokens as u64));
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use grove_catalog::catalog::{self, Budget, Catalog, Style, Treatment};
+use grove_catalog::catalog::{self, Budget, Catalog, Style, Treatment, Unit};
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::disclosure::{Asked, Disclosure, Told};
+use grove_skills::disclosure::{Asked, CountTokens, Disclosure, Told};
 use grove_skills::{Environment, catalog_files, session_file};
 use grove_spec::config::Limits;
 use serde::Serialize;
@@ -16,6 +16,7 @@ use crate::args::{CatalogArgs, StyleArg};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::{DiagnosticJson, SnapshotJson};
 use crate::output::Output;
+use crate::tokens;
 
 pub(super) fn run(
     environment: Environment,
@@ -29,16 +30,18 @@ pub(super) fn run(
     let known = session.as_deref().map(session_file::read).transpose()?;
     let names = known.flatten().and_then(|session| session.frozen.names);
     let looked = looked.insert(look_for(environment, &arguments.look, names)?);
+    let budget = budget(arguments, &looked.library.settings().settings.limits)?;
     let asked = Asked {
         style: style(arguments.style),
-        budget: budget(arguments, &looked.library.settings().settings.limits)?,
+        budget,
         index_dir: index_dir(looked, arguments)?,
+        exact: exact(budget),
     };
     let disclosure = Disclosure::new(&mut looked.library, session.as_deref());
     let told = disclosure
         .catalog_in(&looked.snapshot, &asked)
         .map_err(|error| explain(error, "catalog", "", &arguments.look))?;
-    if told.catalog.report.used > asked.budget.size {
+    if !asked.holds(&told.catalog) {
         return Err(too_small(&told.catalog, asked.budget));
     }
     for finding in &told.diagnostics {
@@ -92,6 +95,13 @@ fn budget(arguments: &CatalogArgs, limits: &Limits) -> Result<Budget, CommandErr
         (true, tokens) => Budget::tokens(tokens.unwrap_or(chars / 4), entries),
         (false, size) => Budget::chars(size.unwrap_or(chars), entries),
     })
+}
+
+/// A budget in tokens is counted exactly where that can be done.
+fn exact(budget: Budget) -> Option<(usize, CountTokens)> {
+    let tokens = budget.size / catalog::budget::BYTES_PER_TOKEN;
+    let counts = tokens::EXACT && budget.unit == Unit::Bytes;
+    counts.then_some((tokens, tokens::count as CountTokens))
 }
 
 fn index_dir(looked: &Looked, arguments: &CatalogArgs) -> Result<PathBuf, CommandError> {
@@ -223,7 +233,7 @@ impl<'a> CatalogJson<'a> {
             digest: catalog.digest.to_string(),
             text,
             chars: text.chars().count(),
-            tokens: text.len().div_ceil(catalog::budget::BYTES_PER_TOKEN),
+            tokens: tokens::count(text),
             entries: catalog.entries.iter().map(EntryJson::new).collect(),
             report: ReportJson {
                 budget: report.budget.size,

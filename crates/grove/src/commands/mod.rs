@@ -231,19 +231,17 @@ pub(crate) fn absolute(path: &std::path::Path, environment: &Environment) -> std
     }
 }
 
-/// Characters, and tokens estimated as a quarter of the bytes.
+/// Characters and tokens of a text.
 pub(crate) fn cost(text: &str) -> (usize, usize) {
-    let tokens = text
-        .len()
-        .div_ceil(grove_catalog::catalog::budget::BYTES_PER_TOKEN);
-    (text.chars().count(), tokens)
+    (text.chars().count(), crate::tokens::count(text))
 }
 
 /// What a text for a model costs, as a line beside it.
 pub(crate) fn cost_note(text: &str) -> String {
     let (chars, tokens) = cost(text);
     let (chars, tokens) = (counted(chars, "character"), counted(tokens, "token"));
-    format!("grove: {chars}, about {tokens}")
+    let about = if crate::tokens::EXACT { "" } else { "about " };
+    format!("grove: {chars}, {about}{tokens}")
 }
 
 /// How many findings need attention, as a clause.

@@ -14,7 +14,7 @@ use grove_skills::session_file;
 use grove_spec::Diagnostic;
 use serde::Serialize;
 
-use super::{Looked, Outcome, absolute, cost, cost_note, counted, look_for, naming};
+use super::{Looked, Outcome, absolute, cost, cost_note, look_for, naming};
 use crate::args::{Conversation, Look, SkillsCommand};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::DiagnosticJson;
