@@ -2,6 +2,7 @@
 //!
 //! Machines are noisy, so nothing here compares with a number of another day.
 
+mod catalog;
 mod contender;
 mod discovery;
 mod floor;
@@ -29,7 +30,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     match arguments.next_word().as_deref() {
         Some("discovery") => discovery::run(arguments),
         Some("start") => start::run(arguments),
-        _ => Err("which benchmark? discovery or start".to_owned()),
+        Some("catalog") => catalog::run(arguments),
+        _ => Err("which benchmark? discovery, start or catalog".to_owned()),
     }
 }
 
