@@ -3,7 +3,13 @@
 //! A host is a file; a new host is a new file. What a host does is one of a few strategies that live in
 //! code; what is not known about a host is listed in the file and shown as unknown.
 
+mod spending;
+
+use std::borrow::Cow;
+
 use serde::Deserialize;
+
+pub use spending::{Budget, BuiltIn, Listing, Measure, Overflow, Style};
 
 use crate::root::Source;
 
@@ -23,6 +29,8 @@ pub struct Host {
     pub identity: Identity,
     /// Where it looks.
     pub roots: Vec<HostRoot>,
+    /// How it writes the list.
+    pub listing: Listing,
     /// What it spends on the list.
     pub budget: Budget,
     /// What is not known about it.
@@ -81,6 +89,19 @@ pub struct Identity {
     pub same_name: SameNameRule,
     /// What happens without a description.
     pub missing_description: MissingDescription,
+    /// The longest description it takes, in UTF-16 units; a skill beyond it is left out.
+    pub longest_description: Option<u64>,
+    /// The longest name it takes, in characters; a skill beyond it is left out.
+    pub longest_name: Option<u64>,
+    /// Which names it takes and how it writes them.
+    #[serde(default)]
+    pub name_form: NameForm,
+    /// Whether `disable-model-invocation` is honoured.
+    #[serde(default = "yes")]
+    pub honours_invocation: bool,
+    /// Whether a folder nearer to the working folder goes before one that the host names first.
+    #[serde(default = "yes")]
+    pub nearest_first: bool,
     /// Whether `requires` is honoured.
     pub requirements: bool,
     /// Sources, strongest first.
@@ -106,6 +127,44 @@ pub enum MissingName {
     Folder,
     /// The skill is left out.
     Skip,
+}
+
+/// Which names a host takes, and how it writes them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NameForm {
+    /// Any, as it is.
+    #[default]
+    Any,
+    /// ASCII letters, digits, `.`, `_`, `-`, `:` and blanks after a letter or digit; blanks become `-`.
+    Ascii,
+    /// Any; what cannot be in a file name becomes `-`.
+    File,
+}
+
+impl NameForm {
+    /// Whether a skill of this name is taken.
+    pub fn takes(self, name: &str) -> bool {
+        self != Self::Ascii
+            || (name.starts_with(|c: char| c.is_ascii_alphanumeric())
+                && name
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "._-: ".contains(c)))
+    }
+
+    /// The name as the host writes it.
+    pub fn written(self, name: &str) -> Cow<'_, str> {
+        let replaced = match self {
+            Self::Any => "",
+            Self::Ascii => " ",
+            Self::File => ":\\/<>*?\"|",
+        };
+        if name.contains(|c| replaced.contains(c)) {
+            Cow::Owned(name.replace(|c| replaced.contains(c), "-"))
+        } else {
+            Cow::Borrowed(name)
+        }
+    }
 }
 
 /// What a host does with equal names in different roots.
@@ -168,22 +227,6 @@ pub enum Levels {
     Working,
 }
 
-/// What a host spends on the list of skills.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Budget {
-    /// Characters in all, if that is how it counts.
-    pub chars: Option<u64>,
-    /// Share of the context window, if that is how it counts.
-    pub window_share: Option<f64>,
-    /// Characters of one description.
-    pub entry_chars: Option<u64>,
-    /// Skills in all.
-    pub skills: Option<u64>,
-    /// What happens beyond it, in words.
-    pub overflow: String,
-}
-
 const fn yes() -> bool {
     true
 }
@@ -242,8 +285,13 @@ mod tests {
                 "{name}"
             );
             assert!(
-                !host.budget.overflow.is_empty() && !host.checked.is_empty(),
+                !host.budget.about.is_empty() && !host.checked.is_empty(),
                 "{name}"
+            );
+            assert_eq!(
+                host.budget.limit(None).is_none(),
+                host.budget.overflow == Overflow::None,
+                "{name}: a limit and what happens beyond it belong together"
             );
             let scan = &host.scan;
             for limit in [
@@ -290,6 +338,37 @@ mod tests {
             root.flat_files || host.scan.flat_files,
             "{name}: nothing to switch off"
         );
+    }
+
+    #[test]
+    fn names_are_taken_and_written_by_their_form() {
+        for (form, name, written) in [
+            (NameForm::Any, "a b/ü", Some("a b/ü")),
+            (NameForm::Ascii, "A b.c", Some("A-b.c")),
+            (NameForm::Ascii, "plugin:skill", Some("plugin:skill")),
+            (NameForm::Ascii, "naïve", None),
+            (NameForm::Ascii, "-lead", None),
+            (NameForm::Ascii, "a/b", None),
+            (NameForm::File, "a/b: \"ü\"", Some("a-b- -ü-")),
+        ] {
+            let found = form.takes(name).then(|| form.written(name));
+            assert_eq!(found.as_deref(), written, "{form:?} {name}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_a_share_of_the_window_or_a_number() {
+        for (host, window, limit) in [
+            ("claude", None, Some(8_000)),
+            ("claude", Some(1_000_000), Some(40_000)),
+            ("codex", None, Some(5_440)),
+            ("codex", Some(400_000), Some(8_000)),
+            ("copilot", Some(1_000_000), Some(15_000)),
+            ("openclaw", None, Some(18_000)),
+            ("pi", None, None),
+        ] {
+            assert_eq!(by_name(host).unwrap().budget.limit(window), limit, "{host}");
+        }
     }
 
     #[test]

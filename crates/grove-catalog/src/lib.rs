@@ -7,6 +7,7 @@ pub mod address;
 pub mod content;
 pub mod digest;
 pub mod eligibility;
+pub mod host_listing;
 pub mod hosts;
 pub mod identity;
 pub mod ignore_rules;

@@ -13,7 +13,9 @@ use grove_spec::{Code, Diagnostic};
 use crate::content::Content;
 use crate::digest::Digest;
 use crate::eligibility::{self, Facts};
-use crate::hosts::{Host, Identity, MissingDescription, MissingName, NameFrom, SameNameRule};
+use crate::hosts::{
+    Host, Identity, MissingDescription, MissingName, NameForm, NameFrom, SameNameRule,
+};
 use crate::identity::{self, Layout};
 use crate::rank;
 use crate::root::{Root, Source};
@@ -71,6 +73,14 @@ pub struct Rules {
     pub missing_name: MissingName,
     /// What happens to a skill without a description.
     pub missing_description: MissingDescription,
+    /// The longest description that is taken, in UTF-16 units.
+    pub longest_description: Option<u64>,
+    /// The longest name that is taken, in characters.
+    pub longest_name: Option<u64>,
+    /// Which names are taken.
+    pub name_form: NameForm,
+    /// Whether an author can keep a skill from the model.
+    pub honours_invocation: bool,
     /// Whether requirements are looked at.
     pub requirements: bool,
 }
@@ -82,6 +92,10 @@ impl Rules {
         name: NameFrom::Frontmatter,
         missing_name: MissingName::Folder,
         missing_description: MissingDescription::Unlisted,
+        longest_description: None,
+        longest_name: None,
+        name_form: NameForm::Any,
+        honours_invocation: true,
         requirements: true,
     };
 
@@ -92,6 +106,10 @@ impl Rules {
             name,
             missing_name,
             missing_description,
+            longest_description,
+            longest_name,
+            name_form,
+            honours_invocation,
             requirements,
             ..
         } = host.identity;
@@ -100,6 +118,10 @@ impl Rules {
             name,
             missing_name,
             missing_description,
+            longest_description,
+            longest_name,
+            name_form,
+            honours_invocation,
             requirements,
         }
     }
@@ -205,6 +227,7 @@ impl Policy<'_> {
             stand_in: None,
             named_by: self.rules.name,
             missing_description: self.rules.missing_description,
+            honours_invocation: self.rules.honours_invocation,
             diagnostics: Vec::new(),
         };
         skill.diagnostics = self.findings(&skill, candidate);
@@ -288,21 +311,8 @@ impl Policy<'_> {
                 "add it to `skills.only`",
             );
         }
-        if self.rules.missing_name == MissingName::Skip && skill.content.name().is_none() {
-            return filtered(
-                "no-name",
-                "this host leaves out skills without a name",
-                "add `name:` to its frontmatter",
-            );
-        }
-        if self.rules.missing_description == MissingDescription::Skip
-            && skill.description().is_none()
-        {
-            return filtered(
-                "no-description",
-                "this host leaves out skills without a description",
-                "add `description:` to its frontmatter",
-            );
+        if let Some(reason) = self.left_out_by_host(skill) {
+            return Some((State::Filtered, vec![reason]));
         }
         if !lets_through(self.names, skill, key) {
             return filtered(
@@ -312,6 +322,58 @@ impl Policy<'_> {
             );
         }
         None
+    }
+
+    /// Why a host leaves out a skill that is otherwise fine; Grove itself leaves out none.
+    fn left_out_by_host(&self, skill: &Skill) -> Option<Reason> {
+        let rules = &self.rules;
+        let beyond = |length: usize, longest: Option<u64>| {
+            longest.is_some_and(|longest| u64::try_from(length).is_ok_and(|length| length > longest))
+        };
+        if rules.missing_name == MissingName::Skip && skill.content.name().is_none() {
+            return Some(Reason::new(
+                "no-name",
+                "this host leaves out skills without a name",
+                "add `name:` to its frontmatter",
+            ));
+        }
+        if rules.missing_description == MissingDescription::Skip && skill.description().is_none() {
+            return Some(Reason::new(
+                "no-description",
+                "this host leaves out skills without a description",
+                "add `description:` to its frontmatter",
+            ));
+        }
+        let description = skill.description().unwrap_or_default();
+        // A length in bytes is never less, so the count is made for long ones alone.
+        if beyond(description.len(), rules.longest_description)
+            && beyond(
+                description.encode_utf16().count(),
+                rules.longest_description,
+            )
+        {
+            return Some(Reason::new(
+                "long-description",
+                "this host leaves out skills with a description as long as this one's",
+                "shorten its description",
+            ));
+        }
+        if beyond(skill.name().len(), rules.longest_name)
+            && beyond(skill.name().chars().count(), rules.longest_name)
+        {
+            return Some(Reason::new(
+                "long-name",
+                "this host leaves out skills with a name as long as this one's",
+                "shorten its name",
+            ));
+        }
+        (!rules.name_form.takes(skill.name())).then(|| {
+            Reason::new(
+                "name-form",
+                "this host leaves out skills with a name like this one's",
+                "name it with ASCII letters, digits and hyphens",
+            )
+        })
     }
 
     fn findings(&self, skill: &Skill, candidate: &Candidate) -> Vec<Diagnostic> {

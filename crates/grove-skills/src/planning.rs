@@ -220,8 +220,13 @@ impl Plan {
         for (distance, folder) in project.folders.iter().enumerate().take(levels) {
             let path = folder.join(&root.path);
             let shown = below(&path, project.outermost().unwrap_or(folder));
+            let nearness = if host.identity.nearest_first {
+                distance
+            } else {
+                0
+            };
             let standing = Standing {
-                distance: u32::try_from(distance).unwrap_or(u32::MAX),
+                distance: u32::try_from(nearness).unwrap_or(u32::MAX),
                 ..self.next_standing(host, root)
             };
             self.host_root(root, path, &shown, standing, Some(folder.clone()));

@@ -44,6 +44,11 @@ pub(crate) enum Command {
     /// Skills: list, show, check, roots
     #[command(subcommand)]
     Skills(SkillsCommand),
+    /// What a model is told of the skills; with --host, what another host would tell its model
+    Catalog {
+        #[command(flatten)]
+        look: Look,
+    },
     /// Check skill files strictly: folders, SKILL.md files, or folders of skills
     Validate {
         /// What to check

@@ -1,5 +1,6 @@
 //! The commands. Each is one file; each takes what was typed and prints a function of a snapshot.
 
+mod catalog_host;
 mod completions;
 mod config;
 mod doctor;
@@ -62,6 +63,15 @@ pub(crate) fn run(
             Ok(overview::run(looked, json, out))
         }
         Some(Command::Skills(command)) => skills(environment, &command, looked, out),
+        Some(Command::Catalog { look: flags }) => {
+            let Some(host) = flags.host.clone() else {
+                return Err(CommandError::new(ErrorKind::Usage, "which host?")
+                    .hint("`grove catalog --host NAME`; `grove hosts` lists the names"));
+            };
+            let json = flags.json;
+            let looked = looked.insert(look(environment, &flags)?);
+            catalog_host::run(looked, &host, json, out)
+        }
         Some(Command::Validate { paths, json }) => validate::run(&environment, &paths, json, out),
         Some(Command::Trust {
             folder,
