@@ -99,6 +99,9 @@ pub struct Identity {
     /// Whether `disable-model-invocation` is honoured.
     #[serde(default = "yes")]
     pub honours_invocation: bool,
+    /// Whether frontmatter that is not valid YAML is repaired; otherwise such a skill is left out.
+    #[serde(default = "yes")]
+    pub repairs: bool,
     /// Whether a folder nearer to the working folder goes before one that the host names first.
     #[serde(default = "yes")]
     pub nearest_first: bool,
@@ -167,12 +170,14 @@ impl NameForm {
     }
 }
 
-/// What a host does with equal names in different roots.
+/// What a host does with equal names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SameNameRule {
-    /// The strongest one stays.
+    /// The strongest one stays; several in one root stay side by side.
     Strongest,
+    /// One stays: of the strongest root, and in that the first by its path.
+    One,
     /// All stay.
     All,
 }

@@ -81,6 +81,8 @@ pub struct Rules {
     pub name_form: NameForm,
     /// Whether an author can keep a skill from the model.
     pub honours_invocation: bool,
+    /// Whether frontmatter that had to be repaired counts.
+    pub repairs: bool,
     /// Whether requirements are looked at.
     pub requirements: bool,
 }
@@ -96,6 +98,7 @@ impl Rules {
         longest_name: None,
         name_form: NameForm::Any,
         honours_invocation: true,
+        repairs: true,
         requirements: true,
     };
 
@@ -110,6 +113,7 @@ impl Rules {
             longest_name,
             name_form,
             honours_invocation,
+            repairs,
             requirements,
             ..
         } = host.identity;
@@ -122,6 +126,7 @@ impl Rules {
             longest_name,
             name_form,
             honours_invocation,
+            repairs,
             requirements,
         }
     }
@@ -342,6 +347,17 @@ impl Policy<'_> {
                 "no-description",
                 "this host leaves out skills without a description",
                 "add `description:` to its frontmatter",
+            ));
+        }
+        let is_repaired = || {
+            let findings = &skill.content.parsed().diagnostics;
+            findings.iter().any(|one| one.code == Code::YamlRepaired)
+        };
+        if !rules.repairs && skill.content.flags().has_findings && is_repaired() {
+            return Some(Reason::new(
+                "not-repaired",
+                "this host leaves out skills whose frontmatter is not valid YAML",
+                "put the value in double quotes",
             ));
         }
         let description = skill.description().unwrap_or_default();

@@ -5,7 +5,7 @@
 //! that is the order of the list.
 
 use super::measure::{columns, first_units, units};
-use super::{Draft, Entry, How, Options, collation};
+use super::{Draft, Entry, How, Options, built_in_beside, collation};
 use crate::hosts::{BuiltIn, Host};
 
 const HEADING: &str = "The following skills are available for use with the Skill tool:\n\n";
@@ -23,13 +23,13 @@ pub(super) fn draft(host: &Host, mut entries: Vec<Entry>, options: &Options) -> 
     let longest = host.budget.entry_chars.map_or(usize::MAX, |chars| {
         usize::try_from(chars).unwrap_or(usize::MAX)
     });
+    let built_in = built_in_beside(host, &entries);
     let lines: Vec<Line> = entries
         .into_iter()
         .map(|entry| Line::new(entry, longest))
         .collect();
-    let built_in = &host.listing.built_in;
     let limit = host.budget.limit(options.window_tokens).unwrap_or(usize::MAX);
-    let (kept, used) = keep(&lines, built_in, limit);
+    let (kept, used) = keep(&lines, &built_in, limit);
     let mut text = String::new();
     let mut shown = Vec::with_capacity(lines.len());
     for (line, kept) in lines.into_iter().zip(kept) {
@@ -87,11 +87,11 @@ impl Line {
 }
 
 /// Which descriptions stay, and what the list then costs.
-fn keep(lines: &[Line], built_in: &[BuiltIn], limit: usize) -> (Vec<bool>, usize) {
+fn keep(lines: &[Line], built_in: &[&BuiltIn], limit: usize) -> (Vec<bool>, usize) {
     let all = lines.len() + built_in.len();
     let breaks = all.saturating_sub(1);
     let names: usize = lines.iter().map(|line| line.name_cost).sum();
-    let own = |skill: &BuiltIn| BULLET + columns(&skill.name);
+    let own = |skill: &&BuiltIn| BULLET + columns(&skill.name);
     let own_names: usize = built_in.iter().map(own).sum();
     let described = |stays: bool| {
         let skills = built_in.iter().filter(move |skill| skill.stays == stays);

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use grove_spec::text::counted;
 
-use crate::hosts::{Host, Measure, Overflow, Style};
+use crate::hosts::{BuiltIn, Host, Measure, Overflow, Style};
 use crate::snapshot::{Skill, Snapshot};
 
 /// What a listing depends on besides the snapshot and the host.
@@ -187,6 +187,16 @@ fn entries(snapshot: &Snapshot, host: &Host, options: &Options) -> Vec<Entry> {
         .iter()
         .enumerate()
         .filter_map(listed)
+        .collect()
+}
+
+/// The program's own skills that are listed beside these: one of the same name takes a place.
+fn built_in_beside<'a>(host: &'a Host, entries: &[Entry]) -> Vec<&'a BuiltIn> {
+    let is_taken = |skill: &BuiltIn| entries.iter().any(|entry| entry.name == skill.name);
+    host.listing
+        .built_in
+        .iter()
+        .filter(|skill| !is_taken(skill))
         .collect()
 }
 

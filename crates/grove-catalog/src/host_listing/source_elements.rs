@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use super::elements::escape;
 use super::measure::units;
-use super::{Draft, Entry, How, Options};
+use super::{Draft, Entry, How, Options, built_in_beside};
 use crate::hosts::Host;
 use crate::root::Source;
 use crate::snapshot::Snapshot;
@@ -36,11 +36,11 @@ pub(super) fn draft(
         n_full += 1;
         listed.push_str(&text);
     }
-    let built_in = &host.listing.built_in;
+    let built_in = built_in_beside(host, &entries);
     // The program's own skills come last, with the others' escapes counted in their size.
     let mut n_own = 0;
     if n_full == entries.len() {
-        for skill in built_in {
+        for skill in &built_in {
             let cost = units(&element(&skill.name, "", "builtin")) + skill.description;
             if used + cost > limit {
                 break;
