@@ -333,7 +333,8 @@ impl Policy<'_> {
     fn left_out_by_host(&self, skill: &Skill) -> Option<Reason> {
         let rules = &self.rules;
         let beyond = |length: usize, longest: Option<u64>| {
-            longest.is_some_and(|longest| u64::try_from(length).is_ok_and(|length| length > longest))
+            longest
+                .is_some_and(|longest| u64::try_from(length).is_ok_and(|length| length > longest))
         };
         if rules.missing_name == MissingName::Skip && skill.content.name().is_none() {
             return Some(Reason::new(

@@ -2,6 +2,7 @@
 
 pub mod home;
 pub mod library;
+pub mod model_server;
 pub mod process;
 pub mod shared;
 

@@ -45,9 +45,15 @@ pub(super) fn draft(
         .iter()
         .map(|entry| Line::of_entry(entry, &roots, longest));
     let lines: Vec<Line> = own.chain(theirs).collect();
-    let limit = host.budget.limit(options.window_tokens).unwrap_or(usize::MAX);
+    let limit = host
+        .budget
+        .limit(options.window_tokens)
+        .unwrap_or(usize::MAX);
     let shares = share(&lines, limit);
-    let used = lines.iter().zip(&shares).map(|(line, share)| line.cost(*share));
+    let used = lines
+        .iter()
+        .zip(&shares)
+        .map(|(line, share)| line.cost(*share));
     let used = used.sum();
     let n_own = host.listing.built_in.len();
     let mut shown = Vec::with_capacity(entries.len());
@@ -91,9 +97,8 @@ impl RootTable {
             .enumerate()
             .filter(|(index, _)| is_used(*index))
             .collect();
-        let is_shared = |root: &Root| {
-            root.source == Source::Project && root.path.ends_with(SHARED_FOLDER)
-        };
+        let is_shared =
+            |root: &Root| root.source == Source::Project && root.path.ends_with(SHARED_FOLDER);
         used.sort_by_key(|(_, root)| {
             let order = root.standing.order;
             let last = is_shared(root);
@@ -250,7 +255,10 @@ impl Line {
 
 /// What every entry gets of the budget.
 fn share(lines: &[Line], limit: usize) -> Vec<Share> {
-    let full: usize = lines.iter().map(|line| line.cost(Some(line.n_chars()))).sum();
+    let full: usize = lines
+        .iter()
+        .map(|line| line.cost(Some(line.n_chars())))
+        .sum();
     if full <= limit {
         return lines.iter().map(|line| Some(line.n_chars())).collect();
     }

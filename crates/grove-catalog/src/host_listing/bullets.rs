@@ -28,7 +28,10 @@ pub(super) fn draft(host: &Host, mut entries: Vec<Entry>, options: &Options) -> 
         .into_iter()
         .map(|entry| Line::new(entry, longest))
         .collect();
-    let limit = host.budget.limit(options.window_tokens).unwrap_or(usize::MAX);
+    let limit = host
+        .budget
+        .limit(options.window_tokens)
+        .unwrap_or(usize::MAX);
     let (kept, used) = keep(&lines, &built_in, limit);
     let mut text = String::new();
     let mut shown = Vec::with_capacity(lines.len());

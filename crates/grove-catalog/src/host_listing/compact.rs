@@ -15,7 +15,10 @@ const CUT: &str = "...";
 
 pub(super) fn draft(host: &Host, mut entries: Vec<Entry>, options: &Options) -> Draft {
     entries.sort_by(|a, b| collation::compare(&a.name, &b.name));
-    let limit = host.budget.limit(options.window_tokens).unwrap_or(usize::MAX);
+    let limit = host
+        .budget
+        .limit(options.window_tokens)
+        .unwrap_or(usize::MAX);
     let most = host.budget.skills.map_or(usize::MAX, |most| {
         usize::try_from(most).unwrap_or(usize::MAX)
     });
@@ -124,7 +127,12 @@ impl Plan {
         text.push_str("<available_skills>\n");
         for card in cards.iter().take(self.count) {
             let description = card.described(self.form);
-            let _ = element(&mut text, &card.name, description.as_deref(), &card.location);
+            let _ = element(
+                &mut text,
+                &card.name,
+                description.as_deref(),
+                &card.location,
+            );
         }
         text.push_str("</available_skills>\n");
         text
@@ -143,7 +151,9 @@ impl Plan {
         } else if count < total && detail.is_empty() {
             format!("⚠️ Skills truncated: included {count} of {total}. {advice}")
         } else if count < total {
-            format!("⚠️ Skills truncated: included {count} of {total} (compact format, {detail}). {advice}")
+            format!(
+                "⚠️ Skills truncated: included {count} of {total} (compact format, {detail}). {advice}"
+            )
         } else if detail.is_empty() {
             String::new()
         } else {

@@ -58,7 +58,11 @@ mod tests {
         for (body, line, lines) in [
             ("\n\n## Sub\n", "Sub", ""),
             ("", "Skill", ""),
-            ("# Head\n\n- list **item**\n- two\n\nPara.\nMore.\n", "Head", "- list **item** - two Para."),
+            (
+                "# Head\n\n- list **item**\n- two\n\nPara.\nMore.\n",
+                "Head",
+                "- list **item** - two Para.",
+            ),
             ("```\ncode # x\n```\ntext\n", "```", "``` code # x ```"),
             ("#tag first\n", "#tag first", "#tag first"),
         ] {

@@ -13,9 +13,7 @@ pub(super) fn units(text: &str) -> usize {
 
 /// Columns on a terminal; control characters have none.
 pub(super) fn columns(text: &str) -> usize {
-    text.split(char::is_control)
-        .map(|part| part.width())
-        .sum()
+    text.split(char::is_control).map(|part| part.width()).sum()
 }
 
 /// Tokens of a line of so many bytes: four bytes each, rounded up.

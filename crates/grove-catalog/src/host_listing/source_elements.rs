@@ -21,7 +21,10 @@ pub(super) fn draft(
     options: &Options,
 ) -> Draft {
     entries.sort_by(|a, b| (a.root, &a.name).cmp(&(b.root, &b.name)));
-    let limit = host.budget.limit(options.window_tokens).unwrap_or(usize::MAX);
+    let limit = host
+        .budget
+        .limit(options.window_tokens)
+        .unwrap_or(usize::MAX);
     let mut used = 0;
     let mut listed = String::new();
     let mut n_full = 0;
@@ -52,9 +55,10 @@ pub(super) fn draft(
     let rest = entries.iter().skip(n_full).map(|entry| entry.name.as_str());
     let own_rest = built_in.iter().skip(n_own).map(|skill| skill.name.as_str());
     let names: Vec<&str> = rest.chain(own_rest).collect();
-    let room = host.budget.name_chars.map_or(0, |chars| {
-        usize::try_from(chars).unwrap_or(usize::MAX)
-    });
+    let room = host
+        .budget
+        .name_chars
+        .map_or(0, |chars| usize::try_from(chars).unwrap_or(usize::MAX));
     let (line, n_named) = name_line(&names, room);
     listed.push_str(&line);
     let shown = entries.into_iter().enumerate().map(|(index, entry)| {

@@ -180,7 +180,11 @@ fn print_notes(host: &Host, listing: &HostListing, out: &mut Output) {
         } else {
             String::new()
         };
-        out.note(&format!("{} {words}: {}{more}", names.len(), first.join(", ")));
+        out.note(&format!(
+            "{} {words}: {}{more}",
+            names.len(),
+            first.join(", ")
+        ));
     }
     listing.notes.iter().for_each(|note| out.note(note));
 }
