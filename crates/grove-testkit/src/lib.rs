@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod agent_program;
 pub mod home;
 pub mod library;
 pub mod model_server;

@@ -27,6 +27,8 @@ use crate::snapshot::{Skill, Snapshot};
 pub struct Options {
     /// The user's home folder, for hosts that write it as `~` or keep skills of their own there.
     pub home: Option<PathBuf>,
+    /// The working folder, for hosts that put its skills apart from those of the folders above it.
+    pub working: PathBuf,
     /// The context window in tokens, for hosts whose budget is a share of it; none means their default.
     pub window_tokens: Option<u64>,
     /// Bodies of skills without a description, by their number in the snapshot: some hosts show a part.

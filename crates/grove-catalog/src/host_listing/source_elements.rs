@@ -1,6 +1,6 @@
 //! Elements with name, description and where the skill comes from; then bare names.
 //!
-//! Roots one after another, names in each by code point. The first entry that does not fit ends the
+//! Sources one after another, names in each by code point. The first entry that does not fit ends the
 //! entries, and everything after it is named in one line, as far as that goes.
 
 use std::fmt::Write as _;
@@ -20,7 +20,10 @@ pub(super) fn draft(
     mut entries: Vec<Entry>,
     options: &Options,
 ) -> Draft {
-    entries.sort_by(|a, b| (a.root, &a.name).cmp(&(b.root, &b.name)));
+    let kind = |entry: &Entry| kind(snapshot, entry.root, options);
+    for run in entries.chunk_by_mut(|a, b| kind(a) == kind(b)) {
+        run.sort_by(|a, b| a.name.cmp(&b.name));
+    }
     let limit = host
         .budget
         .limit(options.window_tokens)
@@ -82,6 +85,27 @@ pub(super) fn draft(
         shown,
         used,
         notes: Vec::new(),
+    }
+}
+
+/// What the host takes for one source. Skills of one source that follow one another are sorted together.
+#[derive(PartialEq)]
+enum Kind {
+    Working,
+    Above,
+    Root(usize),
+}
+
+fn kind(snapshot: &Snapshot, root: usize, options: &Options) -> Kind {
+    match snapshot.roots.get(root) {
+        Some(found) if found.source == Source::Project => {
+            if found.path.starts_with(&options.working) {
+                Kind::Working
+            } else {
+                Kind::Above
+            }
+        }
+        _ => Kind::Root(root),
     }
 }
 

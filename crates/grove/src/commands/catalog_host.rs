@@ -73,8 +73,10 @@ pub(super) fn run(looked: &Looked, host_name: &str, json: bool, out: &mut Output
 }
 
 fn options(looked: &Looked, host: &Host) -> Options {
+    let environment = looked.library.environment();
     Options {
-        home: looked.library.environment().home.clone(),
+        home: environment.home.clone(),
+        working: environment.working.clone(),
         window_tokens: None,
         bodies: bodies(looked, host),
     }
