@@ -12,6 +12,7 @@ mod samples;
 mod start;
 mod system_calls;
 mod table;
+mod visible;
 mod work;
 
 use std::time::Duration;
@@ -29,7 +30,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     match arguments.next_word().as_deref() {
         Some("discovery") => discovery::run(arguments),
         Some("start") => start::run(arguments),
-        _ => Err("which benchmark? discovery or start".to_owned()),
+        Some("catalog-hosts") => visible::run(arguments),
+        _ => Err("which benchmark? discovery, start or catalog-hosts".to_owned()),
     }
 }
 

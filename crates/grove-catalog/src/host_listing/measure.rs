@@ -1,6 +1,6 @@
 //! What hosts count: UTF-16 units, columns, or tokens of four bytes.
 
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::UnicodeWidthStr;
 
 /// UTF-16 units, as JavaScript counts.
 pub(super) fn units(text: &str) -> usize {
@@ -13,7 +13,7 @@ pub(super) fn units(text: &str) -> usize {
 
 /// Columns on a terminal; control characters have none.
 pub(super) fn columns(text: &str) -> usize {
-    text.split(char::is_control).map(|part| part.width()).sum()
+    text.split(char::is_control).map(UnicodeWidthStr::width).sum()
 }
 
 /// Tokens of a line of so many bytes: four bytes each, rounded up.
