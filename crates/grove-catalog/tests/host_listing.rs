@@ -180,10 +180,7 @@ fn locations_are_written_as_each_host_writes_them() {
         ("pi", "<location>/home/u/s/a b/SKILL.md</location>"),
         ("openclaw", "<location>~/s/a b/SKILL.md</location>"),
         ("gemini", "<location>/home/u/s/a b/SKILL.md</location>"),
-        (
-            "opencode",
-            "<location>file:///home/u/s/a%20b/SKILL.md</location>",
-        ),
+        ("opencode", "<location>/home/u/s/a b/SKILL.md</location>"),
         ("copilot", "<name>a-b</name>"),
         ("codex", "(file: r0/a b/SKILL.md)"),
     ] {

@@ -2,11 +2,16 @@
 
 use std::fmt::Write as _;
 
-use super::{Draft, Entry, How, path_text};
+use super::{Draft, Entry, How, collation, path_text};
 use crate::hosts::{Host, Style};
 
-pub(super) fn draft(host: &Host, entries: Vec<Entry>) -> Draft {
+pub(super) fn draft(host: &Host, mut entries: Vec<Entry>) -> Draft {
     let style = host.listing.style;
+    match style {
+        Style::ReversedElements => entries.reverse(),
+        Style::SortedElements => entries.sort_by(|a, b| collation::compare(&a.name, &b.name)),
+        _ => {}
+    }
     let mut text = String::new();
     for entry in &entries {
         push(&mut text, style, entry);
@@ -28,10 +33,8 @@ pub(super) fn draft(host: &Host, entries: Vec<Entry>) -> Draft {
 fn push(text: &mut String, style: Style, entry: &Entry) {
     let location = path_text(&entry.location);
     let _ = match style {
-        Style::PlainElements => element(text, &entry.name, Some(&entry.description), &location),
-        Style::AddressElements => {
-            let address = format!("file://{}", percent_encoded(&location));
-            element(text, &entry.name, Some(&entry.description), &address)
+        Style::ReversedElements | Style::SortedElements => {
+            element(text, &entry.name, Some(&entry.description), &location)
         }
         _ => element(
             text,
@@ -70,18 +73,4 @@ pub(super) fn escape(text: &str) -> String {
         }
     }
     escaped
-}
-
-/// A path as it is in an address.
-fn percent_encoded(path: &str) -> String {
-    let mut encoded = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        let is_plain = byte.is_ascii_alphanumeric() || b"/-_.~!$&'()*+,;=:@".contains(&byte);
-        if is_plain {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
 }

@@ -13,7 +13,9 @@ pub(super) fn units(text: &str) -> usize {
 
 /// Columns on a terminal; control characters have none.
 pub(super) fn columns(text: &str) -> usize {
-    text.split(char::is_control).map(UnicodeWidthStr::width).sum()
+    text.split(char::is_control)
+        .map(UnicodeWidthStr::width)
+        .sum()
 }
 
 /// Tokens of a line of so many bytes: four bytes each, rounded up.

@@ -107,7 +107,7 @@ pub fn render(snapshot: &Snapshot, host: &Host, options: &Options) -> HostListin
         Style::Bullets => bullets::draft(host, entries, options),
         Style::AliasedFiles => aliased_files::draft(snapshot, host, entries, options),
         Style::SourceElements => source_elements::draft(snapshot, host, entries, options),
-        Style::PathElements | Style::PlainElements | Style::AddressElements => {
+        Style::PathElements | Style::ReversedElements | Style::SortedElements => {
             elements::draft(host, entries)
         }
         Style::HomeElements => compact::draft(host, entries, options),

@@ -29,10 +29,10 @@ pub enum Style {
     PathElements,
     /// The same, with the home folder as `~` and names in the order of a dictionary.
     HomeElements,
-    /// Elements with name, description and the absolute path, as they are.
-    PlainElements,
-    /// Elements with name, description and the path as a `file:` address, as they are.
-    AddressElements,
+    /// Elements with name, description and the absolute path, as they are; the weakest and last first.
+    ReversedElements,
+    /// The same, with names in the order of a dictionary.
+    SortedElements,
 }
 
 /// A skill that comes with the program. Its text is the program's; its size is what others pay.
