@@ -52,6 +52,9 @@ pub struct Scan {
     pub root_file: bool,
     /// Whether `.gitignore`, `.ignore` and `.fdignore` are honoured.
     pub ignore_files: bool,
+    /// Whether it goes on to the folders above where there is no repository to end at.
+    #[serde(default)]
+    pub climbs: bool,
     /// What becomes of a skill file that is itself a link.
     #[serde(default)]
     pub linked_files: LinkedFiles,

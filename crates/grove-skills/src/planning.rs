@@ -150,6 +150,8 @@ pub(crate) fn own(
 /// Everything another host looks in, with that host's trust: it has its own question.
 pub(crate) fn of_host(environment: &Environment, host: &Host, project: &Project) -> Plan {
     let mut plan = Plan::default();
+    let climbed = host.scan.climbs.then(|| project.climbed(environment));
+    let project = climbed.as_ref().unwrap_or(project);
     let is_set = |name: &String| environment.variable(name).is_some();
     for root in &host.roots {
         if root.unless_env.as_ref().is_some_and(is_set) {

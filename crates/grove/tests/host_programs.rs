@@ -295,6 +295,23 @@ fn all_folders_of_a_project_and_a_home_at_once() {
     }
 }
 
+/// Where there is no repository some programs look in every folder above, and others do not.
+#[test]
+fn folders_above_count_without_a_repository_too_for_some() {
+    for program in AgentProgram::ALL {
+        let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
+        for base in ["work", "work/app", "work/app/sub"] {
+            for folder in [".agents", ".claude", ".codex", ".github", ".pi"] {
+                let name = format!("{base}{folder}").replace(['/', '.'], "-");
+                home.skill(format!("{base}/{folder}/skills/{name}"), &name, "Here");
+            }
+        }
+        // So that there is a list even where nothing above counts.
+        home.skill(format!("home/{}/mine", folder_of(program)), "mine", "Mine");
+        compare(program, &home, "work/app/sub");
+    }
+}
+
 /// Files that programs read in ways of their own, and what of it Grove does not follow.
 #[test]
 fn odd_files_differ_where_the_documentation_says() {
