@@ -1,10 +1,4 @@
 //! Real agent programs against the model server: a scripted tool call is run, and its result comes back.
-#![expect(
-    clippy::disallowed_methods,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "the test writes the file that is to be read; a test that cannot go on should say why"
-)]
 
 use std::fs;
 use std::time::Duration;
