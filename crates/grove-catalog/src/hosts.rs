@@ -3,12 +3,12 @@
 //! A host is a file; a new host is a new file. What a host does is one of a few strategies that live in
 //! code; what is not known about a host is listed in the file and shown as unknown.
 
+mod name_form;
 mod spending;
-
-use std::borrow::Cow;
 
 use serde::Deserialize;
 
+pub use name_form::NameForm;
 pub use spending::{Budget, BuiltIn, Listing, Measure, Overflow, Style};
 
 use crate::root::Source;
@@ -52,6 +52,9 @@ pub struct Scan {
     pub root_file: bool,
     /// Whether `.gitignore`, `.ignore` and `.fdignore` are honoured.
     pub ignore_files: bool,
+    /// Whether folders called `node_modules` are looked in.
+    #[serde(default)]
+    pub node_modules: bool,
     /// Whether it goes on to the folders above where there is no repository to end at.
     #[serde(default)]
     pub climbs: bool,
@@ -133,44 +136,6 @@ pub enum MissingName {
     Folder,
     /// The skill is left out.
     Skip,
-}
-
-/// Which names a host takes, and how it writes them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum NameForm {
-    /// Any, as it is.
-    #[default]
-    Any,
-    /// ASCII letters, digits, `.`, `_`, `-`, `:` and blanks after a letter or digit; blanks become `-`.
-    Ascii,
-    /// Any; what cannot be in a file name becomes `-`.
-    File,
-}
-
-impl NameForm {
-    /// Whether a skill of this name is taken.
-    pub fn takes(self, name: &str) -> bool {
-        self != Self::Ascii
-            || (name.starts_with(|c: char| c.is_ascii_alphanumeric())
-                && name
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || "._-: ".contains(c)))
-    }
-
-    /// The name as the host writes it.
-    pub fn written(self, name: &str) -> Cow<'_, str> {
-        let replaced = match self {
-            Self::Any => "",
-            Self::Ascii => " ",
-            Self::File => ":\\/<>*?\"|",
-        };
-        if name.contains(|c| replaced.contains(c)) {
-            Cow::Owned(name.replace(|c| replaced.contains(c), "-"))
-        } else {
-            Cow::Borrowed(name)
-        }
-    }
 }
 
 /// What a host does with equal names.
@@ -346,22 +311,6 @@ mod tests {
             root.flat_files || host.scan.flat_files,
             "{name}: nothing to switch off"
         );
-    }
-
-    #[test]
-    fn names_are_taken_and_written_by_their_form() {
-        for (form, name, written) in [
-            (NameForm::Any, "a b/ü", Some("a b/ü")),
-            (NameForm::Ascii, "A b.c", Some("A-b.c")),
-            (NameForm::Ascii, "plugin:skill", Some("plugin:skill")),
-            (NameForm::Ascii, "naïve", None),
-            (NameForm::Ascii, "-lead", None),
-            (NameForm::Ascii, "a/b", None),
-            (NameForm::File, "a/b: \"ü\"", Some("a-b- -ü-")),
-        ] {
-            let found = form.takes(name).then(|| form.written(name));
-            assert_eq!(found.as_deref(), written, "{form:?} {name}");
-        }
     }
 
     #[test]

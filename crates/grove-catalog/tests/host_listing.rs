@@ -189,6 +189,72 @@ fn locations_are_written_as_each_host_writes_them() {
     }
 }
 
+/// Thirteen entries of 1,094 units leave 778 for one more, its line end included.
+#[test]
+fn the_last_entry_in_copilot_fits_to_the_unit() {
+    let empty = "<skill>\n  <name>s13</name>\n  <description></description>\n  <location>user</location>\n</skill>\n";
+    let used = 13 * (empty.len() + 1_000);
+    for (spare, fits) in [(0, true), (1, false)] {
+        let mut skills: Vec<_> = (0..13)
+            .map(|number| (format!("s{number:02}"), "x".repeat(1_000)))
+            .collect();
+        // An accented letter is one unit and two bytes.
+        let last = "é".repeat(15_000 + spare - used - empty.len());
+        skills.push(("s13".to_owned(), last));
+        skills.push(("s14".to_owned(), "Would fit, but comes after".to_owned()));
+        let listing = listing("copilot", "/home/u/.copilot/skills", &skills);
+        let how = |number: usize| listing.shown[number].how;
+        let expected = if fits { How::Full } else { How::NameOnly };
+        assert_eq!(
+            (how(12), how(13), how(14)),
+            (How::Full, expected, How::NameOnly)
+        );
+        assert_eq!(listing.budget.used, if fits { 15_000 } else { used });
+    }
+}
+
+/// The line of bare names has 5,000 units with the 46 before the first name.
+#[test]
+fn the_names_in_copilot_fit_to_the_unit() {
+    let (first, mut skills) = ("x".repeat(1_024), Vec::new());
+    for number in 0..14 {
+        skills.push((format!("a{number:04}"), first.clone()));
+    }
+    // 13 entries fit, so one of the above is named too: 5 units, and each of these takes 7 with its comma.
+    let room = (5_000 - 46 - 5) / 7;
+    for number in 0..room + 10 {
+        skills.push((format!("b{number:04}"), "d".to_owned()));
+    }
+    let listing = listing("copilot", "/home/u/.copilot/skills", &skills);
+    assert_eq!(count(&listing, |how| how == How::Full), 13);
+    assert_eq!(count(&listing, |how| how == How::NameOnly), room + 1);
+    assert_eq!(count(&listing, |how| how == How::LeftOut), 10);
+    // Two of its own come after everyone else's.
+    assert!(
+        listing.text.contains("... and 12 more\n"),
+        "{}",
+        listing.text
+    );
+}
+
+/// Claude Code cuts a description beyond 1,536 units to 1,535 and a mark; Codex one beyond 1,024 to 1,021 and three.
+#[test]
+fn one_long_description_is_cut_even_where_there_is_room() {
+    for (name, length, kept, mark) in [
+        ("claude", 1_536, None, ""),
+        ("claude", 1_537, Some(1_535), "…"),
+        ("codex", 1_024, None, ""),
+        ("codex", 1_025, Some(1_021), "..."),
+    ] {
+        let skills = [("a".to_owned(), "x".repeat(length))];
+        let listing = listing(name, "/home/u/s", &skills);
+        let expected = kept.map_or(How::Full, |kept| How::Shortened { kept });
+        assert_eq!(listing.shown[0].how, expected, "{name} {length}");
+        let written = format!(": {}{mark}", "x".repeat(kept.unwrap_or(length)));
+        assert!(listing.text.contains(&written), "{name} {length}");
+    }
+}
+
 /// A user's skill with the name of one that comes with Claude Code takes its place and its room.
 #[test]
 fn a_skill_of_the_same_name_takes_the_room_of_the_programs_own() {

@@ -405,6 +405,7 @@ fn layout_of(scan: &hosts::Scan) -> Layout {
         root_file: scan.root_file,
         flat_files: scan.flat_files,
         stop_at_skill: scan.stop_at_skill,
+        node_modules: scan.node_modules,
         linked_files: match scan.linked_files {
             hosts::LinkedFiles::Follow => LinkedFiles::Follow,
             hosts::LinkedFiles::Skip => LinkedFiles::Skip,

@@ -66,6 +66,8 @@ pub struct Layout {
     pub flat_files: bool,
     /// Nothing below a skill folder is looked at.
     pub stop_at_skill: bool,
+    /// Folders called `node_modules` are looked in like others.
+    pub node_modules: bool,
     /// What becomes of a skill file that is itself a link.
     pub linked_files: LinkedFiles,
     /// Ignore files of these names are collected from every folder walked.
@@ -78,6 +80,7 @@ impl Layout {
         root_file: true,
         flat_files: true,
         stop_at_skill: true,
+        node_modules: false,
         linked_files: LinkedFiles::Follow,
         ignore_files: &[],
     };

@@ -146,7 +146,7 @@ pub(crate) const ODD_FILES: &[OddFile] = &[
         "module",
         "node_modules/module/SKILL.md",
         "---\nname: module\ndescription: In node_modules\n---\n\nx\n",
-        &["codex", "copilot"],
+        &[],
     ),
     odd(
         "bare",

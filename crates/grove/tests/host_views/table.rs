@@ -78,6 +78,7 @@ pub(crate) const HOSTS: &[Host] = &[
         // Six levels, not ended by a skill; named by folder if need be, never undescribed.
         shapes: &[
             "one",
+            "module",
             "inner",
             "two",
             "three",
@@ -104,6 +105,7 @@ pub(crate) const HOSTS: &[Host] = &[
         shared_folder: ".agents/skills",
         shapes: &[
             "one",
+            "module",
             "two",
             "three",
             "deep",
@@ -164,6 +166,7 @@ pub(crate) const HOSTS: &[Host] = &[
         shared_folder: ".agents/skills",
         shapes: &[
             "one",
+            "module",
             "inner",
             "two",
             "three",
