@@ -13,6 +13,7 @@ mod samples;
 mod start;
 mod system_calls;
 mod table;
+mod visible;
 mod work;
 
 use std::time::Duration;
@@ -31,7 +32,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("discovery") => discovery::run(arguments),
         Some("start") => start::run(arguments),
         Some("catalog") => catalog::run(arguments),
-        _ => Err("which benchmark? discovery, start or catalog".to_owned()),
+        Some("catalog-hosts") => visible::run(arguments),
+        _ => Err("which benchmark? discovery, start, catalog or catalog-hosts".to_owned()),
     }
 }
 

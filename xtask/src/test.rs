@@ -23,6 +23,9 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
         verdict.step("install skills-ref", tools::install_oracle);
         verdict.step("install node", tools::install_node);
         verdict.step("install pi", tools::install_pi);
+        verdict.step("install claude", || tools::CLAUDE.install());
+        verdict.step("install codex", || tools::CODEX.install());
+        verdict.step("install copilot", || tools::COPILOT.install());
         verdict.step("install strace", tools::install_strace);
     }
     verdict.step("cargo fmt", || cargo("fmt --all --check"));

@@ -205,6 +205,7 @@ fn json_is_documented() {
         "grove trust --list --json",
         "cd p && grove untrust --json",
         "grove hosts --json",
+        "grove catalog --host codex --json",
         "grove doctor --json",
         "grove config --json",
     ] {

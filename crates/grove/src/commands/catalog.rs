@@ -11,7 +11,7 @@ use grove_spec::config::Limits;
 use serde::Serialize;
 
 use super::skills_activate::explain;
-use super::{Looked, Outcome, absolute, catalog_explain, counted, look_for};
+use super::{Looked, Outcome, absolute, catalog_explain, catalog_host, counted, look, look_for};
 use crate::args::{CatalogArgs, StyleArg};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::{DiagnosticJson, SnapshotJson};
@@ -24,6 +24,10 @@ pub(super) fn run(
     looked: &mut Option<Looked>,
     out: &mut Output,
 ) -> Outcome {
+    if let Some(host) = &arguments.look.host {
+        let looked = looked.insert(look(environment, &arguments.look)?);
+        return catalog_host::run(looked, host, arguments, out);
+    }
     let session = arguments.session.as_deref();
     let session = session.map(|file| absolute(file, &environment));
     // The names that a session lets through decide what is found, so it is read before looking.

@@ -2,6 +2,7 @@
 
 mod catalog;
 mod catalog_explain;
+mod catalog_host;
 mod completions;
 mod config;
 mod doctor;
