@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use grove_catalog::catalog::{self, Budget, Entry, EntryKind, Style};
 use grove_catalog::host_listing::{self, How, Options};
 use grove_catalog::hosts;
 use grove_skills::{Environment, Library, Request, View};
+use grove_testkit::catalog_reader;
 use grove_testkit::library::GeneratedLibrary;
 
 use crate::arguments::Arguments;
@@ -22,16 +24,18 @@ const SIZES: [usize; 4] = [52, 200, 1_000, 10_000];
 const READABLE: usize = 40;
 
 /// Who makes a list, in the order of the table.
-const LISTERS: [Lister; 4] = [
+const LISTERS: [Lister; 5] = [
+    Lister::Grove,
     Lister::Host("openclaw"),
     Lister::Host("codex"),
     Lister::Host("claude"),
     Lister::Host("copilot"),
 ];
 
-/// Whose list is looked at. Grove's own catalog is one more kind, with a row of its own.
+/// Whose list is looked at.
 #[derive(Debug, Clone, Copy)]
 enum Lister {
+    Grove,
     Host(&'static str),
 }
 
@@ -45,8 +49,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             .map(|size| size.parse().map_err(|_| format!("{size} is no number")))
             .collect::<Result<_, _>>()?,
     };
-    println!("| skills | laid out | told by | visible | readable | reachable |");
-    println!("| ---: | --- | --- | ---: | ---: | ---: |");
+    println!("| skills | laid out | told by | visible | readable | behind a group | reachable |");
+    println!("| ---: | --- | --- | ---: | ---: | ---: | ---: |");
     for size in sizes {
         for layout in [Layout::Flat, Layout::Groups] {
             let home = layout.home(size)?;
@@ -56,10 +60,13 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
                     title,
                     visible,
                     readable,
+                    grouped,
                     reachable,
                 } = row;
                 let layout = layout.words();
-                println!("| {size} | {layout} | {title} | {visible} | {readable} | {reachable} |");
+                println!(
+                    "| {size} | {layout} | {title} | {visible} | {readable} | {grouped} | {reachable} |"
+                );
             }
         }
     }
@@ -74,6 +81,8 @@ struct Row {
     visible: usize,
     /// Those with their description in full, or with enough of it to choose by.
     readable: usize,
+    /// Skills that an entry with the names of some of them stands for.
+    grouped: usize,
     /// Skills that a model gets to by what the list says.
     reachable: usize,
 }
@@ -81,9 +90,69 @@ struct Row {
 impl Lister {
     fn row(self, home: &Path) -> Result<Row, String> {
         match self {
+            Self::Grove => own_row(home),
             Self::Host(name) => host_row(name, home),
         }
     }
+}
+
+/// Grove's own catalog at its default budget, with the limits on reading lifted; what is reachable is what a
+/// reader of the text and its index files gets to.
+fn own_row(home: &Path) -> Result<Row, String> {
+    let nothing = home.join("nothing-bundled");
+    make_folder(&nothing)?;
+    let environment = Environment {
+        cache: None,
+        bundled_dir: Some(nothing),
+        ..Environment::for_home(home.to_path_buf(), home.join("project"))
+    };
+    let request = Request {
+        all: true,
+        ..Request::default()
+    };
+    let snapshot = Library::new(environment, request).load();
+    let index_dir = home.join(".cache/grove/index");
+    let told = catalog::catalog(
+        &snapshot,
+        &catalog::Request {
+            style: Style::Xml,
+            budget: Budget::chars(30_000, 150),
+            home: Some(home),
+            index_dir: &index_dir,
+            pinned: &[],
+            usage: &BTreeMap::new(),
+            expanded: &[],
+            exclude: &[],
+        },
+    );
+    let page = |location: &str| {
+        let name = location.rsplit('/').next()?;
+        let mut files = told.index.iter();
+        files
+            .find(|file| file.name == name)
+            .map(|file| file.text.clone())
+    };
+    let reached = catalog_reader::reach(&told.text, page)?;
+    let skills = |entry: &&Entry| entry.kind == EntryKind::Skill;
+    let readable = told.entries.iter().filter(skills).filter(|entry| {
+        let shown = entry.description.as_deref().unwrap_or_default();
+        shown.chars().count() >= READABLE || told.report.is_whole()
+    });
+    Ok(Row {
+        title: "Grove".to_owned(),
+        visible: told.entries.iter().filter(skills).count(),
+        readable: readable.count(),
+        grouped: told
+            .entries
+            .iter()
+            .filter(|entry| entry.kind == EntryKind::Group)
+            .map(|entry| entry.skills)
+            .sum(),
+        reachable: reached
+            .iter()
+            .filter(|file| file.ends_with("/SKILL.md"))
+            .count(),
+    })
 }
 
 fn host_row(name: &str, home: &Path) -> Result<Row, String> {
@@ -118,6 +187,7 @@ fn host_row(name: &str, home: &Path) -> Result<Row, String> {
             How::Shortened { kept } => kept >= READABLE,
             How::NameOnly | How::LeftOut => false,
         }),
+        grouped: 0,
         // A name or a path is enough to open a skill, and no host says how to get to the others.
         reachable: visible,
     })
