@@ -36,8 +36,8 @@ pub fn folder_of(id: &str) -> &str {
 pub fn file_below_root(layout: Layout, id: &str) -> String {
     match layout {
         Layout::Root => "SKILL.md".to_owned(),
-        Layout::Flat => format!("{id}.md"),
-        Layout::Folder => format!("{id}/SKILL.md"),
+        Layout::Flat => [id, ".md"].concat(),
+        Layout::Folder => [id, "/SKILL.md"].concat(),
     }
 }
 

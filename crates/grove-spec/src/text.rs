@@ -87,25 +87,38 @@ pub fn first_names(names: &[String]) -> String {
 
 /// Text with `&`, `<`, `>` and both quotes replaced, so that it cannot end the element it is in.
 pub fn escape_xml(text: &str) -> Cow<'_, str> {
-    // Without early exit the compiler makes wide compares of it.
-    let special = text.bytes().fold(0_u8, |found, b| {
-        found | u8::from(matches!(b, b'&' | b'<' | b'>' | b'"' | b'\''))
-    });
-    if special == 0 {
+    if !has_markup(text.as_bytes()) {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#x27;"),
-            other => escaped.push(other),
-        }
+    let mut start = 0;
+    for (at, b) in text.bytes().enumerate() {
+        let entity = match b {
+            b'&' => "&amp;",
+            b'<' => "&lt;",
+            b'>' => "&gt;",
+            b'"' => "&quot;",
+            b'\'' => "&#x27;",
+            _ => continue,
+        };
+        escaped.push_str(text.get(start..at).unwrap_or_default());
+        escaped.push_str(entity);
+        start = at + 1;
     }
+    escaped.push_str(text.get(start..).unwrap_or_default());
     Cow::Owned(escaped)
+}
+
+/// Whether a text has a character that XML gives a meaning.
+fn has_markup(bytes: &[u8]) -> bool {
+    // Setting up a wide search costs more than looking at a few dozen bytes one by one.
+    if bytes.len() < 64 {
+        return bytes
+            .iter()
+            .any(|b| matches!(b, b'&' | b'<' | b'>' | b'"' | b'\''));
+    }
+    memchr::memchr3(b'&', b'<', b'>', bytes).is_some()
+        || memchr::memchr2(b'"', b'\'', bytes).is_some()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::snapshot::{Skill, Snapshot};
 use super::budget::Unit;
 use super::forest::{Forest, Kind, NodeId};
 use super::locations::{Place, Prefixes, of_skill};
-use super::shorten::shorten;
+use super::shorten::{Sentences, shorten};
 use super::style::{Style, one_line};
 
 /// The standard's limit for a description; what is longer is shortened to it in any catalog, so that no
@@ -32,6 +32,8 @@ pub(crate) struct Card<'a> {
     /// Name and the rest of the location.
     parts: usize,
     described: usize,
+    /// Nothing in it has to be escaped in an index.
+    pub(crate) plain: bool,
 }
 
 /// A card for every node: what it would be as one entry.
@@ -75,14 +77,18 @@ impl<'a> Cards<'a> {
                     )
                 }
             };
-            let parts = style.cost(&name, unit) + style.cost(&place.rest, unit);
-            let described = style.cost(&description, unit);
+            let texts = [&*name, &*place.rest, &*description].map(|text| style.escape(text));
+            let plain =
+                style == Style::Xml && texts.iter().all(|text| matches!(text, Cow::Borrowed(_)));
+            let [name_cost, rest_cost, described] = texts.map(|text| unit.of(&text));
+            let parts = name_cost + rest_cost;
             Card {
                 name,
                 description,
                 place,
                 parts,
                 described,
+                plain,
             }
         });
         let mut all = Self {
@@ -126,6 +132,17 @@ impl<'a> Cards<'a> {
 
     /// The entry with its description in at most `room` characters, and that description.
     pub(crate) fn shortened(&self, id: NodeId, room: usize) -> (usize, Option<Cow<'_, str>>) {
+        let description = self.of_node.get(id).map_or("", |card| &card.description);
+        self.shortened_to(id, &Sentences::of(description), room)
+    }
+
+    /// The same for a description that was taken apart before.
+    pub(crate) fn shortened_to(
+        &self,
+        id: NodeId,
+        sentences: &Sentences<'_>,
+        room: usize,
+    ) -> (usize, Option<Cow<'_, str>>) {
         let Some(card) = self.of_node.get(id) else {
             return (0, None);
         };
@@ -133,11 +150,14 @@ impl<'a> Cards<'a> {
         if card.described <= room && !card.description.is_empty() {
             return (self.full(id), Some(Cow::Borrowed(&*card.description)));
         }
-        match shorten(&card.description, room).filter(|text| !text.is_empty()) {
-            Some(text) => (
-                self.place(card) + self.style.overhead(true) + self.style.cost(&text, self.unit),
-                Some(Cow::Owned(text)),
-            ),
+        match sentences.within(room).filter(|text| !text.is_empty()) {
+            Some(text) => {
+                let frame = self.place(card) + self.style.overhead(true);
+                (
+                    frame + self.style.cost(&text, self.unit),
+                    Some(Cow::Owned(text)),
+                )
+            }
             None => (self.bare(id), None),
         }
     }
@@ -190,7 +210,7 @@ fn of_leaf(skill: Option<&Skill>) -> (Cow<'_, str>, Cow<'_, str>, Place) {
 /// A name on one line and no longer than the standard allows.
 pub(crate) fn shown_name(name: &str) -> Cow<'_, str> {
     let name = one_line(name);
-    if name.chars().nth(LONGEST_NAME).is_none() {
+    if name.len() <= LONGEST_NAME || name.chars().nth(LONGEST_NAME).is_none() {
         return name;
     }
     let kept: String = name.chars().take(LONGEST_NAME - 1).collect();

@@ -8,6 +8,7 @@ use super::budget::Pool;
 use super::cards::{Cards, LONGEST_DESCRIPTION};
 use super::forest::{FEWEST_TO_COLLAPSE, Forest, Kind, NodeId};
 use super::priority;
+use super::shorten::Sentences;
 
 /// Below this many characters a description is hardly a sentence; the last ones go without instead.
 const READABLE: usize = 100;
@@ -309,9 +310,9 @@ pub(crate) struct Fitted {
 }
 
 /// Shortens, strips and leaves out until the entries fit.
-pub(crate) fn fill(
-    snapshot: &Snapshot,
-    forest: &Forest<'_>,
+pub(crate) fn fill<'a>(
+    snapshot: &'a Snapshot,
+    forest: &Forest<'a>,
     cards: &Cards<'_>,
     opened: &Opened,
     pool: Pool,
@@ -330,7 +331,7 @@ pub(crate) fn fill(
             used: all,
         };
     }
-    entries.sort_by(|a, b| priority::when_room_is_short(snapshot, forest, *a, *b));
+    entries.sort_by_cached_key(|id| priority::when_room_is_short(snapshot, forest, *id));
     let (kept, left_out, bare) = keep_by_name(cards, &entries, room);
     let forms = describe(cards, &kept, room.size - bare);
     let used = forms.iter().map(|(id, form)| cost(cards, *id, *form)).sum();
@@ -366,25 +367,30 @@ fn keep_by_name(
 /// Shares the room beside the names between the descriptions: one length for all, found by halving; when
 /// that length is not readable, the last ones go without.
 fn describe(cards: &Cards<'_>, kept: &[NodeId], spare: usize) -> Vec<(NodeId, Form)> {
-    let extra =
-        |id: NodeId, length: usize| cards.shortened(id, length).0.saturating_sub(cards.bare(id));
-    let total = |length: usize| kept.iter().map(|id| extra(*id, length)).sum::<usize>();
+    let taken_apart = kept.iter().map(|id| {
+        let description = cards.card(*id).map_or("", |card| &card.description);
+        (*id, Sentences::of(description))
+    });
+    let kept: Vec<(NodeId, Sentences<'_>)> = taken_apart.collect();
+    let extra = |(id, sentences): &(NodeId, Sentences<'_>), length: usize| {
+        let (whole, _) = cards.shortened_to(*id, sentences, length);
+        whole.saturating_sub(cards.bare(*id))
+    };
+    let total = |length: usize| kept.iter().map(|one| extra(one, length)).sum::<usize>();
     if total(READABLE) > spare {
         let mut spare = spare;
         let mut going = true;
-        return kept
-            .iter()
-            .map(|id| {
-                let extra = extra(*id, READABLE);
-                going &= extra <= spare;
-                if going {
-                    spare -= extra;
-                    (*id, Form::Within(READABLE))
-                } else {
-                    (*id, Form::NameOnly)
-                }
-            })
-            .collect();
+        let in_order = kept.iter().map(|one| {
+            let extra = extra(one, READABLE);
+            going &= extra <= spare;
+            if going {
+                spare -= extra;
+                (one.0, Form::Within(READABLE))
+            } else {
+                (one.0, Form::NameOnly)
+            }
+        });
+        return in_order.collect();
     }
     let (mut fits, mut too_much) = (READABLE, LONGEST_DESCRIPTION + 1);
     while too_much - fits > 1 {
@@ -395,7 +401,9 @@ fn describe(cards: &Cards<'_>, kept: &[NodeId], spare: usize) -> Vec<(NodeId, Fo
             too_much = middle;
         }
     }
-    kept.iter().map(|id| (*id, Form::Within(fits))).collect()
+    kept.iter()
+        .map(|(id, _)| (*id, Form::Within(fits)))
+        .collect()
 }
 
 /// What an entry costs in a form.

@@ -3,10 +3,13 @@
 //! A file is named by the digest of its text, so that a link never leads to another content than the one it
 //! was written for. Long lists are paged, and the pages are listed on pages of their own.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
 use grove_spec::text::{counted, escape_xml};
 
 use crate::digest::Digest;
-use crate::snapshot::{Skill, Snapshot};
+use crate::snapshot::Snapshot;
 
 use super::cards::{Cards, INDEX_NAME_DIGITS};
 use super::forest::{Forest, Kind, NodeId};
@@ -32,13 +35,61 @@ pub struct IndexFile {
     pub text: String,
 }
 
-/// One line of an index and what it stands for.
-struct Line {
-    first: String,
-    last: String,
+/// The pages of one list, written one after another.
+struct Pages<'b> {
+    /// What every page begins with, but for its number.
+    title: String,
+    /// Characters of lines on one page.
+    room: usize,
+    written: Vec<Page<'b>>,
+}
+
+struct Page<'b> {
+    first: &'b str,
+    last: &'b str,
     n_skills: usize,
     text: String,
+    /// Where the lines start in the text.
+    start: usize,
     chars: usize,
+}
+
+impl<'b> Pages<'b> {
+    fn new(title: String, room: usize) -> Self {
+        Self {
+            title,
+            room,
+            written: Vec::new(),
+        }
+    }
+
+    /// Adds a line, on the next page if this one is full.
+    fn add(&mut self, line: &str, first: &'b str, last: &'b str, n_skills: usize) {
+        let chars = line.chars().count();
+        let full = self
+            .written
+            .last()
+            .is_none_or(|page| page.chars + chars > self.room);
+        if full {
+            let mut text = String::with_capacity(PAGE_CHARS + PAGE_CHARS / 8);
+            let _ = write!(text, "{}, page {}\n{HOW}", self.title, self.written.len() + 1);
+            let start = text.len();
+            self.written.push(Page {
+                first,
+                last,
+                n_skills: 0,
+                text,
+                start,
+                chars: 0,
+            });
+        }
+        if let Some(page) = self.written.last_mut() {
+            page.text.push_str(line);
+            page.chars += chars;
+            page.last = last;
+            page.n_skills += n_skills;
+        }
+    }
 }
 
 /// All index files of one catalog.
@@ -52,33 +103,24 @@ pub(crate) struct Binding<'b, 'a> {
     pub(crate) of_node: Vec<Option<String>>,
 }
 
-impl Binding<'_, '_> {
+impl<'b> Binding<'b, '_> {
     /// Writes the index of every node for which `needed` holds; inner ones first, because outer ones
     /// link to them.
     pub(crate) fn bind_nodes(&mut self, needed: impl Fn(NodeId) -> bool) {
-        for id in self.forest.bottom_up.iter().copied() {
-            let Some(node) = self
-                .forest
-                .node(id)
-                .filter(|node| !node.children.is_empty() && needed(id))
-            else {
+        let forest = self.forest;
+        for id in forest.bottom_up.iter().copied() {
+            let Some(node) = forest.node(id) else {
                 continue;
             };
-            let lines: Vec<Line> = node
-                .children
-                .iter()
-                .filter_map(|child| self.line(*child))
-                .collect();
-            let name = self.cards.card(id).map_or("", |card| &card.name);
+            if node.children.is_empty() || !needed(id) {
+                continue;
+            }
             let lead = match node.kind {
-                Kind::Branch(skill) => self
-                    .snapshot
-                    .skills
-                    .get(skill)
-                    .map(|skill| self.own_instructions(skill)),
-                _ => None,
+                Kind::Branch(skill) => self.own_instructions(skill),
+                Kind::Leaf(_) | Kind::Group(_) => String::new(),
             };
-            let file = self.bind(name, &lead.unwrap_or_default(), lines);
+            let name = self.cards.card(id).map_or("", |card| &card.name);
+            let file = self.bind(name, &lead, &node.children);
             if let Some(slot) = self.of_node.get_mut(id) {
                 *slot = Some(file);
             }
@@ -87,108 +129,89 @@ impl Binding<'_, '_> {
 
     /// Writes the index of what did not fit at all.
     pub(crate) fn bind_tail(&mut self, left_out: &[NodeId]) -> String {
-        let lines = left_out.iter().filter_map(|id| self.line(*id)).collect();
-        self.bind("more/", "", lines)
+        self.bind("more/", "", left_out)
     }
 
-    fn own_instructions(&self, skill: &Skill) -> String {
-        let location = self.prefixes.plain(&of_skill(&skill.place));
-        format!("What holds for all of them: {}\n", escape_xml(&location))
-    }
-
-    fn line(&self, id: NodeId) -> Option<Line> {
-        let (node, card) = (self.forest.node(id)?, self.cards.card(id)?);
-        let place = match self.of_node.get(id).and_then(Option::as_ref) {
-            Some(file) => self.prefixes.in_index(file),
-            None => card.place.clone(),
+    fn own_instructions(&self, skill: usize) -> String {
+        let Some(skill) = self.snapshot.skills.get(skill) else {
+            return String::new();
         };
-        let description = if card.description.len() <= DESCRIPTION {
-            Some(card.description.clone())
-        } else {
-            shorten(&card.description, DESCRIPTION).map(Into::into)
-        };
-        let mut text = String::with_capacity(256);
-        let description = description.as_deref().filter(|text| !text.is_empty());
-        Style::Xml.entry(
-            &mut text,
-            &card.name,
-            description,
-            &self.prefixes.plain(&place),
-        );
-        let name = card.name.to_string();
-        Some(Line {
-            first: name.clone(),
-            last: name,
-            n_skills: node.n_skills,
-            chars: text.chars().count(),
-            text,
-        })
+        let place = of_skill(&skill.place);
+        let (begin, rest) = (self.prefixes.escaped(place.prefix), escape_xml(&place.rest));
+        format!("What holds for all of them: {begin}/{rest}\n")
     }
 
-    /// Pages, and pages of pages, until one page leads to all of them. Its name.
-    fn bind(&mut self, name: &str, lead: &str, mut lines: Vec<Line>) -> String {
-        let n_skills: usize = lines.iter().map(|line| line.n_skills).sum();
-        loop {
-            let title = format!(
-                "# {}: {}\n{lead}{HOW}",
-                escape_xml(name),
-                counted(n_skills, "skill")
-            );
-            // A page of pages names itself, which takes a few characters more.
-            let room = PAGE_CHARS.saturating_sub(title.chars().count() + END.len() + 40);
-            let pages = paged(lines, room);
-            let n_pages = pages.len();
-            if n_pages <= 1 {
-                let entries: String = pages
-                    .iter()
-                    .flatten()
-                    .map(|line| line.text.as_str())
-                    .collect();
-                return self.file(format!("{title}{entries}{END}"));
+    /// Writes pages, and pages of pages, until one page leads to all of them. Its name.
+    fn bind(&mut self, name: &str, lead: &str, nodes: &[NodeId]) -> String {
+        let title = format!("# {}", escape_xml(name));
+        // What a page holds beside its lines, with a number that has more digits than there are pages.
+        let frame = [&title, lead, HOW, END, ": 1000000000 skills\n"];
+        let frame: usize = frame.iter().map(|part| part.chars().count()).sum();
+        let room = PAGE_CHARS.saturating_sub(frame);
+        let mut pages = Pages::new(title, room);
+        let mut line = String::new();
+        for id in nodes.iter().copied() {
+            line.clear();
+            if let Some((name, n_skills)) = self.line(id, &mut line) {
+                pages.add(&line, name, name, n_skills);
             }
-            lines = pages
-                .into_iter()
-                .enumerate()
-                .map(|(number, page)| {
-                    let entries: String = page.iter().map(|line| line.text.as_str()).collect();
-                    let title = format!(
-                        "# {}, page {} of {n_pages}\n{HOW}",
-                        escape_xml(name),
-                        number + 1
-                    );
-                    let file = self.file(format!("{title}{entries}{END}"));
-                    self.link(&page, &file)
-                })
-                .collect();
         }
+        let n_skills: usize = pages.written.iter().map(|page| page.n_skills).sum();
+        while pages.written.len() > 1 {
+            let mut links = Pages::new(pages.title, room);
+            for mut page in pages.written {
+                page.text.push_str(END);
+                let file = self.file(page.text);
+                line.clear();
+                self.link(&mut line, (page.first, page.last), page.n_skills, &file);
+                links.add(&line, page.first, page.last, page.n_skills);
+            }
+            pages = links;
+        }
+        let only = pages.written.first();
+        let lines = only.and_then(|page| page.text.get(page.start..));
+        let (title, lines) = (&pages.title, lines.unwrap_or_default());
+        let n_skills = counted(n_skills, "skill");
+        self.file(format!("{title}: {n_skills}\n{lead}{HOW}{lines}{END}"))
     }
 
-    /// The line that leads to a page.
-    fn link(&self, page: &[Line], file: &str) -> Line {
-        let first = page.first().map_or("", |line| &line.first).to_owned();
-        let last = page.last().map_or("", |line| &line.last).to_owned();
-        let n_skills = page.iter().map(|line| line.n_skills).sum();
-        let place = self.prefixes.in_index(file);
-        let mut text = String::new();
-        let description = format!("{}, from {first} to {last}", counted(n_skills, "skill"));
-        Style::Xml.entry(
-            &mut text,
-            &format!("{first} … {last}"),
-            Some(&description),
-            &self.prefixes.plain(&place),
-        );
-        Line {
-            first,
-            last,
-            n_skills,
-            chars: text.chars().count(),
-            text,
+    /// Writes the line of a node; its name, and how many skills it stands for.
+    fn line(&self, id: NodeId, out: &mut String) -> Option<(&'b str, usize)> {
+        let (node, card) = (self.forest.node(id)?, self.cards.card(id)?);
+        let indexed = self.of_node.get(id).and_then(Option::as_ref);
+        let indexed = indexed.map(|file| self.prefixes.in_index(file));
+        let place = indexed.as_ref().unwrap_or(&card.place);
+        let description = if card.description.len() <= DESCRIPTION {
+            Some(Cow::Borrowed(&*card.description))
+        } else {
+            shorten(&card.description, DESCRIPTION).map(Cow::Owned)
+        };
+        let description = description.as_deref().filter(|text| !text.is_empty());
+        let begin = self.prefixes.escaped(place.prefix);
+        if card.plain {
+            let location = [begin, "/", &place.rest];
+            Style::Xml.entry_of_escaped(out, &card.name, description, &location);
+        } else {
+            let description = description.map(escape_xml);
+            let (name, rest) = (escape_xml(&card.name), escape_xml(&place.rest));
+            let location = [begin, "/", &rest];
+            Style::Xml.entry_of_escaped(out, &name, description.as_deref(), &location);
         }
+        Some((&card.name, node.n_skills))
+    }
+
+    /// Writes the line that leads to a page.
+    fn link(&self, out: &mut String, names: (&str, &str), n_skills: usize, file: &str) {
+        let (first, last) = (escape_xml(names.0), escape_xml(names.1));
+        let name = format!("{first} … {last}");
+        let about = format!("{}, from {first} to {last}", counted(n_skills, "skill"));
+        let begin = self.prefixes.escaped(self.prefixes.of_index());
+        Style::Xml.entry_of_escaped(out, &name, Some(&about), &[begin, "/", file]);
     }
 
     fn file(&mut self, text: String) -> String {
         let digest = Digest::of(text.as_bytes()).to_string();
-        let digits: String = digest.chars().take(INDEX_NAME_DIGITS).collect();
+        let digits = digest.get(..INDEX_NAME_DIGITS).unwrap_or(&digest);
         let name = format!("{digits}.md");
         self.files.push(IndexFile {
             name: name.clone(),
@@ -196,23 +219,4 @@ impl Binding<'_, '_> {
         });
         name
     }
-}
-
-/// Lines in order on as few pages as hold them.
-fn paged(lines: Vec<Line>, room: usize) -> Vec<Vec<Line>> {
-    let mut pages: Vec<Vec<Line>> = Vec::new();
-    let mut used = 0;
-    for line in lines {
-        match pages.last_mut() {
-            Some(page) if used + line.chars <= room => {
-                used += line.chars;
-                page.push(line);
-            }
-            _ => {
-                used = line.chars;
-                pages.push(vec![line]);
-            }
-        }
-    }
-    pages
 }

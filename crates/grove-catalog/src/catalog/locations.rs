@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use grove_spec::text::without_controls;
+use grove_spec::text::{escape_xml, has_controls, without_controls};
 
 use crate::identity;
 use crate::snapshot::{Location, Snapshot};
@@ -23,6 +23,8 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Prefixes {
     shown: Vec<String>,
+    /// The same as they stand in an index.
+    escaped: Vec<String>,
     aliased: Vec<bool>,
 }
 
@@ -35,6 +37,7 @@ impl Prefixes {
             .collect();
         Self {
             aliased: vec![false; shown.len()],
+            escaped: shown.iter().map(|path| escape_xml(path).into()).collect(),
             shown,
         }
     }
@@ -62,10 +65,10 @@ impl Prefixes {
         format!("{}/{}", self.begin(place.prefix), place.rest)
     }
 
-    /// The whole location without aliases, for index files, which are read on their own.
-    pub(crate) fn plain(&self, place: &Place) -> String {
-        let begin = self.shown.get(place.prefix).map_or("", String::as_str);
-        format!("{begin}/{}", place.rest)
+    /// The beginning of a location in an index file, which is read on its own: without aliases, and
+    /// escaped.
+    pub(crate) fn escaped(&self, prefix: usize) -> &str {
+        self.escaped.get(prefix).map_or("", String::as_str)
     }
 
     /// How many beginnings there are.
@@ -156,9 +159,14 @@ fn alias(prefix: usize) -> String {
 /// Where a skill's file is.
 pub(crate) fn of_skill(place: &Location) -> Place {
     let rest = identity::file_below_root(place.layout, &place.id);
+    let rest = if has_controls(&rest) {
+        without_controls(&rest).into_owned()
+    } else {
+        rest
+    };
     Place {
         prefix: place.root,
-        rest: without_controls(&rest).into_owned(),
+        rest,
     }
 }
 

@@ -1,57 +1,61 @@
 //! What comes first: when room is short, and on the page.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 
 use crate::root::Source;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Skill, Snapshot};
 
 use super::forest::{Forest, Kind, NodeId};
 
-/// Who is shortened last: pinned, used of late, the user's own, then the others; then by name.
-pub(crate) fn when_room_is_short(
-    snapshot: &Snapshot,
-    forest: &Forest<'_>,
-    a: NodeId,
-    b: NodeId,
-) -> Ordering {
-    let rank = |id: NodeId| {
-        forest
-            .node(id)
-            .map(|node| (!node.pinned, std::cmp::Reverse(node.usage)))
-    };
-    rank(a)
-        .cmp(&rank(b))
-        .then_with(|| on_the_page(snapshot, forest, a, b))
+/// A place in the order of entries: pinned first, then whose it is, then the name; the rest only tells equals
+/// apart.
+///
+/// Usage is not in it: a text that moved with every use would never be found in a provider's cache again.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct OnThePage<'a> {
+    not_pinned: bool,
+    class: u8,
+    name: &'a str,
+    root: usize,
+    id: Option<&'a str>,
 }
 
-/// The order of entries. Usage is not in it: a text that moved with every use would never be found in a
-/// provider's cache again.
-pub(crate) fn on_the_page(
-    snapshot: &Snapshot,
-    forest: &Forest<'_>,
-    a: NodeId,
-    b: NodeId,
-) -> Ordering {
-    let Some((a, b)) = forest.node(a).zip(forest.node(b)) else {
-        return Ordering::Equal;
-    };
-    let source = |root: usize| {
-        snapshot
-            .roots
-            .get(root)
-            .map_or(4, |root| class(root.source))
-    };
-    let key = |kind: Kind<'_>| match kind {
-        Kind::Group(_) => None,
-        Kind::Leaf(skill) | Kind::Branch(skill) => {
-            snapshot.skills.get(skill).map(|skill| &skill.place.id)
+/// Who is shortened last: pinned, used of late, then as on the page.
+pub(crate) fn when_room_is_short<'a>(
+    snapshot: &'a Snapshot,
+    forest: &Forest<'a>,
+    id: NodeId,
+) -> (bool, Reverse<u32>, OnThePage<'a>) {
+    let (pinned, usage) = forest
+        .node(id)
+        .map_or((false, 0), |node| (node.pinned, node.usage));
+    (!pinned, Reverse(usage), on_the_page(snapshot, forest, id))
+}
+
+/// The place of a node in the order of entries.
+pub(crate) fn on_the_page<'a>(
+    snapshot: &'a Snapshot,
+    forest: &Forest<'a>,
+    id: NodeId,
+) -> OnThePage<'a> {
+    let node = forest.node(id);
+    let root = node.map_or(usize::MAX, |node| node.root);
+    let (name, id) = match node.map(|node| node.kind) {
+        Some(Kind::Group(path)) => (path, None),
+        Some(Kind::Leaf(skill) | Kind::Branch(skill)) => {
+            let skill = snapshot.skills.get(skill);
+            (skill.map_or("", Skill::name), skill.map(Skill::id))
         }
+        None => ("", None),
     };
-    (!a.pinned, source(a.root))
-        .cmp(&(!b.pinned, source(b.root)))
-        .then_with(|| name(snapshot, a.kind).cmp(name(snapshot, b.kind)))
-        .then_with(|| a.root.cmp(&b.root))
-        .then_with(|| key(a.kind).cmp(&key(b.kind)))
+    let source = snapshot.roots.get(root).map(|root| root.source);
+    OnThePage {
+        not_pinned: node.is_none_or(|node| !node.pinned),
+        class: source.map_or(4, class),
+        name,
+        root,
+        id,
+    }
 }
 
 /// The user's own before the project's, before packages, before what came with the binary.
@@ -61,14 +65,5 @@ const fn class(source: Source) -> u8 {
         Source::Project => 1,
         Source::Package => 2,
         Source::Bundled => 3,
-    }
-}
-
-fn name<'a>(snapshot: &'a Snapshot, kind: Kind<'a>) -> &'a str {
-    match kind {
-        Kind::Group(path) => path,
-        Kind::Leaf(skill) | Kind::Branch(skill) => {
-            snapshot.skills.get(skill).map_or("", |skill| skill.name())
-        }
     }
 }

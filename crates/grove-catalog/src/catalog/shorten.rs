@@ -25,109 +25,109 @@ pub fn shorten(description: &str, room: usize) -> Option<String> {
     if fits(description, room) {
         return Some(description.to_owned());
     }
-    if room < LEAST {
-        return None;
-    }
-    let sentences = sentences(description);
-    let first = *sentences.first()?;
-    let when = sentences
-        .iter()
-        .position(|s| says_when(s))
-        .filter(|at| *at > 0);
-    whole_sentences(&sentences, when, room)
-        .or_else(|| {
-            begun_sentence(
-                first,
-                when.and_then(|at| sentences.get(at).copied()),
-                &sentences,
-                room,
-            )
-        })
-        .or_else(|| cut(first, room, LEAST))
-        .filter(|kept| kept.trim_end_matches([MARK, ' ']).len() >= LEAST)
+    Sentences::of(description).within(room)
 }
 
-/// The first sentence, the one that says when, and as many of the others as there is room for.
-fn whole_sentences(sentences: &[&str], when: Option<usize>, room: usize) -> Option<String> {
-    let kept = (0..sentences.len())
-        .take_while(|last| length(sentences, *last, when) <= room)
-        .last()?;
-    let text = join(sentences, kept, when);
-    // With half of the room left over, the beginning of the next sentence says more than silence.
-    let used = text.trim_end_matches([MARK, ' ']);
-    let spare = room.saturating_sub(used.chars().count() + 1);
-    if when.is_none_or(|when| when <= kept) && spare > room / 2 {
-        let begun = sentences
-            .get(kept + 1)
-            .and_then(|next| cut(next, spare, LEAST_MORE));
-        if let Some(begun) = begun {
-            return Some(format!("{used} {begun}"));
+/// A description taken apart, to be shortened to several lengths.
+#[derive(Debug)]
+pub(crate) struct Sentences<'a> {
+    text: &'a str,
+    parts: Vec<&'a str>,
+    /// Characters of each.
+    lengths: Vec<usize>,
+    /// The first that says when to use the skill, unless it is the very first.
+    when: Option<usize>,
+}
+
+impl<'a> Sentences<'a> {
+    pub(crate) fn of(text: &'a str) -> Self {
+        let found = sentences(text);
+        let when = says_when(text)
+            .and_then(|at| found.iter().rposition(|(start, _)| *start <= at))
+            .filter(|sentence| *sentence > 0);
+        let parts: Vec<&str> = found.into_iter().map(|(_, sentence)| sentence).collect();
+        Self {
+            text,
+            lengths: parts.iter().map(|s| s.chars().count()).collect(),
+            parts,
+            when,
         }
     }
-    Some(text)
-}
 
-/// The sentences up to `last` and the one that says when, with a mark where something is missing.
-fn join(sentences: &[&str], last: usize, when: Option<usize>) -> String {
-    let mut text = sentences.get(..=last).unwrap_or_default().join(" ");
-    let when = when.filter(|when| *when > last);
-    if let Some(when) = when {
-        text.push_str(if when == last + 1 { " " } else { GAP });
-        text.push_str(sentences.get(when).unwrap_or(&""));
+    /// The description in at most `room` characters, or nothing when that little room says nothing.
+    pub(crate) fn within(&self, room: usize) -> Option<String> {
+        if fits(self.text, room) {
+            return Some(self.text.to_owned());
+        }
+        if room < LEAST {
+            return None;
+        }
+        let first = *self.parts.first()?;
+        self.whole_sentences(room)
+            .or_else(|| self.begun_sentence(room))
+            .or_else(|| cut(first, room, LEAST))
+            .filter(|kept| kept.trim_end_matches([MARK, ' ']).len() >= LEAST)
     }
-    if when.unwrap_or(last) + 1 < sentences.len() {
-        text.push_str(END_MARK);
-    }
-    text
-}
 
-/// How many characters [`join`] gives.
-fn length(sentences: &[&str], last: usize, when: Option<usize>) -> usize {
-    let chars = |at: usize| {
-        sentences
-            .get(at)
-            .map_or(0, |sentence| sentence.chars().count())
-    };
-    let when = when.filter(|when| *when > last);
-    let whole: usize = (0..=last).map(chars).sum::<usize>() + last;
-    let then = when.map_or(0, |when| {
-        chars(when)
-            + if when == last + 1 {
-                1
-            } else {
-                GAP.chars().count()
+    /// The first sentence, the one that says when, and as many of the others as there is room for.
+    fn whole_sentences(&self, room: usize) -> Option<String> {
+        let kept = (0..self.parts.len())
+            .take_while(|last| self.length(*last) <= room)
+            .last()?;
+        let text = self.join(kept);
+        // With half of the room left over, the beginning of the next sentence says more than silence.
+        let used = text.trim_end_matches([MARK, ' ']);
+        let spare = room.saturating_sub(used.chars().count() + 1);
+        if self.when.is_none_or(|when| when <= kept) && spare > room / 2 {
+            let next = self.parts.get(kept + 1);
+            if let Some(begun) = next.and_then(|next| cut(next, spare, LEAST_MORE)) {
+                return Some(format!("{used} {begun}"));
             }
-    });
-    let end = if when.unwrap_or(last) + 1 < sentences.len() {
-        END_MARK.chars().count()
-    } else {
-        0
-    };
-    whole + then + end
-}
-
-/// The first sentence whole or begun, and the beginning of the one that says when.
-fn begun_sentence(
-    first: &str,
-    when: Option<&str>,
-    sentences: &[&str],
-    room: usize,
-) -> Option<String> {
-    let whole = first.chars().count();
-    if whole + 4 + LEAST_MORE <= room {
-        let next = when.or_else(|| sentences.get(1).copied())?;
-        let gap = if sentences.get(1) == Some(&next) {
-            " "
-        } else {
-            GAP
-        };
-        let begun = cut(next, room - whole - gap.chars().count(), LEAST_MORE)?;
-        return Some(format!("{first}{gap}{begun}"));
+        }
+        Some(text)
     }
-    let when = when.filter(|_| room >= ROOM_FOR_TWO)?;
-    let begun = cut(first, room * 11 / 20, LEAST)?;
-    let rest = cut(when, room - begun.chars().count() - 1, LEAST_MORE)?;
-    Some(format!("{begun} {rest}"))
+
+    /// The first sentence whole or begun, and the beginning of the one that says when.
+    fn begun_sentence(&self, room: usize) -> Option<String> {
+        let (first, whole) = (*self.parts.first()?, *self.lengths.first()?);
+        let when = self.when.and_then(|at| self.parts.get(at).copied());
+        if whole + 4 + LEAST_MORE <= room {
+            let next = when.or_else(|| self.parts.get(1).copied())?;
+            let follows = self.when.is_none_or(|at| at == 1);
+            let gap = if follows { " " } else { GAP };
+            let begun = cut(next, room - whole - gap.chars().count(), LEAST_MORE)?;
+            return Some(format!("{first}{gap}{begun}"));
+        }
+        let when = when.filter(|_| room >= ROOM_FOR_TWO)?;
+        let begun = cut(first, room * 11 / 20, LEAST)?;
+        let rest = cut(when, room - begun.chars().count() - 1, LEAST_MORE)?;
+        Some(format!("{begun} {rest}"))
+    }
+
+    /// The sentences up to `last` and the one that says when, with a mark where something is missing.
+    fn join(&self, last: usize) -> String {
+        let mut text = self.parts.get(..=last).unwrap_or_default().join(" ");
+        let when = self.when.filter(|when| *when > last);
+        if let Some(when) = when {
+            text.push_str(if when == last + 1 { " " } else { GAP });
+            text.push_str(self.parts.get(when).unwrap_or(&""));
+        }
+        if when.unwrap_or(last) + 1 < self.parts.len() {
+            text.push_str(END_MARK);
+        }
+        text
+    }
+
+    /// How many characters [`Self::join`] gives.
+    fn length(&self, last: usize) -> usize {
+        let chars = |at: usize| self.lengths.get(at).copied().unwrap_or(0);
+        let when = self.when.filter(|when| *when > last);
+        let whole: usize = (0..=last).map(chars).sum::<usize>() + last;
+        let gap = |when: usize| if when == last + 1 { 1 } else { 3 };
+        let then = when.map_or(0, |when| chars(when) + gap(when));
+        let cut = when.unwrap_or(last) + 1 < self.parts.len();
+        whole + then + if cut { 2 } else { 0 }
+    }
 }
 
 /// A text cut at the last clause end that leaves at least half of the room used, or else between words.
@@ -182,16 +182,14 @@ fn clause_ends(text: &str) -> impl Iterator<Item = usize> + '_ {
 }
 
 /// The sentences of a description, without the blanks between them.
-fn sentences(text: &str) -> Vec<&str> {
+fn sentences(text: &str) -> Vec<(usize, &str)> {
     let mut all = Vec::new();
-    let mut rest = text.trim();
-    while let Some(end) = sentence_end(rest).filter(|_| all.len() < MOST_SENTENCES) {
-        let (sentence, more) = rest.split_at(end);
-        all.push(sentence.trim_end());
-        rest = more.trim_start();
-    }
-    if !rest.is_empty() {
-        all.push(rest);
+    let mut start = text.len() - text.trim_start().len();
+    while let Some(rest) = text.get(start..).filter(|rest| !rest.trim().is_empty()) {
+        let end = sentence_end(rest).filter(|_| all.len() < MOST_SENTENCES);
+        let (sentence, more) = rest.split_at(end.unwrap_or(rest.len()));
+        all.push((start, sentence.trim_end()));
+        start = text.len() - more.trim_start().len();
     }
     all
 }
@@ -201,20 +199,29 @@ fn sentences(text: &str) -> Vec<&str> {
 /// A full stop ends one only before a blank and something that can begin a sentence, and not after an
 /// abbreviation such as `e.g.` or a single letter.
 fn sentence_end(text: &str) -> Option<usize> {
-    text.char_indices().find_map(|(at, c)| {
+    let stop = memchr::memchr3_iter(b'.', b'!', b'?', text.as_bytes())
+        .map(|at| at + 1)
+        .find(|end| {
+            let (before, rest) = (
+                text.get(..end - 1).unwrap_or_default(),
+                text.get(*end..).unwrap_or_default(),
+            );
+            let next = rest.trim_start();
+            let begins = next.chars().next().is_some_and(|c| !c.is_lowercase());
+            rest.starts_with(char::is_whitespace) && begins && !ends_in_abbreviation(before)
+        });
+    if text.is_ascii() {
+        return stop;
+    }
+    let wide = text.char_indices().find_map(|(at, c)| {
         let end = at + c.len_utf8();
-        let rest = text.get(end..)?;
-        match c {
-            '。' | '！' | '？' => (!rest.trim_start().is_empty()).then_some(end),
-            '.' | '!' | '?' => {
-                let next = rest.trim_start();
-                let begins = next.chars().next().is_some_and(|c| !c.is_lowercase());
-                let parted = rest.starts_with(char::is_whitespace);
-                (parted && begins && !ends_in_abbreviation(text.get(..at)?)).then_some(end)
-            }
-            _ => None,
-        }
-    })
+        let more = || {
+            text.get(end..)
+                .is_some_and(|rest| !rest.trim_start().is_empty())
+        };
+        (matches!(c, '。' | '！' | '？') && more()).then_some(end)
+    });
+    [stop, wide].into_iter().flatten().min()
 }
 
 fn ends_in_abbreviation(text: &str) -> bool {
@@ -227,22 +234,25 @@ fn ends_in_abbreviation(text: &str) -> bool {
         || matches!(word, "etc" | "vs" | "incl" | "approx" | "cf")
 }
 
-/// Whether a sentence says when to use a skill.
-fn says_when(sentence: &str) -> bool {
-    const WORDS: [&str; 10] = [
-        "use when",
-        "use this",
-        "use for",
-        "use it",
-        "use if",
-        "when the user",
-        "when user",
-        "when you",
-        "trigger",
-        "whenever",
+/// Where a text begins to say when to use a skill.
+fn says_when(text: &str) -> Option<usize> {
+    const WORDS: [&[u8]; 10] = [
+        b"use when",
+        b"use this",
+        b"use for",
+        b"use it",
+        b"use if",
+        b"when the user",
+        b"when user",
+        b"when you",
+        b"trigger",
+        b"whenever",
     ];
-    let lower = sentence.to_lowercase();
-    WORDS.iter().any(|words| lower.contains(words))
+    let lower = text.to_ascii_lowercase();
+    let found = WORDS.iter();
+    found
+        .filter_map(|words| memchr::memmem::find(lower.as_bytes(), words))
+        .min()
 }
 
 fn fits(text: &str, room: usize) -> bool {

@@ -93,17 +93,32 @@ impl Style {
         description: Option<&str>,
         location: &str,
     ) {
+        let description = description.map(|text| self.escape(text));
+        let (name, location) = (self.escape(name), self.escape(location));
+        self.entry_of_escaped(out, &name, description.as_deref(), &[&location]);
+    }
+
+    /// The same with parts that were escaped before.
+    pub(crate) fn entry_of_escaped(
+        self,
+        out: &mut String,
+        name: &str,
+        description: Option<&str>,
+        location: &[&str],
+    ) {
         let marks = self.marks();
         out.push_str(marks.before_name);
-        out.push_str(&self.escape(name));
+        out.push_str(name);
         if let Some(description) = description {
             out.push_str(marks.before_description);
-            out.push_str(&self.escape(description));
+            out.push_str(description);
             out.push_str(marks.before_location);
         } else {
             out.push_str(self.straight_to_location());
         }
-        out.push_str(&self.escape(location));
+        for part in location {
+            out.push_str(part);
+        }
         out.push_str(marks.after);
     }
 
@@ -160,14 +175,7 @@ pub fn entry_line(name: &str, description: Option<&str>, location: &str) -> Stri
 ///
 /// Escaping never has to think of line ends after this, and an entry is a line in every style.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
-    let mut last_blank = true;
-    let plain = text.bytes().all(|b| {
-        let blank = b == b' ';
-        let fine = b > b' ' && b < 0x7f || blank && !last_blank;
-        last_blank = blank;
-        fine
-    });
-    if plain && !last_blank {
+    if is_one_line(text) {
         return Cow::Borrowed(text);
     }
     let mut line = String::with_capacity(text.len());
@@ -179,6 +187,24 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
         line.extend(word);
     }
     Cow::Owned(line)
+}
+
+/// Whether a text is on one line already.
+///
+/// Without early exit the compiler makes wide compares of both loops.
+fn is_one_line(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let (mut low, mut high) = (0_u8, 0_u8);
+    for &b in bytes {
+        low |= u8::from(b < 0x20) | u8::from(b == 0x7f);
+        high |= b;
+    }
+    let mut blanks = 0_u8;
+    for (a, b) in bytes.iter().zip(bytes.get(1..).unwrap_or_default()) {
+        blanks |= u8::from(*a == b' ') & u8::from(*b == b' ');
+    }
+    let edges = text.starts_with(' ') || text.ends_with(' ');
+    low == 0 && blanks == 0 && !edges && (high < 0x80 || !text.contains(is_control))
 }
 
 /// Markdown in which a text cannot begin a heading, a link, an image, code or emphasis.

@@ -25,9 +25,9 @@ pub(crate) fn write(material: &Material<'_>, mut plan: Plan, request: &Request<'
         ..
     } = material;
     plan.shown
-        .sort_by(|a, b| priority::on_the_page(snapshot, forest, a.0, b.0));
+        .sort_by_cached_key(|(id, _)| priority::on_the_page(snapshot, forest, *id));
     plan.left_out
-        .sort_by(|a, b| priority::on_the_page(snapshot, forest, *a, *b));
+        .sort_by_cached_key(|id| priority::on_the_page(snapshot, forest, *id));
     let mut binding = Binding {
         snapshot,
         forest,
