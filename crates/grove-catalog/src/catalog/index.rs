@@ -72,7 +72,12 @@ impl<'b> Pages<'b> {
             .is_none_or(|page| page.chars + chars > self.room);
         if full {
             let mut text = String::with_capacity(PAGE_CHARS + PAGE_CHARS / 8);
-            let _ = write!(text, "{}, page {}\n{HOW}", self.title, self.written.len() + 1);
+            let _ = write!(
+                text,
+                "{}, page {}\n{HOW}",
+                self.title,
+                self.written.len() + 1
+            );
             let start = text.len();
             self.written.push(Page {
                 first,
