@@ -2,6 +2,7 @@
 //!
 //! Machines are noisy, so nothing here compares with a number of another day.
 
+mod catalog;
 mod contender;
 mod discovery;
 mod floor;
@@ -12,6 +13,7 @@ mod samples;
 mod start;
 mod system_calls;
 mod table;
+mod visible;
 mod work;
 
 use std::time::Duration;
@@ -29,7 +31,9 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     match arguments.next_word().as_deref() {
         Some("discovery") => discovery::run(arguments),
         Some("start") => start::run(arguments),
-        _ => Err("which benchmark? discovery or start".to_owned()),
+        Some("catalog") => catalog::run(arguments),
+        Some("catalog-hosts") => visible::run(arguments),
+        _ => Err("which benchmark? discovery, start, catalog or catalog-hosts".to_owned()),
     }
 }
 

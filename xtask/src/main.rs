@@ -31,6 +31,8 @@ cargo xtask <command>
   bench discovery               discovery against its floors and against pi's loader
       [--sizes 100,1000,10000,100000] [--runs 31] [--json]
   bench start [--runs 20]       a cold `grove skills list --json`, beside /bin/true
+  bench catalog-hosts           what is left of generated libraries in what hosts tell their models
+      [--sizes 52,200,1000,10000]
   fuzz TARGET [--seconds 60]    coverage-guided fuzzing of a target in fuzz/fuzz_targets
       [--keep] [--verbose] [--reproduce FILE]
   reference [--check]           writes the generated references, or says which are stale";

@@ -23,15 +23,21 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
         verdict.step("install skills-ref", tools::install_oracle);
         verdict.step("install node", tools::install_node);
         verdict.step("install pi", tools::install_pi);
+        verdict.step("install claude", || tools::CLAUDE.install());
+        verdict.step("install codex", || tools::CODEX.install());
+        verdict.step("install copilot", || tools::COPILOT.install());
         verdict.step("install strace", tools::install_strace);
     }
     verdict.step("cargo fmt", || cargo("fmt --all --check"));
     verdict.step("cargo clippy", || {
-        cargo("clippy --workspace --all-targets -- -D warnings")
+        cargo("clippy --workspace --all-targets --all-features -- -D warnings")
     });
     verdict.step("cargo run --release", || cargo("run --release"));
     verdict.step("references are current", reference::check);
     verdict.step("cargo test", || cargo("test --workspace --no-fail-fast"));
+    verdict.step("exact tokens", || {
+        cargo("test --package grove --features exact-tokens --test catalog_sessions counted")
+    });
     verdict.step("fuzz frontmatter", || {
         fuzz::fuzz("frontmatter", &fuzz::Options::for_seconds(FUZZ_SECONDS))
     });

@@ -3,11 +3,13 @@
 //! Every install is idempotent: a marker holds the version it was made for. Nothing is installed
 //! outside that folder but `strace`, which only the system's package manager has.
 
+mod agents;
 mod marker;
 mod node;
 mod oracle;
 mod strace;
 
+pub(crate) use agents::{CLAUDE, CODEX, COPILOT};
 pub(crate) use node::{install_node, install_pi, node_program, pi_package};
 pub(crate) use oracle::install_oracle;
 pub(crate) use strace::{install_strace, strace_program};
@@ -28,6 +30,9 @@ pub(crate) fn environment() -> Vec<(&'static str, PathBuf)> {
         ("GROVE_ORACLE_PYTHON", oracle::python()),
         ("GROVE_TEST_NODE", node_program()),
         ("GROVE_TEST_PI", node::pi_modules()),
+        ("GROVE_TEST_CLAUDE", agents::CLAUDE.program()),
+        ("GROVE_TEST_CODEX", agents::CODEX.program()),
+        ("GROVE_TEST_COPILOT", agents::COPILOT.program()),
         // Tests run in the folders of their crates, where a relative path would lead elsewhere.
         (shared::SHARED_VARIABLE, shared::shared()),
     ]

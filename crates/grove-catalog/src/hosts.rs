@@ -3,7 +3,13 @@
 //! A host is a file; a new host is a new file. What a host does is one of a few strategies that live in
 //! code; what is not known about a host is listed in the file and shown as unknown.
 
+mod name_form;
+mod spending;
+
 use serde::Deserialize;
+
+pub use name_form::NameForm;
+pub use spending::{Budget, BuiltIn, Listing, Measure, Overflow, Style};
 
 use crate::root::Source;
 
@@ -23,6 +29,8 @@ pub struct Host {
     pub identity: Identity,
     /// Where it looks.
     pub roots: Vec<HostRoot>,
+    /// How it writes the list.
+    pub listing: Listing,
     /// What it spends on the list.
     pub budget: Budget,
     /// What is not known about it.
@@ -44,6 +52,12 @@ pub struct Scan {
     pub root_file: bool,
     /// Whether `.gitignore`, `.ignore` and `.fdignore` are honoured.
     pub ignore_files: bool,
+    /// Whether folders called `node_modules` are looked in.
+    #[serde(default)]
+    pub node_modules: bool,
+    /// Whether it goes on to the folders above where there is no repository to end at.
+    #[serde(default)]
+    pub climbs: bool,
     /// What becomes of a skill file that is itself a link.
     #[serde(default)]
     pub linked_files: LinkedFiles,
@@ -81,6 +95,22 @@ pub struct Identity {
     pub same_name: SameNameRule,
     /// What happens without a description.
     pub missing_description: MissingDescription,
+    /// The longest description it takes, in UTF-16 units; a skill beyond it is left out.
+    pub longest_description: Option<u64>,
+    /// The longest name it takes, in characters; a skill beyond it is left out.
+    pub longest_name: Option<u64>,
+    /// Which names it takes and how it writes them.
+    #[serde(default)]
+    pub name_form: NameForm,
+    /// Whether `disable-model-invocation` is honoured.
+    #[serde(default = "yes")]
+    pub honours_invocation: bool,
+    /// Whether frontmatter that is not valid YAML is repaired; otherwise such a skill is left out.
+    #[serde(default = "yes")]
+    pub repairs: bool,
+    /// Whether a folder nearer to the working folder goes before one that the host names first.
+    #[serde(default = "yes")]
+    pub nearest_first: bool,
     /// Whether `requires` is honoured.
     pub requirements: bool,
     /// Sources, strongest first.
@@ -108,12 +138,14 @@ pub enum MissingName {
     Skip,
 }
 
-/// What a host does with equal names in different roots.
+/// What a host does with equal names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SameNameRule {
-    /// The strongest one stays.
+    /// The strongest one stays; several in one root stay side by side.
     Strongest,
+    /// One stays: of the strongest root, and in that the first by its path.
+    One,
     /// All stay.
     All,
 }
@@ -166,22 +198,6 @@ pub enum Levels {
     All,
     /// The working folder alone.
     Working,
-}
-
-/// What a host spends on the list of skills.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Budget {
-    /// Characters in all, if that is how it counts.
-    pub chars: Option<u64>,
-    /// Share of the context window, if that is how it counts.
-    pub window_share: Option<f64>,
-    /// Characters of one description.
-    pub entry_chars: Option<u64>,
-    /// Skills in all.
-    pub skills: Option<u64>,
-    /// What happens beyond it, in words.
-    pub overflow: String,
 }
 
 const fn yes() -> bool {
@@ -242,8 +258,13 @@ mod tests {
                 "{name}"
             );
             assert!(
-                !host.budget.overflow.is_empty() && !host.checked.is_empty(),
+                !host.budget.about.is_empty() && !host.checked.is_empty(),
                 "{name}"
+            );
+            assert_eq!(
+                host.budget.limit(None).is_none(),
+                host.budget.overflow == Overflow::None,
+                "{name}: a limit and what happens beyond it belong together"
             );
             let scan = &host.scan;
             for limit in [
@@ -290,6 +311,21 @@ mod tests {
             root.flat_files || host.scan.flat_files,
             "{name}: nothing to switch off"
         );
+    }
+
+    #[test]
+    fn a_limit_is_a_share_of_the_window_or_a_number() {
+        for (host, window, limit) in [
+            ("claude", None, Some(8_000)),
+            ("claude", Some(1_000_000), Some(40_000)),
+            ("codex", None, Some(5_440)),
+            ("codex", Some(400_000), Some(8_000)),
+            ("copilot", Some(1_000_000), Some(15_000)),
+            ("openclaw", None, Some(18_000)),
+            ("pi", None, None),
+        ] {
+            assert_eq!(by_name(host).unwrap().budget.limit(window), limit, "{host}");
+        }
     }
 
     #[test]

@@ -9,6 +9,8 @@ pub mod content;
 pub mod digest;
 pub mod disclosure;
 pub mod eligibility;
+pub mod host_listing;
+mod host_refusal;
 pub mod hosts;
 pub mod identity;
 pub mod ignore_rules;

@@ -13,7 +13,10 @@ use grove_spec::{Code, Diagnostic};
 use crate::content::Content;
 use crate::digest::Digest;
 use crate::eligibility::{self, Facts};
-use crate::hosts::{Host, Identity, MissingDescription, MissingName, NameFrom, SameNameRule};
+use crate::host_refusal;
+use crate::hosts::{
+    Host, Identity, MissingDescription, MissingName, NameForm, NameFrom, SameNameRule,
+};
 use crate::identity::{self, Layout};
 use crate::rank;
 use crate::root::{Root, Source};
@@ -73,6 +76,16 @@ pub struct Rules {
     pub missing_name: MissingName,
     /// What happens to a skill without a description.
     pub missing_description: MissingDescription,
+    /// The longest description that is taken, in UTF-16 units.
+    pub longest_description: Option<u64>,
+    /// The longest name that is taken, in characters.
+    pub longest_name: Option<u64>,
+    /// Which names are taken.
+    pub name_form: NameForm,
+    /// Whether an author can keep a skill from the model.
+    pub honours_invocation: bool,
+    /// Whether frontmatter that had to be repaired counts.
+    pub repairs: bool,
     /// Whether requirements are looked at.
     pub requirements: bool,
     /// Whether skills hang together in trees.
@@ -86,6 +99,11 @@ impl Rules {
         name: NameFrom::Frontmatter,
         missing_name: MissingName::Folder,
         missing_description: MissingDescription::Unlisted,
+        longest_description: None,
+        longest_name: None,
+        name_form: NameForm::Any,
+        honours_invocation: true,
+        repairs: true,
         requirements: true,
         trees: true,
     };
@@ -97,6 +115,11 @@ impl Rules {
             name,
             missing_name,
             missing_description,
+            longest_description,
+            longest_name,
+            name_form,
+            honours_invocation,
+            repairs,
             requirements,
             ..
         } = host.identity;
@@ -105,6 +128,11 @@ impl Rules {
             name,
             missing_name,
             missing_description,
+            longest_description,
+            longest_name,
+            name_form,
+            honours_invocation,
+            repairs,
             requirements,
             trees: false,
         }
@@ -216,6 +244,7 @@ impl Policy<'_> {
             stand_in: None,
             named_by: self.rules.name,
             missing_description: self.rules.missing_description,
+            honours_invocation: self.rules.honours_invocation,
             diagnostics: Vec::new(),
         };
         skill.diagnostics = self.findings(&skill, candidate);
@@ -299,21 +328,8 @@ impl Policy<'_> {
                 "add it to `skills.only`",
             );
         }
-        if self.rules.missing_name == MissingName::Skip && skill.content.name().is_none() {
-            return filtered(
-                "no-name",
-                "this host leaves out skills without a name",
-                "add `name:` to its frontmatter",
-            );
-        }
-        if self.rules.missing_description == MissingDescription::Skip
-            && skill.description().is_none()
-        {
-            return filtered(
-                "no-description",
-                "this host leaves out skills without a description",
-                "add `description:` to its frontmatter",
-            );
+        if let Some(reason) = host_refusal::reason(&self.rules, skill) {
+            return Some((State::Filtered, vec![reason]));
         }
         if !lets_through(self.names, skill, key) {
             return filtered(

@@ -48,7 +48,12 @@ fn rank_names(skills: &mut [Skill], roots: &[Root], members: &[usize], same_name
         };
         let usable = skill.state.is_usable();
         let same_root = winning.place.root == skill.place.root;
-        if usable && (same_root || same_name == SameNameRule::All) {
+        let stays = match same_name {
+            SameNameRule::All => true,
+            SameNameRule::Strongest => same_root,
+            SameNameRule::One => false,
+        };
+        if usable && stays {
             continue;
         }
         let address = address_of(skills, roots, &winning.place);

@@ -43,6 +43,8 @@ pub struct Skill {
     pub named_by: NameFrom,
     /// What a missing description means to whoever looks.
     pub missing_description: MissingDescription,
+    /// Whether whoever looks lets the author keep a skill from the model.
+    pub honours_invocation: bool,
     /// Findings that come from where the file is, not from what it says.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -74,7 +76,7 @@ impl Skill {
         let has_fallback = self.missing_description == MissingDescription::Fallback;
         self.state == State::Ok
             && (has_fallback || self.description().is_some())
-            && self.content.flags().model_invocable
+            && (self.content.flags().model_invocable || !self.honours_invocation)
     }
 
     /// Whether a person may call it as `/name`.

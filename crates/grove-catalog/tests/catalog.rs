@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use grove_catalog::catalog::{
     Budget, Catalog, EntryKind, Request, Style, Treatment, Unit, catalog, index, update,
+    within_tokens,
 };
 use grove_catalog::content::Content;
 use grove_catalog::eligibility::Facts;
@@ -679,5 +680,30 @@ fn other_styles_keep_the_budget_too() {
             "{style:?} {}",
             made.chars()
         );
+    }
+}
+
+/// Whatever a token is, the text has no more of them than were given, and not far fewer.
+#[test]
+fn tokens_that_somebody_counts_are_kept_too() {
+    let snapshot = snapshot(&[Source::User], &described(200, 300));
+    let usage = BTreeMap::new();
+    let request = request(Budget::tokens(0, 150), &usage, &[]);
+    let words = |text: &str| text.split(|c: char| !c.is_alphanumeric()).count();
+    let letters = |text: &str| text.len();
+    for tokens in [600, 2_000, 5_000] {
+        let made = within_tokens(&snapshot, &request, tokens, words);
+        assert!(
+            words(&made.text) <= tokens,
+            "{} of {tokens}",
+            words(&made.text)
+        );
+        assert!(
+            words(&made.text) * 10 >= tokens * 8,
+            "{} of {tokens}",
+            words(&made.text)
+        );
+        let made = within_tokens(&snapshot, &request, tokens + 1_000, letters);
+        assert!(letters(&made.text) <= tokens + 1_000);
     }
 }

@@ -26,7 +26,7 @@ use grove_catalog::disclosure::{
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::{Code, Diagnostic};
 
-pub use telling::{Asked, Told};
+pub use telling::{Asked, CountTokens, Told};
 
 use crate::library::Library;
 use crate::session_file::{self, SessionFileError};

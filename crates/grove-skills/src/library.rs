@@ -428,6 +428,7 @@ fn layout_of(scan: &hosts::Scan) -> Layout {
         stop_at_skill: scan.stop_at_skill,
         // Trees are Grove's own; a host finds below a skill what its own rules find.
         declared: false,
+        node_modules: scan.node_modules,
         linked_files: match scan.linked_files {
             hosts::LinkedFiles::Follow => LinkedFiles::Follow,
             hosts::LinkedFiles::Skip => LinkedFiles::Skip,

@@ -150,6 +150,8 @@ pub(crate) fn own(
 /// Everything another host looks in, with that host's trust: it has its own question.
 pub(crate) fn of_host(environment: &Environment, host: &Host, project: &Project) -> Plan {
     let mut plan = Plan::default();
+    let climbed = host.scan.climbs.then(|| project.climbed(environment));
+    let project = climbed.as_ref().unwrap_or(project);
     let is_set = |name: &String| environment.variable(name).is_some();
     for root in &host.roots {
         if root.unless_env.as_ref().is_some_and(is_set) {
@@ -220,8 +222,13 @@ impl Plan {
         for (distance, folder) in project.folders.iter().enumerate().take(levels) {
             let path = folder.join(&root.path);
             let shown = below(&path, project.outermost().unwrap_or(folder));
+            let nearness = if host.identity.nearest_first {
+                distance
+            } else {
+                0
+            };
             let standing = Standing {
-                distance: u32::try_from(distance).unwrap_or(u32::MAX),
+                distance: u32::try_from(nearness).unwrap_or(u32::MAX),
                 ..self.next_standing(host, root)
             };
             self.host_root(root, path, &shown, standing, Some(folder.clone()));

@@ -16,6 +16,8 @@ pub struct Project {
     pub root: Option<PathBuf>,
     /// The folders whose skills count, nearest first: from the working folder to the repository root.
     pub folders: Vec<PathBuf>,
+    /// Whether they end at a repository.
+    pub is_repository: bool,
 }
 
 const MARKERS: [&str; 4] = [".grove", ".pi", ".agents", ".git"];
@@ -45,6 +47,27 @@ impl Project {
                 .filter(|folder| permitted.allows(folder))
                 .map(Path::to_path_buf),
             folders,
+            is_repository: repository.is_some(),
+        }
+    }
+
+    /// The same with every folder above that may be a project, up to home, for a host that does not stop where
+    /// there is no repository. Grove itself does.
+    pub(crate) fn climbed(&self, environment: &Environment) -> Self {
+        let Some(nearest) = self.folders.first().filter(|_| !self.is_repository) else {
+            return self.clone();
+        };
+        let permitted = Permitted::in_environment(environment);
+        let home = permitted.home.as_deref();
+        let folders = nearest
+            .ancestors()
+            .take_while(|folder| Some(*folder) != home)
+            .filter(|folder| permitted.allows(folder))
+            .map(Path::to_path_buf)
+            .collect();
+        Self {
+            folders,
+            ..self.clone()
         }
     }
 

@@ -204,6 +204,7 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
     let project = Project {
         root: None,
         folders: vec![folder.to_path_buf()],
+        is_repository: false,
     };
     let mut roots = planning::own(environment, &settings, &project, store).roots;
     roots.retain(|planned| planned.root.source == Source::Project);

@@ -90,6 +90,10 @@ codes! {
     HiddenUnicode = "hidden-unicode", Warning, "The text has characters that people cannot see and models can read.", "remove them, or show what they say in plain text";
     BidiControl = "bidi-control", Warning, "The text has direction controls that make people read another text than a model.", "remove the direction controls";
     StructureBreakout = "structure-breakout", Warning, "The text has a tag of the catalog or prompt structure; it is escaped wherever it is shown to a model.", "remove the tag";
+    RoleMarker = "role-marker", Warning, "The text has a marker with which chat templates begin another speaker's words.", "remove the marker";
+    OverbroadTrigger = "overbroad-trigger", Warning, "The description claims every task for its skill, so that others are not chosen.", "say for which tasks it is";
+    DynamicCommand = "dynamic-command", Warning, "The body has a command that some hosts run when they load it; Grove runs nothing and gives the text as it is.", "write it as an instruction to run the command";
+    ExfilUrl = "exfil-url", Warning, "The address of a picture has a place for data, which whoever shows it would send out.", "remove the picture, or give it a fixed address";
 
     // Discovery and limits.
     CandidateLimit = "candidate-limit", Warning, "A root has more skill folders than the limit; the rest were not read.", "raise `limits.candidates_per_root`, or look with --all";

@@ -44,7 +44,7 @@ pub(crate) enum Command {
     /// Skills: list, show, check, roots, activate, expand, collapse
     #[command(subcommand)]
     Skills(SkillsCommand),
-    /// What a model is told of your skills, inside a budget
+    /// What a model is told of your skills, inside a budget; with --host, what another host would tell it
     Catalog(Box<CatalogArgs>),
     /// Check skill files strictly: folders, SKILL.md files, or folders of skills
     Validate {
@@ -120,15 +120,15 @@ pub(crate) struct CatalogArgs {
     #[command(flatten)]
     pub(crate) look: Look,
     /// At most this many characters; tokens with --tokens
-    #[arg(long, value_name = "CHARS")]
+    #[arg(long, value_name = "CHARS", conflicts_with = "host")]
     pub(crate) budget: Option<usize>,
     /// At most this many entries
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "host")]
     pub(crate) max_skills: Option<usize>,
     /// Count the budget in tokens of four bytes
-    #[arg(long)]
+    #[arg(long, conflicts_with = "host")]
     pub(crate) tokens: bool,
-    /// Take a share of a context window of this many tokens
+    /// Take a share of a context window of this many tokens; with --host, the host's own share
     #[arg(long, value_name = "TOKENS", conflicts_with_all = ["budget", "tokens"])]
     pub(crate) window: Option<usize>,
     /// The share of the window, in percent
@@ -140,19 +140,19 @@ pub(crate) struct CatalogArgs {
     )]
     pub(crate) share: f64,
     /// How the text is written
-    #[arg(long, value_enum, default_value_t = StyleArg::Xml)]
+    #[arg(long, value_enum, default_value_t = StyleArg::Xml, conflicts_with = "host")]
     pub(crate) style: StyleArg,
     /// Show where the budget goes and what was done to which skill, instead of the text
-    #[arg(long)]
+    #[arg(long, conflicts_with = "host")]
     pub(crate) explain: bool,
     /// Print only what changed since the catalog with this digest; `last` with --session
-    #[arg(long, value_name = "DIGEST", conflicts_with = "explain")]
+    #[arg(long, value_name = "DIGEST", conflicts_with_all = ["explain", "host"])]
     pub(crate) since: Option<String>,
     /// The conversation: what was opened in it is open; the file is made if it is not there
     #[arg(long, value_name = "FILE", conflicts_with = "host")]
     pub(crate) session: Option<PathBuf>,
     /// Write index files here instead of in the cache folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "host")]
     pub(crate) index_dir: Option<PathBuf>,
 }
 

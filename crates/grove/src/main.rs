@@ -6,6 +6,7 @@ mod commands;
 mod json;
 mod output;
 mod table;
+mod tokens;
 mod variables;
 
 use std::process::ExitCode;

@@ -189,6 +189,8 @@ fn json_is_documented() {
     shell.run("mkdir -p ~/.agents/skills/bad && echo x > ~/.agents/skills/bad/SKILL.md; mkdir -p p/.git p/.agents/skills/tmux && cp ~/.agents/skills/shell/tmux/SKILL.md p/.agents/skills/tmux/");
     for command in [
         "grove --json",
+        "grove catalog --json",
+        "grove catalog --json --budget 700 --max-skills 2 --root ~/.agents/skills",
         "grove skills list --json",
         "cd p && grove skills list --json",
         "grove skills show tmux --json",
@@ -203,6 +205,7 @@ fn json_is_documented() {
         "grove trust --list --json",
         "cd p && grove untrust --json",
         "grove hosts --json",
+        "grove catalog --host codex --json",
         "grove doctor --json",
         "grove config --json",
     ] {

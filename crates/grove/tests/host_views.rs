@@ -104,7 +104,7 @@ fn every_host_reads_the_shapes_that_the_table_says() {
 #[test]
 fn what_is_not_known_of_a_host_is_said() {
     let home = repository();
-    for (host, known) in [("copilot", false), ("opencode", false), ("codex", true)] {
+    for (host, known) in [("gemini", false), ("opencode", false), ("copilot", true)] {
         let finished = home.run("project/pkg", ["skills", "list", "--host", host, "--json"]);
         let list: Value = serde_json::from_slice(&finished.stdout).unwrap();
         let findings = list["diagnostics"].as_array().unwrap();
@@ -122,6 +122,7 @@ fn a_skill_file_at_the_top_of_a_root() {
     for (host, expected) in [
         ("claude", &["child"][..]),
         ("codex", &["child", "rooted"]),
+        ("copilot", &["rooted"]),
         ("gemini", &["child", "rooted"]),
         ("openclaw", &["rooted"]),
         ("opencode", &["child", "rooted"]),

@@ -203,6 +203,7 @@ fn catalog() -> String {
         )
     };
     [
+        format!("{}\n", grove_catalog::catalog::INSTRUCTIONS),
         "<available_skills>\n".to_owned(),
         entry("memo", "Keeps notes", "notes"),
         entry("pdf", "Reads PDF files", "pdf"),
@@ -229,6 +230,7 @@ Grove in ~/work
 A model would be told of 3 skills: {chars} characters, about {tokens} tokens.
 
   grove skills list         every skill with its state
+  grove catalog             what a model is told
   grove skills check        2 findings need attention
   grove trust               use this project's skills, once you have looked at them
 "

@@ -1,5 +1,5 @@
-//! `cargo xtask bench start`: what a person waits for who types `grove skills list --json` with a
-//! hundred skills, from the start of the process to its end.
+//! `cargo xtask bench start`: what a person waits for who types `grove skills list --json` or
+//! `grove catalog` with a hundred skills, from the start of the process to its end.
 
 use std::fs;
 use std::path::Path;
@@ -34,12 +34,18 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let grove = workspace::target().join("release/grove");
     require_all_skills(&grove, &home, &library)?;
 
-    let (mut ours, mut nothing) = (Samples::default(), Samples::default());
+    let mut list = Samples::default();
+    let (mut catalog, mut nothing) = (Samples::default(), Samples::default());
     for _ in 0..n_runs {
-        ours.add(time(&mut list_skills(&grove, &home))?);
+        list.add(time(&mut list_skills(&grove, &home))?);
+        catalog.add(time(isolated(&grove, &home).arg("catalog"))?);
         nothing.add(time(&mut isolated(Path::new("/bin/true"), &home))?);
     }
-    print(&[("grove skills list --json", &ours), ("/bin/true", &nothing)]);
+    print(&[
+        ("grove skills list --json", &list),
+        ("grove catalog", &catalog),
+        ("/bin/true", &nothing),
+    ]);
     Ok(())
 }
 

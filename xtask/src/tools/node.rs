@@ -30,8 +30,14 @@ pub(crate) fn install_node() -> Result<(), String> {
 
 /// Installs pi with its dependencies and without running any of their scripts.
 pub(crate) fn install_pi() -> Result<(), String> {
+    npm_install("pi", PI, PI_VERSION)
+}
+
+/// Installs an npm package with its dependencies, without running any of their scripts, into a folder
+/// of its own.
+pub(super) fn npm_install(name: &str, package: &str, version: &str) -> Result<(), String> {
     let node = node_program()?;
-    marker::once("pi", PI_VERSION, || {
+    marker::once(name, version, || {
         let mut npm = Command::new(node);
         npm.arg(node_link().join("lib/node_modules/npm/bin/npm-cli.js"))
             .args([
@@ -42,8 +48,8 @@ pub(crate) fn install_pi() -> Result<(), String> {
                 "--no-save",
             ])
             .arg("--prefix")
-            .arg(pi_folder())
-            .arg(format!("{PI}@{PI_VERSION}"));
+            .arg(folder().join(name))
+            .arg(format!("{package}@{version}"));
         step::quiet("npm install", &mut npm, INSTALL_LIMIT).map(drop)
     })
 }

@@ -6,6 +6,7 @@
 
 pub mod budget;
 mod cards;
+mod counting;
 mod fit;
 mod forest;
 pub mod index;
@@ -25,6 +26,7 @@ use crate::digest::Digest;
 use crate::snapshot::Snapshot;
 
 pub use budget::{Budget, Unit};
+pub use counting::within_tokens;
 pub use index::IndexFile;
 pub use locations::shown as shown_path;
 pub use report::{Line, Report, Treatment};

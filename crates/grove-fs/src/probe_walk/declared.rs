@@ -189,7 +189,7 @@ impl<V: Visitor> Worker<'_, V> {
             unprintable,
             cut,
             ..
-        } = match listing::list(folder.as_fd(), options.max_entries, &[]) {
+        } = match listing::list(folder.as_fd(), options.max_entries, &options.layout) {
             Ok(listing) => listing,
             Err(errno) => {
                 self.problem(group.path, Trouble::Error(errno.to_string()));

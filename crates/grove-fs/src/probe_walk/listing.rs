@@ -7,6 +7,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{FileType, RawDir};
 use rustix::io::Errno;
 
+use super::Layout;
 use super::names::Names;
 
 /// The name of a skill file.
@@ -35,7 +36,7 @@ pub(super) struct Listing {
 pub(super) fn list(
     folder: BorrowedFd<'_>,
     max_entries: usize,
-    ignore_names: &[&'static str],
+    layout: &Layout,
 ) -> Result<Listing, Errno> {
     let mut buffer = [MaybeUninit::<u8>::uninit(); 16 * 1024];
     let mut raw = RawDir::new(folder, &mut buffer);
@@ -53,8 +54,12 @@ pub(super) fn list(
             listing.cut = true;
             break;
         }
-        if let Some(known) = ignore_names.iter().find(|known| known.as_bytes() == bytes) {
+        let mut ignore_names = layout.ignore_files.iter();
+        if let Some(known) = ignore_names.find(|known| known.as_bytes() == bytes) {
             listing.ignore_files.push(known);
+        }
+        if bytes == b"node_modules" && !layout.node_modules {
+            continue;
         }
         listing.take(name, entry.file_type());
     }
@@ -71,7 +76,7 @@ impl Listing {
             self.skill_entry = Some(kind);
             return;
         }
-        if bytes.first() == Some(&b'.') || bytes == b"node_modules" {
+        if bytes.first() == Some(&b'.') {
             return;
         }
         let is_folder = matches!(

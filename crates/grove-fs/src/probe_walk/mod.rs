@@ -72,6 +72,8 @@ pub struct Layout {
     pub stop_at_skill: bool,
     /// What a skill file declares below its own folder is looked for, if a skill folder ends the walk.
     pub declared: bool,
+    /// Folders called `node_modules` are looked in like others.
+    pub node_modules: bool,
     /// What becomes of a skill file that is itself a link.
     pub linked_files: LinkedFiles,
     /// Ignore files of these names are collected from every folder walked.
@@ -85,6 +87,7 @@ impl Layout {
         flat_files: true,
         stop_at_skill: true,
         declared: true,
+        node_modules: false,
         linked_files: LinkedFiles::Follow,
         ignore_files: &[],
     };

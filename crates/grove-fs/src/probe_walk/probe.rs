@@ -110,11 +110,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             }
             Err(errno) => return self.problem(group.path, Trouble::Error(errno.to_string())),
         }
-        match listing::list(
-            folder.as_fd(),
-            options.max_entries,
-            options.layout.ignore_files,
-        ) {
+        match listing::list(folder.as_fd(), options.max_entries, &options.layout) {
             Ok(listing) => self.listed(folder, group, listing),
             Err(errno) => self.problem(group.path, Trouble::Error(errno.to_string())),
         }

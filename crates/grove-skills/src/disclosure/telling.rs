@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use grove_catalog::catalog::{Budget, Catalog, Request, Style, catalog};
+use grove_catalog::catalog::{Budget, Catalog, Request, Style, catalog, within_tokens};
 use grove_catalog::disclosure::Session;
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::{Code, Diagnostic};
@@ -20,6 +20,21 @@ pub struct Asked {
     pub budget: Budget,
     /// Where index files go.
     pub index_dir: PathBuf,
+    /// A number of tokens and who counts them, in place of the budget's size.
+    pub exact: Option<(usize, CountTokens)>,
+}
+
+/// Counts the tokens of a text.
+pub type CountTokens = fn(&str) -> usize;
+
+impl Asked {
+    /// Whether a catalog keeps the budget.
+    pub fn holds(&self, catalog: &Catalog) -> bool {
+        match self.exact {
+            Some((tokens, count)) => count(&catalog.text) <= tokens,
+            None => catalog.report.used <= self.budget.size,
+        }
+    }
 }
 
 /// A catalog that can be read: everything it leads to is there.
@@ -50,7 +65,7 @@ impl Disclosure<'_> {
         let tell = |session: &mut Session| {
             let made = self.plan(snapshot, asked, session);
             let before = session.catalog.clone();
-            if made.report.used <= asked.budget.size {
+            if asked.holds(&made) {
                 catalog_files::write_index(&asked.index_dir, &made.index)?;
                 session.catalog = Some(made.digest.to_string());
             }
@@ -86,6 +101,9 @@ impl Disclosure<'_> {
             expanded: session.expanded(),
             exclude: &[],
         };
-        catalog(snapshot, &request)
+        match asked.exact {
+            Some((tokens, count)) => within_tokens(snapshot, &request, tokens, count),
+            None => catalog(snapshot, &request),
+        }
     }
 }

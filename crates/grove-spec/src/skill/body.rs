@@ -6,6 +6,8 @@ use crate::fence::line_at;
 use crate::hidden_text::{self, HiddenKind};
 use crate::text::{counted, has_controls, is_control};
 
+use super::conduct;
+
 /// Reports control characters and hidden text of the body.
 pub(super) fn check(text: &str, body_offset: usize, diagnostics: &mut Vec<Diagnostic>) {
     let body = text.get(body_offset..).unwrap_or_default();
@@ -30,6 +32,7 @@ pub(super) fn check(text: &str, body_offset: usize, diagnostics: &mut Vec<Diagno
         diagnostics
             .push(hidden(&finding, "body").at(position_of(text, body_offset + finding.offset)));
     }
+    conduct::check_body(text, body_offset, diagnostics);
 }
 
 /// The diagnostic for hidden text in a part of the file.

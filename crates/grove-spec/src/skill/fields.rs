@@ -1,8 +1,8 @@
 //! From top-level entries to the fields of a [`Skill`].
 
 use super::{
-    Details, MAX_COMPATIBILITY, MAX_DESCRIPTION, MAX_NAME, Skill, body, requirements, split_tools,
-    tree_keys,
+    Details, MAX_COMPATIBILITY, MAX_DESCRIPTION, MAX_NAME, Skill, body, conduct, requirements,
+    split_tools, tree_keys,
 };
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
@@ -215,6 +215,14 @@ impl Reader<'_> {
                         format!("`{}` contains the tag `{tag}`", entry.key),
                         entry,
                     );
+                }
+                if let Some(marker) = conduct::role_marker(&cleaned) {
+                    let message = format!("`{}` contains the marker `{marker}`", entry.key);
+                    self.report(Code::RoleMarker, message, entry);
+                }
+                if let Some(words) = conduct::claims_everything(&cleaned) {
+                    let message = format!("`{}` claims \"{words}\"", entry.key);
+                    self.report(Code::OverbroadTrigger, message, entry);
                 }
                 (!cleaned.is_empty()).then_some(cleaned)
             }

@@ -1,6 +1,7 @@
 //! `SKILL.md`: from bytes to a [`Skill`] and what was found on the way.
 
 mod body;
+mod conduct;
 mod fields;
 pub mod kept;
 pub mod print;

@@ -3,19 +3,20 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use grove_catalog::catalog::{self, Budget, Catalog, Style, Treatment};
+use grove_catalog::catalog::{self, Budget, Catalog, Style, Treatment, Unit};
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::disclosure::{Asked, Disclosure, Told};
+use grove_skills::disclosure::{Asked, CountTokens, Disclosure, Told};
 use grove_skills::{Environment, catalog_files, session_file};
 use grove_spec::config::Limits;
 use serde::Serialize;
 
 use super::skills_activate::explain;
-use super::{Looked, Outcome, absolute, catalog_explain, counted, look_for};
+use super::{Looked, Outcome, absolute, catalog_explain, catalog_host, counted, look, look_for};
 use crate::args::{CatalogArgs, StyleArg};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::{DiagnosticJson, SnapshotJson};
 use crate::output::Output;
+use crate::tokens;
 
 pub(super) fn run(
     environment: Environment,
@@ -23,22 +24,28 @@ pub(super) fn run(
     looked: &mut Option<Looked>,
     out: &mut Output,
 ) -> Outcome {
+    if let Some(host) = &arguments.look.host {
+        let looked = looked.insert(look(environment, &arguments.look)?);
+        return catalog_host::run(looked, host, arguments, out);
+    }
     let session = arguments.session.as_deref();
     let session = session.map(|file| absolute(file, &environment));
     // The names that a session lets through decide what is found, so it is read before looking.
     let known = session.as_deref().map(session_file::read).transpose()?;
     let names = known.flatten().and_then(|session| session.frozen.names);
     let looked = looked.insert(look_for(environment, &arguments.look, names)?);
+    let budget = budget(arguments, &looked.library.settings().settings.limits)?;
     let asked = Asked {
         style: style(arguments.style),
-        budget: budget(arguments, &looked.library.settings().settings.limits)?,
+        budget,
         index_dir: index_dir(looked, arguments)?,
+        exact: exact(budget),
     };
     let disclosure = Disclosure::new(&mut looked.library, session.as_deref());
     let told = disclosure
         .catalog_in(&looked.snapshot, &asked)
         .map_err(|error| explain(error, "catalog", "", &arguments.look))?;
-    if told.catalog.report.used > asked.budget.size {
+    if !asked.holds(&told.catalog) {
         return Err(too_small(&told.catalog, asked.budget));
     }
     for finding in &told.diagnostics {
@@ -54,7 +61,7 @@ pub(super) fn run(
         catalog_explain::print(looked, &told.catalog, out);
     } else {
         out.text(&text);
-        note(&told.catalog, out);
+        note(&text, &told.catalog, out);
     }
     Ok(0)
 }
@@ -94,6 +101,13 @@ fn budget(arguments: &CatalogArgs, limits: &Limits) -> Result<Budget, CommandErr
     })
 }
 
+/// A budget in tokens is counted exactly where that can be done.
+fn exact(budget: Budget) -> Option<(usize, CountTokens)> {
+    let tokens = budget.size / catalog::budget::BYTES_PER_TOKEN;
+    let counts = tokens::EXACT && budget.unit == Unit::Bytes;
+    counts.then_some((tokens, tokens::count as CountTokens))
+}
+
 fn index_dir(looked: &Looked, arguments: &CatalogArgs) -> Result<PathBuf, CommandError> {
     let environment = looked.library.environment();
     match &arguments.index_dir {
@@ -131,8 +145,11 @@ fn since(looked: &Looked, told: &Told, style: Style, digest: &str, out: &mut Out
     told.catalog.text.clone()
 }
 
-/// What happened to skills that are not shown as they are.
-fn note(catalog: &Catalog, out: &mut Output) {
+/// What the text costs, and what happened to skills that are not shown as they are.
+fn note(text: &str, catalog: &Catalog, out: &mut Output) {
+    if !text.is_empty() {
+        out.note(&super::cost_note(text));
+    }
     if catalog.report.is_whole() {
         return;
     }
@@ -143,7 +160,7 @@ fn note(catalog: &Catalog, out: &mut Output) {
         .map(|(treatment, count)| format!("{count} {}", treatment.as_str()))
         .collect();
     out.note(&format!(
-        "{}: {}; `grove catalog --explain` says why",
+        "grove: {}: {}; `grove catalog --explain` says why",
         counted(catalog.report.lines.len(), "skill"),
         parts.join(", ")
     ));
@@ -220,7 +237,7 @@ impl<'a> CatalogJson<'a> {
             digest: catalog.digest.to_string(),
             text,
             chars: text.chars().count(),
-            tokens: text.len().div_ceil(catalog::budget::BYTES_PER_TOKEN),
+            tokens: tokens::count(text),
             entries: catalog.entries.iter().map(EntryJson::new).collect(),
             report: ReportJson {
                 budget: report.budget.size,

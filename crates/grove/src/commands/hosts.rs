@@ -21,7 +21,7 @@ pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Ou
                     "roots": host.roots.iter().map(|root| json!({ "source": root.source.as_str(), "path": root.path, "env": root.env, "envList": root.env_list })).collect::<Vec<_>>(),
                     "groupLevels": host.scan.depth,
                     "stopsAtSkill": host.scan.stop_at_skill,
-                    "budget": { "chars": host.budget.chars, "windowShare": host.budget.window_share, "entryChars": host.budget.entry_chars, "skills": host.budget.skills, "overflow": host.budget.overflow },
+                    "budget": { "chars": host.budget.chars, "windowShare": host.budget.window_share, "entryChars": host.budget.entry_chars, "skills": host.budget.skills, "measure": host.budget.measure.as_str(), "limit": host.budget.limit(None), "strategy": host.budget.overflow.as_str(), "overflow": host.budget.about },
                     "unknown": host.unknown,
                 })
             })
@@ -51,7 +51,7 @@ pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Ou
             &host.title,
             &host.checked,
             &paths.join(" "),
-            &host.budget.overflow,
+            &host.budget.about,
         ]);
     }
     out.text(&table.render(columns(&environment.variables)));

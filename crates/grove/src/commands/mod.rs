@@ -2,6 +2,7 @@
 
 mod catalog;
 mod catalog_explain;
+mod catalog_host;
 mod completions;
 mod config;
 mod doctor;
@@ -229,6 +230,19 @@ pub(crate) fn absolute(path: &std::path::Path, environment: &Environment) -> std
     } else {
         plain
     }
+}
+
+/// Characters and tokens of a text.
+pub(crate) fn cost(text: &str) -> (usize, usize) {
+    (text.chars().count(), crate::tokens::count(text))
+}
+
+/// What a text for a model costs, as a line beside it.
+pub(crate) fn cost_note(text: &str) -> String {
+    let (chars, tokens) = cost(text);
+    let (chars, tokens) = (counted(chars, "character"), counted(tokens, "token"));
+    let about = if crate::tokens::EXACT { "" } else { "about " };
+    format!("grove: {chars}, {about}{tokens}")
 }
 
 /// How many findings need attention, as a clause.

@@ -14,7 +14,7 @@ use grove_skills::session_file;
 use grove_spec::Diagnostic;
 use serde::Serialize;
 
-use super::{Looked, Outcome, absolute, counted, look_for, naming};
+use super::{Looked, Outcome, absolute, cost, cost_note, look_for, naming};
 use crate::args::{Conversation, Look, SkillsCommand};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::DiagnosticJson;
@@ -144,15 +144,8 @@ impl Talk<'_> {
     }
 
     fn cost(&mut self, text: &str) {
-        let (chars, tokens) = cost(text);
-        let (chars, tokens) = (counted(chars, "character"), counted(tokens, "token"));
-        self.out.note(&format!("grove: {chars}, about {tokens}"));
+        self.out.note(&cost_note(text));
     }
-}
-
-/// Characters, and tokens estimated as a quarter of the bytes.
-fn cost(text: &str) -> (usize, usize) {
-    (text.chars().count(), text.len().div_ceil(4))
 }
 
 /// An error as a person or a model can act on it.

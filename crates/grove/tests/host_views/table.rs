@@ -78,6 +78,7 @@ pub(crate) const HOSTS: &[Host] = &[
         // Six levels, not ended by a skill; named by folder if need be, never undescribed.
         shapes: &[
             "one",
+            "module",
             "inner",
             "two",
             "three",
@@ -104,15 +105,16 @@ pub(crate) const HOSTS: &[Host] = &[
         shared_folder: ".agents/skills",
         shapes: &[
             "one",
+            "module",
             "two",
             "three",
+            "deep",
             "other-name",
             "ignored",
             "undescribed",
             "unnamed",
         ],
-        // Whether a skill ends the descent, and how deep it goes, is not known.
-        unsettled: &["inner", "deep"],
+        unsettled: &[],
         strongest_first: &["project/pkg/.agents/skills", "home/.agents/skills"],
         keeps_all: false,
     },
@@ -164,6 +166,7 @@ pub(crate) const HOSTS: &[Host] = &[
         shared_folder: ".agents/skills",
         shapes: &[
             "one",
+            "module",
             "inner",
             "two",
             "three",

@@ -12,8 +12,9 @@ use grove_testkit::shared::hostile_copy;
 use serde::{Deserialize, Deserializer};
 use tempfile::TempDir;
 
-/// File system, encoding, YAML and trust; the other groups are not about finding skills.
-const GROUPS: [char; 4] = ['a', 'b', 'c', 'g'];
+/// File system, encoding, YAML, prompt structure and trust; the other groups are not about skills that are
+/// found and told of.
+const GROUPS: [char; 5] = ['a', 'b', 'c', 'd', 'g'];
 
 /// Copying 5,000 folders takes a second on a slow machine.
 const COPY_LIMIT: Duration = Duration::from_secs(30);
@@ -126,6 +127,7 @@ pub(crate) struct Expectation {
     #[serde(default)]
     pub(crate) must_not_exist: Vec<String>,
     pub(crate) max_ms: Option<u64>,
+    pub(crate) catalog_must_match_once: Option<String>,
     #[serde(default)]
     pub(crate) finding: Finding,
 }

@@ -26,6 +26,7 @@ pub(crate) struct Skill {
     pub(crate) state: String,
     #[serde(default)]
     pub(crate) stand_in: Option<String>,
+    pub(crate) model_invocable: bool,
     pub(crate) reasons: Vec<Reason>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }

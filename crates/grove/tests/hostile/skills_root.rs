@@ -6,6 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use grove_testkit::catalog_reader;
+
 use crate::corpus::{Case, Finding, names_in};
 use crate::listing::{Diagnostic, Listing};
 use crate::session::Session;
@@ -17,8 +19,16 @@ const INNOCENT: &str = "good";
 /// The innocent neighbour that every case is given here.
 pub(crate) const NEIGHBOUR: &str = "zz-neighbour";
 pub(crate) const NEIGHBOUR_DESCRIPTION: &str = "Stands beside a hostile skill and is used";
-/// The findings that are made today; others of the corpus are about what a text says.
-const FINDINGS: [&str; 3] = ["hidden-unicode", "bidi-control", "structure-breakout"];
+/// The findings that are made today; others of the corpus are about what a text means.
+const FINDINGS: [&str; 7] = [
+    "hidden-unicode",
+    "bidi-control",
+    "structure-breakout",
+    "role-marker",
+    "overbroad-trigger",
+    "dynamic-command",
+    "exfil-url",
+];
 /// The largest file that is kept whole.
 const MAX_BYTES: u64 = 256_000;
 
@@ -82,11 +92,62 @@ fn in_view(case: &Case, clone: &Path, entries: &[OsString], view: View) -> Vec<S
         .collect();
 
     session.show_everything(&listing, &names);
+    require_catalog(case, &listing, &mut session);
 
     require_the_same(&listing, &mut session);
     session.require_absent(clone, &case.expected.must_not_exist);
 
     session.complaints()
+}
+
+/// What a model is told is one well-formed list in which nobody starves: every usable skill is reached by
+/// reading alone, at the default budget and at the smallest.
+fn require_catalog(case: &Case, listing: &Listing, session: &mut Session) {
+    for budget in ["30000", "2000"] {
+        let finished = session.look(&["catalog", "--budget", budget], &[0]);
+        let text = finished.stdout_text();
+        if let Some(mark) = &case.expected.catalog_must_match_once {
+            let count = text.matches(mark).count();
+            session.require(count == 1, || {
+                format!("{mark} is {count} times in the catalog")
+            });
+        }
+        let home = session.home.path("home").display().to_string();
+        let absolute = |location: &str| location.replacen('~', &home, 1);
+        let index = session.home.path("cache/grove/index");
+        let read_index = |location: &str| {
+            let file = absolute(location);
+            Path::new(&file)
+                .starts_with(&index)
+                .then(|| fs::read_to_string(&file).ok())?
+        };
+        let reached: BTreeSet<String> = match catalog_reader::reach(&text, read_index) {
+            Ok(reached) => reached.iter().map(|location| absolute(location)).collect(),
+            Err(fault) => {
+                session.require(false, || format!("the catalog is not well formed: {fault}"));
+                continue;
+            }
+        };
+        let told = listing
+            .found()
+            .filter(|skill| skill.is_ok() && skill.model_invocable);
+        let missing: Vec<&str> = told
+            .map(|skill| skill.location.as_str())
+            .filter(|location| !reached.contains(&location.replace('\n', "")))
+            .collect();
+        session.require(missing.is_empty(), || {
+            format!("out of reach at {budget}: {missing:?}")
+        });
+        if budget == "30000" && listing.found().count() < 100 {
+            let entries = catalog_reader::read_catalog(&text).unwrap_or_default();
+            for (name, expected) in &case.expected.count {
+                let count = entries.iter().filter(|entry| entry.name == *name).count();
+                session.require(count == *expected, || {
+                    format!("{name} is {count} times in the catalog, not {expected}")
+                });
+            }
+        }
+    }
 }
 
 /// What is known from the cache is what was read.

@@ -1,0 +1,133 @@
+//! `- name: description`: every name stays, and descriptions stay while they fit.
+//!
+//! Skills of the program itself keep their descriptions whatever happens. The others are gone through by
+//! how much they were used, and each keeps its whole description or loses it; before anything was used
+//! that is the order of the list.
+
+use super::measure::{columns, first_units, units};
+use super::{Draft, Entry, How, Options, built_in_beside, collation};
+use crate::hosts::{BuiltIn, Host};
+
+const HEADING: &str = "The following skills are available for use with the Skill tool:\n\n";
+
+/// What `- ` before a name and `: ` after it take.
+const BULLET: usize = 2;
+const COLON: usize = 2;
+
+pub(super) fn draft(host: &Host, mut entries: Vec<Entry>, options: &Options) -> Draft {
+    entries.sort_by(|a, b| {
+        a.root
+            .cmp(&b.root)
+            .then_with(|| collation::compare(&a.name, &b.name))
+    });
+    let longest = host.budget.entry_chars.map_or(usize::MAX, |chars| {
+        usize::try_from(chars).unwrap_or(usize::MAX)
+    });
+    let built_in = built_in_beside(host, &entries);
+    let lines: Vec<Line> = entries
+        .into_iter()
+        .map(|entry| Line::new(entry, longest))
+        .collect();
+    let limit = host
+        .budget
+        .limit(options.window_tokens)
+        .unwrap_or(usize::MAX);
+    let (kept, used) = keep(&lines, &built_in, limit);
+    let mut text = String::new();
+    let mut shown = Vec::with_capacity(lines.len());
+    for (line, kept) in lines.into_iter().zip(kept) {
+        text.push_str(if text.is_empty() { HEADING } else { "\n" });
+        text.push_str("- ");
+        text.push_str(&line.entry.name);
+        let how = if kept {
+            text.push_str(": ");
+            text.push_str(&line.description);
+            line.how
+        } else {
+            How::NameOnly
+        };
+        shown.push(line.entry.shown(how));
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    Draft {
+        text,
+        shown,
+        used,
+        notes: Vec::new(),
+    }
+}
+
+/// A skill with its description as it would be shown.
+struct Line {
+    entry: Entry,
+    description: String,
+    how: How,
+    name_cost: usize,
+    description_cost: usize,
+}
+
+impl Line {
+    fn new(entry: Entry, longest: usize) -> Self {
+        let (description, how) = if units(&entry.description) > longest {
+            let kept = first_units(&entry.description, longest.saturating_sub(1));
+            let how = How::Shortened {
+                kept: kept.chars().count(),
+            };
+            (format!("{kept}…"), how)
+        } else {
+            (entry.description.clone(), How::Full)
+        };
+        Self {
+            name_cost: BULLET + columns(&entry.name),
+            description_cost: COLON + columns(&description),
+            entry,
+            description,
+            how,
+        }
+    }
+}
+
+/// Which descriptions stay, and what the list then costs.
+fn keep(lines: &[Line], built_in: &[&BuiltIn], limit: usize) -> (Vec<bool>, usize) {
+    let all = lines.len() + built_in.len();
+    let breaks = all.saturating_sub(1);
+    let names: usize = lines.iter().map(|line| line.name_cost).sum();
+    let own = |skill: &&BuiltIn| BULLET + columns(&skill.name);
+    let own_names: usize = built_in.iter().map(own).sum();
+    let described = |stays: bool| {
+        let skills = built_in.iter().filter(move |skill| skill.stays == stays);
+        skills.map(|skill| COLON + skill.description)
+    };
+    let descriptions: usize = lines.iter().map(|line| line.description_cost).sum();
+    let fixed = names + own_names + breaks + described(true).sum::<usize>();
+    let full = fixed + descriptions + described(false).sum::<usize>();
+    if full <= limit {
+        return (vec![true; lines.len()], full);
+    }
+    let mut left = limit.saturating_sub(fixed);
+    let mut take = |cost: usize| {
+        let fits = cost <= left;
+        if fits {
+            left -= cost;
+        }
+        fits
+    };
+    let kept = lines
+        .iter()
+        .map(|line| take(line.description_cost))
+        .collect();
+    described(false).for_each(|cost| {
+        take(cost);
+    });
+    (kept, fixed.max(limit) - left)
+}
+
+/// A description with what says when to use it, as the host puts them together.
+pub(super) fn with_use(description: &str, when_to_use: Option<&str>) -> String {
+    match when_to_use {
+        Some(when) if !when.is_empty() => format!("{description} - {when}"),
+        _ => description.to_owned(),
+    }
+}

@@ -1,0 +1,245 @@
+//! Elements within a limit: in full, or without descriptions, or as many as fit, with one length of
+//! description for all in what is then left.
+//!
+//! The host's instructions count against its limit and differ by what the entries have.
+
+use super::elements::{element, escape};
+use super::measure::{first_units, units};
+use super::{Draft, Entry, How, Options, Shown, collation, path_text};
+use crate::hosts::Host;
+
+/// The shortest and the longest description that is worth its room to the host.
+const SHORTEST: usize = 4;
+const LONGEST: usize = 220;
+const CUT: &str = "...";
+
+pub(super) fn draft(host: &Host, mut entries: Vec<Entry>, options: &Options) -> Draft {
+    entries.sort_by(|a, b| collation::compare(&a.name, &b.name));
+    let limit = host
+        .budget
+        .limit(options.window_tokens)
+        .unwrap_or(usize::MAX);
+    let most = host.budget.skills.map_or(usize::MAX, |most| {
+        usize::try_from(most).unwrap_or(usize::MAX)
+    });
+    let cards: Vec<Card> = entries
+        .iter()
+        .take(most)
+        .map(|entry| Card::new(entry, options))
+        .collect();
+    let plan = plan(&cards, entries.len(), limit);
+    let text = plan.text(&cards, entries.len());
+    let used = plan.cost(&cards, entries.len());
+    let shown = entries.into_iter().enumerate().map(|(index, entry)| {
+        let card = cards.get(index).filter(|_| index < plan.count);
+        let form = plan.form;
+        match card {
+            None => entry.shown(How::LeftOut),
+            Some(card) => card.shown(entry, form),
+        }
+    });
+    Draft {
+        shown: shown.collect(),
+        text,
+        used,
+        notes: Vec::new(),
+    }
+}
+
+/// What the entries have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Full,
+    /// Descriptions of at most so many units.
+    Cut(usize),
+    Names,
+}
+
+/// How many entries in which form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Plan {
+    count: usize,
+    form: Form,
+    /// Whether the list says that it is not whole.
+    is_noted: bool,
+}
+
+fn plan(cards: &[Card], total: usize, limit: usize) -> Plan {
+    let fits = |plan: Plan| plan.cost(cards, total) <= limit;
+    let of = |count: usize, form: Form, is_noted: bool| Plan {
+        count,
+        form,
+        is_noted,
+    };
+    let all = cards.len();
+    if fits(of(all, Form::Full, true)) {
+        return of(all, Form::Full, true);
+    }
+    let mut count = most(0, all, |count| fits(of(count, Form::Names, true)));
+    if count == 0 && all > 0 {
+        if fits(of(all, Form::Full, false)) {
+            return of(all, Form::Full, false);
+        }
+        count = most(0, all, |count| fits(of(count, Form::Names, false)));
+    }
+    let is_noted = fits(of(count, Form::Names, true));
+    let cut = |length: usize| of(count, Form::Cut(length), is_noted);
+    if count > 0 && fits(cut(SHORTEST)) {
+        return cut(most(SHORTEST, LONGEST, |length| fits(cut(length))));
+    }
+    of(count, Form::Names, is_noted)
+}
+
+/// The largest number for which something holds, as a search by halves finds it; the least is taken as given.
+fn most(least: usize, largest: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (least, largest);
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        if holds(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    low
+}
+
+impl Plan {
+    fn cost(self, cards: &[Card], total: usize) -> usize {
+        if self.count == 0 {
+            return 0;
+        }
+        let entries = cards.iter().take(self.count);
+        let entries: usize = entries.map(|card| card.cost(self.form)).sum();
+        let note = self.note(total);
+        let note = if note.is_empty() { 0 } else { units(&note) + 1 };
+        note + self.form.instructions() + entries
+    }
+
+    fn text(self, cards: &[Card], total: usize) -> String {
+        if self.count == 0 {
+            return String::new();
+        }
+        let mut text = self.note(total);
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str("<available_skills>\n");
+        for card in cards.iter().take(self.count) {
+            let description = card.described(self.form);
+            let _ = element(
+                &mut text,
+                &card.name,
+                description.as_deref(),
+                &card.location,
+            );
+        }
+        text.push_str("</available_skills>\n");
+        text
+    }
+
+    fn note(self, total: usize) -> String {
+        let detail = match self.form {
+            Form::Full => "",
+            Form::Cut(_) => "descriptions shortened",
+            Form::Names => "descriptions omitted",
+        };
+        let advice = "Run `openclaw skills check` to audit.";
+        let count = self.count;
+        if !self.is_noted {
+            String::new()
+        } else if count < total && detail.is_empty() {
+            format!("⚠️ Skills truncated: included {count} of {total}. {advice}")
+        } else if count < total {
+            format!(
+                "⚠️ Skills truncated: included {count} of {total} (compact format, {detail}). {advice}"
+            )
+        } else if detail.is_empty() {
+            String::new()
+        } else {
+            format!("⚠️ Skills catalog using compact format ({detail}). {advice}")
+        }
+    }
+}
+
+impl Form {
+    /// What the host's instructions and the tags around the entries take.
+    const fn instructions(self) -> usize {
+        match self {
+            Self::Full => 370,
+            Self::Cut(_) => 378,
+            Self::Names => 363,
+        }
+    }
+}
+
+/// An entry with its parts escaped.
+struct Card {
+    name: String,
+    location: String,
+    full: String,
+    /// The description on one line, not escaped.
+    line: String,
+}
+
+impl Card {
+    fn new(entry: &Entry, options: &Options) -> Self {
+        let home = options.home.as_deref();
+        let location = match home.and_then(|home| entry.location.strip_prefix(home).ok()) {
+            Some(below) => format!("~/{}", path_text(below)),
+            None => path_text(&entry.location),
+        };
+        let words: Vec<&str> = entry.description.split_whitespace().collect();
+        Self {
+            name: escape(&entry.name),
+            location: escape(&location),
+            full: escape(&entry.description),
+            line: words.join(" "),
+        }
+    }
+
+    /// The description as a form has it, and how much of it is the author's.
+    fn cut(&self, length: usize) -> (String, usize) {
+        if units(&self.line) <= length {
+            return (self.line.clone(), self.line.chars().count());
+        }
+        let kept = first_units(&self.line, length.saturating_sub(CUT.len())).trim_end();
+        (format!("{kept}{CUT}"), kept.chars().count())
+    }
+
+    fn described(&self, form: Form) -> Option<String> {
+        match form {
+            Form::Full => Some(self.full.clone()),
+            Form::Cut(length) => {
+                let (text, _) = self.cut(length);
+                (!text.is_empty()).then(|| escape(&text))
+            }
+            Form::Names => None,
+        }
+    }
+
+    fn cost(&self, form: Form) -> usize {
+        let description = self.described(form);
+        // The tags of an entry with their line ends and indents.
+        let tags = if description.is_some() { 97 } else { 65 };
+        let description = description.map_or(0, |text| units(&text));
+        tags + units(&self.name) + units(&self.location) + description
+    }
+
+    fn shown(&self, entry: Entry, form: Form) -> Shown {
+        let how = match form {
+            Form::Full => How::Full,
+            Form::Names if self.line.is_empty() => How::Full,
+            Form::Names => How::NameOnly,
+            Form::Cut(length) => {
+                if units(&self.line) <= length {
+                    How::Full
+                } else {
+                    let (_, kept) = self.cut(length);
+                    How::Shortened { kept }
+                }
+            }
+        };
+        entry.shown(how)
+    }
+}

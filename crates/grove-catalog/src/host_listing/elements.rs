@@ -1,0 +1,76 @@
+//! Elements with name, description and location, without a limit.
+
+use std::fmt::Write as _;
+
+use super::{Draft, Entry, How, collation, path_text};
+use crate::hosts::{Host, Style};
+
+pub(super) fn draft(host: &Host, mut entries: Vec<Entry>) -> Draft {
+    let style = host.listing.style;
+    match style {
+        Style::ReversedElements => entries.reverse(),
+        Style::SortedElements => entries.sort_by(|a, b| collation::compare(&a.name, &b.name)),
+        _ => {}
+    }
+    let mut text = String::new();
+    for entry in &entries {
+        push(&mut text, style, entry);
+    }
+    if !text.is_empty() {
+        text = format!("<available_skills>\n{text}</available_skills>\n");
+    }
+    Draft {
+        used: super::measure::units(&text),
+        text,
+        shown: entries
+            .into_iter()
+            .map(|entry| entry.shown(How::Full))
+            .collect(),
+        notes: Vec::new(),
+    }
+}
+
+fn push(text: &mut String, style: Style, entry: &Entry) {
+    let location = path_text(&entry.location);
+    let _ = match style {
+        Style::ReversedElements | Style::SortedElements => {
+            element(text, &entry.name, Some(&entry.description), &location)
+        }
+        _ => element(
+            text,
+            &escape(&entry.name),
+            Some(&escape(&entry.description)),
+            &escape(&location),
+        ),
+    };
+}
+
+/// One skill; what goes in is escaped already, by those hosts that do.
+pub(super) fn element(
+    text: &mut String,
+    name: &str,
+    description: Option<&str>,
+    location: &str,
+) -> std::fmt::Result {
+    write!(text, "  <skill>\n    <name>{name}</name>\n")?;
+    if let Some(description) = description {
+        writeln!(text, "    <description>{description}</description>")?;
+    }
+    write!(text, "    <location>{location}</location>\n  </skill>\n")
+}
+
+/// The escapes that all of these hosts use.
+pub(super) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&apos;"),
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,77 @@
+//! What hosts show in place of a missing description: a part of the body.
+
+use super::measure::{first_chars, first_units};
+use crate::hosts::Style;
+
+/// The longest first line that is shown whole.
+const LINE: usize = 100;
+/// How many lines one host puts together, and how long they may be.
+const LINES: usize = 3;
+const LINES_UNITS: usize = 1024;
+
+/// What stands in for the description of a skill with this body.
+pub(super) fn description(style: Style, body: &str) -> String {
+    match style {
+        Style::Bullets => first_line(body),
+        Style::SourceElements => first_lines(body),
+        _ => String::new(),
+    }
+}
+
+/// The first line that is not blank, without the marks of a heading.
+fn first_line(body: &str) -> String {
+    let Some(line) = body.lines().map(str::trim).find(|line| !line.is_empty()) else {
+        return "Skill".to_owned();
+    };
+    let text = heading(line).unwrap_or(line);
+    if text.chars().count() > LINE {
+        format!("{}...", first_chars(text, LINE - 3))
+    } else {
+        text.to_owned()
+    }
+}
+
+/// The first three lines that are neither blank nor headings.
+fn first_lines(body: &str) -> String {
+    let lines: Vec<&str> = body
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && heading(line).is_none())
+        .take(LINES)
+        .collect();
+    first_units(&lines.join(" "), LINES_UNITS).to_owned()
+}
+
+/// The text of a heading.
+fn heading(line: &str) -> Option<&str> {
+    let text = line.trim_start_matches('#');
+    (text.len() < line.len() && text.starts_with(char::is_whitespace)).then(|| text.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_host_takes_its_own_part_of_the_body() {
+        let long = "word ".repeat(600);
+        for (body, line, lines) in [
+            ("\n\n## Sub\n", "Sub", ""),
+            ("", "Skill", ""),
+            (
+                "# Head\n\n- list **item**\n- two\n\nPara.\nMore.\n",
+                "Head",
+                "- list **item** - two Para.",
+            ),
+            ("```\ncode # x\n```\ntext\n", "```", "``` code # x ```"),
+            ("#tag first\n", "#tag first", "#tag first"),
+        ] {
+            assert_eq!(description(Style::Bullets, body), line, "{body:?}");
+            assert_eq!(description(Style::SourceElements, body), lines, "{body:?}");
+        }
+        assert_eq!(description(Style::Bullets, &long).chars().count(), 100);
+        assert!(description(Style::Bullets, &long).ends_with("wo..."));
+        assert_eq!(description(Style::SourceElements, &long).len(), 1024);
+        assert_eq!(description(Style::PathElements, "text"), "");
+    }
+}

@@ -1,0 +1,232 @@
+//! What another host tells its model about the same skills: its form, its order, its budget and what it cuts.
+//!
+//! Everything here was compared with the programs themselves (docs/hosts.md says how and with which
+//! version). The sentences that a host writes around its list are its own and are not repeated; where
+//! they count against its budget, their length does. Skills that come with a program take part in the
+//! budget by their size and are not in the text.
+
+mod aliased_files;
+mod bullets;
+mod collation;
+mod compact;
+mod elements;
+mod fallback;
+mod measure;
+mod source_elements;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use grove_spec::text::counted;
+
+use crate::hosts::{BuiltIn, Host, Measure, Overflow, Style};
+use crate::snapshot::{Skill, Snapshot};
+
+/// What a listing depends on besides the snapshot and the host.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The user's home folder, for hosts that write it as `~` or keep skills of their own there.
+    pub home: Option<PathBuf>,
+    /// The working folder, for hosts that put its skills apart from those of the folders above it.
+    pub working: PathBuf,
+    /// The context window in tokens, for hosts whose budget is a share of it; none means their default.
+    pub window_tokens: Option<u64>,
+    /// Bodies of skills without a description, by their number in the snapshot: some hosts show a part.
+    pub bodies: BTreeMap<usize, String>,
+}
+
+/// What a host would tell its model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostListing {
+    /// The list as the host writes it, without its instructions; empty when it has nothing to list.
+    pub text: String,
+    /// What became of every skill that the host may tell its model of, in the host's order.
+    pub shown: Vec<Shown>,
+    /// What the list costs and may cost.
+    pub budget: Spent,
+    /// What a reader should know about this list.
+    pub notes: Vec<String>,
+}
+
+/// What a list costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spent {
+    /// What is counted.
+    pub measure: Measure,
+    /// The limit, if there is one.
+    pub limit: Option<usize>,
+    /// What was used of it, the host's own skills and what it counts besides the entries included.
+    pub used: usize,
+}
+
+/// What became of one skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// Its number in the snapshot.
+    pub skill: usize,
+    /// Its name as the host writes it.
+    pub name: String,
+    /// How it is shown.
+    pub how: How,
+    /// Characters of its description in the list.
+    pub description: usize,
+}
+
+/// How a skill is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// With its description as it is.
+    Full,
+    /// With a part of its description.
+    Shortened {
+        /// Characters of it that are left, those that mark the cut not counted.
+        kept: usize,
+    },
+    /// By its name alone.
+    NameOnly,
+    /// Not at all.
+    LeftOut,
+}
+
+impl How {
+    /// The word for people and JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Shortened { .. } => "shortened",
+            Self::NameOnly => "nameOnly",
+            Self::LeftOut => "leftOut",
+        }
+    }
+}
+
+/// Renders the list of a host from a snapshot made with that host's view.
+pub fn render(snapshot: &Snapshot, host: &Host, options: &Options) -> HostListing {
+    let entries = entries(snapshot, host, options);
+    let draft = match host.listing.style {
+        Style::Bullets => bullets::draft(host, entries, options),
+        Style::AliasedFiles => aliased_files::draft(snapshot, host, entries, options),
+        Style::SourceElements => source_elements::draft(snapshot, host, entries, options),
+        Style::PathElements | Style::ReversedElements | Style::SortedElements => {
+            elements::draft(host, entries)
+        }
+        Style::HomeElements => compact::draft(host, entries, options),
+    };
+    let mut notes = notes(host, &draft.shown);
+    notes.extend(draft.notes);
+    HostListing {
+        text: draft.text,
+        shown: draft.shown,
+        budget: Spent {
+            measure: host.budget.measure,
+            limit: host.budget.limit(options.window_tokens),
+            used: draft.used,
+        },
+        notes,
+    }
+}
+
+/// What a style makes of the entries.
+struct Draft {
+    text: String,
+    shown: Vec<Shown>,
+    used: usize,
+    notes: Vec<String>,
+}
+
+/// A skill on its way into a list.
+struct Entry {
+    skill: usize,
+    root: usize,
+    name: String,
+    description: String,
+    location: PathBuf,
+}
+
+impl Entry {
+    fn shown(self, how: How) -> Shown {
+        let description = match how {
+            How::Full => self.description.chars().count(),
+            How::Shortened { kept } => kept,
+            How::NameOnly | How::LeftOut => 0,
+        };
+        Shown {
+            skill: self.skill,
+            name: self.name,
+            how,
+            description,
+        }
+    }
+}
+
+/// The skills that the host may tell its model of, by root and id.
+fn entries(snapshot: &Snapshot, host: &Host, options: &Options) -> Vec<Entry> {
+    let listed = |(index, skill): (usize, &Skill)| {
+        if !skill.model_invocable() {
+            return None;
+        }
+        let style = host.listing.style;
+        let description = match skill.description() {
+            Some(text) if style == Style::Bullets => {
+                bullets::with_use(text, skill.file().details().when_to_use.as_deref())
+            }
+            Some(text) => text.to_owned(),
+            None => {
+                let body = options.bodies.get(&index).map_or("", String::as_str);
+                fallback::description(style, body)
+            }
+        };
+        Some(Entry {
+            skill: index,
+            root: skill.place.root,
+            name: host.identity.name_form.written(skill.name()).into_owned(),
+            description,
+            location: snapshot.location(&skill.place),
+        })
+    };
+    snapshot
+        .skills
+        .iter()
+        .enumerate()
+        .filter_map(listed)
+        .collect()
+}
+
+/// The program's own skills that are listed beside these: one of the same name takes a place.
+fn built_in_beside<'a>(host: &'a Host, entries: &[Entry]) -> Vec<&'a BuiltIn> {
+    let is_taken = |skill: &BuiltIn| entries.iter().any(|entry| entry.name == skill.name);
+    host.listing
+        .built_in
+        .iter()
+        .filter(|skill| !is_taken(skill))
+        .collect()
+}
+
+/// A path as text with forward slashes only, as hosts write it.
+fn path_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn notes(host: &Host, shown: &[Shown]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let title = &host.title;
+    let built_in = &host.listing.built_in;
+    if !built_in.is_empty() {
+        let names: Vec<&str> = built_in.iter().map(|skill| skill.name.as_str()).collect();
+        notes.push(format!(
+            "{title} lists {} of its own besides: {}",
+            counted(built_in.len(), "skill"),
+            names.join(", ")
+        ));
+    }
+    if host.budget.overflow == Overflow::NamesStay {
+        notes.push(format!(
+            "{title} keeps descriptions of skills that were used first; this is the list before any was"
+        ));
+    }
+    let cut = shown.iter().any(|one| one.how != How::Full);
+    if cut {
+        notes.push(format!("{title}: {}", host.budget.about));
+    }
+    notes
+}

@@ -1,0 +1,70 @@
+//! Why a host leaves out a skill that is otherwise fine. Grove itself leaves out none.
+
+use grove_spec::Code;
+
+use crate::hosts::{MissingDescription, MissingName};
+use crate::resolve::Rules;
+use crate::snapshot::Skill;
+use crate::state::Reason;
+
+/// Why a skill is left out, if it is.
+pub(crate) fn reason(rules: &Rules, skill: &Skill) -> Option<Reason> {
+    let beyond = |length: usize, longest: Option<u64>| {
+        longest.is_some_and(|longest| u64::try_from(length).is_ok_and(|length| length > longest))
+    };
+    if rules.missing_name == MissingName::Skip && skill.content.name().is_none() {
+        return Some(Reason::new(
+            "no-name",
+            "this host leaves out skills without a name",
+            "add `name:` to its frontmatter",
+        ));
+    }
+    if rules.missing_description == MissingDescription::Skip && skill.description().is_none() {
+        return Some(Reason::new(
+            "no-description",
+            "this host leaves out skills without a description",
+            "add `description:` to its frontmatter",
+        ));
+    }
+    let is_repaired = || {
+        let findings = &skill.content.parsed().diagnostics;
+        findings.iter().any(|one| one.code == Code::YamlRepaired)
+    };
+    if !rules.repairs && skill.content.flags().has_findings && is_repaired() {
+        return Some(Reason::new(
+            "not-repaired",
+            "this host leaves out skills whose frontmatter is not valid YAML",
+            "put the value in double quotes",
+        ));
+    }
+    let description = skill.description().unwrap_or_default();
+    // A length in bytes is never less, so the count is made for long ones alone.
+    if beyond(description.len(), rules.longest_description)
+        && beyond(
+            description.encode_utf16().count(),
+            rules.longest_description,
+        )
+    {
+        return Some(Reason::new(
+            "long-description",
+            "this host leaves out skills with a description as long as this one's",
+            "shorten its description",
+        ));
+    }
+    if beyond(skill.name().len(), rules.longest_name)
+        && beyond(skill.name().chars().count(), rules.longest_name)
+    {
+        return Some(Reason::new(
+            "long-name",
+            "this host leaves out skills with a name as long as this one's",
+            "shorten its name",
+        ));
+    }
+    (!rules.name_form.takes(skill.name())).then(|| {
+        Reason::new(
+            "name-form",
+            "this host leaves out skills with a name like this one's",
+            "name it with ASCII letters, digits and hyphens",
+        )
+    })
+}

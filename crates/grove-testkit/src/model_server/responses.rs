@@ -1,0 +1,132 @@
+//! `OpenAI` Responses.
+
+use serde_json::{Value, json};
+
+use super::chat::error;
+use super::events::{named, parts};
+use super::http::Answer;
+use super::script::{Reply, ToolCall};
+
+pub(super) fn answer(reply: &Reply, asked: &Value, number: usize) -> Answer {
+    let (text, calls) = match reply {
+        Reply::Error { status, message } => return error(*status, message),
+        Reply::Message { text, calls } => (text.as_deref(), calls),
+    };
+    let text = text.map(|text| text_item(text, number));
+    let calls = calls
+        .iter()
+        .enumerate()
+        .map(|(index, call)| call_item(call, number, index));
+    let items: Vec<Value> = text.into_iter().chain(calls).collect();
+    let response = response(asked, number, "completed", &items);
+    if asked["stream"] != true {
+        return Answer::json(200, &response);
+    }
+    let started = self::response(asked, number, "in_progress", &[]);
+    let mut events = vec![
+        json!({ "type": "response.created", "response": started }),
+        json!({ "type": "response.in_progress", "response": started }),
+    ];
+    for (index, item) in items.iter().enumerate() {
+        item_events(&mut events, index, item);
+    }
+    events.push(json!({ "type": "response.completed", "response": response }));
+    for (number, event) in events.iter_mut().enumerate() {
+        event["sequence_number"] = number.into();
+    }
+    Answer::Stream(events.iter().map(named).collect())
+}
+
+fn response(asked: &Value, number: usize, status: &str, items: &[Value]) -> Value {
+    let usage = json!({
+        "input_tokens": 16,
+        "input_tokens_details": { "cached_tokens": 0 },
+        "output_tokens": 8,
+        "output_tokens_details": { "reasoning_tokens": 0 },
+        "total_tokens": 24,
+    });
+    json!({
+        "id": format!("resp_{number}"),
+        "object": "response",
+        "created_at": 0,
+        "status": status,
+        "model": asked["model"],
+        "output": items,
+        "parallel_tool_calls": true,
+        "error": null,
+        "usage": if status == "completed" { usage } else { Value::Null },
+    })
+}
+
+fn text_item(text: &str, number: usize) -> Value {
+    json!({
+        "type": "message",
+        "id": format!("msg_{number}"),
+        "role": "assistant",
+        "status": "completed",
+        "content": [{ "type": "output_text", "text": text, "annotations": [] }],
+    })
+}
+
+fn call_item(call: &ToolCall, number: usize, index: usize) -> Value {
+    let mut item = json!({
+        "type": "function_call",
+        "id": format!("fc_{number}_{index}"),
+        "call_id": format!("call_{number}_{index}"),
+        "name": call.name,
+        "arguments": call.arguments.to_string(),
+        "status": "completed",
+    });
+    if let Some(namespace) = &call.namespace {
+        item["namespace"] = namespace.clone().into();
+    }
+    item
+}
+
+fn item_events(events: &mut Vec<Value>, index: usize, item: &Value) {
+    let id = &item["id"];
+    let mut started = item.clone();
+    started["status"] = "in_progress".into();
+    let mut push = |kind: &str, key: &str, value: &Value| {
+        let mut event = json!({ "type": kind, "output_index": index });
+        if !kind.starts_with("response.output_item") {
+            event["item_id"] = id.clone();
+        }
+        if kind.contains("text") || kind.contains("part") {
+            event["content_index"] = 0.into();
+        }
+        event[key] = value.clone();
+        events.push(event);
+    };
+    if item["type"] == "message" {
+        started["content"] = json!([]);
+        push("response.output_item.added", "item", &started);
+        let part = &item["content"][0];
+        let mut empty = part.clone();
+        empty["text"] = "".into();
+        push("response.content_part.added", "part", &empty);
+        let text = part["text"].as_str().unwrap_or_default();
+        for delta in parts(text) {
+            push("response.output_text.delta", "delta", &delta.into());
+        }
+        push("response.output_text.done", "text", &part["text"]);
+        push("response.content_part.done", "part", part);
+    } else {
+        started["arguments"] = "".into();
+        push("response.output_item.added", "item", &started);
+        let arguments = item["arguments"].as_str().unwrap_or_default();
+        for delta in parts(arguments) {
+            push(
+                "response.function_call_arguments.delta",
+                "delta",
+                &delta.into(),
+            );
+        }
+        push(
+            "response.function_call_arguments.done",
+            "arguments",
+            &item["arguments"],
+        );
+    }
+    push("response.output_item.done", "item", item);
+}

@@ -1,0 +1,198 @@
+//! `grove catalog --host NAME`: what another host would tell its model.
+
+use std::collections::BTreeMap;
+
+use grove_catalog::host_listing::{self, HostListing, Options};
+use grove_catalog::hosts::{self, Host, MissingDescription};
+use grove_catalog::snapshot::Snapshot;
+use serde::Serialize;
+
+use super::{Looked, Outcome, counted};
+use crate::args::CatalogArgs;
+use crate::command_error::{CommandError, ErrorKind};
+use crate::output::Output;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CatalogJson<'a> {
+    schema: &'static str,
+    host: &'a str,
+    title: &'a str,
+    checked: &'a str,
+    text: &'a str,
+    chars: usize,
+    entries: Vec<EntryJson<'a>>,
+    report: ReportJson<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EntryJson<'a> {
+    name: &'a str,
+    address: String,
+    how: &'static str,
+    /// Characters of its description in the list.
+    shown_description: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReportJson<'a> {
+    full: usize,
+    shortened: usize,
+    name_only: usize,
+    left_out: usize,
+    budget: BudgetJson,
+    built_in: Vec<&'a str>,
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BudgetJson {
+    measure: &'static str,
+    limit: Option<usize>,
+    used: usize,
+    strategy: &'static str,
+}
+
+/// Prints the host's list, and beside it what the host cuts.
+pub(super) fn run(
+    looked: &Looked,
+    host_name: &str,
+    arguments: &CatalogArgs,
+    out: &mut Output,
+) -> Outcome {
+    let known = hosts::names().find(|known| known.eq_ignore_ascii_case(host_name));
+    let host = known.and_then(hosts::by_name).ok_or_else(|| {
+        CommandError::new(ErrorKind::Usage, format!("unknown host `{host_name}`"))
+    })?;
+    let snapshot = &looked.snapshot;
+    let listing = host_listing::render(snapshot, &host, &options(looked, &host, arguments));
+    if arguments.look.json {
+        print_json(snapshot, &host, &listing, out);
+    } else {
+        out.text(&listing.text);
+        print_notes(&host, &listing, out);
+    }
+    Ok(0)
+}
+
+fn options(looked: &Looked, host: &Host, arguments: &CatalogArgs) -> Options {
+    let environment = looked.library.environment();
+    Options {
+        home: environment.home.clone(),
+        working: environment.working.clone(),
+        window_tokens: arguments.window.map(|tokens| tokens as u64),
+        bodies: bodies(looked, host),
+    }
+}
+
+/// The bodies of skills whose description the host makes up from it.
+fn bodies(looked: &Looked, host: &Host) -> BTreeMap<usize, String> {
+    if host.identity.missing_description != MissingDescription::Fallback {
+        return BTreeMap::new();
+    }
+    let undescribed = looked
+        .snapshot
+        .skills
+        .iter()
+        .enumerate()
+        .filter(|(_, skill)| skill.model_invocable() && skill.description().is_none());
+    undescribed
+        .filter_map(|(index, skill)| {
+            let bytes = looked.library.source(&looked.snapshot, skill)?;
+            let body = bytes.get(skill.content.parsed().body_offset..)?;
+            Some((index, String::from_utf8_lossy(body).into_owned()))
+        })
+        .collect()
+}
+
+fn count(listing: &HostListing, how: &str) -> usize {
+    let shown = listing.shown.iter();
+    shown.filter(|one| one.how.as_str() == how).count()
+}
+
+fn print_json(snapshot: &Snapshot, host: &Host, listing: &HostListing, out: &mut Output) {
+    let entries = listing.shown.iter().filter_map(|one| {
+        Some(EntryJson {
+            name: &one.name,
+            address: snapshot.address(snapshot.skills.get(one.skill)?),
+            how: one.how.as_str(),
+            shown_description: one.description,
+        })
+    });
+    let built_in = &host.listing.built_in;
+    out.json(&CatalogJson {
+        schema: "grove.catalog.host/1",
+        host: &host.name,
+        title: &host.title,
+        checked: &host.checked,
+        text: &listing.text,
+        chars: listing.text.chars().count(),
+        entries: entries.collect(),
+        report: ReportJson {
+            full: count(listing, "full"),
+            shortened: count(listing, "shortened"),
+            name_only: count(listing, "nameOnly"),
+            left_out: count(listing, "leftOut"),
+            budget: BudgetJson {
+                measure: listing.budget.measure.as_str(),
+                limit: listing.budget.limit,
+                used: listing.budget.used,
+                strategy: host.budget.overflow.as_str(),
+            },
+            built_in: built_in.iter().map(|skill| skill.name.as_str()).collect(),
+            notes: &listing.notes,
+        },
+    });
+}
+
+/// Names of what is cut beyond this many are counted and not named.
+const MOST_NAMES: usize = 20;
+
+fn print_notes(host: &Host, listing: &HostListing, out: &mut Output) {
+    let title = &host.title;
+    if listing.shown.is_empty() {
+        out.note(&format!("{title} would list none of your skills"));
+    } else {
+        let budget = &listing.budget;
+        let measure = budget.measure.as_str();
+        let of_limit = budget.limit.map_or_else(
+            || "it has no limit".to_owned(),
+            |limit| format!("{} of {limit} {measure} used", budget.used),
+        );
+        out.note(&format!(
+            "{title} {}: {}, {of_limit}",
+            host.checked,
+            counted(listing.shown.len(), "skill")
+        ));
+    }
+    for (how, words) in [
+        ("shortened", "with a shortened description"),
+        ("nameOnly", "by name alone"),
+        ("leftOut", "not listed at all"),
+    ] {
+        let shown = listing.shown.iter();
+        let names: Vec<&str> = shown
+            .filter(|one| one.how.as_str() == how)
+            .map(|one| one.name.as_str())
+            .collect();
+        if names.is_empty() {
+            continue;
+        }
+        let first: Vec<&str> = names.iter().take(MOST_NAMES).copied().collect();
+        let more = names.len().saturating_sub(MOST_NAMES);
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        out.note(&format!(
+            "{} {words}: {}{more}",
+            names.len(),
+            first.join(", ")
+        ));
+    }
+    listing.notes.iter().for_each(|note| out.note(note));
+}
