@@ -227,6 +227,7 @@ impl SkillsRequest {
                 number(limits.prompt_skills.value),
             ),
             index_dir,
+            exact: None,
         };
         let told = Disclosure::in_memory(library, session).catalog_in(snapshot, &asked);
         let told = told.map_err(|error| explain(&error, ""))?;
