@@ -30,8 +30,9 @@ use crate::token::Token;
 
 /// Where the protocol is spoken.
 pub(crate) const PATH: &str = "/mcp";
-/// Conversations that are remembered at once.
-const MOST_SESSIONS: usize = 64;
+/// Conversations that are remembered at once. Without a handshake every request is one, so there are more than
+/// connections.
+const MOST_SESSIONS: usize = 256;
 /// Connections that are open at once.
 const MOST_CONNECTIONS: usize = 128;
 /// How long a conversation is remembered in which nobody says anything.

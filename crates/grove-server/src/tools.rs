@@ -1,5 +1,6 @@
 //! The two tools: `skill` gives instructions, `skills` gives the catalog.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use grove_catalog::catalog::{self, Budget, Style};
@@ -35,6 +36,7 @@ pub(crate) fn all() -> Vec<Tool> {
                 "description": "Name, id or group, as the catalog shows it",
             },
             "action": {
+                "type": "string",
                 "enum": ["activate", "expand", "collapse", "search"],
                 "description": "activate (default): the instructions, or the skills below a group; \
                                 expand, collapse: show or hide in the catalog what is below; \
@@ -246,7 +248,8 @@ impl SkillsRequest {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        text.push_str(&format!("catalog digest: {}\n", told.catalog.digest));
+        text.push_str("Here, call `skill` with a name in place of reading its location.\n");
+        let _ = writeln!(text, "catalog digest: {}", told.catalog.digest);
         Ok(text)
     }
 }
