@@ -35,7 +35,7 @@ impl HttpServer {
                 }
             }
         });
-        let mut said = |start: &str| {
+        let said = |start: &str| {
             let line = lines.recv_timeout(START).unwrap_or_default();
             let rest = line.strip_prefix(start);
             rest.unwrap_or_else(|| panic!("expected {start:?}, heard {line:?}"))
@@ -44,12 +44,6 @@ impl HttpServer {
         let url = said("serving skills at ");
         let token = said("authorization: Bearer ");
         Self { child, url, token }
-    }
-
-    /// Whether it still runs.
-    #[expect(dead_code, reason = "not every test that has a server asks")]
-    pub(crate) fn is_running(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
     }
 }
 
