@@ -372,13 +372,12 @@ impl<'a> Disclosure<'a> {
             Kept::Nowhere => change(&mut Session::new(Frozen::default())),
             Kept::Memory(cell) => {
                 let mut held = cell.lock().unwrap_or_else(PoisonError::into_inner);
-                let mut session = match held.as_ref() {
-                    Some(session) => session.clone(),
-                    None => {
-                        let (session, damaged) = self.begin(snapshot);
-                        finding = damaged;
-                        session
-                    }
+                let mut session = if let Some(session) = held.as_ref() {
+                    session.clone()
+                } else {
+                    let (session, damaged) = self.begin(snapshot);
+                    finding = damaged;
+                    session
                 };
                 let done = change(&mut session);
                 // A change that is refused leaves what was there.

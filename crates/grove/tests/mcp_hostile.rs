@@ -1,6 +1,7 @@
 //! Clients that do what no client should: `grove mcp` stays well, stays small, and ends when they are gone.
 #![expect(
     clippy::disallowed_methods,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "tests look at the process they started, and fail loudly"
 )]
@@ -218,7 +219,7 @@ fn http(server: &HttpServer, headers: &[(&str, &str)], body: &[u8]) -> (u16, Str
         body.len()
     );
     for (name, value) in headers.iter().filter(|(name, _)| *name != "Host") {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        head.extend([name, ": ", value, "\r\n"]);
     }
     // A server that refuses may close before it read everything.
     let _ = stream.write_all(format!("{head}\r\n").as_bytes());

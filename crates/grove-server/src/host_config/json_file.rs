@@ -132,12 +132,11 @@ impl Members {
         }
         let indent = self.indent(text);
         let member = format!("\n{indent}{key}: {}", indented(value, &indent));
-        match self.members.last() {
-            Some(last) => spliced(text, (last.whole.1, last.whole.1), &format!(",{member}")),
-            None => {
-                let outer = indent.strip_suffix("  ").unwrap_or_default();
-                spliced(text, self.inside, &format!("{member}\n{outer}"))
-            }
+        if let Some(last) = self.members.last() {
+            spliced(text, (last.whole.1, last.whole.1), &format!(",{member}"))
+        } else {
+            let outer = indent.strip_suffix("  ").unwrap_or_default();
+            spliced(text, self.inside, &format!("{member}\n{outer}"))
         }
     }
 

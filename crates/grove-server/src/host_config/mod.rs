@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use grove_fs::{FsError, atomic, files};
 
 pub use diff::difference;
+use undo::Before;
 
 /// The name under which the server is entered.
 pub const NAME: &str = "grove";
@@ -158,9 +159,10 @@ impl Change {
         let before = read(&path)?;
         let after = match &before {
             None => None,
-            Some(text) => match undo::original(places.state, &path, text)? {
-                Some(original) => original,
-                None => {
+            Some(text) => match undo::original(places.state, &path, text) {
+                Before::Nothing => None,
+                Before::Text(original) => Some(original),
+                Before::Unknown => {
                     let without = host.without_server(text);
                     Some(without.map_err(|why| unreadable(&path, why))?)
                 }

@@ -1,5 +1,6 @@
 //! The server as a table of a TOML file: `[mcp_servers.grove]`, after everything else.
 
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use toml_edit::{Array, Document, Formatted, Item, Table, TomlError, Value};
@@ -19,9 +20,10 @@ pub(super) fn with_server(text: &str, launch: &Launch) -> Result<String, String>
     }
     let arguments: Array = launch.arguments.iter().map(String::as_str).collect();
     let command = Value::String(Formatted::new(launch.command.clone()));
-    cleared.push_str(&format!(
+    let _ = write!(
+        cleared,
         "[{SERVERS}.{NAME}]\ncommand = {command}\nargs = {arguments}\n"
-    ));
+    );
     // What was written is read as a reader would, so that a form not thought of is refused and not broken.
     let document = Document::parse(cleared.as_str()).map_err(|error| not_toml(&error))?;
     let entered = document

@@ -49,24 +49,27 @@ pub(super) fn keep(
     Ok(before.map(|_| backup))
 }
 
-/// The file as it was before, if what is there now is what was made of it; the inner one is none when there was
-/// no file.
-pub(super) fn original(
-    state: &Path,
-    path: &Path,
-    now: &str,
-) -> Result<Option<Option<String>>, FsError> {
+/// What a file was before.
+pub(super) enum Before {
+    /// There was none.
+    Nothing,
+    /// This.
+    Text(String),
+    /// It changed since, or nothing is remembered.
+    Unknown,
+}
+
+/// The file as it was before, if what is there now is what was made of it.
+pub(super) fn original(state: &Path, path: &Path, now: &str) -> Before {
     let (record, backup) = places(state, path);
-    let known = read(&record).filter(|known| known.after == Digest::of(now.as_bytes()).to_string());
-    match known {
-        None => Ok(None),
-        Some(Record { existed: false, .. }) => Ok(Some(None)),
+    let digest = Digest::of(now.as_bytes()).to_string();
+    match read(&record).filter(|known| known.after == digest) {
+        None => Before::Unknown,
+        Some(Record { existed: false, .. }) => Before::Nothing,
         Some(_) => {
-            let bytes = files::read_bounded(&backup, MAX_BYTES);
-            Ok(bytes
-                .ok()
-                .and_then(|bytes| String::from_utf8(bytes).ok())
-                .map(Some))
+            let bytes = files::read_bounded(&backup, MAX_BYTES).ok();
+            let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+            text.map_or(Before::Unknown, Before::Text)
         }
     }
 }
