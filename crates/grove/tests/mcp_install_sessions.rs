@@ -1,7 +1,6 @@
 //! `grove mcp install | uninstall`: the difference first, nothing else touched, and everything undone.
 #![expect(
     clippy::disallowed_methods,
-    clippy::unwrap_used,
     reason = "tests read what was written, and fail loudly"
 )]
 
