@@ -73,23 +73,20 @@ fn call(program: AgentProgram, tool: &str, arguments: Value) -> Reply {
 
 /// The texts that tools gave, in the order of a request.
 fn results(program: AgentProgram, request: &Value) -> Vec<String> {
-    match program {
-        AgentProgram::Codex => {
-            let items = request["input"].as_array().cloned().unwrap_or_default();
-            let results = items
-                .iter()
-                .filter(|item| item["type"] == "function_call_output");
-            results.map(|item| item["output"].to_string()).collect()
-        }
-        _ => {
-            let messages = request["messages"].as_array().cloned().unwrap_or_default();
-            let parts = messages
-                .iter()
-                .filter_map(|message| message["content"].as_array());
-            let results = parts.flatten().filter(|part| part["type"] == "tool_result");
-            results.map(|part| part["content"].to_string()).collect()
-        }
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    if program == AgentProgram::Codex {
+        let items = list(&request["input"]);
+        let results = items
+            .iter()
+            .filter(|item| item["type"] == "function_call_output");
+        return results.map(|item| item["output"].to_string()).collect();
     }
+    let messages = list(&request["messages"]);
+    let parts = messages
+        .iter()
+        .flat_map(|message| list(&message["content"]));
+    let results = parts.filter(|part| part["type"] == "tool_result");
+    results.map(|part| part["content"].to_string()).collect()
 }
 
 fn drill_down(program: AgentProgram) {
