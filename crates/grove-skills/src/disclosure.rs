@@ -17,7 +17,7 @@
 mod telling;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use grove_catalog::disclosure::{
     Activating, Caller, Cause, Collapsing, Expansion, Frozen, MAX_KEPT, Material, Node, Prepared,
@@ -148,12 +148,30 @@ pub enum DisclosureError {
 #[derive(Debug)]
 pub struct Disclosure<'a> {
     library: &'a mut Library,
-    session: Option<&'a Path>,
+    session: Kept<'a>,
+}
+
+/// A session in memory; it begins with the first thing that is asked.
+pub type SessionCell = Mutex<Option<Session>>;
+
+/// Where a conversation is remembered.
+#[derive(Debug, Clone, Copy)]
+enum Kept<'a> {
+    Nowhere,
+    File(&'a Path),
+    Memory(&'a SessionCell),
 }
 
 impl<'a> Disclosure<'a> {
     /// A conversation that is remembered in a file, or not at all.
     pub fn new(library: &'a mut Library, session: Option<&'a Path>) -> Self {
+        let session = session.map_or(Kept::Nowhere, Kept::File);
+        Self { library, session }
+    }
+
+    /// A conversation that is remembered as long as somebody holds it.
+    pub fn in_memory(library: &'a mut Library, session: &'a SessionCell) -> Self {
+        let session = Kept::Memory(session);
         Self { library, session }
     }
 
@@ -343,7 +361,7 @@ impl<'a> Disclosure<'a> {
         })
     }
 
-    /// Changes the session: the one in the file, or one that is forgotten.
+    /// Changes the session: the one in the file or in memory, or one that is forgotten.
     fn with_session<T>(
         &self,
         snapshot: &Snapshot,
@@ -351,8 +369,24 @@ impl<'a> Disclosure<'a> {
     ) -> Result<(T, Option<Diagnostic>), DisclosureError> {
         let mut finding = None;
         let done = match self.session {
-            None => change(&mut Session::new(Frozen::default())),
-            Some(file) => {
+            Kept::Nowhere => change(&mut Session::new(Frozen::default())),
+            Kept::Memory(cell) => {
+                let mut held = cell.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut session = if let Some(session) = held.as_ref() {
+                    session.clone()
+                } else {
+                    let (session, damaged) = self.begin(snapshot);
+                    finding = damaged;
+                    session
+                };
+                let done = change(&mut session);
+                // A change that is refused leaves what was there.
+                if done.is_ok() {
+                    *held = Some(session);
+                }
+                done
+            }
+            Kept::File(file) => {
                 let fresh = || {
                     let (session, damaged) = self.begin(snapshot);
                     finding = damaged;

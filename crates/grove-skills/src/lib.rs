@@ -34,6 +34,7 @@ pub use environment::Environment;
 pub use library::{Library, Request, View};
 pub use planning::PlannedRoot;
 pub use project::Project;
+pub use resources::ReadRefusal;
 pub use settings::LoadedSettings;
 
 /// The README's example is a test.

@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Skills(SkillsCommand),
     /// What a model is told of your skills, inside a budget; with --host, what another host would tell it
     Catalog(Box<CatalogArgs>),
+    /// Serve skills to a host over MCP: on stdin and stdout, or over HTTP
+    Mcp(Box<McpArgs>),
     /// Check skill files strictly: folders, SKILL.md files, or folders of skills
     Validate {
         /// What to check
@@ -251,6 +253,73 @@ impl Conversation {
             json: self.json,
         }
     }
+}
+
+/// How skills are served over MCP.
+#[derive(Debug, Clone, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct McpArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<McpCommand>,
+    /// Serve over HTTP here, at /mcp; on this machine alone and on a free port by default
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
+    pub(crate) http: Option<String>,
+    /// Let --http take an address that other machines reach
+    #[arg(long, requires = "http")]
+    pub(crate) everywhere: bool,
+    /// Look in exactly this folder, as a trusted user root, and nowhere else (repeatable)
+    #[arg(long = "root", value_name = "DIR")]
+    pub(crate) roots: Vec<PathBuf>,
+    /// Lift the limits on how many skills are read and offered
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Enter the server in a host's configuration; shows the difference first
+    Install {
+        #[command(flatten)]
+        entry: McpEntry,
+    },
+    /// Take the server out of a host's configuration; shows the difference first
+    Uninstall {
+        #[command(flatten)]
+        entry: McpEntry,
+    },
+}
+
+/// Where the server is entered.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct McpEntry {
+    /// Which host
+    #[arg(long, value_enum)]
+    pub(crate) host: McpHost,
+    /// For yourself in every project, or for everybody in this one
+    #[arg(long, value_enum, default_value_t = McpScope::User)]
+    pub(crate) scope: McpScope,
+    /// Show the difference and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum McpHost {
+    /// Claude Code
+    Claude,
+    /// Codex
+    Codex,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum McpScope {
+    /// Yourself, in every project
+    User,
+    /// Everybody who works on this project
+    Project,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

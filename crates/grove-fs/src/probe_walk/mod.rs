@@ -372,6 +372,25 @@ pub fn read_below(
     crate::files::read_open(file.into(), &whole, max_bytes)
 }
 
+/// Reads one file in a folder below a root. The folder is found as the walk finds it; below the folder no
+/// path and no link leads out of it, whoever owns the root.
+pub fn read_in_folder(
+    root: &RootFolder,
+    links: Links,
+    folder: &str,
+    path: &str,
+    max_bytes: u64,
+) -> Result<Vec<u8>, FsError> {
+    let whole = root.path.join(folder).join(path);
+    let fail = |errno: rustix::io::Errno| FsError::new("read", &whole, errno);
+    let name = |text: &str| CString::new(text).map_err(|_| fail(rustix::io::Errno::INVAL));
+    let root = root.open()?;
+    let folder = name(if folder.is_empty() { "." } else { folder })?;
+    let folder = crate::beneath::open_folder(root.as_fd(), &folder, links).map_err(fail)?;
+    let file = crate::beneath::open_file(folder.as_fd(), &name(path)?, Links::Contain);
+    crate::files::read_open(file.map_err(fail)?.into(), &whole, max_bytes)
+}
+
 /// Walks a root. An error means that the root itself could not be opened.
 pub fn walk<V: Visitor>(
     root: &RootFolder,

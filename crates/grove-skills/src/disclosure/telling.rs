@@ -8,7 +8,7 @@ use grove_catalog::disclosure::Session;
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::{Code, Diagnostic};
 
-use super::{Disclosure, DisclosureError};
+use super::{Disclosure, DisclosureError, Kept};
 use crate::catalog_files;
 
 /// What is asked of a catalog.
@@ -72,11 +72,11 @@ impl Disclosure<'_> {
             Ok((made, before))
         };
         // Without a session file a catalog is a session's first: it is made of what holds now.
-        let ((catalog, before), finding) = if self.session.is_some() {
-            self.with_session(snapshot, tell)?
-        } else {
+        let ((catalog, before), finding) = if matches!(self.session, Kept::Nowhere) {
             let (mut session, finding) = self.begin(snapshot);
             (tell(&mut session)?, finding)
+        } else {
+            self.with_session(snapshot, tell)?
         };
         let mut diagnostics: Vec<Diagnostic> = finding.into_iter().collect();
         if let Err(error) = catalog_files::keep_text(self.library.environment(), &catalog) {

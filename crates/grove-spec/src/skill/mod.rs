@@ -17,6 +17,7 @@ use crate::diagnostic::{Diagnostic, Position};
 use crate::fence::{self, NoFence};
 use crate::yaml::{self, Entry};
 
+pub use fields::is_standard_name;
 pub use kept::parse_within;
 pub use requirements::Requirements;
 pub use tools::split_tools;

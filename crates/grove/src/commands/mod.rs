@@ -8,6 +8,8 @@ mod config;
 mod doctor;
 mod hosts;
 mod manual;
+mod mcp;
+mod mcp_install;
 mod naming;
 mod overview;
 mod reference;
@@ -68,6 +70,7 @@ pub(crate) fn run(
         }
         Some(Command::Skills(command)) => skills(environment, &command, looked, out),
         Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
+        Some(Command::Mcp(arguments)) => mcp::run(environment, &arguments, out),
         Some(Command::Validate { paths, json }) => validate::run(&environment, &paths, json, out),
         Some(Command::Trust {
             folder,
