@@ -76,6 +76,11 @@ pub fn is_link(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
 }
 
+/// Whether a path leads to a plain file of this many bytes.
+pub fn is_file_of(path: &Path, bytes: u64) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == bytes)
+}
+
 /// Whether anything is at a path, a dangling link included.
 pub fn is_there(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()

@@ -220,15 +220,13 @@ impl SkillsRequest {
     ) -> Result<String, String> {
         let limits = library.settings().settings.limits;
         let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
-        let index_dir = catalog_files::index_dir(library.environment())
-            .ok_or("there is no cache folder for index files: set HOME or XDG_CACHE_HOME")?;
         let asked = Asked {
             style: Style::Xml,
             budget: Budget::chars(
                 number(limits.prompt_chars.value),
                 number(limits.prompt_skills.value),
             ),
-            index_dir,
+            index_dir: None,
             exact: None,
         };
         let told = Disclosure::in_memory(library, session).catalog_in(snapshot, &asked);

@@ -139,6 +139,12 @@ pub enum DisclosureError {
     /// The session file cannot be used.
     #[error(transparent)]
     Session(#[from] SessionFileError),
+    /// Not even the shortest catalog keeps the budget.
+    #[error("the shortest catalog takes {}", .0.report.used)]
+    TooSmall(Box<grove_catalog::catalog::Catalog>),
+    /// There is nowhere to put what a catalog leads to.
+    #[error("there is no cache folder for index files")]
+    NoIndexFolder,
     /// A file that a catalog leads to could not be written.
     #[error(transparent)]
     Files(#[from] grove_fs::FsError),
