@@ -134,7 +134,7 @@ pub trait Visitor: Sync {
     }
 
     /// What a file declares below its own folder; most declare nothing.
-    fn declares(&self, _item: &Self::Item) -> Option<Below> {
+    fn declares(&self, _found: &Found<Self::Item>) -> Option<Below> {
         None
     }
 
@@ -319,6 +319,8 @@ pub struct Walk<T> {
     pub limits: LimitsHit,
     /// Ignore files, sorted by folder.
     pub ignore_files: Vec<IgnoreFile>,
+    /// The folders that were looked in, below the root, sorted: whatever appears in them may be one file more.
+    pub folders: Vec<String>,
     /// The bill.
     pub counts: Counts,
 }
@@ -509,6 +511,7 @@ struct Output<T> {
     problems: Vec<Problem>,
     limits: LimitsHit,
     ignore_files: Vec<IgnoreFile>,
+    folders: Vec<String>,
     counts: Counts,
 }
 
@@ -520,6 +523,7 @@ impl<T> Default for Output<T> {
             problems: Vec::new(),
             limits: LimitsHit::default(),
             ignore_files: Vec::new(),
+            folders: Vec::new(),
             counts: Counts::default(),
         }
     }
@@ -533,6 +537,7 @@ impl<T: Send> Output<T> {
         self.limits.depth.extend(other.limits.depth);
         self.limits.entries.extend(other.limits.entries);
         self.ignore_files.extend(other.ignore_files);
+        self.folders.extend(other.folders);
         self.counts += other.counts;
     }
 
@@ -606,12 +611,15 @@ impl<T: Send> Output<T> {
         }
         self.ignore_files
             .sort_unstable_by(|a, b| a.folder.cmp(&b.folder).then(a.name.cmp(b.name)));
+        self.folders.sort_unstable();
+        self.folders.dedup();
         Walk {
             unchanged,
             found,
             problems: self.problems,
             limits: self.limits,
             ignore_files: self.ignore_files,
+            folders: self.folders,
             counts: self.counts,
         }
     }
