@@ -1,4 +1,8 @@
 //! Watching real folders: what is noticed, what is left alone, and what cannot be known.
+#![expect(
+    clippy::unwrap_used,
+    reason = "tests make and change folders, and fail loudly"
+)]
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use std::path::Path;
 pub(super) fn silent(folder: &Path) -> Option<&'static str> {
     let kind = rustix::fs::statfs(folder).ok()?.f_type;
     // The numbers are 32 bits wide whatever the field is.
-    name_of((kind as u64 & 0xffff_ffff) as u32)
+    name_of((kind.cast_unsigned() & 0xffff_ffff) as u32)
 }
 
 fn name_of(kind: u32) -> Option<&'static str> {

@@ -211,24 +211,24 @@ impl Inotify {
             Change::Written
         };
         for folder in self.by_number.get(&number).cloned().unwrap_or_default() {
-            match name {
-                Some(name) => {
-                    let watch = self.by_path.get(&folder);
-                    if watch.is_some_and(|watch| watch.interest.includes(name)) {
-                        let path = folder.join(name);
-                        self.is_torn |= self.absent.contains(&path);
-                        sightings.push(Sighting { path, change });
-                    }
+            let Some(name) = name else {
+                if events.intersects(LOST) {
+                    self.forget(&folder);
                 }
-                None => {
-                    if events.intersects(LOST) {
-                        self.forget(&folder);
-                    }
-                    sightings.push(Sighting {
-                        path: folder,
-                        change,
-                    });
-                }
+                let path = folder;
+                sightings.push(Sighting { path, change });
+                continue;
+            };
+            let path = folder.join(name);
+            let watch = self.by_path.get(&folder);
+            let is_wanted = watch.is_some_and(|watch| watch.interest.includes(name));
+            if change != Change::Written {
+                // A link that is laid elsewhere leads to other folders by the same paths.
+                self.forget(&path);
+            }
+            if is_wanted {
+                self.is_torn |= self.absent.contains(&path);
+                sightings.push(Sighting { path, change });
             }
         }
     }
@@ -255,7 +255,9 @@ impl Notify for Inotify {
             .filter(|path| !wanted.folders.contains_key(*path))
             .cloned()
             .collect();
-        unwanted.iter().for_each(|path| self.remove(path));
+        for path in &unwanted {
+            self.remove(path);
+        }
         let mut is_out = false;
         for (folder, interest) in &wanted.folders {
             if let Some(watch) = self.by_path.get_mut(folder) {
