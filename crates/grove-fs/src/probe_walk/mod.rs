@@ -556,6 +556,8 @@ impl<T: Send> Output<T> {
 
     /// What was recognised, to be listed like everything else.
     fn recalled<V: Visitor<Item = T>>(&mut self, shared: &Shared<'_, V>) -> Vec<Found<T>> {
+        // In order, since what is met in order need not be sorted afterwards.
+        self.recognised.sort_unstable_by_key(|range| range.start);
         let numbers = std::mem::take(&mut self.recognised).into_iter().flatten();
         numbers
             .filter_map(|number| shared.visitor.recall(number))
