@@ -8,6 +8,7 @@ use grove_skills::live::{LiveLibrary, Options, Subscription};
 use grove_skills::{Environment, Request, View};
 use grove_testkit::library::GeneratedLibrary;
 
+use super::floor::{Floor, Probe};
 use super::samples::Samples;
 use super::table::{self, number};
 use crate::arguments::Arguments;
@@ -26,15 +27,17 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     for n_skills in [100, 1_000, 10_000] {
         let folder = workspace::target().join(format!("bench/reload-{n_skills}"));
         let library = GeneratedLibrary::create(folder, n_skills)?;
-        let (reload, turn) = measure(&library, n_runs)?;
-        rows.push(vec![
-            n_skills.to_string(),
-            reload.len().to_string(),
-            number(reload.minimum_ms()),
-            number(reload.median_ms()),
-            number(turn.minimum_ms()),
-            number(turn.median_ms()),
-        ]);
+        let Times {
+            floor,
+            reload,
+            turn,
+        } = measure(&library, n_runs)?;
+        let mut row = vec![n_skills.to_string(), reload.len().to_string()];
+        for samples in [&floor, &turn, &reload] {
+            row.push(number(samples.minimum_ms()));
+            row.push(number(samples.median_ms()));
+        }
+        rows.push(row);
     }
     println!(
         "one edit to a published snapshot, minus {} ms of quiet; {OWED_MS} ms are owed for 10,000 skills",
@@ -43,17 +46,28 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let head = [
         "skills",
         "runs",
-        "min ms",
-        "median ms",
+        "floor min ms",
+        "median",
         "turn min ms",
-        "turn median ms",
+        "median",
+        "reload min ms",
+        "median",
     ];
     table::print(&head, &rows);
     Ok(())
 }
 
-/// The times of reloads, and of turns in which nothing had changed.
-fn measure(library: &GeneratedLibrary, n_runs: u32) -> Result<(Samples, Samples), String> {
+/// Taken in turn, so that whatever slows the machine slows all of them.
+#[derive(Default)]
+struct Times {
+    /// Looking at every file, and nothing else.
+    floor: Samples,
+    /// A turn in which nothing had changed.
+    turn: Samples,
+    reload: Samples,
+}
+
+fn measure(library: &GeneratedLibrary, n_runs: u32) -> Result<Times, String> {
     let nowhere = Path::new(Environment::NOWHERE);
     let environment = Environment::for_home(nowhere.into(), nowhere.into());
     let request = Request {
@@ -67,20 +81,27 @@ fn measure(library: &GeneratedLibrary, n_runs: u32) -> Result<(Samples, Samples)
         return Err(format!("{found} skills instead of {}", library.n_skills()));
     }
     let mut told = live.subscribe();
-    let (mut reloads, mut turns) = (Samples::default(), Samples::default());
+    let mut times = Times::default();
+    let mut floor = Floor::new();
     for run in 0..n_runs {
         let index = (run as usize * 37) % library.n_skills();
         let file = library.skill_file(index);
         let text = std::fs::read_to_string(&file).map_err(|error| error.to_string())?;
         let edited = format!("{text}edited\n");
         let time = edit(&file, &edited, &mut told)?;
-        reloads.add(time.saturating_sub(Options::default().quiet));
+        times
+            .reload
+            .add(time.saturating_sub(Options::default().quiet));
         edit(&file, &text, &mut told)?;
         let start = Instant::now();
         live.snapshot();
-        turns.add(start.elapsed());
+        times.turn.add(start.elapsed());
+        let start = Instant::now();
+        let walked = floor.walk(library.root(), Probe::Check);
+        times.floor.add(start.elapsed());
+        walked.map_err(|error| error.to_string())?;
     }
-    Ok((reloads, turns))
+    Ok(times)
 }
 
 /// From the end of the edit until it is told.
