@@ -43,7 +43,7 @@ use worker::Worker;
 /// How a live library spends its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// How long nothing must happen before it looks again.
+    /// How long nothing must happen before what has happened is published.
     pub quiet: Duration,
     /// How long it waits for quiet at most.
     pub longest_wait: Duration,
@@ -170,6 +170,8 @@ pub struct Update {
     pub why: Vec<Cause>,
     /// Findings that are new.
     pub findings: Vec<Diagnostic>,
+    /// When the snapshot was published.
+    pub published: Instant,
 }
 
 /// Takes updates, each with everything since the one before.
@@ -204,6 +206,7 @@ impl Subscription {
             changed: difference.changed,
             why: news.why,
             findings,
+            published: news.published,
         })
     }
 }

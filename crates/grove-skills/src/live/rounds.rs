@@ -32,12 +32,16 @@ struct State {
     begun: u64,
     /// How many loads are done.
     done: u64,
+    /// How often the library was walked, also when nobody was told.
+    walks: u64,
     /// The number of the load that somebody waits for.
     asked: u64,
     /// How many wait for a load.
     waiting: usize,
     /// How many times something was published.
     sequence: u64,
+    /// When that was the last time.
+    published: Instant,
     remembered: VecDeque<(u64, Vec<Cause>)>,
     stopping: bool,
     /// Nobody looks by themselves any more.
@@ -49,6 +53,7 @@ pub(super) struct News {
     pub(super) sequence: u64,
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) why: Vec<Cause>,
+    pub(super) published: Instant,
 }
 
 impl Rounds {
@@ -59,9 +64,11 @@ impl Rounds {
                 latest: first,
                 begun: 1,
                 done: 1,
+                walks: 1,
                 asked: 0,
                 waiting: 0,
                 sequence: 0,
+                published: Instant::now(),
                 remembered: VecDeque::new(),
                 stopping: false,
                 over: false,
@@ -76,7 +83,7 @@ impl Rounds {
     }
 
     pub(super) fn loads(&self) -> u64 {
-        self.state().done
+        self.state().walks
     }
 
     /// Where a new subscriber begins.
@@ -141,6 +148,7 @@ impl Rounds {
             sequence: state.sequence,
             snapshot: Arc::clone(&state.latest),
             why: why.into_vec(),
+            published: state.published,
         })
     }
 
@@ -162,19 +170,37 @@ impl Rounds {
         let snapshot = library.load();
         let mut state = self.state();
         state.done += 1;
-        state.publish(&snapshot, why);
+        state.walks += 1;
+        let old = state.publish(&snapshot, why);
         drop(state);
         self.changed.notify_all();
+        // Clearing away thousands of skills takes its time, and nobody has to wait for it.
+        drop(old);
         snapshot
+    }
+
+    /// Loads and tells nobody: what was found is published by [`Self::publish_last`] or replaced by the next load.
+    pub(super) fn load_ahead(&self) {
+        let mut library = self.library();
+        library.load();
+        self.state().walks += 1;
+    }
+
+    /// Publishes what the library found last.
+    pub(super) fn publish_last(&self, why: Causes) {
+        let library = self.library();
+        if let Some(snapshot) = library.last_snapshot() {
+            let old = self.state().publish(&snapshot, why);
+            self.changed.notify_all();
+            drop(old);
+        }
     }
 
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut Library) -> T) -> T {
         let mut library = self.library();
         let done = work(&mut library);
-        if let Some(snapshot) = library.last_snapshot() {
-            self.state().publish(&snapshot, Causes::of(What::Asked));
-            self.changed.notify_all();
-        }
+        drop(library);
+        self.publish_last(Causes::of(What::Asked));
         done
     }
 
@@ -216,20 +242,24 @@ impl Rounds {
 
 impl State {
     /// Takes a snapshot; tells subscribers if it says anything else than the one before.
-    fn publish(&mut self, snapshot: &Arc<Snapshot>, why: Causes) {
+    ///
+    /// Gives back the one before.
+    fn publish(&mut self, snapshot: &Arc<Snapshot>, why: Causes) -> Arc<Snapshot> {
         let last = std::mem::replace(&mut self.latest, Arc::clone(snapshot));
         if Arc::ptr_eq(&last, snapshot) {
-            return;
+            return last;
         }
         let is_news = last.version != snapshot.version || difference::says_more(&last, snapshot);
         if !is_news {
-            return;
+            return last;
         }
         self.sequence += 1;
+        self.published = Instant::now();
         if self.remembered.len() == REMEMBERED {
             self.remembered.pop_front();
         }
         self.remembered.push_back((self.sequence, why.into_vec()));
+        last
     }
 }
 

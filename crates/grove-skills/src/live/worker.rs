@@ -1,5 +1,9 @@
 //! The thread of a live library: waits until something happened and it is quiet again, looks, and watches what
 //! there is then.
+//!
+//! It does not only wait for quiet: when half of it has passed it looks ahead. If nothing happens in the other half,
+//! what it saw is published when the quiet is over, and nobody waits for the looking. If something does, that look
+//! is forgotten.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,6 +36,8 @@ pub(super) struct Worker {
     happened: Causes,
     /// When the first and the last thing happened since it looked.
     unrest: Option<(Instant, Instant)>,
+    /// When it began to look ahead without telling anybody.
+    ahead: Option<Instant>,
     /// Folders are newly watched, so it has to look once more, and how often in a row that was so.
     at_once: u32,
     looked: Instant,
@@ -52,6 +58,7 @@ impl Worker {
             shape: None,
             happened: Causes::default(),
             unrest: None,
+            ahead: None,
             at_once: 0,
             looked: Instant::now(),
             took: Duration::ZERO,
@@ -62,18 +69,22 @@ impl Worker {
         let _end = EndWith(Arc::clone(&self.rounds));
         self.watch();
         while !self.rounds.is_stopping() {
-            let left = self.due().saturating_duration_since(Instant::now());
-            if left.is_zero() || self.rounds.is_asked() {
-                self.look();
+            let now = Instant::now();
+            if self.rounds.is_asked() || self.due() <= now {
+                self.tell();
                 self.watch();
+            } else if self.due_ahead().is_some_and(|due| due <= now) {
+                self.ahead = Some(now);
+                self.rounds.load_ahead();
             } else {
-                let sightings = self.notify.wait(left);
+                let next = self.due_ahead().unwrap_or_else(|| self.due());
+                let sightings = self.notify.wait(next.saturating_duration_since(now));
                 self.note(&sightings);
             }
         }
     }
 
-    /// When it looks next if nothing happens until then.
+    /// When what it sees is published next if nothing happens until then.
     fn due(&self) -> Instant {
         match self.unrest {
             Some((first, last)) => {
@@ -82,6 +93,37 @@ impl Worker {
             None if self.is_blind() => self.looked + self.options.poll.max(self.took * POLL_SHARE),
             None => self.looked + self.options.verify,
         }
+    }
+
+    /// When it looks ahead; not when it has since the last thing happened.
+    fn due_ahead(&self) -> Option<Instant> {
+        let (_, last) = self.unrest?;
+        let due = last + self.options.quiet / 2;
+        (!self.has_looked_ahead() && due < self.due()).then_some(due)
+    }
+
+    fn has_looked_ahead(&self) -> bool {
+        let last = self.unrest.map(|(_, last)| last);
+        self.ahead > last && last.is_some()
+    }
+
+    /// Publishes what there is: what it saw ahead, if nothing happened since then and nobody asks.
+    fn tell(&mut self) {
+        if self.has_looked_ahead() && !self.rounds.is_asked() {
+            let sightings = self.notify.wait(Duration::ZERO);
+            self.note(&sightings);
+            if sightings.is_empty() {
+                self.unrest = None;
+                self.ahead = None;
+                self.looked = Instant::now();
+                self.rounds.publish_last(std::mem::take(&mut self.happened));
+                return;
+            }
+            if self.due() > Instant::now() {
+                return;
+            }
+        }
+        self.look();
     }
 
     /// Whether something may happen unnoticed.
@@ -121,6 +163,7 @@ impl Worker {
                 self.note(&sightings);
             }
             self.unrest = None;
+            self.ahead = None;
             let happened = std::mem::take(&mut self.happened);
             match (happened.is_empty(), is_asked) {
                 (false, _) => happened,
