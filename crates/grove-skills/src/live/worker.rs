@@ -1,9 +1,9 @@
 //! The thread of a live library: waits until something happened and it is quiet again, looks, and watches what
 //! there is then.
 //!
-//! It does not only wait for quiet: when half of it has passed it looks ahead. If nothing happens in the other half,
-//! what it saw is published when the quiet is over, and nobody waits for the looking. If something does, that look
-//! is forgotten.
+//! It does not only wait for quiet: when half of it has passed, or earlier if looking takes long, it looks ahead. If
+//! nothing happens in the rest, what it saw is published when the quiet is over, and nobody waits for the looking. If
+//! something does, that look is forgotten.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -76,6 +76,7 @@ impl Worker {
             } else if self.due_ahead().is_some_and(|due| due <= now) {
                 self.ahead = Some(now);
                 self.rounds.load_ahead();
+                self.took = now.elapsed();
             } else {
                 let next = self.due_ahead().unwrap_or_else(|| self.due());
                 let sightings = self.notify.wait(next.saturating_duration_since(now));
@@ -98,7 +99,9 @@ impl Worker {
     /// When it looks ahead; not when it has since the last thing happened.
     fn due_ahead(&self) -> Option<Instant> {
         let (_, last) = self.unrest?;
-        let due = last + self.options.quiet / 2;
+        let quiet = self.options.quiet;
+        let time_to_look = (self.took * 3 / 2).clamp(quiet / 2, quiet * 4 / 5);
+        let due = last + quiet.saturating_sub(time_to_look);
         (!self.has_looked_ahead() && due < self.due()).then_some(due)
     }
 
