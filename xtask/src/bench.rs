@@ -8,6 +8,7 @@ mod discovery;
 mod floor;
 mod ours;
 mod pi;
+mod reload;
 mod report;
 mod samples;
 mod start;
@@ -33,7 +34,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("start") => start::run(arguments),
         Some("catalog") => catalog::run(arguments),
         Some("catalog-hosts") => visible::run(arguments),
-        _ => Err("which benchmark? discovery, start, catalog or catalog-hosts".to_owned()),
+        Some("reload") => reload::run(arguments),
+        _ => Err("which benchmark? discovery, start, catalog, catalog-hosts or reload".to_owned()),
     }
 }
 

@@ -90,6 +90,11 @@ pub(crate) enum Command {
         #[command(flatten)]
         look: Look,
     },
+    /// Print what there is and then every change, a line of JSON each, until interrupted
+    Watch {
+        #[command(flatten)]
+        look: Look,
+    },
     /// The settings in force and where each comes from
     Config {
         /// Print JSON

@@ -208,6 +208,8 @@ fn json_is_documented() {
         "grove catalog --host codex --json",
         "grove doctor --json",
         "grove config --json",
+        "grove watch | head -1",
+        "grove watch --root ~/live | { read -r first; mv ~/draft/notes ~/live/; head -1; }",
     ] {
         let printed = shell.run(command);
         let value: serde_json::Value = serde_json::from_str(&printed)

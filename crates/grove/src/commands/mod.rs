@@ -20,6 +20,7 @@ mod skills_roots;
 mod skills_show;
 mod trust;
 mod validate;
+mod watch;
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -87,6 +88,7 @@ pub(crate) fn run(
             let looked = looked.insert(look(environment, &flags)?);
             Ok(doctor::run(looked, json, out))
         }
+        Some(Command::Watch { look }) => watch::run(environment, &look, out),
         Some(Command::Config { json }) => config::run(environment, json, out),
         Some(Command::Completions { shell }) => completions::run(shell, out),
         Some(Command::Reference { arguments }) => reference::run(&environment, arguments, out),
@@ -189,6 +191,18 @@ pub(crate) fn look_for(
     look: &Look,
     names: Option<Vec<String>>,
 ) -> Result<Looked, CommandError> {
+    let request = request(&environment, look, names)?;
+    let mut library = Library::new(environment, request);
+    let snapshot = library.load();
+    Ok(Looked { library, snapshot })
+}
+
+/// What is to be looked at, as asked.
+pub(crate) fn request(
+    environment: &Environment,
+    look: &Look,
+    names: Option<Vec<String>>,
+) -> Result<Request, CommandError> {
     let view = match &look.host {
         Some(name) => {
             let mut known = grove_catalog::hosts::names();
@@ -205,20 +219,15 @@ pub(crate) fn look_for(
         None => View::Folders(
             look.roots
                 .iter()
-                .map(|root| absolute(root, &environment))
+                .map(|root| absolute(root, environment))
                 .collect(),
         ),
     };
-    let mut library = Library::new(
-        environment,
-        Request {
-            view,
-            all: look.all,
-            names,
-        },
-    );
-    let snapshot = library.load();
-    Ok(Looked { library, snapshot })
+    Ok(Request {
+        view,
+        all: look.all,
+        names,
+    })
 }
 
 /// A path made absolute; resolved only where `..` leaves no other way to name it plainly.
