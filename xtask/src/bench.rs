@@ -7,8 +7,11 @@ mod discovery;
 mod floor;
 mod ours;
 mod pi;
+mod plain_bm25;
 mod report;
 mod samples;
+mod search;
+mod search_quality;
 mod start;
 mod system_calls;
 mod table;
@@ -29,7 +32,9 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     match arguments.next_word().as_deref() {
         Some("discovery") => discovery::run(arguments),
         Some("start") => start::run(arguments),
-        _ => Err("which benchmark? discovery or start".to_owned()),
+        Some("search") => search::run(arguments),
+        Some("search-quality") => search_quality::run(arguments),
+        _ => Err("which benchmark? discovery, start, search or search-quality".to_owned()),
     }
 }
 

@@ -31,6 +31,10 @@ cargo xtask <command>
   bench discovery               discovery against its floors and against pi's loader
       [--sizes 100,1000,10000,100000] [--runs 31] [--json]
   bench start [--runs 20]       a cold `grove skills list --json`, beside /bin/true
+  bench search                  searches of 10,000 skills, cold and warm; every id and name is found
+      [--size 10000] [--runs 31] [--skills DIR]
+  bench search-quality          hits at 1, 5 and 10 for tasks in plain words, beside plain BM25
+      [--failures] [--skills DIR --tasks FILE]
   fuzz TARGET [--seconds 60]    coverage-guided fuzzing of a target in fuzz/fuzz_targets
       [--keep] [--verbose] [--reproduce FILE]
   reference [--check]           writes the generated references, or says which are stale";
