@@ -53,11 +53,20 @@ pub struct Searcher {
 impl Searcher {
     /// Looks, and searches what was found.
     pub fn search(&mut self, library: &mut Library, query: &Query<'_>) -> Found {
+        let snapshot = library.load();
+        self.search_in(library, &snapshot, query)
+    }
+
+    /// Searches a snapshot of the library's; looks again when files changed since.
+    pub fn search_in(
+        &mut self,
+        library: &mut Library,
+        snapshot: &Arc<Snapshot>,
+        query: &Query<'_>,
+    ) -> Found {
         let (snapshot, hits, diagnostics) =
-            self.steady(library, |searcher, library, snapshot, last| {
-                searcher.with_index(library, snapshot, last, |index| {
-                    search::search(snapshot, index, query)
-                })
+            self.steady(library, snapshot, |snapshot, index| {
+                search::search(snapshot, index, query)
             });
         Found {
             snapshot,
@@ -66,32 +75,14 @@ impl Searcher {
         }
     }
 
-    /// Searches a snapshot of the library's; a file that changed since is found by its name and description.
-    pub fn search_in(
-        &mut self,
-        library: &Library,
-        snapshot: &Arc<Snapshot>,
-        query: &Query<'_>,
-    ) -> Found {
-        let (hits, diagnostics) = self.with_index(library, snapshot, true, |index| {
-            search::search(snapshot, index, query)
-        });
-        Found {
-            snapshot: Arc::clone(snapshot),
-            hits: hits.unwrap_or_default(),
-            diagnostics,
-        }
-    }
-
-    /// Looks, and finds the skills that a model would mix up.
-    pub fn confusable(
+    /// The skills of a snapshot of the library's that a model would mix up; looks again when files changed.
+    pub fn confusable_in(
         &mut self,
         library: &mut Library,
+        snapshot: &Arc<Snapshot>,
     ) -> (Arc<Snapshot>, Confusable, Vec<Diagnostic>) {
-        self.steady(library, |searcher, library, snapshot, last| {
-            searcher.with_index(library, snapshot, last, |index| {
-                confusable::find(snapshot, index)
-            })
+        self.steady(library, snapshot, |snapshot, index| {
+            confusable::find(snapshot, index)
         })
     }
 
@@ -100,31 +91,28 @@ impl Searcher {
         self.read
     }
 
-    /// Looks again while files change under the index.
+    /// Asks, and looks again while files change under the index.
     fn steady<T: Default>(
         &mut self,
         library: &mut Library,
-        mut ask: impl FnMut(
-            &mut Self,
-            &Library,
-            &Arc<Snapshot>,
-            bool,
-        ) -> (Option<T>, Vec<Diagnostic>),
+        snapshot: &Arc<Snapshot>,
+        ask: impl Fn(&Snapshot, &Index<Bytes>) -> Result<T, Damaged>,
     ) -> (Arc<Snapshot>, T, Vec<Diagnostic>) {
+        let mut snapshot = Arc::clone(snapshot);
         let mut all = Vec::new();
         for attempt in 1..=ATTEMPTS {
-            let snapshot = library.load();
             let last = attempt == ATTEMPTS;
-            let (answer, diagnostics) = ask(self, library, &snapshot, last);
+            let ask = |index: &Index<Bytes>| ask(&snapshot, index);
+            let (answer, diagnostics) = self.with_index(library, &snapshot, last, ask);
             all.extend(diagnostics);
             if let Some(answer) = answer {
                 return (snapshot, answer, all);
             }
-            if last {
-                return (snapshot, T::default(), all);
+            if !last {
+                snapshot = library.load();
             }
         }
-        (library.load(), T::default(), all)
+        (snapshot, T::default(), all)
     }
 
     /// Asks the index of a snapshot; one that turns out to be damaged is made anew, once. Nothing is given when

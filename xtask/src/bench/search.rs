@@ -73,7 +73,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             audience: Audience::Model,
         };
         let begin = Instant::now();
-        let found = searcher.search_in(&library, &snapshot, &query);
+        let found = searcher.search_in(&mut library, &snapshot, &query);
         (begin.elapsed(), found)
     };
     query(task);
