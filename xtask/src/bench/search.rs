@@ -38,6 +38,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let _ = std::fs::remove_dir_all(&home);
     std::fs::create_dir_all(&home)
         .map_err(|error| format!("cannot make {}: {error}", home.display()))?;
+    eprintln!("measuring");
     let mut rows = Vec::new();
     let mut add = |name: &str, samples: &Samples, owed: &str| {
         rows.push(vec![
@@ -105,7 +106,9 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         by_name += usize::from(ten.iter().any(|hit| hit.skill == at));
     }
     let all = snapshot.skills.len();
-    println!("first for their own id: {by_id} of {all}; in the first ten for their own name: {by_name} of {all}");
+    println!(
+        "first for their own id: {by_id} of {all}; in the first ten for their own name: {by_name} of {all}"
+    );
     if by_id == all && by_name == all {
         Ok(())
     } else {

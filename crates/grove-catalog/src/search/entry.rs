@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::near_words::explained;
 use super::words::each_word;
+use crate::identity::folder_of;
 
 /// The parts of a document, the most telling first.
 pub(super) const FIELDS: usize = 4;
@@ -72,8 +73,11 @@ impl Entry {
             },
         };
         counting.field(0, document.name);
-        counting.field(0, document.id);
+        counting.field(0, folder_of(document.id));
         counting.field(1, document.description);
+        // A group says what its skills have in common, as a heading does.
+        let groups = document.id.rsplit_once('/').map_or("", |(groups, _)| groups);
+        counting.field(2, groups);
         headings(body).for_each(|heading| counting.field(2, heading));
         counting.field(3, body);
         let mut entry = counting.entry;

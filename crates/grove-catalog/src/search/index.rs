@@ -67,7 +67,7 @@ pub struct Index<S> {
 pub(super) struct Term {
     pub(super) documents: u32,
     pub(super) weight: f32,
-    postings: u64,
+    pub(super) postings: u64,
     check: u32,
     pub(super) stem: u32,
 }

@@ -132,9 +132,7 @@ pub fn search<S: Source>(
         query::scores(index, &wanted, &allowed)?
     };
     if let Some(name) = AsName::of(query.text) {
-        for (score, (_, skill)) in scores.iter_mut().zip(&skills) {
-            *score += name.bonus(snapshot, skill);
-        }
+        name.add(snapshot, &skills, &mut scores);
     }
     let best = query::best(&scores, query.limit.min(MAX_LIMIT), &allowed);
     let hits = best.into_iter().map(|(document, score)| {

@@ -39,37 +39,78 @@ impl AsName {
         })
     }
 
-    /// What is added to a skill's score because of its name.
-    pub(super) fn bonus(&self, snapshot: &Snapshot, skill: &Skill) -> f32 {
+    /// What is added to the skills' scores because of their names.
+    pub(super) fn add(&self, snapshot: &Snapshot, skills: &[(usize, &Skill)], scores: &mut [f32]) {
+        let mut any = false;
+        for (score, (_, skill)) in scores.iter_mut().zip(skills) {
+            let bonus = self.bonus(snapshot, skill);
+            any |= bonus > 0.0;
+            *score += bonus;
+        }
+        // Spelling is compared only when nothing is spelled so: it costs more than all the rest.
+        if any || self.joined.len() < 5 {
+            return;
+        }
+        for (score, (_, skill)) in scores.iter_mut().zip(skills) {
+            if self.is_nearly(skill.name()) || self.is_nearly(folder_of(skill.id())) {
+                *score += NEARLY;
+            }
+        }
+    }
+
+    fn bonus(&self, snapshot: &Snapshot, skill: &Skill) -> f32 {
         let (name, id) = (skill.name(), skill.id());
         let is_address = || self.typed.contains('@') && snapshot.address(skill) == self.typed;
         if name == self.typed || id == self.typed || is_address() {
             return EXACT;
         }
-        // Most names begin with another letter, and need no second look.
-        let folder = folder_of(id);
-        let may_begin = |text: &str| match (text.chars().next(), self.key.chars().next()) {
-            (Some(a), Some(b)) => !a.is_ascii() || a.to_ascii_lowercase() == b,
-            _ => false,
+        // Most names begin with another letter, and few folders are not called as their skill is.
+        let first = self.key.as_bytes().first().map(u8::to_ascii_lowercase);
+        let of = |text: &str| match text.as_bytes().first() {
+            Some(byte) if byte.is_ascii() && Some(byte.to_ascii_lowercase()) != first => 0.0,
+            _ => self.likeness(text),
         };
-        if !may_begin(name) && !may_begin(id) && !may_begin(folder) {
-            return 0.0;
-        }
-        let of = |text: &str| self.likeness(&collision_key(text));
-        of(name).max(of(id)).max(of(folder))
+        let folder = folder_of(id);
+        let by_folder = if folder == name { 0.0 } else { of(folder) };
+        of(name).max(of(id)).max(by_folder)
     }
 
     fn likeness(&self, known: &str) -> f32 {
-        let length = self.joined.chars().count();
+        // Most names are plain and need no normal form of their own.
+        if !known.is_ascii() {
+            return self.likeness_of_key(&collision_key(known));
+        }
+        let is = |text: &str| known.eq_ignore_ascii_case(text);
+        let begins = |text: &str| {
+            let start = known.as_bytes().get(..text.len());
+            text.len() >= 3 && start.is_some_and(|s| s.eq_ignore_ascii_case(text.as_bytes()))
+        };
+        if is(&self.key) || is(&self.joined) {
+            SAME_IN_ONE_CASE
+        } else if begins(&self.joined) || begins(&self.key) {
+            BEGINS
+        } else {
+            0.0
+        }
+    }
+
+    fn likeness_of_key(&self, known: &str) -> f32 {
+        let begins = |text: &str| text.chars().count() >= 2 && known.starts_with(text);
         if known == self.key || known == self.joined {
-            return SAME_IN_ONE_CASE;
+            SAME_IN_ONE_CASE
+        } else if begins(&self.joined) || begins(&self.key) {
+            BEGINS
+        } else {
+            0.0
         }
-        if length >= 3 && (known.starts_with(&self.joined) || known.starts_with(&self.key)) {
-            return BEGINS;
-        }
-        let allowed = length / 5;
-        let near = known.len().abs_diff(self.joined.len()) <= allowed
-            && edits(&self.joined, known, allowed).is_some();
-        if near { NEARLY } else { 0.0 }
+    }
+
+    fn is_nearly(&self, known: &str) -> bool {
+        // One error for each five letters; a wrong first letter is somebody else's name.
+        let allowed = self.joined.chars().count() / 5;
+        let first = |text: &str| text.chars().next().map(|c| c.to_ascii_lowercase());
+        known.len().abs_diff(self.joined.len()) <= allowed
+            && first(known) == first(&self.joined)
+            && edits(&self.joined, &collision_key(known), allowed).is_some()
     }
 }

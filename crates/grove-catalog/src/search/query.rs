@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::entry::{FIELDS, until};
-use super::index::{Index, Source};
+use super::index::{Index, Source, Term};
 use super::near_words::near;
 use super::stem::stem;
 use super::words::words;
@@ -155,28 +155,32 @@ pub(super) fn scores<S: Source>(
     allowed: &dyn Fn(u32) -> bool,
 ) -> Result<Vec<f32>, Damaged> {
     let mut scores = vec![0.0; index.documents() as usize];
-    for (term, worth) in &wanted.terms {
-        add(index, *term, *worth, &mut scores)?;
-    }
+    add(index, wanted.terms.iter().map(|(t, w)| (*t, *w)), &mut scores)?;
     let first = best(&scores, FIRST_DOCUMENTS, allowed);
-    for (term, worth) in feedback(index, &first)? {
-        add(index, term, worth * FEEDBACK, &mut scores)?;
-    }
+    let theirs = feedback(index, &first)?;
+    let theirs = theirs.iter().map(|(term, worth)| (*term, worth * FEEDBACK));
+    add(index, theirs, &mut scores)?;
     Ok(scores)
 }
 
 fn add<S: Source>(
     index: &Index<S>,
-    term: u32,
-    worth: f32,
+    terms: impl Iterator<Item = (u32, f32)>,
     scores: &mut [f32],
 ) -> Result<(), Damaged> {
-    let term = index.term(term).ok_or(Damaged)?;
-    let postings = index.postings(&term).ok_or(Damaged)?;
-    let unit = worth * term.weight / 255.0;
-    for (document, weight) in postings.iter() {
-        let score = scores.get_mut(document as usize).ok_or(Damaged)?;
-        *score += unit * f32::from(weight);
+    // A word and its stem often have the same postings, which are then gone through once.
+    let mut lists: BTreeMap<u64, (Term, f32)> = BTreeMap::new();
+    for (number, worth) in terms {
+        let term = index.term(number).ok_or(Damaged)?;
+        let list = lists.entry(term.postings).or_insert((term, 0.0));
+        list.1 += worth * term.weight / 255.0;
+    }
+    for (term, unit) in lists.values() {
+        let postings = index.postings(term).ok_or(Damaged)?;
+        for (document, weight) in postings.iter() {
+            let score = scores.get_mut(document as usize).ok_or(Damaged)?;
+            *score += unit * f32::from(weight);
+        }
     }
     Ok(())
 }

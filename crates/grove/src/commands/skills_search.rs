@@ -62,10 +62,9 @@ fn print(looked: &Looked, found: &Found, text: &str, out: &mut Output) {
     }
     let mut table = Table::new(&["SKILL", "SCORE", "WHY", "DESCRIPTION"]);
     for (hit, skill) in with_skills(found) {
-        let shown = if hit.path.is_empty() {
-            skill.name().to_owned()
-        } else {
-            format!("{} ({})", skill.name(), hit.path.join(" › "))
+        let shown = match hit.path.last() {
+            None => skill.name().to_owned(),
+            Some(nearest) => format!("{} (in {nearest})", skill.name()),
         };
         table.row(&[
             &shown,
