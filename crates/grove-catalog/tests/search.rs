@@ -28,8 +28,20 @@ impl Text {
 fn text() -> impl Strategy<Value = Text> {
     let word = prop_oneof![
         prop::sample::select(vec![
-            "deploy", "deploys", "Kubernetes", "k8s", "configMap", "snake_case", "the", "日本語",
-            "naïve", "(MCP)", "Model Context Protocol", "#", "\n", "```",
+            "deploy",
+            "deploys",
+            "Kubernetes",
+            "k8s",
+            "configMap",
+            "snake_case",
+            "the",
+            "日本語",
+            "naïve",
+            "(MCP)",
+            "Model Context Protocol",
+            "#",
+            "\n",
+            "```",
         ])
         .prop_map(str::to_owned),
         "[a-zA-Z0-9]{1,12}",
@@ -128,7 +140,10 @@ fn every_flipped_bit_is_noticed_by_whoever_reads_it() {
         }
     }
     for end in 0..good.len() {
-        assert!(Index::open(Checked(good[..end].to_vec())).is_none(), "cut at {end}");
+        assert!(
+            Index::open(Checked(good[..end].to_vec())).is_none(),
+            "cut at {end}"
+        );
     }
 }
 

@@ -64,10 +64,9 @@ impl Searcher {
         snapshot: &Arc<Snapshot>,
         query: &Query<'_>,
     ) -> Found {
-        let (snapshot, hits, diagnostics) =
-            self.steady(library, snapshot, |snapshot, index| {
-                search::search(snapshot, index, query)
-            });
+        let (snapshot, hits, diagnostics) = self.steady(library, snapshot, |snapshot, index| {
+            search::search(snapshot, index, query)
+        });
         Found {
             snapshot,
             hits,
@@ -139,13 +138,11 @@ impl Searcher {
             }
         }
         if let Some(index) = self.index.as_ref().filter(|index| holds(index)) {
-            match ask(index) {
-                Ok(answer) => return (Some(answer), diagnostics),
-                Err(Damaged) => {
-                    diagnostics.push(rebuilt(file.as_deref()));
-                    self.index = None;
-                }
+            if let Ok(answer) = ask(index) {
+                return (Some(answer), diagnostics);
             }
+            diagnostics.push(rebuilt(file.as_deref()));
+            self.index = None;
         }
         let made = indexing::make(library, snapshot, self.index.as_ref());
         self.read = made.read;

@@ -165,12 +165,22 @@ fn only_what_changed_is_read_again() {
     few(&home);
     let mut searcher = Searcher::default();
     let query = ask("qpdf", Audience::Model);
-    assert_eq!(names(&searcher.search(&mut home.library(), &query)), ["pdf-merge"]);
+    assert_eq!(
+        names(&searcher.search(&mut home.library(), &query)),
+        ["pdf-merge"]
+    );
     assert_eq!(searcher.files_read(), 4);
     let mut next = Searcher::default();
-    assert_eq!(names(&next.search(&mut home.library(), &query)), ["pdf-merge"]);
+    assert_eq!(
+        names(&next.search(&mut home.library(), &query)),
+        ["pdf-merge"]
+    );
     assert_eq!(next.files_read(), 0, "the index on disk is enough");
-    home.skill("review", "name: review\ndescription: Reads a patch", "Uses qpdf too, qpdf.");
+    home.skill(
+        "review",
+        "name: review\ndescription: Reads a patch",
+        "Uses qpdf too, qpdf.",
+    );
     fs::remove_dir_all(home.root().join("deploy")).unwrap();
     for mut other in [next, Searcher::default()] {
         let found = other.search(&mut home.library(), &query);
@@ -186,7 +196,11 @@ fn a_file_that_changes_under_the_search_is_looked_at_again() {
     few(&home);
     let mut library = home.library();
     let old = library.load();
-    home.skill("review", "name: review\ndescription: Reads a patch", "All about zebras.");
+    home.skill(
+        "review",
+        "name: review\ndescription: Reads a patch",
+        "All about zebras.",
+    );
     let found = Searcher::default().search_in(&mut library, &old, &ask("zebra", Audience::Model));
     assert_eq!(names(&found), ["review"]);
     assert_ne!(found.snapshot.digest, old.digest);
@@ -278,6 +292,9 @@ fn near_twins_and_their_difference_are_named() {
     let pair = found.pairs.first().expect("a pair");
     let names = pair.skills.map(|at| snapshot.skills[at].name());
     assert_eq!(names, ["ghostscript-optimise", "qpdf-optimise"]);
-    assert!(pair.change.contains("ghostscript") && pair.change.contains("qpdf"), "{pair:?}");
+    assert!(
+        pair.change.contains("ghostscript") && pair.change.contains("qpdf"),
+        "{pair:?}"
+    );
     assert!(found.families.is_empty(), "{found:?}");
 }

@@ -25,7 +25,11 @@ impl PlainBm25 {
                 *counts.entry(word).or_default() += 1.0;
             }
             for (word, count) in counts {
-                index.postings.entry(word).or_default().push((number, count));
+                index
+                    .postings
+                    .entry(word)
+                    .or_default()
+                    .push((number, count));
             }
         }
         index

@@ -71,7 +71,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     if show_failures && let Some((_, answers)) = contenders.last() {
         for (task, answer) in tasks.iter().zip(answers) {
             if task.half == "tune" && !is_hit(task, answer, 5) {
-                println!("{}: {} {:?}: {:?}", task.id, task.task, task.expected, answer);
+                println!(
+                    "{}: {} {:?}: {:?}",
+                    task.id, task.task, task.expected, answer
+                );
             }
         }
     }

@@ -98,13 +98,21 @@ impl Builder {
     /// Sorts the words that are used and numbers them anew in every entry.
     fn sort_words(&mut self) -> Vec<Box<str>> {
         let all = std::mem::take(&mut self.lexicon.words);
+        // Whatever could not be kept has left words behind that nobody uses.
+        let mut is_used = vec![false; all.len()];
+        for (number, _) in self.entries.iter().flat_map(|entry| &entry.terms) {
+            if let Some(used) = is_used.get_mut(*number as usize) {
+                *used = true;
+            }
+        }
         let mut used: Vec<(Box<str>, usize)> = all
             .into_iter()
             .enumerate()
+            .filter(|(at, _)| is_used.get(*at) == Some(&true))
             .map(|(at, word)| (word, at))
             .collect();
         used.sort_unstable();
-        let mut numbers = vec![0_u32; used.len()];
+        let mut numbers = vec![0_u32; is_used.len()];
         for (new, (_, old)) in used.iter().enumerate() {
             if let Some(number) = numbers.get_mut(*old) {
                 *number = new as u32;

@@ -109,7 +109,7 @@ pub fn find<S: Source>(snapshot: &Snapshot, index: &Index<S>) -> Result<Confusab
             }
         }
     }
-    pairs.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+    pairs.sort_by_key(|pair| (pair.0, pair.1));
     pairs.dedup_by_key(|pair| (pair.0, pair.1));
     pairs.sort_by(|a, b| b.2.total_cmp(&a.2).then((a.0, a.1).cmp(&(b.0, b.1))));
     let at = |document: u32| skills.get(document as usize).map_or(0, |(at, _)| *at);
@@ -181,9 +181,8 @@ impl Card {
 
     fn own<S: Source>(&self, other: &Self, index: &Index<S>) -> Vec<String> {
         let own = self.told.iter().chain(&self.body);
-        let own = own.filter(|(stem, _)| {
-            !other.told.contains_key(*stem) && !other.body.contains_key(*stem)
-        });
+        let own = own
+            .filter(|(stem, _)| !other.told.contains_key(*stem) && !other.body.contains_key(*stem));
         named(own.map(|(stem, weight)| (*stem, *weight)).collect(), index)
     }
 }
@@ -254,18 +253,20 @@ fn candidates<S: Source>(
     Ok(heaviest(found, COMPARED).into_keys().collect())
 }
 
+/// The first member of the family that a skill is in so far.
+fn head(of: &BTreeMap<u32, u32>, mut at: u32) -> u32 {
+    while let Some(next) = of.get(&at).filter(|next| **next != at) {
+        at = *next;
+    }
+    at
+}
+
 fn families<'a>(
     pairs: &[(u32, u32, f32)],
     at: &dyn Fn(u32) -> usize,
     name: &dyn Fn(u32) -> &'a str,
 ) -> Vec<Family> {
     let mut member_of: BTreeMap<u32, u32> = BTreeMap::new();
-    fn head(of: &BTreeMap<u32, u32>, mut at: u32) -> u32 {
-        while let Some(next) = of.get(&at).filter(|next| **next != at) {
-            at = *next;
-        }
-        at
-    }
     for (a, b, _) in pairs {
         let (a, b) = (head(&member_of, *a), head(&member_of, *b));
         member_of.insert(a.max(b), a.min(b));
@@ -292,7 +293,12 @@ fn families<'a>(
             }
         })
         .collect();
-    families.sort_by(|a, b| b.skills.len().cmp(&a.skills.len()).then(a.skills.cmp(&b.skills)));
+    families.sort_by(|a, b| {
+        b.skills
+            .len()
+            .cmp(&a.skills.len())
+            .then(a.skills.cmp(&b.skills))
+    });
     families
 }
 
@@ -345,9 +351,8 @@ fn broad<S: Source>(
         }
     }
     #[expect(clippy::cast_precision_loss, reason = "a few hundred at most")]
-    let is_broad = |count: usize| {
-        count >= BROAD_COUNT && count as f32 >= BROAD_SHARE * asked as f32
-    };
+    let is_broad =
+        |count: usize| count >= BROAD_COUNT && count as f32 >= BROAD_SHARE * asked as f32;
     let mut broad: Vec<Broad> = counts
         .into_iter()
         .filter(|(_, count)| is_broad(*count))

@@ -76,7 +76,10 @@ impl Entry {
         counting.field(0, folder_of(document.id));
         counting.field(1, document.description);
         // A group says what its skills have in common, as a heading does.
-        let groups = document.id.rsplit_once('/').map_or("", |(groups, _)| groups);
+        let groups = document
+            .id
+            .rsplit_once('/')
+            .map_or("", |(groups, _)| groups);
         counting.field(2, groups);
         headings(body).for_each(|heading| counting.field(2, heading));
         counting.field(3, body);
@@ -167,10 +170,8 @@ mod tests {
 
     #[test]
     fn a_document_of_data_is_bounded() {
-        let mut body = String::new();
-        for number in 0..100_000 {
-            body.push_str(&format!("w{number} "));
-        }
+        let words: Vec<String> = (0..100_000).map(|number| format!("w{number}")).collect();
+        let body = words.join(" ");
         let document = Document {
             key: 1,
             name: "n",

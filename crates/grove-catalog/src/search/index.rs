@@ -4,7 +4,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::entry::{Entry, FIELDS};
-use super::format::{DOCUMENT, HEAD, Head, POSTING, TERM, checksum, number32, number64, take_varint};
+use super::format::{
+    DOCUMENT, HEAD, Head, POSTING, TERM, checksum, number32, number64, take_varint,
+};
 use super::weight::Lengths;
 
 /// Where the bytes of an index come from.

@@ -137,13 +137,28 @@ mod tests {
             pairs.map(|(a, b)| format!("{a}: {b}")).collect::<Vec<_>>()
         };
         for (text, expected) in [
-            ("the Model Context Protocol (MCP) is", "mcp: model context protocol"),
-            ("uses MCP (Model Context Protocol)", "mcp: model context protocol"),
-            ("Gene regulatory network (GRN)", "grn: gene regulatory network"),
+            (
+                "the Model Context Protocol (MCP) is",
+                "mcp: model context protocol",
+            ),
+            (
+                "uses MCP (Model Context Protocol)",
+                "mcp: model context protocol",
+            ),
+            (
+                "Gene regulatory network (GRN)",
+                "grn: gene regulatory network",
+            ),
         ] {
             assert_eq!(of(text), [expected], "{text}");
         }
-        for none in ["Something else (MCP)", "see (a) and (B)", "f(x)", "(", "MCP (no)"] {
+        for none in [
+            "Something else (MCP)",
+            "see (a) and (B)",
+            "f(x)",
+            "(",
+            "MCP (no)",
+        ] {
             assert!(of(none).is_empty(), "{none}");
         }
     }

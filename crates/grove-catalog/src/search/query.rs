@@ -59,9 +59,9 @@ impl Wanted {
         let stems: Vec<String> = all.iter().map(|word| stem(word)).collect();
         let mut more: BTreeMap<u32, f32> = BTreeMap::new();
         for phrase in near(&stems) {
-            wanted.phrase(index, phrase, NEAR, &mut more);
+            add_phrase(index, phrase, NEAR, &mut more);
         }
-        wanted.explained(index, &stems, &mut more);
+        explained(index, &stems, &mut more);
         for (term, worth) in more {
             // What was typed is not made worth more by being near to something else that was.
             wanted.terms.entry(term).or_insert(worth);
@@ -96,37 +96,31 @@ impl Wanted {
             self.typed.push((stem, typed.to_owned()));
         }
     }
+}
 
-    fn phrase<S: Source>(
-        &self,
-        index: &Index<S>,
-        stems: &[String],
-        worth: f32,
-        more: &mut BTreeMap<u32, f32>,
-    ) {
-        #[expect(clippy::cast_precision_loss, reason = "a phrase has a few words")]
-        let each = worth / stems.len().max(1) as f32;
-        for term in stems.iter().filter_map(|stem| index.find_stem(stem)) {
-            let slot = more.entry(term).or_default();
-            *slot = slot.max(each);
+/// Abbreviations in both directions.
+fn explained<S: Source>(index: &Index<S>, query: &[String], more: &mut BTreeMap<u32, f32>) {
+    for (short, long) in index.links() {
+        let long: Vec<String> = words(long).iter().map(|word| stem(word)).collect();
+        if query.iter().any(|word| word == short) {
+            add_phrase(index, &long, EXPLAINED, more);
+        } else if long.len() > 1 && query.windows(long.len()).any(|said| said == long) {
+            add_phrase(index, &[short.to_owned()], EXPLAINED, more);
         }
     }
+}
 
-    /// Abbreviations in both directions.
-    fn explained<S: Source>(
-        &self,
-        index: &Index<S>,
-        query: &[String],
-        more: &mut BTreeMap<u32, f32>,
-    ) {
-        for (short, long) in index.links() {
-            let long: Vec<String> = words(long).iter().map(|word| stem(word)).collect();
-            if query.iter().any(|word| word == short) {
-                self.phrase(index, &long, EXPLAINED, more);
-            } else if long.len() > 1 && query.windows(long.len()).any(|said| said == long) {
-                self.phrase(index, &[short.to_owned()], EXPLAINED, more);
-            }
-        }
+fn add_phrase<S: Source>(
+    index: &Index<S>,
+    stems: &[String],
+    worth: f32,
+    more: &mut BTreeMap<u32, f32>,
+) {
+    #[expect(clippy::cast_precision_loss, reason = "a phrase has a few words")]
+    let each = worth / stems.len().max(1) as f32;
+    for term in stems.iter().filter_map(|stem| index.find_stem(stem)) {
+        let slot = more.entry(term).or_default();
+        *slot = slot.max(each);
     }
 }
 
@@ -155,7 +149,11 @@ pub(super) fn scores<S: Source>(
     allowed: &dyn Fn(u32) -> bool,
 ) -> Result<Vec<f32>, Damaged> {
     let mut scores = vec![0.0; index.documents() as usize];
-    add(index, wanted.terms.iter().map(|(t, w)| (*t, *w)), &mut scores)?;
+    add(
+        index,
+        wanted.terms.iter().map(|(t, w)| (*t, *w)),
+        &mut scores,
+    )?;
     let first = best(&scores, FIRST_DOCUMENTS, allowed);
     let theirs = feedback(index, &first)?;
     let theirs = theirs.iter().map(|(term, worth)| (*term, worth * FEEDBACK));
@@ -186,11 +184,7 @@ fn add<S: Source>(
 }
 
 /// The best documents, best first; of equals the first.
-pub(super) fn best(
-    scores: &[f32],
-    count: usize,
-    allowed: &dyn Fn(u32) -> bool,
-) -> Vec<(u32, f32)> {
+pub(super) fn best(scores: &[f32], count: usize, allowed: &dyn Fn(u32) -> bool) -> Vec<(u32, f32)> {
     let order = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
     let mut kept: Vec<(u32, f32)> = Vec::with_capacity(count * 2 + 1);
     let mut least = 0.0;
@@ -202,7 +196,10 @@ pub(super) fn best(
                 kept.select_nth_unstable_by(count, order);
                 kept.truncate(count);
                 // Later equals come after those that are kept.
-                least = kept.iter().map(|(_, score)| *score).fold(f32::MAX, f32::min);
+                least = kept
+                    .iter()
+                    .map(|(_, score)| *score)
+                    .fold(f32::MAX, f32::min);
             }
         }
     }
@@ -212,10 +209,7 @@ pub(super) fn best(
 }
 
 /// The stems that the first documents are about, the most telling with a worth of 1.
-fn feedback<S: Source>(
-    index: &Index<S>,
-    first: &[(u32, f32)],
-) -> Result<Vec<(u32, f32)>, Damaged> {
+fn feedback<S: Source>(index: &Index<S>, first: &[(u32, f32)]) -> Result<Vec<(u32, f32)>, Damaged> {
     let total: f32 = first.iter().map(|(_, score)| score).sum();
     let mut sums: BTreeMap<u32, f32> = BTreeMap::new();
     for (document, score) in first {

@@ -53,10 +53,7 @@ impl Lengths {
 }
 
 /// A frequency in one byte; what is there at all is never nothing.
-#[expect(
-    clippy::cast_sign_loss,
-    reason = "a frequency is between 0 and 1"
-)]
+#[expect(clippy::cast_sign_loss, reason = "a frequency is between 0 and 1")]
 pub(super) fn quantised(frequency: f32) -> u8 {
     ((frequency * 255.0).round() as u8).max(1)
 }
@@ -89,7 +86,10 @@ mod tests {
         assert!(at([0, 0, 0, 2]) > at([0, 0, 0, 1]));
         assert!(at([u16::MAX; 4]) <= 1.0);
         let short = lengths.frequency([0, 0, 0, 1], [2, 20, 10, 50]);
-        assert!(short > at([0, 0, 0, 1]), "a short text is more about its words");
+        assert!(
+            short > at([0, 0, 0, 1]),
+            "a short text is more about its words"
+        );
         assert_eq!(quantised(0.0), 1);
         assert_eq!(quantised(1.0), 255);
     }

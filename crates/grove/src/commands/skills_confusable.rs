@@ -37,7 +37,11 @@ pub(super) fn run(looked: &mut Looked, json: bool, out: &mut Output) -> u8 {
     }
     for pair in pairs(&snapshot, &found) {
         let names: Vec<&str> = pair.skills.iter().map(|skill| skill.name).collect();
-        out.line(&format!("pair: {} ({:.2})", names.join(" and "), pair.alike));
+        out.line(&format!(
+            "pair: {} ({:.2})",
+            names.join(" and "),
+            pair.alike
+        ));
         if !pair.shared.is_empty() {
             out.line(&format!("  both say: {}", pair.shared.join(", ")));
         }
@@ -61,7 +65,10 @@ pub(super) fn run(looked: &mut Looked, json: bool, out: &mut Output) -> u8 {
         counted(found.broad.len(), "broad skill"),
     ));
     if found.more_pairs > 0 {
-        out.note(&format!("{} are not named", counted(found.more_pairs, "pair")));
+        out.note(&format!(
+            "{} are not named",
+            counted(found.more_pairs, "pair")
+        ));
     }
     0
 }
