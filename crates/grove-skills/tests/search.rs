@@ -1,7 +1,8 @@
 //! Searching real files: what is found and why, what is left out, what is read again, what damage does.
 #![expect(
     clippy::disallowed_methods,
-    reason = "tests make and break files themselves"
+    clippy::unwrap_used,
+    reason = "tests make and break files themselves, and fail loudly"
 )]
 
 use std::fs;
@@ -64,7 +65,7 @@ fn library(root: &Path, cache: &Path) -> Library {
     Library::new(environment, request)
 }
 
-fn ask<'a>(text: &'a str, audience: Audience) -> Query<'a> {
+fn ask(text: &str, audience: Audience) -> Query<'_> {
     Query {
         text,
         limit: 10,

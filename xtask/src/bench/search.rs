@@ -27,12 +27,11 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     build.args(["build", "--quiet", "--release", "--package", "grove"]);
     step::show("cargo build", &mut build, BUILD_LIMIT)?;
     let grove = workspace::target().join("release/grove");
-    let root = match folder {
-        Some(folder) => folder,
-        None => {
-            let root = workspace::target().join(format!("bench/{n_skills}"));
-            GeneratedLibrary::create(root, n_skills)?.root().to_owned()
-        }
+    let root = if let Some(folder) = folder {
+        folder
+    } else {
+        let root = workspace::target().join(format!("bench/{n_skills}"));
+        GeneratedLibrary::create(root, n_skills)?.root().to_owned()
     };
     let home = workspace::target().join("bench/search-home");
     let _ = std::fs::remove_dir_all(&home);

@@ -2,6 +2,7 @@
 //!
 //! Our search beside plain BM25, over the same skills and the same tasks. Failures are shown for the half that
 //! may be tuned on, and never for the other.
+#![expect(clippy::cast_precision_loss, reason = "counts of tasks are small")]
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,8 @@ const DEPTHS: [usize; 3] = [1, 5, 10];
 #[derive(Debug, Deserialize)]
 struct Task {
     id: String,
-    task: String,
+    #[serde(rename = "task")]
+    text: String,
     expected: Vec<String>,
     half: String,
 }
@@ -73,7 +75,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             if task.half == "tune" && !is_hit(task, answer, 5) {
                 println!(
                     "{}: {} {:?}: {:?}",
-                    task.id, task.task, task.expected, answer
+                    task.id, task.text, task.expected, answer
                 );
             }
         }
@@ -105,7 +107,7 @@ fn answers(
     }
     let plain = |texts: &[String]| -> Answers {
         let index = PlainBm25::new(texts.iter().map(String::as_str));
-        let best = |task: &Task| index.best(&task.task, 10);
+        let best = |task: &Task| index.best(&task.text, 10);
         tasks
             .iter()
             .map(|task| names(snapshot, best(task)))
@@ -115,7 +117,7 @@ fn answers(
     let mut searcher = Searcher::default();
     let ours = tasks.iter().map(|task| {
         let query = Query {
-            text: &task.task,
+            text: &task.text,
             limit: 10,
             audience: Audience::Person,
         };
@@ -183,7 +185,7 @@ mod tests {
         assert!(tasks.len() >= 100, "{}", tasks.len());
         let mut tune = 0;
         for task in &tasks {
-            let hash = task.task.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            let hash = task.text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
                 (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3_u64)
             });
             let is_tune = (hash >> 32) % 2 == 0;
@@ -203,7 +205,7 @@ mod tests {
             words.filter(|w| !w.is_empty()).map(str::to_owned).collect()
         };
         for task in parse(TASKS).unwrap() {
-            let typed = words(&task.task);
+            let typed = words(&task.text);
             for skill in &snapshot.skills {
                 if !task.expected.iter().any(|name| name == skill.name()) {
                     continue;
