@@ -84,7 +84,7 @@ fn the_table_says_why_and_nothing_found_is_no_error() {
     let (told, beside) = run(&home, &["skills", "search", "joins", "pdf"], 0);
     let first = told.lines().nth(1).unwrap();
     assert!(first.starts_with("pdf-join (in office)"), "{told}");
-    assert!(first.contains("name: pdf"), "{told}");
+    assert!(first.contains("name: joins, pdf"), "{told}");
     assert!(beside.contains("1 skill found"), "{beside}");
     let (told, beside) = run(&home, &["skills", "search", "zzyzx\u{1b}[2J"], 0);
     assert_eq!(told, "");

@@ -152,8 +152,9 @@ impl Card {
             let [name, description, _, text] = *counts;
             if name + description > 0 {
                 // A name counts for more than a word of a sentence.
-                let often = if name > 0 { 2.0 } else { 1.0 };
-                told.insert(stem, often * weight);
+                let often = if name > 0 { 1.5 } else { 1.0 };
+                // In a small library no word is rare; those that two share must still count.
+                told.insert(stem, often * (1.0 + weight));
             }
             if text > 0 {
                 let mut only = [0; FIELDS];

@@ -24,6 +24,8 @@ const MISSPELT: f32 = 0.7;
 const FIRST_DOCUMENTS: usize = 5;
 const THEIR_WORDS: usize = 20;
 const FEEDBACK: f32 = 0.1;
+/// What has less than this share of the best score is no answer.
+const FAINT: f32 = 0.03;
 /// Words that are compared with one that is not known.
 const MAX_COMPARED: u32 = 5_000;
 
@@ -158,6 +160,10 @@ pub(super) fn scores<S: Source>(
     let theirs = feedback(index, &first)?;
     let theirs = theirs.iter().map(|(term, worth)| (*term, worth * FEEDBACK));
     add(index, theirs, &mut scores)?;
+    let least = FAINT * scores.iter().copied().fold(0.0, f32::max);
+    for score in scores.iter_mut().filter(|score| **score < least) {
+        *score = 0.0;
+    }
     Ok(scores)
 }
 
