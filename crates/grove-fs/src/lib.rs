@@ -13,6 +13,7 @@ pub mod files;
 pub mod lock;
 pub mod probe_walk;
 pub mod programs;
+pub mod ranged_file;
 pub mod stamp;
 pub mod trust_store;
 pub mod watch;

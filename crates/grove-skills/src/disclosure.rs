@@ -29,6 +29,7 @@ use grove_spec::{Code, Diagnostic};
 pub use telling::{Asked, CountTokens, Told};
 
 use crate::library::Library;
+use crate::search::{Audience, Found, Query, Searcher};
 use crate::session_file::{self, SessionFileError};
 use crate::usage;
 
@@ -270,6 +271,16 @@ impl<'a> Disclosure<'a> {
             })
         })?;
         Ok(done)
+    }
+
+    /// Looks, and searches among the skills of the conversation, as its model may be told of them.
+    pub fn search(&mut self, searcher: &mut Searcher, text: &str, limit: usize) -> Found {
+        let query = Query {
+            text,
+            limit,
+            audience: Audience::Model,
+        };
+        searcher.search(self.library, &query)
     }
 
     fn activate_skill(

@@ -26,6 +26,7 @@ mod loading;
 mod planning;
 mod project;
 mod resources;
+pub mod search;
 pub mod session_file;
 mod settings;
 mod troubles;

@@ -41,7 +41,7 @@ pub(crate) struct Look {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Skills: list, show, check, roots, activate, expand, collapse
+    /// Skills: list, show, check, search, confusable, roots, activate, expand, collapse
     #[command(subcommand)]
     Skills(SkillsCommand),
     /// What a model is told of your skills, inside a budget; with --host, what another host would tell it
@@ -195,6 +195,13 @@ pub(crate) enum SkillsCommand {
         #[command(flatten)]
         look: Look,
     },
+    /// The right skill for a task in plain words, for keywords or for a name
+    Search(Box<SearchArgs>),
+    /// Skills that a model would mix up and skills that answer to everything, with what to change
+    Confusable {
+        #[command(flatten)]
+        look: Look,
+    },
     /// The folders that are looked in, strongest first
     Roots {
         #[command(flatten)]
@@ -227,6 +234,34 @@ pub(crate) enum SkillsCommand {
         #[command(flatten)]
         conversation: Conversation,
     },
+}
+
+/// What is asked of a search.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SearchArgs {
+    /// A task in plain words, keywords, a name or an id
+    #[arg(required = true, value_name = "WORDS")]
+    pub(crate) words: Vec<String>,
+    /// At most this many results
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = limit)]
+    pub(crate) limit: usize,
+    /// Search as a person does: also skills that models are not told of
+    #[arg(long)]
+    pub(crate) person: bool,
+    /// The conversation: only what it lets through is found; it is not changed
+    #[arg(long, value_name = "FILE", conflicts_with = "host")]
+    pub(crate) session: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) look: Look,
+}
+
+/// A number of results that can be given.
+fn limit(text: &str) -> Result<usize, String> {
+    let most = grove_skills::search::MAX_LIMIT;
+    match text.parse() {
+        Ok(number) if (1..=most).contains(&number) => Ok(number),
+        _ => Err(format!("give a number from 1 to {most}")),
+    }
 }
 
 /// Where to look and what to remember; on every command of a conversation with the catalog.

@@ -196,6 +196,8 @@ fn json_is_documented() {
         "grove skills show tmux --json",
         "grove skills check --json",
         "grove skills roots --json",
+        "grove skills search notes --json",
+        "grove skills confusable --json",
         "grove skills activate release-notes --json",
         "grove skills activate web --root ~/open/skills --json",
         "grove skills expand web --root ~/open/skills --json",

@@ -15,8 +15,10 @@ mod overview;
 mod reference;
 mod skills_activate;
 mod skills_check;
+mod skills_confusable;
 mod skills_list;
 mod skills_roots;
+mod skills_search;
 mod skills_show;
 mod trust;
 mod validate;
@@ -109,7 +111,11 @@ fn skills(
         SkillsCommand::List { look, .. }
         | SkillsCommand::Show { look, .. }
         | SkillsCommand::Check { look }
+        | SkillsCommand::Confusable { look }
         | SkillsCommand::Roots { look } => look,
+        SkillsCommand::Search(arguments) => {
+            return skills_search::run(environment, arguments, looked, out);
+        }
         SkillsCommand::Activate { conversation, .. }
         | SkillsCommand::Expand { conversation, .. }
         | SkillsCommand::Collapse { conversation, .. } => {
@@ -122,6 +128,7 @@ fn skills(
         SkillsCommand::List { states, .. } => skills_list::run(looked, json, states, out),
         SkillsCommand::Show { name, look } => skills_show::run(looked, look, name, out)?,
         SkillsCommand::Check { .. } => skills_check::run(looked, json, out),
+        SkillsCommand::Confusable { .. } => skills_confusable::run(looked, json, out),
         // The commands of a conversation have returned above.
         _ => skills_roots::run(looked, json, out),
     })
