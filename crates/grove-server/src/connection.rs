@@ -116,7 +116,7 @@ impl ServerHandler for Connection {
                     work.done(0, 2);
                     shelf.changing(|library, snapshot| {
                         work.done(1, 2);
-                        let answer = request.answer(library, snapshot, session);
+                        let answer = request.answer(shelf.finder(), library, snapshot, session);
                         work.done(2, 2);
                         answer
                     })

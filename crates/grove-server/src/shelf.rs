@@ -10,6 +10,7 @@ use grove_catalog::snapshot::Snapshot;
 use grove_skills::Library;
 use tokio::sync::watch;
 
+use crate::search::Finder;
 use crate::skill_paths::SkillPaths;
 
 /// A library, the snapshot that was seen last, and who wants to know when that changes.
@@ -18,6 +19,8 @@ pub(crate) struct Shelf {
     library: RwLock<Library>,
     /// The digest of what was seen last; connections wait on it to say that their lists changed.
     seen: watch::Sender<Digest>,
+    /// Finds skills by words.
+    finder: Finder,
     /// Paths are a function of the snapshot, and most requests see the same one.
     paths: Mutex<Option<(Digest, Arc<SkillPaths>)>>,
 }
@@ -29,6 +32,7 @@ impl Shelf {
         Self {
             library: RwLock::new(library),
             seen: watch::Sender::new(digest),
+            finder: Finder::default(),
             paths: Mutex::new(None),
         }
     }
@@ -66,6 +70,11 @@ impl Shelf {
                 paths
             }
         }
+    }
+
+    /// What finds skills by words.
+    pub(crate) fn finder(&self) -> &Finder {
+        &self.finder
     }
 
     /// Says when the digest of what is seen changes.

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use grove_catalog::catalog::{self, Budget, Style};
-use grove_catalog::disclosure::list_children;
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::disclosure::{Asked, Call, Disclosure, SessionCell};
 use grove_skills::{Library, catalog_files};
@@ -13,7 +12,7 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotation
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::search::search;
+use crate::search::Finder;
 use crate::wording::explain;
 
 /// The tool that gives instructions.
@@ -146,6 +145,7 @@ impl SkillRequest {
     /// Does what was asked, in the session of one connection.
     pub(crate) fn answer(
         self,
+        finder: &Finder,
         library: &mut Library,
         snapshot: &Arc<Snapshot>,
         session: &SessionCell,
@@ -157,12 +157,8 @@ impl SkillRequest {
                 .query
                 .or(self.name)
                 .ok_or("say a `name`, or a `query` to search for")?;
-            return Ok(found(
-                library,
-                snapshot,
-                &words,
-                self.limit.unwrap_or(FOUND),
-            ));
+            let limit = self.limit.unwrap_or(FOUND).clamp(1, MOST_FOUND);
+            return Ok(finder.find(library, snapshot, &words, limit));
         }
         let name = self.name.ok_or("say the `name` of a skill or group")?;
         // A slash in front is how people call: here it is a model that asks, whatever it writes.
@@ -200,14 +196,6 @@ impl SkillRequest {
         };
         done.map_err(|error| explain(&error, typed))
     }
-}
-
-fn found(library: &Library, snapshot: &Snapshot, words: &str, limit: usize) -> String {
-    let nodes = search(snapshot, words, limit.clamp(1, MOST_FOUND));
-    if nodes.is_empty() {
-        return "No skill fits these words.\n".to_owned();
-    }
-    list_children(snapshot, &nodes, library.environment().home.as_deref()).text
 }
 
 impl SkillsRequest {
