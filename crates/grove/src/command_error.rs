@@ -102,6 +102,5 @@ fn is_about_path(error: &grove_fs::FsError) -> bool {
             | Io::PermissionDenied
             | Io::ReadOnlyFilesystem
             | Io::InvalidFilename
-            | Io::FilesystemLoop
     )
 }
