@@ -173,7 +173,7 @@ fn build(target: &str) -> Result<PathBuf, String> {
             "--manifest-path",
             "fuzz/Cargo.toml",
         ])
-        .args(["--target", &triple, "--bin", target])
+        .args(["--target", &triple, "--bin", target, "--features", target])
         .env("CARGO_TARGET_DIR", &target_dir)
         .env("CARGO_ENCODED_RUSTFLAGS", INSTRUMENTATION.join("\x1f"));
     step::show("the build of the fuzz target", &mut cargo, BUILD_LIMIT)?;

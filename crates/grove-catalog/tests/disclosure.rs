@@ -1,13 +1,15 @@
 //! Disclosure as tables: what is meant, what is refused, what takes whose place, and what a model reads.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail loudly")]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use grove_catalog::catalog::{Budget, Request, Style, catalog};
 use grove_catalog::content::Content;
 use grove_catalog::disclosure::{
-    Activating, Caller, Collapsing, Expansion, Frozen, Group, Material, Node, Prepared, Refusal,
-    Resources, Session, list_children, prepare, resolve,
+    Activating, Caller, Collapsing, Expansion, Frozen, Group, Listed, Material, Node, Prepared,
+    Refusal, Resources, Session, expansion_text, list_children, prepare, resolve,
 };
 use grove_catalog::eligibility::Facts;
 use grove_catalog::identity::Layout;
@@ -36,7 +38,12 @@ fn snapshot(skills: &[(usize, &str, &str)]) -> Snapshot {
         } else {
             format!("name: {folder}\n")
         };
-        let text = format!("---\n{name}description: Does {folder}.\n{lines}\n---\n");
+        let description = if lines.contains("description:") {
+            String::new()
+        } else {
+            format!("description: Does {folder}.\n")
+        };
+        let text = format!("---\n{name}{description}{lines}\n---\n");
         Candidate {
             root: *root,
             layout: Layout::Folder,
@@ -178,8 +185,8 @@ fn a_groups_children_take_its_place() {
     let snapshot = library();
     assert_eq!(
         children(&snapshot, "shell/@user:s"),
-        ["shell/more/@user:s", "shell/tmux@user:s"],
-        "groups first, and nothing that a model is not told of"
+        ["shell/more/zsh@user:s", "shell/tmux@user:s"],
+        "nothing that a model is not told of, and no group of one"
     );
     assert_eq!(
         children(&snapshot, "shell/more/"),
@@ -362,6 +369,96 @@ fn activating_a_branch_expands_it_and_nothing_is_given_twice() {
     );
 }
 
+/// A group of four with a group of three inside, and a group of two inside that.
+fn nested() -> Snapshot {
+    snapshot(&[
+        (0, "g/a", ""),
+        (0, "g/b", ""),
+        (0, "g/many/c", ""),
+        (0, "g/many/d", ""),
+        (0, "g/many/e", ""),
+        (0, "g/few/f", ""),
+        (0, "g/few/deep/h", ""),
+        (0, "g/only/many2/i", ""),
+        (0, "g/only/many2/j", ""),
+        (0, "g/only/many2/k", ""),
+        (0, "pair/x", ""),
+        (0, "pair/y", ""),
+        (0, "pair/hidden", HIDDEN),
+    ])
+}
+
+#[test]
+fn a_group_that_the_catalog_dissolves_was_listed_as_a_group() {
+    let snapshot = nested();
+    assert_eq!(
+        children(&snapshot, "g"),
+        [
+            "g/many/@user:s",
+            "g/only/many2/@user:s",
+            "g/a@user:s",
+            "g/b@user:s",
+            "g/few/deep/h@user:s",
+            "g/few/f@user:s",
+        ],
+        "groups first; those with fewer than three children are open"
+    );
+    assert_eq!(children(&snapshot, "g/only"), ["g/only/many2/@user:s"]);
+    // A catalog with room for eight entries closes what it can below the group that was asked for.
+    let made = catalog(
+        &snapshot,
+        &Request {
+            style: Style::Xml,
+            budget: Budget::chars(30_000, 8),
+            home: None,
+            index_dir: Path::new("/index"),
+            pinned: &[],
+            usage: &BTreeMap::new(),
+            expanded: &["g/@user:s".to_owned()],
+            exclude: &[],
+        },
+    );
+    let keys = made.entries.iter().map(|entry| entry.key.as_str());
+    let below: BTreeSet<&str> = keys.filter(|key| key.starts_with("g/")).collect();
+    let listed = children(&snapshot, "g");
+    assert_eq!(below, listed.iter().map(String::as_str).collect());
+}
+
+#[test]
+fn expanding_a_group_that_is_no_entry_was_remembered_without_effect() {
+    let snapshot = nested();
+    let mut session = Session::new(Frozen::default());
+    for (typed, expected) in [
+        ("pair", Expansion::Always),
+        ("g/few", Expansion::Always),
+        ("g/only", Expansion::Always),
+        ("g/only/many2", Expansion::Expanded),
+    ] {
+        let node = resolve(&snapshot, typed).unwrap().node;
+        assert_eq!(session.expand(&snapshot, &node), expected, "{typed}");
+        let listed = list_children(&snapshot, &node.children(&snapshot), None);
+        let text = expansion_text(&snapshot, &node, &listed, None);
+        assert_eq!(
+            text.ends_with("nothing has to be remembered.\n"),
+            expected == Expansion::Always,
+            "{text}"
+        );
+    }
+    assert_eq!(session.expanded(), ["g/only/many2/@user:s"]);
+}
+
+#[test]
+fn an_expanded_branch_left_no_way_to_its_own_file() {
+    let snapshot = tree();
+    let node = resolve(&snapshot, "docs").unwrap().node;
+    let listed = list_children(&snapshot, &node.children(&snapshot), None);
+    let text = expansion_text(&snapshot, &node, &listed, Some(Path::new("/user")));
+    assert_eq!(
+        text.strip_prefix(&listed.text),
+        Some("What holds for all of them is in <location>~/g/docs/SKILL.md</location>.\n")
+    );
+}
+
 #[test]
 fn expanding_says_what_happened() {
     let snapshot = tree();
@@ -370,31 +467,105 @@ fn expanding_says_what_happened() {
         let node = resolve(&snapshot, typed).unwrap().node;
         session.expand(&snapshot, &node)
     };
-    assert_eq!(expand("g/"), Expansion::Expanded);
     assert_eq!(expand("docs"), Expansion::Expanded);
-    assert_eq!(expand("g/"), Expansion::Already);
+    assert_eq!(expand("office"), Expansion::Expanded, "however few it has");
+    assert_eq!(expand("docs"), Expansion::Already);
+    assert_eq!(expand("g/"), Expansion::Always, "a group of one");
     assert_eq!(expand("ocr"), Expansion::Leaf);
     assert_eq!(
         session.expanded(),
-        ["g/@user:s", "g/docs@user:s"],
+        ["g/docs@user:s", "g/docs/skills/office@user:s"],
         "the most recent last"
     );
 }
 
-#[test]
-fn a_long_list_of_children_says_how_many_it_leaves_out() {
-    let ids: Vec<String> = (0..200).map(|n| format!("big/s{n:03}")).collect();
-    let skills: Vec<(usize, &str, &str)> = ids.iter().map(|id| (0, id.as_str(), "")).collect();
+/// A group of skills with these further frontmatter lines, and how they are listed.
+fn listed(names: &[String], lines: &dyn Fn(usize) -> String) -> (Snapshot, Listed) {
+    let ids: Vec<(String, String)> = names
+        .iter()
+        .enumerate()
+        .map(|(n, name)| (format!("big/{name}"), lines(n)))
+        .collect();
+    let skills: Vec<(usize, &str, &str)> = ids
+        .iter()
+        .map(|(id, lines)| (0, id.as_str(), lines.as_str()))
+        .collect();
     let snapshot = snapshot(&skills);
     let node = resolve(&snapshot, "big").unwrap().node;
     let all = node.children(&snapshot);
+    assert_eq!(all.len(), names.len());
     let listed = list_children(&snapshot, &all, None);
-    assert_eq!((all.len(), listed.shown), (200, 150));
+    (snapshot, listed)
+}
+
+#[test]
+fn a_long_list_of_children_names_those_it_leaves_out() {
+    let names: Vec<String> = (0..200).map(|n| format!("s{n:03}")).collect();
+    let (_, listed) = listed(&names, &|_| String::new());
+    assert_eq!((listed.children.len(), listed.more), (150, 50));
     assert_eq!(listed.text.lines().count(), 151);
+    let last = listed.text.lines().last().unwrap();
+    let others = last.strip_prefix(
+        "50 more entries are not shown here. Each can be activated by its name: `s150`, `s151`, ",
+    );
+    assert!(others.unwrap().ends_with(", `s199`."), "{last}");
+}
+
+#[test]
+fn one_childs_description_took_a_whole_activation() {
+    let names: Vec<String> = (0..200).map(|n| format!("s{n:03}")).collect();
+    let huge = format!("description: {}", "Very long words. ".repeat(900));
+    let lines = |n: usize| if n == 0 { huge.clone() } else { String::new() };
+    let (_, listed) = listed(&names, &lines);
+    assert!(listed.text.chars().count() <= 30_000);
+    assert_eq!((listed.children.len(), listed.more), (150, 50));
+    let first = listed.children[0].description.as_deref().unwrap();
+    assert!((100..=300).contains(&first.chars().count()), "{first}");
+    assert!(listed.text.contains(first), "the same in the text");
+}
+
+#[test]
+fn a_list_of_long_entries_is_within_its_limit_and_says_how_to_reach_the_rest() {
+    let names: Vec<String> = (0..200)
+        .map(|n| format!("skill-with-a-long-name-{n:03}"))
+        .collect();
+    let (snapshot, listed) = listed(&names, &|_| {
+        format!(
+            "description: {}",
+            "Fifty characters are in this one sentence here. ".repeat(20)
+        )
+    });
+    assert!(listed.text.chars().count() <= 30_000);
+    assert_eq!(listed.children.len() + listed.more, 200);
+    let last = listed.text.lines().last().unwrap();
+    assert!(last.chars().count() <= 2_000, "{}", last.len());
+    let named: Vec<&str> = last.split('`').skip(1).step_by(2).collect();
+    assert!(named.len() > 40, "{last}");
+    for name in &named {
+        assert!(resolve(&snapshot, name).is_ok(), "{name}");
+        assert!(!listed.text.contains(&format!("<name>{name}</name>")));
+    }
+    let unnamed = listed.more - named.len();
     assert!(
-        listed
-            .text
-            .ends_with("50 more entries are not shown here.\n")
+        last.ends_with(&format!(" The catalog leads to the other {unnamed}.")),
+        "{last}"
+    );
+}
+
+#[test]
+fn what_is_not_listed_is_named_so_that_nothing_else_is_meant() {
+    let names: Vec<String> = (0..153).map(|n| format!("s{n:03}")).collect();
+    let lines = |n: usize| match n {
+        150 | 152 => "name: twin".to_owned(),
+        151 => "name: 'a`b <c>'".to_owned(),
+        _ => String::new(),
+    };
+    let (_, listed) = listed(&names, &lines);
+    let last = listed.text.lines().last().unwrap();
+    assert_eq!(
+        last,
+        "3 more entries are not shown here. Each can be activated by its name: `big/s150@user:s`, \
+         `big/s152@user:s`. The catalog leads to the other 1."
     );
 }
 
@@ -412,6 +583,7 @@ proptest! {
             if open {
                 let done = session.expand(&snapshot, &node);
                 prop_assert_eq!(done == Expansion::Leaf, which == 3);
+                prop_assert_eq!(done == Expansion::Always, which == 0);
                 if done == Expansion::Expanded {
                     prop_assert!(!model.contains(&key));
                     model.push(key);

@@ -43,10 +43,8 @@ const HEADER_WAIT: Duration = Duration::from_secs(10);
 /// Where to listen, and for whom.
 #[derive(Debug)]
 pub struct HttpOptions {
-    /// The address; port 0 is whichever is free.
+    /// The address, one of loopback's; port 0 is whichever is free.
     pub address: SocketAddr,
-    /// Serve other machines too.
-    pub everywhere: bool,
     /// What a client must know.
     pub token: Token,
 }
@@ -66,7 +64,7 @@ pub(crate) struct Listening {
 impl Listening {
     pub(crate) async fn bind(options: HttpOptions) -> Result<Self, ServeError> {
         let address = options.address;
-        if !address.ip().is_loopback() && !options.everywhere {
+        if !address.ip().is_loopback() {
             return Err(ServeError::NotLoopback(address));
         }
         let listen = |source| ServeError::Listen { address, source };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use grove_skills::Library;
 use rmcp::service::{QuitReason, ServerInitializeError};
 use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::changes;
@@ -61,26 +62,32 @@ impl Server {
 
     /// Serves one client on stdin and stdout until stdin closes.
     pub fn stdio(&self) -> Result<(), ServeError> {
-        let shelf = Arc::clone(&self.shelf);
         self.run(|ended| async move {
-            let transport = AsyncRwTransport::new_server(tokio::io::stdin(), tokio::io::stdout())
-                .with_max_line_length(MAX_MESSAGE);
-            let connection = Connection::open(&shelf, &Arc::<Open>::default(), 1);
-            let connection = connection.ok_or(ServeError::Broken)?;
-            let served = rmcp::serve_server(connection, Gated::new(transport)).await;
-            let served = match served {
-                Ok(served) => served,
-                // A client that leaves before it said anything has done nothing wrong.
-                Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-                Err(error) => return Err(ServeError::Beginning(error.to_string())),
-            };
-            let quit = served.waiting().await;
+            let served = self.talk(tokio::io::stdin(), tokio::io::stdout()).await;
             ended.cancel();
-            match quit {
-                Ok(QuitReason::Closed | QuitReason::Cancelled) => Ok(()),
-                _ => Err(ServeError::Broken),
-            }
+            served
         })
+    }
+
+    /// Serves one client on two streams until the first of them ends, in the runtime of the caller.
+    pub async fn talk<R, W>(&self, from: R, to: W) -> Result<(), ServeError>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let transport = AsyncRwTransport::new_server(from, to).with_max_line_length(MAX_MESSAGE);
+        let connection = Connection::open(&self.shelf, &Arc::<Open>::default(), 1);
+        let connection = connection.ok_or(ServeError::Broken)?;
+        let served = match rmcp::serve_server(connection, Gated::new(transport)).await {
+            Ok(served) => served,
+            // A client that leaves before it said anything has done nothing wrong.
+            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            Err(error) => return Err(ServeError::Beginning(error.to_string())),
+        };
+        match served.waiting().await {
+            Ok(QuitReason::Closed | QuitReason::Cancelled) => Ok(()),
+            _ => Err(ServeError::Broken),
+        }
     }
 
     /// Serves clients over HTTP until the process ends; says where as soon as it listens.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use grove_catalog::catalog::{self, Budget, Style};
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::disclosure::{Asked, Call, Disclosure, SessionCell};
+use grove_skills::disclosure::{Activated, Asked, Call, Disclosure, SessionCell};
 use grove_skills::{Library, catalog_files};
 use grove_spec::text::{one_line, without_controls};
+use grove_spec::{Code, Diagnostic};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -176,7 +177,7 @@ impl SkillRequest {
                     words: &words,
                     again: self.again,
                 };
-                disclosure.activate(&call).map(|activated| activated.text)
+                disclosure.activate(&call).map(with_notes)
             }
             Some(Action::Expand) => {
                 let expanded = disclosure.expand_in(snapshot, typed);
@@ -196,6 +197,16 @@ impl SkillRequest {
         };
         done.map_err(|error| explain(&error, typed))
     }
+}
+
+/// What a model reads, and what became of the arguments that it gave.
+fn with_notes(activated: Activated) -> String {
+    let mut text = activated.text;
+    let unused = |finding: &&Diagnostic| finding.code == Code::ArgumentsUnused;
+    for finding in activated.diagnostics.iter().filter(unused) {
+        let _ = writeln!(text, "note: {}", finding.message);
+    }
+    text
 }
 
 impl SkillsRequest {

@@ -12,6 +12,9 @@ pub(crate) fn explain(error: &DisclosureError, typed: &str) -> String {
         DisclosureError::Leaf(name) => {
             format!("`{}` has nothing below it: activate it", one_line(name))
         }
+        DisclosureError::Filled { .. } => {
+            format!("{error}; give shorter arguments, or put them in a file and give its path")
+        }
         DisclosureError::Session(error) => format!("{error}; {}", error.help()),
         other => other.to_string(),
     }

@@ -20,10 +20,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use grove_catalog::disclosure::{
-    Activating, Caller, Cause, Collapsing, Expansion, Frozen, MAX_KEPT, Material, Node, Prepared,
-    Refusal, Resources, Session, Target, list_children, prepare, resolve,
+    Activating, Caller, Cause, Child, Collapsing, Expansion, Frozen, MAX_FILLED, MAX_KEPT,
+    Material, Node, Prepared, Refusal, Resources, Session, Target, Unprepared, already_open,
+    expansion_text, list_children, prepare, resolve,
 };
 use grove_catalog::snapshot::Snapshot;
+use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
 pub use telling::{Asked, CountTokens, Told};
@@ -76,8 +78,10 @@ pub struct Activated {
     pub folder: PathBuf,
     /// The files beside the skill's own.
     pub resources: Resources,
-    /// What takes its place in the catalog.
-    pub children: Vec<Node>,
+    /// What takes its place in the catalog, as far as it is listed.
+    pub children: Vec<Child>,
+    /// How many more there are.
+    pub more_children: usize,
     /// The text stands for one that was given before.
     pub already_active: bool,
     /// What was found on the way.
@@ -91,11 +95,13 @@ pub struct Expanded {
     pub snapshot: Arc<Snapshot>,
     /// The skill or group.
     pub node: Node,
-    /// Whether it was expanded before.
-    pub already: bool,
-    /// What takes its place in the catalog.
-    pub children: Vec<Node>,
-    /// The children as a model reads them.
+    /// What happened to the session.
+    pub expansion: Expansion,
+    /// What takes its place in the catalog, as far as it is listed.
+    pub children: Vec<Child>,
+    /// How many more there are.
+    pub more_children: usize,
+    /// What a model reads: the children, and where what holds for all of them is.
     pub text: String,
     /// All expanded keys of the session, the most recent last.
     pub expanded: Vec<String>,
@@ -134,6 +140,14 @@ pub enum DisclosureError {
     /// The arguments are too long.
     #[error("the arguments have {0} bytes, more than {MAX_ARGUMENTS}")]
     Arguments(usize),
+    /// With arguments put in, the text is too long.
+    #[error("`{name}` would have more than {MAX_FILLED} characters with what it puts in")]
+    Filled {
+        /// What the skill is called.
+        name: String,
+        /// Its file.
+        location: PathBuf,
+    },
     /// The session takes no more.
     #[error("the session has {MAX_KEPT} {0} already")]
     Full(&'static str),
@@ -210,20 +224,7 @@ impl<'a> Disclosure<'a> {
         }
         match target.node {
             Node::Skill(at) => self.activate_skill(snapshot, at, target.caller, call),
-            group @ Node::Group(_) => {
-                let expanded = self.expand_node(snapshot, group)?;
-                Ok(Activated {
-                    snapshot: expanded.snapshot,
-                    folder: expanded.node.location(snapshot),
-                    node: expanded.node,
-                    text: expanded.text,
-                    boundary: None,
-                    resources: Resources::default(),
-                    children: expanded.children,
-                    already_active: false,
-                    diagnostics: expanded.diagnostics,
-                })
-            }
+            group @ Node::Group(_) => self.activate_group(snapshot, group, call),
         }
     }
 
@@ -306,7 +307,21 @@ impl<'a> Disclosure<'a> {
             caller,
             home: self.library.environment().home.as_deref(),
         };
-        let prepared = prepare(snapshot, at, &material).ok_or_else(|| unsteady(&location))?;
+        let prepared = prepare(snapshot, at, &material).map_err(|why| match why {
+            Unprepared::NoSkill => unsteady(&location),
+            Unprepared::TooLong => DisclosureError::Filled {
+                name: one_line(skill.name()),
+                location: location.clone(),
+            },
+        })?;
+        if prepared.cuts_arguments {
+            let message = format!(
+                "only the start of `{}` is shown, and arguments that it puts in later are not: \
+                 give them to the skill below it that you choose",
+                one_line(skill.name())
+            );
+            diagnostics.push(Diagnostic::new(Code::ArgumentsUnused, message).in_file(&location));
+        }
         let (done, findings) =
             self.with_session(snapshot, |session| enter(&prepared, snapshot, session))?;
         diagnostics.extend(findings);
@@ -326,7 +341,45 @@ impl<'a> Disclosure<'a> {
             boundary: Some(prepared.boundary),
             folder: prepared.folder,
             resources,
-            children: prepared.children,
+            children: prepared.children.children,
+            more_children: prepared.children.more,
+            already_active,
+            diagnostics,
+        })
+    }
+
+    /// Expands a group; one that is open already is not listed again.
+    fn activate_group(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        group: Node,
+        call: &Call<'_>,
+    ) -> Result<Activated, DisclosureError> {
+        let expanded = self.expand_node(snapshot, group)?;
+        let already_active = expanded.expansion == Expansion::Already && !call.again;
+        let mut diagnostics = expanded.diagnostics;
+        if !call.words.is_empty() {
+            diagnostics.push(Diagnostic::new(
+                Code::ArgumentsUnused,
+                format!(
+                    "`{}` is a group and takes no arguments: give them to one of its skills",
+                    one_line(&expanded.node.name(snapshot))
+                ),
+            ));
+        }
+        Ok(Activated {
+            snapshot: expanded.snapshot,
+            folder: expanded.node.location(snapshot),
+            text: if already_active {
+                already_open(snapshot, &expanded.node)
+            } else {
+                expanded.text
+            },
+            node: expanded.node,
+            boundary: None,
+            resources: Resources::default(),
+            children: expanded.children,
+            more_children: expanded.more_children,
             already_active,
             diagnostics,
         })
@@ -359,7 +412,6 @@ impl<'a> Disclosure<'a> {
         snapshot: &Arc<Snapshot>,
         node: Node,
     ) -> Result<Expanded, DisclosureError> {
-        let children = node.children(snapshot);
         let ((expansion, expanded), diagnostics) =
             self.with_session(snapshot, |session| match session.expand(snapshot, &node) {
                 Expansion::Leaf => Err(DisclosureError::Leaf(node.name(snapshot))),
@@ -367,12 +419,14 @@ impl<'a> Disclosure<'a> {
                 done => Ok((done, session.expanded().to_vec())),
             })?;
         let home = self.library.environment().home.as_deref();
+        let listed = list_children(snapshot, &node.children(snapshot), home);
         Ok(Expanded {
             snapshot: Arc::clone(snapshot),
-            text: list_children(snapshot, &children, home).text,
+            text: expansion_text(snapshot, &node, &listed, home),
             node,
-            already: expansion == Expansion::Already,
-            children,
+            expansion,
+            children: listed.children,
+            more_children: listed.more,
             expanded,
             diagnostics: diagnostics.into_iter().collect(),
         })

@@ -28,6 +28,9 @@ pub enum SessionFileError {
     /// Its folder is not there.
     #[error("the folder of the session file {} does not exist", .0.display())]
     NoFolder(PathBuf),
+    /// It is a folder, a pipe or a device.
+    #[error("the session file {} is not a plain file", .0.display())]
+    NotAFile(PathBuf),
     /// It is a link, and replacing it would replace the link.
     #[error("the session file {} is a link", .0.display())]
     Link(PathBuf),
@@ -45,6 +48,7 @@ impl SessionFileError {
         match self {
             Self::Fault { fault, .. } => fault.help(),
             Self::NoFolder(_) => "make the folder, or give a file in one that exists",
+            Self::NotAFile(_) => "give a file, or a path where there is nothing yet",
             Self::Link(_) => "give the file that the link leads to",
             Self::TooLarge(_) => "give another file to start a new session",
             Self::Fs(_) => "check the path and its permissions",
@@ -58,6 +62,7 @@ pub fn read(path: &Path) -> Result<Option<Session>, SessionFileError> {
         path: path.to_path_buf(),
         fault,
     };
+    plain(path)?;
     let bytes = match files::read_bounded(path, MAX_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.is_not_found() => return Ok(None),
@@ -82,6 +87,8 @@ pub fn update<T, E: From<SessionFileError>>(
     if !path.parent().is_some_and(files::is_folder) {
         return Err(SessionFileError::NoFolder(path.to_path_buf()).into());
     }
+    // Before the lock, which is a file beside it.
+    plain(path)?;
     let _lock = Lock::take(path, LOCK_WAIT).map_err(SessionFileError::Fs)?;
     let before = read(path)?;
     let mut session = before.clone().unwrap_or_else(fresh);
@@ -90,6 +97,15 @@ pub fn update<T, E: From<SessionFileError>>(
         write(path, &session)?;
     }
     Ok(done)
+}
+
+/// Refuses what is there and is not a plain file.
+fn plain(path: &Path) -> Result<(), SessionFileError> {
+    let is_there = files::mode(path).is_ok();
+    if is_there && !files::is_file(path) {
+        return Err(SessionFileError::NotAFile(path.to_path_buf()));
+    }
+    Ok(())
 }
 
 fn write(path: &Path, session: &Session) -> Result<(), SessionFileError> {

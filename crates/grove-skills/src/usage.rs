@@ -78,7 +78,7 @@ pub(crate) fn scores(
     let Some(file) = file_of(environment) else {
         return Default::default();
     };
-    let (record, finding) = read(&file);
+    let (record, finding) = read(&file).or_empty();
     let of = |skill: &Skill| {
         let location = snapshot.location(&skill.place);
         record.skills.get(&key_of(&location))
@@ -116,8 +116,13 @@ fn update(
         files::make_folder(folder)?;
     }
     let _lock = Lock::take(file, LOCK_WAIT)?;
-    let (mut record, finding) = read(file);
+    let found = read(file);
+    let writable = !matches!(found, Found::Newer(_));
+    let (mut record, finding) = found.or_empty();
     findings.extend(finding);
+    if !writable {
+        return Ok(());
+    }
     let used = record.skills.entry(key_of(location)).or_default();
     used.count = used.count.saturating_add(1);
     used.last = used.last.max(now);
@@ -147,23 +152,53 @@ fn forget_oldest(record: &mut Record) {
     }
 }
 
-fn read(file: &Path) -> (Record, Option<Diagnostic>) {
-    let damaged = |message: String| {
-        let finding = Diagnostic::new(Code::UsageDamaged, message).in_file(file);
-        (Record::default(), Some(finding))
-    };
+/// What is there of a record.
+#[derive(Debug)]
+enum Found {
+    /// A record, or nothing yet.
+    Record(Record),
+    /// Something that is begun anew.
+    Damaged(Diagnostic),
+    /// What a later version wrote, which is not ours to replace.
+    Newer(Diagnostic),
+}
+
+impl Found {
+    /// The record, empty when there is none to be had, and why.
+    fn or_empty(self) -> (Record, Option<Diagnostic>) {
+        match self {
+            Self::Record(record) => (record, None),
+            Self::Damaged(finding) | Self::Newer(finding) => (Record::default(), Some(finding)),
+        }
+    }
+}
+
+/// What every version of the record has.
+#[derive(Debug, Deserialize)]
+struct Versioned {
+    version: u64,
+}
+
+fn read(file: &Path) -> Found {
+    let finding = |code: Code, message: String| Diagnostic::new(code, message).in_file(file);
+    let damaged = |message: String| Found::Damaged(finding(Code::UsageDamaged, message));
     let bytes = match files::read_bounded(file, MAX_BYTES) {
         Ok(bytes) => bytes,
-        Err(error) if error.is_not_found() => return Default::default(),
+        Err(error) if error.is_not_found() => return Found::Record(Record::default()),
         Err(error) => return damaged(format!("{error}: {}", error.source)),
     };
+    // A later version may have other fields, so its number is looked at by itself.
+    if let Ok(Versioned { version }) = serde_json::from_slice(&bytes)
+        && version > u64::from(VERSION)
+    {
+        let message = format!(
+            "the record of used skills has version {version}, this program knows version {VERSION}: it is left alone"
+        );
+        return Found::Newer(finding(Code::UsageNewer, message));
+    }
     match serde_json::from_slice::<Record>(&bytes) {
-        Ok(record) if record.version == VERSION => (record, None),
-        Ok(record) => damaged(format!(
-            "the record of used skills has version {} and is begun anew",
-            record.version
-        )),
-        Err(_) => damaged("the record of used skills is damaged and is begun anew".to_owned()),
+        Ok(record) if record.version == VERSION => Found::Record(record),
+        _ => damaged("the record of used skills is damaged and is begun anew".to_owned()),
     }
 }
 

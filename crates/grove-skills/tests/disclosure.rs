@@ -262,7 +262,7 @@ fn use_is_remembered_and_frozen_when_a_session_begins() {
 fn a_damaged_record_of_use_is_said_and_begun_anew() {
     let place = Place::new();
     place.skill("pdf", "p\n");
-    for damage in ["", "{", "{\"version\":9,\"skills\":{}}", "\u{0}\u{1}"] {
+    for damage in ["", "{", "{\"version\":0,\"skills\":{}}", "\u{0}\u{1}"] {
         place.put("home/.local/state/grove/usage.json", damage);
         let mut library = place.library(None);
         let activated = Disclosure::new(&mut library, None)

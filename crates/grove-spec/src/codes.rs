@@ -128,7 +128,9 @@ codes! {
     WatchPolling = "watch-polling", Warning, "Not every change is noticed by itself, so that Grove looks for changes from time to time.", "nothing to do, unless changes should be seen sooner";
     CacheDamaged = "cache-damaged", Info, "A cache file was damaged or of another version and was rebuilt.", "nothing to do";
     CacheUnwritable = "cache-unwritable", Info, "The cache could not be written; the next start will read all files again.", "check the permissions of the cache folder";
+    ArgumentsUnused = "arguments-unused", Warning, "Arguments were given to what shows none of them: a group, or a skill of whose text only the start is shown.", "give them to one of its skills";
     UsageDamaged = "usage-damaged", Info, "The record of which skills are used was damaged and is begun anew.", "nothing to do";
+    UsageNewer = "usage-newer", Info, "The record of which skills are used was written by a later version of grove: it is left alone and nothing is remembered.", "update grove";
     UsageUnwritable = "usage-unwritable", Info, "The record of which skills are used could not be written.", "check the permissions of the state folder";
     HostUnknownRule = "host-unknown-rule", Info, "What this host does here is not known, so its view may differ.", "check the host itself";
 }

@@ -304,9 +304,6 @@ pub(crate) struct McpArgs {
     /// Serve over HTTP here, at /mcp; on this machine alone and on a free port by default
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
     pub(crate) http: Option<String>,
-    /// Let --http take an address that other machines reach
-    #[arg(long, requires = "http")]
-    pub(crate) everywhere: bool,
     /// Look in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "root", value_name = "DIR")]
     pub(crate) roots: Vec<PathBuf>,

@@ -82,8 +82,25 @@ impl From<grove_skills::session_file::SessionFileError> for CommandError {
         use grove_skills::session_file::SessionFileError;
         let help = error.help();
         match error {
+            // The caller chose the path, so what is wrong with the path is not Grove's fault.
+            SessionFileError::Fs(error) if is_about_path(&error) => {
+                let message = format!("{error}: {}", error.source);
+                Self::new(ErrorKind::Finding, message).hint(help)
+            }
             SessionFileError::Fs(error) => Self::from(error).hint(help),
             other => Self::new(ErrorKind::Finding, other.to_string()).hint(help),
         }
     }
+}
+
+fn is_about_path(error: &grove_fs::FsError) -> bool {
+    use std::io::ErrorKind as Io;
+    matches!(
+        error.source.kind(),
+        Io::NotFound
+            | Io::NotADirectory
+            | Io::PermissionDenied
+            | Io::ReadOnlyFilesystem
+            | Io::InvalidFilename
+    )
 }

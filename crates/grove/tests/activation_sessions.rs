@@ -36,6 +36,7 @@ fn small_home() -> TestHome {
         "# PDF\n\nRun `${CLAUDE_SKILL_DIR}/scripts/fill.py`.\n",
     );
     home.file(format!("{SKILLS}/pdf/scripts/fill.py"), "");
+    put(&home, "shell/bash", "", "# bash\n");
     put(&home, "shell/tmux", "", "# tmux\n");
     put(&home, "shell/zsh", "", "# zsh\n");
     put(
@@ -305,6 +306,7 @@ fn a_session_is_made_kept_and_resumed() {
     assert_eq!(
         keys,
         [
+            "shell/bash@user:.agents/skills",
             "shell/tmux@user:.agents/skills",
             "shell/zsh@user:.agents/skills"
         ]
@@ -353,7 +355,7 @@ fn a_session_is_made_kept_and_resumed() {
 fn without_a_session_nothing_is_remembered_and_that_is_said() {
     let home = small_home();
     let expanded = ok(&home, &["skills", "expand", "shell"]);
-    assert_eq!(expanded.stdout_text().matches("<skill>").count(), 2);
+    assert_eq!(expanded.stdout_text().matches("<skill>").count(), 3);
     assert!(
         expanded
             .stderr_text()
@@ -456,7 +458,9 @@ fn many_processes_lose_no_update() {
     let home = empty_home();
     put(&home, "shared", "", "s\n");
     for n in 0..PROCESSES {
-        put(&home, &format!("g{n}/s{n}"), "", "b\n");
+        for letter in ["s", "t", "u"] {
+            put(&home, &format!("g{n}/{letter}{n}"), "", "b\n");
+        }
     }
     let words = |verb: &str, what: &str| {
         ["skills", verb, what, "--session", "one.json"]

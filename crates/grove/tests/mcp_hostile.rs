@@ -315,6 +315,7 @@ fn other_machines_are_not_served_by_mistake() {
     let home = library::make();
     for (address, expected) in [
         ("0.0.0.0:0", "not an address of this machine"),
+        ("[::]:0", "not an address of this machine"),
         ("x", "not an address"),
     ] {
         let finished = home.run("home/work", ["mcp", "--http", address]);

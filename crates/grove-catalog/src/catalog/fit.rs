@@ -3,10 +3,11 @@
 use std::collections::BinaryHeap;
 
 use crate::snapshot::Snapshot;
+use crate::tree::FEWEST_TO_COLLAPSE;
 
 use super::budget::Pool;
 use super::cards::{Cards, LONGEST_DESCRIPTION};
-use super::forest::{FEWEST_TO_COLLAPSE, Forest, Kind, NodeId};
+use super::forest::{Forest, Kind, NodeId};
 use super::priority;
 use super::shorten::Sentences;
 

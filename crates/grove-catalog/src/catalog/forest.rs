@@ -7,12 +7,10 @@ use std::collections::BTreeMap;
 
 use crate::identity::Layout;
 use crate::snapshot::{Skill, Snapshot};
+use crate::tree::FEWEST_TO_COLLAPSE;
 
 use super::Request;
 use super::budget::Pool;
-
-/// A group with fewer children stays open: one entry less is not worth a step more.
-pub(crate) const FEWEST_TO_COLLAPSE: usize = 3;
 
 /// Index of a node in its forest.
 pub(crate) type NodeId = usize;

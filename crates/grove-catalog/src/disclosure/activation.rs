@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use grove_spec::text::{counted, escape_xml, without_controls};
 
-use super::arguments::{self, Given};
+use super::arguments::{self, Given, TooLong};
 use super::boundary;
+use super::listing::{Listed, list_children};
 use super::node::Node;
 use super::session::{Activating, Active, Expansion, Session};
 use super::target::Caller;
-use crate::catalog;
 use crate::digest::Digest;
 use crate::identity::Layout;
 use crate::snapshot::{Skill, Snapshot};
@@ -19,10 +19,6 @@ use crate::snapshot::{Skill, Snapshot};
 pub const MAX_BRANCH_BODY: usize = 2_000;
 /// Resources that are named.
 pub const MAX_RESOURCES: usize = 50;
-/// Children that are listed.
-pub const MAX_CHILDREN: usize = 150;
-/// Characters of all children that are listed.
-const MAX_CHILDREN_CHARS: usize = 30_000;
 
 /// Files beside a skill's own, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -71,8 +67,10 @@ pub struct Prepared {
     pub boundary: String,
     /// The skill's folder.
     pub folder: PathBuf,
-    /// Its children, all of them; none for a leaf.
-    pub children: Vec<Node>,
+    /// Its children; none for a leaf.
+    pub children: Listed,
+    /// Arguments were given and only the start of the body is shown, so that they may not be in it.
+    pub cuts_arguments: bool,
     /// What the session remembers.
     given: Active,
     name: String,
@@ -117,14 +115,26 @@ impl Prepared {
     }
 }
 
+/// Why there is no text of a skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unprepared {
+    /// The snapshot has no such skill.
+    NoSkill,
+    /// With its arguments put in, it is too long.
+    TooLong,
+}
+
 /// Makes the text of a skill from what was read.
-pub fn prepare(snapshot: &Snapshot, at: usize, material: &Material<'_>) -> Option<Prepared> {
-    let skill = snapshot.skills.get(at)?;
-    let node = Node::Skill(at);
-    let children = node.children(snapshot);
+pub fn prepare(
+    snapshot: &Snapshot,
+    at: usize,
+    material: &Material<'_>,
+) -> Result<Prepared, Unprepared> {
+    let skill = snapshot.skills.get(at).ok_or(Unprepared::NoSkill)?;
+    let nodes = Node::Skill(at).children(snapshot);
     let folder = folder_of(snapshot, skill);
-    let body = body_text(skill, &folder, material);
-    let (shown, cut) = if children.is_empty() {
+    let body = body_text(skill, &folder, material).map_err(|TooLong| Unprepared::TooLong)?;
+    let (shown, cut) = if nodes.is_empty() {
         (body.as_str(), false)
     } else {
         start_of(&body, MAX_BRANCH_BODY)
@@ -146,13 +156,14 @@ pub fn prepare(snapshot: &Snapshot, at: usize, material: &Material<'_>) -> Optio
         shown_path(&folder)
     );
     push_resources(&mut text, material.resources);
-    if !children.is_empty() {
+    let children = list_children(snapshot, &nodes, material.home);
+    if !nodes.is_empty() {
         text.push_str(
             "These skills stand in its place in the catalog now; activate the one that applies:\n",
         );
-        text.push_str(&list_children(snapshot, &children, material.home).text);
+        text.push_str(&children.text);
     }
-    Some(Prepared {
+    Ok(Prepared {
         skill: at,
         boundary: boundary::boundary(shown),
         given: Active {
@@ -165,46 +176,8 @@ pub fn prepare(snapshot: &Snapshot, at: usize, material: &Material<'_>) -> Optio
         text,
         folder,
         children,
+        cuts_arguments: cut && !material.words.is_empty(),
     })
-}
-
-/// Children as they are listed, and how many of them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Listed {
-    /// One line each, and one for those that are not listed.
-    pub text: String,
-    /// How many are listed.
-    pub shown: usize,
-}
-
-/// Lists nodes as a catalog does, as far as is reasonable for one answer.
-pub fn list_children(snapshot: &Snapshot, children: &[Node], home: Option<&Path>) -> Listed {
-    let mut listed = Listed::default();
-    let mut chars = 0;
-    for node in children.iter().take(MAX_CHILDREN) {
-        let description = node.description(snapshot);
-        let entry = catalog::entry_line(
-            &node.name(snapshot),
-            description.as_deref(),
-            &catalog::shown_path(&node.location(snapshot), home),
-        );
-        chars += entry.chars().count();
-        if chars > MAX_CHILDREN_CHARS && listed.shown > 0 {
-            break;
-        }
-        listed.text.push_str(&entry);
-        listed.shown += 1;
-    }
-    let more = children.len() - listed.shown;
-    if more > 0 {
-        let (noun, verb) = if more == 1 {
-            ("entry", "is")
-        } else {
-            ("entries", "are")
-        };
-        let _ = writeln!(listed.text, "{more} more {noun} {verb} not shown here.");
-    }
-    listed
 }
 
 /// A skill's own folder: where its file is.
@@ -219,7 +192,7 @@ fn folder_of(snapshot: &Snapshot, skill: &Skill) -> PathBuf {
 }
 
 /// The body as a model gets it: one kind of line end, filled, without control characters and blank edges.
-fn body_text(skill: &Skill, folder: &Path, material: &Material<'_>) -> String {
+fn body_text(skill: &Skill, folder: &Path, material: &Material<'_>) -> Result<String, TooLong> {
     let lines = material.body.replace("\r\n", "\n").replace('\r', "\n");
     let filled = arguments::fill(
         &lines,
@@ -229,9 +202,9 @@ fn body_text(skill: &Skill, folder: &Path, material: &Material<'_>) -> String {
             declared: &skill.file().details().arguments,
             folder: &folder.to_string_lossy(),
         },
-    );
+    )?;
     let clean = without_controls(&filled);
-    clean.trim_start_matches('\n').trim_end().to_owned()
+    Ok(clean.trim_start_matches('\n').trim_end().to_owned())
 }
 
 /// The start of a text up to a number of characters, cut at the end of a line or at least of a word.

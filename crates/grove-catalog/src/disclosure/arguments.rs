@@ -2,13 +2,26 @@
 //!
 //! What was put in is never looked at again, so an argument that looks like a placeholder stays what it is.
 
+use std::ops::ControlFlow;
+
 use super::target::Caller;
 
 /// Names of the skill's folder in a body.
 const FOLDER_VARIABLES: [&str; 3] = ["${GROVE_SKILL_DIR}", "${CLAUDE_SKILL_DIR}", "{baseDir}"];
 
+/// What stands before words that were put nowhere.
+const FOLLOWING: &str = "ARGUMENTS: ";
+
 /// Digits that a number in a placeholder has at most.
 const MAX_DIGITS: usize = 3;
+
+/// Characters of a filled body. A body that is longer by itself is as long as it is.
+pub const MAX_FILLED: usize = 1_000_000;
+
+/// A body that would be longer than [`MAX_FILLED`] with everything put in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it would have more than {MAX_FILLED} characters with everything put in")]
+pub struct TooLong;
 
 /// What is put into a body.
 #[derive(Debug, Clone, Copy)]
@@ -29,15 +42,62 @@ pub struct Given<'a> {
 /// name the word in its place. A number beyond both what was given and what the skill declares is left alone:
 /// it is most likely part of a shell example. A backslash before a placeholder keeps it as it is. When some
 /// word was put nowhere, all of them follow as a last line.
-pub fn fill(body: &str, given: &Given<'_>) -> String {
-    let mut filled = String::with_capacity(body.len() + 256);
+///
+/// A body says how often an argument is put in, so the length is known before anything is built.
+pub fn fill(body: &str, given: &Given<'_>) -> Result<String, TooLong> {
+    let all = given.words.join(" ");
+    let most = MAX_FILLED.max(body.chars().count());
+    let (mut chars, mut bytes) = (0_usize, 0_usize);
+    let used = pieces(body, given, &all, |piece| {
+        // Nothing is counted beyond the limit, however long a piece is that comes again and again.
+        chars += piece.chars().count();
+        bytes += piece.len();
+        if chars > most {
+            ControlFlow::Break(TooLong)
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    let used = match used {
+        ControlFlow::Continue(used) => used,
+        ControlFlow::Break(too_long) => return Err(too_long),
+    };
+    let follow = used.contains(&false);
+    let around = "\n\n".len() + FOLLOWING.len() + "\n".len();
+    if follow && chars + around + all.chars().count() > most {
+        return Err(TooLong);
+    }
+    let mut filled = String::with_capacity(bytes + around + all.len());
+    let _: ControlFlow<(), _> = pieces(body, given, &all, |piece| {
+        filled.push_str(piece);
+        ControlFlow::Continue(())
+    });
+    if follow {
+        filled.truncate(filled.trim_end().len());
+        if !filled.is_empty() {
+            filled.push_str("\n\n");
+        }
+        filled.push_str(FOLLOWING);
+        filled.push_str(&all);
+        filled.push('\n');
+    }
+    Ok(filled)
+}
+
+/// Gives the filled body piece by piece, and says which of the words were put somewhere.
+fn pieces<B>(
+    body: &str,
+    given: &Given<'_>,
+    all: &str,
+    mut take: impl FnMut(&str) -> ControlFlow<B>,
+) -> ControlFlow<B, Vec<bool>> {
     let mut used = vec![false; given.words.len()];
     let mut rest = body;
     while let Some((before, from)) = rest
         .find(['$', '\\', '{'])
         .and_then(|at| rest.split_at_checked(at))
     {
-        filled.push_str(before);
+        take(before)?;
         let (kept, candidate) = match from.strip_prefix('\\') {
             Some(after) => (true, after),
             None => (false, from),
@@ -47,37 +107,28 @@ pub fn fill(body: &str, given: &Given<'_>) -> String {
         let Some(((written, after), what)) = found else {
             // Each of the three characters that are looked for is one byte.
             let (one, after) = from.split_at_checked(1).unwrap_or((from, ""));
-            filled.push_str(one);
+            take(one)?;
             rest = after;
             continue;
         };
         rest = after;
         match what {
-            _ if kept => filled.push_str(written),
-            Placeholder::Folder => filled.push_str(given.folder),
+            _ if kept => take(written)?,
+            Placeholder::Folder => take(given.folder)?,
             Placeholder::All => {
-                filled.push_str(&given.words.join(" "));
+                take(all)?;
                 used.fill(true);
             }
             Placeholder::Word(index) => {
                 if let (Some(word), Some(used)) = (given.words.get(index), used.get_mut(index)) {
-                    filled.push_str(word);
+                    take(word)?;
                     *used = true;
                 }
             }
         }
     }
-    filled.push_str(rest);
-    if used.contains(&false) {
-        filled.truncate(filled.trim_end().len());
-        if !filled.is_empty() {
-            filled.push_str("\n\n");
-        }
-        filled.push_str("ARGUMENTS: ");
-        filled.push_str(&given.words.join(" "));
-        filled.push('\n');
-    }
-    filled
+    take(rest)?;
+    ControlFlow::Continue(used)
 }
 
 enum Placeholder {
@@ -161,6 +212,7 @@ mod tests {
                 folder: "/s/x",
             },
         )
+        .unwrap()
     }
 
     #[test]
@@ -254,6 +306,38 @@ mod tests {
         let expected = r"$ARGUMENTS $1 $x \$1 /s/x/a /s/x/b /s/x/c";
         assert_eq!(filled(body, Caller::Model, &[], &["x"]), expected);
         assert_eq!(filled("$1 $x", Caller::Model, &["a"], &["x"]), "a a");
+    }
+
+    #[test]
+    fn a_small_body_that_repeats_its_arguments_is_refused_before_it_is_built() {
+        let word = ["x".repeat(20_000)];
+        let fill = |body: &str, words: &[String]| {
+            let given = Given {
+                caller: Caller::Person,
+                words,
+                declared: &[],
+                folder: "/s/x",
+            };
+            fill(body, &given).map(|filled| filled.chars().count())
+        };
+        let lines = |count: usize| "$ARGUMENTS\n".repeat(count);
+        assert_eq!(fill(&lines(22_000), &word), Err(TooLong));
+        assert_eq!(fill(&"$1".repeat(121_000), &word), Err(TooLong));
+        assert_eq!(fill(&"$ARGUMENTS".repeat(50), &word), Ok(MAX_FILLED));
+        assert_eq!(
+            fill(&lines(50), &word),
+            Err(TooLong),
+            "one line end each too many"
+        );
+        // What is long by itself is not refused: nothing was multiplied.
+        let long = "y".repeat(MAX_FILLED + 5);
+        assert_eq!(fill(&long, &[]), Ok(MAX_FILLED + 5));
+        assert_eq!(fill(&long, &word), Err(TooLong));
+        assert_eq!(
+            fill(&"{baseDir}".repeat(300_000), &[]),
+            Ok(1_200_000),
+            "shorter than the body"
+        );
     }
 
     proptest! {

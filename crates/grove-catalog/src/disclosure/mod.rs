@@ -8,16 +8,17 @@
 mod activation;
 mod arguments;
 mod boundary;
+mod listing;
 mod node;
 mod session;
 mod target;
 
 pub use activation::{
-    Cause, Listed, MAX_BRANCH_BODY, MAX_CHILDREN, MAX_RESOURCES, Material, Prepared, Resources,
-    list_children, prepare,
+    Cause, MAX_BRANCH_BODY, MAX_RESOURCES, Material, Prepared, Resources, Unprepared, prepare,
 };
-pub use arguments::{Given, fill};
+pub use arguments::{Given, MAX_FILLED, TooLong, fill};
 pub use boundary::{block, boundary};
+pub use listing::{Child, Listed, MAX_CHILDREN, already_open, expansion_text, list_children};
 pub use node::{Group, Node};
 pub use session::{
     Activating, Active, Collapsing, Expansion, Frozen, MAX_KEPT, Session, SessionFault,

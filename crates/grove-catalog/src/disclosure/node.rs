@@ -1,10 +1,11 @@
 //! The nodes of a catalog: skills, and the groups that are folders.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::identity::Layout;
 use crate::snapshot::{Skill, Snapshot};
+use crate::tree::FEWEST_TO_COLLAPSE;
 
 /// A folder without `SKILL.md` that holds skills.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,12 +122,18 @@ impl Node {
 
     /// What takes its place when it is expanded: what a model may be told of, one level down.
     ///
-    /// A child that a model is not told of is passed over and its own children stand in its place.
+    /// A child that a model is not told of is passed over and its own children stand in its place; so do those of
+    /// a group that is too small to be an entry.
     pub fn children(&self, snapshot: &Snapshot) -> Vec<Self> {
         match self {
             Self::Skill(at) => below_branch(snapshot, *at),
             Self::Group(group) => below_group(snapshot, group),
         }
+    }
+
+    /// Whether a node with so many children is never in their place: a catalog has no entry for a group that small.
+    pub const fn is_always_open(&self, n_children: usize) -> bool {
+        matches!(self, Self::Group(_)) && n_children < FEWEST_TO_COLLAPSE
     }
 }
 
@@ -148,10 +155,54 @@ fn below_branch(snapshot: &Snapshot, branch: usize) -> Vec<Node> {
     shown
 }
 
+/// What lies in a group, with what lies in groups that are too small to be an entry in their place.
 fn below_group(snapshot: &Snapshot, group: &Group) -> Vec<Node> {
+    let root = group.root;
+    let mut levels = levels(snapshot, group);
+    // A path comes after those it begins with, so that inner groups come first from the end.
+    let mut open: BTreeMap<String, Level> = BTreeMap::new();
+    while let Some((path, mut level)) = levels.pop_last() {
+        for inner in std::mem::take(&mut level.groups) {
+            match open.remove(&inner) {
+                Some(small) if small.len() < FEWEST_TO_COLLAPSE => {
+                    level.groups.extend(small.groups);
+                    level.skills.extend(small.skills);
+                }
+                _ => {
+                    level.groups.insert(inner);
+                }
+            }
+        }
+        open.insert(path, level);
+    }
+    let level = open.remove(&group.path).unwrap_or_default();
+    let groups = level.groups.into_iter();
+    let groups = groups.map(|path| Node::Group(Group { root, path }));
+    groups
+        .chain(level.skills.into_iter().map(Node::Skill))
+        .collect()
+}
+
+/// What lies directly in a folder.
+#[derive(Debug, Default)]
+struct Level {
+    /// Groups, by path.
+    groups: BTreeSet<String>,
+    /// Skills, by index.
+    skills: BTreeSet<usize>,
+}
+
+impl Level {
+    fn len(&self) -> usize {
+        self.groups.len() + self.skills.len()
+    }
+}
+
+/// A group and the groups below it, by path, with what a model may be told of.
+fn levels(snapshot: &Snapshot, group: &Group) -> BTreeMap<String, Level> {
     let folders = skill_folders(snapshot);
     let below = format!("{}/", group.path);
-    let (mut groups, mut skills) = (BTreeSet::new(), Vec::new());
+    let mut levels: BTreeMap<String, Level> = BTreeMap::new();
     for at in 0..snapshot.skills.len() {
         let under_branch = snapshot
             .tree
@@ -160,22 +211,25 @@ fn below_group(snapshot: &Snapshot, group: &Group) -> Vec<Node> {
         if under_branch || !is_shown(snapshot, at) {
             continue;
         }
-        let Some(own) = group_of(snapshot, &folders, at).filter(|own| own.root == group.root)
-        else {
+        let Some(own) = group_of(snapshot, &folders, at).filter(|own| {
+            own.root == group.root && (own.path == group.path || own.path.starts_with(&below))
+        }) else {
             continue;
         };
-        if own.path == group.path {
-            skills.push(Node::Skill(at));
-        } else if let Some(deeper) = own.path.strip_prefix(&below) {
-            let first = deeper.split('/').next().unwrap_or(deeper);
-            groups.insert(format!("{below}{first}"));
+        let mut path = own.path;
+        levels.entry(path.clone()).or_default().skills.insert(at);
+        while path != group.path
+            && let Some((above, _)) = path.rsplit_once('/')
+        {
+            let above = above.to_owned();
+            levels
+                .entry(above.clone())
+                .or_default()
+                .groups
+                .insert(std::mem::replace(&mut path, above));
         }
     }
-    let root = group.root;
-    let groups = groups
-        .into_iter()
-        .map(|path| Node::Group(Group { root, path }));
-    groups.chain(skills).collect()
+    levels
 }
 
 /// The folders of skills, by root and id.
@@ -187,9 +241,11 @@ fn skill_folders(snapshot: &Snapshot) -> BTreeSet<(usize, &str)> {
         .collect()
 }
 
-/// The group a skill is in. Folders inside another skill's folder are that skill's, not groups.
+/// The group a skill is in: that of its outermost ancestor. Folders inside another skill's folder are that
+/// skill's, not groups.
 fn group_of(snapshot: &Snapshot, folders: &BTreeSet<(usize, &str)>, at: usize) -> Option<Group> {
-    let skill = snapshot.skills.get(at)?;
+    let top = snapshot.tree.ancestors(at).last().unwrap_or(at);
+    let skill = snapshot.skills.get(top)?;
     let root = skill.place.root;
     if skill.place.layout != Layout::Folder {
         return None;

@@ -27,7 +27,6 @@ pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Outpu
             let address = parse(address)?;
             let options = HttpOptions {
                 address,
-                everywhere: arguments.everywhere,
                 token: Token::generate().ok_or_else(|| {
                     CommandError::new(ErrorKind::Internal, "the system gave no random token")
                 })?,
@@ -67,8 +66,9 @@ fn parse(address: &str) -> Result<SocketAddr, CommandError> {
 
 fn explain(error: &ServeError) -> CommandError {
     match error {
-        ServeError::NotLoopback(_) => CommandError::new(ErrorKind::Usage, error.to_string())
-            .hint("add --everywhere if other machines should reach it; nothing is encrypted"),
+        ServeError::NotLoopback(_) => CommandError::new(ErrorKind::Usage, error.to_string()).hint(
+            "give a port, or an address of loopback such as 127.0.0.1:8722: nothing is encrypted",
+        ),
         ServeError::Listen { .. } => {
             CommandError::new(ErrorKind::Finding, error.to_string()).hint("give another port")
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_catalog::catalog::Catalog;
-use grove_catalog::disclosure::{MAX_CHILDREN, Node, Refusal};
+use grove_catalog::disclosure::{Child, Expansion, Refusal};
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_skills::Environment;
 use grove_skills::disclosure::{Activated, Call, Collapsed, Disclosure, DisclosureError, Expanded};
@@ -97,10 +97,15 @@ impl Talk<'_> {
         }
         self.out.text(&expanded.text);
         self.diagnostics(&expanded.diagnostics);
-        if expanded.already {
-            self.out.note("grove: already expanded");
+        match expanded.expansion {
+            // The text says so.
+            Expansion::Always => {}
+            Expansion::Already => {
+                self.out.note("grove: already expanded");
+                self.not_remembered();
+            }
+            _ => self.not_remembered(),
         }
-        self.not_remembered();
         self.cost(&expanded.text);
         Ok(0)
     }
@@ -166,6 +171,12 @@ pub(super) fn explain(
         DisclosureError::Unsteady(_) => finding(error.to_string()).hint("try again"),
         DisclosureError::Arguments(_) => {
             finding(error.to_string()).hint("put long texts in a file and give its path")
+        }
+        DisclosureError::Filled { ref location, .. } => {
+            let file = format!("read {} itself", location.display());
+            finding(error.to_string())
+                .hint("give shorter arguments, or put them in a file and give its path")
+                .hint(file)
         }
         DisclosureError::Full(_) => {
             finding(error.to_string()).hint("give another file to start a new session")
@@ -262,23 +273,23 @@ fn refused(
 
 /// One entry that takes another's place.
 #[derive(Serialize)]
-struct ChildJson {
-    key: String,
-    name: String,
-    description: Option<String>,
+struct ChildJson<'a> {
+    key: &'a str,
+    name: &'a str,
+    description: Option<&'a str>,
     location: String,
 }
 
-fn children(snapshot: &Snapshot, nodes: &[Node]) -> Vec<ChildJson> {
-    let shown = nodes.iter().take(MAX_CHILDREN);
-    shown
-        .map(|node| ChildJson {
-            key: node.key(snapshot),
-            name: node.name(snapshot),
-            description: node.description(snapshot),
-            location: text_of(&node.location(snapshot)),
-        })
-        .collect()
+impl<'a> ChildJson<'a> {
+    fn list(children: &'a [Child]) -> Vec<Self> {
+        let one = |child: &'a Child| Self {
+            key: &child.key,
+            name: &child.name,
+            description: child.description.as_deref(),
+            location: text_of(&child.location),
+        };
+        children.iter().map(one).collect()
+    }
 }
 
 #[derive(Serialize)]
@@ -295,7 +306,7 @@ struct ActivateJson<'a> {
     boundary: Option<&'a str>,
     resources: &'a [String],
     more_resources: usize,
-    children: Vec<ChildJson>,
+    children: Vec<ChildJson<'a>>,
     more_children: usize,
     already_active: bool,
     session: Option<String>,
@@ -319,8 +330,8 @@ impl<'a> ActivateJson<'a> {
             boundary: activated.boundary.as_deref(),
             resources,
             more_resources,
-            children: children(snapshot, &activated.children),
-            more_children: activated.children.len().saturating_sub(MAX_CHILDREN),
+            children: ChildJson::list(&activated.children),
+            more_children: activated.more_children,
             already_active: activated.already_active,
             session,
             diagnostics: DiagnosticJson::list(&activated.diagnostics),
@@ -338,7 +349,7 @@ struct ExpandJson<'a> {
     text: &'a str,
     chars: usize,
     tokens: usize,
-    children: Vec<ChildJson>,
+    children: Vec<ChildJson<'a>>,
     more_children: usize,
     expanded: &'a [String],
     session: Option<String>,
@@ -353,12 +364,12 @@ impl<'a> ExpandJson<'a> {
             schema: "grove.skills.expand/1",
             key: expanded.node.key(snapshot),
             name: expanded.node.name(snapshot),
-            already_expanded: expanded.already,
+            already_expanded: expanded.expansion != Expansion::Expanded,
             text: &expanded.text,
             chars,
             tokens,
-            children: children(snapshot, &expanded.children),
-            more_children: expanded.children.len().saturating_sub(MAX_CHILDREN),
+            children: ChildJson::list(&expanded.children),
+            more_children: expanded.more_children,
             expanded: &expanded.expanded,
             session,
             diagnostics: DiagnosticJson::list(&expanded.diagnostics),

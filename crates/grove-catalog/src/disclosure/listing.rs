@@ -1,0 +1,185 @@
+//! The entries below a node, as far as one answer goes, and how to reach the others.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use grove_spec::text::{escape_xml, one_line};
+
+use super::node::Node;
+use crate::catalog;
+use crate::identity::name_key;
+use crate::snapshot::Snapshot;
+use crate::state::State;
+
+/// Entries that are listed.
+pub const MAX_CHILDREN: usize = 150;
+/// Characters of a description in a list: whoever wants the whole activates the skill.
+const MAX_DESCRIPTION: usize = 300;
+/// Characters of all entries together.
+const MAX_ENTRY_CHARS: usize = 28_000;
+/// Characters of the line about the entries that are not listed.
+const MAX_REST_CHARS: usize = 2_000;
+
+/// An entry of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Child {
+    /// The key of its node.
+    pub key: String,
+    /// What it is called.
+    pub name: String,
+    /// What it is about, as short as it is listed.
+    pub description: Option<String>,
+    /// A skill's file, or a group's folder.
+    pub location: PathBuf,
+}
+
+/// Nodes as they are listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// One line each, and one for those that are not listed.
+    pub text: String,
+    /// The nodes that are listed.
+    pub children: Vec<Child>,
+    /// How many are not.
+    pub more: usize,
+}
+
+/// Lists nodes as a catalog does, in at most 30,000 characters.
+pub fn list_children(snapshot: &Snapshot, nodes: &[Node], home: Option<&Path>) -> Listed {
+    let mut listed = Listed::default();
+    let mut chars = 0;
+    for node in nodes.iter().take(MAX_CHILDREN) {
+        let child = child(snapshot, node);
+        let entry = catalog::entry_line(
+            &child.name,
+            child.description.as_deref(),
+            &catalog::shown_path(&child.location, home),
+        );
+        chars += entry.chars().count();
+        if chars > MAX_ENTRY_CHARS {
+            break;
+        }
+        listed.text.push_str(&entry);
+        listed.children.push(child);
+    }
+    let rest = nodes.get(listed.children.len()..).unwrap_or_default();
+    listed.more = rest.len();
+    push_rest(&mut listed.text, snapshot, rest);
+    listed
+}
+
+/// What a model reads when a node is expanded.
+pub fn expansion_text(
+    snapshot: &Snapshot,
+    node: &Node,
+    listed: &Listed,
+    home: Option<&Path>,
+) -> String {
+    let mut text = listed.text.clone();
+    match node {
+        // Its entry gives way to its children, and its own file must stay within reach.
+        Node::Skill(_) => {
+            let location = catalog::shown_path(&node.location(snapshot), home);
+            let location = escape_xml(&location);
+            let _ = writeln!(
+                text,
+                "What holds for all of them is in <location>{location}</location>."
+            );
+        }
+        Node::Group(_) if node.is_always_open(listed.children.len() + listed.more) => {
+            text.push_str(
+                "A group this small is not an entry of the catalog, its skills are: \
+                 nothing has to be remembered.\n",
+            );
+        }
+        Node::Group(_) => {}
+    }
+    text
+}
+
+/// The one line that stands for the skills of a group that is open already.
+pub fn already_open(snapshot: &Snapshot, node: &Node) -> String {
+    format!(
+        "`{}` is already active: its skills stand in its place in the catalog.\n",
+        one_line(&node.name(snapshot))
+    )
+}
+
+fn child(snapshot: &Snapshot, node: &Node) -> Child {
+    let description = node.description(snapshot);
+    Child {
+        key: node.key(snapshot),
+        name: node.name(snapshot),
+        description: description
+            .and_then(|whole| catalog::shorten(&one_line(&whole), MAX_DESCRIPTION)),
+        location: node.location(snapshot),
+    }
+}
+
+/// Says how many more there are and by which names they are had, as far as there is room.
+fn push_rest(text: &mut String, snapshot: &Snapshot, rest: &[Node]) {
+    if rest.is_empty() {
+        return;
+    }
+    let (noun, verb, each) = match rest.len() {
+        1 => ("entry", "is", "It"),
+        _ => ("entries", "are", "Each"),
+    };
+    let mut line = format!("{} more {noun} {verb} not shown here.", rest.len());
+    // The words around the names, with numbers of any length.
+    let mut room = MAX_REST_CHARS.saturating_sub(line.len() + 100);
+    let mut names = Vec::new();
+    let bearers = bearers(snapshot);
+    for node in rest {
+        let name = unmistakable(snapshot, node, &bearers);
+        // A mark in a name would end the name early.
+        let usable = !name.contains('`') && name == one_line(&name);
+        let name = format!("`{}`", escape_xml(&name));
+        match room.checked_sub(name.chars().count() + ", ".len()) {
+            Some(left) if usable => {
+                room = left;
+                names.push(name);
+            }
+            _ => {}
+        }
+    }
+    if !names.is_empty() {
+        let _ = write!(
+            line,
+            " {each} can be activated by its name: {}.",
+            names.join(", ")
+        );
+    }
+    match rest.len() - names.len() {
+        0 => line.push('\n'),
+        unnamed => {
+            let _ = writeln!(line, " The catalog leads to the other {unnamed}.");
+        }
+    }
+    text.push_str(&line);
+}
+
+/// How many skills that can be had bear each name.
+fn bearers(snapshot: &Snapshot) -> BTreeMap<String, usize> {
+    let mut bearers = BTreeMap::new();
+    for skill in &snapshot.skills {
+        if matches!(skill.state, State::Ok | State::Capped) {
+            let name = name_key(skill.name()).into_owned();
+            *bearers.entry(name).or_default() += 1;
+        }
+    }
+    bearers
+}
+
+/// A skill's name when no other has it, and otherwise the key.
+fn unmistakable(snapshot: &Snapshot, node: &Node, bearers: &BTreeMap<String, usize>) -> String {
+    let name = match node {
+        Node::Skill(_) => node.name(snapshot),
+        Node::Group(_) => return node.key(snapshot),
+    };
+    match bearers.get(&*name_key(&name)) {
+        Some(1) => name,
+        _ => node.key(snapshot),
+    }
+}
