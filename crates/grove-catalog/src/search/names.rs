@@ -15,10 +15,14 @@ const MAX_NAME: usize = 200;
 /// A query as a name.
 pub(super) struct AsName {
     typed: String,
+    /// Whether it can be an address.
+    has_label: bool,
     /// In one case and composed.
     key: String,
     /// Its words joined as names are.
     joined: String,
+    /// How many typing errors are allowed.
+    errors: usize,
 }
 
 impl AsName {
@@ -32,8 +36,11 @@ impl AsName {
             .split(|c: char| c.is_whitespace() || c == '_' || c == '-')
             .filter(|part| !part.is_empty())
             .collect();
+        let joined = joined.join("-");
         Some(Self {
-            joined: joined.join("-"),
+            errors: joined.chars().count() / 5,
+            joined,
+            has_label: typed.contains('@'),
             typed: typed.to_owned(),
             key,
         })
@@ -42,30 +49,36 @@ impl AsName {
     /// What is added to the skills' scores because of their names.
     pub(super) fn add(&self, snapshot: &Snapshot, skills: &[(usize, &Skill)], scores: &mut [f32]) {
         let mut any = false;
-        for (score, (_, skill)) in scores.iter_mut().zip(skills) {
-            let bonus = self.bonus(snapshot, skill);
+        let mut maybe = Vec::new();
+        for (at, (score, (_, skill))) in scores.iter_mut().zip(skills).enumerate() {
+            let (name, id) = (skill.name(), skill.id());
+            let bonus = self.bonus(snapshot, skill, name, id);
             any |= bonus > 0.0;
             *score += bonus;
+            if self.may_be_nearly(name) || self.may_be_nearly(folder_of(id)) {
+                maybe.push(at);
+            }
         }
-        // Spelling is compared only when nothing is spelled so: it costs more than all the rest.
-        if any || self.joined.len() < 5 {
+        // Spelling is compared only when nothing is spelled so.
+        if any {
             return;
         }
-        for (score, (_, skill)) in scores.iter_mut().zip(skills) {
-            if self.is_nearly(skill.name()) || self.is_nearly(folder_of(skill.id())) {
+        for at in maybe {
+            if let (Some(score), Some((_, skill))) = (scores.get_mut(at), skills.get(at))
+                && (self.is_nearly(skill.name()) || self.is_nearly(folder_of(skill.id())))
+            {
                 *score += NEARLY;
             }
         }
     }
 
-    fn bonus(&self, snapshot: &Snapshot, skill: &Skill) -> f32 {
-        let (name, id) = (skill.name(), skill.id());
-        let is_address = || self.typed.contains('@') && snapshot.address(skill) == self.typed;
+    fn bonus(&self, snapshot: &Snapshot, skill: &Skill, name: &str, id: &str) -> f32 {
+        let is_address = || self.has_label && snapshot.address(skill) == self.typed;
         if name == self.typed || id == self.typed || is_address() {
             return EXACT;
         }
         // Most names begin with another letter, and few folders are not called as their skill is.
-        let first = self.key.as_bytes().first().map(u8::to_ascii_lowercase);
+        let first = self.key.as_bytes().first().copied();
         let of = |text: &str| match text.as_bytes().first() {
             Some(byte) if byte.is_ascii() && Some(byte.to_ascii_lowercase()) != first => 0.0,
             _ => self.likeness(text),
@@ -105,12 +118,17 @@ impl AsName {
         }
     }
 
-    fn is_nearly(&self, known: &str) -> bool {
-        // One error for each five letters; a wrong first letter is somebody else's name.
-        let allowed = self.joined.chars().count() / 5;
-        let first = |text: &str| text.chars().next().map(|c| c.to_ascii_lowercase());
-        known.len().abs_diff(self.joined.len()) <= allowed
+    /// Whether length and first letter allow a name to be nearly this one: one error for each five letters, and a
+    /// wrong first letter is somebody else's name.
+    fn may_be_nearly(&self, known: &str) -> bool {
+        let first = |text: &str| text.as_bytes().first().map(u8::to_ascii_lowercase);
+        self.errors > 0
+            && known.len().abs_diff(self.joined.len()) <= self.errors
             && first(known) == first(&self.joined)
-            && edits(&self.joined, &collision_key(known), allowed).is_some()
+    }
+
+    fn is_nearly(&self, known: &str) -> bool {
+        self.may_be_nearly(known)
+            && edits(&self.joined, &collision_key(known), self.errors).is_some()
     }
 }

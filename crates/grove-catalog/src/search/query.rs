@@ -24,6 +24,8 @@ const MISSPELT: f32 = 0.7;
 const FIRST_DOCUMENTS: usize = 5;
 const THEIR_WORDS: usize = 20;
 const FEEDBACK: f32 = 0.1;
+/// A word that more than one in so many documents have says nothing about a few of them.
+const COMMON: u32 = 4;
 /// What has less than this share of the best score is no answer.
 const FAINT: f32 = 0.03;
 /// Words that are compared with one that is not known.
@@ -229,7 +231,12 @@ fn feedback<S: Source>(index: &Index<S>, first: &[(u32, f32)]) -> Result<Vec<(u3
             }
         }
         for (stem, counts) in by_stem {
-            let weight = index.term(stem).ok_or(Damaged)?.weight;
+            let Term {
+                weight, documents, ..
+            } = index.term(stem).ok_or(Damaged)?;
+            if documents > index.documents() / COMMON + 2 {
+                continue;
+            }
             let about = index.frequency(*document, counts);
             *sums.entry(stem).or_default() += score / total * about * weight;
         }
