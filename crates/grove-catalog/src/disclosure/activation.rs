@@ -208,7 +208,7 @@ pub fn list_children(snapshot: &Snapshot, children: &[Node], home: Option<&Path>
 }
 
 /// A skill's own folder: where its file is.
-fn folder_of(snapshot: &Snapshot, skill: &Skill) -> PathBuf {
+pub(crate) fn folder_of(snapshot: &Snapshot, skill: &Skill) -> PathBuf {
     let root = snapshot
         .root_of(skill)
         .map_or_else(PathBuf::new, |root| root.path.clone());
@@ -218,14 +218,29 @@ fn folder_of(snapshot: &Snapshot, skill: &Skill) -> PathBuf {
     }
 }
 
-/// The body as a model gets it: one kind of line end, filled, without control characters and blank edges.
+/// The body as an agent gets it that nobody gave arguments.
+pub(crate) fn body_for_prompt(skill: &Skill, folder: &Path, body: &str) -> String {
+    filled(skill, folder, body, &[], Caller::Model)
+}
+
 fn body_text(skill: &Skill, folder: &Path, material: &Material<'_>) -> String {
-    let lines = material.body.replace("\r\n", "\n").replace('\r', "\n");
+    filled(
+        skill,
+        folder,
+        material.body,
+        material.words,
+        material.caller,
+    )
+}
+
+/// The body as a model gets it: one kind of line end, filled, without control characters and blank edges.
+fn filled(skill: &Skill, folder: &Path, body: &str, words: &[String], caller: Caller) -> String {
+    let lines = body.replace("\r\n", "\n").replace('\r', "\n");
     let filled = arguments::fill(
         &lines,
         &Given {
-            caller: material.caller,
-            words: material.words,
+            caller,
+            words,
             declared: &skill.file().details().arguments,
             folder: &folder.to_string_lossy(),
         },

@@ -16,6 +16,7 @@ pub use activation::{
     Cause, Listed, MAX_BRANCH_BODY, MAX_CHILDREN, MAX_RESOURCES, Material, Prepared, Resources,
     list_children, prepare,
 };
+pub(crate) use activation::{body_for_prompt, folder_of};
 pub use arguments::{Given, fill};
 pub use boundary::{block, boundary};
 pub use node::{Group, Node};

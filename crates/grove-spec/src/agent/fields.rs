@@ -4,6 +4,7 @@ use super::{Agent, ContextMode, OutputFile, OutputMode, PromptMode, SkillInjecti
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::skill::fields::{clean, parse_boolean};
+use crate::text::{is_control, one_line};
 use crate::yaml::{Entry, Value};
 
 /// Reads the fields of an agent.
@@ -131,6 +132,13 @@ impl Reader<'_> {
     }
 
     fn name(&mut self, entry: &Entry) -> Option<String> {
+        // Judged as written: what cleaning would make of a line end is another name.
+        let written = entry.value.as_text().unwrap_or_default().trim();
+        if is_dangerous(written) {
+            let message = format!("the name `{}` cannot be used", one_line(written));
+            self.report(Code::AgentName, message, entry);
+            return None;
+        }
         let text = self.required_text(entry)?;
         let name = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let length = name.chars().count();
@@ -280,6 +288,11 @@ impl Reader<'_> {
         self.diagnostics
             .push(Diagnostic::new(code, message).at(entry.value.position));
     }
+}
+
+/// Whether a name could end a line, leave a folder or be taken for an option where somebody writes it.
+fn is_dangerous(name: &str) -> bool {
+    name.starts_with(['.', '-']) || name.contains(|c: char| is_control(c) || "\n\t/\\".contains(c))
 }
 
 /// A value as written, if there is one.

@@ -196,10 +196,17 @@ fn what_is_wrong_is_said_and_the_rest_is_read() {
         assert_eq!(parse(&text).agent.description.as_deref(), Some("d"));
     }
     assert_eq!(codes("---\nname: x\n---\n"), ["description-missing"]);
-    assert_eq!(
-        codes("---\nname: a/b\ndescription: d\n---\n"),
-        ["name-invalid"]
-    );
+    for (name, expected) in [
+        ("a%b", "name-invalid"),
+        ("a/b", "agent-name"),
+        ("..", "agent-name"),
+        ("--help", "agent-name"),
+        ("\"a\\ntouch x\"", "agent-name"),
+        ("\"a\\e[2J\"", "agent-name"),
+    ] {
+        let text = format!("---\nname: {name}\ndescription: d\n---\n");
+        assert_eq!(codes(&text), [expected], "{name}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The commands. Each is one file; each takes what was typed and prints a function of a snapshot.
 
+mod agents;
 mod catalog;
 mod catalog_explain;
 mod catalog_host;
@@ -10,6 +11,7 @@ mod hosts;
 mod manual;
 mod naming;
 mod overview;
+mod prompt;
 mod reference;
 mod skills_activate;
 mod skills_check;
@@ -67,6 +69,8 @@ pub(crate) fn run(
             Ok(overview::run(looked, json, out))
         }
         Some(Command::Skills(command)) => skills(environment, &command, looked, out),
+        Some(Command::Agents(command)) => agents::run(&environment, &command, out),
+        Some(Command::Prompt(arguments)) => prompt::run(environment, &arguments, looked, out),
         Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
         Some(Command::Validate { paths, json }) => validate::run(&environment, &paths, json, out),
         Some(Command::Trust {
