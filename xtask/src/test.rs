@@ -41,6 +41,9 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     verdict.step("fuzz frontmatter", || {
         fuzz::fuzz("frontmatter", &fuzz::Options::for_seconds(FUZZ_SECONDS))
     });
+    verdict.step("fuzz agent", || {
+        fuzz::fuzz("agent", &fuzz::Options::for_seconds(FUZZ_SECONDS))
+    });
     verdict.print();
     Ok(verdict.exit_code())
 }

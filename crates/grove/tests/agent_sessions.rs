@@ -406,5 +406,5 @@ fn others_are_as_they_were(file: &Path, before: &str, after: &str) {
         });
         lines.map(str::to_owned).collect()
     };
-    assert_eq!(outside(before), outside(after), "{file:?}");
+    assert_eq!(outside(before), outside(after), "{}", file.display());
 }
