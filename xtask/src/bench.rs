@@ -8,8 +8,12 @@ mod discovery;
 mod floor;
 mod ours;
 mod pi;
+mod plain_bm25;
+mod reload;
 mod report;
 mod samples;
+mod search;
+mod search_quality;
 mod start;
 mod system_calls;
 mod table;
@@ -33,7 +37,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("start") => start::run(arguments),
         Some("catalog") => catalog::run(arguments),
         Some("catalog-hosts") => visible::run(arguments),
-        _ => Err("which benchmark? discovery, start, catalog or catalog-hosts".to_owned()),
+        Some("reload") => reload::run(arguments),
+        Some("search") => search::run(arguments),
+        Some("search-quality") => search_quality::run(arguments),
+        _ => Err("which benchmark? discovery, start, catalog, catalog-hosts, reload, search or search-quality".to_owned()),
     }
 }
 

@@ -33,6 +33,10 @@ cargo xtask <command>
   bench start [--runs 20]       a cold `grove skills list --json`, beside /bin/true
   bench catalog-hosts           what is left of generated libraries in what hosts tell their models
       [--sizes 52,200,1000,10000]
+  bench search                  searches of 10,000 skills, cold and warm; every id and name is found
+      [--size 10000] [--runs 31] [--skills DIR]
+  bench search-quality          hits at 1, 5 and 10 for tasks in plain words, beside plain BM25
+      [--failures] [--skills DIR --tasks FILE]
   fuzz TARGET [--seconds 60]    coverage-guided fuzzing of a target in fuzz/fuzz_targets
       [--keep] [--verbose] [--reproduce FILE]
   reference [--check]           writes the generated references, or says which are stale";

@@ -21,6 +21,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     let mut verdict = Verdict::default();
     if !skip_install {
         verdict.step("install skills-ref", tools::install_oracle);
+        verdict.step("install mcp", tools::install_mcp);
         verdict.step("install node", tools::install_node);
         verdict.step("install pi", tools::install_pi);
         verdict.step("install claude", || tools::CLAUDE.install());

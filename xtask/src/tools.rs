@@ -11,7 +11,7 @@ mod strace;
 
 pub(crate) use agents::{CLAUDE, CODEX, COPILOT};
 pub(crate) use node::{install_node, install_pi, node_program, pi_package};
-pub(crate) use oracle::install_oracle;
+pub(crate) use oracle::{install_mcp, install_oracle};
 pub(crate) use strace::{install_strace, strace_program};
 
 use std::path::PathBuf;
@@ -28,6 +28,7 @@ const INSTALL_LIMIT: Duration = Duration::from_mins(10);
 pub(crate) fn environment() -> Vec<(&'static str, PathBuf)> {
     [
         ("GROVE_ORACLE_PYTHON", oracle::python()),
+        ("GROVE_TEST_MCP_PYTHON", oracle::mcp_python()),
         ("GROVE_TEST_NODE", node_program()),
         ("GROVE_TEST_PI", node::pi_modules()),
         ("GROVE_TEST_CLAUDE", agents::CLAUDE.program()),

@@ -87,7 +87,7 @@ pub fn near_names<'a>(names: impl Iterator<Item = &'a str>, query: &str) -> Vec<
 }
 
 /// The number of edits between two short texts, if at most `allowed`; a swap of neighbours is one.
-fn edits(a: &str, b: &str, allowed: usize) -> Option<usize> {
+pub(crate) fn edits(a: &str, b: &str, allowed: usize) -> Option<usize> {
     let (a, b): (Vec<char>, Vec<char>) =
         (a.chars().take(80).collect(), b.chars().take(80).collect());
     if a.len().abs_diff(b.len()) > allowed {

@@ -48,12 +48,20 @@ pub fn collision_key(name: &str) -> String {
 
 /// Whether a folder name cannot be checked out or told apart on every platform.
 pub fn is_unportable(folder: &str) -> bool {
+    // Most names are plain and longer than any device's; this is asked of every skill.
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
+    if folder.len() > LONGEST_DEVICE && folder.bytes().all(is_plain) {
+        return false;
+    }
     folder.ends_with(['.', ' '])
         || folder
             .bytes()
             .any(|b| matches!(b, b'<' | b'>' | b':' | b'"' | b'\\' | b'|' | b'?' | b'*'))
         || is_device_name(folder)
 }
+
+/// How many bytes the name of a device has at most.
+const LONGEST_DEVICE: usize = 5;
 
 /// Names of devices on Windows, with any extension.
 fn is_device_name(folder: &str) -> bool {

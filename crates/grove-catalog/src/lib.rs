@@ -20,6 +20,7 @@ pub mod rank;
 pub mod resolve;
 pub mod root;
 mod same_name;
+pub mod search;
 pub mod snapshot;
 pub mod state;
 pub mod tree;

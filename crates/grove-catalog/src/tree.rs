@@ -7,6 +7,8 @@ pub(crate) mod grow;
 mod places;
 mod shared_words;
 
+pub(crate) use shared_words::is_unspaced;
+
 use std::collections::BTreeMap;
 
 /// How many skills may stand above one another, the first and the last included.

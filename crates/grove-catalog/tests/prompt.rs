@@ -1,5 +1,5 @@
 //! Prompts as tables: which skills an agent's names mean, what stands where, and what is left out.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail loudly")]
+#![expect(clippy::unwrap_used, reason = "tests fail loudly")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

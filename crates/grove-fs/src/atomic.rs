@@ -1,6 +1,7 @@
 //! Writing a file so that a reader sees the old content or the new one, never a part.
 
 use std::io::Write as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -18,14 +19,28 @@ pub enum Durability {
 
 /// Replaces a file, making its folder first if needed.
 pub fn write(path: &Path, content: &[u8], durability: Durability) -> Result<(), FsError> {
+    write_with_mode(path, content, durability, None)
+}
+
+/// Replaces a file that nobody but its owner may read, or whose mode is known.
+pub fn write_mode(path: &Path, content: &[u8], mode: u32) -> Result<(), FsError> {
+    write_with_mode(path, content, Durability::Durable, Some(mode))
+}
+
+fn write_with_mode(
+    path: &Path,
+    content: &[u8],
+    durability: Durability,
+    mode: Option<u32>,
+) -> Result<(), FsError> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(|error| FsError::new("create", folder, error))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let unique = NEXT.fetch_add(1, Ordering::Relaxed);
     let temporary = folder.join(format!(".{name}.{}.{unique}.tmp", std::process::id()));
-    let written =
-        write_temporary(&temporary, content, durability).and_then(|()| rename(&temporary, path));
+    let written = write_temporary(&temporary, content, durability, mode)
+        .and_then(|()| rename(&temporary, path));
     if written.is_err() {
         let _ = std::fs::remove_file(&temporary);
     }
@@ -40,11 +55,22 @@ pub fn write(path: &Path, content: &[u8], durability: Durability) -> Result<(), 
     Ok(())
 }
 
-fn write_temporary(path: &Path, content: &[u8], durability: Durability) -> std::io::Result<()> {
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(path)?;
+fn write_temporary(
+    path: &Path,
+    content: &[u8],
+    durability: Durability,
+    mode: Option<u32>,
+) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    if mode.is_some() {
+        // Closed to others from the first moment; opened up below if the mode says so.
+        options.mode(0o600);
+    }
+    let mut file = options.open(path)?;
+    if let Some(mode) = mode {
+        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+    }
     file.write_all(content)?;
     if durability == Durability::Durable {
         file.sync_all()?;

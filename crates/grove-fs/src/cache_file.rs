@@ -3,7 +3,8 @@
 //! A file that is damaged, cut short or of another version reads as absent. Writers replace the
 //! whole file, so several processes can share one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -66,17 +67,28 @@ pub fn write(path: &Path, version: u32, content: &[u8]) -> Result<(), FsError> {
 
 /// Removes the oldest files of a cache folder beyond a number; failures do not matter.
 pub fn keep_newest(folder: &Path, count: usize) {
+    forget(folder, count, Duration::ZERO, |_| true);
+}
+
+/// Removes the oldest files beyond a number among those with a name of ours, but none younger than `kept_for`;
+/// failures do not matter.
+pub fn forget(folder: &Path, count: usize, kept_for: Duration, is_ours: impl Fn(&str) -> bool) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;
     };
-    let mut files: Vec<(std::time::SystemTime, std::path::PathBuf)> = entries
+    let mut files: Vec<(SystemTime, PathBuf)> = entries
         .take(100_000)
         .filter_map(Result::ok)
+        .filter(|entry| entry.file_name().to_str().is_some_and(&is_ours))
         .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
         .collect();
-    if files.len() > count {
-        files.sort();
-        for (_, old) in files.iter().take(files.len() - count) {
+    if files.len() <= count {
+        return;
+    }
+    files.sort();
+    let too_many = files.len() - count;
+    for (written, old) in files.iter().take(too_many) {
+        if written.elapsed().is_ok_and(|age| age >= kept_for) {
             let _ = std::fs::remove_file(old);
         }
     }

@@ -55,6 +55,12 @@ pub fn identity(path: &Path) -> Result<FileId, FsError> {
     })
 }
 
+/// The permission bits of what a path leads to.
+pub fn mode(path: &Path) -> Result<u32, FsError> {
+    let metadata = std::fs::metadata(path).map_err(|error| FsError::new("look at", path, error))?;
+    Ok(metadata.mode() & 0o7777)
+}
+
 /// Whether a path leads to a folder.
 pub fn is_folder(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.is_dir())
@@ -68,6 +74,11 @@ pub fn is_file(path: &Path) -> bool {
 /// Whether a path is itself a link.
 pub fn is_link(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
+}
+
+/// Whether a path leads to a plain file of this many bytes.
+pub fn is_file_of(path: &Path, bytes: u64) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == bytes)
 }
 
 /// Whether anything is at a path, a dangling link included.

@@ -1,5 +1,5 @@
 //! Grove's hands on the file system: walking, bounded reading beneath a root, cache files, atomic
-//! writes, trust grants, and looking for programs.
+//! writes, trust grants, looking for programs, and noticing changes.
 //!
 //! This is the one crate that may call `std::fs`. It knows nothing about skills: it finds files of a
 //! given name, says what stands in the way, and hands bytes to a visitor.
@@ -14,8 +14,10 @@ pub mod files;
 pub mod lock;
 pub mod probe_walk;
 pub mod programs;
+pub mod ranged_file;
 pub mod stamp;
 pub mod trust_store;
+pub mod watch;
 
 pub use error::FsError;
 pub use stamp::{FileId, Stamp};

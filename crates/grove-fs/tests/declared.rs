@@ -76,8 +76,11 @@ impl Visitor for Reader {
         self.met.len()
     }
 
-    fn declares(&self, text: &String) -> Option<Below> {
-        below(text)
+    fn declares(&self, found: &Found<String>) -> Option<Below> {
+        match &found.content {
+            Content::Item(text) => below(text),
+            _ => None,
+        }
     }
 
     fn declaring(&self) -> &[usize] {

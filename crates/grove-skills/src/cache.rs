@@ -32,6 +32,8 @@ pub(crate) struct Known {
     pub(crate) content: Arc<Content>,
     /// How a walk met it; none before the first one.
     pub(crate) met: Option<Met>,
+    /// Its bytes, where a last good version may have to be given back.
+    pub(crate) text: Option<Arc<[u8]>>,
 }
 
 /// How a walk met a file.
@@ -138,7 +140,9 @@ impl RootCache {
     }
 
     /// Takes what a walk found, in its order, in place of what was known before.
-    pub(crate) fn replace(&mut self, all: Vec<Known>, any_read: bool) {
+    ///
+    /// Some files count as declaring children although they do not say so now: their last good version does.
+    pub(crate) fn replace(&mut self, all: Vec<Known>, any_read: bool, also_declaring: &[usize]) {
         let stale = self.stale || any_read || all.len() != self.len();
         let declares = |known: &Known| {
             let keys = known.content.tree_keys();
@@ -146,7 +150,9 @@ impl RootCache {
         };
         *self = Self {
             declaring: (0..all.len())
-                .filter(|at| all.get(*at).is_some_and(declares))
+                .filter(|at| {
+                    all.get(*at).is_some_and(declares) || also_declaring.binary_search(at).is_ok()
+                })
                 .collect(),
             memory: all,
             stale,
@@ -368,6 +374,7 @@ impl DiskCache {
             limit: self.number(row, column::LIMIT)?,
             content: Arc::new(content),
             met: None,
+            text: None,
         })
     }
 
@@ -439,6 +446,7 @@ mod tests {
             limit: 7 * inode,
             content: Arc::new(content),
             met: None,
+            text: None,
         }
     }
 
@@ -454,7 +462,7 @@ mod tests {
             })
             .collect();
         let mut cache = RootCache::default();
-        cache.replace(all.clone(), true);
+        cache.replace(all.clone(), true, &[]);
         cache.save(&file).unwrap();
 
         let (loaded, damaged) = RootCache::load(&file);
@@ -511,7 +519,7 @@ mod tests {
         let mut fresh = known(1, "---\nname: a\n---\n");
         fresh.stamp.mtime = fresh.read_at - 1;
         let stamp = fresh.stamp;
-        cache.replace(vec![fresh], true);
+        cache.replace(vec![fresh], true, &[]);
         assert!(cache.get(&stamp, &mut 0).is_none());
     }
 

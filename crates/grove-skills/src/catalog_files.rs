@@ -1,7 +1,7 @@
 //! The files around a catalog: index files that its text leads to, and texts to compare later ones with.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use grove_catalog::catalog::{Catalog, IndexFile};
 use grove_fs::atomic::{self, Durability};
@@ -15,6 +15,9 @@ const KEPT_TEXTS: usize = 100;
 /// Index files that are kept; a large library has a few hundred.
 const KEPT_INDEX_FILES: usize = 20_000;
 
+/// A conversation that goes on longer than this without a new catalog is none.
+const READ_FOR: Duration = Duration::from_hours(24 * 7);
+
 /// A text that is larger was not written by us.
 const LARGEST_TEXT: u64 = 16 << 20;
 
@@ -23,36 +26,28 @@ pub fn index_dir(environment: &Environment) -> Option<PathBuf> {
     Some(environment.cache.as_ref()?.join("index"))
 }
 
-/// Writes the index files that are not there yet. A file's name is the digest of its text, so what is
-/// there is right.
+/// Writes the index files that are not there yet, or not whole. A file's name is the digest of its text, so a
+/// file of the right length is taken for it.
 pub fn write_index(folder: &Path, index: &[IndexFile]) -> Result<(), FsError> {
-    if index.is_empty() {
-        return Ok(());
-    }
-    let there: BTreeSet<String> = files::list(folder, KEPT_INDEX_FILES * 2)
-        .map(|names| names.into_iter().map(|(name, _)| name).collect())
-        .unwrap_or_default();
-    let missing: Vec<&IndexFile> = index
-        .iter()
-        .filter(|file| !there.contains(&file.name))
-        .collect();
-    if there.len() + missing.len() > KEPT_INDEX_FILES {
-        cache_file::keep_newest(folder, KEPT_INDEX_FILES.saturating_sub(missing.len()));
-        // Old files that this catalog needs may be among those that went.
-        return write_all(folder, index.iter());
-    }
-    write_all(folder, missing.into_iter())
-}
-
-fn write_all<'a>(folder: &Path, index: impl Iterator<Item = &'a IndexFile>) -> Result<(), FsError> {
     for file in index {
-        atomic::write(
-            &folder.join(&file.name),
-            file.text.as_bytes(),
-            Durability::Cache,
-        )?;
+        let path = folder.join(&file.name);
+        if !files::is_file_of(&path, file.text.len() as u64) {
+            atomic::write(&path, file.text.as_bytes(), Durability::Cache)?;
+        }
     }
     Ok(())
+}
+
+/// Forgets index files of the cache folder that nobody can be reading any more; what else is in there is not
+/// ours. For the folder that [`index_dir`] gives alone: another one belongs to whoever named it.
+pub fn forget_old_index(folder: &Path) {
+    let ours = |name: &str| {
+        let digits = name.strip_suffix(".md");
+        digits.is_some_and(|digits| {
+            digits.len() == 16 && digits.bytes().all(|b| b.is_ascii_hexdigit())
+        })
+    };
+    cache_file::forget(folder, KEPT_INDEX_FILES, READ_FOR, ours);
 }
 
 /// Keeps a catalog's text under its digest, so that a later one can be compared with it.

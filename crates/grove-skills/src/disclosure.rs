@@ -17,7 +17,7 @@
 mod telling;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use grove_catalog::disclosure::{
     Activating, Caller, Cause, Collapsing, Expansion, Frozen, MAX_KEPT, Material, Node, Prepared,
@@ -29,6 +29,7 @@ use grove_spec::{Code, Diagnostic};
 pub use telling::{Asked, CountTokens, Told};
 
 use crate::library::Library;
+use crate::search::{Audience, Found, Query, Searcher};
 use crate::session_file::{self, SessionFileError};
 use crate::usage;
 
@@ -139,6 +140,12 @@ pub enum DisclosureError {
     /// The session file cannot be used.
     #[error(transparent)]
     Session(#[from] SessionFileError),
+    /// Not even the shortest catalog keeps the budget.
+    #[error("the shortest catalog takes {}", .0.report.used)]
+    TooSmall(Box<grove_catalog::catalog::Catalog>),
+    /// There is nowhere to put what a catalog leads to.
+    #[error("there is no cache folder for index files")]
+    NoIndexFolder,
     /// A file that a catalog leads to could not be written.
     #[error(transparent)]
     Files(#[from] grove_fs::FsError),
@@ -148,12 +155,30 @@ pub enum DisclosureError {
 #[derive(Debug)]
 pub struct Disclosure<'a> {
     library: &'a mut Library,
-    session: Option<&'a Path>,
+    session: Kept<'a>,
+}
+
+/// A session in memory; it begins with the first thing that is asked.
+pub type SessionCell = Mutex<Option<Session>>;
+
+/// Where a conversation is remembered.
+#[derive(Debug, Clone, Copy)]
+enum Kept<'a> {
+    Nowhere,
+    File(&'a Path),
+    Memory(&'a SessionCell),
 }
 
 impl<'a> Disclosure<'a> {
     /// A conversation that is remembered in a file, or not at all.
     pub fn new(library: &'a mut Library, session: Option<&'a Path>) -> Self {
+        let session = session.map_or(Kept::Nowhere, Kept::File);
+        Self { library, session }
+    }
+
+    /// A conversation that is remembered as long as somebody holds it.
+    pub fn in_memory(library: &'a mut Library, session: &'a SessionCell) -> Self {
+        let session = Kept::Memory(session);
         Self { library, session }
     }
 
@@ -246,6 +271,16 @@ impl<'a> Disclosure<'a> {
             })
         })?;
         Ok(done)
+    }
+
+    /// Looks, and searches among the skills of the conversation, as its model may be told of them.
+    pub fn search(&mut self, searcher: &mut Searcher, text: &str, limit: usize) -> Found {
+        let query = Query {
+            text,
+            limit,
+            audience: Audience::Model,
+        };
+        searcher.search(self.library, &query)
     }
 
     fn activate_skill(
@@ -343,7 +378,7 @@ impl<'a> Disclosure<'a> {
         })
     }
 
-    /// Changes the session: the one in the file, or one that is forgotten.
+    /// Changes the session: the one in the file or in memory, or one that is forgotten.
     fn with_session<T>(
         &self,
         snapshot: &Snapshot,
@@ -351,8 +386,24 @@ impl<'a> Disclosure<'a> {
     ) -> Result<(T, Option<Diagnostic>), DisclosureError> {
         let mut finding = None;
         let done = match self.session {
-            None => change(&mut Session::new(Frozen::default())),
-            Some(file) => {
+            Kept::Nowhere => change(&mut Session::new(Frozen::default())),
+            Kept::Memory(cell) => {
+                let mut held = cell.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut session = if let Some(session) = held.as_ref() {
+                    session.clone()
+                } else {
+                    let (session, damaged) = self.begin(snapshot);
+                    finding = damaged;
+                    session
+                };
+                let done = change(&mut session);
+                // A change that is refused leaves what was there.
+                if done.is_ok() {
+                    *held = Some(session);
+                }
+                done
+            }
+            Kept::File(file) => {
                 let fresh = || {
                     let (session, damaged) = self.begin(snapshot);
                     finding = damaged;

@@ -20,12 +20,15 @@ mod cache;
 pub mod catalog_files;
 pub mod disclosure;
 mod environment;
+mod last_good;
 mod library;
+pub mod live;
 mod loading;
 mod planning;
 mod project;
 pub mod prompt;
 mod resources;
+pub mod search;
 pub mod session_file;
 mod settings;
 mod troubles;
@@ -36,6 +39,7 @@ pub use environment::Environment;
 pub use library::{Library, Request, View};
 pub use planning::PlannedRoot;
 pub use project::Project;
+pub use resources::ReadRefusal;
 pub use settings::LoadedSettings;
 
 /// The README's example is a test.

@@ -57,6 +57,20 @@ pub struct Library {
     known: BTreeMap<PathBuf, KnownRoot>,
     last: Option<Published>,
     counts: Counts,
+    keeping: Keeping,
+    /// Findings of whoever watches; they are in every snapshot from the next load on.
+    notices: Vec<Diagnostic>,
+    /// All roots of the last load, those that are not there included.
+    planned: Vec<PlannedRoot>,
+}
+
+/// What becomes of a skill whose file turns invalid between two loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeping {
+    /// It is invalid.
+    Nothing,
+    /// It stays as it was, with a finding.
+    LastGood,
 }
 
 /// What is remembered of one root.
@@ -109,7 +123,48 @@ impl Library {
             known: BTreeMap::new(),
             last: None,
             counts: Counts::default(),
+            keeping: Keeping::Nothing,
+            notices: Vec::new(),
+            planned: Vec::new(),
         }
+    }
+
+    /// A library that looks again and again: a file that becomes invalid keeps its last good version.
+    ///
+    /// It takes nothing from the cache on disk, which has what files say but for the text that a last good
+    /// version is made of.
+    pub(crate) fn living(environment: Environment, request: Request) -> Self {
+        Self {
+            keeping: Keeping::LastGood,
+            ..Self::new(environment, request)
+        }
+    }
+
+    /// Puts findings about watching into every snapshot from now on.
+    pub(crate) fn set_notices(&mut self, notices: Vec<Diagnostic>) {
+        self.notices = notices;
+    }
+
+    /// The snapshot of the last load.
+    pub(crate) fn last_snapshot(&self) -> Option<Arc<Snapshot>> {
+        let last = self.last.as_ref();
+        last.map(|last| Arc::clone(&last.snapshot))
+    }
+
+    /// What was asked for.
+    pub(crate) fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// All roots of the last load with what they gave, if they were there.
+    pub(crate) fn last_roots(
+        &self,
+    ) -> impl Iterator<Item = (&PlannedRoot, Option<&Arc<LoadedRoot>>)> {
+        self.planned.iter().map(|planned| {
+            let known = self.known.get(&planned.root.path);
+            let loaded = known.and_then(|known| known.loaded.as_ref());
+            (planned, loaded.filter(|_| planned.exists))
+        })
     }
 
     /// What the engine takes from its surroundings.
@@ -130,9 +185,12 @@ impl Library {
             settings.lift_caps();
         }
         let host = self.host();
-        let scan = scan_for(&settings, host.as_ref(), self.request.all);
+        let mut scan = scan_for(&settings, host.as_ref(), self.request.all);
+        scan.keep_good = self.keeping == Keeping::LastGood;
         let mut diagnostics = loaded.diagnostics;
         diagnostics.extend(plan.diagnostics);
+        diagnostics.extend(self.notices.iter().cloned());
+        self.planned.clone_from(&plan.roots);
         let roots: Vec<PlannedRoot> = plan
             .roots
             .into_iter()
@@ -169,6 +227,9 @@ impl Library {
     /// Read beneath the root as the walk does: a path that leads elsewhere by now must not be quoted.
     pub fn source(&self, snapshot: &Snapshot, skill: &Skill) -> Option<Vec<u8>> {
         let planned = self.planned_root(snapshot, skill)?;
+        if let Some(text) = self.kept_text(planned, skill) {
+            return Some(text.to_vec());
+        }
         let file = identity::file_below_root(skill.place.layout, &skill.place.id);
         let read = probe_walk::read_below(
             &planned.folder(),
@@ -182,6 +243,19 @@ impl Library {
         let same = fingerprint(&read) == skill.content.fingerprint
             && pinned.is_none_or(|digest| *digest == Digest::of(&read));
         same.then_some(read)
+    }
+
+    /// The text of a last good version, if that is what stands for the skill.
+    fn kept_text(&self, planned: &PlannedRoot, skill: &Skill) -> Option<&[u8]> {
+        let loaded = self.known.get(&planned.root.path)?.loaded.as_ref()?;
+        let place = (skill.id(), skill.place.layout);
+        let kept = loaded.kept.iter().find(|kept| {
+            let candidate = loaded.candidates.get(kept.at);
+            candidate.is_some_and(|candidate| (&*candidate.id, candidate.layout) == place)
+        })?;
+        let candidate = loaded.candidates.get(kept.at)?;
+        let text = loaded.texts.get(kept.at)?.as_deref();
+        text.filter(|_| Arc::ptr_eq(&candidate.content, &skill.content))
     }
 
     /// The names that are let through, if not all are.
@@ -264,6 +338,7 @@ impl Library {
                     .environment
                     .cache
                     .as_deref()
+                    .filter(|_| self.keeping == Keeping::Nothing)
                     .map(|folder| cache::file_for(folder, path));
                 let (cache, damaged) =
                     file.map_or_else(Default::default, |file| RootCache::load(&file));
@@ -351,6 +426,7 @@ impl Library {
             rules,
             diagnostics: diagnostics.collect(),
         });
+        tell_of_kept(&mut snapshot, &inputs);
         let untrusted = snapshot
             .skills
             .iter()
@@ -380,6 +456,26 @@ impl Library {
             inputs,
         });
         snapshot
+    }
+}
+
+/// Says of each skill that is not as its file is now what is wrong with the file.
+fn tell_of_kept(snapshot: &mut Snapshot, inputs: &Inputs) {
+    for (planned, loaded) in inputs.roots.iter().zip(&inputs.loaded) {
+        let path = &planned.root.path;
+        let root = snapshot.roots.iter().position(|root| root.path == *path);
+        for kept in &loaded.kept {
+            let Some((candidate, root)) = loaded.candidates.get(kept.at).zip(root) else {
+                continue;
+            };
+            let place = (root, &*candidate.id, candidate.layout);
+            let found = snapshot.skills.binary_search_by(|skill| {
+                (skill.place.root, skill.id(), skill.place.layout).cmp(&place)
+            });
+            if let Some(skill) = found.ok().and_then(|at| snapshot.skills.get_mut(at)) {
+                skill.diagnostics.push(kept.finding.clone());
+            }
+        }
     }
 }
 
@@ -418,6 +514,7 @@ fn scan_for(settings: &Settings, host: Option<&Host>, lifted: bool) -> Scan {
         },
         max_depth: number(limits.group_depth.value),
         lifted,
+        keep_good: false,
     }
 }
 

@@ -8,6 +8,7 @@ use grove_catalog::content::Content;
 use grove_catalog::identity::{self, Layout};
 use grove_catalog::ignore_rules::IgnoreRules;
 use grove_catalog::resolve::Candidate;
+use grove_catalog::trust::Trust;
 use grove_fs::probe_walk::{
     self, Below, Counts, Found, IgnoreFile, LimitsHit, Links, Place, Probe, Problem, Sighting,
     Trouble, Visitor, Walk, WalkOptions,
@@ -18,6 +19,7 @@ use grove_spec::skill::{Children, Parsed, Requirements, parse_within};
 use grove_spec::{Code, Diagnostic};
 
 use crate::cache::{Known, Met, RootCache};
+use crate::last_good::{Keeper, Kept, LastGood};
 use crate::planning::PlannedRoot;
 use crate::troubles;
 
@@ -34,6 +36,10 @@ pub(crate) struct LoadedRoot {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// What its skills require, for whoever looks at the machine.
     pub(crate) requirements: Vec<Requirements>,
+    /// The bytes of each candidate as far as they are kept; empty where no version is kept.
+    pub(crate) texts: Vec<Option<Arc<[u8]>>>,
+    /// Candidates whose file is invalid and whose last good version stands in.
+    pub(crate) kept: Vec<Kept>,
     trace: Option<Trace>,
 }
 
@@ -44,6 +50,8 @@ struct Trace {
     problems: Vec<Problem>,
     limits: LimitsHit,
     ignore_files: Vec<IgnoreFile>,
+    folders: Vec<String>,
+    keeps: bool,
 }
 
 /// How a root is to be scanned.
@@ -57,6 +65,8 @@ pub(crate) struct Scan {
     pub(crate) max_read: u64,
     pub(crate) max_depth: usize,
     pub(crate) lifted: bool,
+    /// A file that becomes invalid keeps its last good version, where content is trusted whatever it is.
+    pub(crate) keep_good: bool,
 }
 
 /// Walks a root and updates what is known of it; gives back `last` itself when nothing changed.
@@ -83,7 +93,13 @@ pub(crate) fn load(
         max_entries: MAX_ENTRIES,
         max_levels: grove_catalog::tree::MAX_LEVELS,
     };
+    // Pinned content is judged as it is: what was seen and what is there now must not be mixed.
+    let keeps = scan.keep_good && planned.root.trust == Trust::Trusted;
+    let last_good = LastGood::new(last.filter(|_| keeps).map(Arc::as_ref));
     let reader = Reader {
+        root: &planned.root.path,
+        last_good: &last_good,
+        keeps,
         cache,
         read_at: now(),
         limit: scan.max_bytes,
@@ -92,7 +108,7 @@ pub(crate) fn load(
     match probe_walk::walk(&planned.folder(), &options, &reader) {
         Ok(mut walk) => {
             let counts = walk.counts;
-            if let Some(last) = last.filter(|last| last.is_met_again(&walk, scan)) {
+            if let Some(last) = last.filter(|last| last.is_met_again(&walk, scan, keeps)) {
                 return (Arc::clone(last), counts);
             }
             if walk.unchanged {
@@ -100,7 +116,8 @@ pub(crate) fn load(
                 let numbers = 0..reader.met_before();
                 walk.found = numbers.filter_map(|at| reader.recall(at)).collect();
             }
-            let loaded = gather(planned, scan, &options, walk, cache);
+            let keeping = keeps.then_some(&last_good);
+            let loaded = gather(planned, scan, &options, walk, cache, keeping);
             (Arc::new(loaded), counts)
         }
         Err(error) => {
@@ -118,14 +135,23 @@ pub(crate) fn load(
 
 impl LoadedRoot {
     /// Whether a walk met the same files, unchanged, at the same paths and nothing else.
-    fn is_met_again(&self, walk: &Walk<Item>, scan: &Scan) -> bool {
+    fn is_met_again(&self, walk: &Walk<Item>, scan: &Scan, keeps: bool) -> bool {
         self.trace.as_ref().is_some_and(|trace| {
             walk.unchanged
                 && trace.scan == *scan
                 && trace.problems == walk.problems
                 && trace.limits == walk.limits
                 && trace.ignore_files == walk.ignore_files
+                && trace.folders == walk.folders
+                && trace.keeps == keeps
         })
+    }
+
+    /// The folders that were looked in, below the root.
+    pub(crate) fn folders(&self) -> &[String] {
+        self.trace
+            .as_ref()
+            .map_or(&[], |trace| trace.folders.as_slice())
     }
 }
 
@@ -135,7 +161,11 @@ struct Item {
     was_read: bool,
 }
 
-struct Reader<'a> {
+struct Reader<'a, 'last> {
+    root: &'a Path,
+    last_good: &'a LastGood<'last>,
+    /// Whether last good versions are kept, and so the bytes of each.
+    keeps: bool,
     cache: &'a RootCache,
     read_at: i64,
     limit: u64,
@@ -143,7 +173,7 @@ struct Reader<'a> {
     pinned: bool,
 }
 
-impl Visitor for Reader<'_> {
+impl Visitor for Reader<'_, '_> {
     type Item = Item;
 
     fn known(&self, stamp: &Stamp, hint: &mut usize) -> Option<Item> {
@@ -193,8 +223,20 @@ impl Visitor for Reader<'_> {
         self.cache.in_memory()
     }
 
-    fn declares(&self, item: &Item) -> Option<Below> {
-        let keys = item.known.content.tree_keys()?;
+    fn declares(&self, found: &Found<Item>) -> Option<Below> {
+        let own = match &found.content {
+            probe_walk::Content::Item(item) => Some(&item.known.content),
+            _ => None,
+        };
+        // The children of a branch that is just being edited do not go away.
+        let kept = if own.is_none_or(|own| !own.flags().valid) {
+            let layout = layout_of(found.place);
+            let id = identity::id(layout, Arc::clone(&found.path), self.root);
+            self.last_good.at(layout, &id).map(|good| good.content)
+        } else {
+            None
+        };
+        let keys = kept.or(own)?.tree_keys()?;
         Some(match &keys.children.as_ref()?.value {
             Children::Every => Below::Every,
             Children::Named(names) => Below::Named(names.clone()),
@@ -219,6 +261,7 @@ impl Visitor for Reader<'_> {
             limit: self.limit,
             content: Arc::new(content),
             met: None,
+            text: self.keeps.then(|| bytes.into()),
         };
         Item {
             known,
@@ -227,7 +270,7 @@ impl Visitor for Reader<'_> {
     }
 }
 
-impl Reader<'_> {
+impl Reader<'_, '_> {
     /// The same root may have been read as somebody's own, without digests, or under another limit.
     fn is_enough(&self, known: &Known) -> bool {
         let same_limit =
@@ -243,6 +286,7 @@ fn gather(
     options: &WalkOptions,
     walk: Walk<Item>,
     cache: &mut RootCache,
+    keeping: Option<&LastGood<'_>>,
 ) -> LoadedRoot {
     let root = &planned.root;
     let mut loaded = LoadedRoot::default();
@@ -250,6 +294,7 @@ fn gather(
     let total = walk.found.len();
     let mut all = Vec::with_capacity(total);
     let mut any_read = false;
+    let mut keeper = Keeper::new(keeping);
     loaded.candidates.reserve(total);
     for mut found in walk.found {
         let mut known = match std::mem::replace(&mut found.content, probe_walk::Content::NotRead) {
@@ -266,9 +311,8 @@ fn gather(
             }
             probe_walk::Content::Refused(trouble) => {
                 let finding = troubles::refusal(&trouble, scan.max_bytes);
-                loaded
-                    .candidates
-                    .push(candidate(&root.path, &found, refused(finding)));
+                let candidate = candidate(&root.path, &found, refused(finding));
+                keeper.take(candidate, None, None, &mut loaded);
                 continue;
             }
         };
@@ -279,6 +323,8 @@ fn gather(
             through_link: found.through_link,
         });
         let content = Arc::clone(&known.content);
+        let text = keeper.afford(&mut known);
+        let number = all.len();
         all.push(known);
         // A note beside skill folders is no skill unless it has frontmatter.
         let is_note = found.place == Place::Flat && !content.flags().has_frontmatter;
@@ -287,9 +333,8 @@ fn gather(
                 .as_ref()
                 .is_some_and(|rules| is_ignored(rules, found.place, &found.path))
         {
-            loaded
-                .candidates
-                .push(candidate(&root.path, &found, content));
+            let candidate = candidate(&root.path, &found, content);
+            keeper.take(candidate, text, Some(number), &mut loaded);
         }
     }
     loaded.diagnostics.extend(
@@ -319,22 +364,20 @@ fn gather(
                 .cloned()
         })
         .collect();
-    cache.replace(all, any_read);
+    cache.replace(all, any_read, &keeper.also_declaring);
     loaded.trace = Some(Trace {
         scan: scan.clone(),
         problems: walk.problems,
         limits: walk.limits,
         ignore_files: walk.ignore_files,
+        folders: walk.folders,
+        keeps: keeping.is_some(),
     });
     loaded
 }
 
 fn candidate<T>(root: &Path, found: &Found<T>, content: Arc<Content>) -> Candidate {
-    let layout = match found.place {
-        Place::Root => Layout::Root,
-        Place::Flat => Layout::Flat,
-        Place::Folder => Layout::Folder,
-    };
+    let layout = layout_of(found.place);
     Candidate {
         root: 0,
         layout,
@@ -343,6 +386,14 @@ fn candidate<T>(root: &Path, found: &Found<T>, content: Arc<Content>) -> Candida
         hard_links: found.links,
         through_link: found.through_link,
         content,
+    }
+}
+
+fn layout_of(place: Place) -> Layout {
+    match place {
+        Place::Root => Layout::Root,
+        Place::Flat => Layout::Flat,
+        Place::Folder => Layout::Folder,
     }
 }
 

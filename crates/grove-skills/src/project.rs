@@ -20,7 +20,8 @@ pub struct Project {
     pub is_repository: bool,
 }
 
-const MARKERS: [&str; 4] = [".grove", ".pi", ".agents", ".git"];
+/// What makes a folder a project's.
+pub(crate) const MARKERS: [&str; 4] = [".grove", ".pi", ".agents", ".git"];
 
 impl Project {
     /// Looks around a working folder.

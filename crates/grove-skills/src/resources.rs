@@ -1,9 +1,12 @@
-//! The files beside a skill's own: named, never opened.
+//! The files beside a skill's own: named without opening one, and read one by one.
+
+use std::collections::BTreeSet;
 
 use grove_catalog::identity;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_fs::FsError;
 use grove_fs::file_names::{self, FileNames, NamesOptions};
+use grove_fs::probe_walk;
 
 use crate::library::Library;
 
@@ -14,35 +17,131 @@ const RESOURCE_ENTRIES: usize = 500;
 /// Entries whose names are read for resources, so that those looked at are the first in order.
 const RESOURCE_NAMES: usize = 20_000;
 
+/// Folder levels below a skill's folder in which all its files are looked for.
+const FILE_DEPTH: usize = 16;
+
 impl Library {
     /// The names of the files beside a skill's own; none of them is opened.
     ///
     /// Folders of other skills are theirs, and a flat file has no folder of its own.
     pub fn resources(&self, snapshot: &Snapshot, skill: &Skill) -> Result<FileNames, FsError> {
-        let folder = match skill.place.layout {
-            identity::Layout::Flat => return Ok(FileNames::default()),
-            identity::Layout::Root => "",
-            identity::Layout::Folder => skill.id(),
-        };
-        let Some(planned) = self.planned_root(snapshot, skill) else {
-            return Ok(FileNames::default());
-        };
-        let below = |other: &Skill| {
-            let inside = match folder {
-                "" => other.id(),
-                folder => other.id().strip_prefix(folder)?.strip_prefix('/')?,
-            };
-            let theirs = other.place.root == skill.place.root
-                && other.place.layout == identity::Layout::Folder;
-            theirs.then(|| inside.to_owned())
-        };
         let options = NamesOptions {
             max_depth: RESOURCE_DEPTH,
             max_entries: RESOURCE_ENTRIES,
             max_read: RESOURCE_NAMES,
-            not_in: &snapshot.skills.iter().filter_map(below).collect(),
+            not_in: &folders_below(snapshot, skill, |_| true),
             except: &["SKILL.md"],
         };
-        file_names::below(&planned.folder(), planned.links(), folder, &options)
+        self.named_files(snapshot, skill, &options)
     }
+
+    /// The names of all files in a skill's folder but its own, at most `most` of them.
+    ///
+    /// The files of skills below it that a model may have are its files too; those of others are not.
+    pub fn all_files(
+        &self,
+        snapshot: &Snapshot,
+        skill: &Skill,
+        most: usize,
+    ) -> Result<FileNames, FsError> {
+        let options = NamesOptions {
+            max_depth: FILE_DEPTH,
+            max_entries: most,
+            max_read: RESOURCE_NAMES,
+            not_in: &folders_below(snapshot, skill, |other| !other.model_invocable()),
+            except: &["SKILL.md"],
+        };
+        self.named_files(snapshot, skill, &options)
+    }
+
+    /// Reads one of a skill's files by its path below the skill's folder.
+    ///
+    /// What is not named is not read either: hidden entries, `node_modules`, folders of skills that a model
+    /// may not have, and whatever a link has outside the folder.
+    pub fn read_file(
+        &self,
+        snapshot: &Snapshot,
+        skill: &Skill,
+        path: &str,
+        max_bytes: u64,
+    ) -> Result<Vec<u8>, ReadRefusal> {
+        let folder = folder_of(skill).ok_or(ReadRefusal::NoSuchFile)?;
+        let named =
+            |part: &str| !(part.is_empty() || part.starts_with('.') || part == "node_modules");
+        if !path.split('/').all(named) {
+            return Err(ReadRefusal::NoSuchFile);
+        }
+        let closed = folders_below(snapshot, skill, |other| !other.model_invocable());
+        let is_closed = |folder: &String| {
+            path.strip_prefix(folder.as_str())
+                .is_some_and(|rest| rest.starts_with('/'))
+        };
+        if closed.iter().any(is_closed) {
+            return Err(ReadRefusal::NoSuchFile);
+        }
+        let planned = self.planned_root(snapshot, skill);
+        let planned = planned.ok_or(ReadRefusal::NoSuchFile)?;
+        let read =
+            probe_walk::read_in_folder(&planned.folder(), planned.links(), folder, path, max_bytes);
+        read.map_err(|error| {
+            if error.is_not_found() {
+                ReadRefusal::NoSuchFile
+            } else {
+                ReadRefusal::Fs(error)
+            }
+        })
+    }
+
+    fn named_files(
+        &self,
+        snapshot: &Snapshot,
+        skill: &Skill,
+        options: &NamesOptions<'_>,
+    ) -> Result<FileNames, FsError> {
+        match (folder_of(skill), self.planned_root(snapshot, skill)) {
+            (Some(folder), Some(planned)) => {
+                file_names::below(&planned.folder(), planned.links(), folder, options)
+            }
+            _ => Ok(FileNames::default()),
+        }
+    }
+}
+
+/// Why a file of a skill is not given.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadRefusal {
+    /// It is not there, or it is not the skill's to give.
+    #[error("no such file in this skill")]
+    NoSuchFile,
+    /// It could not be read, or is too large.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+}
+
+/// A skill's folder below its root; none for a flat file.
+fn folder_of(skill: &Skill) -> Option<&str> {
+    match skill.place.layout {
+        identity::Layout::Flat => None,
+        identity::Layout::Root => Some(""),
+        identity::Layout::Folder => Some(skill.id()),
+    }
+}
+
+/// The folders of other skills below a skill's folder, by path below it.
+fn folders_below(
+    snapshot: &Snapshot,
+    skill: &Skill,
+    wanted: impl Fn(&Skill) -> bool,
+) -> BTreeSet<String> {
+    let folder = folder_of(skill).unwrap_or("");
+    let below = |other: &Skill| {
+        let inside = match folder {
+            "" => other.id(),
+            folder => other.id().strip_prefix(folder)?.strip_prefix('/')?,
+        };
+        let theirs =
+            other.place.root == skill.place.root && other.place.layout == identity::Layout::Folder;
+        (theirs && wanted(other)).then(|| inside.to_owned())
+    };
+    snapshot.skills.iter().filter_map(below).collect()
 }

@@ -168,7 +168,12 @@ pub fn grants(environment: &Environment) -> Vec<Grant> {
 
 /// The store of a user's grants.
 pub(crate) fn store(environment: &Environment) -> TrustStore {
-    TrustStore::new(environment.state.join("trust"))
+    TrustStore::new(folder(environment))
+}
+
+/// The folder that holds them.
+pub(crate) fn folder(environment: &Environment) -> PathBuf {
+    environment.state.join("trust")
 }
 
 fn folder_for(environment: &Environment, folder: Option<&Path>) -> Result<PathBuf, TrustError> {
@@ -216,6 +221,7 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
         max_read: most_read(settings.limits.file_bytes.value),
         max_depth: usize::try_from(settings.limits.group_depth.value).unwrap_or(usize::MAX),
         lifted: true,
+        keep_good: false,
     };
     let mut agent_roots = planning::agent_roots::own(environment, &settings, &project, store).roots;
     agent_roots.retain(|planned| planned.root.source == Source::Project);

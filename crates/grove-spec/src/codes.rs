@@ -133,6 +133,8 @@ codes! {
     ConfigUnknownKey = "config-unknown-key", Warning, "A configuration key is not known.", "see the configuration reference";
     ConfigForbidden = "config-forbidden", Warning, "A project's configuration may not set this key; it was not used.", "set it in the user's configuration";
     ConfigUntrusted = "config-untrusted", Info, "The project's configuration is not used until the project is trusted.", "review it, then run `grove trust`";
+    KeptLastGood = "kept-last-good", Warning, "The file is invalid at present, so its last good version is used as long as it is watched.", "correct the file";
+    WatchPolling = "watch-polling", Warning, "Not every change is noticed by itself, so that Grove looks for changes from time to time.", "nothing to do, unless changes should be seen sooner";
     CacheDamaged = "cache-damaged", Info, "A cache file was damaged or of another version and was rebuilt.", "nothing to do";
     CacheUnwritable = "cache-unwritable", Info, "The cache could not be written; the next start will read all files again.", "check the permissions of the cache folder";
     UsageDamaged = "usage-damaged", Info, "The record of which skills are used was damaged and is begun anew.", "nothing to do";

@@ -41,7 +41,7 @@ pub(crate) struct Look {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Skills: list, show, check, roots, activate, expand, collapse
+    /// Skills: list, show, check, search, confusable, roots, activate, expand, collapse
     #[command(subcommand)]
     Skills(SkillsCommand),
     /// Agents: list, show
@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Prompt(Box<PromptArgs>),
     /// What a model is told of your skills, inside a budget; with --host, what another host would tell it
     Catalog(Box<CatalogArgs>),
+    /// Serve skills to a host over MCP: on stdin and stdout, or over HTTP
+    Mcp(Box<McpArgs>),
     /// Check skill files strictly: folders, SKILL.md files, or folders of skills
     Validate {
         /// What to check
@@ -90,6 +92,11 @@ pub(crate) enum Command {
     },
     /// What is here and what needs attention, counted by source
     Doctor {
+        #[command(flatten)]
+        look: Look,
+    },
+    /// Print what there is and then every change, a line of JSON each, until interrupted
+    Watch {
         #[command(flatten)]
         look: Look,
     },
@@ -193,6 +200,13 @@ pub(crate) enum SkillsCommand {
         #[command(flatten)]
         look: Look,
     },
+    /// The right skill for a task in plain words, for keywords or for a name
+    Search(Box<SearchArgs>),
+    /// Skills that a model would mix up and skills that answer to everything, with what to change
+    Confusable {
+        #[command(flatten)]
+        look: Look,
+    },
     /// The folders that are looked in, strongest first
     Roots {
         #[command(flatten)]
@@ -281,6 +295,34 @@ pub(crate) struct PromptArgs {
     pub(crate) json: bool,
 }
 
+/// What is asked of a search.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SearchArgs {
+    /// A task in plain words, keywords, a name or an id
+    #[arg(required = true, value_name = "WORDS")]
+    pub(crate) words: Vec<String>,
+    /// At most this many results
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = limit)]
+    pub(crate) limit: usize,
+    /// Search as a person does: also skills that models are not told of
+    #[arg(long)]
+    pub(crate) person: bool,
+    /// The conversation: only what it lets through is found; it is not changed
+    #[arg(long, value_name = "FILE", conflicts_with = "host")]
+    pub(crate) session: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) look: Look,
+}
+
+/// A number of results that can be given.
+fn limit(text: &str) -> Result<usize, String> {
+    let most = grove_skills::search::MAX_LIMIT;
+    match text.parse() {
+        Ok(number) if (1..=most).contains(&number) => Ok(number),
+        _ => Err(format!("give a number from 1 to {most}")),
+    }
+}
+
 /// Where to look and what to remember; on every command of a conversation with the catalog.
 ///
 /// There is no other host's view here: what is given is Grove's own.
@@ -310,6 +352,73 @@ impl Conversation {
             json: self.json,
         }
     }
+}
+
+/// How skills are served over MCP.
+#[derive(Debug, Clone, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct McpArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<McpCommand>,
+    /// Serve over HTTP here, at /mcp; on this machine alone and on a free port by default
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
+    pub(crate) http: Option<String>,
+    /// Let --http take an address that other machines reach
+    #[arg(long, requires = "http")]
+    pub(crate) everywhere: bool,
+    /// Look in exactly this folder, as a trusted user root, and nowhere else (repeatable)
+    #[arg(long = "root", value_name = "DIR")]
+    pub(crate) roots: Vec<PathBuf>,
+    /// Lift the limits on how many skills are read and offered
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Enter the server in a host's configuration; shows the difference first
+    Install {
+        #[command(flatten)]
+        entry: McpEntry,
+    },
+    /// Take the server out of a host's configuration; shows the difference first
+    Uninstall {
+        #[command(flatten)]
+        entry: McpEntry,
+    },
+}
+
+/// Where the server is entered.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct McpEntry {
+    /// Which host
+    #[arg(long, value_enum)]
+    pub(crate) host: McpHost,
+    /// For yourself in every project, or for everybody in this one
+    #[arg(long, value_enum, default_value_t = McpScope::User)]
+    pub(crate) scope: McpScope,
+    /// Show the difference and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum McpHost {
+    /// Claude Code
+    Claude,
+    /// Codex
+    Codex,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum McpScope {
+    /// Yourself, in every project
+    User,
+    /// Everybody who works on this project
+    Project,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -4,8 +4,9 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use grove_spec::Diagnostic;
 use grove_spec::text::{is_control, visible, without_controls};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
-use serde_json::ser::{CharEscape, Formatter, PrettyFormatter};
+use serde_json::ser::{CharEscape, CompactFormatter, Formatter, PrettyFormatter};
 
 use crate::command_error::CommandError;
 
@@ -63,6 +64,18 @@ impl Output {
         self.data.push(b'\n');
     }
 
+    /// A value as one line of JSON, written at once with everything before it: for what goes on and on.
+    pub(crate) fn json_line<T: Serialize>(&mut self, value: &T) -> io::Result<()> {
+        let formatter = CleanFormatter(CompactFormatter);
+        let mut serializer = serde_json::Serializer::with_formatter(&mut self.data, formatter);
+        value.serialize(&mut serializer)?;
+        self.data.push(b'\n');
+        let mut stdout = io::stdout().lock();
+        let written = stdout.write_all(&self.data).and_then(|()| stdout.flush());
+        self.data.clear();
+        written
+    }
+
     /// A rendered diagnostic beside the data.
     pub(crate) fn diagnostic(&mut self, diagnostic: &Diagnostic) {
         self.notes
@@ -93,6 +106,21 @@ impl Output {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether nobody can read standard output any more; a file can always be read.
+pub(crate) fn reader_is_gone() -> bool {
+    let stdout = io::stdout();
+    let mut sources = [PollFd::new(&stdout, PollFlags::empty())];
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
+    poll(&mut sources, Some(&at_once)).is_ok()
+        && sources
+            .iter()
+            .any(|source| source.revents().intersects(gone))
 }
 
 /// Why output was not written whole.

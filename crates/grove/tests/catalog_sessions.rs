@@ -314,7 +314,7 @@ fn a_tree_is_opened_through_the_library() {
     let asked = Asked {
         style: Style::Xml,
         budget: Budget::chars(30_000, 150),
-        index_dir: folder.join("index"),
+        index_dir: Some(folder.join("index")),
         exact: None,
     };
     let mut disclosure = Disclosure::new(&mut library, Some(&session));
@@ -473,4 +473,65 @@ fn tokens_are_counted_exactly() {
     let tokens = grove_tokens::count(value["text"].as_str().unwrap());
     assert!(tokens <= 900 && tokens > 700, "{tokens}");
     assert_eq!(value["tokens"].as_u64(), Some(tokens as u64));
+}
+
+#[test]
+fn a_damaged_index_file_is_written_again() {
+    let home = tree();
+    let text = told(&home, &ROOT);
+    let file = absolute(&home, find(&read_catalog(&text).unwrap(), "docs"));
+    let whole = fs::read(&file).unwrap();
+    fs::write(&file, "").unwrap();
+    assert_eq!(told(&home, &ROOT), text);
+    assert_eq!(fs::read(&file).unwrap(), whole);
+}
+
+#[test]
+fn a_folder_that_somebody_named_is_not_tidied() {
+    let home = tree();
+    for index in 0..50 {
+        home.file(format!("home/mine/notes-{index}.txt"), "mine");
+    }
+    told(&home, &[&ROOT[..], &["--index-dir", "mine"]].concat());
+    let names = fs::read_dir(home.path("home/mine")).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(names.filter(|name| name.starts_with("notes")).count(), 50);
+}
+
+#[test]
+fn skills_beyond_the_limits_are_not_passed_over_in_silence() {
+    let home = empty_home();
+    for index in 0..310 {
+        let name = format!("skill-{index:03}");
+        home.skill(format!("library/{name}"), &name, "Does one thing well.");
+    }
+    let root = home.path("library").display().to_string();
+    let finished = home.run("home", ["catalog", "--root", &root]);
+    let notes = finished.stderr_text();
+    assert!(
+        notes.contains("not offered: 100 capped, 10 not-read"),
+        "{notes}"
+    );
+    let value = json(&home, &["catalog", "--root", &root, "--json"]);
+    assert_eq!(value["report"]["notOffered"]["not-read"], 10);
+}
+
+#[test]
+fn nothing_is_needed_for_what_is_not_written() {
+    let home = empty_home();
+    home.skill("home/plain/one", "one", "Is the only one.");
+    let finished = std::process::Command::new(env!("CARGO_BIN_EXE_grove"))
+        .args(["catalog", "--root", "plain"])
+        .current_dir(home.path("home"))
+        .env_clear()
+        .output()
+        .unwrap();
+    assert!(finished.status.success(), "{finished:?}");
+    let finished = home.run("home", ["catalog", "--root", "plain", "--max-skills", "0"]);
+    assert!(!finished.success());
+    assert!(
+        finished.stderr_text().contains("0 entries is too small"),
+        "{}",
+        finished.stderr_text()
+    );
 }

@@ -197,6 +197,8 @@ fn json_is_documented() {
         "grove skills show tmux --json",
         "grove skills check --json",
         "grove skills roots --json",
+        "grove skills search notes --json",
+        "grove skills confusable --json",
         "grove skills activate release-notes --json",
         "grove skills activate web --root ~/open/skills --json",
         "grove skills expand web --root ~/open/skills --json",
@@ -213,6 +215,8 @@ fn json_is_documented() {
         "grove catalog --host codex --json",
         "grove doctor --json",
         "grove config --json",
+        "grove watch | head -1",
+        "grove watch --root ~/live | { read -r first; mv ~/draft/notes ~/live/; head -1; }",
     ] {
         let printed = shell.run(command);
         let value: serde_json::Value = serde_json::from_str(&printed)

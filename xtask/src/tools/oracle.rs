@@ -7,6 +7,7 @@ use super::{INSTALL_LIMIT, folder, marker};
 use crate::step;
 
 const VERSION: &str = "0.1.1";
+const MCP_VERSION: &str = "2.3.0";
 
 /// Installs `skills-ref`, with which our validation is compared.
 pub(crate) fn install_oracle() -> Result<(), String> {
@@ -20,6 +21,22 @@ pub(crate) fn install_oracle() -> Result<(), String> {
         .into_iter()
         .try_for_each(pip_install)
     })
+}
+
+/// Installs the official MCP SDK, which is the client that the server is asked by.
+pub(crate) fn install_mcp() -> Result<(), String> {
+    marker::once("mcp", MCP_VERSION, || {
+        pip_install(&format!("mcp=={MCP_VERSION}"))
+    })
+}
+
+/// The Python that can import `mcp`.
+pub(super) fn mcp_python() -> Result<PathBuf, String> {
+    if marker::is_installed("mcp", MCP_VERSION) {
+        Ok(environment_python())
+    } else {
+        Err("the MCP SDK is not installed; run `cargo xtask test`".to_owned())
+    }
 }
 
 /// The Python that can import `skills_ref`.

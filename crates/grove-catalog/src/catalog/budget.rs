@@ -16,14 +16,6 @@ pub enum Unit {
 pub const BYTES_PER_TOKEN: usize = 4;
 
 impl Unit {
-    /// The word shown to people and in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Chars => "characters",
-            Self::Bytes => "bytes",
-        }
-    }
-
     /// The size of a text.
     pub fn of(self, text: &str) -> usize {
         match self {
@@ -60,6 +52,16 @@ impl Budget {
             size: tokens.saturating_mul(BYTES_PER_TOKEN),
             unit: Unit::Bytes,
             entries,
+        }
+    }
+}
+
+impl Budget {
+    /// A size as it is asked for and shown: characters, or tokens rounded up.
+    pub const fn shown(&self, size: usize) -> (usize, &'static str) {
+        match self.unit {
+            Unit::Chars => (size, "characters"),
+            Unit::Bytes => (size.div_ceil(BYTES_PER_TOKEN), "tokens"),
         }
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Card<'a> {
     /// Name and the rest of the location.
     parts: usize,
     described: usize,
+    /// Some of the description was left out before anything was counted.
+    pub(crate) cut: bool,
     /// Nothing in it has to be escaped in an index.
     pub(crate) plain: bool,
 }
@@ -54,15 +56,15 @@ impl<'a> Cards<'a> {
         unit: Unit,
     ) -> Self {
         let cards = forest.nodes.iter().enumerate().map(|(id, node)| {
-            let (name, description, place) = match node.kind {
+            let (name, description, place, cut) = match node.kind {
                 Kind::Leaf(skill) => of_leaf(snapshot.skills.get(skill)),
                 Kind::Branch(skill) => {
-                    let (name, description, _) = of_leaf(snapshot.skills.get(skill));
+                    let (name, description, _, cut) = of_leaf(snapshot.skills.get(skill));
                     let described = format!(
                         "({} inside) {description}",
                         counted(node.n_skills - 1, "skill")
                     );
-                    (name, Cow::Owned(described), index_place(prefixes))
+                    (name, Cow::Owned(described), index_place(prefixes), cut)
                 }
                 Kind::Group(path) => {
                     let summary = if node.n_skills == 0 {
@@ -74,6 +76,7 @@ impl<'a> Cards<'a> {
                         name_of_group(path),
                         Cow::Owned(summary),
                         index_place(prefixes),
+                        false,
                     )
                 }
             };
@@ -88,6 +91,7 @@ impl<'a> Cards<'a> {
                 place,
                 parts,
                 described,
+                cut,
                 plain,
             }
         });
@@ -179,31 +183,33 @@ fn index_place(prefixes: &Prefixes) -> Place {
     prefixes.in_index(&format!("{:0>INDEX_NAME_DIGITS$}.md", ""))
 }
 
-fn of_leaf(skill: Option<&Skill>) -> (Cow<'_, str>, Cow<'_, str>, Place) {
+/// Name, description, place, and whether some of the description is missing already.
+fn of_leaf(skill: Option<&Skill>) -> (Cow<'_, str>, Cow<'_, str>, Place, bool) {
     let Some(skill) = skill else {
-        return (
-            "".into(),
-            "".into(),
-            Place {
-                prefix: 0,
-                rest: String::new(),
-            },
-        );
+        let nowhere = Place {
+            prefix: 0,
+            rest: String::new(),
+        };
+        return ("".into(), "".into(), nowhere, false);
     };
-    let description = one_line(skill.description().unwrap_or_default());
-    let description = if description.len() > LONGEST_DESCRIPTION
-        && description.chars().count() > LONGEST_DESCRIPTION
-    {
-        shorten(&description, LONGEST_DESCRIPTION)
-            .unwrap_or_default()
-            .into()
+    let whole = skill.description().unwrap_or_default();
+    // What nobody shows is not taken apart either: a description may be as long as a file.
+    let looked_at = whole.floor_char_boundary(LONGEST_DESCRIPTION * 8);
+    let description = one_line(whole.get(..looked_at).unwrap_or(whole));
+    let too_long = description.len() > LONGEST_DESCRIPTION
+        && description.chars().count() > LONGEST_DESCRIPTION;
+    let description = if too_long {
+        let kept = shorten(&description, LONGEST_DESCRIPTION);
+        kept.unwrap_or_default().into()
     } else {
         description
     };
+    let cut = too_long || looked_at < whole.len();
     (
         shown_name(skill.name()),
         description,
         of_skill(&skill.place),
+        cut,
     )
 }
 

@@ -32,6 +32,14 @@ pub(crate) struct Room {
 }
 
 impl Room {
+    /// What is left beside another.
+    pub(crate) fn without(self, other: Self) -> Self {
+        Self {
+            size: self.size.saturating_sub(other.size),
+            entries: self.entries.saturating_sub(other.entries),
+        }
+    }
+
     pub(crate) fn holds(self, other: Self) -> bool {
         other.size <= self.size && other.entries <= self.entries
     }
@@ -230,11 +238,20 @@ impl<'f, 'a> Collapsing<'f, 'a> {
     }
 
     fn saved(&self, id: NodeId) -> Option<Room> {
-        let below = self.below.get(id)?;
+        let (below, after) = (self.below.get(id)?, self.when_closed(id));
         Some(Room {
-            size: below.size.saturating_sub(self.cards.full(id)),
-            entries: below.entries.saturating_sub(1),
+            size: below.size.saturating_sub(after.size),
+            entries: below.entries.saturating_sub(after.entries),
         })
+    }
+
+    /// What is left of a node once it is closed: one entry, or nothing inside something closed.
+    fn when_closed(&self, id: NodeId) -> Below {
+        if self.opened.is_in_sight(self.forest, id) {
+            closed(self.forest, self.cards, id)
+        } else {
+            Below::default()
+        }
     }
 
     fn least_loss_that_suffices(
@@ -269,11 +286,14 @@ impl<'f, 'a> Collapsing<'f, 'a> {
             *slot = false;
         }
         let before = self.below.get(id).copied().unwrap_or_default();
-        let after = closed(self.forest, self.cards, id);
+        let after = self.when_closed(id);
         if let Some(slot) = self.below.get_mut(id) {
             *slot = after;
         }
-        let above: Vec<NodeId> = self.forest.ancestors(id).collect();
+        // What is above something closed never counted what is below.
+        let opened = &self.opened;
+        let above = self.forest.ancestors(id);
+        let above: Vec<NodeId> = above.take_while(|above| opened.is_open(*above)).collect();
         for (steps, above) in above.into_iter().enumerate() {
             if let Some(slot) = self.below.get_mut(above) {
                 slot.size = slot.size - before.size + after.size;

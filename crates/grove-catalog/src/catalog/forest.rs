@@ -3,6 +3,8 @@
 //! A skill hangs on its nearest ancestor that may be shown, so that a parent which is switched off never
 //! hides its children.
 
+use std::collections::BTreeMap;
+
 use crate::identity::Layout;
 use crate::snapshot::{Skill, Snapshot};
 
@@ -56,7 +58,7 @@ impl<'a> Forest<'a> {
     pub(crate) fn of(snapshot: &'a Snapshot, request: &Request<'_>) -> Self {
         let mut growing = Growing {
             forest: Self::default(),
-            open: Vec::new(),
+            groups: BTreeMap::new(),
             node_of: vec![None; snapshot.skills.len()],
             snapshot,
             request,
@@ -135,8 +137,8 @@ impl<'a> Forest<'a> {
 
 struct Growing<'a, 'r> {
     forest: Forest<'a>,
-    /// The groups around the skill that was added last, outermost first.
-    open: Vec<NodeId>,
+    /// The group of each folder, by root and path.
+    groups: BTreeMap<(usize, &'a str), NodeId>,
     node_of: Vec<Option<NodeId>>,
     snapshot: &'a Snapshot,
     request: &'r Request<'r>,
@@ -203,65 +205,50 @@ impl<'a> Growing<'a, '_> {
         }
     }
 
-    /// The innermost group a skill lies in: that of its outermost ancestor, because no folder below a
-    /// skill is a group.
+    /// The innermost group a skill lies in. No folder below a skill is a group, so what lies in the folder
+    /// of an ancestor is where the outermost of those is.
     fn group_for(&mut self, index: usize, skill: &'a Skill) -> Option<NodeId> {
-        let top = self
-            .snapshot
-            .tree
-            .ancestors(index)
-            .last()
-            .and_then(|top| self.snapshot.skills.get(top))
-            .unwrap_or(skill);
+        let around = |above: &usize| {
+            let above = self.snapshot.skills.get(*above);
+            above.is_some_and(|above| is_below(skill.id(), above.id()))
+        };
+        let outermost = self.snapshot.tree.ancestors(index).filter(around).last();
+        let top = outermost.and_then(|top| self.snapshot.skills.get(top));
+        let top = top.unwrap_or(skill);
         let path = match top.place.layout {
             Layout::Root => "",
-            Layout::Flat | Layout::Folder => top
-                .place
-                .id
-                .rsplit_once('/')
-                .map_or("", |(folder, _)| folder),
-        };
-        let root = top.place.root;
-        while let Some(Node {
-            kind: Kind::Group(open),
-            root: of,
-            ..
-        }) = self.open.last().and_then(|id| self.forest.nodes.get(*id))
-        {
-            if *of == root && is_below(path, open) {
-                break;
+            Layout::Flat | Layout::Folder => {
+                let parts = top.place.id.rsplit_once('/');
+                parts.map_or("", |(folder, _)| folder)
             }
-            self.open.pop();
+        };
+        self.group_at(top.place.root, path)
+    }
+
+    /// The group of a folder, made with those around it when it is met first.
+    fn group_at(&mut self, root: usize, path: &'a str) -> Option<NodeId> {
+        if path.is_empty() {
+            return None;
         }
-        let opened = self
-            .open
-            .last()
-            .and_then(|id| self.forest.nodes.get(*id))
-            .map_or(0, |node| match node.kind {
-                Kind::Group(open) => open.len() + 1,
-                _ => 0,
-            });
-        let mut ends: Vec<usize> = path
-            .bytes()
-            .enumerate()
-            .filter(|(at, b)| *b == b'/' && *at >= opened)
-            .map(|(at, _)| at)
-            .collect();
-        if path.len() >= opened.max(1) {
-            ends.push(path.len());
+        if let Some(known) = self.groups.get(&(root, path)) {
+            return Some(*known);
         }
+        let ends = path.bytes().enumerate().filter(|(_, b)| *b == b'/');
+        let ends: Vec<usize> = ends.map(|(at, _)| at).chain([path.len()]).collect();
+        let source = self.snapshot.roots.get(root).map(|root| root.source);
+        let pool = source.map_or(Pool::Others, Pool::of);
+        let mut around = None;
         for end in ends {
-            let parent = self.open.last().copied();
+            let folder = path.get(..end)?;
+            if let Some(known) = self.groups.get(&(root, folder)) {
+                around = Some(*known);
+                continue;
+            }
             let id = self.forest.nodes.len();
-            let pool = self
-                .snapshot
-                .roots
-                .get(root)
-                .map_or(Pool::Others, |root| Pool::of(root.source));
             self.forest.nodes.push(Node {
-                kind: Kind::Group(path.get(..end)?),
+                kind: Kind::Group(folder),
                 root,
-                parent,
+                parent: around,
                 children: Vec::new(),
                 pool,
                 pinned: false,
@@ -269,12 +256,13 @@ impl<'a> Growing<'a, '_> {
                 n_skills: 0,
                 depth: 0,
             });
-            if let Some(above) = parent.and_then(|above| self.forest.nodes.get_mut(above)) {
+            if let Some(above) = around.and_then(|above| self.forest.nodes.get_mut(above)) {
                 above.children.push(id);
             }
-            self.open.push(id);
+            self.groups.insert((root, folder), id);
+            around = Some(id);
         }
-        self.open.last().copied()
+        around
     }
 
     /// Hangs every skill that is in no group on its nearest ancestor that may be shown.
@@ -326,5 +314,5 @@ impl<'a> Growing<'a, '_> {
 
 fn is_below(path: &str, group: &str) -> bool {
     path.strip_prefix(group)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        .is_some_and(|rest| rest.starts_with('/'))
 }

@@ -52,6 +52,7 @@ struct Page<'b> {
     /// Where the lines start in the text.
     start: usize,
     chars: usize,
+    lines: usize,
 }
 
 impl<'b> Pages<'b> {
@@ -63,13 +64,19 @@ impl<'b> Pages<'b> {
         }
     }
 
-    /// Adds a line, on the next page if this one is full.
-    fn add(&mut self, line: &str, first: &'b str, last: &'b str, n_skills: usize) {
+    /// Adds a line, on the next page if this one is full and has at least so many.
+    fn add(
+        &mut self,
+        line: &str,
+        (first, last): (&'b str, &'b str),
+        n_skills: usize,
+        least: usize,
+    ) {
         let chars = line.chars().count();
         let full = self
             .written
             .last()
-            .is_none_or(|page| page.chars + chars > self.room);
+            .is_none_or(|page| page.lines >= least && page.chars + chars > self.room);
         if full {
             let mut text = String::with_capacity(PAGE_CHARS + PAGE_CHARS / 8);
             let _ = write!(
@@ -86,11 +93,13 @@ impl<'b> Pages<'b> {
                 text,
                 start,
                 chars: 0,
+                lines: 0,
             });
         }
         if let Some(page) = self.written.last_mut() {
             page.text.push_str(line);
             page.chars += chars;
+            page.lines += 1;
             page.last = last;
             page.n_skills += n_skills;
         }
@@ -150,26 +159,34 @@ impl<'b> Binding<'b, '_> {
     fn bind(&mut self, name: &str, lead: &str, nodes: &[NodeId]) -> String {
         let title = format!("# {}", escape_xml(name));
         // What a page holds beside its lines, with a number that has more digits than there are pages.
-        let frame = [&title, lead, HOW, END, ": 1000000000 skills\n"];
+        let frame = [&title, HOW, END, ": 1000000000 skills\n"];
         let frame: usize = frame.iter().map(|part| part.chars().count()).sum();
         let room = PAGE_CHARS.saturating_sub(frame);
+        let room_on_top = room.saturating_sub(lead.chars().count());
         let mut pages = Pages::new(title, room);
         let mut line = String::new();
         for id in nodes.iter().copied() {
             line.clear();
             if let Some((name, n_skills)) = self.line(id, &mut line) {
-                pages.add(&line, name, name, n_skills);
+                pages.add(&line, (name, name), n_skills, 1);
             }
         }
         let n_skills: usize = pages.written.iter().map(|page| page.n_skills).sum();
-        while pages.written.len() > 1 {
+        let is_top = |pages: &Pages<'_>| match pages.written.as_slice() {
+            [] => true,
+            [only] => only.chars <= room_on_top || only.lines == 1,
+            _ => false,
+        };
+        while !is_top(&pages) {
             let mut links = Pages::new(pages.title, room);
             for mut page in pages.written {
                 page.text.push_str(END);
                 let file = self.file(page.text);
                 line.clear();
-                self.link(&mut line, (page.first, page.last), page.n_skills, &file);
-                links.add(&line, page.first, page.last, page.n_skills);
+                let names = (page.first, page.last);
+                self.link(&mut line, names, page.n_skills, &file);
+                // Two links to a page at least, however long they are, so that there is an end to it.
+                links.add(&line, names, page.n_skills, 2);
             }
             pages = links;
         }
@@ -191,8 +208,13 @@ impl<'b> Binding<'b, '_> {
         } else {
             shorten(&card.description, DESCRIPTION).map(Cow::Owned)
         };
-        let description = description.as_deref().filter(|text| !text.is_empty());
         let begin = self.prefixes.escaped(place.prefix);
+        // A path that takes half a page leaves no room for words.
+        let room = (begin.len() + place.rest.len()) * 6 < PAGE_CHARS / 2
+            || begin.len() + escape_xml(&place.rest).len() < PAGE_CHARS / 2;
+        let description = description
+            .as_deref()
+            .filter(|text| room && !text.is_empty());
         if card.plain {
             let location = [begin, "/", &place.rest];
             Style::Xml.entry_of_escaped(out, &card.name, description, &location);

@@ -47,6 +47,12 @@ impl Prefixes {
         self.shown.len() - 1
     }
 
+    /// The whole location as anybody reads it, without aliases.
+    pub(crate) fn plain(&self, place: &Place) -> String {
+        let begin = self.shown.get(place.prefix).map_or("", String::as_str);
+        [begin, "/", &place.rest].concat()
+    }
+
     /// Where an index file is.
     pub(crate) fn in_index(&self, file: &str) -> Place {
         Place {
@@ -112,6 +118,9 @@ impl Prefixes {
         let (Some(shown), Some(uses)) = (self.shown.get(prefix), uses.get(prefix)) else {
             return 0;
         };
+        if !can_be_declared(shown) {
+            return 0;
+        }
         let alias = alias(prefix);
         let saved = style
             .cost(shown, unit)
@@ -152,6 +161,11 @@ fn declared(alias: &str, shown: &str) -> String {
     format!(" {alias} = {shown};")
 }
 
+/// Whether a path can be told from what follows it in a list of declarations.
+fn can_be_declared(shown: &str) -> bool {
+    !shown.contains([';', '=', '&', '<', '>', '"', '\''])
+}
+
 fn alias(prefix: usize) -> String {
     format!("r{}", prefix + 1)
 }
@@ -159,8 +173,9 @@ fn alias(prefix: usize) -> String {
 /// Where a skill's file is.
 pub(crate) fn of_skill(place: &Location) -> Place {
     let rest = identity::file_below_root(place.layout, &place.id);
-    let rest = if has_controls(&rest) {
-        without_controls(&rest).into_owned()
+    let odd = has_controls(&rest) || rest.contains(['\n', '\t']);
+    let rest = if odd {
+        without_controls(&rest).replace(['\n', '\t'], "")
     } else {
         rest
     };
@@ -177,5 +192,12 @@ pub fn shown(path: &Path, home: Option<&Path>) -> String {
         Some(below) => format!("~/{}", below.to_string_lossy()),
         None => path.to_string_lossy().into_owned(),
     };
-    without_controls(&text).into_owned()
+    // An entry is one line; a path with a line end in it cannot be told to anybody.
+    without_controls(&text).replace(['\n', '\t'], "")
+}
+
+/// Whether a path can be told to a reader so that it is found again.
+pub fn can_be_told(path: &Path) -> bool {
+    let text = path.to_str();
+    text.is_some_and(|text| !has_controls(text) && !text.contains(['\n', '\t']))
 }

@@ -23,12 +23,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::digest::Digest;
+use crate::root::Source;
 use crate::snapshot::Snapshot;
 
 pub use budget::{Budget, Unit};
 pub use counting::within_tokens;
 pub use index::IndexFile;
-pub use locations::shown as shown_path;
+pub use locations::{can_be_told, shown as shown_path};
 pub use report::{Line, Report, Treatment};
 pub use shorten::shorten;
 pub use style::{Style, entry_line};
@@ -94,8 +95,12 @@ pub struct Entry {
     pub name: String,
     /// Its description as shown.
     pub description: Option<String>,
-    /// Its location as shown.
+    /// Its location.
     pub location: String,
+    /// Its location as it stands in the text, where a beginning may be an alias.
+    pub shown_location: String,
+    /// Where it comes from; nowhere for the rest.
+    pub source: Option<Source>,
     /// How many skills it stands for.
     pub skills: usize,
     /// What it costs in the budget's unit.

@@ -6,7 +6,7 @@ use crate::snapshot::Snapshot;
 
 use super::budget::{Budget, Pool, own_share};
 use super::cards::Cards;
-use super::fit::{self, Fitted, Form, Opened, Room};
+use super::fit::{self, Form, Opened, Room};
 use super::forest::{Forest, Kind, NodeId};
 use super::locations::Prefixes;
 use super::{Request, group_key, writing};
@@ -198,31 +198,31 @@ impl Plan {
         self.share(material, room);
     }
 
-    /// Fits both pools into the room, the user's own first.
+    /// Fits both pools into the room. The pool that gets what it needs is fitted first, so that the other
+    /// has all that is left.
     fn share(&mut self, material: &Material<'_>, room: Room) {
-        let (forest, cards) = (&material.forest, &material.cards);
         (self.shown, self.left_out) = (Vec::new(), Vec::new());
-        let own = fit::need(forest, cards, &self.opened, Pool::Own);
-        let others = fit::need(forest, cards, &self.opened, Pool::Others);
-        let mut left = Room {
+        let need = |pool| fit::need(&material.forest, &material.cards, &self.opened, pool);
+        let (own, others) = (need(Pool::Own), need(Pool::Others));
+        let share = Room {
             size: own_share(room.size, own.size, others.size),
             entries: own_share(room.entries, own.entries, others.entries),
         };
-        for pool in [Pool::Own, Pool::Others] {
-            fit::collapse(forest, cards, &mut self.opened, pool, left);
-            let snapshot = material.snapshot;
-            let fitted = fit::fill(snapshot, forest, cards, &self.opened, pool, left);
-            let Fitted {
-                shown,
-                left_out,
-                used,
-            } = fitted;
-            self.shown.extend(shown);
-            self.left_out.extend(left_out);
-            left = Room {
-                size: room.size - used.size,
-                entries: room.entries - used.entries,
-            };
+        if share.holds(own) {
+            let used = self.fit_pool(material, Pool::Own, share);
+            self.fit_pool(material, Pool::Others, room.without(used));
+        } else {
+            let used = self.fit_pool(material, Pool::Others, room.without(share));
+            self.fit_pool(material, Pool::Own, room.without(used));
         }
+    }
+
+    fn fit_pool(&mut self, material: &Material<'_>, pool: Pool, room: Room) -> Room {
+        let (forest, cards) = (&material.forest, &material.cards);
+        fit::collapse(forest, cards, &mut self.opened, pool, room);
+        let fitted = fit::fill(material.snapshot, forest, cards, &self.opened, pool, room);
+        self.shown.extend(fitted.shown);
+        self.left_out.extend(fitted.left_out);
+        fitted.used
     }
 }

@@ -1,12 +1,16 @@
 //! What was done to which skill, why, at what cost, and what one could do about it.
 
-use grove_spec::text::{counted, first_names};
+use grove_spec::Code;
+use grove_spec::text::first_names;
 
 use crate::snapshot::{Skill, Snapshot};
 use crate::state::State;
 
+use super::cards::Cards;
 use super::fit::Form;
+
 use super::forest::{Forest, Kind, NodeId};
+use super::locations::can_be_told;
 use super::plan::{Material, Plan};
 use super::{Budget, Entry, EntryKind, Request};
 
@@ -19,6 +23,8 @@ pub enum Treatment {
     Shortened,
     /// It has an entry without a description.
     NameOnly,
+    /// It is a branch that was opened: its children stand in its place.
+    Opened,
     /// It is behind the entry of its branch, as its author wants it.
     Inside,
     /// It is behind the entry of its group, because there was no room.
@@ -29,10 +35,11 @@ pub enum Treatment {
 
 impl Treatment {
     /// All treatments, from the mildest on.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Listed,
         Self::Shortened,
         Self::NameOnly,
+        Self::Opened,
         Self::Inside,
         Self::Collapsed,
         Self::LeftOut,
@@ -44,6 +51,7 @@ impl Treatment {
             Self::Listed => "listed",
             Self::Shortened => "shortened",
             Self::NameOnly => "name-only",
+            Self::Opened => "opened",
             Self::Inside => "inside",
             Self::Collapsed => "collapsed",
             Self::LeftOut => "left-out",
@@ -56,6 +64,7 @@ impl Treatment {
             Self::Listed => "it fits",
             Self::Shortened => "its description is longer than the room for each",
             Self::NameOnly => "there was no room for its description",
+            Self::Opened => "it was opened: its children stand in its place",
             Self::Inside => "it is a child: opening its branch shows it",
             Self::Collapsed => "there was no room for its group: the group's entry leads to it",
             Self::LeftOut => "there was no room for its name: the last entry leads to it",
@@ -89,6 +98,8 @@ pub struct Report {
     pub frame: usize,
     /// Every skill that may be shown, in the order of the snapshot.
     pub lines: Vec<Line>,
+    /// Skills that are not in the catalog's reach, by why, with how many.
+    pub not_offered: Vec<(&'static str, usize)>,
     /// What one could do, most useful first.
     pub advice: Vec<String>,
 }
@@ -104,9 +115,12 @@ impl Report {
 
     /// Whether every skill is shown as it is.
     pub fn is_whole(&self) -> bool {
-        self.lines
-            .iter()
-            .all(|line| matches!(line.treatment, Treatment::Listed | Treatment::Inside))
+        self.lines.iter().all(|line| {
+            matches!(
+                line.treatment,
+                Treatment::Listed | Treatment::Opened | Treatment::Inside
+            )
+        })
     }
 }
 
@@ -120,17 +134,7 @@ pub(super) fn of(
     let (forest, cards) = (&material.forest, &material.cards);
     let mut entry_of: Vec<Option<(usize, Treatment)>> = vec![None; forest.nodes.len()];
     for (at, (id, form)) in plan.shown.iter().enumerate() {
-        let cut = matches!(form, Form::Within(room) if cards.card(*id).is_some_and(|card| cards.shortened(*id, *room).1.as_deref() != Some(&*card.description)));
-        let bare = matches!(form, Form::NameOnly)
-            || matches!(form, Form::Within(room) if cards.shortened(*id, *room).1.is_none());
-        let treatment = if bare {
-            Treatment::NameOnly
-        } else if cut {
-            Treatment::Shortened
-        } else {
-            Treatment::Listed
-        };
-        set(&mut entry_of, *id, (at, treatment));
+        set(&mut entry_of, *id, (at, treatment(cards, *id, *form)));
     }
     let rest = entries
         .iter()
@@ -146,7 +150,13 @@ pub(super) fn of(
         let found = std::iter::once(id)
             .chain(forest.ancestors(id))
             .find_map(|at| entry_of.get(at).copied().flatten().map(|found| (at, found)));
+        let is_opened = plan.opened.is_open(id);
         lines.push(match found {
+            _ if is_opened => Line {
+                skill,
+                treatment: Treatment::Opened,
+                entry: None,
+            },
             None => Line {
                 skill,
                 treatment: Treatment::Inside,
@@ -168,10 +178,54 @@ pub(super) fn of(
         needed_entries: plan.needed.entries,
         frame: used.saturating_sub(spent),
         lines,
+        not_offered: not_offered(material.snapshot),
         advice: Vec::new(),
     };
     report.advice = advice(material.snapshot, &report, request);
     report
+}
+
+/// What was done to an entry.
+fn treatment(cards: &Cards<'_>, id: NodeId, form: Form) -> Treatment {
+    let Some(card) = cards.card(id) else {
+        return Treatment::Listed;
+    };
+    let shown = match form {
+        Form::Full => Some(card.description.clone()),
+        Form::Within(room) => cards.shortened(id, room).1,
+        Form::NameOnly => None,
+    };
+    match shown {
+        Some(text) if text == card.description && !card.cut => Treatment::Listed,
+        Some(text) if !text.is_empty() => Treatment::Shortened,
+        _ => Treatment::NameOnly,
+    }
+}
+
+/// Skills that nobody is told of, and those that were not even read.
+fn not_offered(snapshot: &Snapshot) -> Vec<(&'static str, usize)> {
+    let states = State::ALL.into_iter().filter(|state| {
+        // What is shadowed has a stand-in, and what was switched off was meant to be.
+        !matches!(
+            state,
+            State::Ok | State::Shadowed | State::Disabled | State::Filtered
+        )
+    });
+    let of_state = |state: State| {
+        let skills = snapshot.skills.iter();
+        skills.filter(|skill| skill.state == state).count()
+    };
+    let not_read = snapshot
+        .diagnostics
+        .iter()
+        .filter(|finding| finding.code == Code::CandidateLimit)
+        .map(|finding| finding.names.len())
+        .sum();
+    let counted = states.map(|state| (state.as_str(), of_state(state)));
+    counted
+        .chain([("not-read", not_read)])
+        .filter(|(_, count)| *count > 0)
+        .collect()
 }
 
 fn set(slots: &mut [Option<(usize, Treatment)>], id: NodeId, value: (usize, Treatment)) {
@@ -193,21 +247,48 @@ fn below(forest: &Forest<'_>, id: NodeId, entry: NodeId, treatment: Treatment) -
 
 fn advice(snapshot: &Snapshot, report: &Report, request: &Request<'_>) -> Vec<String> {
     let mut advice = Vec::new();
-    let capped = snapshot
-        .skills
-        .iter()
-        .filter(|skill| skill.state == State::Capped)
-        .count();
-    if capped > 0 {
+    let count = |why: &str| report.not_offered.iter().find(|(of, _)| *of == why);
+    if let Some((_, count)) = count("capped") {
+        let message =
+            "beyond the limit of a source: raise `limits.loaded_per_source`, or use --all";
+        advice.push(format!("{} {message}", are(*count)));
+    }
+    if let Some((_, count)) = count("not-read") {
+        let message = "not read: raise `limits.candidates_per_root`, or use --all";
+        advice.push(format!("{} {message}", are(*count)));
+    }
+    if let Some((_, count)) = count("untrusted") {
         advice.push(format!(
-            "{} beyond the limit of a source: raise `limits.loaded_per_source`, or use --all",
-            are(capped)
+            "{} of a project that is not trusted: look at them, then `grove trust`",
+            are(*count)
+        ));
+    }
+    let pinned = request.pinned.iter().filter(|name| {
+        let bears = |skill: &Skill| {
+            skill.name() == **name || skill.id() == **name || snapshot.address(skill) == **name
+        };
+        !snapshot.skills.iter().any(bears)
+    });
+    let nobody: Vec<String> = pinned.cloned().collect();
+    if !nobody.is_empty() {
+        advice.push(format!(
+            "no skill has these names of `catalog.pinned`: {}",
+            first_names(&nobody)
+        ));
+    }
+    let untold = snapshot
+        .roots
+        .iter()
+        .filter(|root| !can_be_told(&root.path));
+    for root in untold {
+        advice.push(format!(
+            "the path of {} cannot be told to a model: rename the folder",
+            root.label
         ));
     }
     if report.is_whole() {
         return advice;
     }
-    let unit = report.budget.unit.as_str();
     let mut longest: Vec<(usize, &Skill)> = report
         .lines
         .iter()
@@ -237,10 +318,10 @@ fn advice(snapshot: &Snapshot, report: &Report, request: &Request<'_>) -> Vec<St
     if request.pinned.is_empty() {
         advice.push("name the skills that must stay in sight in `catalog.pinned`".to_owned());
     }
+    let (needed, unit) = report.budget.shown(report.needed);
+    let entries = report.needed_entries;
     advice.push(format!(
-        "a budget of {} {unit} and {} would show everything as it is",
-        report.needed,
-        counted(report.needed_entries, "entry").replace("entrys", "entries")
+        "a budget of {needed} {unit} and {entries} entries would show everything that was read as it is"
     ));
     advice
 }

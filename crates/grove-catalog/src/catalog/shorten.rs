@@ -3,6 +3,8 @@
 //! The first sentence says what a skill does and the "use when" sentence says when; both are kept as long
 //! as there is room for them. A word is never cut, and a stump that says nothing is not made.
 
+use crate::tree::is_unspaced;
+
 /// What stands for text that was left out.
 const MARK: char = '…';
 const GAP: &str = " … ";
@@ -152,9 +154,12 @@ fn cut(text: &str, room: usize, least: usize) -> Option<String> {
         .and_then(long_enough)
         .filter(|kept| kept.chars().count() >= room / 2);
     let word = || {
-        let starts_next = text
-            .get(end..)
-            .is_some_and(|rest| rest.starts_with(char::is_whitespace));
+        let next = text.get(end..).and_then(|rest| rest.chars().next());
+        let last = prefix.chars().next_back();
+        // In some scripts every character can begin a word.
+        let starts_next = next.is_some_and(char::is_whitespace)
+            || next.is_some_and(is_unspaced)
+            || last.is_some_and(is_unspaced);
         let at = if starts_next {
             Some(end)
         } else {
@@ -210,14 +215,15 @@ fn sentence_end(text: &str) -> Option<usize> {
             let begins = next.chars().next().is_some_and(|c| !c.is_lowercase());
             rest.starts_with(char::is_whitespace) && begins && !ends_in_abbreviation(before)
         });
-    if text.is_ascii() {
+    let before = text.get(..stop.unwrap_or(text.len())).unwrap_or(text);
+    if before.is_ascii() {
         return stop;
     }
-    let wide = text.char_indices().find_map(|(at, c)| {
+    let wide = before.char_indices().find_map(|(at, c)| {
         let end = at + c.len_utf8();
         let more = || {
-            text.get(end..)
-                .is_some_and(|rest| !rest.trim_start().is_empty())
+            let rest = text.get(end..);
+            rest.is_some_and(|rest| !rest.trim_start().is_empty())
         };
         (matches!(c, '。' | '！' | '？') && more()).then_some(end)
     });
@@ -306,6 +312,13 @@ mod tests {
             shorten(text, 30).as_deref(),
             Some("Reviews pull requests for…")
         );
+    }
+
+    #[test]
+    fn a_script_without_blanks_is_cut_between_characters() {
+        let kept = shorten(&"日本語".repeat(80), 50).unwrap_or_default();
+        assert_eq!(kept.chars().count(), 50);
+        assert!(kept.ends_with('…'));
     }
 
     #[test]

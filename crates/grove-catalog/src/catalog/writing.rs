@@ -86,7 +86,13 @@ fn entry(
         key: material.key(id),
         name: card.name.to_string(),
         description: description.map(Cow::into_owned),
-        location: material.prefixes.location(&place),
+        location: material.prefixes.plain(&place),
+        shown_location: material.prefixes.location(&place),
+        source: material
+            .snapshot
+            .roots
+            .get(node.root)
+            .map(|root| root.source),
         skills: node.n_skills,
         cost: fit::cost(cards, id, form),
     })
@@ -97,17 +103,19 @@ const NAME_OF_REST: &str = "more/";
 /// The entry that leads to everything that was left out.
 fn entry_for_rest(material: &Material<'_>, n_skills: usize, file: &str) -> Entry {
     let place: Place = material.prefixes.in_index(file);
-    let location = material.prefixes.location(&place);
+    let shown_location = material.prefixes.location(&place);
     let description = format!("{} that did not fit here.", counted(n_skills, "more skill"));
     let mut text = String::new();
     let style = material.cards.style;
-    style.entry(&mut text, NAME_OF_REST, Some(&description), &location);
+    style.entry(&mut text, NAME_OF_REST, Some(&description), &shown_location);
     Entry {
         kind: EntryKind::Rest,
         key: String::new(),
         name: NAME_OF_REST.to_owned(),
         description: Some(description),
-        location,
+        location: material.prefixes.plain(&place),
+        shown_location,
+        source: None,
         skills: n_skills,
         cost: material.budget.unit.of(&text),
     }
@@ -127,7 +135,7 @@ fn text(material: &Material<'_>, entries: &[Entry]) -> String {
     let mut body = String::with_capacity(entries.len() * 200);
     for entry in entries {
         let description = entry.description.as_deref();
-        style.entry(&mut body, &entry.name, description, &entry.location);
+        style.entry(&mut body, &entry.name, description, &entry.shown_location);
     }
     let body = style.joined(body);
     format!("{}{body}{}", opening(material), style.closing())

@@ -109,15 +109,15 @@ fn declaring<V: Visitor>(
 }
 
 fn branch_of<V: Visitor>(visitor: &V, found: &Found<V::Item>) -> Option<(FileId, Branch)> {
-    let Content::Item(item) = &found.content else {
+    if matches!(found.content, Content::NotRead) {
         return None;
-    };
+    }
     // A flat file has no folder of its own.
     if found.place == Place::Flat {
         return None;
     }
     let branch = Branch {
-        below: visitor.declares(item)?,
+        below: visitor.declares(found)?,
         path: found.path.to_string(),
         through_link: found.through_link,
     };
@@ -199,6 +199,7 @@ impl<V: Visitor> Worker<'_, V> {
         if cut {
             self.output.limits.entries.push(group.path.clone());
         }
+        self.output.folders.push(group.path.clone());
         // What nobody named is nobody's child unless every folder is.
         if *below == Below::Every {
             for name in unprintable {
@@ -221,6 +222,9 @@ impl<V: Visitor> Worker<'_, V> {
         } = &holder.group;
         let path = join(path, name);
         let tried = self.try_skill(&holder.folder, &path, child, *through_link || child.is_link);
+        if tried == ChildIs::NoSkill {
+            self.output.folders.push(path.clone());
+        }
         if tried == ChildIs::NoSkill && child.is_link && self.leads_nowhere(&path) {
             let target = link_target(holder.folder.as_fd(), child.name);
             self.problem(path, Trouble::BrokenLink { target });

@@ -134,7 +134,7 @@ pub trait Visitor: Sync {
     }
 
     /// What a file declares below its own folder; most declare nothing.
-    fn declares(&self, _item: &Self::Item) -> Option<Below> {
+    fn declares(&self, _found: &Found<Self::Item>) -> Option<Below> {
         None
     }
 
@@ -319,6 +319,8 @@ pub struct Walk<T> {
     pub limits: LimitsHit,
     /// Ignore files, sorted by folder.
     pub ignore_files: Vec<IgnoreFile>,
+    /// The folders that were looked in, below the root, sorted: whatever appears in them may be one file more.
+    pub folders: Vec<String>,
     /// The bill.
     pub counts: Counts,
 }
@@ -370,6 +372,25 @@ pub fn read_below(
     let folder = root.open()?;
     let file = crate::beneath::open_file(folder.as_fd(), &name, links).map_err(fail)?;
     crate::files::read_open(file.into(), &whole, max_bytes)
+}
+
+/// Reads one file in a folder below a root. The folder is found as the walk finds it; below the folder no
+/// path and no link leads out of it, whoever owns the root.
+pub fn read_in_folder(
+    root: &RootFolder,
+    links: Links,
+    folder: &str,
+    path: &str,
+    max_bytes: u64,
+) -> Result<Vec<u8>, FsError> {
+    let whole = root.path.join(folder).join(path);
+    let fail = |errno: rustix::io::Errno| FsError::new("read", &whole, errno);
+    let name = |text: &str| CString::new(text).map_err(|_| fail(rustix::io::Errno::INVAL));
+    let root = root.open()?;
+    let folder = name(if folder.is_empty() { "." } else { folder })?;
+    let folder = crate::beneath::open_folder(root.as_fd(), &folder, links).map_err(fail)?;
+    let file = crate::beneath::open_file(folder.as_fd(), &name(path)?, Links::Contain);
+    crate::files::read_open(file.map_err(fail)?.into(), &whole, max_bytes)
 }
 
 /// Walks a root. An error means that the root itself could not be opened.
@@ -509,6 +530,7 @@ struct Output<T> {
     problems: Vec<Problem>,
     limits: LimitsHit,
     ignore_files: Vec<IgnoreFile>,
+    folders: Vec<String>,
     counts: Counts,
 }
 
@@ -520,6 +542,7 @@ impl<T> Default for Output<T> {
             problems: Vec::new(),
             limits: LimitsHit::default(),
             ignore_files: Vec::new(),
+            folders: Vec::new(),
             counts: Counts::default(),
         }
     }
@@ -533,6 +556,7 @@ impl<T: Send> Output<T> {
         self.limits.depth.extend(other.limits.depth);
         self.limits.entries.extend(other.limits.entries);
         self.ignore_files.extend(other.ignore_files);
+        self.folders.extend(other.folders);
         self.counts += other.counts;
     }
 
@@ -551,6 +575,8 @@ impl<T: Send> Output<T> {
 
     /// What was recognised, to be listed like everything else.
     fn recalled<V: Visitor<Item = T>>(&mut self, shared: &Shared<'_, V>) -> Vec<Found<T>> {
+        // In order, since what is met in order need not be sorted afterwards.
+        self.recognised.sort_unstable_by_key(|range| range.start);
         let numbers = std::mem::take(&mut self.recognised).into_iter().flatten();
         numbers
             .filter_map(|number| shared.visitor.recall(number))
@@ -581,19 +607,21 @@ impl<T: Send> Output<T> {
     /// Sorts, applies the candidate limit, reads what is left to read, and looks for what that declares.
     fn finish<V: Visitor<Item = T>>(mut self, shared: &Shared<'_, V>) -> Walk<T> {
         let limit = shared.options.max_candidates;
-        // What was only met again is left alone as long as it may turn out that nothing changed.
-        if self.recognised() > limit || !self.runs.iter().all(Vec::is_empty) {
-            let recalled = self.recalled(shared);
-            self.runs.push(recalled);
-        }
         let mut found = joined(std::mem::take(&mut self.runs));
+        // What was only met again is left alone as long as it may turn out that nothing changed.
+        if self.recognised() > limit || !found.is_empty() {
+            found = merged(self.recalled(shared), found);
+        }
         self.take_candidates(shared, &mut found, limit);
+        let n_walked = found.len();
         declared::follow(shared, &mut self, &mut found);
         let unchanged = found.is_empty() && self.is_unchanged(shared);
         if !unchanged {
             let mut recalled = self.recalled(shared);
             self.counts += reading::refuse_links(shared, &mut recalled);
-            found = joined(vec![found, recalled]);
+            if !recalled.is_empty() || found.len() > n_walked {
+                found = merged(recalled, joined(vec![found]));
+            }
         }
         self.problems.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         self.problems.dedup();
@@ -606,23 +634,47 @@ impl<T: Send> Output<T> {
         }
         self.ignore_files
             .sort_unstable_by(|a, b| a.folder.cmp(&b.folder).then(a.name.cmp(b.name)));
+        self.folders.sort_unstable();
+        self.folders.dedup();
         Walk {
             unchanged,
             found,
             problems: self.problems,
             limits: self.limits,
             ignore_files: self.ignore_files,
+            folders: self.folders,
             counts: self.counts,
         }
     }
 }
 
+/// So few that putting each in its place is less work than comparing all the others with one another.
+const FEW: usize = 64;
+
+/// Two lists in order as one.
+fn merged<T>(mut many: Vec<Found<T>>, few: Vec<Found<T>>) -> Vec<Found<T>> {
+    if many.is_empty() {
+        return few;
+    }
+    if few.len() > FEW {
+        return joined(vec![many, few]);
+    }
+    for found in few {
+        let at = many.partition_point(|other| in_order(other, &found).is_lt());
+        many.insert(at, found);
+    }
+    many
+}
+
+fn in_order<T>(a: &Found<T>, b: &Found<T>) -> std::cmp::Ordering {
+    a.path.cmp(&b.path).then(a.place.cmp(&b.place))
+}
+
 /// All runs as one list in order.
 fn joined<T>(mut runs: Vec<Vec<Found<T>>>) -> Vec<Found<T>> {
-    let order = |a: &Found<T>, b: &Found<T>| a.path.cmp(&b.path).then(a.place.cmp(&b.place));
     runs.retain(|run| !run.is_empty());
     runs.sort_by(|a, b| match (a.first(), b.first()) {
-        (Some(a), Some(b)) => order(a, b),
+        (Some(a), Some(b)) => in_order(a, b),
         _ => std::cmp::Ordering::Equal,
     });
     let mut found: Vec<Found<T>> = Vec::with_capacity(runs.iter().map(Vec::len).sum());
@@ -630,8 +682,8 @@ fn joined<T>(mut runs: Vec<Vec<Found<T>>>) -> Vec<Found<T>> {
         found.extend(run);
     }
     // Runs overlap only where a folder holds skills and groups side by side.
-    if !found.is_sorted_by(|a, b| order(a, b).is_le()) {
-        found.sort_by(order);
+    if !found.is_sorted_by(|a, b| in_order(a, b).is_le()) {
+        found.sort_by(in_order);
     }
     found
 }

@@ -120,6 +120,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         if listing.cut {
             self.output.limits.entries.push(group.path.clone());
         }
+        self.output.folders.push(group.path.clone());
         // The probe missed, yet an entry of that name is here: a link that leads nowhere.
         if group.depth > 0
             && listing.skill_entry == Some(FileType::Symlink)

@@ -1,6 +1,6 @@
 //! The catalog of a conversation, with the files its text leads to.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_catalog::catalog::{Budget, Catalog, Request, Style, catalog, within_tokens};
@@ -8,7 +8,7 @@ use grove_catalog::disclosure::Session;
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::{Code, Diagnostic};
 
-use super::{Disclosure, DisclosureError};
+use super::{Disclosure, DisclosureError, Kept};
 use crate::catalog_files;
 
 /// What is asked of a catalog.
@@ -18,8 +18,8 @@ pub struct Asked {
     pub style: Style,
     /// What it may take.
     pub budget: Budget,
-    /// Where index files go.
-    pub index_dir: PathBuf,
+    /// Where index files go; the cache folder's own when nobody says otherwise.
+    pub index_dir: Option<PathBuf>,
     /// A number of tokens and who counts them, in place of the budget's size.
     pub exact: Option<(usize, CountTokens)>,
 }
@@ -30,10 +30,11 @@ pub type CountTokens = fn(&str) -> usize;
 impl Asked {
     /// Whether a catalog keeps the budget.
     pub fn holds(&self, catalog: &Catalog) -> bool {
-        match self.exact {
+        let fits = match self.exact {
             Some((tokens, count)) => count(&catalog.text) <= tokens,
             None => catalog.report.used <= self.budget.size,
-        }
+        };
+        fits && catalog.entries.len() <= self.budget.entries
     }
 }
 
@@ -55,8 +56,8 @@ impl Disclosure<'_> {
         self.catalog_in(&snapshot, asked)
     }
 
-    /// What a model is told of a snapshot of the library's. A text that does not keep the budget, because
-    /// not even the shortest one does, changes nothing and is for the caller to refuse.
+    /// What a model is told of a snapshot of the library's. Nothing is written or remembered when not even the
+    /// shortest text keeps the budget.
     pub fn catalog_in(
         &self,
         snapshot: &Arc<Snapshot>,
@@ -64,19 +65,19 @@ impl Disclosure<'_> {
     ) -> Result<Told, DisclosureError> {
         let tell = |session: &mut Session| {
             let made = self.plan(snapshot, asked, session);
-            let before = session.catalog.clone();
-            if asked.holds(&made) {
-                catalog_files::write_index(&asked.index_dir, &made.index)?;
-                session.catalog = Some(made.digest.to_string());
+            if !asked.holds(&made) {
+                return Err(DisclosureError::TooSmall(Box::new(made)));
             }
+            self.write_index(asked, &made)?;
+            let before = session.catalog.replace(made.digest.to_string());
             Ok((made, before))
         };
         // Without a session file a catalog is a session's first: it is made of what holds now.
-        let ((catalog, before), finding) = if self.session.is_some() {
-            self.with_session(snapshot, tell)?
-        } else {
+        let ((catalog, before), finding) = if matches!(self.session, Kept::Nowhere) {
             let (mut session, finding) = self.begin(snapshot);
             (tell(&mut session)?, finding)
+        } else {
+            self.with_session(snapshot, tell)?
         };
         let mut diagnostics: Vec<Diagnostic> = finding.into_iter().collect();
         if let Err(error) = catalog_files::keep_text(self.library.environment(), &catalog) {
@@ -90,12 +91,28 @@ impl Disclosure<'_> {
         })
     }
 
+    fn write_index(&self, asked: &Asked, made: &Catalog) -> Result<(), DisclosureError> {
+        if made.index.is_empty() {
+            return Ok(());
+        }
+        if let Some(folder) = &asked.index_dir {
+            return Ok(catalog_files::write_index(folder, &made.index)?);
+        }
+        let folder = catalog_files::index_dir(self.library.environment());
+        let folder = folder.ok_or(DisclosureError::NoIndexFolder)?;
+        catalog_files::forget_old_index(&folder);
+        Ok(catalog_files::write_index(&folder, &made.index)?)
+    }
+
     fn plan(&self, snapshot: &Snapshot, asked: &Asked, session: &Session) -> Catalog {
+        let environment = self.library.environment();
+        let index_dir = asked.index_dir.clone();
+        let index_dir = index_dir.or_else(|| catalog_files::index_dir(environment));
         let request = Request {
             style: asked.style,
             budget: asked.budget,
-            home: self.library.environment().home.as_deref(),
-            index_dir: &asked.index_dir,
+            home: environment.home.as_deref(),
+            index_dir: index_dir.as_deref().unwrap_or(Path::new("")),
             pinned: &session.frozen.pinned,
             usage: &session.frozen.usage,
             expanded: session.expanded(),

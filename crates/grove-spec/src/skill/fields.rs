@@ -370,7 +370,7 @@ pub(crate) fn clean(text: &str, entry: &Entry, diagnostics: &mut Vec<Diagnostic>
 }
 
 /// The standard's grammar for names: lower-case letters and digits of any script, single hyphens.
-pub(super) fn is_standard_name(name: &str) -> bool {
+pub fn is_standard_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with('-')
         && !name.ends_with('-')

@@ -17,6 +17,7 @@ use crate::diagnostic::{Diagnostic, Position};
 use crate::fence::{self, NoFence};
 use crate::yaml::{self, Entry};
 
+pub use fields::is_standard_name;
 pub use kept::parse_within;
 pub use requirements::Requirements;
 pub use tools::split_tools;
@@ -210,10 +211,12 @@ pub fn check_folder(name: Option<&str>, folder: &str) -> Option<Diagnostic> {
             Code::NameMissing,
             format!("no name; the folder's name `{folder}` is used"),
         )),
-        Some(name) if name_key(name) != name_key(folder) => Some(Diagnostic::new(
-            Code::NameMismatch,
-            format!("name `{name}` differs from the folder's name `{folder}`"),
-        )),
+        Some(name) if name != folder && name_key(name) != name_key(folder) => {
+            Some(Diagnostic::new(
+                Code::NameMismatch,
+                format!("name `{name}` differs from the folder's name `{folder}`"),
+            ))
+        }
         Some(_) => None,
     }
 }

@@ -1,12 +1,12 @@
 //! `grove catalog`: exactly what a model is told.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use grove_catalog::catalog::{self, Budget, Catalog, Style, Treatment, Unit};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::disclosure::{Asked, CountTokens, Disclosure, Told};
 use grove_skills::{Environment, catalog_files, session_file};
+use grove_spec::Severity;
 use grove_spec::config::Limits;
 use serde::Serialize;
 
@@ -38,16 +38,16 @@ pub(super) fn run(
     let asked = Asked {
         style: style(arguments.style),
         budget,
-        index_dir: index_dir(looked, arguments)?,
+        index_dir: arguments
+            .index_dir
+            .as_deref()
+            .map(|folder| absolute(folder, looked.library.environment())),
         exact: exact(budget),
     };
     let disclosure = Disclosure::new(&mut looked.library, session.as_deref());
     let told = disclosure
         .catalog_in(&looked.snapshot, &asked)
         .map_err(|error| explain(error, "catalog", "", &arguments.look))?;
-    if !asked.holds(&told.catalog) {
-        return Err(too_small(&told.catalog, asked.budget));
-    }
     for finding in &told.diagnostics {
         out.diagnostic(finding);
     }
@@ -61,7 +61,7 @@ pub(super) fn run(
         catalog_explain::print(looked, &told.catalog, out);
     } else {
         out.text(&text);
-        note(&text, &told.catalog, out);
+        note(looked, &text, &told.catalog, out);
     }
     Ok(0)
 }
@@ -108,31 +108,6 @@ fn exact(budget: Budget) -> Option<(usize, CountTokens)> {
     counts.then_some((tokens, tokens::count as CountTokens))
 }
 
-fn index_dir(looked: &Looked, arguments: &CatalogArgs) -> Result<PathBuf, CommandError> {
-    let environment = looked.library.environment();
-    match &arguments.index_dir {
-        Some(folder) => Ok(absolute(folder, environment)),
-        None => catalog_files::index_dir(environment).ok_or_else(|| {
-            CommandError::new(
-                ErrorKind::Finding,
-                "there is no cache folder for index files",
-            )
-            .hint("set HOME or XDG_CACHE_HOME, or give --index-dir")
-        }),
-    }
-}
-
-fn too_small(catalog: &Catalog, budget: Budget) -> CommandError {
-    CommandError::new(
-        ErrorKind::Finding,
-        format!(
-            "the budget of {} is too small: the shortest catalog takes {}",
-            budget.size, catalog.report.used
-        ),
-    )
-    .hint("2,000 characters are enough for any library")
-}
-
 fn since(looked: &Looked, told: &Told, style: Style, digest: &str, out: &mut Output) -> String {
     let digest = match &told.before {
         Some(before) if digest == "last" => before,
@@ -145,25 +120,36 @@ fn since(looked: &Looked, told: &Told, style: Style, digest: &str, out: &mut Out
     told.catalog.text.clone()
 }
 
-/// What the text costs, and what happened to skills that are not shown as they are.
-fn note(text: &str, catalog: &Catalog, out: &mut Output) {
+/// What the text costs, what happened to skills that are not shown as they are, and who is not in it.
+fn note(looked: &Looked, text: &str, catalog: &Catalog, out: &mut Output) {
+    let report = &catalog.report;
     if !text.is_empty() {
         out.note(&super::cost_note(text));
     }
-    if catalog.report.is_whole() {
-        return;
+    let list = |parts: &[(&str, usize)]| {
+        let shown: Vec<String> = parts.iter().map(|(why, n)| format!("{n} {why}")).collect();
+        shown.join(", ")
+    };
+    if !report.is_whole() {
+        let treated = Treatment::ALL.map(|treatment| (treatment.as_str(), report.count(treatment)));
+        let treated: Vec<(&str, usize)> = treated.into_iter().filter(|(_, n)| *n > 0).collect();
+        out.note(&format!(
+            "grove: {}: {}; `grove catalog --explain` says why",
+            counted(report.lines.len(), "skill"),
+            list(&treated)
+        ));
     }
-    let parts: Vec<String> = Treatment::ALL
-        .iter()
-        .map(|treatment| (*treatment, catalog.report.count(*treatment)))
-        .filter(|(_, count)| *count > 0)
-        .map(|(treatment, count)| format!("{count} {}", treatment.as_str()))
-        .collect();
-    out.note(&format!(
-        "grove: {}: {}; `grove catalog --explain` says why",
-        counted(catalog.report.lines.len(), "skill"),
-        parts.join(", ")
-    ));
+    if !report.not_offered.is_empty() {
+        out.note(&format!(
+            "grove: not offered: {}; `grove skills check` says why",
+            list(&report.not_offered)
+        ));
+    }
+    if catalog.entries.is_empty() {
+        let findings = looked.snapshot.diagnostics.iter();
+        let findings = findings.filter(|finding| finding.severity != Severity::Info);
+        findings.for_each(|finding| out.diagnostic(finding));
+    }
 }
 
 #[derive(Serialize)]
@@ -202,6 +188,7 @@ struct ReportJson<'a> {
     needed: usize,
     needed_entries: usize,
     counts: BTreeMap<&'static str, usize>,
+    not_offered: BTreeMap<&'static str, usize>,
     skills: Vec<SkillLineJson<'a>>,
     advice: &'a [String],
 }
@@ -218,6 +205,7 @@ struct SkillLineJson<'a> {
 impl<'a> CatalogJson<'a> {
     fn new(snapshot: &'a Snapshot, catalog: &'a Catalog, text: &'a str) -> Self {
         let report = &catalog.report;
+        let shown = |size: usize| report.budget.shown(size).0;
         let skill = |line: &catalog::Line| {
             let skill = snapshot.skills.get(line.skill)?;
             Some(SkillLineJson {
@@ -238,16 +226,21 @@ impl<'a> CatalogJson<'a> {
             text,
             chars: text.chars().count(),
             tokens: tokens::count(text),
-            entries: catalog.entries.iter().map(EntryJson::new).collect(),
+            entries: catalog
+                .entries
+                .iter()
+                .map(|entry| EntryJson::new(entry, shown(entry.cost)))
+                .collect(),
             report: ReportJson {
-                budget: report.budget.size,
-                unit: report.budget.unit.as_str(),
+                budget: shown(report.budget.size),
+                unit: report.budget.shown(0).1,
                 max_entries: report.budget.entries,
-                used: report.used,
-                frame: report.frame,
-                needed: report.needed,
+                used: shown(report.used),
+                frame: shown(report.frame),
+                needed: shown(report.needed),
                 needed_entries: report.needed_entries,
                 counts: counts.collect(),
+                not_offered: report.not_offered.iter().copied().collect(),
                 skills: report.lines.iter().filter_map(skill).collect(),
                 advice: &report.advice,
             },
@@ -257,7 +250,7 @@ impl<'a> CatalogJson<'a> {
 }
 
 impl<'a> EntryJson<'a> {
-    fn new(entry: &'a catalog::Entry) -> Self {
+    fn new(entry: &'a catalog::Entry, cost: usize) -> Self {
         Self {
             kind: entry.kind.as_str(),
             key: &entry.key,
@@ -265,7 +258,7 @@ impl<'a> EntryJson<'a> {
             description: entry.description.as_deref(),
             location: &entry.location,
             skills: entry.skills,
-            cost: entry.cost,
+            cost,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `grove catalog --explain`: where the budget goes, as a picture and a table.
 
-use grove_catalog::catalog::{Catalog, EntryKind, Treatment};
+use grove_catalog::catalog::{Budget, Catalog, EntryKind, Treatment};
 use grove_catalog::root::Source;
 
 use super::overview::grouped;
@@ -13,21 +13,22 @@ const BAR: usize = 40;
 
 pub(super) fn print(looked: &Looked, catalog: &Catalog, out: &mut Output) {
     let report = &catalog.report;
-    let unit = report.budget.unit.as_str();
+    let shown = |size: usize| grouped(report.budget.shown(size).0);
+    let unit = report.budget.shown(0).1;
     out.line(&format!(
         "{} of {} {unit}, {} of {} entries, about {} tokens",
-        grouped(report.used),
-        grouped(report.budget.size),
+        shown(report.used),
+        shown(report.budget.size),
         catalog.entries.len(),
         report.budget.entries,
         grouped(catalog.tokens())
     ));
     out.line("");
-    for (name, cost) in parts(looked, catalog) {
-        out.line(&bar(&name, cost, report.budget.size));
+    for (name, cost) in parts(catalog) {
+        out.line(&bar(&name, cost, report.budget));
     }
     let free = report.budget.size.saturating_sub(report.used);
-    out.line(&bar("free", free, report.budget.size));
+    out.line(&bar("free", free, report.budget));
     out.line("");
     print_entries(looked, catalog, out);
     out.line("");
@@ -42,6 +43,9 @@ pub(super) fn print(looked: &Looked, catalog: &Catalog, out: &mut Output) {
             ));
         }
     }
+    for (why, count) in &report.not_offered {
+        out.line(&format!("{:>7} {why:<10} not offered", grouped(*count)));
+    }
     if !report.advice.is_empty() {
         out.line("");
         out.line("What one could do:");
@@ -52,20 +56,11 @@ pub(super) fn print(looked: &Looked, catalog: &Catalog, out: &mut Output) {
 }
 
 /// What each source takes, and what is nobody's.
-fn parts(looked: &Looked, catalog: &Catalog) -> Vec<(String, usize)> {
-    let source_of = |key: &str| {
-        let label = key.rsplit_once('@').map_or("", |(_, label)| label);
-        let root = looked
-            .snapshot
-            .roots
-            .iter()
-            .find(|root| root.label == label);
-        root.map(|root| root.source)
-    };
+fn parts(catalog: &Catalog) -> Vec<(String, usize)> {
     let of = |source: Source| {
         let entries = catalog.entries.iter();
         entries
-            .filter(|entry| source_of(&entry.key) == Some(source))
+            .filter(|entry| entry.source == Some(source))
             .map(|entry| entry.cost)
             .sum::<usize>()
     };
@@ -86,12 +81,15 @@ fn parts(looked: &Looked, catalog: &Catalog) -> Vec<(String, usize)> {
     parts
 }
 
-fn bar(name: &str, cost: usize, whole: usize) -> String {
-    let share = |of: usize| cost.saturating_mul(of).checked_div(whole).unwrap_or(0);
+fn bar(name: &str, cost: usize, budget: Budget) -> String {
+    let share = |of: usize| {
+        let part = cost.saturating_mul(of);
+        part.checked_div(budget.size).unwrap_or(0)
+    };
     let filled = if cost > 0 { share(BAR).max(1) } else { 0 };
     let text = format!(
         "{name:<13}{:>9} {:>4} %  {}",
-        grouped(cost),
+        grouped(budget.shown(cost).0),
         share(100),
         "█".repeat(filled)
     );
@@ -117,7 +115,8 @@ fn print_entries(looked: &Looked, catalog: &Catalog, out: &mut Output) {
             }
         };
         let description = entry.description.as_deref().unwrap_or_default();
-        table.row(&[&grouped(entry.cost), &entry.name, &what, description]);
+        let cost = grouped(catalog.report.budget.shown(entry.cost).0);
+        table.row(&[&cost, &entry.name, &what, description]);
     }
     out.text(&table.render(columns(&looked.library.environment().variables)));
 }

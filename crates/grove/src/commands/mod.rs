@@ -9,17 +9,22 @@ mod config;
 mod doctor;
 mod hosts;
 mod manual;
+mod mcp;
+mod mcp_install;
 mod naming;
 mod overview;
 mod prompt;
 mod reference;
 mod skills_activate;
 mod skills_check;
+mod skills_confusable;
 mod skills_list;
 mod skills_roots;
+mod skills_search;
 mod skills_show;
 mod trust;
 mod validate;
+mod watch;
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -72,6 +77,7 @@ pub(crate) fn run(
         Some(Command::Agents(command)) => agents::run(&environment, &command, out),
         Some(Command::Prompt(arguments)) => prompt::run(environment, &arguments, looked, out),
         Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
+        Some(Command::Mcp(arguments)) => mcp::run(environment, &arguments, out),
         Some(Command::Validate { paths, json }) => validate::run(&environment, &paths, json, out),
         Some(Command::Trust {
             folder,
@@ -88,6 +94,7 @@ pub(crate) fn run(
             let looked = looked.insert(look(environment, &flags)?);
             Ok(doctor::run(looked, json, out))
         }
+        Some(Command::Watch { look }) => watch::run(environment, &look, out),
         Some(Command::Config { json }) => config::run(environment, json, out),
         Some(Command::Completions { shell }) => completions::run(shell, out),
         Some(Command::Reference { arguments }) => reference::run(&environment, arguments, out),
@@ -108,7 +115,11 @@ fn skills(
         SkillsCommand::List { look, .. }
         | SkillsCommand::Show { look, .. }
         | SkillsCommand::Check { look }
+        | SkillsCommand::Confusable { look }
         | SkillsCommand::Roots { look } => look,
+        SkillsCommand::Search(arguments) => {
+            return skills_search::run(environment, arguments, looked, out);
+        }
         SkillsCommand::Activate { conversation, .. }
         | SkillsCommand::Expand { conversation, .. }
         | SkillsCommand::Collapse { conversation, .. } => {
@@ -121,6 +132,7 @@ fn skills(
         SkillsCommand::List { states, .. } => skills_list::run(looked, json, states, out),
         SkillsCommand::Show { name, look } => skills_show::run(looked, look, name, out)?,
         SkillsCommand::Check { .. } => skills_check::run(looked, json, out),
+        SkillsCommand::Confusable { .. } => skills_confusable::run(looked, json, out),
         // The commands of a conversation have returned above.
         _ => skills_roots::run(looked, json, out),
     })
@@ -190,6 +202,18 @@ pub(crate) fn look_for(
     look: &Look,
     names: Option<Vec<String>>,
 ) -> Result<Looked, CommandError> {
+    let request = request(&environment, look, names)?;
+    let mut library = Library::new(environment, request);
+    let snapshot = library.load();
+    Ok(Looked { library, snapshot })
+}
+
+/// What is to be looked at, as asked.
+pub(crate) fn request(
+    environment: &Environment,
+    look: &Look,
+    names: Option<Vec<String>>,
+) -> Result<Request, CommandError> {
     let view = match &look.host {
         Some(name) => {
             let mut known = grove_catalog::hosts::names();
@@ -206,20 +230,15 @@ pub(crate) fn look_for(
         None => View::Folders(
             look.roots
                 .iter()
-                .map(|root| absolute(root, &environment))
+                .map(|root| absolute(root, environment))
                 .collect(),
         ),
     };
-    let mut library = Library::new(
-        environment,
-        Request {
-            view,
-            all: look.all,
-            names,
-        },
-    );
-    let snapshot = library.load();
-    Ok(Looked { library, snapshot })
+    Ok(Request {
+        view,
+        all: look.all,
+        names,
+    })
 }
 
 /// A path made absolute; resolved only where `..` leaves no other way to name it plainly.

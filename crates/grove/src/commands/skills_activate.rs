@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use grove_catalog::catalog::Catalog;
 use grove_catalog::disclosure::{MAX_CHILDREN, Node, Refusal};
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_skills::Environment;
@@ -14,7 +15,7 @@ use grove_skills::session_file;
 use grove_spec::Diagnostic;
 use serde::Serialize;
 
-use super::{Looked, Outcome, absolute, cost, cost_note, look_for, naming};
+use super::{Looked, Outcome, absolute, cost, cost_note, counted, look_for, naming};
 use crate::args::{Conversation, Look, SkillsCommand};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::DiagnosticJson;
@@ -170,8 +171,28 @@ pub(super) fn explain(
             finding(error.to_string()).hint("give another file to start a new session")
         }
         DisclosureError::Session(error) => error.into(),
-        DisclosureError::Files(error) => error.into(),
+        DisclosureError::TooSmall(shortest) => too_small(&shortest),
+        DisclosureError::NoIndexFolder => {
+            finding(error.to_string()).hint("set HOME or XDG_CACHE_HOME, or give --index-dir")
+        }
+        DisclosureError::Files(error) => finding(format!("{error}: {}", error.source))
+            .hint("give a folder that can be written: --index-dir DIR"),
     }
+}
+
+/// A budget that nothing keeps, and what takes the room.
+fn too_small(shortest: &Catalog) -> CommandError {
+    let budget = shortest.report.budget;
+    let (size, unit) = budget.shown(budget.size);
+    let (least, _) = budget.shown(shortest.report.used);
+    let entries = counted(shortest.entries.len(), "entry").replace("entrys", "entries");
+    let message = format!(
+        "a budget of {size} {unit} and {} entries is too small: the shortest catalog takes {least} and {entries}",
+        budget.entries
+    );
+    CommandError::new(ErrorKind::Finding, message).hint(
+        "raise --budget or --max-skills, or give a shorter --index-dir if paths take the room",
+    )
 }
 
 fn refused(

@@ -1,0 +1,245 @@
+//! Scoring the documents of an index for some words.
+//!
+//! A word counts as it is written and by its stem. What is near to it counts less: the general list, what the
+//! library explains, a typing error. Then the words that the first documents share are looked for as well.
+
+use std::collections::BTreeMap;
+
+use super::entry::{FIELDS, until};
+use super::index::{Index, Source, Term};
+use super::near_words::near;
+use super::stem::stem;
+use super::words::words;
+use crate::address::edits;
+
+/// Bytes of a query that are looked at.
+const MAX_QUERY: usize = 4_000;
+/// Words of a query that are looked for.
+const MAX_WORDS: usize = 64;
+/// What a near word is worth, by how it is near.
+const NEAR: f32 = 0.3;
+const EXPLAINED: f32 = 0.5;
+const MISSPELT: f32 = 0.7;
+/// Feedback: how many first documents, how many of their words, and what those are worth.
+const FIRST_DOCUMENTS: usize = 5;
+const THEIR_WORDS: usize = 20;
+const FEEDBACK: f32 = 0.1;
+/// What has less than this share of the best score is no answer.
+const FAINT: f32 = 0.03;
+/// Words that are compared with one that is not known.
+const MAX_COMPARED: u32 = 5_000;
+
+/// The index cannot be read and has to be made anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the index is damaged")]
+pub struct Damaged;
+
+/// What is looked for: terms of an index with what each is worth.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Wanted {
+    /// Words that were typed or stand for one, with what was typed.
+    pub(super) typed: Vec<(u32, String)>,
+    /// All terms, by number.
+    terms: BTreeMap<u32, f32>,
+}
+
+impl Wanted {
+    /// The terms of an index that a text asks for.
+    pub(super) fn of<S: Source>(index: &Index<S>, text: &str) -> Self {
+        let mut all = words(until(text, MAX_QUERY));
+        all.truncate(MAX_WORDS);
+        let mut wanted = Self::default();
+        for word in &all {
+            wanted.word(index, word);
+        }
+        for pair in all.windows(2) {
+            // `web app` also means `webapp`.
+            if let Some(number) = index.find_word(&pair.concat()) {
+                wanted.known(index, number, 1.0, &pair.join(" "));
+            }
+        }
+        let stems: Vec<String> = all.iter().map(|word| stem(word)).collect();
+        let mut more: BTreeMap<u32, f32> = BTreeMap::new();
+        for phrase in near(&stems) {
+            add_phrase(index, phrase, NEAR, &mut more);
+        }
+        explained(index, &stems, &mut more);
+        for (term, worth) in more {
+            // What was typed is not made worth more by being near to something else that was.
+            wanted.terms.entry(term).or_insert(worth);
+        }
+        wanted
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    fn word<S: Source>(&mut self, index: &Index<S>, word: &str) {
+        if let Some(number) = index.find_word(word) {
+            self.known(index, number, 1.0, word);
+            return;
+        }
+        if let Some(term) = index.find_stem(&stem(word)) {
+            *self.terms.entry(term).or_default() += 1.0;
+            self.typed.push((term, word.to_owned()));
+            return;
+        }
+        if let Some(number) = spelled_nearly(index, word) {
+            self.known(index, number, MISSPELT, word);
+        }
+    }
+
+    fn known<S: Source>(&mut self, index: &Index<S>, number: u32, worth: f32, typed: &str) {
+        *self.terms.entry(number).or_default() += worth;
+        if let Some(term) = index.term(number) {
+            let stem = index.stem_term(term.stem);
+            *self.terms.entry(stem).or_default() += worth;
+            self.typed.push((stem, typed.to_owned()));
+        }
+    }
+}
+
+/// Abbreviations in both directions.
+fn explained<S: Source>(index: &Index<S>, query: &[String], more: &mut BTreeMap<u32, f32>) {
+    for (short, long) in index.links() {
+        let long: Vec<String> = words(long).iter().map(|word| stem(word)).collect();
+        if query.iter().any(|word| word == short) {
+            add_phrase(index, &long, EXPLAINED, more);
+        } else if long.len() > 1 && query.windows(long.len()).any(|said| said == long) {
+            add_phrase(index, &[short.to_owned()], EXPLAINED, more);
+        }
+    }
+}
+
+fn add_phrase<S: Source>(
+    index: &Index<S>,
+    stems: &[String],
+    worth: f32,
+    more: &mut BTreeMap<u32, f32>,
+) {
+    #[expect(clippy::cast_precision_loss, reason = "a phrase has a few words")]
+    let each = worth / stems.len().max(1) as f32;
+    for term in stems.iter().filter_map(|stem| index.find_stem(stem)) {
+        let slot = more.entry(term).or_default();
+        *slot = slot.max(each);
+    }
+}
+
+/// A word one typing error away from one that nobody wrote; of several the most frequent.
+fn spelled_nearly<S: Source>(index: &Index<S>, word: &str) -> Option<u32> {
+    if word.chars().count() < 5 {
+        return None;
+    }
+    // An error in the first two letters is not found: all words would have to be compared.
+    let start: String = word.chars().take(2).collect();
+    let near = index
+        .words_from(&start, MAX_COMPARED)
+        .filter(|(_, known)| known.len().abs_diff(word.len()) <= 1 && known.chars().count() >= 4)
+        .filter(|(_, known)| edits(word, known, 1).is_some());
+    let by_use = |(number, _): &(u32, &str)| {
+        let documents = index.term(*number).map_or(0, |term| term.documents);
+        (documents, u32::MAX - number)
+    };
+    near.max_by_key(by_use).map(|(number, _)| number)
+}
+
+/// The score of every document.
+pub(super) fn scores<S: Source>(
+    index: &Index<S>,
+    wanted: &Wanted,
+    allowed: &dyn Fn(u32) -> bool,
+) -> Result<Vec<f32>, Damaged> {
+    let mut scores = vec![0.0; index.documents() as usize];
+    add(
+        index,
+        wanted.terms.iter().map(|(t, w)| (*t, *w)),
+        &mut scores,
+    )?;
+    let first = best(&scores, FIRST_DOCUMENTS, allowed);
+    let theirs = feedback(index, &first)?;
+    let theirs = theirs.iter().map(|(term, worth)| (*term, worth * FEEDBACK));
+    add(index, theirs, &mut scores)?;
+    let least = FAINT * scores.iter().copied().fold(0.0, f32::max);
+    for score in scores.iter_mut().filter(|score| **score < least) {
+        *score = 0.0;
+    }
+    Ok(scores)
+}
+
+fn add<S: Source>(
+    index: &Index<S>,
+    terms: impl Iterator<Item = (u32, f32)>,
+    scores: &mut [f32],
+) -> Result<(), Damaged> {
+    // A word and its stem often have the same postings, which are then gone through once.
+    let mut lists: BTreeMap<u64, (Term, f32)> = BTreeMap::new();
+    for (number, worth) in terms {
+        let term = index.term(number).ok_or(Damaged)?;
+        let list = lists.entry(term.postings).or_insert((term, 0.0));
+        list.1 += worth * term.weight / 255.0;
+    }
+    for (term, unit) in lists.values() {
+        let postings = index.postings(term).ok_or(Damaged)?;
+        for (document, weight) in postings.iter() {
+            let score = scores.get_mut(document as usize).ok_or(Damaged)?;
+            *score += unit * f32::from(weight);
+        }
+    }
+    Ok(())
+}
+
+/// The best documents, best first; of equals the first.
+pub(super) fn best(scores: &[f32], count: usize, allowed: &dyn Fn(u32) -> bool) -> Vec<(u32, f32)> {
+    let order = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+    let mut kept: Vec<(u32, f32)> = Vec::with_capacity(count * 2 + 1);
+    let mut least = 0.0;
+    for (document, score) in scores.iter().enumerate() {
+        let document = document as u32;
+        if *score > least && allowed(document) {
+            kept.push((document, *score));
+            if kept.len() > count * 2 {
+                kept.select_nth_unstable_by(count, order);
+                kept.truncate(count);
+                // Later equals come after those that are kept.
+                least = kept
+                    .iter()
+                    .map(|(_, score)| *score)
+                    .fold(f32::MAX, f32::min);
+            }
+        }
+    }
+    kept.sort_unstable_by(order);
+    kept.truncate(count);
+    kept
+}
+
+/// The stems that the first documents are about, the most telling with a worth of 1.
+fn feedback<S: Source>(index: &Index<S>, first: &[(u32, f32)]) -> Result<Vec<(u32, f32)>, Damaged> {
+    let total: f32 = first.iter().map(|(_, score)| score).sum();
+    let mut sums: BTreeMap<u32, f32> = BTreeMap::new();
+    for (document, score) in first {
+        let entry = index.entry(*document).ok_or(Damaged)?;
+        let mut by_stem: BTreeMap<u32, [u16; FIELDS]> = BTreeMap::new();
+        for (number, counts) in &entry.terms {
+            let term = index.term(*number).ok_or(Damaged)?;
+            let kept = by_stem.entry(index.stem_term(term.stem)).or_default();
+            for (kept, count) in kept.iter_mut().zip(counts) {
+                *kept = kept.saturating_add(*count);
+            }
+        }
+        for (stem, counts) in by_stem {
+            let weight = index.term(stem).ok_or(Damaged)?.weight;
+            let about = index.frequency(*document, counts);
+            *sums.entry(stem).or_default() += score / total * about * weight;
+        }
+    }
+    let mut all: Vec<(u32, f32)> = sums.into_iter().collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    all.truncate(THEIR_WORDS);
+    let most = all.first().map_or(1.0, |(_, sum)| *sum);
+    Ok(all
+        .into_iter()
+        .map(|(term, sum)| (term, sum / most))
+        .collect())
+}

@@ -1,0 +1,96 @@
+//! How much a word says: fielded BM25 with the fields' lengths, and rarity in the library.
+//!
+//! The numbers were chosen on the `tune` half of the search tasks (`cargo xtask bench search-quality`).
+
+use super::entry::FIELDS;
+
+/// Name, description, headings, body.
+const FIELD_WEIGHTS: [f32; FIELDS] = [5.0, 3.0, 2.0, 1.0];
+/// How much a long field counts against a word in it.
+const FIELD_LENGTHS: [f32; FIELDS] = [0.4, 0.6, 0.8, 0.8];
+/// How soon more of the same word says nothing more.
+const SATURATION: f32 = 3.0;
+/// How much of a word's weight it keeps that stands in bodies alone: what no name, description or heading says
+/// is seldom what a skill is about.
+const BODY_ALONE: f32 = 0.7;
+
+/// The average lengths of the fields.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lengths([f32; FIELDS]);
+
+impl Lengths {
+    pub(super) fn of(all: impl Iterator<Item = [u32; FIELDS]>) -> Self {
+        let mut totals = [0_u64; FIELDS];
+        let mut count = 0_u64;
+        for lengths in all {
+            count += 1;
+            for (total, length) in totals.iter_mut().zip(lengths) {
+                *total += u64::from(length);
+            }
+        }
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "an average of lengths needs no more digits"
+        )]
+        Self(totals.map(|total| (total as f32 / count.max(1) as f32).max(1.0)))
+    }
+
+    /// How much a document is about a word, from 0 to 1.
+    pub(super) fn frequency(&self, counts: [u16; FIELDS], lengths: [u32; FIELDS]) -> f32 {
+        let mut sum = 0.0;
+        for field in 0..FIELDS {
+            let at = |values: &[f32; FIELDS]| values.get(field).copied().unwrap_or(0.0);
+            let count = f32::from(counts.get(field).copied().unwrap_or(0));
+            if count > 0.0 {
+                #[expect(clippy::cast_precision_loss, reason = "as above")]
+                let length = lengths.get(field).copied().unwrap_or(0) as f32;
+                let share = at(&FIELD_LENGTHS);
+                sum += at(&FIELD_WEIGHTS) * count / (1.0 - share + share * length / at(&self.0));
+            }
+        }
+        sum / (sum + SATURATION)
+    }
+}
+
+/// A frequency in one byte; what is there at all is never nothing.
+#[expect(clippy::cast_sign_loss, reason = "a frequency is between 0 and 1")]
+pub(super) fn quantised(frequency: f32) -> u8 {
+    ((frequency * 255.0).round() as u8).max(1)
+}
+
+/// What a word is worth that some of all documents have, some of those in more than their bodies.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of documents fit well enough"
+)]
+pub(super) fn term_weight(documents: usize, told: usize, all: usize) -> f32 {
+    let (having, told, all) = (documents as f32, told as f32, all as f32);
+    let rarity = (1.0 + (all - having + 0.5) / (having + 0.5)).ln();
+    let is_told = (3.0 * told / having.max(1.0)).min(1.0);
+    rarity * (BODY_ALONE + (1.0 - BODY_ALONE) * is_told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rare_words_and_telling_places_weigh_more() {
+        assert!(term_weight(1, 1, 1000) > term_weight(100, 100, 1000));
+        assert!(term_weight(10, 10, 1000) > term_weight(10, 0, 1000));
+        assert!(term_weight(1000, 1000, 1000) > 0.0);
+        let lengths = Lengths::of([[2, 20, 10, 500]; 3].into_iter());
+        let at = |counts| lengths.frequency(counts, [2, 20, 10, 500]);
+        assert!(at([1, 0, 0, 0]) > at([0, 1, 0, 0]));
+        assert!(at([0, 1, 0, 0]) > at([0, 0, 0, 1]));
+        assert!(at([0, 0, 0, 2]) > at([0, 0, 0, 1]));
+        assert!(at([u16::MAX; 4]) <= 1.0);
+        let short = lengths.frequency([0, 0, 0, 1], [2, 20, 10, 50]);
+        assert!(
+            short > at([0, 0, 0, 1]),
+            "a short text is more about its words"
+        );
+        assert_eq!(quantised(0.0), 1);
+        assert_eq!(quantised(1.0), 255);
+    }
+}

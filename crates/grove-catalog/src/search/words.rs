@@ -1,0 +1,350 @@
+//! The words of a text as they are searched for: in lower case, identifiers also in their parts.
+
+/// Longer runs of letters are data, not words.
+const MAX_WORD: usize = 48;
+
+/// Calls `each` with every word that says something, in order.
+///
+/// `configMapName` is given whole and as `config`, `map`, `name`; what `-`, `_`, `.` and `/` join are words of
+/// their own. Scripts without spaces are given in overlapping pairs of characters.
+pub(super) fn each_word(text: &str, each: &mut dyn FnMut(&str)) {
+    let mut buffer = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(char::is_alphanumeric) {
+        rest = rest.get(start..).unwrap_or_default();
+        let end = rest
+            .find(|c: char| !c.is_alphanumeric())
+            .unwrap_or(rest.len());
+        let (run, after) = rest.split_at(end);
+        run_of_letters(run, after, &mut buffer, each);
+        rest = after;
+    }
+}
+
+/// All words, for texts as short as a query.
+pub(super) fn words(text: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    each_word(text, &mut |word| all.push(word.to_owned()));
+    all
+}
+
+fn run_of_letters(run: &str, after: &str, buffer: &mut String, each: &mut dyn FnMut(&str)) {
+    if run.chars().any(is_unspaced) {
+        pairs(run, buffer, each);
+        return;
+    }
+    if run.len() > MAX_WORD {
+        return;
+    }
+    lower(run, buffer);
+    // The languages that are named by one letter and a mark.
+    if let Some(mark) = ["++", "#"].into_iter().find(|mark| after.starts_with(mark))
+        && run.len() == 1
+    {
+        buffer.push_str(mark);
+        each(buffer);
+        return;
+    }
+    if says_something(buffer) {
+        each(buffer);
+    }
+    let mut start = 0;
+    for end in boundaries(run).chain([run.len()]) {
+        let is_part = end - start > 1 && end - start < run.len();
+        if let Some(part) = run.get(start..end).filter(|_| is_part) {
+            lower(part, buffer);
+            let is_number = buffer.bytes().all(|b| b.is_ascii_digit());
+            if !is_number && says_something(buffer) {
+                each(buffer);
+            }
+        }
+        start = end;
+    }
+}
+
+/// Where one part of an identifier ends: `parseHTTPRequest2` has `parse`, `HTTP`, `Request` and `2`.
+fn boundaries(run: &str) -> impl Iterator<Item = usize> + '_ {
+    let mut kinds = run.char_indices().map(|(at, c)| (at, Kind::of(c)));
+    let mut before = kinds.next().map(|(_, kind)| kind);
+    let next = run.char_indices().skip(2).map(|(_, c)| Kind::of(c));
+    let mut next = next.map(Some).chain([None]);
+    std::iter::from_fn(move || {
+        for (at, kind) in kinds.by_ref() {
+            let last = before.replace(kind);
+            let following = next.next().flatten();
+            let begins = match (last, kind) {
+                (Some(Kind::Lower | Kind::Digit), Kind::Upper) => true,
+                // The last capital of several belongs to the word that it begins.
+                (Some(Kind::Upper), Kind::Upper) => following == Some(Kind::Lower),
+                (Some(a), b) => (a == Kind::Digit) != (b == Kind::Digit),
+                (None, _) => false,
+            };
+            if begins {
+                return Some(at);
+            }
+        }
+        None
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Upper,
+    Lower,
+    Digit,
+}
+
+impl Kind {
+    fn of(c: char) -> Self {
+        if c.is_uppercase() {
+            Self::Upper
+        } else if c.is_numeric() {
+            Self::Digit
+        } else {
+            Self::Lower
+        }
+    }
+}
+
+fn lower(text: &str, buffer: &mut String) {
+    buffer.clear();
+    if text.is_ascii() {
+        buffer.push_str(text);
+        buffer.make_ascii_lowercase();
+    } else {
+        buffer.extend(text.chars().flat_map(char::to_lowercase));
+    }
+}
+
+fn pairs(run: &str, buffer: &mut String, each: &mut dyn FnMut(&str)) {
+    let mut before = None;
+    for c in run.chars() {
+        if let Some(before) = before.replace(c) {
+            buffer.clear();
+            buffer.push(before);
+            buffer.push(c);
+            each(buffer);
+        }
+    }
+    if run.chars().nth(1).is_none() {
+        each(run);
+    }
+}
+
+/// Scripts that are written without spaces between words.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+        | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Whether a word is more than a letter and none of those that every text has.
+pub(super) fn says_something(word: &str) -> bool {
+    let alone = word.len() == 1 && !word.bytes().all(|b| b.is_ascii_digit());
+    !alone && STOP.binary_search(&word).is_err()
+}
+
+/// The usual stop words of English, and the words in which tasks are put whatever they are about.
+const STOP: [&str; 162] = [
+    "a",
+    "about",
+    "above",
+    "after",
+    "again",
+    "against",
+    "all",
+    "also",
+    "am",
+    "an",
+    "and",
+    "any",
+    "anything",
+    "are",
+    "as",
+    "at",
+    "be",
+    "because",
+    "been",
+    "before",
+    "being",
+    "below",
+    "between",
+    "both",
+    "but",
+    "by",
+    "can",
+    "could",
+    "did",
+    "do",
+    "does",
+    "doing",
+    "don",
+    "down",
+    "during",
+    "each",
+    "everything",
+    "few",
+    "for",
+    "from",
+    "further",
+    "get",
+    "gets",
+    "give",
+    "gives",
+    "go",
+    "had",
+    "has",
+    "have",
+    "having",
+    "he",
+    "help",
+    "her",
+    "here",
+    "hers",
+    "herself",
+    "him",
+    "himself",
+    "his",
+    "how",
+    "i",
+    "if",
+    "in",
+    "into",
+    "is",
+    "it",
+    "its",
+    "itself",
+    "just",
+    "let",
+    "like",
+    "make",
+    "makes",
+    "may",
+    "me",
+    "might",
+    "more",
+    "most",
+    "must",
+    "my",
+    "myself",
+    "need",
+    "needs",
+    "no",
+    "nor",
+    "not",
+    "now",
+    "of",
+    "off",
+    "on",
+    "once",
+    "one",
+    "only",
+    "or",
+    "other",
+    "our",
+    "ours",
+    "ourselves",
+    "out",
+    "over",
+    "own",
+    "please",
+    "s",
+    "same",
+    "she",
+    "should",
+    "skill",
+    "skills",
+    "so",
+    "some",
+    "something",
+    "such",
+    "t",
+    "than",
+    "that",
+    "the",
+    "their",
+    "theirs",
+    "them",
+    "themselves",
+    "then",
+    "there",
+    "these",
+    "they",
+    "this",
+    "those",
+    "through",
+    "to",
+    "too",
+    "two",
+    "under",
+    "until",
+    "up",
+    "us",
+    "use",
+    "used",
+    "user",
+    "users",
+    "using",
+    "very",
+    "want",
+    "wants",
+    "was",
+    "way",
+    "we",
+    "were",
+    "what",
+    "when",
+    "where",
+    "which",
+    "while",
+    "who",
+    "whom",
+    "why",
+    "will",
+    "with",
+    "would",
+    "you",
+    "your",
+    "yours",
+    "yourself",
+    "yourselves",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_are_given_whole_and_in_parts() {
+        for (text, expected) in [
+            ("configMapName", "configmapname config map name"),
+            ("parseHTTPRequest2", "parsehttprequest2 parse http request"),
+            (
+                "snake_case-kebab.dotted/path",
+                "snake case kebab dotted path",
+            ),
+            ("Kubernetes (k8s)", "kubernetes k8s"),
+            ("C++ and C#, not c", "c++ c#"),
+            ("The quick  tests", "quick tests"),
+            ("GRNBoost2", "grnboost2 grn boost"),
+            ("東京都", "東京 京都"),
+            ("山", "山"),
+            ("ÜBER straße", "über straße"),
+            ("v2 2024", "v2 2024"),
+        ] {
+            assert_eq!(words(text).join(" "), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_word_is_not_given() {
+        assert!(words(&"x".repeat(MAX_WORD + 1)).is_empty());
+        assert!(words("\u{202e}\u{0}—…!").is_empty());
+        assert!(words("how do I use it").is_empty());
+    }
+
+    #[test]
+    fn the_stop_words_can_be_looked_up() {
+        assert!(STOP.is_sorted(), "binary search needs order");
+    }
+}

@@ -1,0 +1,167 @@
+//! Laws of the index and of search: what is kept equals what is made anew, order follows meaning, nothing
+//! hostile is unbounded, damage is noticed.
+
+use grove_catalog::search::{Builder, Document, Index, Piece, Source, checksum};
+use proptest::prelude::*;
+
+#[derive(Debug, Clone)]
+struct Text {
+    name: String,
+    description: String,
+    body: String,
+}
+
+impl Text {
+    fn document(&self) -> Document<'_> {
+        let all = format!("{}\0{}\0{}", self.name, self.description, self.body);
+        Document {
+            key: u128::from(checksum(all.as_bytes())) << 32
+                | u128::from(checksum(all.repeat(2).as_bytes())),
+            name: &self.name,
+            id: &self.name,
+            description: &self.description,
+            body: &self.body,
+        }
+    }
+}
+
+fn text() -> impl Strategy<Value = Text> {
+    let word = prop_oneof![
+        prop::sample::select(vec![
+            "deploy",
+            "deploys",
+            "Kubernetes",
+            "k8s",
+            "configMap",
+            "snake_case",
+            "the",
+            "日本語",
+            "naïve",
+            "(MCP)",
+            "Model Context Protocol",
+            "#",
+            "\n",
+            "```",
+        ])
+        .prop_map(str::to_owned),
+        "[a-zA-Z0-9]{1,12}",
+        "\\PC{0,6}",
+    ];
+    let words = prop::collection::vec(word, 0..30).prop_map(|words| words.join(" "));
+    ("[a-z]{1,8}(-[a-z]{1,8})?", words.clone(), words).prop_map(|(name, description, body)| Text {
+        name,
+        description,
+        body,
+    })
+}
+
+fn made(texts: &[Text]) -> Vec<u8> {
+    let mut builder = Builder::default();
+    for text in texts {
+        builder.add(&text.document());
+    }
+    builder.finish([7; 32])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn keeping_what_has_not_changed_gives_the_index_made_anew(
+        old in prop::collection::vec(text(), 0..8),
+        new in prop::collection::vec(text(), 0..4),
+        seed in any::<u64>(),
+    ) {
+        let index = Index::open(made(&old)).unwrap();
+        // Some old ones, in another order, with new ones between.
+        let mut after: Vec<Text> = old
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| seed >> (at % 60) & 1 == 0)
+            .map(|(_, text)| text.clone())
+            .chain(new)
+            .collect();
+        let turn = seed as usize % after.len().max(1);
+        after.rotate_left(turn);
+        let mut builder = Builder::default();
+        for text in &after {
+            let document = text.document();
+            let known = (0..index.documents()).find(|at| index.key(*at) == Some(document.key));
+            match known {
+                Some(at) => prop_assert!(builder.keep(&index, at)),
+                None => builder.add(&document),
+            }
+        }
+        prop_assert_eq!(builder.finish([7; 32]), made(&after));
+    }
+
+    #[test]
+    fn any_bytes_are_an_index_or_none(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let _ = Index::open(bytes);
+    }
+}
+
+/// Bytes that are checked at every read, as a file is.
+struct Checked(Vec<u8>);
+
+impl Source for Checked {
+    fn size(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn read(&self, offset: u64, length: usize, check: u32) -> Option<Piece<'_>> {
+        let start = usize::try_from(offset).ok()?;
+        let bytes = self.0.get(start..start.checked_add(length)?)?;
+        (checksum(bytes) == check).then_some(Piece::Borrowed(bytes))
+    }
+    fn head(&self, length: usize) -> Option<Vec<u8>> {
+        self.0.get(..length).map(<[u8]>::to_vec)
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_noticed_by_whoever_reads_it() {
+    let texts: Vec<Text> = (0..3)
+        .map(|at| Text {
+            name: format!("skill-{at}"),
+            description: "Deploys things".to_owned(),
+            body: "Some text about clusters".to_owned(),
+        })
+        .collect();
+    let good = made(&texts);
+    for at in 0..good.len() {
+        let mut bad = good.clone();
+        bad[at] ^= 0x10;
+        let Some(index) = Index::open(Checked(bad)) else {
+            continue;
+        };
+        // What is left is postings and entries: all entries are read here, postings by the searches below.
+        let mut builder = Builder::default();
+        let kept = (0..index.documents()).all(|document| builder.keep(&index, document));
+        if kept {
+            assert_eq!(builder.finish([7; 32]), good, "bit flipped at {at}");
+        }
+    }
+    for end in 0..good.len() {
+        assert!(
+            Index::open(Checked(good[..end].to_vec())).is_none(),
+            "cut at {end}"
+        );
+    }
+}
+
+#[test]
+fn a_megabyte_of_anything_is_bounded() {
+    let long: Vec<String> = (0..200_000).map(|at| format!("w{at}x")).collect();
+    let long = long.join(" ");
+    let marks = "(A) \u{202e}\u{0}(".repeat(100_000);
+    for body in [long, marks, "é".repeat(600_000), "日".repeat(400_000)] {
+        let text = Text {
+            name: "big".to_owned(),
+            description: String::new(),
+            body,
+        };
+        let bytes = made(&[text]);
+        assert!(bytes.len() < 4 << 20, "{}", bytes.len());
+        assert_eq!(Index::open(bytes).unwrap().documents(), 1);
+    }
+}

@@ -1,0 +1,225 @@
+//! Noticing that something changed, so that nobody has to look all the time.
+//!
+//! What is noticed is a hint and nothing more: events can be lost, come late or name a path that has moved on.
+//! Whoever is woken looks again. Folders are watched, never files: an editor that saves by renaming leaves a
+//! watched file behind, and its folder sees it all.
+//!
+//! [`Notify`] is the seam for other systems: [`inotify`] asks the kernel, [`polling`] is what is left when there
+//! is nothing to ask.
+
+mod bell;
+mod file_system;
+pub mod inotify;
+pub mod polling;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use bell::Bell;
+
+/// Notices changes in folders.
+pub trait Notify: Debug + Send {
+    /// Watches exactly these folders from now on.
+    fn watch(&mut self, wanted: &Wanted) -> Coverage;
+
+    /// Whether everything asked for last is still watched as it was then.
+    fn is_whole(&self) -> bool;
+
+    /// Waits until something happened, the bell rang, or the time is over.
+    fn wait(&mut self, timeout: Duration) -> Vec<Sighting>;
+}
+
+/// The best way to notice changes here: the kernel's, or polling with the reason why.
+pub fn best(bell: &Arc<Bell>, max_watches: usize) -> (Box<dyn Notify>, Option<WhyNot>) {
+    match inotify::Inotify::new(Arc::clone(bell), max_watches) {
+        Ok(kernel) => (Box::new(kernel), None),
+        Err(errno) => (
+            Box::new(polling::Polling::new(Arc::clone(bell))),
+            Some(WhyNot::NoWatcher(errno.to_string())),
+        ),
+    }
+}
+
+/// What in a folder is of interest. That the folder itself goes or moves always is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Interest {
+    /// Every entry.
+    Everything,
+    /// Entries of these names.
+    Names(Arc<BTreeSet<OsString>>),
+}
+
+impl Interest {
+    /// Entries of one name.
+    pub fn in_name(name: &OsStr) -> Self {
+        Self::Names(Arc::new([name.to_os_string()].into()))
+    }
+
+    fn includes(&self, name: &OsStr) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Names(names) => names.contains(name),
+        }
+    }
+
+    fn join(&mut self, other: &Self) {
+        match (&mut *self, other) {
+            (Self::Everything, _) => {}
+            (_, Self::Everything) => *self = Self::Everything,
+            (Self::Names(mine), Self::Names(theirs)) => {
+                if !theirs.is_subset(mine) {
+                    Arc::make_mut(mine).extend(theirs.iter().cloned());
+                }
+            }
+        }
+    }
+}
+
+/// Folders to watch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wanted {
+    folders: BTreeMap<PathBuf, Interest>,
+}
+
+impl Wanted {
+    /// Adds a folder, or widens the interest in it.
+    pub fn add(&mut self, folder: &Path, interest: &Interest) {
+        match self.folders.get_mut(folder) {
+            Some(known) => known.join(interest),
+            None => {
+                self.folders.insert(folder.to_path_buf(), interest.clone());
+            }
+        }
+    }
+
+    /// Adds the folders that lead to a path, each with interest in the next step alone.
+    ///
+    /// So a path that is not there yet is seen to appear, one that is there to move away with any of the folders
+    /// above it, and a link on the way to be laid elsewhere.
+    pub fn add_way_to(&mut self, path: &Path) {
+        let mut below = path;
+        while let (Some(folder), Some(name)) = (below.parent(), below.file_name()) {
+            if !folder.as_os_str().is_empty() {
+                self.add(folder, &Interest::in_name(name));
+            }
+            below = folder;
+        }
+    }
+
+    /// How many folders there are.
+    pub fn len(&self) -> usize {
+        self.folders.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.folders.is_empty()
+    }
+}
+
+/// Something that seems to have happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sighting {
+    /// Where.
+    pub path: PathBuf,
+    /// What.
+    pub change: Change,
+}
+
+/// What seems to have happened at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// It was made, or moved here.
+    Appeared,
+    /// It was removed, or moved away.
+    Gone,
+    /// It was written, or its permissions changed.
+    Written,
+    /// More happened than the kernel could note down; the path says nothing.
+    Overflow,
+}
+
+/// How well the wanted folders are watched.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Folders that were not watched before: what happened in them until now was not noticed.
+    pub added: usize,
+    /// Folders in which changes can go unnoticed, by reason.
+    pub gaps: Vec<Gap>,
+}
+
+/// Folders in which changes can go unnoticed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gap {
+    /// Why.
+    pub why: WhyNot,
+    /// How many.
+    pub folders: usize,
+    /// The first of them.
+    pub first: PathBuf,
+}
+
+/// Why changes can go unnoticed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WhyNot {
+    /// There is nothing that notices changes.
+    NoWatcher(String),
+    /// The system or the caller gives no more watches.
+    OutOfWatches,
+    /// The file system does not tell of every change.
+    FileSystem(&'static str),
+    /// The folder cannot be watched.
+    Refused(String),
+}
+
+impl Coverage {
+    fn miss(&mut self, why: WhyNot, folder: &Path) {
+        match self.gaps.iter_mut().find(|gap| gap.why == why) {
+            Some(gap) => gap.folders += 1,
+            None => self.gaps.push(Gap {
+                why,
+                folders: 1,
+                first: folder.to_path_buf(),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interest_only_widens() {
+        let names =
+            |names: &[&str]| Interest::Names(Arc::new(names.iter().map(OsString::from).collect()));
+        for (a, b, both) in [
+            (names(&["a"]), names(&["b"]), names(&["a", "b"])),
+            (names(&["a"]), Interest::Everything, Interest::Everything),
+            (Interest::Everything, names(&["a"]), Interest::Everything),
+            (names(&["a", "b"]), names(&["b"]), names(&["a", "b"])),
+        ] {
+            let mut wanted = Wanted::default();
+            wanted.add(Path::new("/f"), &a);
+            wanted.add(Path::new("/f"), &b);
+            assert_eq!(wanted.folders[Path::new("/f")], both);
+            assert_eq!(wanted.len(), 1);
+        }
+    }
+
+    #[test]
+    fn the_way_to_a_path_is_every_folder_above_it() {
+        let mut wanted = Wanted::default();
+        wanted.add_way_to(Path::new("/a/b/c"));
+        let expected = [("/", "a"), ("/a", "b"), ("/a/b", "c")];
+        let expected: BTreeMap<PathBuf, Interest> = expected
+            .into_iter()
+            .map(|(folder, name)| (folder.into(), Interest::in_name(OsStr::new(name))))
+            .collect();
+        assert_eq!(wanted.folders, expected);
+    }
+}

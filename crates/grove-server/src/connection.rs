@@ -1,0 +1,259 @@
+//! One connection: the protocol's methods, each answered from a snapshot that was looked at for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use grove_skills::disclosure::SessionCell;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
+    ExtensionCapabilities, GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::shelf::Shelf;
+use crate::work::{self, Work};
+use crate::{changes, pages, prompts, resources, skills_extension, tools};
+
+/// What a host puts before its model once, so it is short.
+const INSTRUCTIONS: &str = "Skills are instructions for recurring tasks. Call `skills` for the catalog. When \
+one fits the task, call `skill` with its name before you begin and follow what it says. Entries with skills \
+below them answer with those; go down until one fits. When nothing fits, call `skill` with a `query`.";
+
+/// How many connections there are; each holds a session.
+#[derive(Debug, Default)]
+pub(crate) struct Open(AtomicUsize);
+
+/// A conversation of one client with the library.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    shelf: Arc<Shelf>,
+    session: Arc<SessionCell>,
+    open: Arc<Open>,
+    /// Ends what was started for this connection when the connection is dropped.
+    ended: CancellationToken,
+    _end: DropGuard,
+}
+
+impl Connection {
+    /// A new conversation; none when `most` are open already.
+    pub(crate) fn open(shelf: &Arc<Shelf>, open: &Arc<Open>, most: usize) -> Option<Self> {
+        let before = open.0.fetch_add(1, Ordering::Relaxed);
+        if before >= most {
+            open.0.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        let ended = CancellationToken::new();
+        Some(Self {
+            shelf: Arc::clone(shelf),
+            session: Arc::default(),
+            open: Arc::clone(open),
+            _end: ended.clone().drop_guard(),
+            ended,
+        })
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        act: impl FnOnce(&Shelf, &SessionCell, &Work) -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let (shelf, session) = (Arc::clone(&self.shelf), Arc::clone(&self.session));
+        work::run(context, move |work| act(&shelf, &session, work)).await
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.open.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl ServerHandler for Connection {
+    fn get_info(&self) -> ServerConfig {
+        let mut extensions = ExtensionCapabilities::new();
+        extensions.insert(skills_extension::EXTENSION.to_owned(), JsonObject::new());
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_extensions_with(extensions)
+            .build();
+        let mut config = ServerConfig::new(capabilities);
+        config.server_info = Implementation::new("grove", env!("CARGO_PKG_VERSION"));
+        config.instructions = Some(INSTRUCTIONS.to_owned());
+        config
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools::all()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        tools::all().into_iter().find(|tool| tool.name == name)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments;
+        let answer = match &*request.name {
+            tools::SKILL => {
+                self.run(&context, |shelf, session, work| {
+                    let request: tools::SkillRequest = tools::read(arguments)?;
+                    work.done(0, 2);
+                    shelf.changing(|library, snapshot| {
+                        work.done(1, 2);
+                        let answer = request.answer(library, snapshot, session);
+                        work.done(2, 2);
+                        answer
+                    })
+                })
+                .await?
+            }
+            tools::SKILLS => {
+                self.run(&context, |shelf, session, work| {
+                    let request: tools::SkillsRequest = tools::read(arguments)?;
+                    work.done(0, 2);
+                    shelf.changing(|library, snapshot| {
+                        work.done(1, 2);
+                        let answer = request.answer(library, snapshot, session);
+                        work.done(2, 2);
+                        answer
+                    })
+                })
+                .await?
+            }
+            unknown => {
+                let message =
+                    format!("there is no tool `{unknown}`; there are `skill` and `skills`");
+                return Err(ErrorData::invalid_params(message, None));
+            }
+        };
+        Ok(tools::result(answer).into())
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let after = pages::after(request)?;
+        let listing = self.run(&context, move |shelf, _, work| {
+            let snapshot = shelf.look();
+            let paths = shelf.paths(&snapshot);
+            resources::list(&shelf.reading(), &snapshot, &paths, after.as_deref(), work)
+        });
+        let (resources, next_cursor) = listing.await?;
+        let mut result = ListResourcesResult::with_all_items(resources);
+        result.next_cursor = next_cursor;
+        Ok(result)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(
+            resources::templates(),
+        ))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let reading = self.run(&context, move |shelf, _, _| {
+            resources::read(shelf, &request.uri)
+        });
+        let contents = reading.await??;
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let after = pages::after(request)?;
+        let listing = self.run(&context, move |shelf, _, _| {
+            prompts::list(&shelf.look(), after.as_deref())
+        });
+        let (prompts, next_cursor) = listing.await?;
+        let mut result = ListPromptsResult::with_all_items(prompts);
+        result.next_cursor = next_cursor;
+        Ok(result)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let getting = self.run(&context, move |shelf, session, _| {
+            shelf.changing(|library, snapshot| {
+                let given = request.arguments.as_ref();
+                prompts::get(library, snapshot, session, &request.name, given)
+            })
+        });
+        Ok(getting.await??.into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let params = request.params;
+        let answer = match request.method.as_str() {
+            skills_extension::LIST => {
+                self.run(&context, move |shelf, _, work| {
+                    skills_extension::list(shelf, params.as_ref(), work)
+                })
+                .await?
+            }
+            skills_extension::GET => {
+                self.run(&context, move |shelf, _, work| {
+                    skills_extension::get(shelf, params.as_ref(), work)
+                })
+                .await?
+            }
+            unknown => {
+                let message = format!("there is no method `{unknown}`");
+                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+            }
+        };
+        answer.map(CustomResult::new)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let changes = self.shelf.changes();
+        tokio::spawn(changes::tell(context.peer, changes, self.ended.clone()));
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        changes::tell_subscriber(&context, self.shelf.changes()).await;
+        Ok(())
+    }
+}

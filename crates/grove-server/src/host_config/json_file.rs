@@ -1,0 +1,398 @@
+//! The server as a member of a JSON file: `mcpServers.grove`.
+//!
+//! The file is checked by a parser and then cut by positions, so that all its other bytes stay.
+
+use serde_json::{Value, json};
+
+use super::{Launch, NAME};
+
+const SERVERS: &str = "mcpServers";
+/// How deep the file may nest; the parser allows as much.
+const MAX_DEPTH: usize = 128;
+
+/// The file with the server.
+pub(super) fn with_server(text: &str, launch: &Launch) -> Result<String, String> {
+    let entry = json!({ "type": "stdio", "command": launch.command, "args": launch.arguments });
+    if text.trim().is_empty() {
+        let whole = json!({ SERVERS: { NAME: entry } });
+        return Ok(format!("{whole:#}\n"));
+    }
+    check(text)?;
+    let top = members(text, 0)?;
+    let Some(servers) = top.get(SERVERS) else {
+        return Ok(top.with(text, SERVERS, &json!({ NAME: entry })));
+    };
+    let servers = members(text, servers.value.0)?;
+    match servers.get(NAME) {
+        None => Ok(servers.with(text, NAME, &entry)),
+        Some(known) => {
+            let current: Value = slice(text, known.value)
+                .and_then(|value| serde_json::from_str(value).ok())
+                .unwrap_or_default();
+            if current == entry {
+                return Ok(text.to_owned());
+            }
+            let new = indented(&entry, &servers.indent(text));
+            Ok(spliced(text, known.value, &new))
+        }
+    }
+}
+
+/// The file without the server.
+pub(super) fn without_server(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Ok(text.to_owned());
+    }
+    check(text)?;
+    let top = members(text, 0)?;
+    let Some(servers) = top.get(SERVERS) else {
+        return Ok(text.to_owned());
+    };
+    let servers = members(text, servers.value.0)?;
+    Ok(match servers.without(NAME) {
+        Some(cut) => spliced(text, cut, ""),
+        None => text.to_owned(),
+    })
+}
+
+fn check(text: &str) -> Result<(), String> {
+    let whole: Value =
+        serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+    let top = whole.as_object().ok_or("it is not a JSON object")?;
+    match top.get(SERVERS) {
+        None | Some(Value::Object(_)) => Ok(()),
+        Some(_) => Err(format!("`{SERVERS}` is not an object")),
+    }
+}
+
+/// A stretch of the text, in bytes.
+type Span = (usize, usize);
+
+fn slice(text: &str, span: Span) -> Option<&str> {
+    text.get(span.0..span.1)
+}
+
+fn spliced(text: &str, span: Span, new: &str) -> String {
+    let before = text.get(..span.0).unwrap_or_default();
+    let after = text.get(span.1..).unwrap_or_default();
+    format!("{before}{new}{after}")
+}
+
+struct Member {
+    key: String,
+    whole: Span,
+    value: Span,
+}
+
+/// The members of one object, with where they are.
+struct Members {
+    members: Vec<Member>,
+    /// From behind the opening brace to the closing one.
+    inside: Span,
+}
+
+impl Members {
+    /// The last member of a name, which is the one that readers take.
+    fn get(&self, key: &str) -> Option<&Member> {
+        self.members.iter().rev().find(|member| member.key == key)
+    }
+
+    /// What is in front of the first member on its line; the object's own and two blanks when it has none.
+    fn indent(&self, text: &str) -> String {
+        if let Some(first) = self.members.first() {
+            let gap = text.get(self.inside.0..first.whole.0).unwrap_or_default();
+            return gap
+                .rsplit_once('\n')
+                .map_or("", |(_, indent)| indent)
+                .to_owned();
+        }
+        let before = text.get(..self.inside.0).unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        let own: String = line
+            .chars()
+            .take_while(|letter| letter.is_whitespace())
+            .collect();
+        format!("{own}  ")
+    }
+
+    fn is_on_lines(&self, text: &str) -> bool {
+        slice(text, self.inside).is_some_and(|inside| inside.contains('\n'))
+            || self.members.is_empty()
+    }
+
+    /// The text with a further member at the end of this object.
+    fn with(&self, text: &str, key: &str, value: &Value) -> String {
+        let key = Value::from(key);
+        if !self.is_on_lines(text) {
+            let at = self
+                .members
+                .last()
+                .map_or(self.inside.0, |last| last.whole.1);
+            return spliced(text, (at, at), &format!(",{key}:{value}"));
+        }
+        let indent = self.indent(text);
+        let member = format!("\n{indent}{key}: {}", indented(value, &indent));
+        if let Some(last) = self.members.last() {
+            spliced(text, (last.whole.1, last.whole.1), &format!(",{member}"))
+        } else {
+            let outer = indent.strip_suffix("  ").unwrap_or_default();
+            spliced(text, self.inside, &format!("{member}\n{outer}"))
+        }
+    }
+
+    /// What to cut so that a member is gone with its comma and its blanks.
+    fn without(&self, key: &str) -> Option<Span> {
+        let at = self.members.iter().rposition(|member| member.key == key)?;
+        let member = self.members.get(at)?;
+        let before = at
+            .checked_sub(1)
+            .and_then(|before| self.members.get(before));
+        Some(match (before, self.members.get(at + 1)) {
+            (Some(before), _) => (before.whole.1, member.whole.1),
+            (None, Some(next)) => (member.whole.0, next.whole.0),
+            (None, None) => self.inside,
+        })
+    }
+}
+
+fn indented(value: &Value, indent: &str) -> String {
+    format!("{value:#}").replace('\n', &format!("\n{indent}"))
+}
+
+/// The members of the object that starts at or after `from`, in a text that a parser has accepted.
+fn members(text: &str, from: usize) -> Result<Members, String> {
+    let mut scan = Scan { text, at: from };
+    scan.object()
+        .ok_or_else(|| "it is not an object".to_owned())
+}
+
+struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Scan<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn blanks(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn take(&mut self, wanted: u8) -> Option<()> {
+        self.blanks();
+        (self.peek()? == wanted).then(|| self.at += 1)
+    }
+
+    fn object(&mut self) -> Option<Members> {
+        self.take(b'{')?;
+        let start = self.at;
+        let mut members = Vec::new();
+        loop {
+            self.blanks();
+            if self.peek()? == b'}' {
+                let inside = (start, self.at);
+                return Some(Members { members, inside });
+            }
+            if self.peek()? == b',' {
+                self.at += 1;
+                self.blanks();
+            }
+            let whole = self.at;
+            self.string()?;
+            let key = serde_json::from_str(self.text.get(whole..self.at)?).ok()?;
+            self.take(b':')?;
+            self.blanks();
+            let value = self.at;
+            self.value()?;
+            members.push(Member {
+                key,
+                whole: (whole, self.at),
+                value: (value, self.at),
+            });
+        }
+    }
+
+    fn string(&mut self) -> Option<()> {
+        self.take(b'"')?;
+        loop {
+            match self.peek()? {
+                b'"' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                b'\\' => self.at += 2,
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    /// Passes over a value: one text or bracket that closes, or letters up to what cannot be one.
+    fn value(&mut self) -> Option<()> {
+        let mut depth = 0_usize;
+        loop {
+            match self.peek()? {
+                b'"' => self.string()?,
+                b'{' | b'[' => {
+                    depth += 1;
+                    self.at += 1;
+                    if depth > MAX_DEPTH {
+                        return None;
+                    }
+                    continue;
+                }
+                b'}' | b']' if depth > 0 => {
+                    depth -= 1;
+                    self.at += 1;
+                }
+                _ if depth > 0 => {
+                    self.at += 1;
+                    continue;
+                }
+                _ => {
+                    while !matches!(
+                        self.peek()?,
+                        b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r'
+                    ) {
+                        self.at += 1;
+                    }
+                }
+            }
+            if depth == 0 {
+                return Some(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn launch() -> Launch {
+        Launch {
+            command: "/opt/grove".to_owned(),
+            arguments: vec!["mcp".to_owned()],
+        }
+    }
+
+    fn entry() -> Value {
+        json!({ "type": "stdio", "command": "/opt/grove", "args": ["mcp"] })
+    }
+
+    /// Enters and takes out; the rest stays, and the second is the reverse of the first.
+    fn check_both(text: &str) {
+        let with = with_server(text, &launch()).unwrap();
+        let read: Value = serde_json::from_str(&with).unwrap();
+        assert_eq!(read[SERVERS][NAME], entry(), "{with}");
+        assert_eq!(
+            with_server(&with, &launch()).unwrap(),
+            with,
+            "entering again changes nothing"
+        );
+        let mut expected: Value = serde_json::from_str(text).unwrap();
+        expected[SERVERS][NAME] = entry();
+        assert_eq!(read, expected);
+        assert_eq!(
+            serde_json::to_string(&read).unwrap(),
+            serde_json::to_string(&expected).unwrap(),
+            "the order stays"
+        );
+        let mut expected: Value = serde_json::from_str(text).unwrap();
+        // An object that was made for the entry stays, empty.
+        let servers = expected.as_object_mut().unwrap().entry(SERVERS);
+        servers.or_insert_with(|| json!({}));
+        let out = without_server(&with).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Value>(&out).unwrap(),
+            expected,
+            "{out}"
+        );
+    }
+
+    #[test]
+    fn everything_else_stays_as_it_is() {
+        for text in [
+            "{}",
+            "{\n  \"a\": 1\n}\n",
+            "{\"a\":\"}{\\\"\",\"mcpServers\":{}}",
+            "{\n\t\"mcpServers\": {\n\t\t\"x\": {\"command\": \"y\"}\n\t},\n\t\"z\": [1, {\"b\": null}]\n}",
+            "{ \"mcpServers\": {\"x\": {}} , \"mcp\\u0053ervers2\": 1.0e5 }",
+            "{\"projects\": {\"mcpServers\": {\"grove\": 1}}, \"n\": 12345678901234567890}",
+        ] {
+            check_both(text);
+        }
+    }
+
+    #[test]
+    fn the_bytes_around_the_entry_are_kept() {
+        let text =
+            "{\n  \"a\" : 1.50,\n  \"mcpServers\": {\n    \"x\": { \"command\": \"y\" }\n  }\n}\n";
+        let with = with_server(text, &launch()).unwrap();
+        assert_eq!(without_server(&with).unwrap(), text);
+        assert!(with.contains("\"a\" : 1.50,"));
+        let first = "{\"mcpServers\":{\"grove\":{\"command\":\"old\"},\"x\":{}}}";
+        assert_eq!(
+            without_server(first).unwrap(),
+            "{\"mcpServers\":{\"x\":{}}}"
+        );
+        let replaced = with_server(first, &launch()).unwrap();
+        assert!(replaced.ends_with(",\"x\":{}}}"), "{replaced}");
+    }
+
+    #[test]
+    fn what_is_no_configuration_is_refused() {
+        for text in [
+            "[]",
+            "{",
+            "{\"mcpServers\": []}",
+            "// comment\n{}",
+            "nonsense",
+        ] {
+            assert!(with_server(text, &launch()).is_err(), "{text}");
+            assert!(without_server(text).is_err(), "{text}");
+        }
+        assert_eq!(
+            with_server("", &launch()).map(|text| text.len() > 10),
+            Ok(true)
+        );
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[ -~äß{}\\[\\]\",:\\\\]{0,8}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec(("[a-c\"\\\\{]{0,3}", inner), 0..4)
+                    .prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_file_keeps_what_it_says(
+            top in prop::collection::vec(("[a-c\"{]{1,3}", any_json()), 0..4),
+            servers in prop::option::of(prop::collection::vec(("[x-z]{1,3}", any_json()), 0..3)),
+            pretty in any::<bool>(),
+        ) {
+            let mut whole: serde_json::Map<String, Value> = top.into_iter().collect();
+            if let Some(servers) = servers {
+                whole.insert(SERVERS.to_owned(), Value::Object(servers.into_iter().collect()));
+            }
+            let whole = Value::Object(whole);
+            let text = if pretty { format!("{whole:#}") } else { whole.to_string() };
+            check_both(&text);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Writing the server into a host's configuration, and taking it out again.
+//!
+//! Everything else in the file stays as it is, byte for byte: comments, order, unknown keys. What will be
+//! written is known before anything is, so it can be shown; what was there is kept, so that it can be put back.
+
+mod diff;
+mod json_file;
+mod toml_file;
+mod undo;
+
+use std::path::{Path, PathBuf};
+
+use grove_fs::{FsError, atomic, files};
+
+pub use diff::difference;
+use undo::Before;
+
+/// The name under which the server is entered.
+pub const NAME: &str = "grove";
+/// The largest configuration that is edited: Claude Code keeps its history in the same file.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// A host whose configuration can be edited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Host {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+}
+
+/// For whom the server is entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// One person, in every project.
+    User,
+    /// Everybody who works on a project.
+    Project,
+}
+
+/// Where a host's folders are.
+#[derive(Debug, Clone, Copy)]
+pub struct Places<'a> {
+    /// The home folder.
+    pub home: Option<&'a Path>,
+    /// What the host's own variable names in place of its folder at home.
+    pub host_home: Option<&'a Path>,
+    /// The project's outermost folder.
+    pub project: &'a Path,
+    /// Where what is needed for undoing is kept.
+    pub state: &'a Path,
+}
+
+/// How the server is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+}
+
+/// Why a configuration is not edited.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// There is no home folder.
+    #[error("there is no home folder")]
+    NoHome,
+    /// The file is not what the host reads.
+    #[error("{} cannot be edited: {why}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// Somebody changed it in the meantime.
+    #[error("{} changed in the meantime", .0.display())]
+    Changed(PathBuf),
+    /// It could not be read or written.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+}
+
+impl Host {
+    /// The file that the host reads.
+    pub fn file(self, scope: Scope, places: &Places<'_>) -> Result<PathBuf, ConfigError> {
+        let home = || places.home.ok_or(ConfigError::NoHome);
+        Ok(match (self, scope) {
+            (Self::Claude, Scope::Project) => places.project.join(".mcp.json"),
+            (Self::Codex, Scope::Project) => places.project.join(".codex/config.toml"),
+            (Self::Claude, Scope::User) => match places.host_home {
+                Some(folder) => folder.join(".claude.json"),
+                None => home()?.join(".claude.json"),
+            },
+            (Self::Codex, Scope::User) => match places.host_home {
+                Some(folder) => folder.join("config.toml"),
+                None => home()?.join(".codex/config.toml"),
+            },
+        })
+    }
+
+    fn with_server(self, text: &str, launch: &Launch) -> Result<String, String> {
+        match self {
+            Self::Claude => json_file::with_server(text, launch),
+            Self::Codex => toml_file::with_server(text, launch),
+        }
+    }
+
+    fn without_server(self, text: &str) -> Result<String, String> {
+        match self {
+            Self::Claude => json_file::without_server(text),
+            Self::Codex => toml_file::without_server(text),
+        }
+    }
+}
+
+/// A change that has not happened yet.
+#[derive(Debug)]
+pub struct Change {
+    /// The file.
+    pub path: PathBuf,
+    /// What is in it; none when there is no file.
+    pub before: Option<String>,
+    /// What will be in it; none when there will be no file.
+    pub after: Option<String>,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Install,
+    Uninstall,
+}
+
+impl Change {
+    /// The change that enters the server.
+    pub fn install(
+        host: Host,
+        scope: Scope,
+        places: &Places<'_>,
+        launch: &Launch,
+    ) -> Result<Self, ConfigError> {
+        let path = real_path(host.file(scope, places)?);
+        let before = read(&path)?;
+        let after = host.with_server(before.as_deref().unwrap_or(""), launch);
+        let after = after.map_err(|why| unreadable(&path, why))?;
+        Ok(Self {
+            path,
+            before,
+            after: Some(after),
+            kind: Kind::Install,
+        })
+    }
+
+    /// The change that takes the server out: what was there before, if nothing else changed since.
+    pub fn uninstall(host: Host, scope: Scope, places: &Places<'_>) -> Result<Self, ConfigError> {
+        let path = real_path(host.file(scope, places)?);
+        let before = read(&path)?;
+        let after = match &before {
+            None => None,
+            Some(text) => match undo::original(places.state, &path, text) {
+                Before::Nothing => None,
+                Before::Text(original) => Some(original),
+                Before::Unknown => {
+                    let without = host.without_server(text);
+                    Some(without.map_err(|why| unreadable(&path, why))?)
+                }
+            },
+        };
+        Ok(Self {
+            path,
+            before,
+            after,
+            kind: Kind::Uninstall,
+        })
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_nothing(&self) -> bool {
+        self.before == self.after
+    }
+
+    /// Makes the change; gives the backup of what was there.
+    pub fn apply(&self, state: &Path) -> Result<Option<PathBuf>, ConfigError> {
+        // What was shown is what is changed, or nothing is.
+        if read(&self.path)? != self.before {
+            return Err(ConfigError::Changed(self.path.clone()));
+        }
+        let backup = match self.kind {
+            Kind::Install => {
+                let after = self.after.as_deref().unwrap_or("");
+                undo::keep(state, &self.path, self.before.as_deref(), after)?
+            }
+            Kind::Uninstall => None,
+        };
+        match &self.after {
+            Some(text) => {
+                // Hosts keep secrets in these files, so a new one is its owner's alone.
+                let mode = files::mode(&self.path).unwrap_or(0o600);
+                atomic::write_mode(&self.path, text.as_bytes(), mode)?;
+            }
+            None => files::remove(&self.path)?,
+        }
+        if self.kind == Kind::Uninstall {
+            undo::forget(state, &self.path)?;
+        }
+        Ok(backup)
+    }
+}
+
+fn unreadable(path: &Path, why: String) -> ConfigError {
+    ConfigError::Unreadable {
+        path: path.to_path_buf(),
+        why,
+    }
+}
+
+/// Where a link leads: the file is replaced, the link stays.
+fn real_path(path: PathBuf) -> PathBuf {
+    files::canonical(&path).unwrap_or(path)
+}
+
+fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+    match files::read_bounded(path, MAX_BYTES) {
+        Ok(bytes) => {
+            let text = String::from_utf8(bytes);
+            let text = text.map_err(|_| unreadable(path, "it is not UTF-8".to_owned()))?;
+            Ok(Some(text))
+        }
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

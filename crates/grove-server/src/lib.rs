@@ -1,0 +1,37 @@
+//! Skills for every host that speaks MCP.
+//!
+//! One [`Server`] holds a library and serves it over stdio or over HTTP on loopback: two tools, the skills and
+//! their files as resources, skills over MCP as standardised, and prompts. It decides nothing about skills:
+//! each answer is a function of the snapshot that was looked at for it, and every connection is one
+//! disclosure session in memory.
+//!
+//! [`host_config`] writes the server into the configuration of hosts, and takes it out again.
+
+mod changes;
+mod connection;
+mod frontmatter;
+mod gate;
+pub mod host_config;
+mod http;
+mod mime;
+mod pages;
+mod prompts;
+mod resources;
+mod search;
+mod server;
+mod shelf;
+mod skill_paths;
+mod skills_extension;
+mod token;
+mod tools;
+mod wording;
+mod work;
+
+pub use http::HttpOptions;
+pub use server::{ServeError, Server};
+pub use token::Token;
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeExample;

@@ -1,0 +1,137 @@
+//! Skills and their files as resources.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_skills::{Library, ReadRefusal};
+use grove_spec::text::one_line;
+use rmcp::ErrorData;
+use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
+
+use crate::mime::kind_of;
+use crate::pages;
+use crate::shelf::Shelf;
+use crate::skill_paths::{OWN_FILE, SkillPaths, uri};
+use crate::work::Work;
+
+/// The largest file that is given: a client that wants more has the file itself.
+pub(crate) const MAX_FILE: u64 = 4 << 20;
+/// Skills on one page.
+const PAGE: usize = 100;
+/// Resources after which a page ends.
+const FULL_PAGE: usize = 1_000;
+/// How often a file is looked at again when it changes between looking and reading.
+const ATTEMPTS: usize = 3;
+
+/// A page of resources after a skill's path, and the cursor of the next page.
+pub(crate) fn list(
+    library: &Library,
+    snapshot: &Snapshot,
+    paths: &SkillPaths,
+    after: Option<&str>,
+    work: &Work,
+) -> (Vec<Resource>, Option<String>) {
+    let mut resources = Vec::new();
+    let mut rest = paths.after(after).peekable();
+    let mut last = None;
+    let of = paths.len().min(PAGE);
+    for done in 0..PAGE {
+        if work.is_cancelled() || resources.len() >= FULL_PAGE {
+            break;
+        }
+        let Some((path, at)) = rest.next() else {
+            break;
+        };
+        last = Some(path);
+        if let Some(skill) = snapshot.skills.get(at) {
+            resources.push(own_file(path, skill));
+            resources.extend(other_files(library, snapshot, path, skill));
+        }
+        work.done(done + 1, of);
+    }
+    let more = rest.peek().is_some();
+    (resources, last.filter(|_| more).map(pages::cursor))
+}
+
+fn own_file(path: &str, skill: &Skill) -> Resource {
+    let resource = Resource::new(uri(path, OWN_FILE), one_line(skill.name()))
+        .with_mime_type(kind_of(OWN_FILE, None))
+        .with_size(skill.content.size);
+    match skill.description() {
+        Some(description) => resource.with_description(one_line(description)),
+        None => resource,
+    }
+}
+
+/// The files beside a skill's own; a folder that cannot be listed has none to offer.
+fn other_files(library: &Library, snapshot: &Snapshot, path: &str, skill: &Skill) -> Vec<Resource> {
+    let names = library.resources(snapshot, skill).unwrap_or_default().names;
+    let files = names.iter().filter(|name| !name.ends_with('/'));
+    let name_of = |file: &str| one_line(&format!("{}/{file}", skill.name()));
+    files
+        .map(|file| {
+            Resource::new(uri(path, file), name_of(file)).with_mime_type(kind_of(file, None))
+        })
+        .collect()
+}
+
+/// The one form that all URIs have.
+pub(crate) fn templates() -> Vec<ResourceTemplate> {
+    vec![
+        ResourceTemplate::new("skill://{+skill}/{+file}", "skill file").with_description(
+            "A file of a skill: `SKILL.md` is the skill, other files are named by it",
+        ),
+    ]
+}
+
+/// The content of a resource.
+pub(crate) fn read(shelf: &Shelf, wanted: &str) -> Result<ResourceContents, ErrorData> {
+    let unknown = || {
+        let message = format!("there is no resource {}", one_line(wanted));
+        ErrorData::resource_not_found(message, None)
+    };
+    for _ in 0..ATTEMPTS {
+        let snapshot = shelf.look();
+        let paths = shelf.paths(&snapshot);
+        let (at, file) = paths.file(wanted).ok_or_else(unknown)?;
+        let skill = snapshot.skills.get(at).ok_or_else(unknown)?;
+        let library = shelf.reading();
+        if file == OWN_FILE {
+            match own_bytes(&library, &snapshot, skill) {
+                Some(bytes) => return Ok(contents(wanted, &file, bytes)),
+                None => continue,
+            }
+        }
+        return match library.read_file(&snapshot, skill, &file, MAX_FILE) {
+            Ok(bytes) => Ok(contents(wanted, &file, bytes)),
+            Err(ReadRefusal::NoSuchFile) => Err(unknown()),
+            Err(ReadRefusal::Fs(error)) => {
+                let message = format!("{} cannot be given: {}", one_line(wanted), error.source);
+                Err(ErrorData::invalid_params(message, None))
+            }
+        };
+    }
+    let message = format!("{} changes all the time", one_line(wanted));
+    Err(ErrorData::internal_error(message, None))
+}
+
+/// The bytes of a skill's own file as the snapshot judged them.
+pub(crate) fn own_bytes(
+    library: &Library,
+    snapshot: &Arc<Snapshot>,
+    skill: &Skill,
+) -> Option<Vec<u8>> {
+    library.source(snapshot, skill)
+}
+
+fn contents(uri: &str, file: &str, bytes: Vec<u8>) -> ResourceContents {
+    match String::from_utf8(bytes) {
+        Ok(text) => ResourceContents::text(text, uri).with_mime_type(kind_of(file, Some(true))),
+        Err(error) => {
+            let blob = STANDARD.encode(error.as_bytes());
+            ResourceContents::blob(blob, uri).with_mime_type(kind_of(file, Some(false)))
+        }
+    }
+}

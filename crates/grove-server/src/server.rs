@@ -1,0 +1,124 @@
+//! Serving: a runtime that lives as long as the server does.
+
+use std::sync::Arc;
+
+use grove_skills::Library;
+use rmcp::service::{QuitReason, ServerInitializeError};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio_util::sync::CancellationToken;
+
+use crate::changes;
+use crate::connection::{Connection, Open};
+use crate::gate::Gated;
+use crate::http::{self, HttpOptions, Listening};
+use crate::shelf::Shelf;
+
+/// The longest message that is read.
+pub(crate) const MAX_MESSAGE: usize = 4 << 20;
+/// Threads for work on files. More would wait for each other at the library.
+const WORKERS: usize = 8;
+/// Threads for messages.
+const TALKERS: usize = 2;
+
+/// Why serving ended before its time.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The system gave no runtime.
+    #[error("the server cannot start: {0}")]
+    Start(#[source] std::io::Error),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The address is one that other machines reach.
+    #[error("{0} is not an address of this machine alone")]
+    NotLoopback(std::net::SocketAddr),
+    /// The client did not begin as the protocol wants.
+    #[error("the client did not begin as the protocol wants: {0}")]
+    Beginning(String),
+    /// The connection broke.
+    #[error("the connection broke")]
+    Broken,
+}
+
+/// A library that is served.
+#[derive(Debug)]
+pub struct Server {
+    shelf: Arc<Shelf>,
+}
+
+impl Server {
+    /// A server for a library, which looks once.
+    pub fn new(library: Library) -> Self {
+        Self {
+            shelf: Arc::new(Shelf::new(library)),
+        }
+    }
+
+    /// Serves one client on stdin and stdout until stdin closes.
+    pub fn stdio(&self) -> Result<(), ServeError> {
+        let shelf = Arc::clone(&self.shelf);
+        self.run(|ended| async move {
+            let transport = AsyncRwTransport::new_server(tokio::io::stdin(), tokio::io::stdout())
+                .with_max_line_length(MAX_MESSAGE);
+            let connection = Connection::open(&shelf, &Arc::<Open>::default(), 1);
+            let connection = connection.ok_or(ServeError::Broken)?;
+            let served = rmcp::serve_server(connection, Gated::new(transport)).await;
+            let served = match served {
+                Ok(served) => served,
+                // A client that leaves before it said anything has done nothing wrong.
+                Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+                Err(error) => return Err(ServeError::Beginning(error.to_string())),
+            };
+            let quit = served.waiting().await;
+            ended.cancel();
+            match quit {
+                Ok(QuitReason::Closed | QuitReason::Cancelled) => Ok(()),
+                _ => Err(ServeError::Broken),
+            }
+        })
+    }
+
+    /// Serves clients over HTTP until the process ends; says where as soon as it listens.
+    pub fn http(
+        &self,
+        options: HttpOptions,
+        ready: impl FnOnce(std::net::SocketAddr) + Send + 'static,
+    ) -> Result<(), ServeError> {
+        let shelf = Arc::clone(&self.shelf);
+        self.run(|ended| async move {
+            let listening = Listening::bind(options).await?;
+            ready(listening.address());
+            http::serve(listening, shelf, ended).await;
+            Ok(())
+        })
+    }
+
+    fn run<F>(&self, serve: impl FnOnce(CancellationToken) -> F) -> Result<(), ServeError>
+    where
+        F: Future<Output = Result<(), ServeError>>,
+    {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(TALKERS)
+            .max_blocking_threads(WORKERS)
+            .thread_name("grove-mcp")
+            .enable_all()
+            .build()
+            .map_err(ServeError::Start)?;
+        let ended = CancellationToken::new();
+        let shelf = Arc::clone(&self.shelf);
+        let done = runtime.block_on(async {
+            tokio::spawn(changes::look_now_and_then(shelf, ended.clone()));
+            serve(ended.clone()).await
+        });
+        ended.cancel();
+        // A read of stdin that never returns must not keep the process.
+        runtime.shutdown_background();
+        self.shelf.save_cache();
+        done
+    }
+}

@@ -1,0 +1,178 @@
+//! Skills over MCP as standardised: `skills/list` and `skills/get` of `io.modelcontextprotocol/skills`.
+//!
+//! An entry is a promise: its frontmatter is what every reader of YAML reads, its list of files is whole, and
+//! every digest is that of the bytes which `resources/read` gives. A skill of which that cannot be said is
+//! left out, and the answer says so.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_skills::Library;
+use grove_spec::skill::is_standard_name;
+use rmcp::ErrorData;
+use rmcp::model::JsonObject;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::frontmatter;
+use crate::pages;
+use crate::resources::{MAX_FILE, own_bytes};
+use crate::shelf::Shelf;
+use crate::skill_paths::{OWN_FILE, uri};
+use crate::work::Work;
+
+/// The extension's name in the capabilities.
+pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/skills";
+/// Lists the skills.
+pub(crate) const LIST: &str = "skills/list";
+/// Gives one skill.
+pub(crate) const GET: &str = "skills/get";
+
+/// Files of a skill that every host takes, its own included.
+const MAX_FILES: usize = 512;
+/// Bytes of all files of a skill that every host takes.
+const MAX_TOTAL: u64 = 16 << 20;
+/// Skills on one page.
+const PAGE: usize = 50;
+/// Bytes after which a page ends: hashing more would keep a client waiting.
+const FULL_PAGE: u64 = 64 << 20;
+/// How long an entry may be taken for current. Changes are told, so this is short.
+const FRESH_MS: u64 = 5_000;
+
+/// A page of entries.
+pub(crate) fn list(shelf: &Shelf, params: Option<&Value>, work: &Work) -> Result<Value, ErrorData> {
+    let cursor = params.and_then(|params| params.get("cursor"));
+    let after = match cursor {
+        None | Some(Value::Null) => None,
+        Some(Value::String(cursor)) => Some(pages::parse(cursor)?),
+        Some(_) => return Err(ErrorData::invalid_params("`cursor` is not text", None)),
+    };
+    let snapshot = shelf.look();
+    let paths = shelf.paths(&snapshot);
+    let library = shelf.reading();
+    let (mut skills, mut left_out, mut bytes, mut last) = (Vec::new(), Vec::new(), 0, None);
+    let mut rest = paths.after(after.as_deref()).peekable();
+    let of = paths.len().min(PAGE);
+    for done in 0..PAGE {
+        if work.is_cancelled() || bytes >= FULL_PAGE {
+            break;
+        }
+        let Some((path, at)) = rest.next() else {
+            break;
+        };
+        last = Some(path);
+        match entry(&library, &snapshot, path, at, work) {
+            Ok(entry) => {
+                bytes += entry.bytes;
+                skills.push(entry.json);
+            }
+            Err(why) => left_out.push(json!({ "uri": uri(path, OWN_FILE), "why": why })),
+        }
+        work.done(done + 1, of);
+    }
+    let mut result = JsonObject::new();
+    result.insert("skills".to_owned(), Value::Array(skills));
+    if let (Some(last), true) = (last, rest.peek().is_some()) {
+        result.insert("nextCursor".to_owned(), pages::cursor(last).into());
+    }
+    if !left_out.is_empty() {
+        result.insert("_meta".to_owned(), json!({ "grove/leftOut": left_out }));
+    }
+    Ok(complete(result))
+}
+
+/// The entry of one skill.
+pub(crate) fn get(shelf: &Shelf, params: Option<&Value>, work: &Work) -> Result<Value, ErrorData> {
+    let invalid = |message: String| ErrorData::invalid_params(message, None);
+    let wanted = params.and_then(|params| params.get("uri")?.as_str());
+    let wanted = wanted.ok_or_else(|| invalid("`uri` is missing".to_owned()))?;
+    let snapshot = shelf.look();
+    let paths = shelf.paths(&snapshot);
+    let Some((path, at)) = paths.skill(wanted) else {
+        return Err(invalid(format!("no skill is served at {wanted}")));
+    };
+    let library = shelf.reading();
+    let entry = entry(&library, &snapshot, path, at, work)
+        .map_err(|why| invalid(format!("no skill is served at {wanted}: {why}")))?;
+    let mut result = JsonObject::new();
+    result.insert("skill".to_owned(), entry.json);
+    Ok(complete(result))
+}
+
+fn complete(mut result: JsonObject) -> Value {
+    result.insert("resultType".to_owned(), "complete".into());
+    result.insert("ttlMs".to_owned(), FRESH_MS.into());
+    // It is what one person has on one machine.
+    result.insert("cacheScope".to_owned(), "private".into());
+    Value::Object(result)
+}
+
+struct Entry {
+    json: Value,
+    bytes: u64,
+}
+
+fn entry(
+    library: &Library,
+    snapshot: &Arc<Snapshot>,
+    path: &str,
+    at: usize,
+    work: &Work,
+) -> Result<Entry, &'static str> {
+    let skill = snapshot.skills.get(at).ok_or("it is gone")?;
+    let own = own_bytes(library, snapshot, skill).ok_or("it is changing")?;
+    let text = std::str::from_utf8(&own).map_err(|_| "it is not UTF-8")?;
+    let frontmatter = frontmatter::as_json(text).ok_or("its frontmatter is not plain YAML")?;
+    check_names(skill, &frontmatter)?;
+    let found = library.all_files(snapshot, skill, MAX_FILES);
+    let found = found.map_err(|_| "its folder cannot be listed")?;
+    let too_deep = found.names.iter().any(|name| name.ends_with('/'));
+    if too_deep || found.uncounted || found.not_seen > 0 || found.names.len() >= MAX_FILES {
+        return Err("it has more files than hosts take");
+    }
+    let mut bytes = own.len() as u64;
+    let mut files = vec![file(path, OWN_FILE, &own)];
+    for name in &found.names {
+        if work.is_cancelled() {
+            return Err("the request was cancelled");
+        }
+        let content = library.read_file(snapshot, skill, name, MAX_FILE);
+        let content = content.map_err(|_| "one of its files cannot be given")?;
+        bytes += content.len() as u64;
+        if bytes > MAX_TOTAL {
+            return Err("it is larger than hosts take");
+        }
+        files.push(file(path, name, &content));
+    }
+    let json = json!({
+        "uri": uri(path, OWN_FILE),
+        "frontmatter": frontmatter,
+        "resources": files,
+    });
+    Ok(Entry { json, bytes })
+}
+
+/// The standard wants the name in the frontmatter, in its form, and a description.
+fn check_names(skill: &Skill, frontmatter: &JsonObject) -> Result<(), &'static str> {
+    let text = |key: &str| frontmatter.get(key).and_then(Value::as_str);
+    if text("name") != Some(skill.name()) {
+        return Err("its name is not in its frontmatter");
+    }
+    if text("description").is_none() {
+        return Err("its description is not text");
+    }
+    if is_standard_name(skill.name()) {
+        Ok(())
+    } else {
+        Err("its name is not one of the standard's")
+    }
+}
+
+fn file(path: &str, name: &str, content: &[u8]) -> Value {
+    let mut digest = "sha256:".to_owned();
+    for byte in Sha256::digest(content) {
+        let _ = write!(digest, "{byte:02x}");
+    }
+    json!({ "uri": uri(path, name), "digest": digest, "size": content.len() })
+}

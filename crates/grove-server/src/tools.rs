@@ -1,0 +1,291 @@
+//! The two tools: `skill` gives instructions, `skills` gives the catalog.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use grove_catalog::catalog::{self, Budget, Style};
+use grove_catalog::disclosure::list_children;
+use grove_catalog::snapshot::Snapshot;
+use grove_skills::disclosure::{Asked, Call, Disclosure, SessionCell};
+use grove_skills::{Library, catalog_files};
+use grove_spec::text::{one_line, without_controls};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::search::search;
+use crate::wording::explain;
+
+/// The tool that gives instructions.
+pub(crate) const SKILL: &str = "skill";
+/// The tool that gives the catalog.
+pub(crate) const SKILLS: &str = "skills";
+
+/// Skills that a search gives when nothing else was said.
+const FOUND: usize = 10;
+/// Skills that a search gives at most.
+const MOST_FOUND: usize = 50;
+
+/// Both tools. Every host puts them into every request, so each word here is paid for again and again.
+pub(crate) fn all() -> Vec<Tool> {
+    let skill = json!({
+        "type": "object",
+        "properties": {
+            "name": {
+                "type": "string",
+                "description": "Name, id or group, as the catalog shows it",
+            },
+            "action": {
+                "type": "string",
+                "enum": ["activate", "expand", "collapse", "search"],
+                "description": "activate (default): the instructions, or the skills below a group; \
+                                expand, collapse: show or hide in the catalog what is below; \
+                                search: find skills for `query`",
+            },
+            "query": { "type": "string", "description": "Words or a task to search for" },
+            "arguments": {
+                "type": "array",
+                "items": { "type": "string" },
+                "description": "Arguments for the skill",
+            },
+            "again": { "type": "boolean", "description": "Repeat instructions that were given before" },
+            "limit": { "type": "integer", "minimum": 1, "maximum": MOST_FOUND },
+        },
+    });
+    let skills = json!({
+        "type": "object",
+        "properties": {
+            "since": {
+                "type": "string",
+                "description": "Digest of a catalog you have, or `last`: only what changed",
+            },
+        },
+    });
+    let about = |title: &str| {
+        ToolAnnotations::with_title(title)
+            .read_only(true)
+            .open_world(false)
+    };
+    vec![
+        Tool::new(
+            SKILL,
+            "Get the instructions of a skill and follow them. Skills are written for recurring tasks: \
+             when one fits the task, activate it before you begin. What has skills below it answers \
+             with them; activate the one that fits. When none in the catalog fits, search.",
+            object(skill),
+        )
+        .with_annotations(about("Use a skill")),
+        Tool::new(
+            SKILLS,
+            "The catalog: which skills there are and when to use each.",
+            object(skills),
+        )
+        .with_annotations(about("List skills")),
+    ]
+}
+
+fn object(value: Value) -> JsonObject {
+    match value {
+        Value::Object(object) => object,
+        _ => JsonObject::new(),
+    }
+}
+
+/// What a model says to the tool `skill`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct SkillRequest {
+    name: Option<String>,
+    action: Option<Action>,
+    query: Option<String>,
+    arguments: Words,
+    again: bool,
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    Activate,
+    Expand,
+    Collapse,
+    Search,
+}
+
+/// Arguments as a list, or as the one text that models like to send instead.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Words {
+    List(Vec<String>),
+    One(String),
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Self::List(Vec::new())
+    }
+}
+
+/// What a model says to the tool `skills`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct SkillsRequest {
+    since: Option<String>,
+}
+
+/// Arguments read as what a tool takes, or what is wrong with them in words for the model.
+pub(crate) fn read<T: for<'a> Deserialize<'a>>(arguments: Option<JsonObject>) -> Result<T, String> {
+    let mut arguments = arguments.unwrap_or_default();
+    // Some hosts send every parameter, with nothing for those that were left out.
+    arguments.retain(|_, value| !value.is_null());
+    serde_json::from_value(Value::Object(arguments))
+        .map_err(|error| format!("the arguments are not what this tool takes: {error}"))
+}
+
+impl SkillRequest {
+    /// Does what was asked, in the session of one connection.
+    pub(crate) fn answer(
+        self,
+        library: &mut Library,
+        snapshot: &Arc<Snapshot>,
+        session: &SessionCell,
+    ) -> Result<String, String> {
+        let searching = matches!(self.action, Some(Action::Search))
+            || (self.action.is_none() && self.name.is_none());
+        if searching {
+            let words = self
+                .query
+                .or(self.name)
+                .ok_or("say a `name`, or a `query` to search for")?;
+            return Ok(found(
+                library,
+                snapshot,
+                &words,
+                self.limit.unwrap_or(FOUND),
+            ));
+        }
+        let name = self.name.ok_or("say the `name` of a skill or group")?;
+        // A slash in front is how people call: here it is a model that asks, whatever it writes.
+        let typed = name.trim().trim_start_matches('/');
+        let words = match self.arguments {
+            Words::List(words) => words,
+            Words::One(text) if text.is_empty() => Vec::new(),
+            Words::One(text) => vec![text],
+        };
+        let mut disclosure = Disclosure::in_memory(library, session);
+        let done = match self.action {
+            None | Some(Action::Activate | Action::Search) => {
+                let call = Call {
+                    typed,
+                    words: &words,
+                    again: self.again,
+                };
+                disclosure.activate(&call).map(|activated| activated.text)
+            }
+            Some(Action::Expand) => {
+                let expanded = disclosure.expand_in(snapshot, typed);
+                expanded.map(|expanded| expanded.text)
+            }
+            Some(Action::Collapse) => {
+                let collapsed = disclosure.collapse_in(snapshot, typed);
+                collapsed.map(|collapsed| {
+                    let what = one_line(&collapsed.key);
+                    if collapsed.was_expanded {
+                        format!("`{what}` stands in the place of its skills again.\n")
+                    } else {
+                        format!("`{what}` was not expanded.\n")
+                    }
+                })
+            }
+        };
+        done.map_err(|error| explain(&error, typed))
+    }
+}
+
+fn found(library: &Library, snapshot: &Snapshot, words: &str, limit: usize) -> String {
+    let nodes = search(snapshot, words, limit.clamp(1, MOST_FOUND));
+    if nodes.is_empty() {
+        return "No skill fits these words.\n".to_owned();
+    }
+    list_children(snapshot, &nodes, library.environment().home.as_deref()).text
+}
+
+impl SkillsRequest {
+    /// The catalog of a connection's session, or what changed in it.
+    pub(crate) fn answer(
+        self,
+        library: &mut Library,
+        snapshot: &Arc<Snapshot>,
+        session: &SessionCell,
+    ) -> Result<String, String> {
+        let limits = library.settings().settings.limits;
+        let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+        let asked = Asked {
+            style: Style::Xml,
+            budget: Budget::chars(
+                number(limits.prompt_chars.value),
+                number(limits.prompt_skills.value),
+            ),
+            index_dir: None,
+            exact: None,
+        };
+        let told = Disclosure::in_memory(library, session).catalog_in(snapshot, &asked);
+        let told = told.map_err(|error| explain(&error, ""))?;
+        let before = self.since.and_then(|digest| {
+            let digest = if digest == "last" {
+                told.before.clone()?
+            } else {
+                digest
+            };
+            catalog_files::kept_text(library.environment(), &digest)
+        });
+        let mut text = match before {
+            Some(before) => catalog::update(&before, &told.catalog, asked.style),
+            None => told.catalog.text.clone(),
+        };
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str("Here, call `skill` with a name in place of reading its location.\n");
+        let _ = writeln!(text, "catalog digest: {}", told.catalog.digest);
+        Ok(text)
+    }
+}
+
+/// What a tool gave as the protocol carries it: an error is for the model to read, too.
+pub(crate) fn result(answer: Result<String, String>) -> CallToolResult {
+    let content = |text: &str| vec![ContentBlock::text(without_controls(text).into_owned())];
+    match answer {
+        Ok(text) => CallToolResult::success(content(&text)),
+        Err(text) => CallToolResult::error(content(&text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_tools_cost_less_than_their_budget() {
+        let text = serde_json::to_string(&all()).unwrap();
+        assert!(text.len() / 4 < 1_200, "{} tokens", text.len() / 4);
+        assert_eq!(all().len(), 2);
+    }
+
+    #[test]
+    fn arguments_are_taken_as_models_send_them() {
+        let words = |arguments: Value| {
+            let read = read::<SkillRequest>(Some(object(json!({ "arguments": arguments }))));
+            read.map(|request| match request.arguments {
+                Words::List(words) => words.join("|"),
+                Words::One(text) => text,
+            })
+        };
+        assert_eq!(words(json!(["a", "b c"])), Ok("a|b c".to_owned()));
+        assert_eq!(words(json!("a b")), Ok("a b".to_owned()));
+        assert_eq!(words(Value::Null), Ok(String::new()));
+        assert!(words(json!(7)).is_err());
+        let odd = read::<SkillRequest>(Some(object(json!({ "action": "delete" }))));
+        assert!(odd.unwrap_err().contains("delete"));
+    }
+}

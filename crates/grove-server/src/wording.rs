@@ -1,0 +1,84 @@
+//! What a model is told when it cannot have what it asked for.
+
+use grove_catalog::disclosure::Refusal;
+use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_skills::disclosure::DisclosureError;
+use grove_spec::text::one_line;
+
+/// An error in words, with what to do next.
+pub(crate) fn explain(error: &DisclosureError, typed: &str) -> String {
+    match error {
+        DisclosureError::Refused { snapshot, refusal } => refused(snapshot, refusal, typed),
+        DisclosureError::Leaf(name) => {
+            format!("`{}` has nothing below it: activate it", one_line(name))
+        }
+        DisclosureError::Session(error) => format!("{error}; {}", error.help()),
+        other => other.to_string(),
+    }
+}
+
+fn refused(snapshot: &Snapshot, refusal: &Refusal, typed: &str) -> String {
+    let typed = one_line(typed);
+    let skill = |at: usize| snapshot.skills.get(at);
+    let name = |at: usize| skill(at).map_or_else(String::new, |skill| one_line(skill.name()));
+    match refusal {
+        Refusal::Unknown { near } if near.is_empty() => {
+            format!("no skill is called `{typed}`; search by words for one that fits")
+        }
+        Refusal::Unknown { near } => {
+            format!(
+                "no skill is called `{typed}`; did you mean `{}`?",
+                quoted(near)
+            )
+        }
+        Refusal::Several(all) => {
+            // Those that are kept for people are nobody's business here.
+            let open = |skill: &&Skill| skill.content.flags().model_invocable;
+            let skills = all.iter().filter_map(|at| skill(*at)).filter(open);
+            let addresses: Vec<String> = skills.map(|skill| snapshot.address(skill)).collect();
+            format!(
+                "several skills are called `{typed}`: ask for `{}`",
+                quoted(&addresses)
+            )
+        }
+        Refusal::SeveralGroups(groups) => {
+            let keys: Vec<String> = groups.iter().map(|group| group.key(snapshot)).collect();
+            format!(
+                "several groups are called `{typed}`: ask for `{}`",
+                quoted(&keys)
+            )
+        }
+        Refusal::NotUsable(at) => {
+            let state = skill(*at).map_or("not usable", |skill| skill.state.as_str());
+            let reasons = skill(*at)
+                .map(|skill| skill.reasons.as_slice())
+                .unwrap_or_default();
+            let why: Vec<String> = reasons
+                .iter()
+                .map(|reason| one_line(&reason.message))
+                .collect();
+            format!(
+                "`{}` cannot be used, it is {state}: {}",
+                name(*at),
+                why.join("; ")
+            )
+        }
+        Refusal::Shadowed(at) => {
+            let address = skill(*at).map_or_else(String::new, |skill| snapshot.address(skill));
+            format!(
+                "another skill is used in place of `{}`; ask for `{address}`",
+                name(*at)
+            )
+        }
+        Refusal::ForPeople(at) => format!(
+            "`{}` is kept for people: only they may call it, as `/{0}`",
+            name(*at)
+        ),
+        Refusal::ForModels(at) => format!("`{}` is kept for models", name(*at)),
+    }
+}
+
+fn quoted(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| one_line(name)).collect();
+    names.join("`, `")
+}

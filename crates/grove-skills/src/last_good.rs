@@ -1,0 +1,145 @@
+//! The last good version of a file that is invalid just now.
+//!
+//! Whoever watches a library sees files while they are being written. A skill that was good a moment ago stays
+//! as it was until its file is good again or gone; what is wrong with the file is said beside it. A library that
+//! looks once has no last version and keeps nothing.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use grove_catalog::content::Content;
+use grove_catalog::identity::Layout;
+use grove_catalog::resolve::Candidate;
+use grove_spec::{Code, Diagnostic};
+
+use crate::cache::Known;
+use crate::loading::LoadedRoot;
+
+/// How many bytes of files are kept for each root; the files beyond keep what they say but for their body.
+const MAX_TEXT: usize = 64 * 1024 * 1024;
+
+/// A candidate whose last good version stands in for its file.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    /// Its place among the root's candidates.
+    pub(crate) at: usize,
+    /// What is wrong with the file.
+    pub(crate) finding: Diagnostic,
+}
+
+/// A good version.
+pub(crate) struct Good<'a> {
+    pub(crate) content: &'a Arc<Content>,
+    text: Option<&'a Arc<[u8]>>,
+}
+
+/// The good versions of a root's last load, by place.
+pub(crate) struct LastGood<'a> {
+    last: Option<&'a LoadedRoot>,
+    /// Made when the first invalid file is met, which most loads never do.
+    places: OnceLock<HashMap<(u8, &'a str), usize>>,
+}
+
+impl<'a> LastGood<'a> {
+    pub(crate) fn new(last: Option<&'a LoadedRoot>) -> Self {
+        Self {
+            last,
+            places: OnceLock::new(),
+        }
+    }
+
+    /// The good version of a place.
+    pub(crate) fn at(&self, layout: Layout, id: &str) -> Option<Good<'a>> {
+        let last = self.last?;
+        let index = || {
+            let all = last.candidates.iter().enumerate();
+            all.filter(|(_, candidate)| candidate.content.flags().valid)
+                .map(|(at, candidate)| ((candidate.layout as u8, &*candidate.id), at))
+                .collect()
+        };
+        let places = self.places.get_or_init(index);
+        let at = *places.get(&(layout as u8, id))?;
+        Some(Good {
+            content: &last.candidates.get(at)?.content,
+            text: last.texts.get(at)?.as_ref(),
+        })
+    }
+}
+
+/// Takes a root's candidates, with their last good version where it has to stand in.
+pub(crate) struct Keeper<'a, 'last> {
+    keeping: Option<&'a LastGood<'last>>,
+    bytes_left: usize,
+    /// Numbers of files whose last good version declares children.
+    pub(crate) also_declaring: Vec<usize>,
+}
+
+impl<'a, 'last> Keeper<'a, 'last> {
+    pub(crate) fn new(keeping: Option<&'a LastGood<'last>>) -> Self {
+        Self {
+            keeping,
+            bytes_left: MAX_TEXT,
+            also_declaring: Vec::new(),
+        }
+    }
+
+    /// The bytes of a file, as long as there is room for them; it loses them otherwise.
+    pub(crate) fn afford(&mut self, known: &mut Known) -> Option<Arc<[u8]>> {
+        let length = known.text.as_ref()?.len();
+        match self.bytes_left.checked_sub(length) {
+            Some(left) => self.bytes_left = left,
+            None => known.text = None,
+        }
+        known.text.clone()
+    }
+
+    /// Adds a candidate to those of a root; the number is the file's among all that were read.
+    pub(crate) fn take(
+        &mut self,
+        mut candidate: Candidate,
+        mut text: Option<Arc<[u8]>>,
+        number: Option<usize>,
+        loaded: &mut LoadedRoot,
+    ) {
+        let Some(last_good) = self.keeping else {
+            loaded.candidates.push(candidate);
+            return;
+        };
+        if !candidate.content.flags().valid
+            && let Some(good) = last_good.at(candidate.layout, &candidate.id)
+        {
+            loaded.kept.push(Kept {
+                at: loaded.candidates.len(),
+                finding: finding(&candidate.content),
+            });
+            let keys = good.content.tree_keys();
+            if keys.is_some_and(|keys| keys.children.is_some()) {
+                self.also_declaring.extend(number);
+            }
+            candidate.content = Arc::clone(good.content);
+            text = good.text.cloned();
+        }
+        loaded.candidates.push(candidate);
+        loaded.texts.push(text);
+    }
+}
+
+/// What is wrong with a file whose last good version is used.
+fn finding(invalid: &Content) -> Diagnostic {
+    let errors = invalid.parsed().diagnostics.iter();
+    let mut errors = errors.filter(|finding| finding.is_error());
+    let Some(first) = errors.next() else {
+        let message = "the file is invalid; its last good version is used";
+        return Diagnostic::new(Code::KeptLastGood, message);
+    };
+    let message = format!(
+        "the last good version is used, because the file is invalid now: {} ({})",
+        first.message,
+        first.code.as_str()
+    );
+    Diagnostic {
+        position: first.position,
+        ..Diagnostic::new(Code::KeptLastGood, message)
+    }
+    .with_help(first.help_text())
+}

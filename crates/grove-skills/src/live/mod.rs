@@ -1,0 +1,212 @@
+//! A library that stays up to date: it watches, looks again when something happened, and tells who wants to know.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use grove_skills::live::LiveLibrary;
+//! use grove_skills::{Environment, Request};
+//!
+//! let environment = Environment::for_home("/home/me".into(), "/home/me/project".into());
+//! let library = LiveLibrary::start(environment, Request::default());
+//! let mut subscription = library.subscribe();
+//! let now = library.snapshot(); // every file was looked at after this was called
+//! while let Some(update) = subscription.next(Duration::from_secs(60)) {
+//!     let _ = (update.version, update.added, update.removed, update.changed, update.why);
+//! }
+//! # let _ = now;
+//! ```
+//!
+//! Watching only says when to look. What is true is what [`Library::load`] finds, and whoever needs the truth
+//! for a turn asks for [`LiveLibrary::snapshot`], which looks. However many ask, one load is under way and one is
+//! waiting at most. Nobody who is told can hold up the looking: a subscriber takes what there is when it comes.
+
+mod difference;
+mod places;
+mod rounds;
+mod why;
+mod worker;
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use grove_catalog::Digest;
+use grove_catalog::snapshot::Snapshot;
+use grove_fs::watch::Bell;
+use grove_spec::Diagnostic;
+
+use crate::environment::Environment;
+use crate::library::{Library, Request};
+use rounds::Rounds;
+pub use why::{Cause, What};
+use worker::Worker;
+
+/// How a live library spends its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// How long nothing must happen before what has happened is published.
+    pub quiet: Duration,
+    /// How long it waits for quiet at most.
+    pub longest_wait: Duration,
+    /// How often it looks at least while some changes cannot be noticed.
+    pub poll: Duration,
+    /// How often it looks at least although everything is watched: a link may lead to what nobody watches.
+    pub verify: Duration,
+    /// How many folders are watched at most.
+    pub max_watches: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            quiet: Duration::from_millis(100),
+            longest_wait: Duration::from_millis(500),
+            poll: Duration::from_secs(1),
+            verify: Duration::from_secs(30),
+            max_watches: 200_000,
+        }
+    }
+}
+
+/// A library on a thread of its own.
+#[derive(Debug)]
+pub struct LiveLibrary {
+    rounds: Arc<Rounds>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl LiveLibrary {
+    /// Looks for the first time, and watches from then on.
+    pub fn start(environment: Environment, request: Request) -> Self {
+        Self::start_with(environment, request, Options::default())
+    }
+
+    /// The same with other times.
+    pub fn start_with(environment: Environment, request: Request, options: Options) -> Self {
+        let mut library = Library::living(environment, request);
+        let first = library.load();
+        let bell = Bell::new().ok().map(Arc::new);
+        let rounds = Arc::new(Rounds::new(library, first, bell.clone()));
+        let thread = bell.and_then(|bell| {
+            let worker = Worker::new(Arc::clone(&rounds), &bell, options);
+            let builder = std::thread::Builder::new().name("grove-live".to_owned());
+            builder.spawn(move || worker.run()).ok()
+        });
+        if thread.is_none() {
+            // Nobody will look by themselves: every question looks, and the snapshot says so.
+            rounds.end();
+            rounds.tell_that_nobody_watches();
+        }
+        Self { rounds, thread }
+    }
+
+    /// The snapshot for a turn: everything in it was looked at after this was called.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.refresh()
+    }
+
+    /// The last snapshot, without looking.
+    pub fn latest(&self) -> Arc<Snapshot> {
+        self.rounds.latest()
+    }
+
+    /// Looks again at once, or takes part in a load that others asked for and that has not begun.
+    pub fn refresh(&self) -> Arc<Snapshot> {
+        self.rounds.refresh()
+    }
+
+    /// How often the library was walked.
+    pub fn loads(&self) -> u64 {
+        self.rounds.loads()
+    }
+
+    /// How many callers wait for a load at this moment.
+    pub fn waiting(&self) -> usize {
+        self.rounds.waiting()
+    }
+
+    /// Tells of what changes from now on.
+    pub fn subscribe(&self) -> Subscription {
+        let (seen, base) = self.rounds.position();
+        Subscription {
+            rounds: Arc::clone(&self.rounds),
+            seen,
+            base,
+        }
+    }
+
+    /// Works with the library itself, for example in a [`Disclosure`](crate::disclosure::Disclosure). Nothing is
+    /// loaded meanwhile but by the work; what it loads is published.
+    pub fn with<T>(&self, work: impl FnOnce(&mut Library) -> T) -> T {
+        self.rounds.with(work)
+    }
+}
+
+impl Drop for LiveLibrary {
+    fn drop(&mut self) {
+        self.rounds.stop();
+        if let Some(thread) = self.thread.take() {
+            // At most one load is still under way.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What changed since a subscriber was told last.
+#[derive(Debug, Clone)]
+pub struct Update {
+    /// What there is now.
+    pub snapshot: Arc<Snapshot>,
+    /// Its version; the same as before when only findings are new.
+    pub version: u64,
+    /// Its digest.
+    pub digest: Digest,
+    /// Addresses of skills that were not there.
+    pub added: Vec<String>,
+    /// Addresses of skills that are not there any more.
+    pub removed: Vec<String>,
+    /// Addresses of skills with another content, state or name.
+    pub changed: Vec<String>,
+    /// What made the library look, as far as it is remembered.
+    pub why: Vec<Cause>,
+    /// Findings that are new.
+    pub findings: Vec<Diagnostic>,
+    /// When the snapshot was published.
+    pub published: Instant,
+}
+
+/// Takes updates, each with everything since the one before.
+#[derive(Debug)]
+pub struct Subscription {
+    rounds: Arc<Rounds>,
+    seen: u64,
+    base: Arc<Snapshot>,
+}
+
+impl Subscription {
+    /// The snapshot that the next update is measured from.
+    pub fn base(&self) -> &Arc<Snapshot> {
+        &self.base
+    }
+
+    /// Waits for an update; none when the time is over or nobody will ever publish again.
+    pub fn next(&mut self, timeout: Duration) -> Option<Update> {
+        let news = self
+            .rounds
+            .wait_for_news(self.seen, Instant::now() + timeout)?;
+        let difference = difference::between(&self.base, &news.snapshot);
+        let findings = difference::new_findings(&self.base, &news.snapshot);
+        self.seen = news.sequence;
+        self.base = Arc::clone(&news.snapshot);
+        Some(Update {
+            version: news.snapshot.version,
+            digest: news.snapshot.digest,
+            snapshot: news.snapshot,
+            added: difference.added,
+            removed: difference.removed,
+            changed: difference.changed,
+            why: news.why,
+            findings,
+            published: news.published,
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! Which folders a library depends on, and what it means when something happens in them.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use grove_catalog::identity::{self, Layout};
+use grove_fs::watch::{Change, Interest, Sighting, Wanted};
+
+use super::why::What;
+use crate::environment::Environment;
+use crate::library::{Library, View};
+use crate::loading::LoadedRoot;
+use crate::project::{MARKERS, Project};
+use crate::settings::{PROJECT_FILE, user_file};
+use crate::trusting;
+
+/// Where a library looks, and where it learns how.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    roots: Vec<PathBuf>,
+    settings: Vec<PathBuf>,
+    grants: Option<PathBuf>,
+    /// The folders around the working folder, in which a project may begin.
+    around: Vec<PathBuf>,
+    program_folders: Vec<PathBuf>,
+    programs: BTreeSet<OsString>,
+    /// The files that were found: what appears in the place of one is an edit, as editors save.
+    files: HashSet<PathBuf>,
+}
+
+impl Places {
+    /// The places of a library that has looked.
+    pub(super) fn of(library: &Library) -> Self {
+        let environment = library.environment();
+        let is_own = matches!(library.request().view, View::Own);
+        let mut places = Self {
+            roots: library
+                .last_roots()
+                .map(|(planned, _)| planned.root.path.clone())
+                .collect(),
+            ..Self::default()
+        };
+        // Another host knows nothing of Grove's configuration.
+        if !matches!(library.request().view, View::Host(_)) {
+            places.settings.push(user_file(environment));
+        }
+        let project = Project::find(environment);
+        if is_own {
+            let root = project.root.as_deref();
+            places
+                .settings
+                .extend(root.map(|root| root.join(PROJECT_FILE)));
+            places.grants = Some(trusting::folder(environment));
+        }
+        if !matches!(library.request().view, View::Folders(_)) {
+            let working = grove_fs::files::canonical(&environment.working);
+            let working = working.unwrap_or_else(|_| environment.working.clone());
+            places.around = working.ancestors().map(Path::to_path_buf).collect();
+        }
+        places.add_programs(library);
+        places.add_files(library);
+        let is_somewhere = |path: &PathBuf| !path.starts_with(Environment::NOWHERE);
+        places.roots.retain(is_somewhere);
+        places.settings.retain(is_somewhere);
+        places.grants = places.grants.filter(is_somewhere);
+        places
+    }
+
+    /// The folders of the search path, if some skill asks for a program.
+    fn add_programs(&mut self, library: &Library) {
+        let loaded = library.last_roots().filter_map(|(_, loaded)| loaded);
+        for needed in loaded.flat_map(|root| &root.requirements) {
+            let names = needed.bins.iter().chain(&needed.any_bins);
+            self.programs.extend(names.map(OsString::from));
+        }
+        if self.programs.is_empty() {
+            return;
+        }
+        if let Some(search_path) = library.environment().variables.get("PATH") {
+            self.program_folders = std::env::split_paths(search_path)
+                .filter(|folder| folder.is_absolute())
+                .collect();
+        }
+    }
+
+    fn add_files(&mut self, library: &Library) {
+        for (planned, loaded) in library.last_roots() {
+            let skills = loaded.into_iter().flat_map(|root| &root.candidates);
+            self.files.extend(skills.map(|skill| {
+                let file = identity::file_below_root(skill.layout, &skill.id);
+                planned.root.path.join(file)
+            }));
+        }
+    }
+
+    /// The folders to watch.
+    pub(super) fn wanted(&self, library: &Library) -> Wanted {
+        let mut wanted = Wanted::default();
+        for path in self.roots.iter().chain(&self.settings) {
+            wanted.add_way_to(path);
+        }
+        if let Some(folder) = &self.grants {
+            wanted.add_way_to(folder);
+            wanted.add(folder, &Interest::Everything);
+        }
+        let markers = MARKERS.iter().map(OsString::from).collect();
+        let markers = Interest::Names(Arc::new(markers));
+        for folder in &self.around {
+            wanted.add(folder, &markers);
+        }
+        let programs = Interest::Names(Arc::new(self.programs.clone()));
+        for folder in &self.program_folders {
+            wanted.add_way_to(folder);
+            wanted.add(folder, &programs);
+        }
+        let skill_file = Interest::Names(Arc::new([OsString::from("SKILL.md")].into()));
+        for (planned, loaded) in library.last_roots() {
+            let (root, Some(loaded)) = (&planned.root.path, loaded) else {
+                continue;
+            };
+            wanted.add(root, &Interest::Everything);
+            for folder in loaded.folders() {
+                wanted.add(&root.join(folder), &Interest::Everything);
+            }
+            let in_folders = loaded.candidates.iter();
+            for skill in in_folders.filter(|skill| skill.layout == Layout::Folder) {
+                wanted.add(&root.join(&*skill.id), &skill_file);
+            }
+        }
+        wanted
+    }
+
+    /// What it may mean that something happened at a path: a folder can lead to a root and to configuration.
+    pub(super) fn meanings(&self, sighting: &Sighting) -> Vec<What> {
+        let mut meanings = vec![self.meaning(sighting)];
+        let leads_to = |place: &PathBuf| place.starts_with(&sighting.path);
+        if sighting.change != Change::Overflow && self.roots.iter().any(leads_to) {
+            if self.settings.iter().any(leads_to) {
+                meanings.push(What::Configuration);
+            }
+            if self.grants.iter().any(leads_to) {
+                meanings.push(What::Trust);
+            }
+        }
+        meanings
+    }
+
+    fn meaning(&self, sighting: &Sighting) -> What {
+        let Sighting { path, change } = sighting;
+        if *change == Change::Overflow {
+            return What::Overflow;
+        }
+        let is = |appeared: What, gone: What, written: What| match change {
+            Change::Appeared => appeared,
+            Change::Gone => gone,
+            Change::Written | Change::Overflow => written,
+        };
+        let leads_to = |places: &[PathBuf]| places.iter().any(|place| place.starts_with(path));
+        let in_search_path = path.parent().is_some_and(|folder| {
+            let mut folders = self.program_folders.iter();
+            folders.any(|known| known == folder)
+        });
+        let is_program = path
+            .file_name()
+            .is_some_and(|name| in_search_path && self.programs.contains(name));
+        if self.settings.contains(path) {
+            What::Configuration
+        } else if leads_to(&self.roots) {
+            is(What::RootAppeared, What::RootRemoved, What::RootChanged)
+        } else if self.roots.iter().any(|root| path.starts_with(root)) {
+            let is_known = self.files.contains(path);
+            let appeared = if is_known {
+                What::Edited
+            } else {
+                What::Appeared
+            };
+            is(appeared, What::Removed, What::Edited)
+        } else if is_program || leads_to(&self.program_folders) {
+            is(
+                What::ProgramAppeared,
+                What::ProgramRemoved,
+                What::ProgramChanged,
+            )
+        } else if let Some(grants) = &self.grants
+            && (path.starts_with(grants) || grants.starts_with(path))
+        {
+            What::Trust
+        } else if leads_to(&self.settings) {
+            What::Configuration
+        } else {
+            What::Project
+        }
+    }
+}
+
+/// A number that is the same as long as the same folders have to be watched.
+pub(super) fn shape(library: &Library) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for (planned, loaded) in library.last_roots() {
+        planned.root.path.hash(&mut hasher);
+        loaded.is_some().hash(&mut hasher);
+        if let Some(loaded) = loaded {
+            hash_root(loaded, &mut hasher);
+        }
+    }
+    hasher.finish()
+}
+
+fn hash_root(loaded: &LoadedRoot, hasher: &mut DefaultHasher) {
+    loaded.folders().hash(hasher);
+    for skill in &loaded.candidates {
+        (skill.layout as u8).hash(hasher);
+        skill.id.hash(hasher);
+    }
+    for needed in &loaded.requirements {
+        needed.bins.hash(hasher);
+        needed.any_bins.hash(hasher);
+    }
+}

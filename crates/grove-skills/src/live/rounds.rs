@@ -1,0 +1,341 @@
+//! Loads in turn: one under way and one waiting, however many ask; and what each of them gave.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use grove_catalog::snapshot::Snapshot;
+use grove_fs::watch::Bell;
+use grove_spec::{Code, Diagnostic};
+
+use super::difference;
+use super::why::{Cause, Causes, What};
+use crate::library::Library;
+
+/// How many publications are remembered with their reasons for subscribers that are behind.
+const REMEMBERED: usize = 64;
+
+/// What a live library's thread shares with everybody.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    /// Taken for a load as a whole and before `state`, so that snapshots are published in their order.
+    library: Mutex<Library>,
+    state: Mutex<State>,
+    changed: Condvar,
+    bell: Option<Arc<Bell>>,
+}
+
+#[derive(Debug)]
+struct State {
+    latest: Arc<Snapshot>,
+    /// How many loads have begun.
+    begun: u64,
+    /// How many loads are done.
+    done: u64,
+    /// How often the library was walked, also when nobody was told.
+    walks: u64,
+    /// The number of the load that somebody waits for.
+    asked: u64,
+    /// How many wait for a load.
+    waiting: usize,
+    /// How many times something was published.
+    sequence: u64,
+    /// When that was the last time.
+    published: Instant,
+    remembered: VecDeque<(u64, Vec<Cause>)>,
+    stopping: bool,
+    /// Nobody looks by themselves any more.
+    over: bool,
+}
+
+/// What was published since a subscriber looked.
+pub(super) struct News {
+    pub(super) sequence: u64,
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) why: Vec<Cause>,
+    pub(super) published: Instant,
+}
+
+impl Rounds {
+    pub(super) fn new(library: Library, first: Arc<Snapshot>, bell: Option<Arc<Bell>>) -> Self {
+        Self {
+            library: Mutex::new(library),
+            state: Mutex::new(State {
+                latest: first,
+                begun: 1,
+                done: 1,
+                walks: 1,
+                asked: 0,
+                waiting: 0,
+                sequence: 0,
+                published: Instant::now(),
+                remembered: VecDeque::new(),
+                stopping: false,
+                over: false,
+            }),
+            changed: Condvar::new(),
+            bell,
+        }
+    }
+
+    pub(super) fn latest(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.state().latest)
+    }
+
+    pub(super) fn loads(&self) -> u64 {
+        self.state().walks
+    }
+
+    /// Where a new subscriber begins.
+    pub(super) fn position(&self) -> (u64, Arc<Snapshot>) {
+        let state = self.state();
+        (state.sequence, Arc::clone(&state.latest))
+    }
+
+    /// Waits for a load that begins after this was called.
+    pub(super) fn refresh(&self) -> Arc<Snapshot> {
+        let wanted = self.ask();
+        let snapshot = self.wait_for_load(wanted);
+        self.state().waiting -= 1;
+        snapshot
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.state().waiting
+    }
+
+    /// Asks for a load that has not begun, and gives its number.
+    fn ask(&self) -> u64 {
+        let mut state = self.state();
+        let wanted = state.begun + 1;
+        state.asked = state.asked.max(wanted);
+        state.waiting += 1;
+        drop(state);
+        self.ring();
+        wanted
+    }
+
+    fn wait_for_load(&self, wanted: u64) -> Arc<Snapshot> {
+        let is_waiting = |state: &mut State| state.done < wanted && !state.over;
+        let state = self
+            .changed
+            .wait_while(self.state(), is_waiting)
+            .unwrap_or_else(PoisonError::into_inner);
+        if state.done >= wanted {
+            return Arc::clone(&state.latest);
+        }
+        drop(state);
+        self.load(|| Causes::of(What::Asked))
+    }
+
+    /// Waits for something that was published after `seen`.
+    pub(super) fn wait_for_news(&self, seen: u64, until: Instant) -> Option<News> {
+        let is_waiting = |state: &mut State| state.sequence <= seen && !state.stopping;
+        let left = until.saturating_duration_since(Instant::now());
+        let (state, _) = self
+            .changed
+            .wait_timeout_while(self.state(), left, is_waiting)
+            .unwrap_or_else(PoisonError::into_inner);
+        if state.sequence <= seen {
+            return None;
+        }
+        let mut why = Causes::default();
+        let missed = state.remembered.iter().filter(|(at, _)| *at > seen);
+        missed
+            .flat_map(|(_, causes)| causes)
+            .for_each(|cause| why.add(cause.clone()));
+        Some(News {
+            sequence: state.sequence,
+            snapshot: Arc::clone(&state.latest),
+            why: why.into_vec(),
+            published: state.published,
+        })
+    }
+
+    /// Whether somebody waits for a load that has not begun.
+    pub(super) fn is_asked(&self) -> bool {
+        let state = self.state();
+        state.asked > state.begun
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.state().stopping
+    }
+
+    /// Loads and publishes; the reasons are asked for when the load has begun.
+    pub(super) fn load(&self, why: impl FnOnce() -> Causes) -> Arc<Snapshot> {
+        let mut library = self.library();
+        self.state().begun += 1;
+        let why = why();
+        let snapshot = library.load();
+        let mut state = self.state();
+        state.done += 1;
+        state.walks += 1;
+        let old = state.publish(&snapshot, why);
+        drop(state);
+        self.changed.notify_all();
+        // Clearing away thousands of skills takes its time, and nobody has to wait for it.
+        drop(old);
+        snapshot
+    }
+
+    /// Loads and tells nobody: what was found is published by [`Self::publish_last`] or replaced by the next load.
+    pub(super) fn load_ahead(&self) {
+        let mut library = self.library();
+        library.load();
+        self.state().walks += 1;
+    }
+
+    /// Publishes what the library found last.
+    pub(super) fn publish_last(&self, why: Causes) {
+        let library = self.library();
+        if let Some(snapshot) = library.last_snapshot() {
+            let old = self.state().publish(&snapshot, why);
+            self.changed.notify_all();
+            drop(old);
+        }
+    }
+
+    pub(super) fn with<T>(&self, work: impl FnOnce(&mut Library) -> T) -> T {
+        let mut library = self.library();
+        let done = work(&mut library);
+        drop(library);
+        self.publish_last(Causes::of(What::Asked));
+        done
+    }
+
+    pub(super) fn library(&self) -> MutexGuard<'_, Library> {
+        self.library.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the thread to end.
+    pub(super) fn stop(&self) {
+        self.state().stopping = true;
+        self.ring();
+        self.changed.notify_all();
+    }
+
+    /// Nobody looks by themselves from now on; whoever waits looks alone.
+    pub(super) fn end(&self) {
+        self.state().over = true;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn tell_that_nobody_watches(&self) {
+        let message =
+            "there is no thread to watch with, so that changes are seen only when asked for";
+        let notice = Diagnostic::new(Code::WatchPolling, message);
+        self.library().set_notices(vec![notice]);
+        self.load(|| Causes::of(What::Watching));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ring(&self) {
+        if let Some(bell) = &self.bell {
+            bell.ring();
+        }
+    }
+}
+
+impl State {
+    /// Takes a snapshot; tells subscribers if it says anything else than the one before.
+    ///
+    /// Gives back the one before.
+    fn publish(&mut self, snapshot: &Arc<Snapshot>, why: Causes) -> Arc<Snapshot> {
+        let last = std::mem::replace(&mut self.latest, Arc::clone(snapshot));
+        if Arc::ptr_eq(&last, snapshot) {
+            return last;
+        }
+        let is_news = last.version != snapshot.version || difference::says_more(&last, snapshot);
+        if !is_news {
+            return last;
+        }
+        self.sequence += 1;
+        self.published = Instant::now();
+        if self.remembered.len() == REMEMBERED {
+            self.remembered.pop_front();
+        }
+        self.remembered.push_back((self.sequence, why.into_vec()));
+        last
+    }
+}
+
+/// Tells everybody when the thread ends, however it ends.
+pub(super) struct EndWith(pub(super) Arc<Rounds>);
+
+impl Drop for EndWith {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Barrier, mpsc};
+
+    use super::*;
+    use crate::{Environment, Request};
+
+    fn rounds() -> Arc<Rounds> {
+        let nowhere = || "/nonexistent".into();
+        let environment = Environment::for_home(nowhere(), nowhere());
+        let request = Request {
+            view: crate::View::Folders(vec![]),
+            ..Request::default()
+        };
+        let mut library = Library::living(environment, request);
+        let first = library.load();
+        Arc::new(Rounds::new(library, first, None))
+    }
+
+    /// A load is held open while a hundred ask: none of them may take part in it, since it began before they
+    /// asked, and all of them share the next.
+    #[test]
+    fn a_hundred_that_ask_during_a_load_share_one_more() {
+        const CALLERS: usize = 100;
+        let rounds = rounds();
+        let first = rounds.loads();
+        let (began, wait_begun) = mpsc::channel();
+        let (go_on, held) = mpsc::channel::<()>();
+        let all_asked = Barrier::new(CALLERS + 1);
+        std::thread::scope(|scope| {
+            let in_flight = scope.spawn(|| {
+                rounds.load(move || {
+                    began.send(()).unwrap();
+                    held.recv().unwrap();
+                    Causes::default()
+                })
+            });
+            wait_begun.recv().unwrap();
+            for _ in 0..CALLERS {
+                scope.spawn(|| {
+                    let wanted = rounds.ask();
+                    all_asked.wait();
+                    rounds.wait_for_load(wanted);
+                });
+            }
+            all_asked.wait();
+            assert!(rounds.is_asked());
+            go_on.send(()).unwrap();
+            in_flight.join().unwrap();
+            assert_eq!(rounds.loads(), first + 1);
+            // What the thread of a live library does.
+            while rounds.is_asked() {
+                rounds.load(Causes::default);
+            }
+        });
+        assert_eq!(rounds.loads(), first + 2);
+    }
+
+    #[test]
+    fn without_a_thread_whoever_asks_looks() {
+        let rounds = rounds();
+        rounds.end();
+        let before = rounds.loads();
+        rounds.refresh();
+        assert_eq!(rounds.loads(), before + 1);
+    }
+}

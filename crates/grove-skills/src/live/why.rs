@@ -1,0 +1,98 @@
+//! Why a library looked again.
+
+use std::path::{Path, PathBuf};
+
+/// What happened, or seemed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the words of `as_str` say it")]
+pub enum What {
+    Edited,
+    Appeared,
+    Removed,
+    RootAppeared,
+    RootRemoved,
+    RootChanged,
+    ProgramAppeared,
+    ProgramRemoved,
+    ProgramChanged,
+    Configuration,
+    Trust,
+    Project,
+    Overflow,
+    Poll,
+    Asked,
+    Watching,
+}
+
+impl What {
+    /// The words shown to people and in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Edited => "edited",
+            Self::Appeared => "appeared",
+            Self::Removed => "removed",
+            Self::RootAppeared => "root appeared",
+            Self::RootRemoved => "root removed",
+            Self::RootChanged => "root changed",
+            Self::ProgramAppeared => "program appeared",
+            Self::ProgramRemoved => "program removed",
+            Self::ProgramChanged => "program changed",
+            Self::Configuration => "configuration",
+            Self::Trust => "trust",
+            Self::Project => "project",
+            Self::Overflow => "overflow",
+            Self::Poll => "poll",
+            Self::Asked => "asked",
+            Self::Watching => "watching",
+        }
+    }
+}
+
+/// One reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// What happened.
+    pub what: What,
+    /// Where, if it was at a place.
+    pub path: Option<PathBuf>,
+}
+
+/// How many places are told; the rest would only repeat that much happened.
+const MAX_CAUSES: usize = 16;
+
+/// Reasons, each once, in the order they were met.
+#[derive(Debug, Default)]
+pub(super) struct Causes {
+    all: Vec<Cause>,
+}
+
+impl Causes {
+    pub(super) fn of(what: What) -> Self {
+        let mut causes = Self::default();
+        causes.add(Cause { what, path: None });
+        causes
+    }
+
+    /// Adds a reason; those without a place are few and are always told.
+    pub(super) fn add(&mut self, cause: Cause) {
+        let has_room = cause.path.is_none() || self.all.len() < MAX_CAUSES;
+        if has_room && !self.all.contains(&cause) {
+            self.all.push(cause);
+        }
+    }
+
+    pub(super) fn add_at(&mut self, what: What, path: &Path) {
+        if self.all.len() < MAX_CAUSES {
+            let path = Some(path.to_path_buf());
+            self.add(Cause { what, path });
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(super) fn into_vec(self) -> Vec<Cause> {
+        self.all
+    }
+}

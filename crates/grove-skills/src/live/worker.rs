@@ -1,0 +1,269 @@
+//! The thread of a live library: waits until something happened and it is quiet again, looks, and watches what
+//! there is then.
+//!
+//! It does not only wait for quiet: when half of it has passed, or earlier if looking takes long, it looks ahead. If
+//! nothing happens in the rest, what it saw is published when the quiet is over, and nobody waits for the looking. If
+//! something does, that look is forgotten.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use grove_fs::watch::{self, Bell, Gap, Notify, Sighting, WhyNot};
+use grove_spec::{Code, Diagnostic};
+
+use super::Options;
+use super::places::{self, Places};
+use super::rounds::{EndWith, Rounds};
+use super::why::{Cause, Causes, What};
+
+/// How often it looks again at once because it watches new folders; then it waits for quiet as always.
+const AT_ONCE: u32 = 3;
+/// The kernel's queue is read in this many portions before a look; what is left waits for the next.
+const PORTIONS: u32 = 16;
+/// Looking takes this share of the time at most when it looks by the clock.
+const POLL_SHARE: u32 = 10;
+
+/// The state of the thread.
+pub(super) struct Worker {
+    rounds: Arc<Rounds>,
+    options: Options,
+    notify: Box<dyn Notify>,
+    /// Why nothing can be watched at all.
+    unwatched: Option<WhyNot>,
+    gaps: Vec<Gap>,
+    places: Places,
+    shape: Option<u64>,
+    happened: Causes,
+    /// When the first and the last thing happened since it looked.
+    unrest: Option<(Instant, Instant)>,
+    /// When it began to look ahead without telling anybody.
+    ahead: Option<Instant>,
+    /// Folders are newly watched, so it has to look once more, and how often in a row that was so.
+    at_once: u32,
+    looked: Instant,
+    /// How long the last look took.
+    took: Duration,
+}
+
+impl Worker {
+    pub(super) fn new(rounds: Arc<Rounds>, bell: &Arc<Bell>, options: Options) -> Self {
+        let (notify, unwatched) = watch::best(bell, options.max_watches);
+        Self {
+            rounds,
+            options,
+            notify,
+            unwatched,
+            gaps: Vec::new(),
+            places: Places::default(),
+            shape: None,
+            happened: Causes::default(),
+            unrest: None,
+            ahead: None,
+            at_once: 0,
+            looked: Instant::now(),
+            took: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        let _end = EndWith(Arc::clone(&self.rounds));
+        self.watch();
+        while !self.rounds.is_stopping() {
+            let now = Instant::now();
+            if self.rounds.is_asked() || self.due() <= now {
+                self.tell();
+                self.watch();
+            } else if self.due_ahead().is_some_and(|due| due <= now) {
+                self.ahead = Some(now);
+                self.rounds.load_ahead();
+                self.took = now.elapsed();
+            } else {
+                let next = self.due_ahead().unwrap_or_else(|| self.due());
+                let sightings = self.notify.wait(next.saturating_duration_since(now));
+                self.note(&sightings);
+            }
+        }
+    }
+
+    /// When what it sees is published next if nothing happens until then.
+    fn due(&self) -> Instant {
+        match self.unrest {
+            Some((first, last)) => {
+                (last + self.options.quiet).min(first + self.options.longest_wait)
+            }
+            None if self.is_blind() => self.looked + self.options.poll.max(self.took * POLL_SHARE),
+            None => self.looked + self.options.verify,
+        }
+    }
+
+    /// When it looks ahead; not when it has since the last thing happened.
+    fn due_ahead(&self) -> Option<Instant> {
+        let (_, last) = self.unrest?;
+        let quiet = self.options.quiet;
+        let time_to_look = (self.took * 3 / 2).clamp(quiet / 2, quiet * 4 / 5);
+        let due = last + quiet.saturating_sub(time_to_look);
+        (!self.has_looked_ahead() && due < self.due()).then_some(due)
+    }
+
+    fn has_looked_ahead(&self) -> bool {
+        let last = self.unrest.map(|(_, last)| last);
+        self.ahead > last && last.is_some()
+    }
+
+    /// Publishes what there is: what it saw ahead, if nothing happened since then and nobody asks.
+    fn tell(&mut self) {
+        if self.has_looked_ahead() && !self.rounds.is_asked() {
+            let sightings = self.notify.wait(Duration::ZERO);
+            self.note(&sightings);
+            if sightings.is_empty() {
+                self.unrest = None;
+                self.ahead = None;
+                self.looked = Instant::now();
+                self.rounds.publish_last(std::mem::take(&mut self.happened));
+                return;
+            }
+            if self.due() > Instant::now() {
+                return;
+            }
+        }
+        self.look();
+    }
+
+    /// Whether something may happen unnoticed.
+    fn is_blind(&self) -> bool {
+        self.unwatched.is_some() || !self.gaps.is_empty()
+    }
+
+    fn note(&mut self, sightings: &[Sighting]) {
+        if sightings.is_empty() {
+            return;
+        }
+        for sighting in sightings {
+            for what in self.places.meanings(sighting) {
+                if what == What::Overflow {
+                    self.happened.add(Cause { what, path: None });
+                } else {
+                    self.happened.add_at(what, &sighting.path);
+                }
+            }
+        }
+        let now = Instant::now();
+        let first = self.unrest.map_or(now, |(first, _)| first);
+        self.unrest = Some((first, now));
+    }
+
+    fn look(&mut self) {
+        let start = Instant::now();
+        let rounds = Arc::clone(&self.rounds);
+        let is_asked = rounds.is_asked();
+        rounds.load(|| {
+            // What was noted down until now is seen by this look.
+            for _ in 0..PORTIONS {
+                let sightings = self.notify.wait(Duration::ZERO);
+                if sightings.is_empty() {
+                    break;
+                }
+                self.note(&sightings);
+            }
+            self.unrest = None;
+            self.ahead = None;
+            let happened = std::mem::take(&mut self.happened);
+            match (happened.is_empty(), is_asked) {
+                (false, _) => happened,
+                (true, true) => Causes::of(What::Asked),
+                (true, false) => Causes::of(What::Poll),
+            }
+        });
+        self.looked = Instant::now();
+        self.took = self.looked.duration_since(start);
+    }
+
+    /// Watches what the library depends on now, if that is not what is watched already.
+    fn watch(&mut self) {
+        let rounds = Arc::clone(&self.rounds);
+        let mut library = rounds.library();
+        let shape = places::shape(&library);
+        if self.shape == Some(shape) && self.notify.is_whole() {
+            self.at_once = 0;
+            return;
+        }
+        self.shape = Some(shape);
+        self.places = Places::of(&library);
+        let coverage = self.notify.watch(&self.places.wanted(&library));
+        let has_news = coverage.gaps != self.gaps;
+        if has_news {
+            self.gaps = coverage.gaps;
+            library.set_notices(self.notices());
+        }
+        if has_news || coverage.added > 0 {
+            self.look_soon();
+        } else {
+            self.at_once = 0;
+        }
+    }
+
+    /// Looks once more, at once if that was not done over and over.
+    fn look_soon(&mut self) {
+        let now = Instant::now();
+        self.at_once += 1;
+        let since = if self.at_once <= AT_ONCE {
+            now.checked_sub(self.options.longest_wait).unwrap_or(now)
+        } else {
+            now
+        };
+        self.unrest.get_or_insert((since, since));
+        self.happened.add(Cause {
+            what: What::Watching,
+            path: None,
+        });
+    }
+
+    fn notices(&self) -> Vec<Diagnostic> {
+        match &self.unwatched {
+            Some(why) => vec![notice(why, None)],
+            None => self
+                .gaps
+                .iter()
+                .map(|gap| notice(&gap.why, Some(gap)))
+                .collect(),
+        }
+    }
+}
+
+/// Says that changes are looked for, and why.
+fn notice(why: &WhyNot, gap: Option<&Gap>) -> Diagnostic {
+    let folders = gap.map_or_else(String::new, |gap| match gap.folders {
+        1 => "1 folder".to_owned(),
+        count => format!("{count} folders"),
+    });
+    let (message, help) = match why {
+        WhyNot::NoWatcher(error) => (
+            format!("changes cannot be watched ({error}) and are looked for instead"),
+            Some("raise fs.inotify.max_user_instances, or end programs that watch files"),
+        ),
+        WhyNot::OutOfWatches => (
+            format!(
+                "the system gives no more watches: changes in {folders} are looked for instead"
+            ),
+            Some("raise fs.inotify.max_user_watches"),
+        ),
+        WhyNot::FileSystem(name) => (
+            format!(
+                "the file system {name} does not tell of every change: changes in {folders} are looked for too"
+            ),
+            None,
+        ),
+        WhyNot::Refused(error) => (
+            format!("changes in {folders} cannot be watched ({error}) and are looked for instead"),
+            Some("check the permissions of the folder"),
+        ),
+    };
+    let mut notice = Diagnostic::new(Code::WatchPolling, message);
+    if let Some(gap) = gap {
+        notice = notice.in_file(&gap.first);
+    }
+    match help {
+        Some(help) => notice.with_help(help),
+        None => notice,
+    }
+}

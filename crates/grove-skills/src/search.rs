@@ -1,0 +1,188 @@
+//! Searching the skills of a library, with the index kept in the cache folder.
+//!
+//! ```no_run
+//! use grove_skills::search::{Audience, Query, Searcher};
+//! use grove_skills::{Environment, Library, Request};
+//!
+//! let environment = Environment::for_home("/home/me".into(), "/home/me/project".into());
+//! let mut library = Library::new(environment, Request::default());
+//! let mut searcher = Searcher::default();
+//! let query = Query { text: "merge two documents", limit: 10, audience: Audience::Model };
+//! let found = searcher.search(&mut library, &query);
+//! for hit in &found.hits {
+//!     println!("{}", found.snapshot.skills[hit.skill].name());
+//! }
+//! ```
+
+mod index_file;
+mod indexing;
+
+use std::sync::Arc;
+
+use grove_catalog::search::confusable::{self, Confusable};
+use grove_catalog::search::{self, Damaged, Index};
+use grove_catalog::snapshot::Snapshot;
+use grove_spec::{Code, Diagnostic};
+
+pub use grove_catalog::search::{Audience, Field, Hit, MAX_LIMIT, Query, Reason};
+
+use crate::library::Library;
+use index_file::Bytes;
+
+/// How often files are looked at again when some change between looking and reading.
+const ATTEMPTS: usize = 3;
+
+/// What a search gave.
+#[derive(Debug)]
+pub struct Found {
+    /// What was looked at.
+    pub snapshot: Arc<Snapshot>,
+    /// The skills, best first.
+    pub hits: Vec<Hit>,
+    /// What was found on the way.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Searches, and keeps the index of the last snapshot for the next search.
+#[derive(Debug, Default)]
+pub struct Searcher {
+    index: Option<Index<Bytes>>,
+    read: usize,
+}
+
+impl Searcher {
+    /// Looks, and searches what was found.
+    pub fn search(&mut self, library: &mut Library, query: &Query<'_>) -> Found {
+        let snapshot = library.load();
+        self.search_in(library, &snapshot, query)
+    }
+
+    /// Searches a snapshot of the library's; looks again when files changed since.
+    pub fn search_in(
+        &mut self,
+        library: &mut Library,
+        snapshot: &Arc<Snapshot>,
+        query: &Query<'_>,
+    ) -> Found {
+        let (snapshot, hits, diagnostics) = self.steady(library, snapshot, |snapshot, index| {
+            search::search(snapshot, index, query)
+        });
+        Found {
+            snapshot,
+            hits,
+            diagnostics,
+        }
+    }
+
+    /// The skills of a snapshot of the library's that a model would mix up; looks again when files changed.
+    pub fn confusable_in(
+        &mut self,
+        library: &mut Library,
+        snapshot: &Arc<Snapshot>,
+    ) -> (Arc<Snapshot>, Confusable, Vec<Diagnostic>) {
+        self.steady(library, snapshot, |snapshot, index| {
+            confusable::find(snapshot, index)
+        })
+    }
+
+    /// How many skill files the last call read.
+    pub fn files_read(&self) -> usize {
+        self.read
+    }
+
+    /// Asks, and looks again while files change under the index.
+    fn steady<T: Default>(
+        &mut self,
+        library: &mut Library,
+        snapshot: &Arc<Snapshot>,
+        ask: impl Fn(&Snapshot, &Index<Bytes>) -> Result<T, Damaged>,
+    ) -> (Arc<Snapshot>, T, Vec<Diagnostic>) {
+        let mut snapshot = Arc::clone(snapshot);
+        let mut all = Vec::new();
+        for attempt in 1..=ATTEMPTS {
+            let last = attempt == ATTEMPTS;
+            let ask = |index: &Index<Bytes>| ask(&snapshot, index);
+            let (answer, diagnostics) = self.with_index(library, &snapshot, last, ask);
+            all.extend(diagnostics);
+            if let Some(answer) = answer {
+                return (snapshot, answer, all);
+            }
+            if !last {
+                snapshot = library.load();
+            }
+        }
+        (snapshot, T::default(), all)
+    }
+
+    /// Asks the index of a snapshot; one that turns out to be damaged is made anew, once. Nothing is given when
+    /// files changed and this is not the last attempt.
+    fn with_index<T>(
+        &mut self,
+        library: &Library,
+        snapshot: &Arc<Snapshot>,
+        last: bool,
+        ask: impl Fn(&Index<Bytes>) -> Result<T, Damaged>,
+    ) -> (Option<T>, Vec<Diagnostic>) {
+        let mut diagnostics = Vec::new();
+        self.read = 0;
+        let file = index_file::path(library, snapshot);
+        let holds = |index: &Index<Bytes>| index.digest() == digest_of(snapshot);
+        if !self.index.as_ref().is_some_and(holds) {
+            let (stored, damaged) = index_file::open(file.as_deref());
+            if damaged {
+                diagnostics.push(rebuilt(file.as_deref()));
+            }
+            // What is at hand is as good a start as what is stored, and need not be read.
+            if stored.as_ref().is_some_and(holds) || self.index.is_none() {
+                self.index = stored;
+            }
+        }
+        if let Some(index) = self.index.as_ref().filter(|index| holds(index)) {
+            if let Ok(answer) = ask(index) {
+                return (Some(answer), diagnostics);
+            }
+            diagnostics.push(rebuilt(file.as_deref()));
+            self.index = None;
+        }
+        let made = indexing::make(library, snapshot, self.index.as_ref());
+        self.read = made.read;
+        if !made.changed.is_empty() && !last {
+            return (None, diagnostics);
+        }
+        let is_whole = made.changed.is_empty();
+        for location in made.changed {
+            let message = "the file changed while it was read, so its text was not searched";
+            diagnostics.push(Diagnostic::new(Code::Unreadable, message).in_file(&location));
+        }
+        let bytes = made.bytes;
+        if let Some(file) = file.as_deref().filter(|_| is_whole)
+            && let Err(error) = index_file::write(file, &bytes)
+        {
+            let message = format!("{error}: {}", error.source);
+            diagnostics.push(Diagnostic::new(Code::CacheUnwritable, message).in_file(&error.path));
+        }
+        self.index = Index::open(Bytes::Memory(bytes));
+        let answer = self.index.as_ref().and_then(|index| ask(index).ok());
+        if !is_whole {
+            // The next search has to look at those files again.
+            self.index = None;
+        }
+        (answer, diagnostics)
+    }
+}
+
+/// What an index is made for.
+fn digest_of(snapshot: &Snapshot) -> [u8; 32] {
+    *snapshot.digest.as_bytes()
+}
+
+fn rebuilt(file: Option<&std::path::Path>) -> Diagnostic {
+    let finding = Diagnostic::new(
+        Code::CacheDamaged,
+        "the search index was damaged or of another version and is rebuilt",
+    );
+    match file {
+        Some(file) => finding.in_file(file),
+        None => finding,
+    }
+}

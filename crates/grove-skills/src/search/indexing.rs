@@ -1,0 +1,77 @@
+//! Making the index of a snapshot, reading only the files that no index knows.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use grove_catalog::search::{Builder, Document, Index, searchable};
+use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_fs::stamp::fingerprint;
+
+use super::digest_of;
+use super::index_file::Bytes;
+use crate::library::Library;
+
+/// An index, and what making it met.
+pub(super) struct Made {
+    pub(super) bytes: Vec<u8>,
+    /// How many files were read.
+    pub(super) read: usize,
+    /// The files that are no longer what the snapshot says.
+    pub(super) changed: Vec<PathBuf>,
+}
+
+/// Makes the index of a snapshot; what an older one knows is taken from there.
+pub(super) fn make(
+    library: &Library,
+    snapshot: &Arc<Snapshot>,
+    older: Option<&Index<Bytes>>,
+) -> Made {
+    let known: HashMap<u128, u32> = older.map_or_else(HashMap::new, |index| {
+        let documents = 0..index.documents();
+        documents
+            .filter_map(|at| Some((index.key(at)?, at)))
+            .collect()
+    });
+    let mut builder = Builder::default();
+    let (mut read, mut changed) = (0, Vec::new());
+    for (_, skill) in searchable(snapshot) {
+        let key = key(skill);
+        if let (Some(index), Some(at)) = (older, known.get(&key))
+            && builder.keep(index, *at)
+        {
+            continue;
+        }
+        read += 1;
+        let source = library.source(snapshot, skill);
+        let source = source.and_then(|bytes| String::from_utf8(bytes).ok());
+        let body = source
+            .as_deref()
+            .and_then(|text| text.get(skill.content.parsed().body_offset..));
+        if body.is_none() {
+            changed.push(snapshot.location(&skill.place));
+        }
+        builder.add(&Document {
+            // A file that could not be read must be looked at again by the next index.
+            key: if body.is_some() { key } else { 0 },
+            name: skill.name(),
+            id: skill.id(),
+            description: skill.description().unwrap_or_default(),
+            body: body.unwrap_or_default(),
+        });
+    }
+    Made {
+        bytes: builder.finish(digest_of(snapshot)),
+        read,
+        changed,
+    }
+}
+
+/// Differs whenever a skill's file, name or id does.
+fn key(skill: &Skill) -> u128 {
+    let mut bytes = skill.content.fingerprint.to_le_bytes().to_vec();
+    bytes.extend_from_slice(skill.name().as_bytes());
+    bytes.push(0);
+    bytes.extend_from_slice(skill.id().as_bytes());
+    fingerprint(&bytes).max(1)
+}

@@ -1,0 +1,77 @@
+//! `grove mcp`: skills for hosts that speak MCP.
+//!
+//! Here is decided what is served and where; the protocol is `grove-server`'s.
+
+use std::net::SocketAddr;
+
+use grove_server::{HttpOptions, ServeError, Server, Token};
+use grove_skills::Environment;
+
+use super::{Outcome, look, mcp_install, tilde};
+use crate::args::{Look, McpArgs};
+use crate::command_error::{CommandError, ErrorKind};
+use crate::output::Output;
+
+pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Output) -> Outcome {
+    if let Some(command) = &arguments.command {
+        return mcp_install::run(&environment, command, out);
+    }
+    let flags = Look {
+        roots: arguments.roots.clone(),
+        all: arguments.all,
+        ..Look::default()
+    };
+    match &arguments.http {
+        None => serve(look(environment, &flags)?.library).stdio(),
+        Some(address) => {
+            let address = parse(address)?;
+            let options = HttpOptions {
+                address,
+                everywhere: arguments.everywhere,
+                token: Token::generate().ok_or_else(|| {
+                    CommandError::new(ErrorKind::Internal, "the system gave no random token")
+                })?,
+            };
+            let kept = options.token.keep(&environment.state)?;
+            let kept = tilde(&kept, &environment);
+            let secret = options.token.secret().to_owned();
+            serve(look(environment, &flags)?.library).http(options, move |address| {
+                let mut notes = Output::new();
+                notes.note(&format!("serving skills at http://{address}/mcp"));
+                notes.note(&format!("authorization: Bearer {secret}"));
+                notes.note(&format!("the token is also in {kept}"));
+                // Somebody who does not read this finds the token in the file.
+                let _ = notes.finish();
+            })
+        }
+    }
+    .map_err(|error| explain(&error))?;
+    Ok(0)
+}
+
+fn serve(library: grove_skills::Library) -> Server {
+    Server::new(library)
+}
+
+fn parse(address: &str) -> Result<SocketAddr, CommandError> {
+    let port = address.strip_prefix(':').unwrap_or(address);
+    let parsed = match port.parse::<u16>() {
+        Ok(port) => Some(SocketAddr::new(HttpOptions::LOOPBACK.ip(), port)),
+        Err(_) => address.parse().ok(),
+    };
+    parsed.ok_or_else(|| {
+        CommandError::new(ErrorKind::Usage, format!("`{address}` is not an address"))
+            .hint("give a port, or an address with a port such as 127.0.0.1:8722")
+    })
+}
+
+fn explain(error: &ServeError) -> CommandError {
+    match error {
+        ServeError::NotLoopback(_) => CommandError::new(ErrorKind::Usage, error.to_string())
+            .hint("add --everywhere if other machines should reach it; nothing is encrypted"),
+        ServeError::Listen { .. } => {
+            CommandError::new(ErrorKind::Finding, error.to_string()).hint("give another port")
+        }
+        _ => CommandError::new(ErrorKind::Finding, error.to_string()),
+    }
+}

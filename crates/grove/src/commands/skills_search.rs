@@ -1,0 +1,162 @@
+//! `grove skills search`: the right skill for some words.
+
+use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_skills::Environment;
+use grove_skills::search::{Audience, Found, Hit, Query, Reason, Searcher};
+use grove_skills::session_file;
+use serde::Serialize;
+
+use super::{Looked, Outcome, absolute, counted, look_for};
+use crate::args::SearchArgs;
+use crate::command_error::{CommandError, ErrorKind};
+use crate::json::{DiagnosticJson, SnapshotJson};
+use crate::output::{Output, columns};
+use crate::table::Table;
+
+pub(super) fn run(
+    environment: Environment,
+    arguments: &SearchArgs,
+    looked: &mut Option<Looked>,
+    out: &mut Output,
+) -> Outcome {
+    let text = arguments.words.join(" ");
+    if text.trim().is_empty() {
+        return Err(
+            CommandError::new(ErrorKind::Usage, "there is nothing to search for")
+                .hint("give a task, keywords or a name: `grove skills search merge two documents`"),
+        );
+    }
+    let session = arguments.session.as_deref();
+    let session = session.map(|file| absolute(file, &environment));
+    // The names that a session lets through decide what is found, so it is read before looking.
+    let known = session.as_deref().map(session_file::read).transpose()?;
+    let names = known.flatten().and_then(|session| session.frozen.names);
+    let looked = looked.insert(look_for(environment, &arguments.look, names)?);
+    let query = Query {
+        text: &text,
+        limit: arguments.limit,
+        audience: if arguments.person {
+            Audience::Person
+        } else {
+            Audience::Model
+        },
+    };
+    let snapshot = std::sync::Arc::clone(&looked.snapshot);
+    let found = Searcher::default().search_in(&mut looked.library, &snapshot, &query);
+    if arguments.look.json {
+        out.json(&SearchJson::new(&text, &found));
+        return Ok(0);
+    }
+    print(looked, &found, &text, out);
+    Ok(0)
+}
+
+fn print(looked: &Looked, found: &Found, text: &str, out: &mut Output) {
+    for finding in &found.diagnostics {
+        out.diagnostic(finding);
+    }
+    if found.hits.is_empty() {
+        out.note(&format!("no skill has anything of `{text}`"));
+        out.note("hint: say what the task is about in other words, or look at `grove skills list`");
+        return;
+    }
+    let mut table = Table::new(&["SKILL", "SCORE", "WHY", "DESCRIPTION"]);
+    for (hit, skill) in with_skills(found) {
+        let shown = match hit.path.last() {
+            None => skill.name().to_owned(),
+            Some(nearest) => format!("{} (in {nearest})", skill.name()),
+        };
+        table.row(&[
+            &shown,
+            &format!("{:.1}", hit.score),
+            &why(&hit.why),
+            skill.description().unwrap_or(""),
+        ]);
+    }
+    out.text(&table.render(columns(&looked.library.environment().variables)));
+    out.note(&format!(
+        "{} found; `grove skills activate NAME` gives the instructions",
+        counted(found.hits.len(), "skill")
+    ));
+}
+
+fn with_skills(found: &Found) -> impl Iterator<Item = (&Hit, &Skill)> {
+    let hits = found.hits.iter();
+    hits.filter_map(|hit| Some((hit, found.snapshot.skills.get(hit.skill)?)))
+}
+
+/// The words that led to a skill, by where they were found.
+fn why(reasons: &[Reason]) -> String {
+    let mut out = String::new();
+    let mut field = None;
+    for reason in reasons {
+        if field.replace(reason.field) == Some(reason.field) {
+            out.push_str(", ");
+        } else {
+            if !out.is_empty() {
+                out.push_str("; ");
+            }
+            out.push_str(reason.field.as_str());
+            out.push_str(": ");
+        }
+        out.push_str(&reason.word);
+    }
+    if out.is_empty() {
+        "name, or words that other results share".clone_into(&mut out);
+    }
+    out
+}
+
+#[derive(Serialize)]
+struct SearchJson<'a> {
+    schema: &'static str,
+    snapshot: SnapshotJson,
+    query: &'a str,
+    results: Vec<ResultJson<'a>>,
+    diagnostics: Vec<DiagnosticJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ResultJson<'a> {
+    id: &'a str,
+    name: &'a str,
+    description: Option<&'a str>,
+    location: String,
+    address: String,
+    path: &'a [String],
+    score: f64,
+    why: String,
+}
+
+impl<'a> SearchJson<'a> {
+    fn new(query: &'a str, found: &'a Found) -> Self {
+        let snapshot = &found.snapshot;
+        let results = with_skills(found).map(|(hit, skill)| ResultJson::new(snapshot, hit, skill));
+        Self {
+            schema: "grove.skills.search/1",
+            snapshot: SnapshotJson::new(snapshot),
+            query,
+            results: results.collect(),
+            diagnostics: DiagnosticJson::list(&found.diagnostics),
+        }
+    }
+}
+
+impl<'a> ResultJson<'a> {
+    fn new(snapshot: &'a Snapshot, hit: &'a Hit, skill: &'a Skill) -> Self {
+        Self {
+            id: skill.id(),
+            name: skill.name(),
+            description: skill.description(),
+            location: snapshot
+                .location(&skill.place)
+                .to_string_lossy()
+                .into_owned(),
+            address: snapshot.address(skill),
+            path: &hit.path,
+            // Digits that mean nothing would only differ between machines.
+            score: (f64::from(hit.score) * 1_000.0).round() / 1_000.0,
+            why: why(&hit.why),
+        }
+    }
+}

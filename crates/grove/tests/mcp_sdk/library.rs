@@ -1,0 +1,67 @@
+//! A library with one of everything that can be served.
+
+use grove_testkit::home::TestHome;
+
+pub(crate) const SKILLS: &str = "home/.agents/skills";
+
+pub(crate) fn make() -> TestHome {
+    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
+    home.dir("home/bundled").dir("home/work");
+    let bundled = home.path("home/bundled");
+    let home = home.with_env("GROVE_BUNDLED_DIR", bundled);
+    let put = |id: &str, lines: &str, body: &str| {
+        let name = id.rsplit('/').next().unwrap_or(id);
+        let text = format!("---\nname: {name}\n{lines}---\n{body}");
+        home.file(format!("{SKILLS}/{id}/SKILL.md"), text);
+    };
+    put(
+        "office",
+        "description: Office work.\nmetadata:\n  children: sheets\n",
+        "Choose.\n",
+    );
+    put(
+        "office/skills/sheets",
+        "description: Tables.\nmetadata:\n  children: pivot\n",
+        "Choose.\n",
+    );
+    put(
+        "office/skills/sheets/skills/pivot",
+        "description: Pivot tables.\n",
+        "Pivot with care.\n",
+    );
+    put(
+        "greet",
+        "description: Greets.\narguments: [who]\nmetadata:\n  version: 1.5\n",
+        "Say hello to $who.\n",
+    );
+    home.file(format!("{SKILLS}/greet/references/names.md"), "Ann, Bob\n")
+        .file(format!("{SKILLS}/greet/assets/dot.png"), b"\x89PNG\x00\xff")
+        .file(format!("{SKILLS}/greet/.hidden"), "hidden\n")
+        .file("home/secret", "secret\n")
+        .link(format!("{SKILLS}/greet/out"), home.path("home/secret"));
+    put("big", "description: Has a large file.\n", "x\n");
+    home.file(format!("{SKILLS}/big/large.bin"), vec![0; (4 << 20) + 1]);
+    put(
+        "deploy",
+        "description: Deploys.\ndisable-model-invocation: true\narguments: [where]\n",
+        "To $where now.\n",
+    );
+    put(
+        "quiet",
+        "description: For models.\nuser-invocable: false\n",
+        "x\n",
+    );
+    put(
+        "note",
+        "description: Notes.\nargument-hint: \"[what to note]\"\n",
+        "First $1, second $2.\n",
+    );
+    for number in 0..130 {
+        put(
+            &format!("filler-{number:03}"),
+            "description: Fills.\n",
+            "x\n",
+        );
+    }
+    home
+}
