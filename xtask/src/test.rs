@@ -42,6 +42,9 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     verdict.step("fuzz frontmatter", || {
         fuzz::fuzz("frontmatter", &fuzz::Options::for_seconds(FUZZ_SECONDS))
     });
+    verdict.step("fuzz agent", || {
+        fuzz::fuzz("agent", &fuzz::Options::for_seconds(FUZZ_SECONDS))
+    });
     verdict.step("fuzz index", || {
         fuzz::fuzz("index", &fuzz::Options::for_seconds(FUZZ_SECONDS))
     });

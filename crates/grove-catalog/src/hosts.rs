@@ -29,6 +29,9 @@ pub struct Host {
     pub identity: Identity,
     /// Where it looks.
     pub roots: Vec<HostRoot>,
+    /// Where it looks for agents that are Markdown files.
+    #[serde(default)]
+    pub agent_roots: Vec<HostRoot>,
     /// How it writes the list.
     pub listing: Listing,
     /// What it spends on the list.

@@ -4,6 +4,7 @@
 //! what the user set arrive as values, and the same input gives the same bytes.
 
 pub mod address;
+pub mod agents;
 pub mod catalog;
 pub mod content;
 pub mod digest;
@@ -14,6 +15,7 @@ mod host_refusal;
 pub mod hosts;
 pub mod identity;
 pub mod ignore_rules;
+pub mod prompt;
 pub mod rank;
 pub mod resolve;
 pub mod root;

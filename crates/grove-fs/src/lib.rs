@@ -7,6 +7,7 @@
 pub mod atomic;
 mod beneath;
 pub mod cache_file;
+pub mod document_walk;
 pub mod error;
 pub mod file_names;
 pub mod files;

@@ -1,4 +1,4 @@
-//! The skills inside the binary, written once to the data folder so that every location can be read.
+//! What is inside the binary, written once to the data folder so that every location can be read.
 
 use std::path::PathBuf;
 
@@ -8,15 +8,44 @@ use grove_fs::{FsError, files};
 
 use crate::environment::Environment;
 
-const FILES: [(&str, &str); 1] = [("grove/SKILL.md", include_str!("../bundled/grove/SKILL.md"))];
+/// Files by path and text.
+type Files = [(&'static str, &'static str)];
+
+const SKILLS: [(&str, &str); 1] = [("grove/SKILL.md", include_str!("../bundled/grove/SKILL.md"))];
+
+const AGENTS: [(&str, &str); 8] = [
+    (
+        "context-builder.md",
+        include_str!("../bundled/agents/context-builder.md"),
+    ),
+    ("delegate.md", include_str!("../bundled/agents/delegate.md")),
+    ("oracle.md", include_str!("../bundled/agents/oracle.md")),
+    ("planner.md", include_str!("../bundled/agents/planner.md")),
+    (
+        "researcher.md",
+        include_str!("../bundled/agents/researcher.md"),
+    ),
+    ("reviewer.md", include_str!("../bundled/agents/reviewer.md")),
+    ("scout.md", include_str!("../bundled/agents/scout.md")),
+    ("worker.md", include_str!("../bundled/agents/worker.md")),
+];
 
 /// The folder with the bundled skills; written first if this version's is not there yet.
 pub(crate) fn folder(environment: &Environment) -> Result<PathBuf, FsError> {
     if let Some(folder) = &environment.bundled_dir {
         return Ok(folder.clone());
     }
-    let folder = environment.data.join("bundled").join(&version()[..16]);
-    for (path, text) in FILES {
+    written(environment, &SKILLS)
+}
+
+/// The folder with the bundled agents; written first if this version's is not there yet.
+pub(crate) fn agents(environment: &Environment) -> Result<PathBuf, FsError> {
+    written(environment, &AGENTS)
+}
+
+fn written(environment: &Environment, all: &Files) -> Result<PathBuf, FsError> {
+    let folder = environment.data.join("bundled").join(&version(all)[..16]);
+    for (path, text) in all {
         let file = folder.join(path);
         // What is bundled is what is in the binary: a file that was cut short or changed is written again.
         let is_same = files::read_bounded(&file, text.len() as u64)
@@ -28,9 +57,9 @@ pub(crate) fn folder(environment: &Environment) -> Result<PathBuf, FsError> {
     Ok(folder)
 }
 
-fn version() -> String {
+fn version(files: &Files) -> String {
     let mut all = String::new();
-    for (path, text) in FILES {
+    for (path, text) in files {
         all.push_str(path);
         all.push('\0');
         all.push_str(text);
@@ -41,13 +70,49 @@ fn version() -> String {
 
 #[cfg(test)]
 mod tests {
+    use grove_spec::agent::{self, ContextMode};
+
     #[test]
     fn bundled_skills_are_beyond_reproach() {
-        for (path, text) in super::FILES {
+        for (path, text) in super::SKILLS {
             let folder = path.split('/').next().unwrap_or_default();
             let findings =
                 grove_spec::skill::strict::validate(&grove_spec::skill::parse(text), folder);
             assert_eq!(findings, [], "{path}");
+        }
+    }
+
+    #[test]
+    fn bundled_agents_are_beyond_reproach() {
+        const READ_ONLY: [&str; 6] = [
+            "context-builder",
+            "oracle",
+            "planner",
+            "researcher",
+            "reviewer",
+            "scout",
+        ];
+        const FORKING: [&str; 3] = ["oracle", "planner", "worker"];
+        for (path, text) in super::AGENTS {
+            let parsed = agent::parse(text);
+            assert_eq!(parsed.diagnostics, [], "{path}");
+            let agent = &parsed.agent;
+            let name = agent.name.as_deref().unwrap_or_default();
+            assert_eq!(format!("{name}.md"), path);
+            assert!(agent.description.is_some(), "{path}");
+            assert_eq!(agent.model, None, "{path} leaves the model to its user");
+            assert!(agent.fallback_models.is_empty(), "{path}");
+            let body = text.get(parsed.body_offset..).unwrap_or_default();
+            assert!(!body.trim().is_empty(), "{path}");
+            let forks = agent.default_context == Some(ContextMode::Fork);
+            assert_eq!(forks, FORKING.contains(&name), "{path}");
+            let tools = agent.plain_tools().unwrap_or_default();
+            assert!(!tools.is_empty(), "{path} says which tools it has");
+            // A shell writes as well as an editor does.
+            let writes = tools
+                .iter()
+                .any(|tool| ["write", "edit", "bash"].contains(tool));
+            assert_eq!(writes, !READ_ONLY.contains(&name), "{path}");
         }
     }
 }

@@ -25,6 +25,8 @@ pub struct Environment {
     pub bundled_dir: Option<PathBuf>,
     /// Further folders with skills, from a variable.
     pub skill_dirs: Vec<PathBuf>,
+    /// Further folders with agents, from variables.
+    pub agent_dirs: Vec<PathBuf>,
     /// The operating system's name.
     pub os: String,
     /// The environment variables a skill or a host may ask for.
@@ -47,6 +49,7 @@ impl Environment {
             temporary: std::env::temp_dir(),
             bundled_dir: None,
             skill_dirs: Vec::new(),
+            agent_dirs: Vec::new(),
             os: std::env::consts::OS.to_owned(),
             variables: BTreeMap::new(),
         }

@@ -14,6 +14,7 @@
 //! The library never reads the process environment: whoever embeds it says where home is, what is on
 //! the path and which variables are set.
 
+pub mod agents;
 mod bundled;
 mod cache;
 pub mod catalog_files;
@@ -25,6 +26,7 @@ pub mod live;
 mod loading;
 mod planning;
 mod project;
+pub mod prompt;
 mod resources;
 pub mod search;
 pub mod session_file;

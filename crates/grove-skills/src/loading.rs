@@ -401,7 +401,7 @@ fn refused(finding: Diagnostic) -> Arc<Content> {
     Arc::new(Content::new(0, None, 0, Parsed::refused(finding)))
 }
 
-fn unopened(error: &FsError, links: Links) -> Diagnostic {
+pub(crate) fn unopened(error: &FsError, links: Links) -> Diagnostic {
     let escapes = links == Links::Contain && matches!(error.source.raw_os_error(), Some(18 | 40));
     if escapes {
         return Diagnostic::new(

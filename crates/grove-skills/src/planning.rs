@@ -1,5 +1,7 @@
 //! Which folders to look in, for Grove itself, for another host, or exactly as told.
 
+pub(crate) mod agent_roots;
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};

@@ -20,7 +20,7 @@ pub(crate) fn refusal(trouble: &Trouble, limit: u64) -> Diagnostic {
     }
 }
 
-fn describe(path: &str, trouble: &Trouble) -> Diagnostic {
+pub(crate) fn describe(path: &str, trouble: &Trouble) -> Diagnostic {
     let path = one_line(path);
     match trouble {
         Trouble::TooLarge { size } => {

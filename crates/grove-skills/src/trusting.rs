@@ -12,6 +12,7 @@ use grove_fs::trust_store::{Grant, Lookup, TrustStore};
 use grove_fs::{FsError, files};
 use grove_spec::skill::kept::most_read;
 
+use crate::agents;
 use crate::cache::RootCache;
 use crate::environment::Environment;
 use crate::loading::{self, Scan};
@@ -222,10 +223,18 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
         lifted: true,
         keep_good: false,
     };
+    let mut agent_roots = planning::agent_roots::own(environment, &settings, &project, store).roots;
+    agent_roots.retain(|planned| planned.root.source == Source::Project);
+    let bounds = agents::Bounds {
+        max_bytes: scan.max_bytes,
+        max_depth: scan.max_depth,
+    };
+    let mut names = first_parts(&roots, folder);
+    names.extend(first_parts(&agent_roots, folder));
     let Nested {
         holders,
         not_searched,
-    } = nested::search(folder, &first_parts(&roots, folder));
+    } = nested::search(folder, &names);
     let permitted = Permitted::in_environment(environment);
     let mut looks: BTreeSet<PathBuf> = holders.iter().map(|path| folder.join(path)).collect();
     looks.extend(between(environment, folder));
@@ -233,6 +242,15 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
     for look in looks.iter().filter(|look| permitted.allows(look)) {
         for planned in &roots {
             pin_root(&moved(planned, folder, look), &scan, folder, &mut pins);
+        }
+        for planned in &agent_roots {
+            let is_shared = agents::is_shared(planned, &agent_roots);
+            let planned = moved(planned, folder, look);
+            if files::is_folder(&planned.root.path) {
+                for (path, digest) in agents::digests(&planned, is_shared, &bounds) {
+                    pin(&planned.root.path.join(path), digest, folder, &mut pins);
+                }
+            }
         }
         if let Ok(bytes) = read_project_file(look) {
             pin(

@@ -44,6 +44,11 @@ pub(crate) enum Command {
     /// Skills: list, show, check, search, confusable, roots, activate, expand, collapse
     #[command(subcommand)]
     Skills(SkillsCommand),
+    /// Agents: list, show
+    #[command(subcommand)]
+    Agents(AgentsCommand),
+    /// What an agent is told: the skills it names, then its own text
+    Prompt(Box<PromptArgs>),
     /// What a model is told of your skills, inside a budget; with --host, what another host would tell it
     Catalog(Box<CatalogArgs>),
     /// Serve skills to a host over MCP: on stdin and stdout, or over HTTP
@@ -234,6 +239,60 @@ pub(crate) enum SkillsCommand {
         #[command(flatten)]
         conversation: Conversation,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// Every agent with its state
+    List {
+        #[command(flatten)]
+        look: AgentLook,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// One agent: by name, alias, id, or id@root
+    Show {
+        /// Its name, alias, id, or id@root
+        name: String,
+        #[command(flatten)]
+        look: AgentLook,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Where to look for agents.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct AgentLook {
+    /// Look for agents in exactly this folder, as a trusted user root, and nowhere else (repeatable)
+    #[arg(long = "agents-dir", value_name = "DIR")]
+    pub(crate) agents_dirs: Vec<PathBuf>,
+}
+
+/// What is asked of a prompt.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PromptArgs {
+    /// The agent's name, alias, id, or id@root
+    pub(crate) agent: String,
+    #[command(flatten)]
+    pub(crate) look: AgentLook,
+    /// Look for skills in exactly this folder, as a trusted user root, and nowhere else (repeatable)
+    #[arg(long = "root", value_name = "DIR")]
+    pub(crate) roots: Vec<PathBuf>,
+    /// Lift the limits on how many skills are read and offered
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// At most this many characters for the skills in the prompt; 100,000 by default
+    #[arg(long, value_name = "CHARS")]
+    pub(crate) budget: Option<usize>,
+    /// Show each part with its cost, digest and file instead of the text
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What is asked of a search.

@@ -43,6 +43,14 @@ pub(crate) const VARIABLES: &[Variable] = &[
         "Further folders with skills, separated like PATH. They are never written to.",
     ),
     variable(
+        "GROVE_AGENT_DIRS",
+        "Further folders with agents, separated like PATH. They are never written to.",
+    ),
+    variable(
+        "PI_SUBAGENT_EXTRA_AGENT_DIRS",
+        "pi's name for further folders with agents; they come after those of `GROVE_AGENT_DIRS`.",
+    ),
+    variable(
         "GROVE_BUNDLED_DIR",
         "A folder to use in place of the bundled skills.",
     ),
@@ -82,6 +90,13 @@ fn from(variables: BTreeMap<String, OsString>, working: PathBuf) -> Environment 
     let nowhere = || PathBuf::from(Environment::NOWHERE);
     // Later commands may run elsewhere, so a relative path is made absolute once, here.
     let absolute = |path: PathBuf| working.join(path);
+    let listed = |name: &str| -> Vec<PathBuf> {
+        let folders = set(name).into_iter().flat_map(std::env::split_paths);
+        folders
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .map(absolute)
+            .collect()
+    };
     Environment {
         config: folder("XDG_CONFIG_HOME", ".config").unwrap_or_else(nowhere),
         state: folder("XDG_STATE_HOME", ".local/state").unwrap_or_else(nowhere),
@@ -90,14 +105,12 @@ fn from(variables: BTreeMap<String, OsString>, working: PathBuf) -> Environment 
         temporary: set("TMPDIR")
             .map_or_else(|| PathBuf::from("/tmp"), |path| absolute(path.into())),
         bundled_dir: set("GROVE_BUNDLED_DIR").map(|path| absolute(path.into())),
-        skill_dirs: set("GROVE_SKILL_DIRS")
-            .map(|dirs| {
-                std::env::split_paths(dirs)
-                    .filter(|dir| !dir.as_os_str().is_empty())
-                    .map(absolute)
-                    .collect()
-            })
-            .unwrap_or_default(),
+        skill_dirs: listed("GROVE_SKILL_DIRS"),
+        agent_dirs: [
+            listed("GROVE_AGENT_DIRS"),
+            listed("PI_SUBAGENT_EXTRA_AGENT_DIRS"),
+        ]
+        .concat(),
         os: std::env::consts::OS.to_owned(),
         home,
         working,

@@ -187,6 +187,7 @@ fn json_is_documented() {
         shell.run(command);
     }
     shell.run("mkdir -p ~/.agents/skills/bad && echo x > ~/.agents/skills/bad/SKILL.md; mkdir -p p/.git p/.agents/skills/tmux && cp ~/.agents/skills/shell/tmux/SKILL.md p/.agents/skills/tmux/");
+    shell.run("printf '%s\\n' --- 'name: everything' 'description: d' 'package: p' 'tools: a' 'extensions: a' 'model: a' 'fallbackModels: a' 'thinking: a' 'inheritProjectContext: true' 'inheritSkills: true' 'skills: a' 'skillPath: a' 'defaultContext: fork' 'output: a' 'outputMode: inline' 'defaultReads: a' 'defaultProgress: true' 'interactive: true' 'maxSubagentDepth: 1' 'completionGuard: true' 'maxExecutionTimeMs: 1' 'timeoutMs: 1' 'maxTokens: 1' 'turnBudget: 1' 'toolBudget: 1' 'acceptance: a' 'acceptanceRole: a' 'async: true' 'aliases: everything' 'other: 1' --- > ~/.claude/agents/everything.md");
     for command in [
         "grove --json",
         "grove catalog --json",
@@ -202,6 +203,10 @@ fn json_is_documented() {
         "grove skills activate web --root ~/open/skills --json",
         "grove skills expand web --root ~/open/skills --json",
         "grove skills collapse web --root ~/open/skills --session s.json --json",
+        "grove agents list --json",
+        "grove agents show planner --json",
+        "grove agents show everything --json",
+        "grove prompt publisher --json",
         "grove validate --json ~/.agents/skills/bad",
         "cd p && grove trust --json",
         "grove trust --list --json",

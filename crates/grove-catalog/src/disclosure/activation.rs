@@ -181,7 +181,7 @@ pub fn prepare(
 }
 
 /// A skill's own folder: where its file is.
-fn folder_of(snapshot: &Snapshot, skill: &Skill) -> PathBuf {
+pub(crate) fn folder_of(snapshot: &Snapshot, skill: &Skill) -> PathBuf {
     let root = snapshot
         .root_of(skill)
         .map_or_else(PathBuf::new, |root| root.path.clone());
@@ -191,14 +191,35 @@ fn folder_of(snapshot: &Snapshot, skill: &Skill) -> PathBuf {
     }
 }
 
-/// The body as a model gets it: one kind of line end, filled, without control characters and blank edges.
+/// The body as an agent gets it that nobody gave arguments.
+pub(crate) fn body_for_prompt(skill: &Skill, folder: &Path, body: &str) -> Result<String, TooLong> {
+    filled(skill, folder, body, &[], Caller::Model)
+}
+
 fn body_text(skill: &Skill, folder: &Path, material: &Material<'_>) -> Result<String, TooLong> {
-    let lines = material.body.replace("\r\n", "\n").replace('\r', "\n");
+    let Material {
+        body,
+        words,
+        caller,
+        ..
+    } = material;
+    filled(skill, folder, body, words, *caller)
+}
+
+/// The body as a model gets it: one kind of line end, filled, without control characters and blank edges.
+fn filled(
+    skill: &Skill,
+    folder: &Path,
+    body: &str,
+    words: &[String],
+    caller: Caller,
+) -> Result<String, TooLong> {
+    let lines = body.replace("\r\n", "\n").replace('\r', "\n");
     let filled = arguments::fill(
         &lines,
         &Given {
-            caller: material.caller,
-            words: material.words,
+            caller,
+            words,
             declared: &skill.file().details().arguments,
             folder: &folder.to_string_lossy(),
         },

@@ -9,7 +9,7 @@ use crate::text::{counted, has_controls, is_control};
 use super::conduct;
 
 /// Reports control characters and hidden text of the body.
-pub(super) fn check(text: &str, body_offset: usize, diagnostics: &mut Vec<Diagnostic>) {
+pub(crate) fn check(text: &str, body_offset: usize, diagnostics: &mut Vec<Diagnostic>) {
     let body = text.get(body_offset..).unwrap_or_default();
     if has_controls(body) {
         // A lone CR is an old line end, not an overwrite, as far as the file's structure goes.
@@ -59,7 +59,7 @@ pub(super) fn hidden(finding: &hidden_text::HiddenText, place: &str) -> Diagnost
 }
 
 /// Line and column of a byte offset.
-pub(super) fn position_of(text: &str, offset: usize) -> Position {
+pub(crate) fn position_of(text: &str, offset: usize) -> Position {
     let (mut start, mut line) = (0, 1);
     loop {
         let (_, next) = line_at(text, start);

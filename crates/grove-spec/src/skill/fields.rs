@@ -323,38 +323,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Text without control and hidden characters, trimmed; each kind found is reported once.
     fn clean(&mut self, text: &str, entry: &Entry) -> String {
-        let mut cleaned = std::borrow::Cow::Borrowed(text);
-        if has_controls(text) {
-            let kept: String = cleaned
-                .replace("\r\n", "\n")
-                .chars()
-                .filter_map(|c| match c {
-                    // What a terminal takes for a line end separates words, so a space stands in for it.
-                    '\r' | '\u{85}' | '\u{b}' | '\u{c}' | '\u{2028}' | '\u{2029}' => Some(' '),
-                    c if is_control(c) => None,
-                    c => Some(c),
-                })
-                .collect();
-            self.report(
-                Code::ControlCharacters,
-                format!("control characters in `{}` were removed", entry.key),
-                entry,
-            );
-            cleaned = kept.into();
-        }
-        let hidden = hidden_text::find(&cleaned);
-        for finding in &hidden {
-            self.diagnostics.push(
-                body::hidden(finding, &format!("field `{}`", entry.key)).at(entry.value.position),
-            );
-        }
-        if hidden.is_empty() {
-            cleaned.trim().to_owned()
-        } else {
-            hidden_text::strip(&cleaned).trim().to_owned()
-        }
+        clean(text, entry, self.diagnostics)
     }
 
     fn wrong_kind(&mut self, entry: &Entry, wanted: &str) {
@@ -365,6 +335,37 @@ impl Reader<'_> {
     fn report(&mut self, code: Code, message: String, entry: &Entry) {
         self.diagnostics
             .push(Diagnostic::new(code, message).at(entry.value.position));
+    }
+}
+
+/// Text without control and hidden characters, trimmed; each kind found is reported once.
+pub(crate) fn clean(text: &str, entry: &Entry, diagnostics: &mut Vec<Diagnostic>) -> String {
+    let mut cleaned = std::borrow::Cow::Borrowed(text);
+    if has_controls(text) {
+        let kept: String = cleaned
+            .replace("\r\n", "\n")
+            .chars()
+            .filter_map(|c| match c {
+                // What a terminal takes for a line end separates words, so a space stands in for it.
+                '\r' | '\u{85}' | '\u{b}' | '\u{c}' | '\u{2028}' | '\u{2029}' => Some(' '),
+                c if is_control(c) => None,
+                c => Some(c),
+            })
+            .collect();
+        let message = format!("control characters in `{}` were removed", entry.key);
+        let finding = Diagnostic::new(Code::ControlCharacters, message);
+        diagnostics.push(finding.at(entry.value.position));
+        cleaned = kept.into();
+    }
+    let hidden = hidden_text::find(&cleaned);
+    for finding in &hidden {
+        let finding = body::hidden(finding, &format!("field `{}`", entry.key));
+        diagnostics.push(finding.at(entry.value.position));
+    }
+    if hidden.is_empty() {
+        cleaned.trim().to_owned()
+    } else {
+        hidden_text::strip(&cleaned).trim().to_owned()
     }
 }
 
@@ -379,7 +380,7 @@ pub fn is_standard_name(name: &str) -> bool {
             .all(|c| c == '-' || (c.is_alphanumeric() && !c.is_uppercase()))
 }
 
-fn parse_boolean(text: &str) -> Option<bool> {
+pub(crate) fn parse_boolean(text: &str) -> Option<bool> {
     match text.trim().to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" | "on" => Some(true),
         "false" | "0" | "no" | "off" => Some(false),

@@ -1,8 +1,8 @@
 //! `SKILL.md`: from bytes to a [`Skill`] and what was found on the way.
 
-mod body;
+pub(crate) mod body;
 mod conduct;
-mod fields;
+pub(crate) mod fields;
 pub mod kept;
 pub mod print;
 pub mod requirements;
@@ -231,7 +231,7 @@ pub fn name_key(name: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-fn no_fence(text: &str, reason: NoFence) -> Diagnostic {
+pub(crate) fn no_fence(text: &str, reason: NoFence) -> Diagnostic {
     let start = Position::new(1, 1);
     if text.trim_start_matches('\u{feff}').trim().is_empty() {
         return Diagnostic::new(Code::EmptyFile, "the file is empty").at(start);

@@ -119,7 +119,7 @@ fn value(out: &mut String, node: &Node, level: usize) {
 }
 
 /// A scalar in plain style when it reads back as itself, otherwise in double quotes.
-fn scalar_text(scalar: &Scalar) -> String {
+pub(crate) fn scalar_text(scalar: &Scalar) -> String {
     let as_is = scan::scan(&format!("k: {}\n", scalar.text), 1);
     let reads_back = as_is.as_deref().is_some_and(|entries| {
         matches!(entries, [Entry { value: Node { value: Value::Text(read), .. }, .. }]
@@ -132,7 +132,7 @@ fn scalar_text(scalar: &Scalar) -> String {
     }
 }
 
-fn double_quoted(text: &str) -> String {
+pub(crate) fn double_quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for c in text.chars() {

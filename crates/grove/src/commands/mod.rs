@@ -1,5 +1,6 @@
 //! The commands. Each is one file; each takes what was typed and prints a function of a snapshot.
 
+mod agents;
 mod catalog;
 mod catalog_explain;
 mod catalog_host;
@@ -12,6 +13,7 @@ mod mcp;
 mod mcp_install;
 mod naming;
 mod overview;
+mod prompt;
 mod reference;
 mod skills_activate;
 mod skills_check;
@@ -72,6 +74,8 @@ pub(crate) fn run(
             Ok(overview::run(looked, json, out))
         }
         Some(Command::Skills(command)) => skills(environment, &command, looked, out),
+        Some(Command::Agents(command)) => agents::run(&environment, &command, out),
+        Some(Command::Prompt(arguments)) => prompt::run(environment, &arguments, looked, out),
         Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
         Some(Command::Mcp(arguments)) => mcp::run(environment, &arguments, out),
         Some(Command::Validate { paths, json }) => validate::run(&environment, &paths, json, out),

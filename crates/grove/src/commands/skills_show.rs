@@ -187,7 +187,7 @@ fn invocation(snapshot: &Snapshot, skill: &Skill) -> String {
 fn fields(skill: &Skill) -> serde_json::Value {
     let parsed = skill.file();
     let details = parsed.details();
-    let mut all = json!({
+    without_nothing(json!({
         "license": details.license,
         "compatibility": details.compatibility,
         "allowedTools": details.allowed_tools,
@@ -216,7 +216,11 @@ fn fields(skill: &Skill) -> serde_json::Value {
             "skillKey": needed.skill_key,
             "install": needed.install.iter().map(node).collect::<Vec<_>>(),
         })),
-    });
+    }))
+}
+
+/// An object without the keys that say nothing.
+pub(super) fn without_nothing(mut all: serde_json::Value) -> serde_json::Value {
     if let Some(map) = all.as_object_mut() {
         map.retain(|_, value| {
             !(value.is_null()
@@ -227,7 +231,7 @@ fn fields(skill: &Skill) -> serde_json::Value {
     all
 }
 
-fn entries(entries: &[Entry]) -> serde_json::Value {
+pub(super) fn entries(entries: &[Entry]) -> serde_json::Value {
     serde_json::Value::Object(
         entries
             .iter()
@@ -236,7 +240,7 @@ fn entries(entries: &[Entry]) -> serde_json::Value {
     )
 }
 
-fn node(value: &Node) -> serde_json::Value {
+pub(super) fn node(value: &Node) -> serde_json::Value {
     match &value.value {
         Value::Text(scalar) if scalar.is_null() => serde_json::Value::Null,
         Value::Text(scalar) => serde_json::Value::String(scalar.text.clone()),

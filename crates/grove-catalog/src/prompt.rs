@@ -1,0 +1,340 @@
+//! An agent's prompt: the skills it names, then its own text, each part with where it came from.
+//!
+//! Pure, in two steps. [`choose`] says which skills an agent's names mean; whoever has the files reads their
+//! bodies; [`assemble`] puts the parts together within the budget. What is left out is said, and an agent
+//! that names no skill and inherits nothing gets exactly its own text.
+
+use std::path::{Path, PathBuf};
+
+use grove_spec::agent::{Agent, SkillInjection, prompt_text};
+use grove_spec::text::{escape_xml, without_controls};
+use grove_spec::{Code, Diagnostic};
+
+use crate::address::{self, Answer};
+use crate::catalog;
+use crate::digest::Digest;
+use crate::disclosure::{MAX_FILLED, TooLong, block, body_for_prompt, folder_of};
+use crate::snapshot::{Skill, Snapshot};
+use crate::state::State;
+
+/// Characters that the skills in an agent's prompt may take in all.
+pub const MAX_PRELOAD: usize = 100_000;
+
+/// What an agent that gets a list is told before it.
+const LISTING: &str = "These skills are instructions for particular tasks. When a task matches a description, read the file at its location before you begin; relative paths in it are relative to its folder.";
+
+/// A tool that reads files, by the names that hosts give it.
+const READING: [&str; 3] = ["read", "read_file", "view"];
+
+/// What a part of a prompt is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockKind {
+    /// The text of a skill.
+    Skill,
+    /// The agent's own text.
+    Agent,
+    /// A list of skills that the agent names.
+    Listing,
+    /// The catalog of all skills.
+    Catalog,
+}
+
+impl BlockKind {
+    /// The word shown to people and in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Skill => "skill",
+            Self::Agent => "agent",
+            Self::Listing => "listing",
+            Self::Catalog => "catalog",
+        }
+    }
+}
+
+/// A part of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// What it is.
+    pub kind: BlockKind,
+    /// The skill's or the agent's name; empty for lists.
+    pub name: String,
+    /// The file it was made of; none for lists.
+    pub source: Option<PathBuf>,
+    /// The digest of that file's bytes, or of the list's text.
+    pub digest: Digest,
+    /// Exactly what stands in the prompt.
+    pub text: String,
+}
+
+impl Block {
+    /// What it costs, in characters.
+    pub fn cost(&self) -> usize {
+        self.text.chars().count()
+    }
+}
+
+/// A prompt and how it came about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// Exactly what the agent is told.
+    pub text: String,
+    /// Its parts in order; with one empty line between them they are the text.
+    pub blocks: Vec<Block>,
+    /// What was left out and why.
+    pub warnings: Vec<Diagnostic>,
+    /// The tools the agent is allowed, with one that reads if it has skills to read; none means the usual.
+    pub tools: Option<Vec<String>>,
+    /// Addresses of the skills whose text is in it: they are active.
+    pub active: Vec<String>,
+}
+
+/// What an agent's names mean.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chosen {
+    /// Skills of the snapshot, in declared order, each once.
+    pub skills: Vec<usize>,
+    /// Names that mean nothing usable.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// A skill's file as it was read for a prompt.
+#[derive(Debug, Clone)]
+pub struct Read {
+    /// The skill, by index.
+    pub skill: usize,
+    /// The body of its file.
+    pub body: String,
+    /// The digest of its file's bytes.
+    pub digest: Digest,
+}
+
+/// The agent's own file as it was read.
+#[derive(Debug, Clone, Copy)]
+pub struct Own<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// Its fields.
+    pub agent: &'a Agent,
+    /// Its file.
+    pub file: &'a Path,
+    /// The digest of its file's bytes.
+    pub digest: Digest,
+    /// The body of its file.
+    pub body: &'a str,
+}
+
+/// Finds the skills that an agent names.
+pub fn choose(snapshot: &Snapshot, names: &[String]) -> Chosen {
+    let mut chosen = Chosen::default();
+    for name in names {
+        match usable(snapshot, name) {
+            Ok(at) if chosen.skills.contains(&at) => {}
+            Ok(at) => chosen.skills.push(at),
+            Err(warning) => chosen.warnings.push(warning),
+        }
+    }
+    chosen
+}
+
+/// The skill of a name, if it may be used. Its author's wishes about who calls it do not count here: the
+/// agent's author has named it.
+fn usable(snapshot: &Snapshot, name: &str) -> Result<usize, Diagnostic> {
+    let at = match address::find(snapshot, name) {
+        Answer::One(at) => at,
+        Answer::Several(all) => {
+            let ids: Vec<String> = all
+                .iter()
+                .filter_map(|at| snapshot.skills.get(*at))
+                .map(|skill| snapshot.unique_id(skill))
+                .collect();
+            let message = format!("several skills are called `{name}`: {}", ids.join(", "));
+            let finding = Diagnostic::new(Code::PreloadUnusable, message);
+            return Err(finding.with_help("write the id of the one that is meant"));
+        }
+        Answer::None { near } => {
+            let mut message = format!("there is no skill `{name}`");
+            if !near.is_empty() {
+                message.push_str(&format_near(&near));
+            }
+            return Err(Diagnostic::new(Code::PreloadUnknown, message).with_names(near));
+        }
+    };
+    let by_address = |skill: &Skill| snapshot.addresses(skill).any(|address| address == name);
+    let skill = snapshot.skills.get(at);
+    let fits = skill.is_some_and(|skill| match skill.state {
+        State::Ok | State::Capped => true,
+        State::Shadowed => by_address(skill),
+        _ => false,
+    });
+    if fits {
+        return Ok(at);
+    }
+    let (state, reasons) = skill.map_or(("", &[][..]), |skill| {
+        (skill.state.as_str(), skill.reasons.as_slice())
+    });
+    let why: Vec<&str> = reasons
+        .iter()
+        .map(|reason| reason.message.as_str())
+        .collect();
+    let message = format!(
+        "skill `{name}` is {state} and was left out: {}",
+        why.join("; ")
+    );
+    let mut finding = Diagnostic::new(Code::PreloadUnusable, message);
+    if let Some(reason) = reasons.first() {
+        finding = finding.with_help(reason.fix.clone());
+    }
+    Err(finding)
+}
+
+fn format_near(near: &[String]) -> String {
+    let names: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+    format!("; near: {}", names.join(", "))
+}
+
+/// Puts a prompt together from what was read. `budget` is in characters, for all skills together.
+pub fn assemble(
+    snapshot: &Snapshot,
+    own: &Own<'_>,
+    chosen: &Chosen,
+    read: &[Read],
+    budget: usize,
+) -> Prompt {
+    let mut warnings = chosen.warnings.clone();
+    let mut blocks = Vec::new();
+    let mut active = Vec::new();
+    let own_block = Block {
+        kind: BlockKind::Agent,
+        name: own.name.to_owned(),
+        source: Some(own.file.to_path_buf()),
+        digest: own.digest,
+        text: prompt_text(own.body),
+    };
+    let mut tools = own.agent.tools.clone();
+    match own.agent.skill_injection {
+        SkillInjection::Full => {
+            let mut left = budget;
+            for read in read {
+                let Some(skill) = snapshot.skills.get(read.skill) else {
+                    continue;
+                };
+                let Ok(block) = preloaded(snapshot, skill, read) else {
+                    let message = format!(
+                        "skill `{}` takes more than {MAX_FILLED} characters, so it was left out",
+                        skill.name()
+                    );
+                    warnings.push(Diagnostic::new(Code::PreloadBudget, message));
+                    continue;
+                };
+                let cost = block.cost();
+                if cost > left {
+                    let message = format!(
+                        "skill `{}` takes {cost} characters and {left} of {budget} are left, so it was left out",
+                        skill.name()
+                    );
+                    warnings.push(Diagnostic::new(Code::PreloadBudget, message));
+                    continue;
+                }
+                left -= cost;
+                active.push(snapshot.address(skill));
+                blocks.push(block);
+            }
+            blocks.push(own_block);
+        }
+        SkillInjection::Light => {
+            blocks.push(own_block);
+            if let Some(listing) = listing(snapshot, &chosen.skills) {
+                blocks.push(listing);
+                allow_reading(&mut tools);
+            }
+        }
+    }
+    for warning in &mut warnings {
+        warning.file.get_or_insert_with(|| own.file.to_path_buf());
+    }
+    // An empty part would leave its empty line behind.
+    blocks.retain(|block| !block.text.is_empty());
+    Prompt {
+        text: joined(&blocks),
+        blocks,
+        warnings,
+        tools,
+        active,
+    }
+}
+
+impl Prompt {
+    /// Adds the catalog that the agent inherits, after everything else.
+    pub fn add_catalog(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.blocks.push(Block {
+            kind: BlockKind::Catalog,
+            name: String::new(),
+            source: None,
+            digest: Digest::of(text.as_bytes()),
+            text: text.to_owned(),
+        });
+        self.text = joined(&self.blocks);
+        allow_reading(&mut self.tools);
+    }
+}
+
+fn joined(blocks: &[Block]) -> String {
+    let texts: Vec<&str> = blocks.iter().map(|block| block.text.as_str()).collect();
+    texts.join("\n")
+}
+
+/// A skill's whole text in its boundary, and where its files are.
+fn preloaded(snapshot: &Snapshot, skill: &Skill, read: &Read) -> Result<Block, TooLong> {
+    let folder = folder_of(snapshot, skill);
+    let body = body_for_prompt(skill, &folder, &read.body)?;
+    let shown = folder.to_string_lossy();
+    let shown = escape_xml(&without_controls(&shown)).into_owned();
+    let text = format!(
+        "{}\n<folder>{shown}</folder>\nRelative paths in this skill are relative to that folder.\n",
+        block(skill.name(), &body)
+    );
+    Ok(Block {
+        kind: BlockKind::Skill,
+        name: skill.name().to_owned(),
+        source: Some(snapshot.location(&skill.place)),
+        digest: read.digest,
+        text,
+    })
+}
+
+/// The list of an agent that reads its skills itself; nothing when it has none.
+fn listing(snapshot: &Snapshot, skills: &[usize]) -> Option<Block> {
+    let mut text = format!("{LISTING}\n<available_skills>\n");
+    let mut any = false;
+    for skill in skills.iter().filter_map(|at| snapshot.skills.get(*at)) {
+        // Whole paths: the agent may run where `~` is another folder.
+        let location = snapshot.location(&skill.place);
+        text.push_str(&catalog::entry_line(
+            skill.name(),
+            skill.description(),
+            &catalog::shown_path(&location, None),
+        ));
+        any = true;
+    }
+    text.push_str("</available_skills>\n");
+    any.then(|| Block {
+        kind: BlockKind::Listing,
+        name: String::new(),
+        source: None,
+        digest: Digest::of(text.as_bytes()),
+        text,
+    })
+}
+
+/// A list of allowed tools without one that reads would make a list of files useless.
+fn allow_reading(tools: &mut Option<Vec<String>>) {
+    if let Some(tools) = tools {
+        let reads = |tool: &String| READING.iter().any(|name| tool.eq_ignore_ascii_case(name));
+        if !tools.iter().any(reads) {
+            tools.push("read".to_owned());
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! Documents of a kind in a folder and below: found by name, read beneath the root, bounded.
+//!
+//! Level by level and sorted, so that limits take the first in order whatever the file system says. Hidden
+//! folders are never entered, nor folders that are somebody else's: by name, or because of what is in them.
+
+use std::collections::BTreeSet;
+use std::ffi::{CStr, CString, OsStr};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+use rustix::fs::{FileType, RawDir};
+use rustix::io::Errno;
+
+use crate::beneath::{self, Links};
+use crate::error::FsError;
+use crate::probe_walk::{LimitsHit, Problem, RootFolder, Trouble, is_printable};
+use crate::stamp::FileId;
+
+/// What counts and how far to look.
+#[derive(Debug, Clone, Copy)]
+pub struct DocumentOptions<'a> {
+    /// What links may do.
+    pub links: Links,
+    /// Whether a file of this name counts.
+    pub wanted: fn(&str) -> bool,
+    /// Names of folders that are never entered.
+    pub never: &'a [&'a str],
+    /// A folder below the root that has an entry of one of these names is somebody else's.
+    pub foreign: &'a [&'a str],
+    /// Folders, by path below the root, that are looked at elsewhere.
+    pub not_in: &'a [&'a str],
+    /// Folder levels below the root.
+    pub max_depth: usize,
+    /// Folders that are opened.
+    pub max_folders: usize,
+    /// Entries of one folder that are looked at.
+    pub max_entries: usize,
+    /// Files that are read.
+    pub max_files: usize,
+    /// The largest file that is read.
+    pub max_bytes: u64,
+}
+
+/// A file that counts.
+#[derive(Debug)]
+pub struct Document<T> {
+    /// Its path below the root.
+    pub path: String,
+    /// Which file it is, if it could be opened.
+    pub id: Option<FileId>,
+    /// How many hard links it has.
+    pub links: u32,
+    /// What became of it.
+    pub content: Result<T, Trouble>,
+}
+
+/// The result of a walk.
+#[derive(Debug)]
+pub struct Documents<T> {
+    /// Everything found, sorted by path.
+    pub found: Vec<Document<T>>,
+    /// Everything else in the way, sorted by path.
+    pub problems: Vec<Problem>,
+    /// The limits that were reached.
+    pub limits: LimitsHit,
+}
+
+/// Walks a root and gives the bytes of each file that counts to `read`, once.
+///
+/// An error means that the root itself could not be opened.
+pub fn walk<T>(
+    root: &RootFolder,
+    options: &DocumentOptions<'_>,
+    mut read: impl FnMut(&str, &[u8]) -> T,
+) -> Result<Documents<T>, FsError> {
+    let folder = root.open()?;
+    let look = |errno: Errno| FsError::new("look at", &root.path, errno);
+    let device = beneath::look_at(folder.as_fd())
+        .map_err(look)?
+        .stamp
+        .id
+        .device;
+    let mut walk = Walk {
+        root: folder.as_fd(),
+        device,
+        options,
+        entered: BTreeSet::new(),
+        files: Vec::new(),
+        problems: Vec::new(),
+        limits: LimitsHit::default(),
+    };
+    walk.folders();
+    walk.files.sort_unstable();
+    let beyond = walk
+        .files
+        .split_off(options.max_files.min(walk.files.len()));
+    walk.limits.candidates = beyond;
+    let mut buffer = Vec::new();
+    let mut found = Vec::with_capacity(walk.files.len());
+    for path in std::mem::take(&mut walk.files) {
+        found.push(walk.document(path, &mut buffer, &mut read));
+    }
+    walk.problems.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(Documents {
+        found,
+        problems: walk.problems,
+        limits: walk.limits,
+    })
+}
+
+struct Walk<'a> {
+    root: BorrowedFd<'a>,
+    device: u64,
+    options: &'a DocumentOptions<'a>,
+    entered: BTreeSet<(u64, u64)>,
+    files: Vec<String>,
+    problems: Vec<Problem>,
+    limits: LimitsHit,
+}
+
+/// What a folder holds that is worth knowing.
+#[derive(Default)]
+struct Listing {
+    entries: Vec<(CString, FileType)>,
+    is_foreign: bool,
+}
+
+impl Walk<'_> {
+    fn folders(&mut self) {
+        let mut level = vec![String::new()];
+        let mut left = self.options.max_folders;
+        for depth in 0..=self.options.max_depth {
+            let beyond = level.split_off(left.min(level.len()));
+            left -= level.len();
+            self.limits.folders.extend(beyond);
+            let mut deeper = Vec::new();
+            for path in level {
+                if let Err(errno) = self.folder(&path, &mut deeper) {
+                    self.problem(path, Trouble::Error(errno.to_string()));
+                }
+            }
+            deeper.sort_unstable();
+            level = deeper;
+            if depth == self.options.max_depth {
+                self.limits.depth.append(&mut level);
+            }
+        }
+    }
+
+    fn folder(&mut self, path: &str, deeper: &mut Vec<String>) -> Result<(), Errno> {
+        let name = CString::new(if path.is_empty() { "." } else { path });
+        let name = name.map_err(|_| Errno::INVAL)?;
+        let folder = beneath::open_folder(self.root, &name, self.options.links)?;
+        let id = beneath::look_at(folder.as_fd())?.stamp.id;
+        if !self.entered.insert((id.device, id.inode)) {
+            self.problem(path.to_owned(), Trouble::Loop);
+            return Ok(());
+        }
+        let listing = self.list(folder.as_fd(), path)?;
+        if listing.is_foreign && !path.is_empty() {
+            return Ok(());
+        }
+        for (name, kind) in listing.entries {
+            let Ok(text) = name.to_str() else { continue };
+            let below = match path {
+                "" => text.to_owned(),
+                path => format!("{path}/{text}"),
+            };
+            let kind = match kind {
+                FileType::Symlink | FileType::Unknown => match self.follow(&below) {
+                    Some(kind) => kind,
+                    None => continue,
+                },
+                known => known,
+            };
+            match kind {
+                FileType::Directory => {
+                    let options = self.options;
+                    let others =
+                        options.never.contains(&text) || options.not_in.contains(&below.as_str());
+                    if !others {
+                        deeper.push(below);
+                    }
+                }
+                _ if (self.options.wanted)(text) => self.files.push(below),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The entries of a folder that are not hidden, sorted.
+    fn list(&mut self, folder: BorrowedFd<'_>, path: &str) -> Result<Listing, Errno> {
+        let mut buffer = [MaybeUninit::<u8>::uninit(); 16 * 1024];
+        let mut raw = RawDir::new(folder, &mut buffer);
+        let mut listing = Listing::default();
+        let mut seen = 0;
+        while let Some(entry) = raw.next() {
+            let entry = entry?;
+            let name = entry.file_name();
+            let bytes = name.to_bytes();
+            if bytes == b"." || bytes == b".." {
+                continue;
+            }
+            seen += 1;
+            if seen > self.options.max_entries {
+                self.limits.entries.push(path.to_owned());
+                break;
+            }
+            let mut foreign = self.options.foreign.iter();
+            listing.is_foreign |= foreign.any(|mark| mark.as_bytes() == bytes);
+            if bytes.first() == Some(&b'.') {
+                continue;
+            }
+            if is_printable(bytes) {
+                listing.entries.push((name.to_owned(), entry.file_type()));
+            } else if entry.file_type() == FileType::Directory || bytes.ends_with(b".md") {
+                let shown = String::from_utf8_lossy(bytes).into_owned();
+                self.problem(shown, Trouble::UnprintableName);
+            }
+        }
+        listing.entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        Ok(listing)
+    }
+
+    /// What a link leads to, if it may be followed; a link in the way of a file that counts is said.
+    fn follow(&mut self, path: &str) -> Option<FileType> {
+        let name = CString::new(path).ok()?;
+        match beneath::look(self.root, &name, self.options.links) {
+            Ok(facts) => Some(facts.kind),
+            Err(errno) => {
+                let trouble = match errno {
+                    Errno::XDEV | Errno::LOOP => Trouble::Escape {
+                        target: self.target(&name),
+                    },
+                    Errno::NOENT => Trouble::BrokenLink {
+                        target: self.target(&name),
+                    },
+                    other => Trouble::Error(other.to_string()),
+                };
+                self.problem(path.to_owned(), trouble);
+                None
+            }
+        }
+    }
+
+    fn target(&self, link: &CStr) -> PathBuf {
+        let read = rustix::fs::readlinkat(self.root, link, Vec::new());
+        read.map_or_else(
+            |_| PathBuf::new(),
+            |target| PathBuf::from(OsStr::from_bytes(target.to_bytes())),
+        )
+    }
+
+    fn document<T>(
+        &self,
+        path: String,
+        buffer: &mut Vec<u8>,
+        read: &mut impl FnMut(&str, &[u8]) -> T,
+    ) -> Document<T> {
+        let mut document = Document {
+            id: None,
+            links: 1,
+            content: Err(Trouble::NotRegular),
+            path,
+        };
+        document.content = match self.bytes(&mut document, buffer) {
+            Ok(()) => Ok(read(&document.path, buffer)),
+            Err(trouble) => Err(trouble),
+        };
+        document
+    }
+
+    /// One open, one look at the open file, one read: what is hashed and parsed is what was looked at.
+    fn bytes<T>(&self, document: &mut Document<T>, buffer: &mut Vec<u8>) -> Result<(), Trouble> {
+        use std::io::Read as _;
+        let error = |errno: Errno| Trouble::Error(errno.to_string());
+        let name = CString::new(document.path.as_str()).map_err(|_| Trouble::UnprintableName)?;
+        let file = match beneath::open_file(self.root, &name, self.options.links) {
+            // A socket cannot be opened, and so is not a file.
+            Err(Errno::NXIO) => return Err(Trouble::NotRegular),
+            opened => opened.map_err(error)?,
+        };
+        let facts = beneath::look_at(file.as_fd()).map_err(error)?;
+        document.id = Some(facts.stamp.id);
+        if facts.kind != FileType::RegularFile {
+            return Err(Trouble::NotRegular);
+        }
+        document.links = facts.links;
+        let limit = self.options.max_bytes;
+        let too_large = |size: u64| Trouble::TooLarge { size };
+        if facts.stamp.size > limit {
+            return Err(too_large(facts.stamp.size));
+        }
+        if facts.stamp.id.device != self.device && beneath::is_pseudo(file.as_fd()) {
+            return Err(Trouble::Pseudo);
+        }
+        buffer.clear();
+        let read = std::fs::File::from(file)
+            .take(limit.saturating_add(1))
+            .read_to_end(buffer);
+        read.map_err(|error| Trouble::Error(error.to_string()))?;
+        if buffer.len() as u64 > limit {
+            return Err(too_large(buffer.len() as u64));
+        }
+        Ok(())
+    }
+
+    fn problem(&mut self, path: String, trouble: Trouble) {
+        self.problems.push(Problem { path, trouble });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use super::*;
+
+    fn put(root: &Path, path: &str) {
+        let file = root.join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, path).unwrap();
+    }
+
+    fn options(links: Links) -> DocumentOptions<'static> {
+        DocumentOptions {
+            links,
+            wanted: |name| name.strip_suffix(".md").is_some() && name != "SKILL.md",
+            never: &["node_modules", "skills"],
+            foreign: &[".git", "SKILL.md"],
+            not_in: &["elsewhere"],
+            max_depth: 2,
+            max_folders: 100,
+            max_entries: 100,
+            max_files: 100,
+            max_bytes: 100,
+        }
+    }
+
+    fn look(root: &Path, options: &DocumentOptions<'_>) -> Documents<String> {
+        let root = RootFolder {
+            base: None,
+            path: root.to_path_buf(),
+        };
+        walk(&root, options, |_, bytes| {
+            String::from_utf8_lossy(bytes).into_owned()
+        })
+        .unwrap()
+    }
+
+    fn names(documents: &Documents<String>) -> Vec<&str> {
+        documents
+            .found
+            .iter()
+            .map(|document| document.path.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn what_is_somebody_elses_is_not_entered() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [
+            "SKILL.md",
+            "b.md",
+            "a/c.md",
+            "a/b/d.md",
+            "a/b/c/deep.md",
+            "note.txt",
+            ".hidden/x.md",
+            "node_modules/x.md",
+            "a/skills/x.md",
+            "elsewhere/x.md",
+            "project/.git",
+            "project/x.md",
+            "project/sub/x.md",
+            "skill/SKILL.md",
+            "skill/x.md",
+        ] {
+            put(folder.path(), path);
+        }
+        let found = look(folder.path(), &options(Links::Follow));
+        assert_eq!(names(&found), ["a/b/d.md", "a/c.md", "b.md"]);
+        assert_eq!(found.found[1].content, Ok("a/c.md".to_owned()));
+        assert_eq!(found.limits.depth, ["a/b/c"]);
+        assert_eq!(found.problems, []);
+    }
+
+    #[test]
+    fn limits_take_the_first_in_order_and_name_the_rest() {
+        let folder = tempfile::tempdir().unwrap();
+        for n in 0..5 {
+            put(folder.path(), &format!("{n}.md"));
+        }
+        std::fs::write(folder.path().join("0.md"), "x".repeat(101)).unwrap();
+        let few = DocumentOptions {
+            max_files: 3,
+            ..options(Links::Follow)
+        };
+        let found = look(folder.path(), &few);
+        assert_eq!(names(&found), ["0.md", "1.md", "2.md"]);
+        assert_eq!(found.limits.candidates, ["3.md", "4.md"]);
+        assert_eq!(found.found[0].content, Err(Trouble::TooLarge { size: 101 }));
+    }
+
+    #[test]
+    fn links_lead_where_the_root_lets_them() {
+        let folder = tempfile::tempdir().unwrap();
+        put(folder.path(), "outside/x.md");
+        put(folder.path(), "root/in/y.md");
+        let root = folder.path().join("root");
+        symlink("../outside", root.join("out")).unwrap();
+        symlink("../outside/x.md", root.join("x.md")).unwrap();
+        symlink("in", root.join("twice")).unwrap();
+        symlink("nowhere", root.join("lost.md")).unwrap();
+        let own = look(&root, &options(Links::Follow));
+        assert_eq!(names(&own), ["in/y.md", "out/x.md", "x.md"]);
+        let said = |found: &Documents<String>| -> Vec<String> {
+            found
+                .problems
+                .iter()
+                .map(|problem| problem.path.clone())
+                .collect()
+        };
+        assert_eq!(said(&own), ["lost.md", "twice"]);
+        let contained = look(&root, &options(Links::Contain));
+        assert_eq!(names(&contained), ["in/y.md"]);
+        assert_eq!(said(&contained), ["lost.md", "out", "twice", "x.md"]);
+    }
+}

@@ -1,0 +1,82 @@
+//! What an agent is called: its name, its package, and its file where it has no name.
+
+/// A package as it is used in names; nothing when no character of it can be.
+///
+/// Lower case, blanks as hyphens, other characters dropped, runs of hyphens and of dots as one.
+pub fn package(text: &str) -> Option<String> {
+    let mut kept = String::with_capacity(text.len());
+    for c in text.trim().to_lowercase().chars() {
+        let c = if c.is_whitespace() { '-' } else { c };
+        let repeats = matches!(c, '-' | '.') && kept.ends_with(c);
+        if (c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.')) && !repeats {
+            kept.push(c);
+        }
+    }
+    let segments: Vec<&str> = kept
+        .split('.')
+        .map(|segment| segment.trim_matches('-'))
+        .filter(|segment| !segment.is_empty())
+        .collect();
+    (!segments.is_empty()).then(|| segments.join("."))
+}
+
+/// The name that a file gives an agent that has none: `reviewer` for `reviewer.md` and `reviewer.agent.md`.
+pub fn stem(file_name: &str) -> &str {
+    let stem = file_name.strip_suffix(".md").unwrap_or(file_name);
+    stem.strip_suffix(".agent").unwrap_or(stem)
+}
+
+/// Whether a file of this name may be an agent's: Markdown, and neither a skill's nor a chain's.
+pub fn is_agent_file(file_name: &str) -> bool {
+    file_name
+        .strip_suffix(".md")
+        .is_some_and(|stem| !stem.is_empty() && stem.strip_suffix(".chain").is_none())
+        && !file_name.eq_ignore_ascii_case("SKILL.md")
+}
+
+/// What an agent is called.
+pub fn runtime_name(agent: &super::Agent, file_name: &str) -> String {
+    let name = agent.name.as_deref().unwrap_or_else(|| stem(file_name));
+    match &agent.package {
+        Some(package) => format!("{package}.{name}"),
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_normalised() {
+        for (text, expected) in [
+            ("Code Analysis", Some("code-analysis")),
+            ("a..b", Some("a.b")),
+            ("a_b", Some("ab")),
+            (" -x- ", Some("x")),
+            ("a.-b", Some("a.b")),
+            ("...", None),
+            ("  ", None),
+            ("語", None),
+        ] {
+            assert_eq!(package(text).as_deref(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn skills_and_chains_are_no_agents() {
+        for (name, expected) in [
+            ("a.md", true),
+            ("a.agent.md", true),
+            ("a.chain.md", false),
+            ("SKILL.md", false),
+            ("skill.md", false),
+            ("a.txt", false),
+            (".md", false),
+        ] {
+            assert_eq!(is_agent_file(name), expected, "{name}");
+        }
+        assert_eq!(stem("x.agent.md"), "x");
+        assert_eq!(stem("x.y.md"), "x.y");
+    }
+}

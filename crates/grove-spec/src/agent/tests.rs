@@ -1,0 +1,385 @@
+//! What agent files mean, and that an edit touches nothing else.
+
+use proptest::prelude::*;
+
+use super::edit::{self, EditRefusal, FieldValue};
+use super::*;
+
+fn read(text: &str) -> Agent {
+    let parsed = parse(text);
+    assert_eq!(parsed.diagnostics, [], "{text}");
+    parsed.agent
+}
+
+fn codes(text: &str) -> Vec<&'static str> {
+    let parsed = parse(text);
+    parsed
+        .diagnostics
+        .iter()
+        .map(|finding| finding.code.as_str())
+        .collect()
+}
+
+/// A file with one more key beside a name and a description.
+fn with(line: &str) -> String {
+    format!("---\nname: x\ndescription: d\n{line}\n---\nBody\n")
+}
+
+#[test]
+fn a_quoted_colon_is_text_and_blank_lines_around_the_body_are_layout() {
+    let text = "---\nname: x\ndescription: \"a: b\"\n---\n\nBody\n";
+    let parsed = parse(text);
+    assert_eq!(parsed.agent.description.as_deref(), Some("a: b"));
+    assert_eq!(prompt_text(&text[parsed.body_offset..]), "Body\n");
+}
+
+#[test]
+fn line_ends_comments_and_a_byte_order_mark_are_as_yaml_has_them() {
+    let text = "\u{feff}---\r\nname: x\r\ndescription: y # c\r\nlist:\r\n  - a\r\n---\r\n\r\nOne\r\nTwo\r\n";
+    let parsed = parse(text);
+    assert_eq!(parsed.agent.description.as_deref(), Some("y"));
+    assert_eq!(parsed.agent.unknown.len(), 1);
+    assert_eq!(prompt_text(&text[parsed.body_offset..]), "One\nTwo\n");
+}
+
+#[test]
+fn a_block_that_does_not_end_makes_no_agent() {
+    assert_eq!(codes("---\nname: x\nBody"), ["frontmatter-unclosed"]);
+    assert_eq!(codes("# Only text\n"), ["frontmatter-missing"]);
+}
+
+#[test]
+fn the_whole_of_a_pi_file() {
+    let text = "---\nname: Alpha\npackage: Code Analysis\ndescription: d\n\
+        tools: read, mcp:github/search, bash, mcp:chrome ,, ./ext/t.ts\nextensions:\nmodel:\nthinking: off\n\
+        skills: s1, s2\nskill: only\noutput: false\ndefaultReads: a.md, ,b.md\nmaxSubagentDepth:\n\
+        completionGuard: no\ninheritSkills: TRUE\nsystemPromptMode: weird\ncustom-x: hello\n---\nBody\n";
+    let parsed = parse(text);
+    let agent = &parsed.agent;
+    assert_eq!(
+        naming::runtime_name(agent, "alpha.md"),
+        "code-analysis.Alpha"
+    );
+    assert_eq!(
+        agent.plain_tools(),
+        Some(vec!["read", "bash", "./ext/t.ts"])
+    );
+    assert_eq!(agent.mcp_tools(), ["github/search", "chrome"]);
+    assert_eq!(agent.extensions.as_deref(), Some(&[][..]));
+    assert_eq!(agent.skills, ["only"]);
+    assert_eq!(agent.output, Some(OutputFile::None));
+    assert_eq!(agent.default_reads, ["a.md", "b.md"]);
+    // A key without a value says nothing: it does not forbid nesting.
+    assert_eq!(agent.max_subagent_depth, None);
+    assert_eq!(agent.model, None);
+    assert_eq!(agent.completion_guard, Some(false));
+    assert!(agent.inherit_skills);
+    assert_eq!(agent.system_prompt_mode, PromptMode::Replace);
+    assert_eq!(agent.unknown.len(), 1);
+    let said: Vec<&str> = parsed
+        .diagnostics
+        .iter()
+        .map(|finding| finding.message.as_str())
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "`systemPromptMode` is neither `replace` nor `append`",
+            "`skill` and `skills` name different skills; `skill` is used",
+        ]
+    );
+}
+
+#[test]
+fn lists_are_commas_brackets_or_lines() {
+    for spelling in [
+        "skills: a, b",
+        "skills: [a, b]",
+        "skills:\n  - a\n  - b",
+        "skills:\n- a\n- b",
+        "skill: a,b",
+        "skills: \"a, b, a\"",
+        "skills: |\n  a\n  b",
+    ] {
+        assert_eq!(read(&with(spelling)).skills, ["a", "b"], "{spelling}");
+    }
+    assert_eq!(
+        read(&with("tools: Bash(git add, git mv), Read")).tools,
+        Some(vec!["Bash(git add, git mv)".to_owned(), "Read".to_owned()])
+    );
+    assert_eq!(read(&with("tools: []")).tools, Some(Vec::new()));
+    assert_eq!(read(&with("tools:")).tools, None);
+    assert_eq!(read(&with("model: a")).extensions, None);
+    assert_eq!(read(&with("skills: false")).skills, Vec::<String>::new());
+}
+
+#[test]
+fn injection_is_full_unless_it_is_light() {
+    assert_eq!(
+        read(&with("model: a")).skill_injection,
+        SkillInjection::Full
+    );
+    assert_eq!(
+        read(&with("skillInjection: full")).skill_injection,
+        SkillInjection::Full
+    );
+    assert_eq!(
+        read(&with("skillInjection: light")).skill_injection,
+        SkillInjection::Light
+    );
+    for other in ["lazy", "Light", "[light]", "1"] {
+        let text = with(&format!("skillInjection: {other}"));
+        assert_eq!(codes(&text), ["field-type"], "{other}");
+        assert_eq!(parse(&text).agent.skill_injection, SkillInjection::Full);
+    }
+}
+
+#[test]
+fn every_other_key_is_read() {
+    let agent = read(&with(
+        "fallbackModels: [m1, m2]\nthinking: high\nsystemPromptMode: append\ninheritProjectContext: true\n\
+         skillPath: ./s\ndefaultContext: fork\noutput: out.md\noutputMode: file-only\ndefaultProgress: true\n\
+         interactive: true\nmaxSubagentDepth: 0\nmaxExecutionTimeMs: 5\ntimeoutMs: 6\nmaxTokens: 7\n\
+         turnBudget: {maxTurns: 3}\ntoolBudget: 9\nacceptance: checked\nacceptanceRole: reviewer\nasync: true\n\
+         aliases: a, b",
+    ));
+    let expected = Agent {
+        name: Some("x".into()),
+        description: Some("d".into()),
+        fallback_models: vec!["m1".into(), "m2".into()],
+        thinking: Some("high".into()),
+        system_prompt_mode: PromptMode::Append,
+        inherit_project_context: true,
+        skill_path: vec!["./s".into()],
+        default_context: Some(ContextMode::Fork),
+        output: Some(OutputFile::File("out.md".into())),
+        output_mode: Some(OutputMode::FileOnly),
+        default_progress: true,
+        interactive: true,
+        max_subagent_depth: Some(0),
+        max_execution_time_ms: Some(5),
+        timeout_ms: Some(6),
+        max_tokens: Some(7),
+        turn_budget: agent.turn_budget.clone(),
+        tool_budget: agent.tool_budget.clone(),
+        acceptance: agent.acceptance.clone(),
+        acceptance_role: Some("reviewer".into()),
+        background: Some(true),
+        aliases: vec!["a".into(), "b".into()],
+        ..Agent::default()
+    };
+    assert_eq!(agent, expected);
+    assert!(
+        agent
+            .turn_budget
+            .is_some_and(|node| node.get("maxTurns").is_some())
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said_and_the_rest_is_read() {
+    for (line, expected) in [
+        ("maxTokens: 0", "field-type"),
+        ("timeoutMs: soon", "field-type"),
+        ("maxSubagentDepth: -1", "field-type"),
+        ("skills: {a: b}", "field-type"),
+        ("skills: [a, {b: c}]", "field-type"),
+        ("inheritSkills: perhaps", "field-type"),
+        ("defaultContext: new", "field-type"),
+        ("model: [a]", "field-type"),
+        ("package: '  '", "agent-package"),
+        ("package: [a]", "field-required-type"),
+        ("model: \"a\\e[0m\"", "control-characters"),
+    ] {
+        let text = with(line);
+        assert_eq!(codes(&text).first(), Some(&expected), "{line}");
+        assert_eq!(parse(&text).agent.description.as_deref(), Some("d"));
+    }
+    assert_eq!(codes("---\nname: x\n---\n"), ["description-missing"]);
+    for (name, expected) in [
+        ("a%b", "name-invalid"),
+        ("a/b", "agent-name"),
+        ("..", "agent-name"),
+        ("--help", "agent-name"),
+        ("\"a\\ntouch x\"", "agent-name"),
+        ("\"a\\e[2J\"", "agent-name"),
+    ] {
+        let text = format!("---\nname: {name}\ndescription: d\n---\n");
+        assert_eq!(codes(&text), [expected], "{name}");
+    }
+}
+
+#[test]
+fn a_body_is_given_without_blank_edges_and_control_characters() {
+    for (body, expected) in [
+        ("", ""),
+        ("\n\n", ""),
+        ("a", "a\n"),
+        ("\n  \n    indented\n\n", "    indented\n"),
+        ("a\r\nb\rc\n", "a\nb\nc\n"),
+        ("a\u{1b}[0m\n", "a[0m\n"),
+    ] {
+        assert_eq!(prompt_text(body), expected, "{body:?}");
+    }
+}
+
+#[test]
+fn an_edit_keeps_the_manner_in_which_the_field_was_written() {
+    for (before, value, after) in [
+        ("model: a", FieldValue::text("b"), "model: b"),
+        ("model:   a", FieldValue::text("b"), "model:   b"),
+        (
+            "model: a # cheap",
+            FieldValue::text("b"),
+            "model: b # cheap",
+        ),
+        ("model: 'a'", FieldValue::text("it's"), "model: 'it''s'"),
+        (
+            "model: \"a\"  # c",
+            FieldValue::text("b"),
+            "model: \"b\"  # c",
+        ),
+        ("model:", FieldValue::text("b"), "model: b"),
+        ("model: a", FieldValue::text("x: y"), "model: \"x: y\""),
+        ("model: a", FieldValue::text("false"), "model: false"),
+        ("model: a, b", FieldValue::list(["c", "d"]), "model: c, d"),
+        ("model: [a, b]", FieldValue::list(["c"]), "model: [c]"),
+        (
+            "model:\n    - a\n    - b",
+            FieldValue::list(["c", "d", "e f"]),
+            "model:\n    - c\n    - d\n    - e f",
+        ),
+        ("model: >\n  a\n  b", FieldValue::text("c"), "model: c"),
+        ("model: a", FieldValue::list(["b, c"]), "model: [\"b, c\"]"),
+        ("model: a", FieldValue::list::<String>([]), "model: []"),
+    ] {
+        let changed = edit::set(&with(before), "model", &value);
+        assert_eq!(changed, Ok(with(after)), "{before}");
+    }
+}
+
+#[test]
+fn what_cannot_be_changed_alone_is_not_changed() {
+    let value = FieldValue::text("v");
+    for (text, refusal) in [
+        ("# Text\n", EditRefusal::NoFrontmatter),
+        ("---\na: 1\na: 2\n---\n", EditRefusal::Unreadable),
+        ("---\n{a: b}\n---\n", EditRefusal::Entangled),
+    ] {
+        assert_eq!(edit::set(text, "a", &value), Err(refusal), "{text}");
+    }
+    assert_eq!(
+        edit::set(&with("a: b"), "a b", &value),
+        Err(EditRefusal::Key)
+    );
+    assert_eq!(
+        edit::set("---\n---\nBody", "a", &value),
+        Ok("---\na: v\n---\nBody".to_owned())
+    );
+}
+
+/// A key's lines, in any of the ways people write them.
+fn piece() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "name: x\n",
+        "description: \"a: b\" # why\n",
+        "tools:\n  - Read\n  # not this\n  - Grep\n",
+        "skills: [a, 'b c']\n",
+        "aliases:\n- one\n- two\n",
+        "output: >-\n  long\n\n  text\n",
+        "acceptance:\n  level: checked # yes\n  list: [1,\n    2]\n",
+        "x-unknown: {a: b}\n",
+        "\"quoted\": 'it''s'\n",
+        "empty:\n",
+        "thinking: use when: a colon\n",
+    ])
+}
+
+fn between() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["", "", "\n", "# a comment\n", "\n# about: the next\n"])
+}
+
+/// A file's pieces: no key twice, comments and blank lines between.
+fn pieces() -> impl Strategy<Value = Vec<&'static str>> {
+    prop::collection::vec((piece(), between()), 1..8).prop_map(|all| {
+        let mut kept: Vec<&'static str> = Vec::new();
+        for (piece, between) in all {
+            if !kept.contains(&piece) {
+                kept.extend([piece, between]);
+            }
+        }
+        kept
+    })
+}
+
+fn value() -> impl Strategy<Value = FieldValue> {
+    let word = prop_oneof![
+        "[a-z]{1,8}",
+        "[ -~]{0,20}",
+        "\\PC{0,12}",
+        Just("a\nb".to_owned())
+    ];
+    prop_oneof![
+        word.clone().prop_map(FieldValue::Text),
+        prop::collection::vec(word, 0..4).prop_map(FieldValue::List),
+    ]
+}
+
+const LINE_ENDS: [&str; 3] = ["\n", "\r\n", "\r"];
+
+fn file(front: &str, line_end: &str) -> String {
+    format!("---\n{front}---\n\nmodel: not this\n---\nBody\n").replace('\n', line_end)
+}
+
+proptest! {
+    #[test]
+    fn a_field_is_changed_and_no_other_byte(
+        before in pieces(), old in piece(), after in pieces(), value in value(), end in 0..3_usize,
+    ) {
+        let key = old.split(':').next().unwrap_or_default().trim_matches('"');
+        let before: String = before.into_iter().filter(|piece| *piece != old).collect();
+        // A key may stand in both halves; then the file is no file.
+        let after: String = after
+            .into_iter()
+            .filter(|piece| *piece != old && (piece.trim().is_empty() || !before.contains(piece)))
+            .collect();
+        let line_end = LINE_ENDS[end];
+        let text = file(&format!("{before}{old}{after}"), line_end);
+        // A value that is not YAML is read up to the next key, so what follows it cannot always be moved.
+        let repaired = text.contains("use when: a colon");
+        if let Ok(changed) = edit::set(&text, key, &value) {
+            let head = format!("---\n{before}").replace('\n', line_end);
+            let tail = format!("{after}---\n\nmodel: not this\n---\nBody\n").replace('\n', line_end);
+            prop_assert!(changed.starts_with(&head), "{changed}");
+            prop_assert!(changed.ends_with(&tail), "{changed}");
+            // Setting it again changes nothing.
+            prop_assert_eq!(edit::set(&changed, key, &value), Ok(changed.clone()));
+        } else {
+            // Only what no line can say, or what is not YAML by itself, may be refused.
+            let fine = matches!(&value, FieldValue::Text(text) if text.chars().all(|c| c.is_ascii_lowercase()));
+            prop_assert!(!fine || repaired, "{text}");
+        }
+        let gone = edit::remove(&text, key);
+        let whole = file(&format!("{before}{after}"), line_end);
+        prop_assert!(gone == Ok(whole) || (repaired && gone == Err(EditRefusal::Entangled)), "{gone:?}");
+    }
+
+    #[test]
+    fn a_field_that_is_added_and_removed_leaves_no_trace(
+        front in pieces(), value in value(), end in 0..3_usize,
+    ) {
+        let text = file(&front.concat(), LINE_ENDS[end]);
+        if let Ok(changed) = edit::set(&text, "added", &value) {
+            prop_assert_ne!(&changed, &text);
+            prop_assert_eq!(edit::remove(&changed, "added"), Ok(text));
+        }
+    }
+
+    #[test]
+    fn nothing_makes_reading_or_editing_panic(text in "(---\n)?(\\PC{0,8}(: |\n|- |#|\"|')){0,12}(\n---\n)?\\PC{0,8}") {
+        let parsed = parse(&text);
+        prop_assert!(parsed.body_offset <= text.len());
+        let _ = edit::set(&text, "a", &FieldValue::text("b"));
+        let _ = edit::remove(&text, "a");
+    }
+}

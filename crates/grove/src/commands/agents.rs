@@ -1,0 +1,268 @@
+//! `grove agents list` and `grove agents show NAME`.
+
+use grove_catalog::agents::{Agent, Agents, Answer};
+use grove_catalog::state::{Reason, State};
+use grove_skills::Environment;
+use grove_skills::agents::AgentLibrary;
+use grove_spec::agent::OutputFile;
+use grove_spec::text::one_line;
+use serde::Serialize;
+use serde_json::json;
+
+use super::skills_show::{entries, node, without_nothing};
+use super::{Outcome, absolute, counted, path_text, tilde};
+use crate::args::{AgentLook, AgentsCommand};
+use crate::command_error::{CommandError, ErrorKind};
+use crate::json::DiagnosticJson;
+use crate::output::{Output, columns};
+use crate::table::Table;
+
+pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
+    match command {
+        AgentsCommand::List { look, json } => {
+            let library = load(environment, look);
+            list(environment, &library.agents, *json, out);
+        }
+        AgentsCommand::Show { name, look, json } => {
+            let library = load(environment, look);
+            let agent = find(&library.agents, name)?;
+            if *json {
+                out.json(&ShowJson::new(&library.agents, agent));
+            } else {
+                show(environment, &library, agent, out);
+            }
+        }
+    }
+    Ok(0)
+}
+
+/// Looks for agents as asked.
+pub(super) fn load(environment: &Environment, look: &AgentLook) -> AgentLibrary {
+    let folders: Vec<_> = look
+        .agents_dirs
+        .iter()
+        .map(|folder| absolute(folder, environment))
+        .collect();
+    AgentLibrary::load(environment, &folders)
+}
+
+/// The agent of a name, usable or not.
+pub(super) fn find<'a>(agents: &'a Agents, name: &str) -> Result<&'a Agent, CommandError> {
+    let near = match agents.find(name) {
+        Answer::One(at) => match agents.agents.get(at) {
+            Some(agent) => return Ok(agent),
+            None => Vec::new(),
+        },
+        Answer::None { near } => near,
+    };
+    let error = CommandError::new(ErrorKind::Finding, format!("no agent is called `{name}`"));
+    Err(if near.is_empty() {
+        error.hint("`grove agents list` lists them all")
+    } else {
+        error.hint(format!("did you mean `{}`?", near.join("`, `")))
+    })
+}
+
+fn list(environment: &Environment, agents: &Agents, json: bool, out: &mut Output) {
+    if json {
+        let all = agents.agents.iter();
+        out.json(&ListJson {
+            schema: "grove.agents.list/1",
+            agents: all.map(|agent| AgentJson::new(agents, agent)).collect(),
+            diagnostics: DiagnosticJson::list(&agents.diagnostics),
+        });
+        return;
+    }
+    for finding in &agents.diagnostics {
+        out.diagnostic(finding);
+    }
+    if agents.agents.is_empty() {
+        out.note("no agents found");
+        return;
+    }
+    let mut sorted: Vec<&Agent> = agents.agents.iter().collect();
+    sorted.sort_by(|a, b| (&a.name, a.root, &a.path).cmp(&(&b.name, b.root, &b.path)));
+    let mut table = Table::new(&["NAME", "STATE", "ROOT", "DESCRIPTION"]);
+    for agent in &sorted {
+        let why = agent.reasons.first();
+        let why = why.map_or_else(String::new, |reason| format!("({}) ", reason.message));
+        let about = format!("{why}{}", agent.description().unwrap_or(""));
+        table.row(&[
+            &agent.name,
+            agent.state.as_str(),
+            label(agents, agent),
+            &about,
+        ]);
+    }
+    out.text(&table.render(columns(&environment.variables)));
+    let usable = sorted.iter().filter(|agent| agent.state == State::Ok);
+    out.note(&format!(
+        "{} listed, {} usable",
+        counted(sorted.len(), "agent"),
+        usable.count()
+    ));
+}
+
+fn label<'a>(agents: &'a Agents, agent: &Agent) -> &'a str {
+    let root = agents.roots.get(agent.root);
+    root.map_or("", |root| root.label.as_str())
+}
+
+fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &mut Output) {
+    let agents = &library.agents;
+    let location = agents.location(agent);
+    let mut row = |name: &str, value: &str| out.line(&format!("{name:<12} {value}"));
+    row("name", &one_line(&agent.name));
+    row("state", agent.state.as_str());
+    for reason in &agent.reasons {
+        row(
+            "",
+            &one_line(&format!("{}; {}", reason.message, reason.fix)),
+        );
+    }
+    if let Some(other) = agent.stand_in.and_then(|at| agents.agents.get(at)) {
+        row("instead", &path_text(&agents.address(other)));
+    }
+    row(
+        "description",
+        &one_line(agent.description().unwrap_or("(none)")),
+    );
+    row("location", &tilde(&location, environment));
+    for path in &agent.also_at {
+        row("also at", &tilde(path, environment));
+    }
+    row("root", &path_text(label(agents, agent)));
+    if let Some(content) = &agent.content {
+        row("digest", &content.digest.to_string());
+    }
+    if let Some(fields) = fields(agent).as_object() {
+        for (name, value) in fields {
+            let value = match value {
+                serde_json::Value::String(text) => text.clone(),
+                serde_json::Value::Array(items) => {
+                    let words = items.iter().filter_map(serde_json::Value::as_str);
+                    words.collect::<Vec<_>>().join(", ")
+                }
+                other => other.to_string(),
+            };
+            row(name, &one_line(&value));
+        }
+    }
+    let source = library.source(agent);
+    for finding in &agent.diagnostics {
+        out.line("");
+        out.text(&grove_spec::render::render(finding, source.as_deref()));
+    }
+}
+
+#[derive(Serialize)]
+struct ListJson<'a> {
+    schema: &'static str,
+    agents: Vec<AgentJson<'a>>,
+    diagnostics: Vec<DiagnosticJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ShowJson<'a> {
+    schema: &'static str,
+    agent: AgentJson<'a>,
+    fields: serde_json::Value,
+    digest: Option<String>,
+}
+
+impl<'a> ShowJson<'a> {
+    fn new(agents: &'a Agents, agent: &'a Agent) -> Self {
+        let content = agent.content.as_ref();
+        Self {
+            schema: "grove.agents.show/1",
+            agent: AgentJson::new(agents, agent),
+            fields: fields(agent),
+            digest: content.map(|content| content.digest.to_string()),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AgentJson<'a> {
+    id: &'a str,
+    name: &'a str,
+    description: Option<&'a str>,
+    location: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    also_at: Vec<String>,
+    source: &'static str,
+    root: &'a str,
+    address: String,
+    state: &'static str,
+    reasons: &'a [Reason],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stand_in: Option<String>,
+    diagnostics: Vec<DiagnosticJson<'a>>,
+}
+
+impl<'a> AgentJson<'a> {
+    fn new(agents: &'a Agents, agent: &'a Agent) -> Self {
+        let other = agent.stand_in.and_then(|at| agents.agents.get(at));
+        let root = agents.roots.get(agent.root);
+        let shown = |path: &std::path::Path| path.to_string_lossy().into_owned();
+        Self {
+            id: agent.id(),
+            name: &agent.name,
+            description: agent.description(),
+            location: shown(&agents.location(agent)),
+            also_at: agent.also_at.iter().map(|path| shown(path)).collect(),
+            source: root.map_or("", |root| root.source.as_str()),
+            root: label(agents, agent),
+            address: agents.address(agent),
+            state: agent.state.as_str(),
+            reasons: &agent.reasons,
+            stand_in: other.map(|other| agents.address(other)),
+            diagnostics: DiagnosticJson::list(&agent.diagnostics),
+        }
+    }
+}
+
+/// Every field of the frontmatter that has a value.
+fn fields(agent: &Agent) -> serde_json::Value {
+    let Some(file) = agent.file() else {
+        return json!({});
+    };
+    let output = file.output.as_ref().map(|output| match output {
+        OutputFile::None => json!(false),
+        OutputFile::File(name) => json!(name),
+    });
+    let set = |flag: bool| flag.then_some(true);
+    without_nothing(json!({
+        "package": file.package,
+        "tools": file.tools,
+        "extensions": file.extensions,
+        "model": file.model,
+        "fallbackModels": file.fallback_models,
+        "thinking": file.thinking,
+        "systemPromptMode": file.system_prompt_mode,
+        "inheritProjectContext": set(file.inherit_project_context),
+        "inheritSkills": set(file.inherit_skills),
+        "skills": file.skills,
+        "skillInjection": file.skill_injection,
+        "skillPath": file.skill_path,
+        "defaultContext": file.default_context,
+        "output": output,
+        "outputMode": file.output_mode,
+        "defaultReads": file.default_reads,
+        "defaultProgress": set(file.default_progress),
+        "interactive": set(file.interactive),
+        "maxSubagentDepth": file.max_subagent_depth,
+        "completionGuard": file.completion_guard,
+        "maxExecutionTimeMs": file.max_execution_time_ms,
+        "timeoutMs": file.timeout_ms,
+        "maxTokens": file.max_tokens,
+        "turnBudget": file.turn_budget.as_ref().map(node),
+        "toolBudget": file.tool_budget.as_ref().map(node),
+        "acceptance": file.acceptance.as_ref().map(node),
+        "acceptanceRole": file.acceptance_role,
+        "async": file.background,
+        "aliases": file.aliases,
+        "unknown": entries(&file.unknown),
+    }))
+}
