@@ -69,8 +69,6 @@ fn unknown_methods_and_odd_parameters_are_errors() {
             json!({ "name": "deploy", "arguments": { "where": 7 } }),
         ),
         ("skills/list", json!({ "cursor": 7 })),
-        ("skills/list", json!([])),
-        ("skills/get", json!("x")),
     ]
     .into_iter()
     .enumerate()
@@ -78,11 +76,12 @@ fn unknown_methods_and_odd_parameters_are_errors() {
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         client.send(&message);
         let answer = client.next(WAIT).unwrap();
-        let is_list = method == "skills/list" && params == json!([]);
-        assert!(
-            is_list || answer["error"]["code"].is_i64(),
-            "{message}: {answer}"
-        );
+        assert!(answer["error"]["code"].is_i64(), "{message}: {answer}");
+    }
+    // What is no message of the protocol may stay without an answer, but not in the way of others.
+    for params in [json!([]), json!("x"), json!(7)] {
+        client
+            .send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "skills/list", "params": params }));
     }
     for arguments in [
         json!({ "name": "x".repeat(1_000_000) }),
