@@ -21,7 +21,7 @@ use super::style::Style;
 pub const PAGE_CHARS: usize = 8_000;
 
 /// Characters of a description in an index.
-const DESCRIPTION: usize = 300;
+const DESCRIPTION: usize = 400;
 
 const HOW: &str = "Choose one by its description and read its location; none fits: go back and use none of these.\n\n<skills>\n";
 const END: &str = "</skills>\n";
@@ -72,7 +72,8 @@ impl<'b> Pages<'b> {
         n_skills: usize,
         least: usize,
     ) {
-        let chars = line.chars().count();
+        // Bytes are at least as many as characters, and known without counting.
+        let chars = line.len();
         let full = self
             .written
             .last()
