@@ -50,13 +50,22 @@ pub(super) fn claims_everything(description: &str) -> Option<&'static str> {
         "all other skills",
     ];
     const CLAIMS: [&str; 5] = ["always", "must", "first", "before", "instead of"];
-    let bytes = description.as_bytes();
-    let may = ["very", "VERY", "ther skill", "THER SKILL"];
-    may.iter()
-        .find(|part| memmem::find(bytes, part.as_bytes()).is_some())?;
+    if !may_claim(description.as_bytes()) {
+        return None;
+    }
     let lower = description.to_lowercase();
     CLAIMS.iter().find(|claim| lower.contains(**claim))?;
     EVERYTHING.into_iter().find(|words| lower.contains(words))
+}
+
+/// Whether `very` or ` skill` is in a text: rare letters first, because every description is asked.
+fn may_claim(text: &[u8]) -> bool {
+    let follows = |at: usize, rest: &[u8]| {
+        let found = text.get(at + 1..at + 1 + rest.len());
+        found.is_some_and(|found| found.eq_ignore_ascii_case(rest))
+    };
+    memchr::memchr2_iter(b'v', b'V', text).any(|at| follows(at, b"ery"))
+        || memchr::memchr2_iter(b'k', b'K', text).any(|at| follows(at, b"ill"))
 }
 
 /// Reports commands that are meant to run at load time, and pictures whose address carries data.
