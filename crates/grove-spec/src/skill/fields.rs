@@ -380,16 +380,15 @@ pub(crate) fn clean(text: &str, entry: &Entry, diagnostics: &mut Vec<Diagnostic>
 
 /// The standard's grammar for names: lower-case letters and digits of any script, single hyphens.
 pub fn is_standard_name(name: &str) -> bool {
-    let is_plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    let hyphens_single = !name.is_empty()
-        && !name.starts_with('-')
-        && !name.ends_with('-')
-        && name.as_bytes().array_windows().all(|pair| pair != b"--");
-    hyphens_single
-        && (name.bytes().all(is_plain)
-            || name
-                .chars()
-                .all(|c| c == '-' || (c.is_alphanumeric() && !c.is_uppercase())))
+    let is_plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let mut plain_parts = name.as_bytes().split(|b| *b == b'-');
+    // Nearly every name is plain, and every skill has one.
+    if plain_parts.all(|part| !part.is_empty() && part.iter().all(is_plain)) {
+        return true;
+    }
+    let is_letter = |c: char| c.is_alphanumeric() && !c.is_uppercase();
+    name.split('-')
+        .all(|part| !part.is_empty() && part.chars().all(is_letter))
 }
 
 pub(crate) fn parse_boolean(text: &str) -> Option<bool> {
