@@ -133,7 +133,7 @@ codes! {
     ChainReference = "chain-reference", Error, "A step speaks of an output that no earlier step gives.", "name the output of an earlier step with `as`, or correct the reference";
     ChainUnknownKey = "chain-unknown-key", Warning, "A step has a key that is not known; it is kept and means nothing.", "correct the key or remove it";
     ChainLimit = "chain-limit", Error, "A chain has more steps, tasks or items than are ever run.", "split the chain, or lower the number";
-    ChainCollision = "chain-collision", Warning, "Several chains of one scope have the same name; `.chain.json` goes before `.chain.md`, then the first in order.", "rename or remove one of them";
+    ChainCollision = "chain-collision", Warning, "Several chains of one root have the same name; `.chain.json` goes before `.chain.md`, then the first in order.", "rename or remove one of them";
     ChainAgentUnknown = "chain-agent-unknown", Warning, "A step names an agent that is not there or cannot be used.", "correct the name, or add the agent";
     ChainSkillUnknown = "chain-skill-unknown", Warning, "A step names a skill that is not there or cannot be used.", "correct the name, or add the skill";
     JsonSyntax = "json-syntax", Error, "The file is not valid JSON.", "correct the line";
