@@ -7,6 +7,7 @@ use grove_spec::text::counted;
 use crate::snapshot::{Skill, Snapshot};
 
 use super::budget::Unit;
+use super::fit::Form;
 use super::forest::{Forest, Kind, NodeId};
 use super::locations::{Place, Prefixes, of_skill};
 use super::shorten::{Sentences, shorten};
@@ -133,35 +134,32 @@ impl<'a> Cards<'a> {
         })
     }
 
-    /// The entry with its description in at most `room` characters, and that description.
-    pub(crate) fn shortened(&self, id: NodeId, room: usize) -> (usize, Option<Cow<'_, str>>) {
-        let description = self.of_node.get(id).map_or("", |card| &card.description);
-        self.shortened_to(id, &Sentences::of(description), room)
-    }
-
-    /// The same for a description that was taken apart before.
-    pub(crate) fn shortened_to(
-        &self,
-        id: NodeId,
-        sentences: &Sentences<'_>,
-        room: usize,
-    ) -> (usize, Option<Cow<'_, str>>) {
+    /// The form of an entry whose description, taken apart before, may take at most `room` characters.
+    pub(crate) fn within(&self, id: NodeId, sentences: &Sentences<'_>, room: usize) -> Form {
         let Some(card) = self.of_node.get(id) else {
-            return (0, None);
+            return Form::NameOnly;
         };
         // A byte is at least a character, and an escaped text at least as long as it was.
         if card.described <= room && !card.description.is_empty() {
-            return (self.full(id), Some(Cow::Borrowed(&*card.description)));
+            return Form::Full;
         }
         match sentences.within(room).filter(|text| !text.is_empty()) {
-            Some(text) => {
-                let frame = self.place(card) + self.style.overhead(true);
-                (
-                    frame + self.style.cost(&text, self.unit),
-                    Some(Cow::Owned(text)),
-                )
-            }
-            None => (self.bare(id), None),
+            Some(text) => Form::Excerpt {
+                cost: self.style.cost(&text, self.unit),
+                text,
+            },
+            None => Form::NameOnly,
+        }
+    }
+
+    /// What an entry costs in a form.
+    pub(crate) fn cost(&self, id: NodeId, form: &Form) -> usize {
+        match form {
+            Form::Full => self.full(id),
+            Form::Excerpt { cost, .. } => self.of_node.get(id).map_or(0, |card| {
+                self.place(card) + self.style.overhead(true) + cost
+            }),
+            Form::NameOnly => self.bare(id),
         }
     }
 

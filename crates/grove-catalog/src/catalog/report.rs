@@ -134,7 +134,7 @@ pub(super) fn of(
     let (forest, cards) = (&material.forest, &material.cards);
     let mut entry_of: Vec<Option<(usize, Treatment)>> = vec![None; forest.nodes.len()];
     for (at, (id, form)) in plan.shown.iter().enumerate() {
-        set(&mut entry_of, *id, (at, treatment(cards, *id, *form)));
+        set(&mut entry_of, *id, (at, treatment(cards, *id, form)));
     }
     let rest = entries
         .iter()
@@ -186,19 +186,21 @@ pub(super) fn of(
 }
 
 /// What was done to an entry.
-fn treatment(cards: &Cards<'_>, id: NodeId, form: Form) -> Treatment {
+fn treatment(cards: &Cards<'_>, id: NodeId, form: &Form) -> Treatment {
     let Some(card) = cards.card(id) else {
         return Treatment::Listed;
     };
     let shown = match form {
-        Form::Full => Some(card.description.clone()),
-        Form::Within(room) => cards.shortened(id, room).1,
-        Form::NameOnly => None,
+        Form::Full => &*card.description,
+        Form::Excerpt { text, .. } => text,
+        Form::NameOnly => return Treatment::NameOnly,
     };
-    match shown {
-        Some(text) if text == card.description && !card.cut => Treatment::Listed,
-        Some(text) if !text.is_empty() => Treatment::Shortened,
-        _ => Treatment::NameOnly,
+    if shown == card.description && !card.cut {
+        Treatment::Listed
+    } else if shown.is_empty() {
+        Treatment::NameOnly
+    } else {
+        Treatment::Shortened
     }
 }
 
