@@ -19,6 +19,9 @@ use super::style::Style;
 /// Characters of one index file.
 pub const PAGE_CHARS: usize = 8_000;
 
+/// What a line of an index usually takes at most.
+const USUAL_LINE: usize = 450;
+
 /// Characters of a description in an index.
 const DESCRIPTION: usize = 400;
 
@@ -37,6 +40,8 @@ pub struct IndexFile {
 /// The pages of one list, written one after another.
 struct Pages<'b> {
     heads: &'b Heads,
+    /// About how much the lines of all pages take.
+    expected: usize,
     written: Vec<Page<'b>>,
 }
 
@@ -90,9 +95,10 @@ struct Line<'b> {
 }
 
 impl<'b> Pages<'b> {
-    fn new(heads: &'b Heads) -> Self {
+    fn new(heads: &'b Heads, n_lines: usize) -> Self {
         Self {
             heads,
+            expected: n_lines.saturating_mul(USUAL_LINE),
             written: Vec::new(),
         }
     }
@@ -137,7 +143,8 @@ impl<'b> Pages<'b> {
     }
 
     fn begin(&mut self, head: &str) {
-        let mut text = String::with_capacity(PAGE_CHARS + PAGE_CHARS / 8);
+        let most = PAGE_CHARS + PAGE_CHARS / 8;
+        let mut text = String::with_capacity(most.min(head.len() + END.len() + self.expected));
         text.push_str(head);
         self.written.push(Page {
             first: "",
@@ -226,7 +233,7 @@ impl<'b> Binding<'b, '_> {
         };
         let room = PAGE_CHARS.saturating_sub(heads.frame());
         let room_on_top = room.saturating_sub(lead.chars().count());
-        let mut pages = Pages::new(&heads);
+        let mut pages = Pages::new(&heads, nodes.len());
         for id in nodes.iter().copied() {
             pages.add(room, 1, |text| self.line(id, text));
         }
@@ -238,7 +245,7 @@ impl<'b> Binding<'b, '_> {
                 }
                 Err(below) => below,
             };
-            pages = Pages::new(&heads);
+            pages = Pages::new(&heads, below.written.len());
             for mut page in below.written {
                 page.text.push_str(END);
                 let file = self.file(page.text);
@@ -296,9 +303,8 @@ impl<'b> Binding<'b, '_> {
     }
 
     fn file(&mut self, text: String) -> String {
-        let digest = Digest::of(text.as_bytes()).to_string();
-        let digits = digest.get(..INDEX_NAME_DIGITS).unwrap_or(&digest);
-        let name = format!("{digits}.md");
+        let digits = Digest::of(text.as_bytes()).first_digits(INDEX_NAME_DIGITS);
+        let name = digits + ".md";
         self.files.push(IndexFile {
             name: name.clone(),
             text,
