@@ -10,7 +10,6 @@ pub mod content;
 pub mod digest;
 pub mod disclosure;
 pub mod eligibility;
-mod halves;
 pub mod host_listing;
 mod host_refusal;
 pub mod hosts;

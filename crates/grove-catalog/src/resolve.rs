@@ -13,7 +13,6 @@ use grove_spec::{Code, Diagnostic};
 use crate::content::Content;
 use crate::digest::Digest;
 use crate::eligibility::{self, Facts};
-use crate::halves::in_halves;
 use crate::host_refusal;
 use crate::hosts::{
     Host, Identity, MissingDescription, MissingName, NameForm, NameFrom, SameNameRule,
@@ -140,9 +139,6 @@ impl Rules {
     }
 }
 
-/// From so many candidates on the second core pays.
-const CANDIDATES_FOR_TWO: usize = 4_000;
-
 /// Resolves candidates into a snapshot of version one.
 pub fn resolve(input: Input<'_>) -> Snapshot {
     let Input {
@@ -162,10 +158,10 @@ pub fn resolve(input: Input<'_>) -> Snapshot {
         names,
         rules,
     };
-    let skills: Vec<Skill> = in_halves(candidates.len(), CANDIDATES_FOR_TWO, |range| {
-        let candidates = candidates.get(range).unwrap_or_default();
-        candidates.iter().map(|one| policy.judge(one)).collect()
-    });
+    let skills: Vec<Skill> = candidates
+        .iter()
+        .map(|candidate| policy.judge(candidate))
+        .collect();
     let mut skills = merge_same_files(&candidates, skills);
     apply_rank(&mut skills, &roots, rules.same_name);
     apply_source_limit(

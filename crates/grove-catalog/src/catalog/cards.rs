@@ -9,10 +9,10 @@ use crate::snapshot::{Skill, Snapshot};
 use super::budget::Unit;
 use super::fit::Form;
 use super::forest::{Forest, Kind, Node, NodeId};
+use super::halves::in_halves;
 use super::locations::{Place, Prefixes, of_skill};
 use super::shorten::{Sentences, shorten};
 use super::style::{Line, Style, one_line};
-use crate::halves::in_halves;
 
 /// The standard's limit for a description; what is longer is shortened to it in any catalog, so that no
 /// skill can take the room of others.

@@ -12,10 +12,10 @@ use crate::snapshot::Snapshot;
 
 use super::cards::{Cards, INDEX_NAME_DIGITS};
 use super::forest::{Forest, Kind, NodeId};
+use super::halves::in_halves;
 use super::locations::{Prefixes, of_skill};
 use super::shorten::shorten;
 use super::style::Style;
-use crate::halves::in_halves;
 
 /// Characters of one index file.
 pub const PAGE_CHARS: usize = 8_000;
