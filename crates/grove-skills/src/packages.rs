@@ -238,23 +238,21 @@ impl Search {
     /// A package of a project's settings, which must lie in the project.
     fn named_by_project(&mut self, place: &Place<'_>, package: &Named) {
         let below = match &package.source {
-            PackageSource::Npm(name) => format!(".pi/{PI_MODULES}/{name}"),
-            PackageSource::Git(path) => format!(".pi/git/{path}"),
-            PackageSource::Path(path) => match project_path(path) {
-                Some(below) => below,
-                None => {
-                    let message = format!(
-                        "the package `{}` lies outside of the project that names it",
-                        package.written
-                    );
-                    let file = place.held.path().join(".pi").join(PI_SETTINGS);
-                    let finding = Diagnostic::new(Code::PackageSource, message).in_file(&file);
-                    return self.say(match package.position {
-                        Some(position) => finding.at(position),
-                        None => finding,
-                    });
-                }
-            },
+            PackageSource::Npm(name) => Some(format!(".pi/{PI_MODULES}/{name}")),
+            PackageSource::Git(path) => Some(format!(".pi/git/{path}")),
+            PackageSource::Path(path) => project_path(path),
+        };
+        let Some(below) = below else {
+            let message = format!(
+                "the package `{}` lies outside of the project that names it",
+                package.written
+            );
+            let file = place.held.path().join(".pi").join(PI_SETTINGS);
+            let finding = Diagnostic::new(Code::PackageSource, message).in_file(&file);
+            return self.say(match package.position {
+                Some(position) => finding.at(position),
+                None => finding,
+            });
         };
         let asked = Asked::By(&package.written);
         self.package(place, &below, &ManifestFile::ALL, asked);
