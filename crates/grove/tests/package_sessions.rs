@@ -329,6 +329,21 @@ fn a_projects_own_configuration_adds_no_packages() {
 }
 
 #[test]
+fn pis_own_folder_is_where_its_variable_says() {
+    let home = home();
+    package(
+        &home,
+        "elsewhere/npm/node_modules/p",
+        "moved",
+        &everything("p"),
+    );
+    assert_eq!(used(&home, "project"), ["nobody"; 3]);
+    let folder = home.path("elsewhere");
+    let home = home.with_env("PI_CODING_AGENT_DIR", folder);
+    assert_eq!(used(&home, "project"), ["moved"; 3]);
+}
+
+#[test]
 fn the_users_npmrc_says_where_global_packages_are() {
     let home = home().with_env("npm_config_prefix", "");
     package(
