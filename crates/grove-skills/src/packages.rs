@@ -16,7 +16,8 @@ use grove_fs::trust_store::TrustStore;
 use grove_fs::{FsError, files};
 use grove_spec::config::Settings;
 use grove_spec::package::{
-    Given, Kind, Manifest, ManifestFile, Named, PackageSource, may_speak_of_us, read_settings,
+    Given, Kind, Manifest, ManifestFile, Named, PackageSource, dependencies, may_speak_of_us,
+    read_settings,
 };
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
@@ -171,7 +172,38 @@ impl Search {
                 self.named_by_project(&place, &package);
             }
         }
-        self.installed(&place, MODULES, Asked::Nobody);
+        self.dependencies(&place);
+    }
+
+    /// What the project's `package.json` depends on, in `node_modules`; everything there when it depends on nothing.
+    ///
+    /// The packages that others brought along are many, and nobody chose them.
+    fn dependencies(&mut self, place: &Place<'_>) {
+        let Ok(modules) = place.held.folder(MODULES, place.links) else {
+            return;
+        };
+        let manifest = place
+            .held
+            .read(ManifestFile::Npm.path(), place.links, MAX_FILE_BYTES);
+        let mut names = manifest.map_or_else(|_| Vec::new(), |bytes| dependencies(&bytes));
+        if names.is_empty() {
+            return self.installed(place, MODULES, Asked::Nobody);
+        }
+        self.cap(&mut names, modules.path(), false);
+        for name in names {
+            let below = format!("{MODULES}/{name}");
+            self.package(place, &below, &[ManifestFile::Npm], Asked::Nobody);
+        }
+    }
+
+    /// Leaves out what is beyond the limit, and says so.
+    fn cap(&mut self, names: &mut Vec<String>, folder: &Path, is_cut: bool) {
+        let beyond = names.split_off(MAX_INSTALLED.min(names.len()));
+        if is_cut || !beyond.is_empty() {
+            let message = format!("more than {MAX_INSTALLED} packages; the rest were not read");
+            let finding = Diagnostic::new(Code::PackageLimit, message);
+            self.say(finding.in_file(folder).with_names(beyond));
+        }
     }
 
     fn user(&mut self, environment: &Environment, settings: &Settings) {
@@ -313,12 +345,7 @@ impl Search {
                 names.push(name);
             }
         }
-        let beyond = names.split_off(MAX_INSTALLED.min(names.len()));
-        if is_cut || !beyond.is_empty() {
-            let message = format!("more than {MAX_INSTALLED} packages; the rest were not read");
-            let finding = Diagnostic::new(Code::PackageLimit, message);
-            self.say(finding.in_file(folder.path()).with_names(beyond));
-        }
+        self.cap(&mut names, folder.path(), is_cut);
         for name in names {
             let path = match below {
                 "" => name,
