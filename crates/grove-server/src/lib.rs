@@ -13,6 +13,7 @@ mod frontmatter;
 mod gate;
 pub mod host_config;
 mod http;
+mod lines;
 mod mime;
 mod pages;
 mod prompts;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use grove_skills::Library;
 use rmcp::service::{QuitReason, ServerInitializeError};
-use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -12,6 +11,7 @@ use crate::changes;
 use crate::connection::{Connection, Open};
 use crate::gate::Gated;
 use crate::http::{self, HttpOptions, Listening};
+use crate::lines::Lines;
 use crate::shelf::Shelf;
 
 /// The longest message that is read.
@@ -75,7 +75,7 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let transport = AsyncRwTransport::new_server(from, to).with_max_line_length(MAX_MESSAGE);
+        let transport = Lines::new(from, to, MAX_MESSAGE);
         let connection = Connection::open(&self.shelf, &Arc::<Open>::default(), 1);
         let connection = connection.ok_or(ServeError::Broken)?;
         let served = match rmcp::serve_server(connection, Gated::new(transport)).await {
