@@ -7,6 +7,7 @@ pub mod address;
 pub mod agents;
 pub mod catalog;
 pub mod content;
+pub mod context;
 pub mod digest;
 pub mod disclosure;
 pub mod eligibility;

@@ -151,6 +151,12 @@ impl Library {
         last.map(|last| Arc::clone(&last.snapshot))
     }
 
+    /// The settings of the last load.
+    pub(crate) fn last_settings(&self) -> Option<&Settings> {
+        let last = self.last.as_ref();
+        last.map(|last| &last.inputs.settings)
+    }
+
     /// What was asked for.
     pub(crate) fn request(&self) -> &Request {
         &self.request

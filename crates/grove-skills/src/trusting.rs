@@ -15,6 +15,7 @@ use grove_spec::skill::kept::most_read;
 use crate::agents;
 use crate::cache::RootCache;
 use crate::environment::Environment;
+use crate::instructions;
 use crate::loading::{self, Scan};
 use crate::planning::{self, PlannedRoot};
 use crate::project::{Permitted, Project};
@@ -231,6 +232,7 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
     };
     let mut names = first_parts(&roots, folder);
     names.extend(first_parts(&agent_roots, folder));
+    names.extend(instructions::NAMES.map(str::to_owned));
     let Nested {
         holders,
         not_searched,
@@ -250,6 +252,11 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
                 for (path, digest) in agents::digests(&planned, is_shared, &bounds) {
                     pin(&planned.root.path.join(path), digest, folder, &mut pins);
                 }
+            }
+        }
+        for (file, bytes) in instructions::in_folder(folder, look, scan.max_bytes) {
+            if let Ok(bytes) = bytes {
+                pin(&file, Digest::of(&bytes), folder, &mut pins);
             }
         }
         if let Ok(bytes) = read_project_file(look) {
