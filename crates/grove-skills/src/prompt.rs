@@ -10,7 +10,7 @@ use grove_catalog::prompt::{self, Base, Instructions, Own, Prompt, Read};
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::agent::{PromptMode, SkillInjection};
 use grove_spec::config::Settings;
-use grove_spec::{Code, Diagnostic};
+use grove_spec::{Code, Diagnostic, Severity};
 
 use crate::agents::AgentLibrary;
 use crate::catalog_files;
@@ -83,7 +83,15 @@ pub fn prompt(
     for _ in 0..ATTEMPTS {
         match told(library, &own, &path, wishes) {
             Err(error @ PromptError::Unsteady(_)) => last = Some(error),
-            done => return done,
+            done => {
+                return done.map(|mut told| {
+                    // What is wrong with the file is a warning about its prompt too.
+                    let own = agent.diagnostics.iter();
+                    let own = own.filter(|finding| finding.severity != Severity::Info);
+                    told.prompt.warnings.splice(0..0, own.cloned());
+                    told
+                });
+            }
         }
     }
     Err(last.unwrap_or_else(unsteady))

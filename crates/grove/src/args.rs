@@ -370,6 +370,9 @@ pub(crate) struct McpArgs {
     /// Look in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "root", value_name = "DIR")]
     pub(crate) roots: Vec<PathBuf>,
+    /// Look for agents in exactly this folder, as a trusted user root, and nowhere else (repeatable)
+    #[arg(long = "agents-dir", value_name = "DIR")]
+    pub(crate) agents_dirs: Vec<PathBuf>,
     /// Lift the limits on how many skills are read and offered
     #[arg(long)]
     pub(crate) all: bool,

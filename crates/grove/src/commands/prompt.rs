@@ -11,7 +11,6 @@ use grove_fs::files;
 use grove_skills::Environment;
 use grove_skills::prompt::{PromptError, Wishes, prompt};
 use grove_spec::agent::PromptMode;
-use grove_spec::{Diagnostic, Severity};
 use serde::Serialize;
 
 use super::{Looked, Outcome, absolute, agents, cost, cost_note, look, tilde};
@@ -46,15 +45,12 @@ pub(super) fn run(
     let looked = looked.insert(look(environment, &flags)?);
     let told = prompt(&mut looked.library, &library, agent, &wishes)?;
     looked.snapshot = told.snapshot;
-    let mut warnings: Vec<Diagnostic> = agent.diagnostics.clone();
-    warnings.retain(|finding| finding.severity != Severity::Info);
-    warnings.extend(told.prompt.warnings.iter().cloned());
     if arguments.json {
         let address = library.agents.address(agent);
-        out.json(&PromptJson::new(agent, address, &told.prompt, &warnings));
+        out.json(&PromptJson::new(agent, address, &told.prompt));
         return Ok(0);
     }
-    for warning in &warnings {
+    for warning in &told.prompt.warnings {
         out.diagnostic(warning);
     }
     if arguments.explain {
@@ -210,12 +206,7 @@ impl<'a> BlockJson<'a> {
 }
 
 impl<'a> PromptJson<'a> {
-    fn new(
-        agent: &'a Agent,
-        address: String,
-        prompt: &'a Prompt,
-        warnings: &'a [Diagnostic],
-    ) -> Self {
+    fn new(agent: &'a Agent, address: String, prompt: &'a Prompt) -> Self {
         let (chars, tokens) = cost(&prompt.text);
         Self {
             schema: "grove.prompt/1",
@@ -231,7 +222,7 @@ impl<'a> PromptJson<'a> {
             tools: prompt.tools.as_deref(),
             active: &prompt.active,
             listed: &prompt.listed,
-            warnings: DiagnosticJson::list(warnings),
+            warnings: DiagnosticJson::list(&prompt.warnings),
         }
     }
 }
