@@ -8,12 +8,12 @@ use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::prompt::{Base, BaseUse, Block, Prompt};
 use grove_catalog::state::State;
 use grove_fs::files;
-use grove_skills::Environment;
 use grove_skills::prompt::{PromptError, Wishes, prompt};
+use grove_skills::{Environment, Library};
 use grove_spec::agent::PromptMode;
 use serde::Serialize;
 
-use super::{Looked, Outcome, absolute, agents, cost, cost_note, look, tilde};
+use super::{Looked, Outcome, absolute, agents, cost, cost_note, request, tilde};
 use crate::args::{Look, PromptArgs};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::DiagnosticJson;
@@ -42,9 +42,14 @@ pub(super) fn run(
         all: arguments.all,
         ..Look::default()
     };
-    let looked = looked.insert(look(environment, &flags)?);
-    let told = prompt(&mut looked.library, &library, agent, &wishes)?;
-    looked.snapshot = told.snapshot;
+    let request = request(&environment, &flags, None)?;
+    // Making the prompt looks at the skills; once is enough.
+    let mut skills = Library::new(environment, request);
+    let told = prompt(&mut skills, &library, agent, &wishes)?;
+    let looked = looked.insert(Looked {
+        library: skills,
+        snapshot: told.snapshot,
+    });
     if arguments.json {
         let address = library.agents.address(agent);
         out.json(&PromptJson::new(agent, address, &told.prompt));
