@@ -10,7 +10,7 @@ use super::budget::Unit;
 use super::forest::{Forest, Kind, NodeId};
 use super::locations::{Place, Prefixes, of_skill};
 use super::shorten::{Sentences, shorten};
-use super::style::{Style, one_line};
+use super::style::{Line, Style, one_line};
 
 /// The standard's limit for a description; what is longer is shortened to it in any catalog, so that no
 /// skill can take the room of others.
@@ -34,7 +34,7 @@ pub(crate) struct Card<'a> {
     described: usize,
     /// Some of the description was left out before anything was counted.
     pub(crate) cut: bool,
-    /// Nothing in it has to be escaped in an index.
+    /// Nothing in its place has to be escaped in an index.
     pub(crate) plain: bool,
 }
 
@@ -61,10 +61,11 @@ impl<'a> Cards<'a> {
                 Kind::Branch(skill) => {
                     let (name, description, _, cut) = of_leaf(snapshot.skills.get(skill));
                     let described = format!(
-                        "({} inside) {description}",
-                        counted(node.n_skills - 1, "skill")
+                        "({} inside) {}",
+                        counted(node.n_skills - 1, "skill"),
+                        description.text
                     );
-                    (name, Cow::Owned(described), index_place(prefixes), cut)
+                    (name, Line::ready(described), index_place(prefixes), cut)
                 }
                 Kind::Group(path) => {
                     let summary = if node.n_skills == 0 {
@@ -73,26 +74,24 @@ impl<'a> Cards<'a> {
                         summary(snapshot, forest, id)
                     };
                     (
-                        name_of_group(path),
-                        Cow::Owned(summary),
+                        Line::ready(name_of_group(path)),
+                        Line::ready(summary),
                         index_place(prefixes),
                         false,
                     )
                 }
             };
-            let texts = [&*name, &*place.rest, &*description].map(|text| style.escape(text));
-            let plain =
-                style == Style::Xml && texts.iter().all(|text| matches!(text, Cow::Borrowed(_)));
-            let [name_cost, rest_cost, described] = texts.map(|text| unit.of(&text));
-            let parts = name_cost + rest_cost;
+            let rest = Line::ready(&place.rest);
+            let plain = rest.is_plain();
+            let parts = name.cost(style, unit) + rest.cost(style, unit);
             Card {
-                name,
-                description,
-                place,
                 parts,
-                described,
+                described: description.cost(style, unit),
                 cut,
                 plain,
+                name: name.text,
+                description: description.text,
+                place,
             }
         });
         let mut all = Self {
@@ -184,29 +183,29 @@ fn index_place(prefixes: &Prefixes) -> Place {
 }
 
 /// Name, description, place, and whether some of the description is missing already.
-fn of_leaf(skill: Option<&Skill>) -> (Cow<'_, str>, Cow<'_, str>, Place, bool) {
+fn of_leaf(skill: Option<&Skill>) -> (Line<'_>, Line<'_>, Place, bool) {
     let Some(skill) = skill else {
         let nowhere = Place {
             prefix: 0,
             rest: String::new(),
         };
-        return ("".into(), "".into(), nowhere, false);
+        return (Line::default(), Line::default(), nowhere, false);
     };
     let whole = skill.description().unwrap_or_default();
     // What nobody shows is not taken apart either: a description may be as long as a file.
     let looked_at = whole.floor_char_boundary(LONGEST_DESCRIPTION * 8);
-    let description = one_line(whole.get(..looked_at).unwrap_or(whole));
-    let too_long = description.len() > LONGEST_DESCRIPTION
-        && description.chars().count() > LONGEST_DESCRIPTION;
+    let description = Line::of(whole.get(..looked_at).unwrap_or(whole));
+    let too_long = description.text.len() > LONGEST_DESCRIPTION
+        && description.text.chars().count() > LONGEST_DESCRIPTION;
     let description = if too_long {
-        let kept = shorten(&description, LONGEST_DESCRIPTION);
-        kept.unwrap_or_default().into()
+        let kept = shorten(&description.text, LONGEST_DESCRIPTION);
+        Line::ready(kept.unwrap_or_default())
     } else {
         description
     };
     let cut = too_long || looked_at < whole.len();
     (
-        shown_name(skill.name()),
+        Line::ready(shown_name(skill.name())),
         description,
         of_skill(&skill.place),
         cut,

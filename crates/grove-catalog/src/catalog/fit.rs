@@ -14,6 +14,9 @@ use super::shorten::Sentences;
 /// Below this many characters a description is hardly a sentence; the last ones go without instead.
 const READABLE: usize = 100;
 
+/// The part of the room for descriptions that may stay empty.
+const HARDLY_ANY: usize = 100;
+
 /// What was done to an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -330,6 +333,23 @@ pub(crate) struct Fitted {
     pub(crate) used: Room,
 }
 
+/// Whether at least the names of all entries fit.
+pub(crate) fn holds_names(
+    forest: &Forest<'_>,
+    cards: &Cards<'_>,
+    opened: &Opened,
+    pool: Pool,
+    room: Room,
+) -> bool {
+    let names = opened
+        .entries(forest, pool)
+        .fold(Room::default(), |sum, id| Room {
+            size: sum.size + cards.bare(id),
+            entries: sum.entries + 1,
+        });
+    room.holds(names)
+}
+
 /// Shortens, strips and leaves out until the entries fit.
 pub(crate) fn fill<'a>(
     snapshot: &'a Snapshot,
@@ -385,8 +405,8 @@ fn keep_by_name(
     (kept, left_out, used)
 }
 
-/// Shares the room beside the names between the descriptions: one length for all, found by halving; when
-/// that length is not readable, the last ones go without.
+/// Shares the room beside the names between the descriptions: one length for all, found by halving until
+/// hardly any room is left over; when that length is not readable, the last ones go without.
 fn describe(cards: &Cards<'_>, kept: &[NodeId], spare: usize) -> Vec<(NodeId, Form)> {
     let taken_apart = kept.iter().map(|id| {
         let description = cards.card(*id).map_or("", |card| &card.description);
@@ -413,13 +433,20 @@ fn describe(cards: &Cards<'_>, kept: &[NodeId], spare: usize) -> Vec<(NodeId, Fo
         });
         return in_order.collect();
     }
-    let (mut fits, mut too_much) = (READABLE, LONGEST_DESCRIPTION + 1);
+    let descriptions = kept.iter().filter_map(|(id, _)| cards.card(*id));
+    let longest = descriptions.map(|card| card.description.len()).max();
+    let longest = longest.unwrap_or(0).clamp(READABLE, LONGEST_DESCRIPTION);
+    let (mut fits, mut too_much) = (READABLE, longest + 1);
     while too_much - fits > 1 {
         let middle = usize::midpoint(fits, too_much);
-        if total(middle) <= spare {
-            fits = middle;
-        } else {
+        let used = total(middle);
+        if used > spare {
             too_much = middle;
+            continue;
+        }
+        fits = middle;
+        if spare - used <= spare / HARDLY_ANY {
+            break;
         }
     }
     kept.iter()
