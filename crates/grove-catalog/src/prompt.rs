@@ -140,9 +140,14 @@ pub struct Own<'a> {
     pub body: &'a str,
 }
 
-/// Finds the skills that an agent names. Roots at the paths in `first` are looked in before all others, whatever
-/// their rank: the folders that the agent brings with it.
-pub fn choose(snapshot: &Snapshot, names: &[String], first: &[PathBuf]) -> Chosen {
+/// Finds the skills that an agent names.
+pub fn choose(snapshot: &Snapshot, names: &[String]) -> Chosen {
+    choose_near(snapshot, names, &[])
+}
+
+/// The same for an agent that brings skills with it: roots at these paths are looked in before all others,
+/// whatever their rank.
+pub fn choose_near(snapshot: &Snapshot, names: &[String], first: &[PathBuf]) -> Chosen {
     let mut chosen = Chosen::default();
     for name in names {
         let near = first.iter().find_map(|root| in_root(snapshot, root, name));

@@ -106,7 +106,7 @@ fn told(
 ) -> Result<Told, PromptError> {
     let snapshot = library.load();
     let settings = library.last_settings().cloned().unwrap_or_default();
-    let mut chosen = prompt::choose(&snapshot, &own.agent.skills, &path.folders);
+    let mut chosen = prompt::choose_near(&snapshot, &own.agent.skills, &path.folders);
     chosen.warnings.extend(path.findings.iter().cloned());
     let read = match own.agent.skill_injection {
         SkillInjection::Full => read(library, &snapshot, &chosen.skills)?,

@@ -168,7 +168,7 @@ fn one_open_and_one_read_for_each_agent_and_none_for_who_wants_skills() {
         .filter(|line| line.contains("open") && line.contains("one-of-"));
     assert_eq!(opens.count(), N + 1);
 
-    for words in [&["skills", "list"][..], &["catalog"], &["config"]] {
+    for words in [&["skills", "list"][..], &["catalog"], &["config"], &["mcp"]] {
         assert_eq!(traced_agents(home.path(), words), [""; 0], "{words:?}");
     }
 }
