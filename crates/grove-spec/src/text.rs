@@ -75,16 +75,15 @@ pub fn counted(count: usize, noun: &str) -> String {
     }
 }
 
+/// How many names of a long list are shown.
+pub const NAMES_SHOWN: usize = 5;
+
 /// The first few names of a long list.
-pub fn first_names(names: &[String]) -> String {
-    let shown = names
-        .iter()
-        .take(5)
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join(", ");
-    if names.len() > 5 {
-        format!("{shown} and {} more", names.len() - 5)
+pub fn first_names(names: &[impl AsRef<str>]) -> String {
+    let shown: Vec<&str> = names.iter().take(NAMES_SHOWN).map(AsRef::as_ref).collect();
+    let shown = shown.join(", ");
+    if names.len() > NAMES_SHOWN {
+        format!("{shown} and {} more", names.len() - NAMES_SHOWN)
     } else {
         shown
     }

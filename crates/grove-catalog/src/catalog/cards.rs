@@ -7,7 +7,9 @@ use grove_spec::text::counted;
 use crate::snapshot::{Skill, Snapshot};
 
 use super::budget::Unit;
-use super::forest::{Forest, Kind, NodeId};
+use super::fit::Form;
+use super::forest::{Forest, Kind, Node, NodeId};
+use super::halves::in_halves;
 use super::locations::{Place, Prefixes, of_skill};
 use super::shorten::{Sentences, shorten};
 use super::style::{Line, Style, one_line};
@@ -21,6 +23,9 @@ const LONGEST_NAME: usize = 64;
 
 /// How long the list of names in a group's entry may be.
 const LONGEST_SUMMARY: usize = 160;
+
+/// From so many nodes on the second core pays.
+const NODES_FOR_TWO: usize = 2_000;
 
 /// One possible entry.
 #[derive(Debug)]
@@ -55,7 +60,7 @@ impl<'a> Cards<'a> {
         style: Style,
         unit: Unit,
     ) -> Self {
-        let cards = forest.nodes.iter().enumerate().map(|(id, node)| {
+        let card = |(id, node): (NodeId, &Node<'a>)| {
             let (name, description, place, cut) = match node.kind {
                 Kind::Leaf(skill) => of_leaf(snapshot.skills.get(skill)),
                 Kind::Branch(skill) => {
@@ -93,9 +98,13 @@ impl<'a> Cards<'a> {
                 description: description.text,
                 place,
             }
+        };
+        let of_node = in_halves(forest.nodes.len(), NODES_FOR_TWO, |range| {
+            let nodes = forest.nodes.get(range.clone()).unwrap_or_default();
+            range.zip(nodes).map(card).collect()
         });
         let mut all = Self {
-            of_node: cards.collect(),
+            of_node,
             style,
             unit,
             prefix_costs: Vec::new(),
@@ -133,35 +142,32 @@ impl<'a> Cards<'a> {
         })
     }
 
-    /// The entry with its description in at most `room` characters, and that description.
-    pub(crate) fn shortened(&self, id: NodeId, room: usize) -> (usize, Option<Cow<'_, str>>) {
-        let description = self.of_node.get(id).map_or("", |card| &card.description);
-        self.shortened_to(id, &Sentences::of(description), room)
-    }
-
-    /// The same for a description that was taken apart before.
-    pub(crate) fn shortened_to(
-        &self,
-        id: NodeId,
-        sentences: &Sentences<'_>,
-        room: usize,
-    ) -> (usize, Option<Cow<'_, str>>) {
+    /// The form of an entry whose description, taken apart before, may take at most `room` characters.
+    pub(crate) fn within(&self, id: NodeId, sentences: &Sentences<'_>, room: usize) -> Form {
         let Some(card) = self.of_node.get(id) else {
-            return (0, None);
+            return Form::NameOnly;
         };
         // A byte is at least a character, and an escaped text at least as long as it was.
         if card.described <= room && !card.description.is_empty() {
-            return (self.full(id), Some(Cow::Borrowed(&*card.description)));
+            return Form::Full;
         }
         match sentences.within(room).filter(|text| !text.is_empty()) {
-            Some(text) => {
-                let frame = self.place(card) + self.style.overhead(true);
-                (
-                    frame + self.style.cost(&text, self.unit),
-                    Some(Cow::Owned(text)),
-                )
-            }
-            None => (self.bare(id), None),
+            Some(text) => Form::Excerpt {
+                cost: self.style.cost(&text, self.unit),
+                text,
+            },
+            None => Form::NameOnly,
+        }
+    }
+
+    /// What an entry costs in a form.
+    pub(crate) fn cost(&self, id: NodeId, form: &Form) -> usize {
+        match form {
+            Form::Full => self.full(id),
+            Form::Excerpt { cost, .. } => self.of_node.get(id).map_or(0, |card| {
+                self.place(card) + self.style.overhead(true) + cost
+            }),
+            Form::NameOnly => self.bare(id),
         }
     }
 
