@@ -1,6 +1,6 @@
 //! An agent's prompt from real files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_catalog::Digest;
@@ -77,11 +77,12 @@ pub fn prompt(
         &location,
         &own.agent.skill_path,
     );
+    let package = agents.package_of(agent);
     let mut widened = path.library(library);
     let library = widened.as_mut().unwrap_or(library);
     let mut last = None;
     for _ in 0..ATTEMPTS {
-        match told(library, &own, &path, wishes) {
+        match told(library, &own, &path, package, wishes) {
             Err(error @ PromptError::Unsteady(_)) => last = Some(error),
             done => {
                 return done.map(|mut told| {
@@ -102,11 +103,18 @@ fn told(
     library: &mut Library,
     own: &Own<'_>,
     path: &SkillPath,
+    package: Option<&Path>,
     wishes: &Wishes,
 ) -> Result<Told, PromptError> {
     let snapshot = library.load();
     let settings = library.last_settings().cloned().unwrap_or_default();
-    let mut chosen = prompt::choose_near(&snapshot, &own.agent.skills, &path.folders);
+    let mut first = path.folders.clone();
+    first.extend(
+        package
+            .into_iter()
+            .flat_map(|folder| library.roots_of_package(folder)),
+    );
+    let mut chosen = prompt::choose_near(&snapshot, &own.agent.skills, &first);
     chosen.warnings.extend(path.findings.iter().cloned());
     let read = match own.agent.skill_injection {
         SkillInjection::Full => read(library, &snapshot, &chosen.skills)?,

@@ -52,6 +52,7 @@ fn every_value_says_where_it_comes_from() {
         ("limits.instruction_chars", json!(40_000), Value::Null),
         ("skills.only", Value::Null, Value::Null),
         ("extra_dirs", json!([]), Value::Null),
+        ("packages", json!([]), Value::Null),
     ] {
         let expected = json!({ "value": value, "origin": origin });
         assert_eq!(config["settings"][key], expected, "{key}");

@@ -329,3 +329,38 @@ fn an_agents_own_skill_folders_come_first_and_those_of_a_project_are_not_looked_
     assert_eq!(value["prompt"], "IT\n");
     assert_eq!(codes(&value), ["preload-unknown", "skill-path-unused"]);
 }
+
+#[test]
+fn an_agents_own_package_is_looked_in_first_for_its_skills() {
+    let home = home();
+    put_skill(&home, "home/.agents/skills", "same", "USUAL");
+    put_skill(&home, "home/.agents/skills", "usual", "ONLY-USUAL");
+    for name in ["first", "second"] {
+        let folder = format!("home/.pi/agent/npm/node_modules/{name}");
+        let manifest = serde_json::json!({"name": name, "grove": {"agents": ["agents"], "skills": ["skills"]}});
+        home.file(format!("{folder}/package.json"), manifest.to_string());
+        put_skill(
+            &home,
+            &format!("{folder}/skills"),
+            "same",
+            &format!("OF-{name}"),
+        );
+        let agent =
+            format!("---\nname: of-{name}\ndescription: d\nskills: same, usual\n---\nOWN\n");
+        home.file(format!("{folder}/agents/of-{name}.md"), agent);
+    }
+    for name in ["first", "second"] {
+        let value = json(&home, "project", &[&format!("of-{name}")]);
+        let text = value["prompt"].as_str().unwrap();
+        assert!(text.contains(&format!("OF-{name}")), "{text}");
+        assert!(text.contains("ONLY-USUAL"), "then the usual rank: {text}");
+        assert!(!text.contains("\nUSUAL"), "{text}");
+        assert_eq!(codes(&value), [""; 0]);
+    }
+    put_agent(&home, "mine", "skills: same\n");
+    let text = prompt(&home, "project", &["mine"]).stdout_text();
+    assert!(
+        text.contains("\nUSUAL"),
+        "somebody else's package is ranked as usual: {text}"
+    );
+}
