@@ -1,5 +1,6 @@
 //! Serving: a runtime that lives as long as the server does.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_skills::Library;
@@ -7,6 +8,7 @@ use rmcp::service::{QuitReason, ServerInitializeError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+use crate::agents::AgentShelf;
 use crate::changes;
 use crate::connection::{Connection, Open};
 use crate::gate::Gated;
@@ -55,8 +57,13 @@ pub struct Server {
 impl Server {
     /// A server for a library, which looks once.
     pub fn new(library: Library) -> Self {
+        Self::with_agents_in(library, Vec::new())
+    }
+
+    /// The same with agents of exactly these folders; of the usual places when there are none.
+    pub fn with_agents_in(library: Library, folders: Vec<PathBuf>) -> Self {
         Self {
-            shelf: Arc::new(Shelf::new(library)),
+            shelf: Arc::new(Shelf::new(library, AgentShelf::new(folders))),
         }
     }
 
