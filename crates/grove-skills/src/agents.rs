@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_catalog::Source;
 use grove_catalog::agents::{Agent, Agents, Content, resolve};
 use grove_fs::document_walk::Document;
 use grove_spec::agent::{self, Parsed, naming};
@@ -49,8 +48,7 @@ impl AgentLibrary {
     pub(crate) fn package_of(&self, agent: &Agent) -> Option<&Path> {
         let root = self.agents.roots.get(agent.root)?;
         let planned = self.planned.iter().find(|known| known.root == *root)?;
-        let base = planned.base.as_deref();
-        base.filter(|_| root.source == Source::Package)
+        planned.package.as_deref()
     }
 
     /// The text of an agent's file if it is still the one that was judged.

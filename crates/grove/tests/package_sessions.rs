@@ -355,6 +355,31 @@ fn what_dependencies_brought_along_is_not_asked_where_a_project_says_what_it_dep
 }
 
 #[test]
+fn an_agent_of_a_projects_package_has_the_skills_of_its_own_package_and_not_of_the_next() {
+    let home = home();
+    for name in ["first", "second"] {
+        let folder = format!("project/.pi/npm/node_modules/{name}");
+        package(&home, &folder, name, &everything(name));
+        home.file(
+            format!("{folder}/agents/me.md"),
+            format!("---\nname: {name}\ndescription: d\nskills: x\n---\n\nMe\n"),
+        );
+        home.file(
+            format!("{folder}/skills/x/SKILL.md"),
+            format!("---\nname: x\ndescription: d\n---\n\nBODY-OF-{name}\n"),
+        );
+    }
+    home.run("project", ["trust"])
+        .require_success("trust")
+        .unwrap();
+    for (name, other) in [("first", "second"), ("second", "first")] {
+        let told = home.run("project", ["prompt", name]).stdout_text();
+        assert!(told.contains(&format!("BODY-OF-{name}")), "{told}");
+        assert!(!told.contains(&format!("BODY-OF-{other}")), "{told}");
+    }
+}
+
+#[test]
 fn pis_own_folder_is_where_its_variable_says() {
     let home = home();
     package(
