@@ -122,6 +122,11 @@ codes! {
     PreloadUnknown = "preload-unknown", Warning, "An agent names a skill that is not there; the agent works without it.", "correct the name in `skills`, or add the skill";
     PreloadUnusable = "preload-unusable", Warning, "An agent names a skill that cannot be used; the agent works without it.", "see `grove skills show` for what the skill needs";
     PreloadBudget = "preload-budget", Warning, "A skill does not fit into what an agent's prompt may take for its skills and was left out whole.", "shorten the skill, name fewer skills, or write `skillInjection: light`";
+    OverrideValue = "override-value", Warning, "A value in settings that override agents has the wrong kind and was not used; every other value was.", "correct the value";
+    OverrideUnknownField = "override-unknown-field", Info, "Settings override a field of an agent that cannot be overridden; it was not used.", "see the configuration reference for the fields that can be";
+    OverrideUnknown = "override-unknown", Warning, "Settings override an agent that is not there.", "correct the name, or remove the override";
+    SettingsUnreadable = "settings-unreadable", Warning, "A host's settings file cannot be read or is not JSON; nothing in it was used.", "correct the file";
+    ModelUnknown = "model-unknown", Warning, "No model of this name is known here; whoever runs the agent may know it.", "check the spelling";
     PromptPartial = "prompt-partial", Info, "The printed prompt is not all that the agent is told.", "see the message for what comes from elsewhere";
 
     // Trust and configuration.

@@ -11,6 +11,7 @@ pub mod config;
 pub mod diagnostic;
 pub mod fence;
 pub mod hidden_text;
+pub mod json_nodes;
 pub mod reference;
 pub mod render;
 pub mod skill;

@@ -7,6 +7,8 @@
 pub mod edit;
 mod fields;
 pub mod naming;
+pub mod overrides;
+pub mod settings;
 
 use serde::{Deserialize, Serialize};
 

@@ -12,6 +12,8 @@ use std::path::PathBuf;
 pub use keys::{KEYS, Key};
 pub use layer::{Layer, parse};
 
+use crate::agent::overrides::Overrides;
+
 /// Whose file a layer comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LayerScope {
@@ -108,6 +110,8 @@ pub struct Settings {
     pub only: Sourced<Option<Vec<String>>>,
     /// Per-skill entries.
     pub entries: BTreeMap<String, SkillEntry>,
+    /// What each file says about agents, weakest first. Who wins is decided agent by agent.
+    pub agent_overrides: Vec<Overrides>,
 }
 
 impl Default for Settings {
@@ -120,6 +124,7 @@ impl Default for Settings {
             allow_bundled: Sourced::default_value(None),
             only: Sourced::default_value(None),
             entries: BTreeMap::new(),
+            agent_overrides: Vec::new(),
         }
     }
 }
@@ -171,6 +176,7 @@ impl Settings {
             slot.api_key = entry.api_key.or(slot.api_key.take());
             slot.config.extend(entry.config);
         }
+        self.agent_overrides.extend(layer.agents);
     }
 
     /// Lifts the two caps that leave skills out.
@@ -253,5 +259,14 @@ mod tests {
     fn nothing_set_is_the_default() {
         assert_eq!(lay("", ""), Settings::default());
         assert_eq!(Settings::default().limits.file_bytes.value, 256_000);
+    }
+
+    #[test]
+    fn every_field_that_can_be_overridden_is_documented() {
+        let documented = KEYS
+            .iter()
+            .filter_map(|key| key.path.strip_prefix("agents.overrides.NAME."));
+        let fields = crate::agent::overrides::Field::ALL.map(|field| field.config_key());
+        assert_eq!(documented.collect::<Vec<_>>(), fields);
     }
 }

@@ -1,0 +1,415 @@
+//! Overrides: fields of agents set from outside their files, in pi's settings or in Grove's configuration.
+//!
+//! Both files give the same tree, so one reader serves both. Each field is taken by itself: a value of the
+//! wrong kind is a finding that names the agent and the field, and every other field still counts. `false`
+//! means that the agent is as if its file did not have the field.
+
+use std::path::{Path, PathBuf};
+
+use super::{Agent, ContextMode, PromptMode, SkillInjection};
+use crate::config::{LayerScope, Origin};
+use crate::diagnostic::Position;
+use crate::text::one_line;
+use crate::yaml::{Entry, Node, Value};
+
+/// A field that can be overridden.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(
+    missing_docs,
+    reason = "each is the frontmatter key of the same name, but for the two that say otherwise"
+)]
+pub enum Field {
+    Model,
+    FallbackModels,
+    Thinking,
+    /// The text below the frontmatter.
+    SystemPrompt,
+    SystemPromptMode,
+    InheritProjectContext,
+    InheritSkills,
+    DefaultContext,
+    /// Whether the agent is switched off.
+    Disabled,
+    Skills,
+    SkillInjection,
+    Tools,
+    CompletionGuard,
+    MaxExecutionTimeMs,
+    MaxTokens,
+}
+
+impl Field {
+    /// All fields in the order of the reference page.
+    pub const ALL: [Self; 15] = [
+        Self::Model,
+        Self::FallbackModels,
+        Self::Thinking,
+        Self::SystemPrompt,
+        Self::SystemPromptMode,
+        Self::InheritProjectContext,
+        Self::InheritSkills,
+        Self::DefaultContext,
+        Self::Disabled,
+        Self::Skills,
+        Self::SkillInjection,
+        Self::Tools,
+        Self::CompletionGuard,
+        Self::MaxExecutionTimeMs,
+        Self::MaxTokens,
+    ];
+
+    /// The frontmatter's and pi's word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::FallbackModels => "fallbackModels",
+            Self::Thinking => "thinking",
+            Self::SystemPrompt => "systemPrompt",
+            Self::SystemPromptMode => "systemPromptMode",
+            Self::InheritProjectContext => "inheritProjectContext",
+            Self::InheritSkills => "inheritSkills",
+            Self::DefaultContext => "defaultContext",
+            Self::Disabled => "disabled",
+            Self::Skills => "skills",
+            Self::SkillInjection => "skillInjection",
+            Self::Tools => "tools",
+            Self::CompletionGuard => "completionGuard",
+            Self::MaxExecutionTimeMs => "maxExecutionTimeMs",
+            Self::MaxTokens => "maxTokens",
+        }
+    }
+
+    /// The configuration's word for it.
+    pub fn config_key(self) -> String {
+        let mut key = String::new();
+        for c in self.as_str().chars() {
+            if c.is_ascii_uppercase() {
+                key.push('_');
+            }
+            key.push(c.to_ascii_lowercase());
+        }
+        key
+    }
+
+    /// What it takes.
+    pub const fn wanted(self) -> &'static str {
+        match self {
+            Self::Model | Self::Thinking | Self::SystemPrompt => "text or `false`",
+            Self::FallbackModels | Self::Skills | Self::Tools => "a list of texts or `false`",
+            Self::SystemPromptMode => "`replace`, `append` or `false`",
+            Self::SkillInjection => "`full`, `light` or `false`",
+            Self::DefaultContext => "`fresh`, `fork` or `false`",
+            Self::InheritProjectContext
+            | Self::InheritSkills
+            | Self::Disabled
+            | Self::CompletionGuard => "true or false",
+            Self::MaxExecutionTimeMs | Self::MaxTokens => "a whole number from one or `false`",
+        }
+    }
+}
+
+/// What an override makes of one field; nothing means that it is cleared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the field of the same name")]
+pub enum Change {
+    Model(Option<String>),
+    FallbackModels(Vec<String>),
+    Thinking(Option<String>),
+    SystemPrompt(String),
+    SystemPromptMode(PromptMode),
+    InheritProjectContext(bool),
+    InheritSkills(bool),
+    DefaultContext(Option<ContextMode>),
+    Disabled(bool),
+    Skills(Vec<String>),
+    SkillInjection(SkillInjection),
+    Tools(Option<Vec<String>>),
+    CompletionGuard(bool),
+    MaxExecutionTimeMs(Option<u64>),
+    MaxTokens(Option<u64>),
+}
+
+impl Change {
+    /// The field.
+    pub const fn field(&self) -> Field {
+        match self {
+            Self::Model(_) => Field::Model,
+            Self::FallbackModels(_) => Field::FallbackModels,
+            Self::Thinking(_) => Field::Thinking,
+            Self::SystemPrompt(_) => Field::SystemPrompt,
+            Self::SystemPromptMode(_) => Field::SystemPromptMode,
+            Self::InheritProjectContext(_) => Field::InheritProjectContext,
+            Self::InheritSkills(_) => Field::InheritSkills,
+            Self::DefaultContext(_) => Field::DefaultContext,
+            Self::Disabled(_) => Field::Disabled,
+            Self::Skills(_) => Field::Skills,
+            Self::SkillInjection(_) => Field::SkillInjection,
+            Self::Tools(_) => Field::Tools,
+            Self::CompletionGuard(_) => Field::CompletionGuard,
+            Self::MaxExecutionTimeMs(_) => Field::MaxExecutionTimeMs,
+            Self::MaxTokens(_) => Field::MaxTokens,
+        }
+    }
+
+    /// Makes the change to an agent's fields. Its text and whether it is switched off are not among them.
+    pub fn apply(&self, agent: &mut Agent) {
+        match self {
+            Self::Model(model) => agent.model.clone_from(model),
+            Self::FallbackModels(models) => agent.fallback_models.clone_from(models),
+            Self::Thinking(level) => agent.thinking.clone_from(level),
+            Self::SystemPromptMode(mode) => agent.system_prompt_mode = *mode,
+            Self::InheritProjectContext(flag) => agent.inherit_project_context = *flag,
+            Self::InheritSkills(flag) => agent.inherit_skills = *flag,
+            Self::DefaultContext(mode) => agent.default_context = *mode,
+            Self::Skills(names) => agent.skills.clone_from(names),
+            Self::SkillInjection(mode) => agent.skill_injection = *mode,
+            Self::Tools(tools) => agent.tools.clone_from(tools),
+            Self::CompletionGuard(flag) => agent.completion_guard = Some(*flag),
+            Self::MaxExecutionTimeMs(number) => agent.max_execution_time_ms = *number,
+            Self::MaxTokens(number) => agent.max_tokens = *number,
+            Self::SystemPrompt(_) | Self::Disabled(_) => {}
+        }
+    }
+
+    /// Reads a value; nothing when it is of the wrong kind.
+    pub fn read(field: Field, value: &Node) -> Option<Self> {
+        let cleared = is_false(value);
+        Some(match field {
+            Field::Model => Self::Model(text(value, cleared)?),
+            Field::Thinking => Self::Thinking(text(value, cleared)?),
+            Field::SystemPrompt => Self::SystemPrompt(prompt(value, cleared)?),
+            Field::FallbackModels => {
+                Self::FallbackModels(list(value, cleared)?.unwrap_or_default())
+            }
+            Field::Tools => Self::Tools(list(value, cleared)?),
+            Field::Skills => {
+                let mut seen = std::collections::BTreeSet::new();
+                let mut names = list(value, cleared)?.unwrap_or_default();
+                names.retain(|name| seen.insert(name.clone()));
+                Self::Skills(names)
+            }
+            Field::SystemPromptMode => {
+                let modes = [
+                    ("replace", PromptMode::Replace),
+                    ("append", PromptMode::Append),
+                ];
+                Self::SystemPromptMode(one_of(value, cleared, &modes)?.unwrap_or_default())
+            }
+            Field::SkillInjection => {
+                let modes = [
+                    ("full", SkillInjection::Full),
+                    ("light", SkillInjection::Light),
+                ];
+                Self::SkillInjection(one_of(value, cleared, &modes)?.unwrap_or_default())
+            }
+            Field::DefaultContext => {
+                let modes = [("fresh", ContextMode::Fresh), ("fork", ContextMode::Fork)];
+                Self::DefaultContext(one_of(value, cleared, &modes)?)
+            }
+            Field::InheritProjectContext => Self::InheritProjectContext(switch(value)?),
+            Field::InheritSkills => Self::InheritSkills(switch(value)?),
+            Field::Disabled => Self::Disabled(switch(value)?),
+            Field::CompletionGuard => Self::CompletionGuard(switch(value)?),
+            Field::MaxExecutionTimeMs => Self::MaxExecutionTimeMs(number(value, cleared)?),
+            Field::MaxTokens => Self::MaxTokens(number(value, cleared)?),
+        })
+    }
+}
+
+/// One field of one agent, and who sets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Set {
+    /// What becomes of the field.
+    pub change: Change,
+    /// Where it is written.
+    pub origin: Origin,
+}
+
+/// Everything that one file says about one agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentOverride {
+    /// The agent's name, or its `id@root`.
+    pub agent: String,
+    /// Where it is written.
+    pub origin: Origin,
+    /// Its fields.
+    pub fields: Vec<Set>,
+}
+
+/// What one file says about agents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overrides {
+    /// Whose file it is.
+    pub scope: LayerScope,
+    /// The file.
+    pub file: PathBuf,
+    /// Agent by agent, in the order of the file.
+    pub agents: Vec<AgentOverride>,
+    /// Whether the agents that come with Grove are switched off, and who says so.
+    pub disable_builtins: Option<(bool, Origin)>,
+}
+
+impl Overrides {
+    /// Nothing.
+    pub fn none(scope: LayerScope, file: &Path) -> Self {
+        Self {
+            scope,
+            file: file.to_path_buf(),
+            agents: Vec::new(),
+            disable_builtins: None,
+        }
+    }
+
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        self.agents.is_empty() && self.disable_builtins.is_none()
+    }
+}
+
+/// How fields are spelled in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spelling {
+    /// As in frontmatter and in pi's settings: `fallbackModels`.
+    Settings,
+    /// As in Grove's configuration: `fallback_models`.
+    Config,
+}
+
+impl Spelling {
+    fn field(self, word: &str) -> Option<Field> {
+        Field::ALL.into_iter().find(|field| match self {
+            Self::Settings => field.as_str() == word,
+            Self::Config => field.config_key() == word,
+        })
+    }
+}
+
+/// What is wrong with one field of an override.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// No field has this name.
+    Unknown,
+    /// The value is not what this field takes.
+    Kind(Field),
+}
+
+/// Reads the fields of one agent's override; what is wrong is told with the key's place.
+pub fn read_fields(
+    entries: &[Entry],
+    spelling: Spelling,
+    file: &Path,
+    mut wrong: impl FnMut(&Entry, Fault),
+) -> Vec<Set> {
+    let mut fields = Vec::new();
+    for entry in entries {
+        let Some(field) = spelling.field(&entry.key) else {
+            wrong(entry, Fault::Unknown);
+            continue;
+        };
+        match Change::read(field, &entry.value) {
+            Some(change) => fields.push(Set {
+                change,
+                origin: origin(file, entry.position),
+            }),
+            None => wrong(entry, Fault::Kind(field)),
+        }
+    }
+    fields
+}
+
+pub(super) fn origin(file: &Path, position: Position) -> Origin {
+    Origin {
+        file: file.to_path_buf(),
+        line: position.line,
+    }
+}
+
+fn is_false(node: &Node) -> bool {
+    switch(node) == Some(false)
+}
+
+pub(super) fn switch(node: &Node) -> Option<bool> {
+    match &node.value {
+        Value::Text(scalar) if scalar.plain => scalar.text.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Text in quotes; a number is none.
+fn quoted(node: &Node) -> Option<&str> {
+    match &node.value {
+        Value::Text(scalar) if !scalar.plain => Some(&scalar.text),
+        _ => None,
+    }
+}
+
+/// Text on one line; blank text is none.
+fn text(node: &Node, cleared: bool) -> Option<Option<String>> {
+    if cleared {
+        return Some(None);
+    }
+    let text = one_line(quoted(node)?).trim().to_owned();
+    Some(Some(text).filter(|text| !text.is_empty()))
+}
+
+fn prompt(node: &Node, cleared: bool) -> Option<String> {
+    if cleared {
+        return Some(String::new());
+    }
+    quoted(node).map(str::to_owned)
+}
+
+fn list(node: &Node, cleared: bool) -> Option<Option<Vec<String>>> {
+    if cleared {
+        return Some(None);
+    }
+    let Value::List(items) = &node.value else {
+        return None;
+    };
+    let texts: Option<Vec<String>> = items
+        .iter()
+        .map(|item| quoted(item).map(|text| one_line(text).trim().to_owned()))
+        .collect();
+    let mut texts = texts?;
+    texts.retain(|text| !text.is_empty());
+    Some(Some(texts))
+}
+
+fn one_of<T: Copy>(node: &Node, cleared: bool, words: &[(&str, T)]) -> Option<Option<T>> {
+    if cleared {
+        return Some(None);
+    }
+    let text = quoted(node)?;
+    let known = words.iter().find(|(word, _)| *word == text);
+    known.map(|(_, value)| Some(*value))
+}
+
+fn number(node: &Node, cleared: bool) -> Option<Option<u64>> {
+    if cleared {
+        return Some(None);
+    }
+    match &node.value {
+        Value::Text(scalar) if scalar.plain => {
+            let number: Option<u64> = scalar.text.parse().ok();
+            number.filter(|number| *number > 0).map(Some)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_has_one_name_in_each_file() {
+        assert_eq!(
+            Field::MaxExecutionTimeMs.config_key(),
+            "max_execution_time_ms"
+        );
+        for field in Field::ALL {
+            assert_eq!(Spelling::Settings.field(field.as_str()), Some(field));
+            assert_eq!(Spelling::Config.field(&field.config_key()), Some(field));
+        }
+    }
+}
