@@ -12,6 +12,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::address::near_names;
 use crate::digest::Digest;
+use crate::overrides::{self, Layer, Overridden, OwnText};
 use crate::rank;
 use crate::root::Root;
 use crate::state::{Reason, State};
@@ -39,7 +40,7 @@ pub struct Content {
     pub digest: Digest,
     /// Its size in bytes.
     pub size: u64,
-    /// Its fields and findings.
+    /// Its fields and findings. After resolution the fields are those in force, overrides included.
     pub parsed: agent::Parsed,
 }
 
@@ -64,6 +65,10 @@ pub struct Agent {
     pub stand_in: Option<usize>,
     /// Everything that was found about it.
     pub diagnostics: Vec<Diagnostic>,
+    /// The fields that are not as its file has them, and who set each.
+    pub overridden: Vec<Overridden>,
+    /// The text that stands in place of the one below its frontmatter.
+    pub own_text: Option<OwnText>,
 }
 
 impl Agent {
@@ -72,7 +77,7 @@ impl Agent {
         self.file()?.description.as_deref()
     }
 
-    /// The fields of its file.
+    /// Its fields as they are in force.
     pub fn file(&self) -> Option<&agent::Agent> {
         Some(&self.content.as_ref()?.parsed.agent)
     }
@@ -106,10 +111,20 @@ pub enum Answer {
     },
 }
 
-/// Decides the state of every candidate.
+/// Decides the state of every candidate where nothing is overridden.
 pub fn resolve(
+    roots: Vec<Root>,
+    candidates: Vec<Candidate>,
+    diagnostics: Vec<Diagnostic>,
+) -> Agents {
+    resolve_with(roots, candidates, &[], diagnostics)
+}
+
+/// Decides the fields and the state of every candidate; `layers` are weakest first.
+pub fn resolve_with(
     mut roots: Vec<Root>,
     candidates: Vec<Candidate>,
+    layers: &[Layer],
     diagnostics: Vec<Diagnostic>,
 ) -> Agents {
     let given: Vec<PathBuf> = roots.iter().map(|root| root.path.clone()).collect();
@@ -141,6 +156,7 @@ pub fn resolve(
         }
         agents.push(judge(planned, root, candidate));
     }
+    overrides::apply(&mut agents, &roots, layers);
     shadow(&mut agents, &roots);
     Agents {
         roots,
@@ -193,6 +209,8 @@ fn judge(planned: &Root, root: usize, candidate: Candidate) -> Agent {
         reasons,
         stand_in: None,
         diagnostics,
+        overridden: Vec::new(),
+        own_text: None,
     }
 }
 
@@ -242,6 +260,12 @@ fn shadow(agents: &mut [Agent], roots: &[Root]) {
     }
 }
 
+/// `id@label`, which names exactly one agent.
+pub(crate) fn address(agent: &Agent, roots: &[Root]) -> String {
+    let label = roots.get(agent.root).map_or("", |root| &root.label);
+    format!("{}@{label}", agent.id())
+}
+
 impl Agents {
     /// The absolute path of an agent's file.
     pub fn location(&self, agent: &Agent) -> PathBuf {
@@ -251,8 +275,7 @@ impl Agents {
 
     /// `id@label`, which names exactly one agent.
     pub fn address(&self, agent: &Agent) -> String {
-        let label = self.roots.get(agent.root).map_or("", |root| &root.label);
-        format!("{}@{label}", agent.id())
+        address(agent, &self.roots)
     }
 
     /// Finds an agent by address, by name, by one of its aliases, or by id.

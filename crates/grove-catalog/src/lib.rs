@@ -15,6 +15,7 @@ mod host_refusal;
 pub mod hosts;
 pub mod identity;
 pub mod ignore_rules;
+pub mod overrides;
 pub mod prompt;
 pub mod rank;
 pub mod resolve;

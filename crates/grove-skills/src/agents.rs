@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_catalog::Digest;
-use grove_catalog::agents::{Agent, Agents, Candidate, Content, resolve};
+use grove_catalog::agents::{Agent, Agents, Candidate, Content, resolve_with};
+use grove_catalog::overrides::Layer;
 use grove_catalog::state::State;
+use grove_catalog::{Digest, Source};
 use grove_fs::document_walk::{self, Document, DocumentOptions, Documents};
 use grove_fs::probe_walk::{self, LimitsHit, Links, Trouble};
 use grove_spec::agent::{self, naming};
+use grove_spec::config::LayerScope;
 use grove_spec::skill::kept::too_large;
 use grove_spec::text::{counted, first_names};
 use grove_spec::{Code, Diagnostic};
@@ -17,7 +19,7 @@ use crate::loading::unopened;
 use crate::planning::{self, Plan, PlannedRoot, agent_roots};
 use crate::project::Project;
 use crate::settings::LoadedSettings;
-use crate::{troubles, trusting};
+use crate::{agent_overrides, troubles, trusting};
 
 /// Agent files that are read in one root.
 const MAX_FILES: usize = 2_000;
@@ -33,37 +35,87 @@ const NEVER: [&str; 2] = ["node_modules", "skills"];
 /// What makes a folder a skill or a project of its own.
 const FOREIGN: [&str; 5] = ["SKILL.md", ".git", ".grove", ".pi", ".agents"];
 
+/// Whose agents are looked for. Those of Grove and of packages always are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// The user's, and the further folders.
+    User,
+    /// The project's.
+    Project,
+    /// Both.
+    #[default]
+    Both,
+}
+
+impl Scope {
+    fn has(self, source: Source) -> bool {
+        match source {
+            Source::Bundled | Source::Package => true,
+            Source::Project => self != Self::User,
+            Source::User | Source::Managed | Source::Extra => self != Self::Project,
+        }
+    }
+
+    fn has_settings(self, scope: LayerScope) -> bool {
+        match scope {
+            LayerScope::User => self != Self::Project,
+            LayerScope::Project => self != Self::User,
+        }
+    }
+}
+
 /// Every agent, and how its file is read again.
 #[derive(Debug)]
 pub struct AgentLibrary {
     /// What was found.
     pub agents: Agents,
     planned: Vec<PlannedRoot>,
+    /// What overrides agents, weakest first.
+    pub(crate) layers: Vec<Layer>,
 }
 
 impl AgentLibrary {
     /// Looks everywhere, or in exactly these folders as trusted user roots.
     pub fn load(environment: &Environment, folders: &[PathBuf]) -> Self {
+        Self::load_scope(environment, folders, Scope::Both)
+    }
+
+    /// The same with the agents and settings of one scope alone.
+    pub fn load_scope(environment: &Environment, folders: &[PathBuf], scope: Scope) -> Self {
         let store = trusting::store(environment);
-        let (plan, loaded) = if folders.is_empty() {
-            let project = Project::find(environment);
-            let loaded = LoadedSettings::load(environment, Some(&project), &store);
-            let plan = agent_roots::own(environment, &loaded.settings, &project, &store);
-            (plan, loaded)
-        } else {
-            let loaded = LoadedSettings::load(environment, None, &store);
-            (planning::exactly(folders), loaded)
+        let project = folders.is_empty().then(|| Project::find(environment));
+        let loaded = LoadedSettings::load(environment, project.as_ref(), &store);
+        let mut plan = match &project {
+            Some(project) => agent_roots::own(environment, &loaded.settings, project, &store),
+            None => planning::exactly(folders),
         };
+        if project.is_some() {
+            plan.roots.retain(|planned| scope.has(planned.root.source));
+        }
+        let mut overrides = agent_overrides::load(environment, &loaded, project.as_ref(), &store);
+        let layers = &mut overrides.layers;
+        layers.retain(|layer| scope.has_settings(layer.overrides.scope));
         let limits = &loaded.settings.limits;
         let bounds = Bounds {
             max_bytes: limits.file_bytes.value,
             max_depth: usize::try_from(limits.group_depth.value).unwrap_or(usize::MAX),
         };
         let mut diagnostics = loaded.diagnostics;
-        Self::look(plan, &bounds, &mut diagnostics)
+        diagnostics.extend(overrides.diagnostics);
+        let mut library = Self::look(plan, &bounds, overrides.layers, &mut diagnostics);
+        if project.is_some() {
+            let unknown = library.agents.unknown_overrides(&library.layers);
+            library.agents.diagnostics.extend(unknown);
+        }
+        library
     }
 
-    fn look(plan: Plan, bounds: &Bounds, diagnostics: &mut Vec<Diagnostic>) -> Self {
+    fn look(
+        plan: Plan,
+        bounds: &Bounds,
+        layers: Vec<Layer>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Self {
         diagnostics.extend(plan.diagnostics);
         let all = plan.roots;
         let planned: Vec<PlannedRoot> = all.iter().filter(|root| root.exists).cloned().collect();
@@ -73,7 +125,7 @@ impl AgentLibrary {
             candidates.extend(load_root(root, planned, is_shared, bounds, diagnostics));
         }
         let roots = planned.iter().map(|planned| planned.root.clone()).collect();
-        let mut agents = resolve(roots, candidates, std::mem::take(diagnostics));
+        let mut agents = resolve_with(roots, candidates, &layers, std::mem::take(diagnostics));
         let untrusted = agents
             .agents
             .iter()
@@ -89,7 +141,11 @@ impl AgentLibrary {
                 .diagnostics
                 .push(Diagnostic::new(Code::ProjectUntrusted, message));
         }
-        Self { agents, planned }
+        Self {
+            agents,
+            planned,
+            layers,
+        }
     }
 
     /// The text of an agent's file if it is still the one that was judged.

@@ -14,6 +14,7 @@
 //! The library never reads the process environment: whoever embeds it says where home is, what is on
 //! the path and which variables are set.
 
+mod agent_overrides;
 pub mod agents;
 mod bundled;
 mod cache;

@@ -63,12 +63,21 @@ pub fn prompt(
                 continue;
             }
         };
-        let own = Own {
-            name: &agent.name,
-            agent: file,
-            file: &location,
-            digest: content.digest,
-            body,
+        let own = match &agent.own_text {
+            None => Own {
+                name: &agent.name,
+                agent: file,
+                file: &location,
+                digest: content.digest,
+                body,
+            },
+            Some(other) => Own {
+                name: &agent.name,
+                agent: file,
+                file: &other.file,
+                digest: other.digest,
+                body: &other.text,
+            },
         };
         let mut made = prompt::assemble(&snapshot, &own, &chosen, &read, budget);
         if file.inherit_skills {

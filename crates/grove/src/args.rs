@@ -247,6 +247,9 @@ pub(crate) enum AgentsCommand {
     List {
         #[command(flatten)]
         look: AgentLook,
+        /// Whose agents; those of Grove and of packages are always listed
+        #[arg(long, value_enum, default_value_t = AgentScope::Both, conflicts_with = "agents_dirs")]
+        scope: AgentScope,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -261,6 +264,16 @@ pub(crate) enum AgentsCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum AgentScope {
+    /// Yours
+    User,
+    /// The project's
+    Project,
+    /// Both
+    Both,
 }
 
 /// Where to look for agents.

@@ -171,6 +171,28 @@ impl Change {
         }
     }
 
+    /// The value as settings have it; `false` for what is cleared.
+    pub fn value(&self) -> serde_json::Value {
+        use serde_json::{Value, json};
+        let or_false = |value: Option<Value>| value.unwrap_or(Value::Bool(false));
+        match self {
+            Self::Model(text) | Self::Thinking(text) => or_false(text.as_ref().map(|t| json!(t))),
+            Self::SystemPrompt(text) => json!(text),
+            Self::FallbackModels(list) | Self::Skills(list) => json!(list),
+            Self::Tools(list) => or_false(list.as_ref().map(|list| json!(list))),
+            Self::SystemPromptMode(mode) => json!(mode),
+            Self::SkillInjection(mode) => json!(mode),
+            Self::DefaultContext(mode) => or_false(mode.map(|mode| json!(mode))),
+            Self::InheritProjectContext(flag)
+            | Self::InheritSkills(flag)
+            | Self::Disabled(flag)
+            | Self::CompletionGuard(flag) => json!(flag),
+            Self::MaxExecutionTimeMs(number) | Self::MaxTokens(number) => {
+                or_false(number.map(|number| json!(number)))
+            }
+        }
+    }
+
     /// Reads a value; nothing when it is of the wrong kind.
     pub fn read(field: Field, value: &Node) -> Option<Self> {
         let cleared = is_false(value);
@@ -400,6 +422,27 @@ fn number(node: &Node, cleared: bool) -> Option<Option<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_that_is_written_is_read_as_it_was() {
+        for (field, text) in [
+            (Field::Model, "\"m\""),
+            (Field::Model, "false"),
+            (Field::Tools, "[\"a\",\"b\"]"),
+            (Field::Tools, "false"),
+            (Field::SystemPrompt, "\"a\\nb\""),
+            (Field::SystemPromptMode, "\"append\""),
+            (Field::SkillInjection, "\"light\""),
+            (Field::DefaultContext, "\"fork\""),
+            (Field::DefaultContext, "false"),
+            (Field::Disabled, "true"),
+            (Field::MaxTokens, "7"),
+            (Field::MaxExecutionTimeMs, "false"),
+        ] {
+            let change = Change::read(field, &crate::json_nodes::parse(text).unwrap()).unwrap();
+            assert_eq!(change.value().to_string(), text);
+        }
+    }
 
     #[test]
     fn every_field_has_one_name_in_each_file() {
