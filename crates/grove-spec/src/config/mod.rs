@@ -3,6 +3,7 @@
 //! A wrong value is a finding with file, line and key, and switches off that key alone. A project's
 //! file may only narrow: it cannot set environment, folders, or permissions.
 
+pub mod edit;
 mod keys;
 mod layer;
 
