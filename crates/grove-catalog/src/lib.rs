@@ -4,6 +4,7 @@
 //! what the user set arrive as values, and the same input gives the same bytes.
 
 pub mod address;
+pub mod agent_target;
 pub mod agents;
 pub mod catalog;
 pub mod content;
@@ -15,6 +16,7 @@ mod host_refusal;
 pub mod hosts;
 pub mod identity;
 pub mod ignore_rules;
+pub mod models;
 pub mod overrides;
 pub mod prompt;
 pub mod rank;

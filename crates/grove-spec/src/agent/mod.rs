@@ -4,6 +4,7 @@
 //! the agent still loads; keys that nobody here knows are kept. [`edit`] changes one field of a file and
 //! nothing else.
 
+pub mod compose;
 pub mod edit;
 mod fields;
 pub mod naming;
