@@ -29,9 +29,9 @@ pub fn write_mode(path: &Path, content: &[u8], mode: u32) -> Result<(), FsError>
 }
 
 /// Makes a file that is not there yet, and its folder if needed. What is there already is never touched: that
-/// is an error whose source says that the file exists.
-pub fn create(path: &Path, content: &[u8]) -> Result<(), FsError> {
-    put(path, content, Durability::Durable, None, &mut place_new)
+/// is an error whose source says that the file exists. Without a mode it has the usual one.
+pub fn create(path: &Path, content: &[u8], mode: Option<u32>) -> Result<(), FsError> {
+    put(path, content, Durability::Durable, mode, &mut place_new)
 }
 
 /// Whether a file was replaced.
@@ -316,11 +316,11 @@ mod tests {
     fn a_new_file_never_takes_the_place_of_another() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/x");
-        create(&path, b"first").unwrap();
-        let error = create(&path, b"second").unwrap_err();
+        create(&path, b"first", None).unwrap();
+        let error = create(&path, b"second", None).unwrap_err();
         assert_eq!(error.source.kind(), std::io::ErrorKind::AlreadyExists);
         std::os::unix::fs::symlink("nowhere", folder.path().join("deep/link")).unwrap();
-        assert!(create(&folder.path().join("deep/link"), b"third").is_err());
+        assert!(create(&folder.path().join("deep/link"), b"third", None).is_err());
         assert_eq!(std::fs::read(&path).unwrap(), b"first");
         assert_eq!(entries(&folder.path().join("deep")), ["link", "x"]);
     }

@@ -25,6 +25,7 @@ mod last_good;
 mod library;
 pub mod live;
 mod loading;
+pub mod managing;
 mod planning;
 mod project;
 pub mod prompt;

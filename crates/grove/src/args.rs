@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use crate::agent_fields::AskedFields;
+
 /// Finds every skill you have, says which are usable and why, and what a model would see of them.
 #[derive(Debug, Parser)]
 #[command(
@@ -44,7 +46,7 @@ pub(crate) enum Command {
     /// Skills: list, show, check, search, confusable, roots, activate, expand, collapse
     #[command(subcommand)]
     Skills(SkillsCommand),
-    /// Agents: list, show
+    /// Agents: list, show, create, edit, rename, delete, enable, disable, reset
     #[command(subcommand)]
     Agents(AgentsCommand),
     /// What an agent is told: the skills it names, then its own text
@@ -264,6 +266,96 @@ pub(crate) enum AgentsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Make an agent
+    Create {
+        /// Its name; what a file cannot have is left out of it
+        name: String,
+        /// The package it belongs to; it is then called PACKAGE.NAME
+        #[arg(long, value_name = "NAME")]
+        package: Option<String>,
+        #[command(flatten)]
+        asked: AskedFields,
+        /// Whose it is
+        #[arg(long, value_enum, default_value_t = OwnScope::User)]
+        scope: OwnScope,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Change fields or the text of an agent, and nothing else of its file
+    Edit {
+        /// Its name, or id@root
+        name: String,
+        #[command(flatten)]
+        asked: AskedFields,
+        /// Remove this field from the file (repeatable)
+        #[arg(long, value_name = "FIELD")]
+        unset: Vec<String>,
+        /// Write into the configuration instead of the file: for agents that are not yours to change
+        #[arg(long = "override")]
+        overriding: bool,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Give an agent and its file another name
+    Rename {
+        /// Its name, or id@root
+        name: String,
+        /// The other name
+        to: String,
+        /// Another package; an empty one means none
+        #[arg(long, value_name = "NAME")]
+        package: Option<String>,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Delete an agent's file
+    Delete {
+        /// Its name, or id@root
+        name: String,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Switch an agent on again
+    Enable {
+        /// Its name, or id@root
+        name: String,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Switch an agent off in the configuration
+    Disable {
+        /// Its name, or id@root
+        name: String,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Take back everything that the configuration says about an agent
+    Reset {
+        /// Its name, or id@root
+        name: String,
+        #[command(flatten)]
+        whose: Whose,
+    },
+}
+
+/// Whose file is meant.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Whose {
+    /// Whose; needed where both have one of the name
+    #[arg(long, value_enum)]
+    pub(crate) scope: Option<OwnScope>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OwnScope {
+    /// Yours, in every project
+    User,
+    /// This project's
+    Project,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -20,10 +20,10 @@ pub enum ConfigRefusal {
     Form,
 }
 
-/// The text with a value; the same text when the value is set so already.
-pub fn set(text: &str, path: &[&str], value: &Value) -> Result<String, ConfigRefusal> {
+/// The text with a value (a switch, a number, text or a list of texts); the same text when it is set so already.
+pub fn set(text: &str, path: &[&str], value: &serde_json::Value) -> Result<String, ConfigRefusal> {
     let document = parse(text)?;
-    let value = value.clone().decorated("", "").to_string();
+    let value = toml_text(value).ok_or(ConfigRefusal::Form)?;
     let changed = match place_of(&document, path) {
         Some(Place::Value(start, end)) if text.get(start..end) == Some(&*value) => {
             return Ok(text.to_owned());
@@ -300,6 +300,20 @@ fn without_empty(table: &mut toml::Table, depth: usize) {
     });
 }
 
+fn toml_text(value: &serde_json::Value) -> Option<String> {
+    let value = match value {
+        serde_json::Value::Bool(flag) => Value::from(*flag),
+        serde_json::Value::Number(number) => Value::from(number.as_i64()?),
+        serde_json::Value::String(text) => Value::from(text),
+        serde_json::Value::Array(items) => {
+            let texts: Option<Vec<&str>> = items.iter().map(serde_json::Value::as_str).collect();
+            Value::from_iter(texts?)
+        }
+        _ => return None,
+    };
+    Some(value.to_string())
+}
+
 fn key_text(key: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if !key.is_empty() && key.chars().all(is_bare) {
@@ -319,7 +333,7 @@ mod tests {
     const ALL: [&str; 3] = ["agents", "overrides", "x"];
 
     fn on(text: &str) -> Result<String, ConfigRefusal> {
-        set(text, &X, &Value::from(true))
+        set(text, &X, &serde_json::Value::from(true))
     }
 
     #[test]
@@ -370,7 +384,7 @@ mod tests {
         let odd = set(
             "",
             &["agents", "overrides", "a b@c:d", "model"],
-            &Value::from("m"),
+            &serde_json::Value::from("m"),
         );
         assert_eq!(
             odd.as_deref(),

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::skills_show::{entries, node, without_nothing};
-use super::{Outcome, absolute, counted, path_text, tilde};
+use super::{Outcome, absolute, agents_manage, counted, path_text, tilde};
 use crate::args::{AgentLook, AgentScope, AgentsCommand};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::DiagnosticJson;
@@ -40,6 +40,7 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
                 show(environment, &library, agent, out);
             }
         }
+        _ => return agents_manage::run(environment, command, out),
     }
     Ok(0)
 }

@@ -1,6 +1,7 @@
 //! The commands. Each is one file; each takes what was typed and prints a function of a snapshot.
 
 mod agents;
+mod agents_manage;
 mod catalog;
 mod catalog_explain;
 mod catalog_host;
