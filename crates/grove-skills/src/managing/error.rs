@@ -21,7 +21,7 @@ pub enum ManageError {
     #[error("nothing is left of the package `{0}`: it needs letters or digits")]
     Package(String),
     /// A field is missing or does not take the value.
-    #[error("`{field}`: {message}")]
+    #[error("{}", about(field, message))]
     Field {
         /// The field.
         field: String,
@@ -142,6 +142,15 @@ impl ManageError {
             | Self::Unreadable { .. }
             | Self::Fs(_) => Vec::new(),
         }
+    }
+}
+
+/// What is wrong with a field, which the message may name already.
+fn about(field: &str, message: &str) -> String {
+    if message.contains(&format!("`{field}`")) {
+        message.to_owned()
+    } else {
+        format!("`{field}`: {message}")
     }
 }
 

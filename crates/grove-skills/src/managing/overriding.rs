@@ -44,7 +44,7 @@ impl Manager<'_> {
 
     /// Switches an agent on: what switches it off is taken back, and overruled if it is written elsewhere.
     pub fn enable(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
-        let meant = self.meant(name)?;
+        let meant = self.switched_off(name)?;
         let mut config = self.config(scope)?;
         let mut changed = false;
         if meant.state == Some(State::Disabled) {
@@ -125,14 +125,30 @@ impl Manager<'_> {
     }
 
     fn meant(&self, query: &str) -> Result<Meant, ManageError> {
-        let agents = &self.library.agents;
-        let at = match agents.find(query) {
-            Answer::One(at) => at,
+        match self.library.agents.find(query) {
+            Answer::One(at) => self.meant_at(query, at),
             Answer::None { near } => {
                 let name = query.to_owned();
-                return Err(ManageError::Nobody { name, near });
+                Err(ManageError::Nobody { name, near })
             }
-        };
+        }
+    }
+
+    /// Who is to be switched on: the first of the name that is off, although another may be used in its place.
+    fn switched_off(&self, query: &str) -> Result<Meant, ManageError> {
+        let agents = &self.library.agents;
+        let off = agents.named(query).into_iter().find(|at| {
+            let agent = agents.agents.get(*at);
+            agent.is_some_and(|agent| agent.state == State::Disabled)
+        });
+        match off {
+            Some(at) => self.meant_at(query, at),
+            None => self.meant(query),
+        }
+    }
+
+    fn meant_at(&self, query: &str, at: usize) -> Result<Meant, ManageError> {
+        let agents = &self.library.agents;
         let agent = agents.agents.get(at).ok_or_else(|| ManageError::Nobody {
             name: query.to_owned(),
             near: Vec::new(),
@@ -165,9 +181,12 @@ impl Manager<'_> {
     ) -> Changed {
         let mut report = self.report(&meant.name, scope, file, changed, warnings);
         let agents = &self.library.agents;
-        if let Answer::One(at) = agents.find(&meant.key)
-            && let Some(agent) = agents.agents.get(at)
-        {
+        let at = agents.named(&meant.key).into_iter().next();
+        let found = match agents.find(&meant.key) {
+            Answer::One(at) => Some(at),
+            Answer::None { .. } => at,
+        };
+        if let Some(agent) = found.and_then(|at| agents.agents.get(at)) {
             report.state = Some(agent.state);
             report.reasons.clone_from(&agent.reasons);
             if let Some(other) = agent.stand_in.and_then(|at| agents.agents.get(at)) {

@@ -256,6 +256,13 @@ fn pruned(text: String, path: &[&str]) -> Result<String, ConfigRefusal> {
                 Some(format!("{above}{}", &blank[..blank.len() / 2]))
             })
             .unwrap_or_else(|| before.to_owned());
+        let after = match (before.is_empty(), after) {
+            (true, after) => ["\r\n", "\n"]
+                .iter()
+                .find_map(|blank| after.strip_prefix(blank))
+                .unwrap_or(after),
+            (false, after) => after,
+        };
         left = before + after;
     }
     Ok(left)
@@ -413,7 +420,7 @@ mod tests {
             (
                 "[agents.overrides.x]\nmodel = 'm'\ndisabled = true\n\n[agents.overrides.y]\nmodel = 'n'\n",
                 &ALL,
-                "\n[agents.overrides.y]\nmodel = 'n'\n",
+                "[agents.overrides.y]\nmodel = 'n'\n",
             ),
             (
                 "[agents.overrides]\nx = { model = 'm', disabled = true }\ny = 1\n",
