@@ -16,7 +16,8 @@ use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic, Position};
 
 use crate::address::near_names;
-use crate::agents::{Agent, Agents, address};
+use crate::agents::{Agent, Agents};
+use crate::definitions::address;
 use crate::digest::Digest;
 use crate::root::{Root, Source};
 use crate::state::{Reason, State};
@@ -64,7 +65,7 @@ pub(crate) fn apply(agents: &mut [Agent], roots: &[Root], layers: &[Layer]) {
         .collect();
     for agent in agents {
         let name = name_key(&agent.name).into_owned();
-        let place = address(agent, roots);
+        let place = address(roots, agent);
         let (mut fields, own_text) = said.fields(&name, &place, layers);
         let is_own = source(agent).is_some_and(is_own);
         let in_place = is_own && elsewhere.contains(&name);

@@ -1,17 +1,19 @@
-//! The formats Grove reads and writes: `SKILL.md`, agent files and `config.toml`.
+//! The formats Grove reads and writes: `SKILL.md`, agent and chain files, manifests of packages and `config.toml`.
 //!
 //! Everything here is pure: text in, values and diagnostics out. Bad input is data. A parser never
 //! panics and never returns an error that hides the rest of the file. Nothing in this crate knows
 //! a path on disk, a clock or an environment; whoever read the bytes attaches the file name.
 
 pub mod agent;
+pub mod chain;
 pub mod codes;
 
 pub mod config;
 pub mod diagnostic;
 pub mod fence;
 pub mod hidden_text;
-pub mod json_nodes;
+pub mod json;
+pub mod package;
 pub mod reference;
 pub mod render;
 pub mod skill;

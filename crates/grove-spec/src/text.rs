@@ -12,16 +12,21 @@ pub const fn is_control(c: char) -> bool {
     matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}')
 }
 
+/// Whether a text is ASCII without a character that [`is_control`]: most texts are, and need no second look.
+pub fn is_plain(text: &str) -> bool {
+    // Without early exit, and with compares of signed bytes, the compiler makes wide compares of it.
+    let mut odd = false;
+    for &b in text.as_bytes() {
+        odd |= b.cast_signed() < 0x09;
+        odd |= b.wrapping_add(0x75).cast_signed() < i8::MIN + 0x15;
+        odd |= b == 0x7f;
+    }
+    !odd
+}
+
 /// Whether a text has a character that [`is_control`].
 pub fn has_controls(text: &str) -> bool {
-    // Without early exit the compiler makes wide compares of it.
-    let (mut low, mut high) = (0_u8, 0_u8);
-    for &b in text.as_bytes() {
-        low |= u8::from(b < 0x20) & u8::from(b != b'\n') & u8::from(b != b'\t');
-        low |= u8::from(b == 0x7f);
-        high |= b;
-    }
-    low != 0 || (high >= 0x80 && text.contains(is_control))
+    !is_plain(text) && text.contains(is_control)
 }
 
 /// Text without control characters, for output of any kind.
@@ -124,6 +129,22 @@ fn has_markup(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_text_is_ascii_without_controls() {
+        for code in 0..0x2100_u32 {
+            let Some(c) = char::from_u32(code) else {
+                continue;
+            };
+            // Long enough for the wide compares and for what is left over after them.
+            for at in [0, 17, 40] {
+                let mut text = "x".repeat(40);
+                text.insert(at, c);
+                assert_eq!(is_plain(&text), c.is_ascii() && !is_control(c), "{code:x}");
+                assert_eq!(has_controls(&text), is_control(c), "{code:x}");
+            }
+        }
+    }
 
     #[test]
     fn shown_text_has_no_control_characters() {

@@ -5,7 +5,7 @@ use grove_catalog::overrides::is_own;
 use grove_catalog::state::State;
 use grove_spec::agent::overrides::{Change, Field};
 use grove_spec::config::{LayerScope, edit};
-use grove_spec::json_nodes;
+use grove_spec::json;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 use serde_json::Value;
@@ -225,7 +225,7 @@ fn strs(path: &[String]) -> Vec<&str> {
 fn read(field: Field, words: &str) -> Option<Change> {
     let text = words.trim();
     let wanted = field.wanted();
-    let json = if text == "false" || wanted.starts_with("true") || wanted.contains("number") {
+    let value = if text == "false" || wanted.starts_with("true") || wanted.contains("number") {
         serde_json::from_str(text).ok()?
     } else if wanted.starts_with("a list") {
         let items = text
@@ -236,5 +236,5 @@ fn read(field: Field, words: &str) -> Option<Change> {
     } else {
         Value::from(words)
     };
-    Change::read(field, &json_nodes::parse(&json.to_string()).ok()?)
+    Change::read(field, &json::parse(&value.to_string()).ok()?.node)
 }

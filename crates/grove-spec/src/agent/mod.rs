@@ -6,7 +6,7 @@
 
 pub mod compose;
 pub mod edit;
-mod fields;
+pub(crate) mod fields;
 pub mod naming;
 pub mod overrides;
 pub mod settings;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::{Agent, ContextMode, PromptMode, SkillInjection};
 use crate::config::{LayerScope, Origin};
 use crate::diagnostic::Position;
+use crate::json::text_of;
 use crate::text::one_line;
 use crate::yaml::{Entry, Node, Value};
 
@@ -357,20 +358,12 @@ pub(super) fn switch(node: &Node) -> Option<bool> {
     }
 }
 
-/// Text in quotes; a number is none.
-fn quoted(node: &Node) -> Option<&str> {
-    match &node.value {
-        Value::Text(scalar) if !scalar.plain => Some(&scalar.text),
-        _ => None,
-    }
-}
-
 /// Text on one line; blank text is none.
 fn text(node: &Node, cleared: bool) -> Option<Option<String>> {
     if cleared {
         return Some(None);
     }
-    let text = one_line(quoted(node)?).trim().to_owned();
+    let text = one_line(text_of(node)?).trim().to_owned();
     Some(Some(text).filter(|text| !text.is_empty()))
 }
 
@@ -378,7 +371,7 @@ fn prompt(node: &Node, cleared: bool) -> Option<String> {
     if cleared {
         return Some(String::new());
     }
-    quoted(node).map(str::to_owned)
+    text_of(node).map(str::to_owned)
 }
 
 fn list(node: &Node, cleared: bool) -> Option<Option<Vec<String>>> {
@@ -390,7 +383,7 @@ fn list(node: &Node, cleared: bool) -> Option<Option<Vec<String>>> {
     };
     let texts: Option<Vec<String>> = items
         .iter()
-        .map(|item| quoted(item).map(|text| one_line(text).trim().to_owned()))
+        .map(|item| text_of(item).map(|text| one_line(text).trim().to_owned()))
         .collect();
     let mut texts = texts?;
     texts.retain(|text| !text.is_empty());
@@ -401,7 +394,7 @@ fn one_of<T: Copy>(node: &Node, cleared: bool, words: &[(&str, T)]) -> Option<Op
     if cleared {
         return Some(None);
     }
-    let text = quoted(node)?;
+    let text = text_of(node)?;
     let known = words.iter().find(|(word, _)| *word == text);
     known.map(|(_, value)| Some(*value))
 }
@@ -439,7 +432,7 @@ mod tests {
             (Field::MaxTokens, "7"),
             (Field::MaxExecutionTimeMs, "false"),
         ] {
-            let change = Change::read(field, &crate::json_nodes::parse(text).unwrap()).unwrap();
+            let change = Change::read(field, &crate::json::parse(text).unwrap().node).unwrap();
             assert_eq!(change.value().to_string(), text);
         }
     }

@@ -6,7 +6,7 @@ use super::overrides::{AgentOverride, Fault, Overrides, Spelling, origin, read_f
 use crate::codes::Code;
 use crate::config::LayerScope;
 use crate::diagnostic::Diagnostic;
-use crate::json_nodes;
+use crate::json;
 use crate::text::one_line;
 use crate::yaml::{Entry, Node};
 
@@ -16,8 +16,8 @@ use crate::yaml::{Entry, Node};
 pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Overrides, Vec<Diagnostic>) {
     let mut overrides = Overrides::none(scope, file);
     let mut diagnostics = Vec::new();
-    match json_nodes::parse(text) {
-        Ok(root) => read_settings(&root, &mut overrides, &mut diagnostics),
+    match json::parse(text) {
+        Ok(document) => read_settings(&document.node, &mut overrides, &mut diagnostics),
         Err(fault) => {
             let message = format!("the settings are not JSON: {}", fault.message);
             diagnostics.push(Diagnostic::new(Code::SettingsUnreadable, message).at(fault.position));
