@@ -196,18 +196,22 @@ impl Change {
 
     /// Reads a value; nothing when it is of the wrong kind.
     pub fn read(field: Field, value: &Node) -> Option<Self> {
-        let cleared = is_false(value);
         Some(match field {
-            Field::Model => Self::Model(text(value, cleared)?),
-            Field::Thinking => Self::Thinking(text(value, cleared)?),
-            Field::SystemPrompt => Self::SystemPrompt(prompt(value, cleared)?),
-            Field::FallbackModels => {
-                Self::FallbackModels(list(value, cleared)?.unwrap_or_default())
+            Field::Model => Self::Model(given(value, text)?.kept().filter(|it| !it.is_empty())),
+            Field::Thinking => {
+                Self::Thinking(given(value, text)?.kept().filter(|it| !it.is_empty()))
             }
-            Field::Tools => Self::Tools(list(value, cleared)?),
+            Field::SystemPrompt => {
+                let whole = |node: &Node| text_of(node).map(str::to_owned);
+                Self::SystemPrompt(given(value, whole)?.kept().unwrap_or_default())
+            }
+            Field::FallbackModels => {
+                Self::FallbackModels(given(value, list)?.kept().unwrap_or_default())
+            }
+            Field::Tools => Self::Tools(given(value, list)?.kept()),
             Field::Skills => {
                 let mut seen = std::collections::BTreeSet::new();
-                let mut names = list(value, cleared)?.unwrap_or_default();
+                let mut names = given(value, list)?.kept().unwrap_or_default();
                 names.retain(|name| seen.insert(name.clone()));
                 Self::Skills(names)
             }
@@ -216,25 +220,28 @@ impl Change {
                     ("replace", PromptMode::Replace),
                     ("append", PromptMode::Append),
                 ];
-                Self::SystemPromptMode(one_of(value, cleared, &modes)?.unwrap_or_default())
+                let mode = given(value, |node| one_of(node, &modes))?;
+                Self::SystemPromptMode(mode.kept().unwrap_or_default())
             }
             Field::SkillInjection => {
                 let modes = [
                     ("full", SkillInjection::Full),
                     ("light", SkillInjection::Light),
                 ];
-                Self::SkillInjection(one_of(value, cleared, &modes)?.unwrap_or_default())
+                let mode = given(value, |node| one_of(node, &modes))?;
+                Self::SkillInjection(mode.kept().unwrap_or_default())
             }
             Field::DefaultContext => {
                 let modes = [("fresh", ContextMode::Fresh), ("fork", ContextMode::Fork)];
-                Self::DefaultContext(one_of(value, cleared, &modes)?)
+                let mode = given(value, |node| one_of(node, &modes))?;
+                Self::DefaultContext(mode.kept())
             }
             Field::InheritProjectContext => Self::InheritProjectContext(switch(value)?),
             Field::InheritSkills => Self::InheritSkills(switch(value)?),
             Field::Disabled => Self::Disabled(switch(value)?),
             Field::CompletionGuard => Self::CompletionGuard(switch(value)?),
-            Field::MaxExecutionTimeMs => Self::MaxExecutionTimeMs(number(value, cleared)?),
-            Field::MaxTokens => Self::MaxTokens(number(value, cleared)?),
+            Field::MaxExecutionTimeMs => Self::MaxExecutionTimeMs(given(value, number)?.kept()),
+            Field::MaxTokens => Self::MaxTokens(given(value, number)?.kept()),
         })
     }
 }
@@ -347,10 +354,6 @@ pub(super) fn origin(file: &Path, position: Position) -> Origin {
     }
 }
 
-fn is_false(node: &Node) -> bool {
-    switch(node) == Some(false)
-}
-
 pub(super) fn switch(node: &Node) -> Option<bool> {
     match &node.value {
         Value::Text(scalar) if scalar.plain => scalar.text.parse().ok(),
@@ -358,55 +361,55 @@ pub(super) fn switch(node: &Node) -> Option<bool> {
     }
 }
 
-/// Text on one line; blank text is none.
-fn text(node: &Node, cleared: bool) -> Option<Option<String>> {
-    if cleared {
-        return Some(None);
-    }
-    let text = one_line(text_of(node)?).trim().to_owned();
-    Some(Some(text).filter(|text| !text.is_empty()))
+/// A value, or `false` in its place.
+enum Given<T> {
+    Cleared,
+    Value(T),
 }
 
-fn prompt(node: &Node, cleared: bool) -> Option<String> {
-    if cleared {
-        return Some(String::new());
+impl<T> Given<T> {
+    fn kept(self) -> Option<T> {
+        match self {
+            Self::Cleared => None,
+            Self::Value(value) => Some(value),
+        }
     }
-    text_of(node).map(str::to_owned)
 }
 
-fn list(node: &Node, cleared: bool) -> Option<Option<Vec<String>>> {
-    if cleared {
-        return Some(None);
+/// Reads a value that may be cleared; nothing when it is of the wrong kind.
+fn given<T>(node: &Node, read: impl Fn(&Node) -> Option<T>) -> Option<Given<T>> {
+    if switch(node) == Some(false) {
+        return Some(Given::Cleared);
     }
+    read(node).map(Given::Value)
+}
+
+/// Text on one line.
+fn text(node: &Node) -> Option<String> {
+    text_of(node).map(|text| one_line(text).trim().to_owned())
+}
+
+fn list(node: &Node) -> Option<Vec<String>> {
     let Value::List(items) = &node.value else {
         return None;
     };
-    let texts: Option<Vec<String>> = items
-        .iter()
-        .map(|item| text_of(item).map(|text| one_line(text).trim().to_owned()))
-        .collect();
+    let texts: Option<Vec<String>> = items.iter().map(text).collect();
     let mut texts = texts?;
     texts.retain(|text| !text.is_empty());
-    Some(Some(texts))
+    Some(texts)
 }
 
-fn one_of<T: Copy>(node: &Node, cleared: bool, words: &[(&str, T)]) -> Option<Option<T>> {
-    if cleared {
-        return Some(None);
-    }
+fn one_of<T: Copy>(node: &Node, words: &[(&str, T)]) -> Option<T> {
     let text = text_of(node)?;
     let known = words.iter().find(|(word, _)| *word == text);
-    known.map(|(_, value)| Some(*value))
+    known.map(|(_, value)| *value)
 }
 
-fn number(node: &Node, cleared: bool) -> Option<Option<u64>> {
-    if cleared {
-        return Some(None);
-    }
+fn number(node: &Node) -> Option<u64> {
     match &node.value {
         Value::Text(scalar) if scalar.plain => {
             let number: Option<u64> = scalar.text.parse().ok();
-            number.filter(|number| *number > 0).map(Some)
+            number.filter(|number| *number > 0)
         }
         _ => None,
     }

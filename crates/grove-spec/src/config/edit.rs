@@ -145,8 +145,9 @@ fn added(text: &str, document: &Document<&str>, path: &[&str], value: &str) -> O
             }
             let header: Vec<String> = table.iter().map(|key| key_text(key)).collect();
             let header = header.join(".");
-            whole.push_str(&format!("[{header}]{line_end}{shown} = {value}{line_end}"));
-            Some(whole)
+            Some(format!(
+                "{whole}[{header}]{line_end}{shown} = {value}{line_end}"
+            ))
         }
         Some(_) => None,
     }
@@ -487,7 +488,8 @@ mod tests {
             crlf: bool,
         ) {
             let line_end = if crlf { "\r\n" } else { "\n" };
-            let text: String = lines.iter().map(|line| format!("{line}{line_end}")).collect();
+            let mut text = lines.join(line_end);
+            text.push_str(line_end);
             prop_assume!(text.parse::<toml::Table>().is_ok());
             if let Ok(changed) = on(&text) {
                 // Lines come, and none goes but the one that is set.

@@ -264,10 +264,11 @@ mod tests {
 
     #[test]
     fn every_field_that_can_be_overridden_is_documented() {
+        use crate::agent::overrides::Field;
         let documented = KEYS
             .iter()
             .filter_map(|key| key.path.strip_prefix("agents.overrides.NAME."));
-        let fields = crate::agent::overrides::Field::ALL.map(|field| field.config_key());
+        let fields = Field::ALL.map(Field::config_key);
         assert_eq!(documented.collect::<Vec<_>>(), fields);
     }
 }
