@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use grove_catalog::Digest;
 use grove_catalog::overrides::Layer;
-use grove_fs::trust_store::TrustStore;
 use grove_fs::{FsError, files};
 use grove_spec::agent::settings;
 use grove_spec::config::LayerScope;
@@ -13,6 +12,7 @@ use grove_spec::{Code, Diagnostic};
 use crate::environment::Environment;
 use crate::project::{FolderTrust, Project};
 use crate::settings::{LoadedSettings, MAX_CONFIG_BYTES, PI_PROJECT_FILE, read_project_file};
+use crate::trusting;
 
 /// The variable that names pi's folder in place of the one at home.
 const PI_FOLDER: &str = "PI_CODING_AGENT_DIR";
@@ -31,7 +31,6 @@ pub(crate) fn load(
     environment: &Environment,
     loaded: &LoadedSettings,
     project: Option<&Project>,
-    store: &TrustStore,
 ) -> LoadedOverrides {
     let mut all = LoadedOverrides::default();
     let with_hosts = loaded.settings.compat_roots.value;
@@ -44,7 +43,7 @@ pub(crate) fn load(
         let file = root.join(PI_PROJECT_FILE);
         if files::is_there(&file) {
             let read = read_project_file(root, PI_PROJECT_FILE);
-            let trust = FolderTrust::of(root, store);
+            let trust = FolderTrust::of(root, &trusting::store(environment));
             let seen = |digest: &Digest| trust.covers_file(&file, &digest.to_string());
             all.add(read, LayerScope::Project, file.clone(), seen);
         }

@@ -15,6 +15,7 @@ use grove_fs::probe_walk::{self, Counts, Layout, LinkedFiles};
 use grove_fs::programs;
 use grove_fs::stamp::fingerprint;
 use grove_spec::config::{Limits, Settings, Sourced};
+use grove_spec::package::Kind;
 use grove_spec::skill::kept::most_read;
 use grove_spec::{Code, Diagnostic};
 
@@ -315,7 +316,14 @@ impl Library {
             (View::Own | View::Host(_), _) => {
                 let project = Project::find(&self.environment);
                 let loaded = LoadedSettings::load(&self.environment, Some(&project), &store);
-                let plan = planning::own(&self.environment, &loaded.settings, &project, &store);
+                let environment = &self.environment;
+                let plan = planning::own(
+                    Kind::Skills,
+                    environment,
+                    &loaded.settings,
+                    &project,
+                    &store,
+                );
                 (plan, loaded, Rules::GROVE)
             }
         }

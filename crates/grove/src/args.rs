@@ -49,6 +49,9 @@ pub(crate) enum Command {
     /// Agents: list, show, create, edit, rename, delete, enable, disable, reset
     #[command(subcommand)]
     Agents(AgentsCommand),
+    /// Chains: list, show, check
+    #[command(subcommand)]
+    Chains(ChainsCommand),
     /// What an agent is told: the skills it names, then its own text
     Prompt(Box<PromptArgs>),
     /// What a model is told of your skills, inside a budget; with --host, what another host would tell it
@@ -366,6 +369,44 @@ pub(crate) enum AgentScope {
     Project,
     /// Both
     Both,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ChainsCommand {
+    /// Every chain with its state
+    List {
+        #[command(flatten)]
+        look: ChainLook,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// One chain with its steps: by name, id, or id@root
+    Show {
+        /// Its name, id, or id@root
+        name: String,
+        #[command(flatten)]
+        look: ChainLook,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// What needs attention, by where chains come from; exits 1 if there is anything
+    Check {
+        #[command(flatten)]
+        look: ChainLook,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Where to look for chains.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ChainLook {
+    /// Look for chains in exactly this folder, as a trusted user root, and nowhere else (repeatable)
+    #[arg(long = "chains-dir", value_name = "DIR")]
+    pub(crate) chains_dirs: Vec<PathBuf>,
 }
 
 /// Where to look for agents.

@@ -50,6 +50,7 @@ fn every_value_says_where_it_comes_from() {
         ("limits.prompt_chars", json!(30000), Value::Null),
         ("skills.only", Value::Null, Value::Null),
         ("extra_dirs", json!([]), Value::Null),
+        ("packages", json!([]), Value::Null),
     ] {
         let expected = json!({ "value": value, "origin": origin });
         assert_eq!(config["settings"][key], expected, "{key}");

@@ -48,6 +48,13 @@ pub const KEYS: &[Key] = &[
         "Further folders with skills. They rank below the user's own and are never written to.",
     ),
     key(
+        "packages",
+        "list of packages",
+        "[]",
+        false,
+        "Further packages with agents, chains and skills: `npm:NAME`, `git:HOST/PATH`, `file:PATH` or a path.",
+    ),
+    key(
         "limits.candidates_per_root",
         "number",
         "300",

@@ -22,6 +22,7 @@ use crate::yaml::{Entry, Node, Value};
 pub struct Layer {
     pub compat_roots: Option<Sourced<bool>>,
     pub extra_dirs: Option<Sourced<Vec<String>>>,
+    pub packages: Option<Sourced<Vec<String>>>,
     pub candidates_per_root: Option<Sourced<u64>>,
     pub loaded_per_source: Option<Sourced<u64>>,
     pub file_bytes: Option<Sourced<u64>>,
@@ -116,6 +117,7 @@ impl Reader<'_> {
         match path {
             "compat_roots" => self.layer.compat_roots = self.boolean(path, span, value),
             "extra_dirs" => self.layer.extra_dirs = self.names(path, span, value),
+            "packages" => self.layer.packages = self.names(path, span, value),
             "limits.candidates_per_root" => {
                 self.layer.candidates_per_root = self.number(path, span, value);
             }

@@ -101,6 +101,8 @@ pub struct Settings {
     pub compat_roots: Sourced<bool>,
     /// Further folders with skills.
     pub extra_dirs: Sourced<Vec<String>>,
+    /// Further packages, as they are named.
+    pub packages: Sourced<Vec<String>>,
     /// The limits.
     pub limits: Limits,
     /// Names that come first in a catalog.
@@ -120,6 +122,7 @@ impl Default for Settings {
         Self {
             compat_roots: Sourced::default_value(true),
             extra_dirs: Sourced::default_value(Vec::new()),
+            packages: Sourced::default_value(Vec::new()),
             limits: Limits::default(),
             pinned: Sourced::default_value(Vec::new()),
             allow_bundled: Sourced::default_value(None),
@@ -143,6 +146,11 @@ impl Settings {
         }
         if let Some(value) = layer.extra_dirs {
             self.extra_dirs = value;
+        }
+        if let Some(value) = layer.packages
+            && !narrow
+        {
+            self.packages = value;
         }
         let limits = &mut self.limits;
         for (slot, value) in [

@@ -107,6 +107,7 @@ fn rows(settings: &Settings) -> Vec<Row> {
     let mut rows = vec![
         row("compat_roots", &settings.compat_roots),
         row("extra_dirs", &settings.extra_dirs),
+        row("packages", &settings.packages),
         row("limits.candidates_per_root", &limits.candidates_per_root),
         row("limits.loaded_per_source", &limits.loaded_per_source),
         row("limits.file_bytes", &limits.file_bytes),
