@@ -4,7 +4,6 @@
 //! what the user set arrive as values, and the same input gives the same bytes.
 
 pub mod address;
-pub mod agent_target;
 pub mod agents;
 pub mod catalog;
 pub mod chains;
@@ -28,6 +27,7 @@ mod same_name;
 pub mod search;
 pub mod snapshot;
 pub mod state;
+pub mod target;
 pub mod tree;
 pub mod trust;
 

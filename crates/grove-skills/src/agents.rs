@@ -74,11 +74,14 @@ impl AgentLibrary {
     ///
     /// Read beneath the root as the walk does: a path that leads elsewhere by now must not be quoted.
     pub fn source(&self, agent: &Agent) -> Option<String> {
-        let located = Located {
+        self.located().source(agent)
+    }
+
+    pub(crate) fn located(&self) -> Located<'_> {
+        Located {
             roots: &self.agents.roots,
             planned: &self.planned,
-        };
-        located.source(agent)
+        }
     }
 }
 

@@ -63,11 +63,14 @@ impl ChainLibrary {
 
     /// The text of a chain's file if it is still the one that was judged.
     pub fn source(&self, chain: &Chain) -> Option<String> {
-        let located = Located {
+        self.located().source(chain)
+    }
+
+    pub(crate) fn located(&self) -> Located<'_> {
+        Located {
             roots: &self.chains.roots,
             planned: &self.planned,
-        };
-        located.source(chain)
+        }
     }
 
     /// Notes the agents and skills that steps name and that cannot be used.

@@ -1,12 +1,14 @@
-//! Making, changing, renaming and deleting agents, and overriding those that are not one's own to change.
+//! Making, changing, renaming and deleting agents and chains, and overriding agents that are not one's own to change.
 //!
 //! Everything happens under one lock, is computed before anything is written, and is written only over the
 //! content that was read. What another program saved in the meantime is never overwritten: that is an error.
 
 mod agent_files;
+mod chain_files;
 mod config_file;
 mod error;
 mod overriding;
+mod own_files;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,18 +23,23 @@ use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
 pub use agent_files::{Created, Renaming};
+pub use chain_files::{ChainAsks, NewChain};
 pub use error::ManageError;
 pub use overriding::OverrideAsk;
 
+use own_files::OwnFiles;
+
 use crate::agents::AgentLibrary;
+use crate::chains::ChainLibrary;
 use crate::environment::Environment;
 use crate::library::{Library, Request};
 use crate::project::Project;
 
 /// How long another command may take that changes something.
 const WAIT: Duration = Duration::from_secs(10);
-/// Grove's own folder for agents, in a project or at home.
+/// Grove's own folders, in a project or at home.
 const AGENTS: &str = ".grove/agents";
+const CHAINS: &str = ".grove/chains";
 
 /// What was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +69,7 @@ pub struct Changed {
 pub struct Manager<'a> {
     environment: &'a Environment,
     library: AgentLibrary,
+    chains: ChainLibrary,
     _lock: Lock,
 }
 
@@ -75,9 +83,51 @@ impl<'a> Manager<'a> {
         let lock = Lock::take(&environment.state.join("managing"), WAIT)?;
         Ok(Self {
             library: AgentLibrary::load(environment, &[]),
+            chains: ChainLibrary::load(environment, &[]),
             environment,
             _lock: lock,
         })
+    }
+
+    fn agent_files(&self) -> OwnFiles<'_, grove_spec::agent::Parsed> {
+        OwnFiles {
+            noun: "agent",
+            found: self.library.agents.found(),
+            located: self.library.located(),
+        }
+    }
+
+    fn chain_files(&self) -> OwnFiles<'_, grove_spec::chain::Parsed> {
+        OwnFiles {
+            noun: "chain",
+            found: self.chains.chains.found(),
+            located: self.chains.located(),
+        }
+    }
+
+    /// Refuses a name that an agent or a chain of the scope has, but for the one in a file.
+    fn require_new(
+        &self,
+        name: &str,
+        scope: LayerScope,
+        except: Option<&Path>,
+    ) -> Result<(), ManageError> {
+        let agents = &self.library.agents;
+        let agent = agents.found().in_scope(name, scope);
+        let chains = &self.chains.chains;
+        let chain = chains.found().in_scope(name, scope);
+        let files = [
+            agent.map(|agent| agents.location(agent)),
+            chain.map(|chain| chains.location(chain)),
+        ];
+        let mut others = files.into_iter().flatten();
+        match others.find(|file| Some(file.as_path()) != except) {
+            Some(file) => Err(ManageError::Exists {
+                name: name.to_owned(),
+                file,
+            }),
+            None => Ok(()),
+        }
     }
 
     /// The folder of a scope in which things are made.

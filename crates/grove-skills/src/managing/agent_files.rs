@@ -1,11 +1,7 @@
 //! The files of agents: made, changed, renamed, deleted.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use grove_catalog::Source;
-use grove_catalog::agent_target::Target;
-use grove_catalog::agents::Agent;
-use grove_fs::atomic::{self, Replaced};
 use grove_fs::files;
 use grove_spec::agent::compose::{self, Ask, Refusal};
 use grove_spec::agent::{self, naming};
@@ -13,6 +9,7 @@ use grove_spec::config::LayerScope;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
+use super::own_files::{create_file, full_name, package, replace_file, sanitised};
 use super::{AGENTS, Changed, ManageError, Manager};
 
 /// An agent that is to be made.
@@ -52,13 +49,7 @@ impl Manager<'_> {
             .join(AGENTS)
             .join(&file_name);
         let runtime = full_name(&name, package.as_deref());
-        if let Some(known) = self.in_scope(&runtime, asked.scope) {
-            let file = self.library.agents.location(known);
-            return Err(ManageError::Exists {
-                name: runtime,
-                file,
-            });
-        }
+        self.require_new(&runtime, asked.scope, None)?;
         if files::is_there(&file) {
             return Err(ManageError::FileExists(file));
         }
@@ -85,10 +76,10 @@ impl Manager<'_> {
         scope: Option<LayerScope>,
         asks: &[Ask],
     ) -> Result<Changed, ManageError> {
-        let (agent, scope) = self.own(name, scope)?;
+        let (agent, scope) = self.agent_files().own(name, scope)?;
         let own_name = agent.name.clone();
         let location = self.library.agents.location(agent);
-        let (file, before) = self.readable(agent)?;
+        let (file, before) = self.agent_files().readable(agent)?;
         let after = compose::change(&before, asks).map_err(field)?;
         let changed = after != before;
         let fields = agent::parse(&after).agent;
@@ -110,7 +101,8 @@ impl Manager<'_> {
 
     /// Gives an agent and its file another name.
     pub fn rename(&mut self, asked: &Renaming<'_>) -> Result<Changed, ManageError> {
-        let (agent, scope) = self.own(asked.name, asked.scope)?;
+        let files_of = self.agent_files();
+        let (agent, scope) = files_of.own(asked.name, asked.scope)?;
         let old_name = agent.name.clone();
         let location = self.library.agents.location(agent);
         let kept = agent.file().and_then(|file| file.package.clone());
@@ -120,7 +112,7 @@ impl Manager<'_> {
         };
         let name = sanitised(asked.to)?;
         let runtime = full_name(&name, package.as_deref());
-        let (_, before) = self.readable(agent)?;
+        let (_, before) = files_of.readable(agent)?;
         let after = compose::rename(&before, &name, package.as_deref()).map_err(field)?;
         let mut file_name = naming::file_name(&name, package.as_deref());
         let old_file = location.to_string_lossy();
@@ -128,27 +120,10 @@ impl Manager<'_> {
             file_name = format!("{}.agent.md", naming::stem(&file_name));
         }
         let file = location.with_file_name(file_name);
-        let taken = self.in_scope(&runtime, scope);
-        if let Some(other) = taken.filter(|other| self.library.agents.location(other) != location) {
-            let file = self.library.agents.location(other);
-            return Err(ManageError::Exists {
-                name: runtime,
-                file,
-            });
-        }
+        self.require_new(&runtime, scope, Some(&location))?;
         let changed = after != before || file != location;
-        if file == location {
-            if changed {
-                replace_file(&file, before.as_bytes(), after.as_bytes())?;
-            }
-        } else {
-            self.require_plain(agent, &location)?;
-            // The new file has a name of its own before the old one loses its: nothing is lost in between.
-            create_file(&file, after.as_bytes(), Some(files::mode(&location)?))?;
-            if !files::remove_same(&location, before.as_bytes())? {
-                files::remove_same(&file, after.as_bytes())?;
-                return Err(ManageError::Changed(location));
-            }
+        if changed {
+            files_of.moved(agent, &file, &before, &after)?;
         }
         let warnings = if runtime == old_name {
             Vec::new()
@@ -167,17 +142,15 @@ impl Manager<'_> {
         name: &str,
         scope: Option<LayerScope>,
     ) -> Result<Changed, ManageError> {
-        let (agent, scope) = self.own(name, scope)?;
+        let files_of = self.agent_files();
+        let (agent, scope) = files_of.own(name, scope)?;
         let name = agent.name.clone();
         let location = self.library.agents.location(agent);
-        let (_, before) = self.readable(agent)?;
-        self.require_plain(agent, &location)?;
-        if !files::remove_same(&location, before.as_bytes())? {
-            return Err(ManageError::Changed(location));
-        }
+        let (_, before) = files_of.readable(agent)?;
+        files_of.delete(agent, &before)?;
         let mut report = self.report(&name, scope, location, true, Vec::new());
         let agents = &self.library.agents;
-        let next = agents.named(&name).into_iter().find_map(|at| {
+        let next = agents.found().named(&name).into_iter().find_map(|at| {
             let agent = agents.agents.get(at)?;
             agent.state.is_usable().then(|| agents.address(agent))
         });
@@ -189,96 +162,6 @@ impl Manager<'_> {
             None => report.warnings.extend(self.left_behind(&name)),
         }
         Ok(report)
-    }
-
-    /// The agent of a name in a scope, usable or not.
-    fn in_scope(&self, name: &str, scope: LayerScope) -> Option<&Agent> {
-        let agents = &self.library.agents;
-        let source = match scope {
-            LayerScope::User => Source::User,
-            LayerScope::Project => Source::Project,
-        };
-        let mut named = agents
-            .agents
-            .iter()
-            .enumerate()
-            .filter(|(at, agent)| agents.source(*at) == Some(source) && agent.name == name);
-        named.next().map(|(_, agent)| agent)
-    }
-
-    /// The agent whose file is to be changed.
-    pub(super) fn own(
-        &self,
-        query: &str,
-        scope: Option<LayerScope>,
-    ) -> Result<(&Agent, LayerScope), ManageError> {
-        let agents = &self.library.agents;
-        let name = query.to_owned();
-        let at = match agents.target(query, scope) {
-            Target::One(at) => at,
-            Target::Nobody { near } => return Err(ManageError::Nobody { name, near }),
-            Target::ReadOnly(at) => {
-                let agent = agents.agents.get(at);
-                return Err(ManageError::ReadOnly {
-                    name: agent.map_or(name, |agent| agent.name.clone()),
-                    source_of: agents.source(at).unwrap_or(Source::Bundled),
-                });
-            }
-            Target::BothScopes(files) => return Err(ManageError::BothScopes { name, files }),
-            Target::Several(addresses) => return Err(ManageError::Several { name, addresses }),
-            Target::OtherScope(file) => return Err(ManageError::OtherScope { name, file }),
-        };
-        let scope = match agents.source(at) {
-            Some(Source::Project) => LayerScope::Project,
-            _ => LayerScope::User,
-        };
-        let agent = agents.agents.get(at);
-        let nobody = || ManageError::Nobody {
-            name,
-            near: Vec::new(),
-        };
-        Ok((agent.ok_or_else(nobody)?, scope))
-    }
-
-    /// The text of an agent's file, and the file that a link in its place leads to.
-    fn readable(&self, agent: &Agent) -> Result<(PathBuf, String), ManageError> {
-        let location = self.library.agents.location(agent);
-        let unreadable = |why: &str| ManageError::Unreadable {
-            file: location.clone(),
-            why: why.to_owned(),
-        };
-        if agent.content.is_none() {
-            return Err(unreadable("it cannot be read"));
-        }
-        if !location.to_string_lossy().ends_with(".md") {
-            return Err(unreadable("it is not a Markdown file"));
-        }
-        let Some(text) = self.library.source(agent) else {
-            return Err(ManageError::Changed(location));
-        };
-        let file = files::canonical(&location)?;
-        // What came with a project must not lead out of it.
-        let root = self.library.agents.roots.get(agent.root);
-        if let Some(root) = root.filter(|root| root.source == Source::Project)
-            && !file.starts_with(files::canonical(&root.path)?)
-        {
-            return Err(ManageError::NotPlain(location));
-        }
-        Ok((file, text))
-    }
-
-    /// Whether an agent's file is a plain file in its root's folder: others are not moved or deleted.
-    fn require_plain(&self, agent: &Agent, location: &Path) -> Result<(), ManageError> {
-        let root = self.library.agents.roots.get(agent.root);
-        let folder = root.map(|root| files::canonical(&root.path)).transpose()?;
-        let inside = folder.is_some_and(|folder| {
-            files::canonical(location).is_ok_and(|file| file.starts_with(folder))
-        });
-        if inside && !files::is_link(location) {
-            Ok(())
-        } else {
-            Err(ManageError::NotPlain(location.to_path_buf()))
-        }
     }
 
     /// Notes about agents that a file takes the place of.
@@ -301,7 +184,7 @@ impl Manager<'_> {
     fn left_behind(&self, name: &str) -> Vec<Diagnostic> {
         let layers = self.library.layers.iter();
         let overrides = layers.flat_map(|layer| &layer.overrides.agents);
-        overrides
+        let mut left: Vec<Diagnostic> = overrides
             .filter(|said| said.agent == name)
             .map(|said| {
                 let message = format!("`{}` is still overridden here", one_line(name));
@@ -309,29 +192,9 @@ impl Manager<'_> {
                     .in_file(&said.origin.file)
                     .at(grove_spec::Position::new(said.origin.line, 1))
             })
-            .collect()
-    }
-}
-
-fn sanitised(name: &str) -> Result<String, ManageError> {
-    naming::sanitised(name).ok_or_else(|| ManageError::Name(one_line(name)))
-}
-
-/// A package as it is used in names; a blank one is none.
-fn package(text: &str) -> Result<Option<String>, ManageError> {
-    if text.trim().is_empty() {
-        return Ok(None);
-    }
-    let package = naming::package(text);
-    package
-        .map(Some)
-        .ok_or_else(|| ManageError::Package(one_line(text)))
-}
-
-fn full_name(name: &str, package: Option<&str>) -> String {
-    match package {
-        Some(package) => format!("{package}.{name}"),
-        None => name.to_owned(),
+            .collect();
+        left.extend(self.chains.chains.calling(name));
+        left
     }
 }
 
@@ -349,25 +212,4 @@ fn unknown_keys(text: &str, asks: &[Ask], file: &Path) -> Vec<Diagnostic> {
         Diagnostic::new(Code::AgentUnknownField, message).in_file(file)
     })
     .collect()
-}
-
-pub(super) fn create_file(
-    file: &Path,
-    content: &[u8],
-    mode: Option<u32>,
-) -> Result<(), ManageError> {
-    atomic::create(file, content, mode).map_err(|error| {
-        if error.source.kind() == std::io::ErrorKind::AlreadyExists {
-            ManageError::FileExists(file.to_path_buf())
-        } else {
-            error.into()
-        }
-    })
-}
-
-pub(super) fn replace_file(file: &Path, before: &[u8], after: &[u8]) -> Result<(), ManageError> {
-    match atomic::replace(file, before, after)? {
-        Replaced::Done => Ok(()),
-        Replaced::Changed => Err(ManageError::Changed(file.to_path_buf())),
-    }
 }

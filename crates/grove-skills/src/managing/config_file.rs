@@ -6,7 +6,7 @@ use grove_fs::files;
 use grove_spec::config::LayerScope;
 use grove_spec::config::edit::ConfigRefusal;
 
-use super::agent_files::{create_file, replace_file};
+use super::own_files::{create_file, replace_file};
 use super::{ManageError, Manager};
 use crate::project::Project;
 use crate::settings::{MAX_CONFIG_BYTES, PROJECT_FILE, user_file};

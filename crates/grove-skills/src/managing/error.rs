@@ -37,11 +37,13 @@ pub enum ManageError {
         file: PathBuf,
     },
     /// Something else is at the place.
-    #[error("{} already exists and is not read as an agent", .0.display())]
+    #[error("{} already exists and is not what is to be made", .0.display())]
     FileExists(PathBuf),
     /// Nobody is called so.
-    #[error("no agent is called `{name}`")]
+    #[error("no {noun} is called `{name}`")]
     Nobody {
+        /// The word for one.
+        noun: &'static str,
         /// What was asked for.
         name: String,
         /// Names that are spelled nearly so.
@@ -50,7 +52,9 @@ pub enum ManageError {
     /// It came from elsewhere.
     #[error("`{name}` cannot be changed: it {}", came_from(*source_of))]
     ReadOnly {
-        /// The agent.
+        /// The word for one.
+        noun: &'static str,
+        /// Who.
         name: String,
         /// From where.
         source_of: Source,
@@ -106,16 +110,19 @@ impl ManageError {
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::NoProject => vec!["change into the project's folder".to_owned()],
-            Self::Exists { name, .. } => {
-                vec![format!(
-                    "change it with `grove agents edit {name}`, or choose another name"
-                )]
-            }
+            Self::Exists { .. } => vec!["change that one, or choose another name".to_owned()],
             Self::FileExists(_) => vec!["look at the file and move it away".to_owned()],
-            Self::Nobody { near, .. } if near.is_empty() => {
-                vec!["`grove agents list` lists them all".to_owned()]
+            Self::Nobody { noun, near, .. } if near.is_empty() => {
+                vec![format!("`grove {noun}s list` lists them all")]
             }
             Self::Nobody { near, .. } => vec![format!("did you mean `{}`?", near.join("`, `"))],
+            Self::ReadOnly {
+                noun: "chain",
+                name,
+                ..
+            } => vec![format!(
+                "`grove chains create {name} …` makes one of your own that takes its place"
+            )],
             Self::ReadOnly { name, .. } => vec![
                 format!(
                     "override single fields with `grove agents edit {name} --override …`, or switch it off with `grove agents disable {name}`"

@@ -66,7 +66,7 @@ impl Manager<'_> {
     /// Takes back everything that the configuration of a scope says about an agent.
     pub fn reset(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
         let agents = &self.library.agents;
-        let found = agents.named(name);
+        let found = agents.found().named(name);
         let mut keys = vec![name.to_owned()];
         for agent in found.iter().filter_map(|at| agents.agents.get(*at)) {
             keys.push(agent.name.clone());
@@ -127,17 +127,14 @@ impl Manager<'_> {
     fn meant(&self, query: &str) -> Result<Meant, ManageError> {
         match self.library.agents.find(query) {
             Answer::One(at) => self.meant_at(query, at),
-            Answer::None { near } => {
-                let name = query.to_owned();
-                Err(ManageError::Nobody { name, near })
-            }
+            Answer::None { near } => Err(nobody(query, near)),
         }
     }
 
     /// Who is to be switched on: the first of the name that is off, although another may be used in its place.
     fn switched_off(&self, query: &str) -> Result<Meant, ManageError> {
         let agents = &self.library.agents;
-        let off = agents.named(query).into_iter().find(|at| {
+        let off = agents.found().named(query).into_iter().find(|at| {
             let agent = agents.agents.get(*at);
             agent.is_some_and(|agent| agent.state == State::Disabled)
         });
@@ -149,13 +146,13 @@ impl Manager<'_> {
 
     fn meant_at(&self, query: &str, at: usize) -> Result<Meant, ManageError> {
         let agents = &self.library.agents;
-        let agent = agents.agents.get(at).ok_or_else(|| ManageError::Nobody {
-            name: query.to_owned(),
-            near: Vec::new(),
-        })?;
+        let agent = agents
+            .agents
+            .get(at)
+            .ok_or_else(|| nobody(query, Vec::new()))?;
         // Under the bare name an agent from elsewhere would be meant.
-        let mut others = agents.named(&agent.name).into_iter();
-        let is_of_own = |at: usize| agents.source(at).is_some_and(is_own);
+        let mut others = agents.found().named(&agent.name).into_iter();
+        let is_of_own = |at: usize| agents.found().source(at).is_some_and(is_own);
         let in_place = is_of_own(at) && others.any(|other| !is_of_own(other));
         let address = agents.address(agent);
         let key = if in_place || query == address {
@@ -181,7 +178,7 @@ impl Manager<'_> {
     ) -> Changed {
         let mut report = self.report(&meant.name, scope, file, changed, warnings);
         let agents = &self.library.agents;
-        let at = agents.named(&meant.key).into_iter().next();
+        let at = agents.found().named(&meant.key).into_iter().next();
         let found = match agents.find(&meant.key) {
             Answer::One(at) => Some(at),
             Answer::None { .. } => at,
@@ -202,6 +199,14 @@ impl Manager<'_> {
             report.notes.push(note.to_owned());
         }
         report
+    }
+}
+
+fn nobody(name: &str, near: Vec<String>) -> ManageError {
+    ManageError::Nobody {
+        noun: "agent",
+        name: name.to_owned(),
+        near,
     }
 }
 

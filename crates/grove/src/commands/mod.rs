@@ -6,6 +6,8 @@ mod catalog;
 mod catalog_explain;
 mod catalog_host;
 mod chains;
+mod chains_manage;
+mod changed;
 mod completions;
 mod config;
 mod defined;

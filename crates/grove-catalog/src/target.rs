@@ -1,4 +1,4 @@
-//! Which agent's file somebody means who wants to change it, and whether that file is theirs to change.
+//! Which agent's or chain's file somebody means who wants to change it, and whether it is theirs to change.
 
 use std::path::PathBuf;
 
@@ -7,9 +7,11 @@ use grove_spec::config::LayerScope;
 use grove_spec::skill::name_key;
 
 use crate::address::near_names;
-use crate::agents::{Agent, Agents};
+use crate::agents::Agents;
+use crate::chains::Chains;
+use crate::definitions::{Defined, Definition, address, location};
 use crate::overrides::is_own;
-use crate::root::Source;
+use crate::root::{Root, Source};
 
 /// Whose file is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,36 +33,50 @@ pub enum Target {
     OtherScope(PathBuf),
 }
 
-impl Agents {
-    /// The agents of a name, as it is written or as a new one would be called; or the one of an address.
-    pub fn named(&self, query: &str) -> Vec<usize> {
-        let all = |is: &dyn Fn(&Agent) -> bool| -> Vec<usize> {
-            let agents = self.agents.iter().enumerate();
-            agents
-                .filter(|(_, agent)| is(agent))
-                .map(|(at, _)| at)
-                .collect()
+/// Everything of one kind that was found.
+#[derive(Debug)]
+pub struct Found<'a, P> {
+    /// The roots, strongest first.
+    pub roots: &'a [Root],
+    /// All of them.
+    pub all: &'a [Defined<P>],
+}
+
+impl<P> Clone for Found<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Found<'_, P> {}
+
+impl<'a, P: Definition> Found<'a, P> {
+    /// Those of a name, as it is written or as a new one would be called; or the one of an address.
+    pub fn named(self, query: &str) -> Vec<usize> {
+        let all = |is: &dyn Fn(&Defined<P>) -> bool| -> Vec<usize> {
+            let all = self.all.iter().enumerate();
+            all.filter(|(_, one)| is(one)).map(|(at, _)| at).collect()
         };
         let key = name_key(query);
-        let found = all(&|agent| name_key(&agent.name) == key);
+        let found = all(&|one| name_key(&one.name) == key);
         if !found.is_empty() {
             return found;
         }
-        let found = all(&|agent| query.contains('@') && self.address(agent) == query);
+        let found = all(&|one| query.contains('@') && address(self.roots, one) == query);
         if !found.is_empty() {
             return found;
         }
         match naming::sanitised(query) {
-            Some(name) => all(&|agent| agent.name == name),
+            Some(name) => all(&|one| one.name == name),
             None => found,
         }
     }
 
     /// Whose file is to be changed.
-    pub fn target(&self, query: &str, scope: Option<LayerScope>) -> Target {
+    pub fn target(self, query: &str, scope: Option<LayerScope>) -> Target {
         let named = self.named(query);
         let Some(first) = named.first().copied() else {
-            let names = self.agents.iter().map(|agent| agent.name.as_str());
+            let names = self.all.iter().map(|one| one.name.as_str());
             return Target::Nobody {
                 near: near_names(names, query),
             };
@@ -72,15 +88,11 @@ impl Agents {
         if own.is_empty() {
             return Target::ReadOnly(first);
         }
-        let wanted = |at: &usize| match scope {
-            None => true,
-            Some(LayerScope::User) => self.source(*at) == Some(Source::User),
-            Some(LayerScope::Project) => self.source(*at) == Some(Source::Project),
-        };
+        let wanted = |at: &usize| scope.is_none() || self.source(*at) == scope.map(source_of);
         let fitting: Vec<usize> = own.iter().copied().filter(wanted).collect();
         let locations = |all: &[usize]| -> Vec<PathBuf> {
-            let agents = all.iter().filter_map(|at| self.agents.get(*at));
-            agents.map(|agent| self.location(agent)).collect()
+            let found = all.iter().filter_map(|at| self.all.get(*at));
+            found.map(|one| location(self.roots, one)).collect()
         };
         let sources: Vec<_> = fitting.iter().map(|at| self.source(*at)).collect();
         match fitting.as_slice() {
@@ -90,16 +102,51 @@ impl Agents {
                 Target::BothScopes(locations(several))
             }
             several => {
-                let agents = several.iter().filter_map(|at| self.agents.get(*at));
-                Target::Several(agents.map(|agent| self.address(agent)).collect())
+                let found = several.iter().filter_map(|at| self.all.get(*at));
+                Target::Several(found.map(|one| address(self.roots, one)).collect())
             }
         }
     }
 
-    /// Where an agent comes from.
-    pub fn source(&self, at: usize) -> Option<Source> {
-        let root = self.roots.get(self.agents.get(at)?.root)?;
+    /// The first of a name in a scope, usable or not.
+    pub fn in_scope(self, name: &str, scope: LayerScope) -> Option<&'a Defined<P>> {
+        let source = source_of(scope);
+        let mut all = self.all.iter().enumerate();
+        let found = all.find(|(at, one)| self.source(*at) == Some(source) && one.name == name);
+        found.map(|(_, one)| one)
+    }
+
+    /// Where one comes from.
+    pub fn source(self, at: usize) -> Option<Source> {
+        let root = self.roots.get(self.all.get(at)?.root)?;
         Some(root.source)
+    }
+}
+
+fn source_of(scope: LayerScope) -> Source {
+    match scope {
+        LayerScope::User => Source::User,
+        LayerScope::Project => Source::Project,
+    }
+}
+
+impl Agents {
+    /// What was found.
+    pub fn found(&self) -> Found<'_, grove_spec::agent::Parsed> {
+        Found {
+            roots: &self.roots,
+            all: &self.agents,
+        }
+    }
+}
+
+impl Chains {
+    /// What was found.
+    pub fn found(&self) -> Found<'_, grove_spec::chain::Parsed> {
+        Found {
+            roots: &self.roots,
+            all: &self.chains,
+        }
     }
 }
 
@@ -111,7 +158,7 @@ mod tests {
     use super::*;
     use crate::agents::{Candidate, Content, resolve};
     use crate::digest::Digest;
-    use crate::root::{Root, Standing};
+    use crate::root::Standing;
     use crate::trust::Trust;
 
     fn agents(files: &[(Source, &str)]) -> Agents {
@@ -216,7 +263,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                agents(&files).target(query, scope),
+                agents(&files).found().target(query, scope),
                 expected,
                 "{files:?} {query}"
             );
