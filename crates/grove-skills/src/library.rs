@@ -168,6 +168,11 @@ impl Library {
         })
     }
 
+    /// Whether it looks everywhere that Grove does, and not in given folders or with another host's eyes.
+    pub fn is_own(&self) -> bool {
+        self.request.view == View::Own
+    }
+
     /// What the engine takes from its surroundings.
     pub fn environment(&self) -> &Environment {
         &self.environment

@@ -23,6 +23,8 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::environment::Environment;
 use crate::project::{FolderTrust, Project};
+use crate::settings::LoadedSettings;
+use crate::trusting;
 
 /// The largest manifest or settings file that is read.
 const MAX_FILE_BYTES: u64 = 1_000_000;
@@ -85,8 +87,16 @@ impl GivenFolder {
     }
 }
 
+/// Looks for packages around the working folder and for the user.
+pub fn look(environment: &Environment) -> Packages {
+    let store = trusting::store(environment);
+    let project = Project::find(environment);
+    let loaded = LoadedSettings::load(environment, Some(&project), &store);
+    find(environment, &loaded.settings, &project, &store)
+}
+
 /// Looks for packages everywhere.
-pub fn find(
+pub(crate) fn find(
     environment: &Environment,
     settings: &Settings,
     project: &Project,
