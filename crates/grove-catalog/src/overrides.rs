@@ -207,7 +207,7 @@ mod tests {
     use crate::trust::Trust;
 
     fn layer(scope: LayerScope, file: &str, text: &str) -> Layer {
-        let overrides = if file.ends_with(".json") {
+        let overrides = if text.starts_with('{') {
             agent::settings::parse(text, scope, Path::new(file)).0
         } else {
             let (layer, findings) = config::parse(text, scope, Path::new(file));

@@ -1,6 +1,6 @@
 //! The files that override agents: pi's settings and Grove's own, the user's and then the project's.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
 use grove_catalog::overrides::Layer;
@@ -36,7 +36,7 @@ pub(crate) fn load(
     let with_hosts = loaded.settings.compat_roots.value;
     if with_hosts && let Some(file) = user_file(environment) {
         let read = files::read_bounded(&file, MAX_CONFIG_BYTES);
-        all.add(read, LayerScope::User, file, |_| true);
+        all.add(read, LayerScope::User, &file, |_| true);
     }
     all.add_own(loaded, LayerScope::User);
     if with_hosts && let Some(root) = project.and_then(|project| project.root.as_deref()) {
@@ -45,7 +45,7 @@ pub(crate) fn load(
             let read = read_project_file(root, PI_PROJECT_FILE);
             let trust = FolderTrust::of(root, &trusting::store(environment));
             let seen = |digest: &Digest| trust.covers_file(&file, &digest.to_string());
-            all.add(read, LayerScope::Project, file.clone(), seen);
+            all.add(read, LayerScope::Project, &file, seen);
         }
     }
     all.add_own(loaded, LayerScope::Project);
@@ -81,7 +81,7 @@ impl LoadedOverrides {
         &mut self,
         read: Result<Vec<u8>, FsError>,
         scope: LayerScope,
-        file: PathBuf,
+        file: &Path,
         is_trusted: impl Fn(&Digest) -> bool,
     ) {
         let bytes = match read {
@@ -90,16 +90,16 @@ impl LoadedOverrides {
             Err(error) => {
                 let message = format!("{error}: {}", error.source);
                 let finding = Diagnostic::new(Code::SettingsUnreadable, message);
-                return self.diagnostics.push(finding.in_file(&file));
+                return self.diagnostics.push(finding.in_file(file));
             }
         };
         let digest = Digest::of(&bytes);
         let trusted = is_trusted(&digest);
         let Ok(text) = String::from_utf8(bytes) else {
             let finding = Diagnostic::new(Code::SettingsUnreadable, "the file is not UTF-8");
-            return self.diagnostics.push(finding.in_file(&file));
+            return self.diagnostics.push(finding.in_file(file));
         };
-        let (overrides, findings) = settings::parse(&text, scope, &file);
+        let (overrides, findings) = settings::parse(&text, scope, file);
         if trusted {
             self.diagnostics.extend(findings);
             if !overrides.is_empty() {
@@ -108,7 +108,7 @@ impl LoadedOverrides {
         } else if !overrides.is_empty() {
             let message = "what pi's settings of this project say about agents is not used: they are new or not trusted";
             let finding = Diagnostic::new(Code::ConfigUntrusted, message);
-            self.diagnostics.push(finding.in_file(&file));
+            self.diagnostics.push(finding.in_file(file));
         }
     }
 }

@@ -195,10 +195,11 @@ impl<'a> Manager<'a> {
         let others = others.filter_map(|agent| agent.file()?.model.as_deref());
         for model in file.model.iter().chain(&file.fallback_models) {
             if let Some(near) = models::near_models(model, others.clone()) {
-                let mut message = format!("no model `{}` is known here", one_line(model));
-                if !near.is_empty() {
-                    message.push_str(&format!("; near: `{}`", near.join("`, `")));
-                }
+                let names = match near.as_slice() {
+                    [] => String::new(),
+                    near => format!("; near: `{}`", near.join("`, `")),
+                };
+                let message = format!("no model `{}` is known here{names}", one_line(model));
                 doubts.push(Diagnostic::new(Code::ModelUnknown, message).with_names(near));
             }
         }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use grove_catalog::Source;
 use grove_fs::FsError;
+use grove_spec::agent::overrides::Field;
 
 /// Why nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -139,7 +140,7 @@ impl ManageError {
             Self::Changed(_) => vec!["look at it and try again".to_owned()],
             Self::NotPlain(_) => vec!["change the file that it leads to yourself".to_owned()],
             Self::NoOverride(_) => {
-                let fields = grove_spec::agent::overrides::Field::ALL.map(|field| field.as_str());
+                let fields = Field::ALL.map(Field::as_str);
                 vec![format!("these can: {}", fields.join(", "))]
             }
             Self::NoHome
