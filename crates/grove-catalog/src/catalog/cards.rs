@@ -8,7 +8,8 @@ use crate::snapshot::{Skill, Snapshot};
 
 use super::budget::Unit;
 use super::fit::Form;
-use super::forest::{Forest, Kind, NodeId};
+use super::forest::{Forest, Kind, Node, NodeId};
+use super::halves::in_halves;
 use super::locations::{Place, Prefixes, of_skill};
 use super::shorten::{Sentences, shorten};
 use super::style::{Line, Style, one_line};
@@ -22,6 +23,9 @@ const LONGEST_NAME: usize = 64;
 
 /// How long the list of names in a group's entry may be.
 const LONGEST_SUMMARY: usize = 160;
+
+/// From so many nodes on the second core pays.
+const NODES_FOR_TWO: usize = 2_000;
 
 /// One possible entry.
 #[derive(Debug)]
@@ -56,7 +60,7 @@ impl<'a> Cards<'a> {
         style: Style,
         unit: Unit,
     ) -> Self {
-        let cards = forest.nodes.iter().enumerate().map(|(id, node)| {
+        let card = |(id, node): (NodeId, &Node<'a>)| {
             let (name, description, place, cut) = match node.kind {
                 Kind::Leaf(skill) => of_leaf(snapshot.skills.get(skill)),
                 Kind::Branch(skill) => {
@@ -94,9 +98,13 @@ impl<'a> Cards<'a> {
                 description: description.text,
                 place,
             }
+        };
+        let of_node = in_halves(forest.nodes.len(), NODES_FOR_TWO, |range| {
+            let nodes = forest.nodes.get(range.clone()).unwrap_or_default();
+            range.zip(nodes).map(card).collect()
         });
         let mut all = Self {
-            of_node: cards.collect(),
+            of_node,
             style,
             unit,
             prefix_costs: Vec::new(),

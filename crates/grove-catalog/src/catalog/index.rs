@@ -12,12 +12,17 @@ use crate::snapshot::Snapshot;
 
 use super::cards::{Cards, INDEX_NAME_DIGITS};
 use super::forest::{Forest, Kind, NodeId};
+use super::halves::in_halves;
 use super::locations::{Prefixes, of_skill};
 use super::shorten::shorten;
 use super::style::Style;
 
 /// Characters of one index file.
 pub const PAGE_CHARS: usize = 8_000;
+
+/// From so many lists of one level, and pages of one list, on the second core pays.
+const LISTS_FOR_TWO: usize = 256;
+const PAGES_FOR_TWO: usize = 64;
 
 /// What a line of an index usually takes at most.
 const USUAL_LINE: usize = 450;
@@ -156,18 +161,26 @@ impl<'b> Pages<'b> {
         });
     }
 
-    /// The page that leads to everything, if there is only one and it has room for its lead.
+    /// The page that leads to everything, if there is only one and it has room for its lead; else all of them,
+    /// finished.
     fn into_top(mut self, room: usize) -> Result<String, Self> {
         if self.written.is_empty() {
             self.begin(&self.heads.top);
         }
         match self.written.as_mut_slice() {
-            [only] if only.taken() <= room || only.lines <= 1 => Ok(std::mem::take(&mut only.text)),
-            [only] => {
-                only.number(&self.heads.of_page(1));
+            [only] if only.taken() <= room || only.lines <= 1 => {
+                only.text.push_str(END);
+                Ok(std::mem::take(&mut only.text))
+            }
+            pages => {
+                if let [only] = pages {
+                    only.number(&self.heads.of_page(1));
+                }
+                for page in pages {
+                    page.text.push_str(END);
+                }
                 Err(self)
             }
-            _ => Err(self),
         }
     }
 }
@@ -183,33 +196,62 @@ pub(crate) struct Binding<'b, 'a> {
     pub(crate) of_node: Vec<Option<String>>,
 }
 
+/// The files of one list.
+struct Bound {
+    /// The one that leads to the others comes last.
+    files: Vec<IndexFile>,
+}
+
+impl Bound {
+    fn top(&self) -> String {
+        let top = self.files.last();
+        top.map_or_else(String::new, |file| file.name.clone())
+    }
+}
+
 impl<'b> Binding<'b, '_> {
     /// Writes the index of every node for which `needed` holds; inner ones first, because outer ones
     /// link to them.
     pub(crate) fn bind_nodes(&mut self, needed: impl Fn(NodeId) -> bool) {
         let forest = self.forest;
-        for id in forest.bottom_up.iter().copied() {
-            let Some(node) = forest.node(id) else {
-                continue;
-            };
-            if node.children.is_empty() || !needed(id) {
-                continue;
-            }
-            let lead = match node.kind {
-                Kind::Branch(skill) => self.own_instructions(skill),
-                Kind::Leaf(_) | Kind::Group(_) => String::new(),
-            };
-            let name = self.cards.card(id).map_or("", |card| &card.name);
-            let file = self.bind(name, &lead, &node.children);
-            if let Some(slot) = self.of_node.get_mut(id) {
-                *slot = Some(file);
+        let has_list = |id: &NodeId| {
+            let node = forest.node(*id);
+            node.is_some_and(|node| !node.children.is_empty()) && needed(*id)
+        };
+        let listed = forest.bottom_up.iter().copied().filter(has_list);
+        let listed: Vec<NodeId> = listed.collect();
+        let depth = |id: &NodeId| forest.node(*id).map(|node| node.depth);
+        for level in listed.chunk_by(|a, b| depth(a) == depth(b)) {
+            // Lists of one level do not lead to one another.
+            let bound = in_halves(level.len(), LISTS_FOR_TWO, |range| {
+                let ids = level.get(range).unwrap_or_default();
+                ids.iter().map(|id| self.bind_node(*id)).collect()
+            });
+            for (id, bound) in level.iter().zip(bound) {
+                if let Some(slot) = self.of_node.get_mut(*id) {
+                    *slot = Some(bound.top());
+                }
+                self.files.extend(bound.files);
             }
         }
     }
 
+    fn bind_node(&self, id: NodeId) -> Bound {
+        let node = self.forest.node(id);
+        let lead = match node.map(|node| node.kind) {
+            Some(Kind::Branch(skill)) => self.own_instructions(skill),
+            Some(Kind::Leaf(_) | Kind::Group(_)) | None => String::new(),
+        };
+        let name = self.cards.card(id).map_or("", |card| &card.name);
+        self.bind(name, &lead, node.map_or(&[], |node| &node.children))
+    }
+
     /// Writes the index of what did not fit at all.
     pub(crate) fn bind_tail(&mut self, left_out: &[NodeId]) -> String {
-        self.bind("more/", "", left_out)
+        let bound = self.bind("more/", "", left_out);
+        let top = bound.top();
+        self.files.extend(bound.files);
+        top
     }
 
     fn own_instructions(&self, skill: usize) -> String {
@@ -221,8 +263,8 @@ impl<'b> Binding<'b, '_> {
         format!("What holds for all of them: {begin}/{rest}\n")
     }
 
-    /// Writes pages, and pages of pages, until one page leads to all of them. Its name.
-    fn bind(&mut self, name: &str, lead: &str, nodes: &[NodeId]) -> String {
+    /// Writes pages, and pages of pages, until one page leads to all of them.
+    fn bind(&self, name: &str, lead: &str, nodes: &[NodeId]) -> Bound {
         let title = format!("# {}", escape_xml(name));
         let listed = nodes.iter().filter_map(|id| self.forest.node(*id));
         let n_skills = listed.map(|node| node.n_skills).sum();
@@ -237,25 +279,31 @@ impl<'b> Binding<'b, '_> {
         for id in nodes.iter().copied() {
             pages.add(room, 1, |text| self.line(id, text));
         }
+        let mut files = Vec::new();
         loop {
             let below = match pages.into_top(room_on_top) {
-                Ok(mut text) => {
-                    text.push_str(END);
-                    return self.file(text);
+                Ok(text) => {
+                    let name = name_of(&text);
+                    files.push(IndexFile { name, text });
+                    return Bound { files };
                 }
-                Err(below) => below,
+                Err(below) => below.written,
             };
-            pages = Pages::new(&heads, below.written.len());
-            for mut page in below.written {
-                page.text.push_str(END);
-                let file = self.file(page.text);
+            let names = in_halves(below.len(), PAGES_FOR_TWO, |range| {
+                let pages = below.get(range).unwrap_or_default();
+                pages.iter().map(|page| name_of(&page.text)).collect()
+            });
+            pages = Pages::new(&heads, below.len());
+            for (page, name) in below.into_iter().zip(names) {
                 let line = Line {
                     first: page.first,
                     last: page.last,
                     n_skills: page.n_skills,
                 };
                 // Two links to a page at least, however long they are, so that there is an end to it.
-                pages.add(room, 2, |text| Some(self.link(text, line, &file)));
+                pages.add(room, 2, |text| Some(self.link(text, line, &name)));
+                let text = page.text;
+                files.push(IndexFile { name, text });
             }
         }
     }
@@ -301,14 +349,9 @@ impl<'b> Binding<'b, '_> {
         Style::Xml.entry_at(out, &name, Some(&about), &[begin, "/", file]);
         line
     }
+}
 
-    fn file(&mut self, text: String) -> String {
-        let digits = Digest::of(text.as_bytes()).first_digits(INDEX_NAME_DIGITS);
-        let name = digits + ".md";
-        self.files.push(IndexFile {
-            name: name.clone(),
-            text,
-        });
-        name
-    }
+/// The name of the file with this text.
+fn name_of(text: &str) -> String {
+    Digest::of(text.as_bytes()).first_digits(INDEX_NAME_DIGITS) + ".md"
 }
