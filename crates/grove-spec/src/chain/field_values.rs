@@ -42,7 +42,7 @@ impl Reader<'_> {
             let message = format!("the agent's name `{}` cannot be used", one_line(name));
             self.report(Code::AgentName, entry.value.position, message);
         }
-        without_controls(name).into_owned()
+        without_controls(name).trim().to_owned()
     }
 
     pub(super) fn output_name(&mut self, entry: &Entry) -> Option<String> {
@@ -106,17 +106,15 @@ impl Reader<'_> {
                 // In Markdown the key alone is how one writes none; JSON has `false` for it.
                 (self.format == Format::Markdown).then(Vec::new)
             }
-            (Value::Text(_), None) => self.raw_text(entry).map(|text| {
-                let items = split_items(&text).into_iter();
-                items
-                    .map(|item| without_controls(&item).into_owned())
-                    .collect()
-            }),
+            (Value::Text(_), None) => {
+                let text = self.raw_text(entry)?;
+                Some(split_items(&without_controls(&text)))
+            }
             (Value::List(items), _) => {
                 let texts: Vec<String> = items
                     .iter()
                     .filter_map(|item| self.as_text(item))
-                    .map(|text| without_controls(text.trim()).into_owned())
+                    .map(|text| without_controls(text).trim().to_owned())
                     .filter(|text| !text.is_empty())
                     .collect();
                 if items.iter().any(|item| self.as_text(item).is_none()) {
@@ -134,9 +132,9 @@ impl Reader<'_> {
     /// Text on one line that is not blank.
     pub(super) fn text(&mut self, entry: &Entry) -> Option<String> {
         let text = self.raw_text(entry)?;
-        let clean = without_controls(text.trim());
-        let line = clean.split(['\n', '\t']).collect::<Vec<_>>().join(" ");
-        Some(line).filter(|line| !line.is_empty())
+        let clean = without_controls(&text);
+        let words: Vec<&str> = clean.trim().split(['\n', '\t']).collect();
+        Some(words.join(" ")).filter(|line| !line.is_empty())
     }
 
     pub(super) fn raw_text(&mut self, entry: &Entry) -> Option<String> {

@@ -30,6 +30,9 @@ pub(super) const KEYS: [&str; 13] = [
     "acceptance",
 ];
 
+/// Keys that are said in another way here, or only in a `.chain.json`.
+const ELSEWHERE: [&str; 6] = ["agent", "task", "count", "parallel", "expand", "collect"];
+
 pub(super) fn read(text: &str) -> Parsed {
     let fenced = match fence::split(text) {
         Ok(fenced) => fenced,
@@ -226,10 +229,17 @@ fn read_step(
             position,
             value: Node::plain(value, position),
         };
-        if KEYS.contains(&key) {
+        let known = entries.iter().map(|entry| &*entry.key);
+        let mut known = known.chain(unknown.iter().map(|(key, _): &(String, _)| key.as_str()));
+        if known.any(|known| known == key) {
+            let message = format!("`{key}` stands twice in one step");
+            reader.report(Code::ChainStep, position, message);
+        } else if ELSEWHERE.contains(&key) {
+            let message = format!("`{key}` has no meaning in the settings of a `.chain.md`");
+            reader.report(Code::ChainStep, position, message);
+        } else if KEYS.contains(&key) {
             entries.push(entry);
         } else {
-            // `agent` and `task` have their own place here.
             reader.unknown(&mut unknown, &entry);
         }
     }

@@ -77,9 +77,9 @@ fn a_step_without_a_blank_line_keeps_its_text_and_is_said() {
             vec![("chain-unknown-key", 6)],
         ),
         (
-            "## a\nagent: b\n\nDo this\n",
+            "## a\nagent: b\ntask: c\nmodel: m\nmodel: n\n\nDo this\n",
             "Do this",
-            vec![("chain-unknown-key", 6)],
+            vec![("chain-step", 6), ("chain-step", 7), ("chain-step", 9)],
         ),
         ("## a\n\nDo this\n", "Do this", vec![]),
         (
