@@ -8,6 +8,7 @@ pub mod compose;
 pub mod edit;
 pub(crate) mod fields;
 pub mod naming;
+mod override_fields;
 pub mod overrides;
 pub mod settings;
 
