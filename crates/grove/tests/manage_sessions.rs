@@ -566,7 +566,7 @@ fn what_is_switched_off_elsewhere_is_overruled_or_said() {
     let home = home();
     home.file(
         "home/.pi/agent/settings.json",
-        r#"{"subagents": {"disableBuiltins": true}}"#,
+        r#"{"subagents": {"disableBuiltins": true, "agentOverrides": {"scout": {"model": "m"}}}}"#,
     );
     assert_eq!(states(&home, "scout")[0].1, "disabled");
     done(&home, &["agents", "enable", "scout"]);
@@ -577,6 +577,11 @@ fn what_is_switched_off_elsewhere_is_overruled_or_said() {
             &*states(&home, "oracle")[0].1
         ),
         ("ok", "disabled")
+    );
+    let said = done(&home, &["agents", "reset", "scout"]).stderr_text();
+    assert!(
+        said.contains("`model` is still set in") && said.contains("scout is disabled"),
+        "{said}"
     );
 }
 

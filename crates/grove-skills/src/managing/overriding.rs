@@ -87,7 +87,26 @@ impl Manager<'_> {
             key: name.to_owned(),
             state: None,
         };
-        Ok(self.overridden(&meant, scope, config.path, changed, Vec::new()))
+        let mut report = self.overridden(&meant, scope, config.path, changed, Vec::new());
+        report.notes.extend(self.still_set(&meant.key));
+        Ok(report)
+    }
+
+    /// Notes about what other files still set of an agent.
+    fn still_set(&self, name: &str) -> Vec<String> {
+        let agents = &self.library.agents;
+        let found = agents.found().named(name).into_iter();
+        let found = found.filter_map(|at| agents.agents.get(at));
+        let mut notes: Vec<String> = found
+            .flat_map(|agent| &agent.overridden)
+            .map(|set| {
+                let (file, line) = (set.origin.file.display(), set.origin.line);
+                let field = set.field.as_str();
+                one_line(&format!("`{field}` is still set in {file}:{line}"))
+            })
+            .collect();
+        notes.dedup();
+        notes
     }
 
     /// Overrides single fields of an agent.
