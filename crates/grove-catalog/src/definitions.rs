@@ -295,7 +295,7 @@ pub fn find<P: Definition>(roots: &[Root], all: &[Defined<P>], query: &str) -> A
         let mut aliases = aliases.unwrap_or_default().iter();
         aliases.any(|alias| name_key(alias) == key)
     };
-    let by_id = |defined: &Defined<P>| defined.id() == query;
+    let by_id = |defined: &Defined<P>| defined.id() == query || P::stem(&defined.path) == query;
     let usable = |defined: &Defined<P>| defined.state == State::Ok;
     let ways: [&dyn Fn(&Defined<P>) -> bool; 6] = [
         &|defined| query.contains('@') && address(roots, defined) == query,

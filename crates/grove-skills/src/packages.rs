@@ -95,6 +95,25 @@ pub fn look(environment: &Environment) -> Packages {
     find(environment, &loaded.settings, &project, &store)
 }
 
+/// Files and folders that say which packages there are: what happens to them may mean others.
+pub(crate) fn signs(environment: &Environment, project: &Project) -> Vec<PathBuf> {
+    let root = project.root.as_deref().or_else(|| project.outermost());
+    let of_project = root.into_iter().flat_map(|root| {
+        let below = [
+            ManifestFile::Npm.path().to_owned(),
+            format!(".pi/{PI_SETTINGS}"),
+            format!(".pi/{PI_MODULES}"),
+            MODULES.to_owned(),
+        ];
+        below.map(|below| root.join(below))
+    });
+    let of_user = pi_folder(environment).into_iter().flat_map(|pi| {
+        let below = [PI_SETTINGS, PI_MODULES];
+        below.map(|below| pi.join(below))
+    });
+    of_project.chain(of_user).collect()
+}
+
 /// Looks for packages everywhere.
 pub(crate) fn find(
     environment: &Environment,

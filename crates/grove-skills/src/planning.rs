@@ -32,6 +32,8 @@ pub struct PlannedRoot {
     pub flat_files: bool,
     /// How many levels of folders are walked, where its own rules allow fewer than the settings.
     pub max_depth: Option<usize>,
+    /// The folder of the package that gives it.
+    pub package: Option<PathBuf>,
 }
 
 impl PlannedRoot {
@@ -314,6 +316,7 @@ impl Plan {
             exists: false,
             flat_files: root.flat_files,
             max_depth: None,
+            package: None,
         });
     }
 
@@ -367,6 +370,7 @@ impl Plan {
             exists: false,
             flat_files: true,
             max_depth: None,
+            package: None,
         });
     }
 
@@ -422,6 +426,7 @@ fn package_root(order: usize, package: &Package, given: &GivenFolder) -> Planned
         exists: true,
         flat_files: true,
         max_depth: given.is_flat.then_some(0),
+        package: Some(package.folder.clone()),
     }
 }
 

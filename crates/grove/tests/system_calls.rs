@@ -110,3 +110,46 @@ fn one_open_and_one_read_cold_and_none_warm() {
         );
     }
 }
+
+/// How often a run in a project opened something on the way to packages, successfully or not.
+fn package_opens(home: &Path, project: &Path, words: &[&str]) -> usize {
+    let mut strace = Command::new("strace");
+    strace
+        .args(["-f", "-qq", "-e", "trace=open,openat,openat2", "-o"])
+        .arg(home.join("trace"))
+        .arg(env!("CARGO_BIN_EXE_grove"))
+        .args(["skills", "list"])
+        .env_clear()
+        .env("HOME", home)
+        .env("npm_config_prefix", home.join("npm"))
+        .current_dir(project);
+    let finished = process::capture(&mut strace, Duration::from_mins(1))
+        .unwrap_or_else(|error| panic!("strace: {error}; `cargo xtask test` installs it"));
+    assert!(finished.success(), "{}", finished.stderr_text());
+    let trace = std::fs::read_to_string(home.join("trace")).unwrap();
+    trace
+        .lines()
+        .filter(|line| words.iter().any(|word| line.contains(word)))
+        .count()
+}
+
+#[test]
+fn packages_cost_nothing_to_speak_of_where_there_are_none_and_one_open_each_where_they_say_nothing()
+{
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("project");
+    std::fs::create_dir_all(project.join(".git")).unwrap();
+    let places = [
+        "package.json",
+        "node_modules",
+        "settings.json",
+        ".pi/agent\"",
+    ];
+    assert_eq!(package_opens(home.path(), &project, &places), 6);
+    for n in 0..N {
+        let folder = project.join(format!("node_modules/dependency-{n}"));
+        std::fs::create_dir_all(folder.join("lib")).unwrap();
+        std::fs::write(folder.join("package.json"), "{\"name\": \"d\"}").unwrap();
+    }
+    assert_eq!(package_opens(home.path(), &project, &["dependency-"]), N);
+}
