@@ -54,7 +54,14 @@ impl AgentLibrary {
             diagnostics: said,
         } = agent_overrides::load(environment, &settings, project.as_ref());
         layers.retain(|layer| scope.has_settings(layer.overrides.scope));
-        diagnostics.extend(said);
+        // Whoever looked for packages may have said already that a settings file cannot be read.
+        let is_known = |finding: &Diagnostic| {
+            let mut known = diagnostics.iter();
+            finding.code == Code::SettingsUnreadable
+                && known.any(|it| it.code == Code::PackageSettings && it.file == finding.file)
+        };
+        let new: Vec<Diagnostic> = said.into_iter().filter(|it| !is_known(it)).collect();
+        diagnostics.extend(new);
         let roots = planned.iter().map(|planned| planned.root.clone()).collect();
         let mut agents = resolve_with(roots, candidates, &layers, diagnostics);
         if project.is_some() {

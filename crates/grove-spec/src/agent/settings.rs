@@ -16,6 +16,9 @@ use crate::yaml::{Entry, Node};
 pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Overrides, Vec<Diagnostic>) {
     let mut overrides = Overrides::none(scope, file);
     let mut diagnostics = Vec::new();
+    if text.trim().is_empty() {
+        return (overrides, diagnostics);
+    }
     match json::parse(text) {
         Ok(document) => read_settings(&document.node, &mut overrides, &mut diagnostics),
         Err(fault) => {
@@ -36,7 +39,9 @@ fn read_settings(root: &Node, overrides: &mut Overrides, diagnostics: &mut Vec<D
         Diagnostic::new(Code::OverrideValue, message).at(node.position)
     };
     if root.as_map().is_none() {
-        return diagnostics.push(wrong("the settings", root, "an object"));
+        let message = format!("the settings are {}, not an object", json::kind_of(root));
+        let finding = Diagnostic::new(Code::SettingsUnreadable, message);
+        return diagnostics.push(finding.at(root.position));
     }
     let Some(subagents) = root.get("subagents").filter(|node| !node.is_null()) else {
         return;
@@ -248,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_settings_file_that_cannot_be_read_is_a_finding() {
-        for (text, line) in [("", 1), ("{\n  \"subagents\": {", 2), ("[1]", 1), ("7", 1)] {
+        for (text, line) in [("{\n  \"subagents\": {", 2), ("[1]", 1), ("7", 1)] {
             let (overrides, said) = read(text);
             assert!(overrides.is_empty(), "{text:?}");
             assert_eq!((said.len(), said[0].1), (1, line), "{text:?}");
