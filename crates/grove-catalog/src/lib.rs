@@ -8,6 +8,7 @@ pub mod agents;
 pub mod catalog;
 pub mod chains;
 pub mod content;
+pub mod context;
 pub mod definitions;
 pub mod digest;
 pub mod disclosure;

@@ -1,7 +1,8 @@
 //! Agents on disk: where they are looked for, what is in their files, and which of them are used.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use grove_catalog::Source;
 use grove_catalog::agents::{Agent, Agents, Content, resolve_with};
 use grove_catalog::overrides::Layer;
 use grove_fs::document_walk::Document;
@@ -75,6 +76,14 @@ impl AgentLibrary {
             planned,
             layers,
         }
+    }
+
+    /// The folder of the package that an agent came with.
+    pub(crate) fn package_of(&self, agent: &Agent) -> Option<&Path> {
+        let root = self.agents.roots.get(agent.root)?;
+        let planned = self.planned.iter().find(|known| known.root == *root)?;
+        let base = planned.base.as_deref();
+        base.filter(|_| root.source == Source::Package)
     }
 
     /// The text of an agent's file if it is still the one that was judged.

@@ -105,6 +105,10 @@ mod tests {
             assert!(!body.trim().is_empty(), "{path}");
             let forks = agent.default_context == Some(ContextMode::Fork);
             assert_eq!(forks, FORKING.contains(&name), "{path}");
+            assert!(
+                agent.inherit_project_context,
+                "{path} keeps to a project's rules"
+            );
             let tools = agent.plain_tools().unwrap_or_default();
             assert!(!tools.is_empty(), "{path} says which tools it has");
             // A shell writes as well as an editor does.

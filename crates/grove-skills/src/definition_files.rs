@@ -66,7 +66,7 @@ pub(crate) struct Searched<P> {
 
 impl Bounds {
     /// Looks everywhere in a scope, or in exactly these folders as trusted user roots.
-    pub(crate) fn search<P>(
+    pub(crate) fn search<P: Send>(
         kind: Kind,
         files: &FileKind<P>,
         environment: &Environment,
@@ -126,7 +126,7 @@ pub(crate) fn roots_in(planned: &PlannedRoot, all: &[PlannedRoot]) -> Vec<String
         .collect()
 }
 
-impl<P> FileKind<P> {
+impl<P: Send> FileKind<P> {
     /// The files of one root, for whoever remembers what was seen: path below the root, and digest.
     pub(crate) fn digests(
         &self,

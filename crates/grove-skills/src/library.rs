@@ -1,16 +1,16 @@
 //! The library: what is asked for, and the snapshot that answers.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grove_catalog::Digest;
 use grove_catalog::eligibility::Facts;
 use grove_catalog::hosts::{self, Host};
 use grove_catalog::identity;
 use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::state::State;
+use grove_catalog::{Digest, Source};
 use grove_fs::probe_walk::{self, Counts, Layout, LinkedFiles};
 use grove_fs::programs;
 use grove_fs::stamp::fingerprint;
@@ -150,6 +150,21 @@ impl Library {
     pub(crate) fn last_snapshot(&self) -> Option<Arc<Snapshot>> {
         let last = self.last.as_ref();
         last.map(|last| Arc::clone(&last.snapshot))
+    }
+
+    /// The roots of the last load that a package gave.
+    pub(crate) fn roots_of_package(&self, folder: &Path) -> Vec<PathBuf> {
+        let planned = self.planned.iter();
+        let given = planned.filter(|planned| {
+            planned.root.source == Source::Package && planned.base.as_deref() == Some(folder)
+        });
+        given.map(|planned| planned.root.path.clone()).collect()
+    }
+
+    /// The settings of the last load.
+    pub(crate) fn last_settings(&self) -> Option<&Settings> {
+        let last = self.last.as_ref();
+        last.map(|last| &last.inputs.settings)
     }
 
     /// What was asked for.

@@ -18,6 +18,7 @@ use crate::cache::RootCache;
 use crate::chains::CHAIN_FILES;
 use crate::definition_files::{Bounds, FileKind, roots_in};
 use crate::environment::Environment;
+use crate::instructions;
 use crate::loading::{self, Scan};
 use crate::planning::{self, PlannedRoot};
 use crate::project::{Permitted, Project};
@@ -237,6 +238,7 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
     };
     let mut names = first_parts(&roots, folder);
     names.extend(first_parts(&agent_roots, folder));
+    names.extend(instructions::NAMES.map(str::to_owned));
     names.extend(first_parts(&chain_roots, folder));
     let Nested {
         holders,
@@ -269,6 +271,11 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
                 Kind::Chains => {
                     pin_files(&CHAIN_FILES, &planned, &[], &bounds, folder, &mut pins);
                 }
+            }
+        }
+        for (file, bytes) in instructions::in_folder(folder, look, scan.max_bytes) {
+            if let Ok(bytes) = bytes {
+                pin(&file, Digest::of(&bytes), folder, &mut pins);
             }
         }
         for file in PROJECT_FILES {
@@ -328,7 +335,7 @@ fn pin_root(planned: &PlannedRoot, scan: &Scan, folder: &Path, pins: &mut Pins) 
     }
 }
 
-fn pin_files<P>(
+fn pin_files<P: Send>(
     files_of_kind: &FileKind<P>,
     planned: &PlannedRoot,
     inner: &[String],

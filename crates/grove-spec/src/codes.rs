@@ -128,6 +128,14 @@ codes! {
     SettingsUnreadable = "settings-unreadable", Warning, "A host's settings file cannot be read or is not JSON; nothing in it was used.", "correct the file";
     AgentUnknownField = "agent-unknown-field", Info, "A field that was asked for is not known here; it is kept as written.", "check the spelling";
     ModelUnknown = "model-unknown", Warning, "No model of this name is known here; whoever runs the agent may know it.", "check the spelling";
+    SkillPathUnused = "skill-path-unused", Warning, "A folder in an agent's `skillPath` was not looked in.", "put the skills into a folder that is looked in anyway, such as `.agents/skills`";
+    InstructionsUntrusted = "instructions-untrusted", Warning, "A project's instructions are not in the prompt: nobody has looked at them as they are.", "review the file, then run `grove trust`";
+    InstructionsUnread = "instructions-unread", Warning, "A project's instructions could not be read, or may not be, and are not in the prompt.", "replace the file with a plain text file in the project";
+    InstructionsBudget = "instructions-budget", Warning, "A project's instructions do not fit into what a prompt may take for them and were left out whole.", "shorten the file, or raise `limits.instruction_chars`";
+    InstructionsSecond = "instructions-second", Info, "A folder has two files with instructions, and one of them counts.", "keep one file, or let one lead to the other";
+    PromptBase = "prompt-base", Info, "What became of the prompt of whoever runs the agent.", "see `systemPromptMode`, `inheritProjectContext` and `inheritSkills` of the agent";
+    ContextFresh = "context-fresh", Info, "An agent that prefers to know the conversation runs without it, because there is none.", "run it from a session, or write `defaultContext: fresh`";
+    ContextNoParent = "context-no-parent", Error, "A copy of the conversation was asked for and there is none.", "ask for a fresh context, or run it from a session";
     PromptPartial = "prompt-partial", Info, "The printed prompt is not all that the agent is told.", "see the message for what comes from elsewhere";
 
     // Chains.

@@ -482,9 +482,13 @@ pub(crate) struct PromptArgs {
     /// Lift the limits on how many skills are read and offered
     #[arg(long)]
     pub(crate) all: bool,
-    /// At most this many characters for the skills in the prompt; 100,000 by default
+    /// At most this many characters for the skills in the prompt; `limits.preload_chars` by default
     #[arg(long, value_name = "CHARS")]
     pub(crate) budget: Option<usize>,
+    /// The prompt of whoever runs the agent, or `-` for standard input: it stands first if the agent appends, and
+    /// is left out if the agent replaces
+    #[arg(long, value_name = "FILE")]
+    pub(crate) base: Option<PathBuf>,
     /// Show each part with its cost, digest and file instead of the text
     #[arg(long)]
     pub(crate) explain: bool,
@@ -564,6 +568,9 @@ pub(crate) struct McpArgs {
     /// Look in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "root", value_name = "DIR")]
     pub(crate) roots: Vec<PathBuf>,
+    /// Look for agents in exactly this folder, as a trusted user root, and nowhere else (repeatable)
+    #[arg(long = "agents-dir", value_name = "DIR")]
+    pub(crate) agents_dirs: Vec<PathBuf>,
     /// Lift the limits on how many skills are read and offered
     #[arg(long)]
     pub(crate) all: bool,

@@ -97,6 +97,20 @@ pub const KEYS: &[Key] = &[
         "Characters of one catalog.",
     ),
     key(
+        "limits.preload_chars",
+        "number",
+        "100000",
+        true,
+        "Characters that the skills an agent names may take in its prompt. What does not fit is left out whole.",
+    ),
+    key(
+        "limits.instruction_chars",
+        "number",
+        "40000",
+        true,
+        "Characters that a project's instructions may take in an agent's prompt. What does not fit is left out whole.",
+    ),
+    key(
         "catalog.pinned",
         "list of names",
         "[]",

@@ -30,6 +30,8 @@ pub struct Layer {
     pub group_depth: Option<Sourced<u64>>,
     pub prompt_skills: Option<Sourced<u64>>,
     pub prompt_chars: Option<Sourced<u64>>,
+    pub preload_chars: Option<Sourced<u64>>,
+    pub instruction_chars: Option<Sourced<u64>>,
     pub pinned: Option<Sourced<Vec<String>>>,
     pub allow_bundled: Option<Sourced<Vec<String>>>,
     pub only: Option<Sourced<Vec<String>>>,
@@ -129,6 +131,10 @@ impl Reader<'_> {
             "limits.group_depth" => self.layer.group_depth = self.number(path, span, value),
             "limits.prompt_skills" => self.layer.prompt_skills = self.number(path, span, value),
             "limits.prompt_chars" => self.layer.prompt_chars = self.number(path, span, value),
+            "limits.preload_chars" => self.layer.preload_chars = self.number(path, span, value),
+            "limits.instruction_chars" => {
+                self.layer.instruction_chars = self.number(path, span, value);
+            }
             "catalog.pinned" => self.layer.pinned = self.names(path, span, value),
             "skills.allow_bundled" => self.layer.allow_bundled = self.names(path, span, value),
             "skills.only" => self.layer.only = self.names(path, span, value),

@@ -66,6 +66,10 @@ pub struct Limits {
     pub prompt_skills: Sourced<u64>,
     /// Characters of a catalog.
     pub prompt_chars: Sourced<u64>,
+    /// Characters of the skills in an agent's prompt.
+    pub preload_chars: Sourced<u64>,
+    /// Characters of a project's instructions in an agent's prompt.
+    pub instruction_chars: Sourced<u64>,
 }
 
 impl Default for Limits {
@@ -77,6 +81,8 @@ impl Default for Limits {
             group_depth: Sourced::default_value(6),
             prompt_skills: Sourced::default_value(150),
             prompt_chars: Sourced::default_value(30_000),
+            preload_chars: Sourced::default_value(100_000),
+            instruction_chars: Sourced::default_value(40_000),
         }
     }
 }
@@ -160,6 +166,8 @@ impl Settings {
             (&mut limits.group_depth, layer.group_depth),
             (&mut limits.prompt_skills, layer.prompt_skills),
             (&mut limits.prompt_chars, layer.prompt_chars),
+            (&mut limits.preload_chars, layer.preload_chars),
+            (&mut limits.instruction_chars, layer.instruction_chars),
         ] {
             if let Some(value) = value
                 && !(narrow && value.value > slot.value)

@@ -114,6 +114,8 @@ fn rows(settings: &Settings) -> Vec<Row> {
         row("limits.group_depth", &limits.group_depth),
         row("limits.prompt_skills", &limits.prompt_skills),
         row("limits.prompt_chars", &limits.prompt_chars),
+        row("limits.preload_chars", &limits.preload_chars),
+        row("limits.instruction_chars", &limits.instruction_chars),
         row("catalog.pinned", &settings.pinned),
         row("skills.allow_bundled", &settings.allow_bundled),
         row("skills.only", &settings.only),
