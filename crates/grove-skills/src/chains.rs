@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use grove_catalog::agents::{Agents, Answer as AgentAnswer};
 use grove_catalog::chains::{Call, Chain, Chains, resolve};
 use grove_catalog::prompt;
-use grove_catalog::snapshot::Snapshot;
+use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::state::State;
 use grove_catalog::{address, definitions};
 use grove_fs::document_walk::Document;
@@ -86,7 +86,7 @@ impl ChainLibrary {
             },
             Call::Skill(name) => {
                 let chosen = prompt::choose(skills, &[name.to_owned()]);
-                let names = skills.skills.iter().map(|skill| skill.name());
+                let names = skills.skills.iter().map(Skill::name);
                 chosen
                     .skills
                     .is_empty()

@@ -16,7 +16,8 @@ use grove_fs::trust_store::TrustStore;
 use grove_fs::{FsError, files};
 use grove_spec::config::Settings;
 use grove_spec::package::{
-    Given, Kind, Manifest, ManifestFile, Named, PackageSource, may_speak_of_us, read_settings,
+    Given, Kind, Manifest, ManifestFile, Named, PackageSource, dependencies, may_speak_of_us,
+    read_settings,
 };
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
@@ -171,7 +172,38 @@ impl Search {
                 self.named_by_project(&place, &package);
             }
         }
-        self.installed(&place, MODULES, Asked::Nobody);
+        self.dependencies(&place);
+    }
+
+    /// What the project's `package.json` depends on, in `node_modules`; everything there when it depends on nothing.
+    ///
+    /// The packages that others brought along are many, and nobody chose them.
+    fn dependencies(&mut self, place: &Place<'_>) {
+        let Ok(modules) = place.held.folder(MODULES, place.links) else {
+            return;
+        };
+        let manifest = place
+            .held
+            .read(ManifestFile::Npm.path(), place.links, MAX_FILE_BYTES);
+        let mut names = manifest.map_or_else(|_| Vec::new(), |bytes| dependencies(&bytes));
+        if names.is_empty() {
+            return self.installed(place, MODULES, Asked::Nobody);
+        }
+        self.cap(&mut names, modules.path(), false);
+        for name in names {
+            let below = format!("{MODULES}/{name}");
+            self.package(place, &below, &[ManifestFile::Npm], Asked::Nobody);
+        }
+    }
+
+    /// Leaves out what is beyond the limit, and says so.
+    fn cap(&mut self, names: &mut Vec<String>, folder: &Path, is_cut: bool) {
+        let beyond = names.split_off(MAX_INSTALLED.min(names.len()));
+        if is_cut || !beyond.is_empty() {
+            let message = format!("more than {MAX_INSTALLED} packages; the rest were not read");
+            let finding = Diagnostic::new(Code::PackageLimit, message);
+            self.say(finding.in_file(folder).with_names(beyond));
+        }
     }
 
     fn user(&mut self, environment: &Environment, settings: &Settings) {
@@ -238,23 +270,21 @@ impl Search {
     /// A package of a project's settings, which must lie in the project.
     fn named_by_project(&mut self, place: &Place<'_>, package: &Named) {
         let below = match &package.source {
-            PackageSource::Npm(name) => format!(".pi/{PI_MODULES}/{name}"),
-            PackageSource::Git(path) => format!(".pi/git/{path}"),
-            PackageSource::Path(path) => match project_path(path) {
-                Some(below) => below,
-                None => {
-                    let message = format!(
-                        "the package `{}` lies outside of the project that names it",
-                        package.written
-                    );
-                    let file = place.held.path().join(".pi").join(PI_SETTINGS);
-                    let finding = Diagnostic::new(Code::PackageSource, message).in_file(&file);
-                    return self.say(match package.position {
-                        Some(position) => finding.at(position),
-                        None => finding,
-                    });
-                }
-            },
+            PackageSource::Npm(name) => Some(format!(".pi/{PI_MODULES}/{name}")),
+            PackageSource::Git(path) => Some(format!(".pi/git/{path}")),
+            PackageSource::Path(path) => project_path(path),
+        };
+        let Some(below) = below else {
+            let message = format!(
+                "the package `{}` lies outside of the project that names it",
+                package.written
+            );
+            let file = place.held.path().join(".pi").join(PI_SETTINGS);
+            let finding = Diagnostic::new(Code::PackageSource, message).in_file(&file);
+            return self.say(match package.position {
+                Some(position) => finding.at(position),
+                None => finding,
+            });
         };
         let asked = Asked::By(&package.written);
         self.package(place, &below, &ManifestFile::ALL, asked);
@@ -315,12 +345,7 @@ impl Search {
                 names.push(name);
             }
         }
-        let beyond = names.split_off(MAX_INSTALLED.min(names.len()));
-        if is_cut || !beyond.is_empty() {
-            let message = format!("more than {MAX_INSTALLED} packages; the rest were not read");
-            let finding = Diagnostic::new(Code::PackageLimit, message);
-            self.say(finding.in_file(folder.path()).with_names(beyond));
-        }
+        self.cap(&mut names, folder.path(), is_cut);
         for name in names {
             let path = match below {
                 "" => name,

@@ -257,6 +257,46 @@ fn findings_are_listed_by_scope_with_their_lines() {
 }
 
 #[test]
+fn files_that_are_too_large_too_deep_or_no_text_are_invalid_and_the_rest_is_found() {
+    let home = home();
+    let folder = "home/.agents/chains";
+    let padded = |size: usize| {
+        let text = markdown("fits", "d", "## scout\n\n");
+        let padding = "x".repeat(size - text.len());
+        text + &padding
+    };
+    home.file(format!("{folder}/fits.chain.md"), padded(256_000));
+    home.file(format!("{folder}/large.chain.md"), padded(256_001));
+    let deep = format!(
+        "{{\"name\": \"deep\", \"x\": {}{}}}",
+        "[".repeat(70),
+        "]".repeat(70)
+    );
+    home.file(format!("{folder}/deep.chain.json"), deep);
+    home.file(format!("{folder}/bytes.chain.md"), b"---\nname: \xff\n");
+    home.dir(format!("{folder}/folder.chain.md"));
+    let value = json_of(&home.run("project", ["chains", "list", "--json"]));
+    let said: Vec<(&str, &str)> = value["chains"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|chain| {
+            let code = chain["reasons"][0]["code"].as_str();
+            (chain["id"].as_str().unwrap(), code.unwrap_or("ok"))
+        })
+        .collect();
+    assert_eq!(
+        said,
+        [
+            ("bytes.chain.md", "not-utf8"),
+            ("deep.chain.json", "json-syntax"),
+            ("fits.chain.md", "ok"),
+            ("large.chain.md", "file-too-large")
+        ]
+    );
+}
+
+#[test]
 fn exactly_the_given_folders_are_looked_in() {
     let home = home();
     home.file("home/.agents/chains/x.chain.json", in_json("x", "d"));

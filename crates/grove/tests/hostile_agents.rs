@@ -6,7 +6,6 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
-    clippy::panic,
     reason = "the test makes and changes the trees it looks at, and fails where it cannot"
 )]
 

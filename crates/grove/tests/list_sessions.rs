@@ -257,6 +257,8 @@ trust    0 folders
 7 skills found, 3 usable
   project       1  1 untrusted
   user          6  3 ok, 1 shadowed, 1 ineligible, 1 invalid
+8 agents found, 8 usable
+  bundled       8  8 ok
 
 2 findings need attention: run `grove skills check`
 "

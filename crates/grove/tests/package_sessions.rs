@@ -329,6 +329,47 @@ fn a_projects_own_configuration_adds_no_packages() {
 }
 
 #[test]
+fn what_dependencies_brought_along_is_not_asked_where_a_project_says_what_it_depends_on() {
+    let home = home();
+    package(&home, "project/node_modules/a", "brought", &everything("a"));
+    package(
+        &home,
+        "project/node_modules/@s/b",
+        "chosen",
+        &everything("b"),
+    );
+    let manifest = |names: &Value| json!({"name": "project", "devDependencies": names}).to_string();
+    for (names, expected) in [
+        (json!({"@s/b": "1", "absent": "1"}), "chosen"),
+        (json!({"a": "1"}), "brought"),
+        // Without any, whatever is installed there was put there on purpose.
+        (json!({}), "chosen"),
+        (json!({"../node_modules/a": "1", "/etc": "1"}), "chosen"),
+    ] {
+        home.file("project/package.json", manifest(&names));
+        home.run("project", ["trust"])
+            .require_success("trust")
+            .unwrap();
+        assert_eq!(used(&home, "project"), [expected; 3], "{names}");
+    }
+}
+
+#[test]
+fn pis_own_folder_is_where_its_variable_says() {
+    let home = home();
+    package(
+        &home,
+        "elsewhere/npm/node_modules/p",
+        "moved",
+        &everything("p"),
+    );
+    assert_eq!(used(&home, "project"), ["nobody"; 3]);
+    let folder = home.path("elsewhere");
+    let home = home.with_env("PI_CODING_AGENT_DIR", folder);
+    assert_eq!(used(&home, "project"), ["moved"; 3]);
+}
+
+#[test]
 fn the_users_npmrc_says_where_global_packages_are() {
     let home = home().with_env("npm_config_prefix", "");
     package(

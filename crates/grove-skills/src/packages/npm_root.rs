@@ -37,11 +37,11 @@ fn from_npmrc(environment: &Environment) -> Option<PathBuf> {
 
 /// The last `prefix` of an `.npmrc`.
 fn prefix_in(text: &str, home: &Path) -> Option<PathBuf> {
-    let values = text.lines().filter_map(|line| {
+    let value = text.lines().rev().find_map(|line| {
         let (key, value) = line.split_once('=')?;
         (key.trim() == "prefix").then(|| value.trim().trim_matches(['"', '\'']))
     });
-    let value = values.last().filter(|value| !value.is_empty())?;
+    let value = value.filter(|value| !value.is_empty())?;
     for start in ["~/", "${HOME}/"] {
         if let Some(below) = value.strip_prefix(start) {
             return Some(home.join(below));

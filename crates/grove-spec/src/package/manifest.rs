@@ -1,6 +1,9 @@
 //! Manifests: `package.json`, `.claude-plugin/plugin.json` and the `plugin.json` of Agent Plugins.
 
+use std::collections::BTreeSet;
+
 use super::paths::{PathRefusal, path_below};
+use super::source::is_package_name;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::json::{self, kind_of, text_of};
@@ -98,6 +101,29 @@ pub fn may_speak_of_us(bytes: &[u8]) -> bool {
     [&b"\"pi\""[..], b"\"pi-subagents\"", b"\"grove\""]
         .iter()
         .any(|word| memchr::memmem::find(bytes, word).is_some())
+}
+
+/// The packages that a `package.json` depends on, sorted, each once; what is no name is left out.
+pub fn dependencies(bytes: &[u8]) -> Vec<String> {
+    const MAPS: [&str; 4] = [
+        "dependencies",
+        "devDependencies",
+        "optionalDependencies",
+        "peerDependencies",
+    ];
+    let text = std::str::from_utf8(bytes).unwrap_or_default();
+    let Ok(document) = json::parse(text) else {
+        return Vec::new();
+    };
+    let maps = MAPS
+        .iter()
+        .filter_map(|key| document.node.get(key)?.as_map());
+    let names: BTreeSet<String> = maps
+        .flatten()
+        .map(|entry| entry.key.to_string())
+        .filter(|name| is_package_name(name))
+        .collect();
+    names.into_iter().collect()
 }
 
 impl Manifest {
@@ -354,6 +380,21 @@ mod tests {
             codes(&Manifest::read(deep.as_bytes(), ManifestFile::Npm)),
             ["package-manifest"]
         );
+    }
+
+    #[test]
+    fn what_a_package_depends_on_is_names_and_nothing_else() {
+        for (text, expected) in [
+            ("{}", &[][..]),
+            ("no", &[]),
+            ("{\"dependencies\": [\"a\"]}", &[]),
+            (
+                "{\"devDependencies\": {\"@s/b\": 1, \"a\": \"*\"}, \"dependencies\": {\"a\": \"1\", \"../x\": \"1\", \"-x\": \"\"}}",
+                &["@s/b", "a"],
+            ),
+        ] {
+            assert_eq!(dependencies(text.as_bytes()), expected, "{text}");
+        }
     }
 
     #[test]

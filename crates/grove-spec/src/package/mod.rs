@@ -8,7 +8,7 @@ mod paths;
 mod settings;
 mod source;
 
-pub use manifest::{Given, Kind, MAX_PATHS, Manifest, ManifestFile, may_speak_of_us};
+pub use manifest::{Given, Kind, MAX_PATHS, Manifest, ManifestFile, dependencies, may_speak_of_us};
 pub use paths::{PathRefusal, path_below};
 pub use settings::{MAX_NAMED, Named, read_settings};
 pub use source::{PackageSource, SourceRefusal, is_package_name};
