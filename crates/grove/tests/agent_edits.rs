@@ -2,7 +2,6 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
-    clippy::panic,
     reason = "tests read files and run programs, and fail loudly"
 )]
 
