@@ -9,6 +9,7 @@ use grove_spec::{Code, Diagnostic};
 
 pub use crate::definitions::Answer;
 use crate::definitions::{self, Definition};
+use crate::overrides::{self, Layer};
 use crate::root::Root;
 
 /// An agent file as it enters resolution.
@@ -46,7 +47,7 @@ impl Agent {
         self.file()?.description.as_deref()
     }
 
-    /// The fields of its file.
+    /// Its fields as they are in force.
     pub fn file(&self) -> Option<&agent::Agent> {
         Some(&self.content.as_ref()?.parsed.agent)
     }
@@ -63,13 +64,24 @@ pub struct Agents {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Decides the state of every candidate.
+/// Decides the state of every candidate where nothing is overridden.
 pub fn resolve(
     roots: Vec<Root>,
     candidates: Vec<Candidate>,
     diagnostics: Vec<Diagnostic>,
 ) -> Agents {
-    let (roots, agents) = definitions::resolve(roots, candidates);
+    resolve_with(roots, candidates, &[], diagnostics)
+}
+
+/// Decides the fields and the state of every candidate; `layers` are weakest first.
+pub fn resolve_with(
+    roots: Vec<Root>,
+    candidates: Vec<Candidate>,
+    layers: &[Layer],
+    diagnostics: Vec<Diagnostic>,
+) -> Agents {
+    let overridden = |agents: &mut [Agent], roots: &[Root]| overrides::apply(agents, roots, layers);
+    let (roots, agents) = definitions::resolve_with(roots, candidates, overridden);
     Agents {
         roots,
         agents,

@@ -114,6 +114,25 @@ impl Chains {
         root.map_or(Source::Bundled, |root| root.source)
     }
 
+    /// Findings about the steps that call for an agent, whoever else has its name.
+    pub fn calling(&self, agent: &str) -> Vec<Diagnostic> {
+        let mut findings = Vec::new();
+        for chain in &self.chains {
+            let calls = chain.file().map(calls).unwrap_or_default();
+            let lines = calls.into_iter().filter_map(|(call, line)| match call {
+                Call::Agent(name) if name == agent => Some(line),
+                _ => None,
+            });
+            findings.extend(lines.map(|line| {
+                let message = format!("the chain `{}` calls for `{agent}`", chain.name);
+                Diagnostic::new(Code::ChainAgentUnknown, message)
+                    .in_file(&self.location(chain))
+                    .at(Position::new(line.0.max(1), 1))
+            }));
+        }
+        findings
+    }
+
     /// Notes every agent and skill that a usable chain names and that is not there. `missing` gives near names when
     /// something is not.
     pub fn check_calls(&mut self, missing: impl Fn(Call<'_>) -> Option<Vec<String>>) {

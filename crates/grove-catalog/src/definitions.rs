@@ -12,6 +12,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::address::near_names;
 use crate::digest::Digest;
+use crate::overrides::{Overridden, OwnText};
 use crate::rank;
 use crate::root::Root;
 use crate::state::{Reason, State};
@@ -69,7 +70,7 @@ pub struct Content<P> {
     pub digest: Digest,
     /// Its size in bytes.
     pub size: u64,
-    /// Its fields and findings.
+    /// Its fields and findings. After resolution an agent's fields are those in force, overrides included.
     pub parsed: P,
 }
 
@@ -94,6 +95,10 @@ pub struct Defined<P> {
     pub stand_in: Option<usize>,
     /// Everything that was found about it.
     pub diagnostics: Vec<Diagnostic>,
+    /// The fields that are not as its file has them, and who set each. Agents alone can be overridden.
+    pub overridden: Vec<Overridden>,
+    /// The text that stands in place of the one below an agent's frontmatter.
+    pub own_text: Option<OwnText>,
 }
 
 impl<P: Definition> Defined<P> {
@@ -117,8 +122,17 @@ pub enum Answer {
 
 /// Decides the state of every candidate. Roots come back strongest first, and candidates by root and path.
 pub fn resolve<P: Definition>(
+    roots: Vec<Root>,
+    candidates: Vec<Candidate<P>>,
+) -> (Vec<Root>, Vec<Defined<P>>) {
+    resolve_with(roots, candidates, |_, _| ())
+}
+
+/// The same with something that changes definitions, or switches them off, before they are ranked.
+pub fn resolve_with<P: Definition>(
     mut roots: Vec<Root>,
     candidates: Vec<Candidate<P>>,
+    change: impl FnOnce(&mut [Defined<P>], &[Root]),
 ) -> (Vec<Root>, Vec<Defined<P>>) {
     let given: Vec<PathBuf> = roots.iter().map(|root| root.path.clone()).collect();
     roots.sort_by(rank::stronger_first);
@@ -149,6 +163,7 @@ pub fn resolve<P: Definition>(
         }
         all.push(judge(planned, root, candidate));
     }
+    change(&mut all, &roots);
     shadow(&mut all, &roots);
     (roots, all)
 }
@@ -197,6 +212,8 @@ fn judge<P: Definition>(planned: &Root, root: usize, candidate: Candidate<P>) ->
         reasons,
         stand_in: None,
         diagnostics,
+        overridden: Vec::new(),
+        own_text: None,
     }
 }
 

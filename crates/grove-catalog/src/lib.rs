@@ -18,6 +18,8 @@ mod host_refusal;
 pub mod hosts;
 pub mod identity;
 pub mod ignore_rules;
+pub mod models;
+pub mod overrides;
 pub mod prompt;
 pub mod rank;
 pub mod resolve;
@@ -26,6 +28,7 @@ mod same_name;
 pub mod search;
 pub mod snapshot;
 pub mod state;
+pub mod target;
 pub mod tree;
 pub mod trust;
 

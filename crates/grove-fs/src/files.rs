@@ -38,6 +38,18 @@ pub(crate) fn read_open(file: std::fs::File, path: &Path, limit: u64) -> Result<
     Ok(bytes)
 }
 
+/// Whether a path leads to a regular file with exactly this content; one that is not there has not.
+pub fn has_content(path: &Path, content: &[u8]) -> Result<bool, FsError> {
+    if !is_file_of(path, content.len() as u64) {
+        return Ok(false);
+    }
+    match read_bounded(path, content.len() as u64) {
+        Ok(bytes) => Ok(bytes == content),
+        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// The path with all links resolved.
 pub fn canonical(path: &Path) -> Result<PathBuf, FsError> {
     std::fs::canonicalize(path).map_err(|error| FsError::new("resolve", path, error))
@@ -104,6 +116,15 @@ pub fn remove(path: &Path) -> Result<(), FsError> {
         }
         _ => Ok(()),
     }
+}
+
+/// Removes a file that is a plain file itself, no link, and still has this content; says whether it did.
+pub fn remove_same(path: &Path, content: &[u8]) -> Result<bool, FsError> {
+    let is_plain = std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
+    if !is_plain || !has_content(path, content)? {
+        return Ok(false);
+    }
+    remove(path).map(|()| true)
 }
 
 /// The names in a folder with whether each leads to a folder, sorted, at most `limit`.

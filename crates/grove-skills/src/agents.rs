@@ -2,15 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_catalog::agents::{Agent, Agents, Content, resolve};
+use grove_catalog::agents::{Agent, Agents, Content, resolve_with};
+use grove_catalog::overrides::Layer;
 use grove_fs::document_walk::Document;
 use grove_spec::agent::{self, Parsed, naming};
 use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
 
+use crate::agent_overrides::{self, LoadedOverrides};
 use crate::definition_files::{Bounds, FileKind, Located, Searched};
 use crate::environment::Environment;
 use crate::planning::PlannedRoot;
+pub use crate::scope::Scope;
 
 /// How agent files are told and read.
 pub(crate) const AGENT_FILES: FileKind<Parsed> = FileKind {
@@ -27,21 +30,51 @@ pub struct AgentLibrary {
     /// What was found.
     pub agents: Agents,
     planned: Vec<PlannedRoot>,
+    /// What overrides agents, weakest first.
+    pub(crate) layers: Vec<Layer>,
 }
 
 impl AgentLibrary {
     /// Looks everywhere, or in exactly these folders as trusted user roots.
     pub fn load(environment: &Environment, folders: &[PathBuf]) -> Self {
+        Self::load_scope(environment, folders, Scope::Both)
+    }
+
+    /// The same with the agents and settings of one scope alone.
+    pub fn load_scope(environment: &Environment, folders: &[PathBuf], scope: Scope) -> Self {
         let Searched {
             planned,
             candidates,
-            diagnostics,
-        } = Bounds::search(Kind::Agents, &AGENT_FILES, environment, folders);
+            mut diagnostics,
+            settings,
+            project,
+        } = Bounds::search(Kind::Agents, &AGENT_FILES, environment, folders, scope);
+        let LoadedOverrides {
+            mut layers,
+            diagnostics: said,
+        } = agent_overrides::load(environment, &settings, project.as_ref());
+        layers.retain(|layer| scope.has_settings(layer.overrides.scope));
+        // Whoever looked for packages may have said already that a settings file cannot be read.
+        let is_known = |finding: &Diagnostic| {
+            let mut known = diagnostics.iter();
+            finding.code == Code::SettingsUnreadable
+                && known.any(|it| it.code == Code::PackageSettings && it.file == finding.file)
+        };
+        let new: Vec<Diagnostic> = said.into_iter().filter(|it| !is_known(it)).collect();
+        diagnostics.extend(new);
         let roots = planned.iter().map(|planned| planned.root.clone()).collect();
-        let mut agents = resolve(roots, candidates, diagnostics);
+        let mut agents = resolve_with(roots, candidates, &layers, diagnostics);
+        if project.is_some() {
+            let unknown = agents.unknown_overrides(&layers);
+            agents.diagnostics.extend(unknown);
+        }
         let untrusted = AGENT_FILES.untrusted(&agents.agents);
         agents.diagnostics.extend(untrusted);
-        Self { agents, planned }
+        Self {
+            agents,
+            planned,
+            layers,
+        }
     }
 
     /// The folder of the package that an agent came with.
@@ -55,11 +88,14 @@ impl AgentLibrary {
     ///
     /// Read beneath the root as the walk does: a path that leads elsewhere by now must not be quoted.
     pub fn source(&self, agent: &Agent) -> Option<String> {
-        let located = Located {
+        self.located().source(agent)
+    }
+
+    pub(crate) fn located(&self) -> Located<'_> {
+        Located {
             roots: &self.agents.roots,
             planned: &self.planned,
-        };
-        located.source(agent)
+        }
     }
 }
 

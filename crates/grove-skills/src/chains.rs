@@ -16,6 +16,7 @@ use grove_spec::package::Kind;
 use crate::definition_files::{Bounds, FileKind, Located, Searched};
 use crate::environment::Environment;
 use crate::planning::PlannedRoot;
+use crate::scope::Scope;
 
 /// How chain files are told and read.
 pub(crate) const CHAIN_FILES: FileKind<Parsed> = FileKind {
@@ -45,7 +46,14 @@ impl ChainLibrary {
             planned,
             candidates,
             diagnostics,
-        } = Bounds::search(Kind::Chains, &CHAIN_FILES, environment, folders);
+            ..
+        } = Bounds::search(
+            Kind::Chains,
+            &CHAIN_FILES,
+            environment,
+            folders,
+            Scope::Both,
+        );
         let roots = planned.iter().map(|planned| planned.root.clone()).collect();
         let mut chains = resolve(roots, candidates, diagnostics);
         let untrusted = CHAIN_FILES.untrusted(&chains.chains);
@@ -55,11 +63,14 @@ impl ChainLibrary {
 
     /// The text of a chain's file if it is still the one that was judged.
     pub fn source(&self, chain: &Chain) -> Option<String> {
-        let located = Located {
+        self.located().source(chain)
+    }
+
+    pub(crate) fn located(&self) -> Located<'_> {
+        Located {
             roots: &self.chains.roots,
             planned: &self.planned,
-        };
-        located.source(chain)
+        }
     }
 
     /// Notes the agents and skills that steps name and that cannot be used.

@@ -16,6 +16,7 @@ use crate::environment::Environment;
 use crate::loading::unopened;
 use crate::planning::{self, PlannedRoot};
 use crate::project::Project;
+use crate::scope::Scope;
 use crate::settings::LoadedSettings;
 use crate::{troubles, trusting};
 
@@ -57,32 +58,38 @@ pub(crate) struct Searched<P> {
     pub(crate) planned: Vec<PlannedRoot>,
     pub(crate) candidates: Vec<Candidate<P>>,
     pub(crate) diagnostics: Vec<Diagnostic>,
+    /// The settings in force, without their findings.
+    pub(crate) settings: LoadedSettings,
+    /// The project, unless folders were given.
+    pub(crate) project: Option<Project>,
 }
 
 impl Bounds {
-    /// Looks everywhere, or in exactly these folders as trusted user roots.
+    /// Looks everywhere in a scope, or in exactly these folders as trusted user roots.
     pub(crate) fn search<P: Send>(
         kind: Kind,
         files: &FileKind<P>,
         environment: &Environment,
         folders: &[PathBuf],
+        scope: Scope,
     ) -> Searched<P> {
         let store = trusting::store(environment);
-        let (plan, loaded) = if folders.is_empty() {
-            let project = Project::find(environment);
-            let loaded = LoadedSettings::load(environment, Some(&project), &store);
-            let plan = planning::own(kind, environment, &loaded.settings, &project, &store);
-            (plan, loaded)
-        } else {
-            let loaded = LoadedSettings::load(environment, None, &store);
-            (planning::exactly(folders), loaded)
+        let project = folders.is_empty().then(|| Project::find(environment));
+        let mut loaded = LoadedSettings::load(environment, project.as_ref(), &store);
+        let plan = match &project {
+            Some(project) => {
+                let mut plan = planning::own(kind, environment, &loaded.settings, project, &store);
+                plan.roots.retain(|planned| scope.has(planned.root.source));
+                plan
+            }
+            None => planning::exactly(folders),
         };
         let limits = &loaded.settings.limits;
         let bounds = Self {
             max_bytes: limits.file_bytes.value,
             max_depth: usize::try_from(limits.group_depth.value).unwrap_or(usize::MAX),
         };
-        let mut diagnostics = loaded.diagnostics;
+        let mut diagnostics = std::mem::take(&mut loaded.diagnostics);
         diagnostics.extend(plan.diagnostics);
         let all = plan.roots;
         let planned: Vec<PlannedRoot> = all.iter().filter(|root| root.exists).cloned().collect();
@@ -100,6 +107,8 @@ impl Bounds {
             planned,
             candidates,
             diagnostics,
+            settings: loaded,
+            project,
         }
     }
 }

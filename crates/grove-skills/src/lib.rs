@@ -14,6 +14,7 @@
 //! The library never reads the process environment: whoever embeds it says where home is, what is on
 //! the path and which variables are set.
 
+mod agent_overrides;
 pub mod agents;
 mod bundled;
 mod cache;
@@ -27,11 +28,13 @@ mod last_good;
 mod library;
 pub mod live;
 mod loading;
+pub mod managing;
 pub mod packages;
 mod planning;
 mod project;
 pub mod prompt;
 mod resources;
+mod scope;
 pub mod search;
 pub mod session_file;
 mod settings;

@@ -64,13 +64,18 @@ pub fn prompt(
     let body = source
         .get(content.parsed.body_offset..)
         .ok_or_else(unsteady)?;
-    let own = Own {
+    let mut own = Own {
         name: &agent.name,
         agent: &content.parsed.agent,
         file: &location,
         digest: content.digest,
         body,
     };
+    if let Some(other) = &agent.own_text {
+        own.file = &other.file;
+        own.digest = other.digest;
+        own.body = &other.text;
+    }
     let path = SkillPath::of(
         library.environment(),
         agents.agents.roots.get(agent.root),

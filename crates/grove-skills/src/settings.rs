@@ -12,10 +12,14 @@ use grove_spec::{Code, Diagnostic};
 use crate::environment::Environment;
 use crate::project::{FolderTrust, Project};
 
-const MAX_CONFIG_BYTES: u64 = 1_000_000;
+pub(crate) const MAX_CONFIG_BYTES: u64 = 1_000_000;
 
 /// A project's configuration file, below the project's folder.
 pub(crate) const PROJECT_FILE: &str = ".grove/config.toml";
+/// pi's settings for a project, below the project's folder.
+pub(crate) const PI_PROJECT_FILE: &str = ".pi/settings.json";
+/// The files of a project that set something, and are trusted as they were seen.
+pub(crate) const PROJECT_FILES: [&str; 2] = [PROJECT_FILE, PI_PROJECT_FILE];
 
 /// The settings in force and how they came about.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +30,8 @@ pub struct LoadedSettings {
     pub files: Vec<PathBuf>,
     /// What was found in them.
     pub diagnostics: Vec<Diagnostic>,
+    /// The digests of those that say something about agents.
+    pub(crate) digests: Vec<(PathBuf, Digest)>,
 }
 
 impl LoadedSettings {
@@ -40,7 +46,7 @@ impl LoadedSettings {
         if let Some(root) = project.and_then(|project| project.root.as_deref())
             && let file = root.join(PROJECT_FILE)
             && files::is_there(&file)
-            && let Some(text) = loaded.text(read_project_file(root), &file)
+            && let Some(text) = loaded.text(read_project_file(root, PROJECT_FILE), &file)
         {
             if FolderTrust::of(root, store)
                 .covers_file(&file, &Digest::of(text.as_bytes()).to_string())
@@ -79,6 +85,10 @@ impl LoadedSettings {
 
     fn lay(&mut self, text: &str, scope: LayerScope, file: &Path) {
         let (layer, diagnostics) = parse(text, scope, file);
+        if layer.agents.is_some() {
+            let digest = Digest::of(text.as_bytes());
+            self.digests.push((file.to_path_buf(), digest));
+        }
         self.settings.lay(layer, scope);
         self.diagnostics.extend(diagnostics);
         self.files.push(file.to_path_buf());
@@ -90,11 +100,11 @@ pub(crate) fn user_file(environment: &Environment) -> PathBuf {
     environment.config.join("config.toml")
 }
 
-/// Reads a project's configuration file. What came with a project must not lead out of it.
-pub(crate) fn read_project_file(project_root: &Path) -> Result<Vec<u8>, FsError> {
+/// Reads a file of a project that sets something. What came with a project must not lead out of it.
+pub(crate) fn read_project_file(project_root: &Path, file: &str) -> Result<Vec<u8>, FsError> {
     let folder = RootFolder {
         base: None,
         path: project_root.to_path_buf(),
     };
-    probe_walk::read_below(&folder, Links::Contain, PROJECT_FILE, MAX_CONFIG_BYTES)
+    probe_walk::read_below(&folder, Links::Contain, file, MAX_CONFIG_BYTES)
 }

@@ -22,7 +22,7 @@ use crate::instructions;
 use crate::loading::{self, Scan};
 use crate::planning::{self, PlannedRoot};
 use crate::project::{Permitted, Project};
-use crate::settings::{LoadedSettings, PROJECT_FILE, read_project_file};
+use crate::settings::{LoadedSettings, PROJECT_FILES, read_project_file};
 use nested::Nested;
 
 /// Why trust was not granted.
@@ -278,13 +278,10 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
                 pin(&file, Digest::of(&bytes), folder, &mut pins);
             }
         }
-        if let Ok(bytes) = read_project_file(look) {
-            pin(
-                &look.join(PROJECT_FILE),
-                Digest::of(&bytes),
-                folder,
-                &mut pins,
-            );
+        for file in PROJECT_FILES {
+            if let Ok(bytes) = read_project_file(look, file) {
+                pin(&look.join(file), Digest::of(&bytes), folder, &mut pins);
+            }
         }
     }
     (pins, not_searched)
@@ -308,7 +305,7 @@ fn first_parts(roots: &[PlannedRoot], folder: &Path) -> BTreeSet<String> {
         .iter()
         .map(|planned| planned.root.path.strip_prefix(folder));
     below
-        .chain([Ok(Path::new(PROJECT_FILE))])
+        .chain(PROJECT_FILES.map(|file| Ok(Path::new(file))))
         .filter_map(|path| path.ok()?.components().next())
         .map(|part| part.as_os_str().to_string_lossy().into_owned())
         .collect()

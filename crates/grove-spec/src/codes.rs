@@ -122,6 +122,12 @@ codes! {
     PreloadUnknown = "preload-unknown", Warning, "An agent names a skill that is not there; the agent works without it.", "correct the name in `skills`, or add the skill";
     PreloadUnusable = "preload-unusable", Warning, "An agent names a skill that cannot be used; the agent works without it.", "see `grove skills show` for what the skill needs";
     PreloadBudget = "preload-budget", Warning, "A skill does not fit into what an agent's prompt may take for its skills and was left out whole.", "shorten the skill, name fewer skills, or write `skillInjection: light`";
+    OverrideValue = "override-value", Warning, "A value in settings that override agents has the wrong kind and was not used; every other value was.", "correct the value";
+    OverrideUnknownField = "override-unknown-field", Info, "Settings override a field of an agent that cannot be overridden; it was not used.", "see the configuration reference for the fields that can be";
+    OverrideUnknown = "override-unknown", Warning, "Settings override an agent that is not there.", "correct the name, or remove the override";
+    SettingsUnreadable = "settings-unreadable", Warning, "A host's settings file cannot be read or is not JSON; nothing in it was used.", "correct the file";
+    AgentUnknownField = "agent-unknown-field", Info, "A field that was asked for is not known here; it is kept as written.", "check the spelling";
+    ModelUnknown = "model-unknown", Warning, "No model of this name is known here; whoever runs the agent may know it.", "check the spelling";
     SkillPathUnused = "skill-path-unused", Warning, "A folder in an agent's `skillPath` was not looked in.", "put the skills into a folder that is looked in anyway, such as `.agents/skills`";
     InstructionsUntrusted = "instructions-untrusted", Warning, "A project's instructions are not in the prompt: nobody has looked at them as they are.", "review the file, then run `grove trust`";
     InstructionsUnread = "instructions-unread", Warning, "A project's instructions could not be read, or may not be, and are not in the prompt.", "replace the file with a plain text file in the project";

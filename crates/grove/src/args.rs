@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use crate::agent_fields::AskedFields;
+
 /// Finds every skill you have, says which are usable and why, and what a model would see of them.
 #[derive(Debug, Parser)]
 #[command(
@@ -44,10 +46,10 @@ pub(crate) enum Command {
     /// Skills: list, show, check, search, confusable, roots, activate, expand, collapse
     #[command(subcommand)]
     Skills(SkillsCommand),
-    /// Agents: list, show
+    /// Agents: list, show, create, edit, rename, delete, enable, disable, reset
     #[command(subcommand)]
     Agents(AgentsCommand),
-    /// Chains: list, show, check
+    /// Chains: list, show, check, create, edit, rename, delete
     #[command(subcommand)]
     Chains(ChainsCommand),
     /// What an agent is told: the skills it names, then its own text
@@ -250,6 +252,9 @@ pub(crate) enum AgentsCommand {
     List {
         #[command(flatten)]
         look: AgentLook,
+        /// Whose agents; those of Grove and of packages are always listed
+        #[arg(long, value_enum, default_value_t = AgentScope::Both, conflicts_with = "agents_dirs")]
+        scope: AgentScope,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -264,6 +269,106 @@ pub(crate) enum AgentsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Make an agent
+    Create {
+        /// Its name; what a file cannot have is left out of it
+        name: String,
+        /// The package it belongs to; it is then called PACKAGE.NAME
+        #[arg(long, value_name = "NAME")]
+        package: Option<String>,
+        #[command(flatten)]
+        asked: AskedFields,
+        /// Whose it is
+        #[arg(long, value_enum, default_value_t = OwnScope::User)]
+        scope: OwnScope,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Change fields or the text of an agent, and nothing else of its file
+    Edit {
+        /// Its name, or id@root
+        name: String,
+        #[command(flatten)]
+        asked: AskedFields,
+        /// Remove this field from the file (repeatable)
+        #[arg(long, value_name = "FIELD")]
+        unset: Vec<String>,
+        /// Write into the configuration instead of the file: for agents that are not yours to change
+        #[arg(long = "override")]
+        overriding: bool,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Give an agent and its file another name
+    Rename {
+        /// Its name, or id@root
+        name: String,
+        /// The other name
+        to: String,
+        /// Another package; an empty one means none
+        #[arg(long, value_name = "NAME")]
+        package: Option<String>,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Delete an agent's file
+    Delete {
+        /// Its name, or id@root
+        name: String,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Switch an agent on again
+    Enable {
+        /// Its name, or id@root
+        name: String,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Switch an agent off in the configuration
+    Disable {
+        /// Its name, or id@root
+        name: String,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Take back everything that the configuration says about an agent
+    Reset {
+        /// Its name, or id@root
+        name: String,
+        #[command(flatten)]
+        whose: Whose,
+    },
+}
+
+/// Whose file is meant.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Whose {
+    /// Whose; needed where both have one of the name
+    #[arg(long, value_enum)]
+    pub(crate) scope: Option<OwnScope>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OwnScope {
+    /// Yours, in every project
+    User,
+    /// This project's
+    Project,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum AgentScope {
+    /// Yours
+    User,
+    /// The project's
+    Project,
+    /// Both
+    Both,
 }
 
 #[derive(Debug, Subcommand)]
@@ -293,6 +398,58 @@ pub(crate) enum ChainsCommand {
         /// Print JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Make a chain: a `.chain.md`, or a `.chain.json` where its steps need one
+    Create {
+        /// Its name; what a file cannot have is left out of it
+        name: String,
+        /// The package it belongs to; it is then called PACKAGE.NAME
+        #[arg(long, value_name = "NAME")]
+        package: Option<String>,
+        /// What it is for
+        #[arg(long, value_name = "TEXT")]
+        description: String,
+        /// Its steps: a list in JSON, or a file with one; `-` for standard input
+        #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
+        steps: String,
+        /// Whose it is
+        #[arg(long, value_enum, default_value_t = OwnScope::User)]
+        scope: OwnScope,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Change the description or the steps of a chain, and nothing else of its file
+    Edit {
+        /// Its name, or id@root
+        name: String,
+        /// Another description
+        #[arg(long, value_name = "TEXT")]
+        description: Option<String>,
+        /// Other steps: a list in JSON, or a file with one; `-` for standard input
+        #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
+        steps: Option<String>,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Give a chain and its file another name
+    Rename {
+        /// Its name, or id@root
+        name: String,
+        /// The other name
+        to: String,
+        /// Another package; an empty one means none
+        #[arg(long, value_name = "NAME")]
+        package: Option<String>,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Delete a chain's file
+    Delete {
+        /// Its name, or id@root
+        name: String,
+        #[command(flatten)]
+        whose: Whose,
     },
 }
 

@@ -1,5 +1,6 @@
 //! The `grove` command.
 
+mod agent_fields;
 mod args;
 mod command_error;
 mod commands;

@@ -4,9 +4,13 @@
 //! the agent still loads; keys that nobody here knows are kept. [`edit`] changes one field of a file and
 //! nothing else.
 
+pub mod compose;
 pub mod edit;
 pub(crate) mod fields;
 pub mod naming;
+mod override_fields;
+pub mod overrides;
+pub mod settings;
 
 use serde::{Deserialize, Serialize};
 

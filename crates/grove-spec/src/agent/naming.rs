@@ -20,6 +20,29 @@ pub fn package(text: &str) -> Option<String> {
     (!segments.is_empty()).then(|| segments.join("."))
 }
 
+/// A name for a new agent, as files and hosts can have it: ` My Agent! ` is `my-agent`; nothing when nothing of
+/// it can be kept.
+pub fn sanitised(text: &str) -> Option<String> {
+    let mut kept = String::with_capacity(text.len());
+    for c in text.trim().to_lowercase().chars() {
+        let c = if c.is_whitespace() { '-' } else { c };
+        let repeats = c == '-' && kept.ends_with('-');
+        if (c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-') && !repeats {
+            kept.push(c);
+        }
+    }
+    let kept = kept.trim_matches('-');
+    (!kept.is_empty()).then(|| kept.to_owned())
+}
+
+/// The file of an agent with this name and package.
+pub fn file_name(name: &str, package: Option<&str>) -> String {
+    match package {
+        Some(package) => format!("{package}.{name}.md"),
+        None => format!("{name}.md"),
+    }
+}
+
 /// The name that a file gives an agent that has none: `reviewer` for `reviewer.md` and `reviewer.agent.md`.
 pub fn stem(file_name: &str) -> &str {
     let stem = file_name.strip_suffix(".md").unwrap_or(file_name);
@@ -60,6 +83,22 @@ mod tests {
             ("語", None),
         ] {
             assert_eq!(package(text).as_deref(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn new_names_have_small_letters_digits_and_hyphens() {
+        for (text, expected) in [
+            (" My Agent! ", Some("my-agent")),
+            ("a__b", Some("ab")),
+            ("--A - b--", Some("a-b")),
+            ("../../etc/passwd", Some("etcpasswd")),
+            ("Ünder", Some("nder")),
+            ("語", None),
+            (" ! ", None),
+            ("", None),
+        ] {
+            assert_eq!(sanitised(text).as_deref(), expected, "{text:?}");
         }
     }
 

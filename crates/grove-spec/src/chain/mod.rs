@@ -5,6 +5,7 @@
 //! a chain invalid: what would run otherwise than it is written should not run. Unknown keys are kept and said.
 
 pub mod acceptance;
+pub mod compose;
 pub mod edit;
 mod field_values;
 mod json_file;

@@ -1,5 +1,7 @@
 //! One `config.toml` read into a layer.
 
+mod agents;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -8,6 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{KEYS, LayerScope, Origin, SkillEntry, Sourced};
+use crate::agent::overrides::Overrides;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 
@@ -33,6 +36,8 @@ pub struct Layer {
     pub allow_bundled: Option<Sourced<Vec<String>>>,
     pub only: Option<Sourced<Vec<String>>>,
     pub entries: BTreeMap<String, SkillEntry>,
+    /// `agents.disable_builtins` and `agents.overrides`, if the file has any of it.
+    pub agents: Option<Overrides>,
 }
 
 /// Reads one file. A syntax error loses the lines the TOML parser cannot recover, never more.
@@ -90,12 +95,17 @@ impl Reader<'_> {
                 format!("{prefix}.{}", key.get_ref())
             };
             match (path.as_str(), value.get_ref()) {
-                ("limits" | "catalog" | "skills", DeValue::Table(inner)) => {
+                ("limits" | "catalog" | "skills" | "agents", DeValue::Table(inner)) => {
                     self.table(inner, &path);
                 }
                 ("skills.entries", DeValue::Table(inner)) => {
                     for (name, entry) in inner {
                         self.entry(name.get_ref(), entry);
+                    }
+                }
+                ("agents.overrides", DeValue::Table(inner)) => {
+                    for (name, fields) in inner {
+                        self.agent(name, fields);
                     }
                 }
                 _ => self.key(&path, &key.span(), value),
@@ -128,7 +138,16 @@ impl Reader<'_> {
             "catalog.pinned" => self.layer.pinned = self.names(path, span, value),
             "skills.allow_bundled" => self.layer.allow_bundled = self.names(path, span, value),
             "skills.only" => self.layer.only = self.names(path, span, value),
-            "limits" | "catalog" | "skills" | "skills.entries" => self.wrong(path, span, "a table"),
+            "agents.disable_builtins" => {
+                if let Some(flag) = self.boolean(path, span, value)
+                    && let Some(origin) = flag.origin
+                {
+                    self.agents().disable_builtins = Some((flag.value, origin));
+                }
+            }
+            "limits" | "catalog" | "skills" | "skills.entries" | "agents" | "agents.overrides" => {
+                self.wrong(path, span, "a table");
+            }
             _ => self.unknown(path, span),
         }
     }

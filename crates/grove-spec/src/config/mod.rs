@@ -3,6 +3,7 @@
 //! A wrong value is a finding with file, line and key, and switches off that key alone. A project's
 //! file may only narrow: it cannot set environment, folders, or permissions.
 
+pub mod edit;
 mod keys;
 mod layer;
 
@@ -11,6 +12,8 @@ use std::path::PathBuf;
 
 pub use keys::{KEYS, Key};
 pub use layer::{Layer, parse};
+
+use crate::agent::overrides::Overrides;
 
 /// Whose file a layer comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +119,8 @@ pub struct Settings {
     pub only: Sourced<Option<Vec<String>>>,
     /// Per-skill entries.
     pub entries: BTreeMap<String, SkillEntry>,
+    /// What each file says about agents, weakest first. Who wins is decided agent by agent.
+    pub agent_overrides: Vec<Overrides>,
 }
 
 impl Default for Settings {
@@ -129,6 +134,7 @@ impl Default for Settings {
             allow_bundled: Sourced::default_value(None),
             only: Sourced::default_value(None),
             entries: BTreeMap::new(),
+            agent_overrides: Vec::new(),
         }
     }
 }
@@ -187,6 +193,7 @@ impl Settings {
             slot.api_key = entry.api_key.or(slot.api_key.take());
             slot.config.extend(entry.config);
         }
+        self.agent_overrides.extend(layer.agents);
     }
 
     /// Lifts the two caps that leave skills out.
@@ -269,5 +276,15 @@ mod tests {
     fn nothing_set_is_the_default() {
         assert_eq!(lay("", ""), Settings::default());
         assert_eq!(Settings::default().limits.file_bytes.value, 256_000);
+    }
+
+    #[test]
+    fn every_field_that_can_be_overridden_is_documented() {
+        use crate::agent::overrides::Field;
+        let documented = KEYS
+            .iter()
+            .filter_map(|key| key.path.strip_prefix("agents.overrides.NAME."));
+        let fields = Field::ALL.map(Field::config_key);
+        assert_eq!(documented.collect::<Vec<_>>(), fields);
     }
 }

@@ -1,8 +1,12 @@
 //! `grove agents list` and `grove agents show NAME`.
 
+use std::path::PathBuf;
+
 use grove_catalog::agents::{Agent, Agents};
+use grove_catalog::state::State;
 use grove_skills::Environment;
-use grove_skills::agents::AgentLibrary;
+use grove_skills::agents::{AgentLibrary, Scope};
+use grove_spec::agent::overrides::Field;
 use grove_spec::agent::{OutputFile, Parsed};
 use grove_spec::text::one_line;
 use serde::Serialize;
@@ -10,16 +14,21 @@ use serde_json::json;
 
 use super::defined::{DefinedJson, Everything, row};
 use super::skills_show::{entries, node, without_nothing};
-use super::{Outcome, absolute};
-use crate::args::{AgentLook, AgentsCommand};
+use super::{Outcome, absolute, agents_manage, tilde};
+use crate::args::{AgentLook, AgentScope, AgentsCommand};
 use crate::command_error::CommandError;
 use crate::json::DiagnosticJson;
 use crate::output::Output;
 
 pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
     match command {
-        AgentsCommand::List { look, json } => {
-            let library = load(environment, look);
+        AgentsCommand::List { look, scope, json } => {
+            let scope = match scope {
+                AgentScope::User => Scope::User,
+                AgentScope::Project => Scope::Project,
+                AgentScope::Both => Scope::Both,
+            };
+            let library = AgentLibrary::load_scope(environment, &folders(environment, look), scope);
             list(environment, &library.agents, *json, out);
         }
         AgentsCommand::Show { name, look, json } => {
@@ -31,18 +40,19 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
                 show(environment, &library, agent, out);
             }
         }
+        _ => return agents_manage::run(environment, command, out),
     }
     Ok(0)
 }
 
 /// Looks for agents as asked.
 pub(super) fn load(environment: &Environment, look: &AgentLook) -> AgentLibrary {
-    let folders: Vec<_> = look
-        .agents_dirs
-        .iter()
-        .map(|folder| absolute(folder, environment))
-        .collect();
-    AgentLibrary::load(environment, &folders)
+    AgentLibrary::load(environment, &folders(environment, look))
+}
+
+fn folders(environment: &Environment, look: &AgentLook) -> Vec<PathBuf> {
+    let given = look.agents_dirs.iter();
+    given.map(|folder| absolute(folder, environment)).collect()
 }
 
 /// The agent of a name, usable or not.
@@ -88,7 +98,33 @@ fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &
                 }
                 other => other.to_string(),
             };
-            row(name, &one_line(&value), out);
+            let who = agent
+                .overridden
+                .iter()
+                .find(|set| set.field.as_str() == name)
+                .map_or_else(String::new, |set| {
+                    let file = tilde(&set.origin.file, environment);
+                    format!(" (set in {file}:{})", set.origin.line)
+                });
+            row(name, &format!("{}{who}", one_line(&value)), out);
+        }
+    }
+    // What was cleared or is no field of the file has no row above.
+    let shown = fields(agent);
+    for set in &agent.overridden {
+        if shown.get(set.field.as_str()).is_none() {
+            let file = tilde(&set.origin.file, environment);
+            let value = match set.field {
+                Field::SystemPrompt => "another text",
+                Field::Disabled if agent.state == State::Disabled => "true",
+                Field::Disabled => "false",
+                _ => "nothing",
+            };
+            row(
+                set.field.as_str(),
+                &format!("{value} (set in {file}:{})", set.origin.line),
+                out,
+            );
         }
     }
     let source = library.source(agent);
@@ -111,6 +147,16 @@ struct ShowJson<'a> {
     agent: DefinedJson<'a>,
     fields: serde_json::Value,
     digest: Option<String>,
+    /// The fields that are not as the file has them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    overrides: Vec<OverrideJson>,
+}
+
+#[derive(Serialize)]
+struct OverrideJson {
+    field: &'static str,
+    file: String,
+    line: u32,
 }
 
 impl<'a> ShowJson<'a> {
@@ -121,6 +167,15 @@ impl<'a> ShowJson<'a> {
             agent: everything(agents).json(agent),
             fields: fields(agent),
             digest: content.map(|content| content.digest.to_string()),
+            overrides: agent
+                .overridden
+                .iter()
+                .map(|set| OverrideJson {
+                    field: set.field.as_str(),
+                    file: set.origin.file.to_string_lossy().into_owned(),
+                    line: set.origin.line,
+                })
+                .collect(),
         }
     }
 }

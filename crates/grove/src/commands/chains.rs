@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::defined::{DefinedJson, Everything, row};
-use super::{Outcome, absolute, counted, need_attention};
+use super::{Outcome, absolute, chains_manage, counted, need_attention};
 use crate::args::{ChainLook, ChainsCommand};
 use crate::json::DiagnosticJson;
 use crate::output::Output;
@@ -44,6 +44,7 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
             let library = checked(environment, look);
             Ok(check(&library, *json, out))
         }
+        _ => chains_manage::run(environment, command, out),
     }
 }
 

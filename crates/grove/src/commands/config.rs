@@ -2,6 +2,7 @@
 
 use grove_skills::{Environment, Library, Request};
 use grove_spec::Severity;
+use grove_spec::agent::overrides::Overrides;
 use grove_spec::config::{KEYS, Origin, Settings, Sourced};
 use serde_json::json;
 
@@ -142,6 +143,32 @@ fn rows(settings: &Settings) -> Vec<Row> {
                     set_in: SetIn::UserFile,
                 });
             }
+        }
+    }
+    rows.extend(settings.agent_overrides.iter().flat_map(agent_rows));
+    rows
+}
+
+/// What one file says about agents; what the last file says counts.
+fn agent_rows(overrides: &Overrides) -> Vec<Row> {
+    let row = |key: String, value: serde_json::Value, origin: &Origin| Row {
+        key,
+        value,
+        set_in: SetIn::Line(origin.clone()),
+    };
+    let mut rows = Vec::new();
+    if let Some((flag, origin)) = &overrides.disable_builtins {
+        rows.push(row(
+            "agents.disable_builtins".to_owned(),
+            json!(flag),
+            origin,
+        ));
+    }
+    for agent in &overrides.agents {
+        for set in &agent.fields {
+            let field = set.change.field().config_key();
+            let key = format!("agents.overrides.{}.{field}", agent.agent);
+            rows.push(row(key, set.change.value(), &set.origin));
         }
     }
     rows

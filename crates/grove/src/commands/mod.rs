@@ -1,10 +1,13 @@
 //! The commands. Each is one file; each takes what was typed and prints a function of a snapshot.
 
 mod agents;
+mod agents_manage;
 mod catalog;
 mod catalog_explain;
 mod catalog_host;
 mod chains;
+mod chains_manage;
+mod changed;
 mod completions;
 mod config;
 mod defined;

@@ -1,0 +1,91 @@
+//! Whether a model's name is one that anybody has heard of.
+//!
+//! There is no register of models here: providers add and remove them daily. A name is taken for known when it
+//! belongs to a family that is, or when another agent has it too. An unknown one is worth a warning and no more.
+
+use crate::address::near_names;
+
+/// How the names of models begin.
+const FAMILIES: [&str; 17] = [
+    "claude-",
+    "codestral",
+    "command-",
+    "deepseek",
+    "devstral",
+    "gemini-",
+    "gemma",
+    "glm-",
+    "gpt-",
+    "grok-",
+    "kimi",
+    "llama",
+    "magistral",
+    "minimax",
+    "mistral",
+    "nova-",
+    "qwen",
+];
+/// Names by which hosts mean whichever model it is today.
+const WORDS: [&str; 6] = ["default", "haiku", "inherit", "opus", "opusplan", "sonnet"];
+
+/// Whether a name is known; if not, the known ones that are spelled nearly so.
+pub fn near_models<'a>(
+    model: &str,
+    others: impl Iterator<Item = &'a str> + Clone,
+) -> Option<Vec<String>> {
+    if others.clone().any(|other| other == model) || is_of_family(model) {
+        return None;
+    }
+    Some(near_names(WORDS.into_iter().chain(others), model))
+}
+
+/// `provider/model:thinking` without what stands around the model's own name.
+fn is_of_family(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let name = name.split(':').next().unwrap_or(name).to_ascii_lowercase();
+    // OpenAI's are a letter and a number: `o3`, `o4-mini`.
+    let is_numbered = name
+        .strip_prefix('o')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    is_numbered
+        || WORDS.contains(&name.as_str())
+        || FAMILIES.iter().any(|family| name.starts_with(family))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_known_families_are_known() {
+        for model in [
+            "sonnet",
+            "inherit",
+            "claude-sonnet-4-5",
+            "anthropic/claude-opus-4:high",
+            "openai/gpt-5",
+            "o4-mini",
+            "openrouter/qwen/qwen3-coder",
+            "GPT-4.1",
+        ] {
+            assert_eq!(near_models(model, [].into_iter()), None, "{model}");
+        }
+    }
+
+    #[test]
+    fn other_names_are_known_when_another_agent_has_them_and_near_ones_are_named() {
+        assert_eq!(
+            near_models("sonet", [].into_iter()),
+            Some(vec!["sonnet".to_owned()])
+        );
+        assert_eq!(near_models("nope/what", [].into_iter()), Some(Vec::new()));
+        assert_eq!(
+            near_models("house/own-1", ["house/own-1"].into_iter()),
+            None
+        );
+        assert_eq!(
+            near_models("house/own-2", ["house/own-1"].into_iter()),
+            Some(vec!["house/own-1".to_owned()])
+        );
+    }
+}

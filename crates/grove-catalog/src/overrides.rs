@@ -1,0 +1,197 @@
+//! Overrides of agents: which file has the last word on each field, and who is switched off.
+//!
+//! One rule for all agents, whoever wrote them. Layers are laid over one another weakest first, the user's
+//! before the project's, and each field by itself; what is said of one agent by its `id@root` counts after what
+//! its layer says of the name. The one exception is `disabled` under a bare name that agents from elsewhere
+//! (Grove, a package, an extra folder) share with a file of one's own: that file is there to take their place,
+//! so they are switched off and it is not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use grove_spec::agent::overrides::{AgentOverride, Change, Field, Overrides, Set};
+use grove_spec::config::Origin;
+use grove_spec::skill::name_key;
+use grove_spec::text::one_line;
+use grove_spec::{Code, Diagnostic, Position};
+
+use crate::address::near_names;
+use crate::agents::{Agent, Agents};
+use crate::definitions::address;
+use crate::digest::Digest;
+use crate::root::{Root, Source};
+use crate::state::{Reason, State};
+
+/// What one file says about agents, with its digest, so that what came of it can be proved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    /// What it says.
+    pub overrides: Overrides,
+    /// The digest of its bytes.
+    pub digest: Digest,
+}
+
+/// A field that is not as the agent's file has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overridden {
+    /// The field.
+    pub field: Field,
+    /// Who set it.
+    pub origin: Origin,
+}
+
+/// A text that stands in place of the one in an agent's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnText {
+    /// The text.
+    pub text: String,
+    /// The file it is written in.
+    pub file: PathBuf,
+    /// The digest of that file's bytes.
+    pub digest: Digest,
+}
+
+/// Sets the fields in force and switches off whom the layers switch off.
+pub(crate) fn apply(agents: &mut [Agent], roots: &[Root], layers: &[Layer]) {
+    if layers.iter().all(|layer| layer.overrides.is_empty()) {
+        return;
+    }
+    let said = Said::new(layers);
+    let source = |agent: &Agent| roots.get(agent.root).map(|root| root.source);
+    let elsewhere: BTreeSet<String> = agents
+        .iter()
+        .filter(|agent| source(agent).is_some_and(|source| !is_own(source)))
+        .map(|agent| name_key(&agent.name).into_owned())
+        .collect();
+    for agent in agents {
+        let name = name_key(&agent.name).into_owned();
+        let place = address(roots, agent);
+        let (mut fields, own_text) = said.fields(&name, &place, layers);
+        let is_own = source(agent).is_some_and(is_own);
+        let in_place = is_own && elsewhere.contains(&name);
+        fields
+            .retain(|field, (_, by_address)| *field != Field::Disabled || *by_address || !in_place);
+        let bulk = said
+            .disable_builtins
+            .filter(|_| source(agent) == Some(Source::Bundled));
+        let off = match fields.get(&Field::Disabled) {
+            Some((set, _)) => (set.change == Change::Disabled(true)).then_some(&set.origin),
+            None => bulk.and_then(|(flag, origin)| flag.then_some(origin)),
+        };
+        if let Some(origin) = off
+            && agent.state == State::Ok
+        {
+            agent.state = State::Disabled;
+            agent.reasons.push(switched_off(agent, origin));
+        }
+        let Some(content) = &mut agent.content else {
+            continue;
+        };
+        for (set, _) in fields.values() {
+            set.change.apply(&mut content.parsed.agent);
+            agent.overridden.push(Overridden {
+                field: set.change.field(),
+                origin: set.origin.clone(),
+            });
+        }
+        agent.own_text = own_text;
+    }
+}
+
+/// Whether a file of this source is written by whoever works here.
+pub fn is_own(source: Source) -> bool {
+    matches!(source, Source::User | Source::Project)
+}
+
+fn switched_off(agent: &Agent, origin: &Origin) -> Reason {
+    let message = format!("switched off in {}:{}", origin.file.display(), origin.line);
+    let fix = format!("run `grove agents enable {}`", one_line(&agent.name));
+    Reason::new("disabled", message, fix)
+}
+
+/// A field's last word, and whether it was said of the address.
+type Fields<'a> = BTreeMap<Field, (&'a Set, bool)>;
+
+/// What all layers say, by whom they say it of.
+struct Said<'a> {
+    of: BTreeMap<String, Vec<(usize, &'a AgentOverride)>>,
+    disable_builtins: Option<&'a (bool, Origin)>,
+}
+
+impl<'a> Said<'a> {
+    fn new(layers: &'a [Layer]) -> Self {
+        let mut of: BTreeMap<String, Vec<_>> = BTreeMap::new();
+        let mut disable_builtins = None;
+        for (at, layer) in layers.iter().enumerate() {
+            for agent in &layer.overrides.agents {
+                let key = name_key(&agent.agent).into_owned();
+                of.entry(key).or_default().push((at, agent));
+            }
+            let bulk = layer.overrides.disable_builtins.as_ref();
+            disable_builtins = bulk.or(disable_builtins);
+        }
+        Self {
+            of,
+            disable_builtins,
+        }
+    }
+
+    /// The last word on each field of an agent, and the text in place of its own.
+    fn fields(&self, name: &str, place: &str, layers: &[Layer]) -> (Fields<'a>, Option<OwnText>) {
+        let by = |key: &str, by_address: bool| {
+            let all = self.of.get(key).map_or(&[][..], Vec::as_slice);
+            all.iter().map(move |(at, said)| (*at, by_address, *said))
+        };
+        let mut all: Vec<_> = by(name, false).chain(by(place, true)).collect();
+        all.sort_by_key(|(at, by_address, _)| (*at, *by_address));
+        let (mut fields, mut own_text) = (Fields::new(), None);
+        for (at, by_address, said) in all {
+            for set in &said.fields {
+                fields.insert(set.change.field(), (set, by_address));
+                if let (Change::SystemPrompt(text), Some(layer)) = (&set.change, layers.get(at)) {
+                    own_text = Some(OwnText {
+                        text: text.clone(),
+                        file: set.origin.file.clone(),
+                        digest: layer.digest,
+                    });
+                }
+            }
+        }
+        (fields, own_text)
+    }
+}
+
+impl Agents {
+    /// Findings about overrides of agents that nobody is.
+    pub fn unknown_overrides(&self, layers: &[Layer]) -> Vec<Diagnostic> {
+        let mut known: BTreeSet<String> = BTreeSet::new();
+        for agent in &self.agents {
+            known.insert(name_key(&agent.name).into_owned());
+            known.insert(self.address(agent));
+        }
+        let all = layers.iter().flat_map(|layer| &layer.overrides.agents);
+        let unknown = all.filter(|said| !known.contains(&*name_key(&said.agent)));
+        unknown
+            .map(|said| {
+                let names = self.agents.iter().map(|agent| agent.name.as_str());
+                let near = near_names(names, &said.agent);
+                let mut message = format!(
+                    "no agent is called `{}`, which is overridden here",
+                    one_line(&said.agent)
+                );
+                if !near.is_empty() {
+                    message.push_str("; near: `");
+                    message.push_str(&near.join("`, `"));
+                    message.push('`');
+                }
+                Diagnostic::new(Code::OverrideUnknown, message)
+                    .in_file(&said.origin.file)
+                    .at(Position::new(said.origin.line, 1))
+                    .with_names(near)
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! Making, changing, renaming and deleting agents and chains, and overriding agents that are not one's own to change.
+//!
+//! Everything happens under one lock, is computed before anything is written, and is written only over the
+//! content that was read. What another program saved in the meantime is never overwritten: that is an error.
+
+mod agent_files;
+mod chain_files;
+mod config_file;
+mod error;
+mod overriding;
+mod own_files;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use grove_catalog::agents::Agent;
+use grove_catalog::state::{Reason, State};
+use grove_catalog::{models, prompt};
+use grove_fs::files;
+use grove_fs::lock::Lock;
+use grove_spec::config::LayerScope;
+use grove_spec::text::one_line;
+use grove_spec::{Code, Diagnostic};
+
+pub use agent_files::{Created, Renaming};
+pub use chain_files::{ChainAsks, NewChain};
+pub use error::ManageError;
+pub use overriding::OverrideAsk;
+
+use own_files::OwnFiles;
+
+use crate::agents::AgentLibrary;
+use crate::chains::ChainLibrary;
+use crate::environment::Environment;
+use crate::library::{Library, Request};
+use crate::project::Project;
+
+/// How long another command may take that changes something.
+const WAIT: Duration = Duration::from_secs(10);
+/// Grove's own folders, in a project or at home.
+const AGENTS: &str = ".grove/agents";
+const CHAINS: &str = ".grove/chains";
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// The agent.
+    pub name: String,
+    /// Whose file was written.
+    pub scope: LayerScope,
+    /// The file: the agent's, or the configuration.
+    pub file: PathBuf,
+    /// Where it was before.
+    pub previous: Option<PathBuf>,
+    /// Whether anything is different now.
+    pub changed: bool,
+    /// The agent's state now, if there is such an agent.
+    pub state: Option<State>,
+    /// Why it is in that state.
+    pub reasons: Vec<Reason>,
+    /// What else is worth knowing.
+    pub notes: Vec<String>,
+    /// What somebody should look at.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Everything that changes agents, one command at a time.
+#[derive(Debug)]
+pub struct Manager<'a> {
+    environment: &'a Environment,
+    library: AgentLibrary,
+    chains: ChainLibrary,
+    _lock: Lock,
+}
+
+impl<'a> Manager<'a> {
+    /// Waits for other commands that change something, and looks at all agents.
+    pub fn new(environment: &'a Environment) -> Result<Self, ManageError> {
+        if environment.state.starts_with(Environment::NOWHERE) {
+            return Err(ManageError::NoHome);
+        }
+        files::make_folder(&environment.state)?;
+        let lock = Lock::take(&environment.state.join("managing"), WAIT)?;
+        Ok(Self {
+            library: AgentLibrary::load(environment, &[]),
+            chains: ChainLibrary::load(environment, &[]),
+            environment,
+            _lock: lock,
+        })
+    }
+
+    fn agent_files(&self) -> OwnFiles<'_, grove_spec::agent::Parsed> {
+        OwnFiles {
+            noun: "agent",
+            found: self.library.agents.found(),
+            located: self.library.located(),
+        }
+    }
+
+    fn chain_files(&self) -> OwnFiles<'_, grove_spec::chain::Parsed> {
+        OwnFiles {
+            noun: "chain",
+            found: self.chains.chains.found(),
+            located: self.chains.located(),
+        }
+    }
+
+    /// Refuses a name that an agent or a chain of the scope has, but for the one in a file.
+    fn require_new(
+        &self,
+        name: &str,
+        scope: LayerScope,
+        except: Option<&Path>,
+    ) -> Result<(), ManageError> {
+        let agents = &self.library.agents;
+        let agent = agents.found().in_scope(name, scope);
+        let chains = &self.chains.chains;
+        let chain = chains.found().in_scope(name, scope);
+        let files = [
+            agent.map(|agent| agents.location(agent)),
+            chain.map(|chain| chains.location(chain)),
+        ];
+        let mut others = files.into_iter().flatten();
+        match others.find(|file| Some(file.as_path()) != except) {
+            Some(file) => Err(ManageError::Exists {
+                name: name.to_owned(),
+                file,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// The folder of a scope in which things are made.
+    fn scope_folder(&self, scope: LayerScope) -> Result<PathBuf, ManageError> {
+        match scope {
+            LayerScope::User => self.environment.home.clone().ok_or(ManageError::NoHome),
+            LayerScope::Project => {
+                let project = Project::find(self.environment);
+                let root = project
+                    .root
+                    .clone()
+                    .filter(|root| project.folders.contains(root));
+                let outermost = || project.outermost().map(Path::to_path_buf);
+                root.or_else(outermost).ok_or(ManageError::NoProject)
+            }
+        }
+    }
+
+    /// What is to be known about an agent after its file was written.
+    fn report(
+        &mut self,
+        name: &str,
+        scope: LayerScope,
+        file: PathBuf,
+        changed: bool,
+        warnings: Vec<Diagnostic>,
+    ) -> Changed {
+        self.library = AgentLibrary::load(self.environment, &[]);
+        let agents = &self.library.agents;
+        let at = agents
+            .agents
+            .iter()
+            .position(|agent| agents.location(agent) == file);
+        let mut report = Changed {
+            name: name.to_owned(),
+            scope,
+            file,
+            previous: None,
+            changed,
+            state: None,
+            reasons: Vec::new(),
+            notes: Vec::new(),
+            warnings,
+        };
+        if let Some(agent) = at.and_then(|at| agents.agents.get(at)) {
+            report.state = Some(agent.state);
+            report.reasons.clone_from(&agent.reasons);
+            let fields = agent.overridden.iter();
+            for set in fields {
+                let (file, line) = (set.origin.file.display(), set.origin.line);
+                report.notes.push(one_line(&format!(
+                    "`{}` is overridden in {file}:{line}",
+                    set.field.as_str()
+                )));
+            }
+        }
+        report
+    }
+
+    /// Warnings about names that an agent's fields lead to.
+    fn doubts(&self, file: &grove_spec::agent::Agent, location: &Path) -> Vec<Diagnostic> {
+        let mut doubts = Vec::new();
+        let own = |agent: &&Agent| self.library.agents.location(agent) != location;
+        let others = self.library.agents.agents.iter().filter(own);
+        let others = others.filter_map(|agent| agent.file()?.model.as_deref());
+        for model in file.model.iter().chain(&file.fallback_models) {
+            if let Some(near) = models::near_models(model, others.clone()) {
+                let names = match near.as_slice() {
+                    [] => String::new(),
+                    near => format!("; near: `{}`", near.join("`, `")),
+                };
+                let message = format!("no model `{}` is known here{names}", one_line(model));
+                doubts.push(Diagnostic::new(Code::ModelUnknown, message).with_names(near));
+            }
+        }
+        if !file.skills.is_empty() {
+            let mut library = Library::new(self.environment.clone(), Request::default());
+            let snapshot = library.load();
+            doubts.extend(prompt::choose(&snapshot, &file.skills).warnings);
+        }
+        for doubt in &mut doubts {
+            doubt.file.get_or_insert_with(|| location.to_path_buf());
+        }
+        doubts
+    }
+}

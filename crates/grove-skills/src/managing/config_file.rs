@@ -1,0 +1,96 @@
+//! One value of a configuration file, set or removed.
+
+use std::path::{Path, PathBuf};
+
+use grove_fs::files;
+use grove_spec::config::LayerScope;
+use grove_spec::config::edit::ConfigRefusal;
+
+use super::own_files::{create_file, replace_file};
+use super::{ManageError, Manager};
+use crate::project::Project;
+use crate::settings::{MAX_CONFIG_BYTES, PROJECT_FILE, user_file};
+
+/// A configuration file as it was read.
+pub(super) struct ConfigFile {
+    /// The file that a reader reads.
+    pub(super) path: PathBuf,
+    /// Where it is written: a link stays, and what it leads to is replaced.
+    real: PathBuf,
+    /// Nothing when there is no file.
+    before: Option<String>,
+    pub(super) text: String,
+}
+
+impl Manager<'_> {
+    /// The configuration of a scope.
+    pub(super) fn config(&self, scope: LayerScope) -> Result<ConfigFile, ManageError> {
+        let path = match scope {
+            LayerScope::User => user_file(self.environment),
+            LayerScope::Project => {
+                let project = Project::find(self.environment);
+                let root = project.root.as_deref().or_else(|| project.outermost());
+                root.ok_or(ManageError::NoProject)?.join(PROJECT_FILE)
+            }
+        };
+        let real = files::canonical(&path).unwrap_or_else(|_| path.clone());
+        if scope == LayerScope::Project && !is_beside(&real, &path) {
+            return Err(ManageError::NotPlain(path));
+        }
+        let before = match files::read_bounded(&real, MAX_CONFIG_BYTES) {
+            Ok(bytes) => Some(
+                String::from_utf8(bytes).map_err(|_| ManageError::Unreadable {
+                    file: path.clone(),
+                    why: "it is not UTF-8".to_owned(),
+                })?,
+            ),
+            Err(error) if error.is_not_found() && !files::is_there(&path) => None,
+            Err(error) => return Err(error.into()),
+        };
+        Ok(ConfigFile {
+            path,
+            real,
+            text: before.clone().unwrap_or_default(),
+            before,
+        })
+    }
+}
+
+/// Whether a path leads to a file in the folder it names, through no link.
+fn is_beside(real: &Path, path: &Path) -> bool {
+    let folder = path.parent().and_then(|folder| folder.parent());
+    let folder = folder.and_then(|folder| files::canonical(folder).ok());
+    folder.is_none_or(|folder| real.starts_with(folder))
+}
+
+impl ConfigFile {
+    /// Takes a changed text.
+    pub(super) fn take(&mut self, text: Result<String, ConfigRefusal>) -> Result<(), ManageError> {
+        self.text = text.map_err(|refusal| ManageError::Unreadable {
+            file: self.path.clone(),
+            why: match refusal {
+                ConfigRefusal::NotToml { why, line } => match line {
+                    Some(line) => format!("line {line} is not TOML: {why}"),
+                    None => format!("it is not TOML: {why}"),
+                },
+                ConfigRefusal::Form => {
+                    "it is written in a form in which this cannot be changed alone".to_owned()
+                }
+            },
+        })?;
+        Ok(())
+    }
+
+    /// Writes the text if it is another one; says whether it is.
+    pub(super) fn write(&mut self) -> Result<bool, ManageError> {
+        let new = self.text.as_bytes();
+        match &self.before {
+            Some(before) if *before == self.text => return Ok(false),
+            None if self.text.is_empty() => return Ok(false),
+            Some(before) => replace_file(&self.real, before.as_bytes(), new)?,
+            None => create_file(&self.real, new, None)?,
+        }
+        self.before = Some(self.text.clone());
+        Ok(true)
+    }
+}

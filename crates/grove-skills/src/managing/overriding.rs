@@ -1,0 +1,264 @@
+//! Overrides in the configuration: switched off, switched on, set field by field, and taken back.
+
+use grove_catalog::agents::Answer;
+use grove_catalog::overrides::is_own;
+use grove_catalog::state::State;
+use grove_spec::agent::overrides::{Change, Field};
+use grove_spec::config::{LayerScope, edit};
+use grove_spec::json;
+use grove_spec::text::one_line;
+use grove_spec::{Code, Diagnostic};
+use serde_json::Value;
+
+use super::{Changed, ManageError, Manager};
+
+const TABLE: [&str; 2] = ["agents", "overrides"];
+
+/// One field of an override, as somebody asks for it in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OverrideAsk {
+    /// A field with this value: lists have commas, `false` clears.
+    Set(String, String),
+    /// The field as the file has it.
+    Unset(String),
+}
+
+/// Whom a command about overrides means.
+struct Meant {
+    name: String,
+    /// What it is called in the configuration.
+    key: String,
+    state: Option<State>,
+}
+
+impl Manager<'_> {
+    /// Switches an agent off.
+    pub fn disable(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
+        let meant = self.meant(name)?;
+        let mut config = self.config(scope)?;
+        let path = field_path(&meant.key, Field::Disabled);
+        config.take(edit::set(&config.text, &strs(&path), &Value::from(true)))?;
+        let changed = config.write()?;
+        Ok(self.overridden(&meant, scope, config.path, changed, Vec::new()))
+    }
+
+    /// Switches an agent on: what switches it off is taken back, and overruled if it is written elsewhere.
+    pub fn enable(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
+        let meant = self.switched_off(name)?;
+        let mut config = self.config(scope)?;
+        let mut changed = false;
+        if meant.state == Some(State::Disabled) {
+            for key in [&meant.name, &meant.key] {
+                let path = field_path(key, Field::Disabled);
+                config.take(edit::remove(&config.text, &strs(&path)))?;
+            }
+            changed = config.write()?;
+            let now = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
+            if now.state == Some(State::Disabled) {
+                let path = field_path(&meant.key, Field::Disabled);
+                config.take(edit::set(&config.text, &strs(&path), &Value::from(false)))?;
+                changed |= config.write()?;
+            }
+        }
+        Ok(self.overridden(&meant, scope, config.path, changed, Vec::new()))
+    }
+
+    /// Takes back everything that the configuration of a scope says about an agent.
+    pub fn reset(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
+        let agents = &self.library.agents;
+        let found = agents.found().named(name);
+        let mut keys = vec![name.to_owned()];
+        for agent in found.iter().filter_map(|at| agents.agents.get(*at)) {
+            keys.push(agent.name.clone());
+            keys.push(agents.address(agent));
+        }
+        let mut config = self.config(scope)?;
+        for key in &keys {
+            let path = [TABLE[0], TABLE[1], key.as_str()];
+            config.take(edit::remove(&config.text, &path))?;
+        }
+        let changed = config.write()?;
+        if found.is_empty() && !changed {
+            // A name that nobody has and nothing is said of is most likely a slip.
+            self.meant(name)?;
+        }
+        let meant = Meant {
+            name: name.to_owned(),
+            key: name.to_owned(),
+            state: None,
+        };
+        let mut report = self.overridden(&meant, scope, config.path, changed, Vec::new());
+        report.notes.extend(self.still_set(&meant.key));
+        Ok(report)
+    }
+
+    /// Notes about what other files still set of an agent.
+    fn still_set(&self, name: &str) -> Vec<String> {
+        let agents = &self.library.agents;
+        let found = agents.found().named(name).into_iter();
+        let found = found.filter_map(|at| agents.agents.get(at));
+        let mut notes: Vec<String> = found
+            .flat_map(|agent| &agent.overridden)
+            .map(|set| {
+                let (file, line) = (set.origin.file.display(), set.origin.line);
+                let field = set.field.as_str();
+                one_line(&format!("`{field}` is still set in {file}:{line}"))
+            })
+            .collect();
+        notes.dedup();
+        notes
+    }
+
+    /// Overrides single fields of an agent.
+    pub fn override_fields(
+        &mut self,
+        name: &str,
+        scope: LayerScope,
+        asks: &[OverrideAsk],
+    ) -> Result<Changed, ManageError> {
+        let meant = self.meant(name)?;
+        let mut config = self.config(scope)?;
+        let mut fields = grove_spec::agent::Agent::default();
+        for ask in asks {
+            match ask {
+                OverrideAsk::Set(key, words) => {
+                    let field = field_of(key)?;
+                    let change = read(field, words).ok_or_else(|| ManageError::Field {
+                        field: key.clone(),
+                        message: format!("it must be {}", field.wanted()),
+                    })?;
+                    change.apply(&mut fields);
+                    let value = change.value();
+                    let path = field_path(&meant.key, field);
+                    config.take(edit::set(&config.text, &strs(&path), &value))?;
+                }
+                OverrideAsk::Unset(key) => {
+                    let path = field_path(&meant.key, field_of(key)?);
+                    config.take(edit::remove(&config.text, &strs(&path)))?;
+                }
+            }
+        }
+        let warnings = self.doubts(&fields, &config.path);
+        let changed = config.write()?;
+        Ok(self.overridden(&meant, scope, config.path, changed, warnings))
+    }
+
+    fn meant(&self, query: &str) -> Result<Meant, ManageError> {
+        match self.library.agents.find(query) {
+            Answer::One(at) => self.meant_at(query, at),
+            Answer::None { near } => Err(nobody(query, near)),
+        }
+    }
+
+    /// Who is to be switched on: the first of the name that is off, although another may be used in its place.
+    fn switched_off(&self, query: &str) -> Result<Meant, ManageError> {
+        let agents = &self.library.agents;
+        let off = agents.found().named(query).into_iter().find(|at| {
+            let agent = agents.agents.get(*at);
+            agent.is_some_and(|agent| agent.state == State::Disabled)
+        });
+        match off {
+            Some(at) => self.meant_at(query, at),
+            None => self.meant(query),
+        }
+    }
+
+    fn meant_at(&self, query: &str, at: usize) -> Result<Meant, ManageError> {
+        let agents = &self.library.agents;
+        let agent = agents
+            .agents
+            .get(at)
+            .ok_or_else(|| nobody(query, Vec::new()))?;
+        // Under the bare name an agent from elsewhere would be meant.
+        let mut others = agents.found().named(&agent.name).into_iter();
+        let is_of_own = |at: usize| agents.found().source(at).is_some_and(is_own);
+        let in_place = is_of_own(at) && others.any(|other| !is_of_own(other));
+        let address = agents.address(agent);
+        let key = if in_place || query == address {
+            address
+        } else {
+            agent.name.clone()
+        };
+        Ok(Meant {
+            name: agent.name.clone(),
+            key,
+            state: Some(agent.state),
+        })
+    }
+
+    /// What is to be known after the configuration was written.
+    fn overridden(
+        &mut self,
+        meant: &Meant,
+        scope: LayerScope,
+        file: std::path::PathBuf,
+        changed: bool,
+        warnings: Vec<Diagnostic>,
+    ) -> Changed {
+        let mut report = self.report(&meant.name, scope, file, changed, warnings);
+        let agents = &self.library.agents;
+        let at = agents.found().named(&meant.key).into_iter().next();
+        let found = match agents.find(&meant.key) {
+            Answer::One(at) => Some(at),
+            Answer::None { .. } => at,
+        };
+        if let Some(agent) = found.and_then(|at| agents.agents.get(at)) {
+            report.state = Some(agent.state);
+            report.reasons.clone_from(&agent.reasons);
+            if let Some(other) = agent.stand_in.and_then(|at| agents.agents.get(at)) {
+                let note = format!("{} is used in its place", agents.address(other));
+                report.notes.push(one_line(&note));
+            }
+        }
+        let unused = agents.diagnostics.iter().find(|finding| {
+            finding.code == Code::ConfigUntrusted && finding.file.as_ref() == Some(&report.file)
+        });
+        if unused.is_some() {
+            let note = "the project's configuration counts once `grove trust` was run";
+            report.notes.push(note.to_owned());
+        }
+        report
+    }
+}
+
+fn nobody(name: &str, near: Vec<String>) -> ManageError {
+    ManageError::Nobody {
+        noun: "agent",
+        name: name.to_owned(),
+        near,
+    }
+}
+
+fn field_of(key: &str) -> Result<Field, ManageError> {
+    let known = Field::ALL
+        .into_iter()
+        .find(|field| field.as_str() == key || field.config_key() == key);
+    known.ok_or_else(|| ManageError::NoOverride(key.to_owned()))
+}
+
+fn field_path(agent: &str, field: Field) -> Vec<String> {
+    let [first, second] = TABLE.map(str::to_owned);
+    vec![first, second, agent.to_owned(), field.config_key()]
+}
+
+fn strs(path: &[String]) -> Vec<&str> {
+    path.iter().map(String::as_str).collect()
+}
+
+/// A value from words, as the field takes it.
+fn read(field: Field, words: &str) -> Option<Change> {
+    let text = words.trim();
+    let wanted = field.wanted();
+    let value = if text == "false" || wanted.starts_with("true") || wanted.contains("number") {
+        serde_json::from_str(text).ok()?
+    } else if wanted.starts_with("a list") {
+        let items = text
+            .split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty());
+        items.map(Value::from).collect()
+    } else {
+        Value::from(words)
+    };
+    Change::read(field, &json::parse(&value.to_string()).ok()?.node)
+}

@@ -1,0 +1,183 @@
+//! Files that are one's own to change: found, read, written, moved and deleted.
+
+use std::path::{Path, PathBuf};
+
+use grove_catalog::Source;
+use grove_catalog::definitions::{Defined, Definition, location};
+use grove_catalog::target::{Found, Target};
+use grove_fs::atomic::{self, Replaced};
+use grove_fs::files;
+use grove_spec::agent::naming;
+use grove_spec::config::LayerScope;
+use grove_spec::text::one_line;
+
+use super::ManageError;
+use crate::definition_files::Located;
+
+/// The files of all agents, or of all chains.
+pub(super) struct OwnFiles<'a, P> {
+    /// The word for one.
+    pub(super) noun: &'static str,
+    pub(super) found: Found<'a, P>,
+    /// How a file is read again, if it is still the one that was judged.
+    pub(super) located: Located<'a>,
+}
+
+impl<'a, P: Definition> OwnFiles<'a, P> {
+    /// The one whose file is to be changed.
+    pub(super) fn own(
+        &self,
+        query: &str,
+        scope: Option<LayerScope>,
+    ) -> Result<(&'a Defined<P>, LayerScope), ManageError> {
+        let (noun, name) = (self.noun, query.to_owned());
+        let at = match self.found.target(query, scope) {
+            Target::One(at) => at,
+            Target::Nobody { near } => return Err(ManageError::Nobody { noun, name, near }),
+            Target::ReadOnly(at) => {
+                let one = self.found.all.get(at);
+                return Err(ManageError::ReadOnly {
+                    noun,
+                    name: one.map_or(name, |one| one.name.clone()),
+                    source_of: self.found.source(at).unwrap_or(Source::Bundled),
+                });
+            }
+            Target::BothScopes(files) => return Err(ManageError::BothScopes { name, files }),
+            Target::Several(addresses) => return Err(ManageError::Several { name, addresses }),
+            Target::OtherScope(file) => return Err(ManageError::OtherScope { name, file }),
+        };
+        let scope = match self.found.source(at) {
+            Some(Source::Project) => LayerScope::Project,
+            _ => LayerScope::User,
+        };
+        let nobody = || ManageError::Nobody {
+            noun,
+            name,
+            near: Vec::new(),
+        };
+        Ok((self.found.all.get(at).ok_or_else(nobody)?, scope))
+    }
+
+    /// The text of a file, and the file that a link in its place leads to.
+    pub(super) fn readable(&self, one: &Defined<P>) -> Result<(PathBuf, String), ManageError> {
+        let place = self.location(one);
+        if one.content.is_none() {
+            return Err(ManageError::Unreadable {
+                file: place,
+                why: "it cannot be read".to_owned(),
+            });
+        }
+        let Some(text) = self.located.source(one) else {
+            return Err(ManageError::Changed(place));
+        };
+        let file = files::canonical(&place)?;
+        // What came with a project must not lead out of it.
+        let root = self.found.roots.get(one.root);
+        if let Some(root) = root.filter(|root| root.source == Source::Project)
+            && !file.starts_with(files::canonical(&root.path)?)
+        {
+            return Err(ManageError::NotPlain(place));
+        }
+        Ok((file, text))
+    }
+
+    /// Writes another text into a file, under another name if it has one now.
+    pub(super) fn moved(
+        &self,
+        one: &Defined<P>,
+        to: &Path,
+        before: &str,
+        after: &str,
+    ) -> Result<(), ManageError> {
+        let from = self.location(one);
+        if from == to {
+            let file = files::canonical(&from)?;
+            return replace_file(&file, before.as_bytes(), after.as_bytes());
+        }
+        self.require_plain(one)?;
+        // The new file has a name of its own before the old one loses its: nothing is lost in between.
+        create_file(to, after.as_bytes(), Some(files::mode(&from)?))?;
+        if files::remove_same(&from, before.as_bytes())? {
+            return Ok(());
+        }
+        files::remove_same(to, after.as_bytes())?;
+        Err(ManageError::Changed(from))
+    }
+
+    /// Deletes a file that still has the text it was read with.
+    pub(super) fn delete(&self, one: &Defined<P>, before: &str) -> Result<(), ManageError> {
+        self.require_plain(one)?;
+        let file = self.location(one);
+        if files::remove_same(&file, before.as_bytes())? {
+            Ok(())
+        } else {
+            Err(ManageError::Changed(file))
+        }
+    }
+
+    pub(super) fn location(&self, one: &Defined<P>) -> PathBuf {
+        location(self.found.roots, one)
+    }
+
+    /// Whether a file is a plain file in its root's folder: others are not moved or deleted.
+    fn require_plain(&self, one: &Defined<P>) -> Result<(), ManageError> {
+        let file = self.location(one);
+        let root = self.found.roots.get(one.root);
+        let folder = root.map(|root| files::canonical(&root.path)).transpose()?;
+        let inside = folder.is_some_and(|folder| {
+            files::canonical(&file).is_ok_and(|file| file.starts_with(folder))
+        });
+        if inside && !files::is_link(&file) {
+            Ok(())
+        } else {
+            Err(ManageError::NotPlain(file))
+        }
+    }
+}
+
+/// A name for something new.
+pub(super) fn sanitised(name: &str) -> Result<String, ManageError> {
+    naming::sanitised(name).ok_or_else(|| ManageError::Name(one_line(name)))
+}
+
+/// A package as it is used in names; a blank one is none.
+pub(super) fn package(text: &str) -> Result<Option<String>, ManageError> {
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let package = naming::package(text);
+    package
+        .map(Some)
+        .ok_or_else(|| ManageError::Package(one_line(text)))
+}
+
+/// What something is called with its package.
+pub(super) fn full_name(name: &str, package: Option<&str>) -> String {
+    match package {
+        Some(package) => format!("{package}.{name}"),
+        None => name.to_owned(),
+    }
+}
+
+/// Makes a file where there is none.
+pub(super) fn create_file(
+    file: &Path,
+    content: &[u8],
+    mode: Option<u32>,
+) -> Result<(), ManageError> {
+    atomic::create(file, content, mode).map_err(|error| {
+        if error.source.kind() == std::io::ErrorKind::AlreadyExists {
+            ManageError::FileExists(file.to_path_buf())
+        } else {
+            error.into()
+        }
+    })
+}
+
+/// Replaces a file that has not changed.
+pub(super) fn replace_file(file: &Path, before: &[u8], after: &[u8]) -> Result<(), ManageError> {
+    match atomic::replace(file, before, after)? {
+        Replaced::Done => Ok(()),
+        Replaced::Changed => Err(ManageError::Changed(file.to_path_buf())),
+    }
+}

@@ -1,0 +1,325 @@
+//! New agent files, and several changes to one at once, as somebody asks for them in words.
+//!
+//! Every change goes through [`super::edit`], so that only the lines of what was asked for change. The result
+//! is read before it is given: a value that its field does not take is refused, and then nothing is changed.
+
+use std::collections::BTreeMap;
+
+use super::edit::{self, EditRefusal, FieldValue};
+use super::fields::split_items;
+use super::{Parsed, SkillInjection, parse, prompt_text};
+use crate::fence;
+
+/// One thing that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ask {
+    /// A field with this value, as words: lists have commas.
+    Set(String, String),
+    /// No such field.
+    Unset(String),
+    /// This text below the frontmatter.
+    Body(String),
+}
+
+/// Why nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The field that was asked for; `body` for the text.
+    pub field: String,
+    /// What is wrong, without a full stop.
+    pub message: String,
+}
+
+/// Fields that are lists.
+const LISTS: [&str; 8] = [
+    "tools",
+    "extensions",
+    "fallbackModels",
+    "skills",
+    "skill",
+    "skillPath",
+    "defaultReads",
+    "aliases",
+];
+/// Fields for which `false` is how one writes that they are not there.
+const CLEARED_BY_FALSE: [&str; 4] = ["model", "thinking", "defaultContext", "maxSubagentDepth"];
+
+/// The file of a new agent.
+pub fn create(name: &str, package: Option<&str>, asks: &[Ask]) -> Result<String, Refusal> {
+    let mut text = "---\n---\n".to_owned();
+    for (key, value) in [("name", Some(name)), ("package", package)] {
+        if let Some(value) = value {
+            text = set(&text, key, &FieldValue::text(value))?;
+        }
+    }
+    change(&text, asks)
+}
+
+/// A file with what is asked for; the same text when it is so already.
+pub fn change(text: &str, asks: &[Ask]) -> Result<String, Refusal> {
+    let before = findings(&parse(text));
+    let mut changed = text.to_owned();
+    for ask in asks {
+        changed = match ask {
+            Ask::Set(key, value) => with_field(&changed, key, value)?,
+            Ask::Unset(key) => without_field(&changed, key)?,
+            Ask::Body(body) => with_body(&changed, body)?,
+        };
+        let field = match ask {
+            Ask::Set(key, _) | Ask::Unset(key) => key.as_str(),
+            Ask::Body(_) => "body",
+        };
+        let after = findings(&parse(&changed));
+        let worse = after
+            .into_iter()
+            .find(|(message, count)| *count > before.get(message).copied().unwrap_or(0));
+        // A new file has no description until it is asked for.
+        if let Some((message, _)) = worse.filter(|(message, _)| message != "no description") {
+            return Err(refusal(field, message));
+        }
+    }
+    Ok(changed)
+}
+
+/// A file under another name and package. One that takes its name from the file's gets no name of its own.
+pub fn rename(text: &str, name: &str, package: Option<&str>) -> Result<String, Refusal> {
+    let mut changed = text.to_owned();
+    if parse(text).agent.name.is_some() {
+        changed = set(&changed, "name", &FieldValue::text(name))?;
+    }
+    match package {
+        Some(package) if parse(text).agent.package.as_deref() == Some(package) => Ok(changed),
+        Some(package) => set(&changed, "package", &FieldValue::text(package)),
+        None => remove(&changed, "package"),
+    }
+}
+
+/// The keys of those asked for that nobody here knows; they are kept as written.
+pub fn unknown_keys<'a>(text: &str, asks: &'a [Ask]) -> Vec<&'a str> {
+    let parsed = parse(text);
+    let unknown = |key: &str| parsed.agent.unknown.iter().any(|entry| entry.key == key);
+    asks.iter()
+        .filter_map(|ask| match ask {
+            Ask::Set(key, _) if unknown(key) => Some(key.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn with_field(text: &str, key: &str, value: &str) -> Result<String, Refusal> {
+    if matches!(key, "name" | "package") {
+        return Err(refusal(key, "an agent's name is changed by renaming it"));
+    }
+    let value = value.trim();
+    let is_list = LISTS.contains(&key);
+    let cleared = value == "false" && (is_list || CLEARED_BY_FALSE.contains(&key));
+    // The empty list of extensions says something: there are none.
+    if cleared || (value.is_empty() && key != "extensions") {
+        return without_field(text, key);
+    }
+    // Full is what an agent has without the field, so it is never added; where it is written it stays.
+    if key == "skillInjection" && value == "full" {
+        let written = parse(text).agent.skill_injection;
+        return if written == SkillInjection::Light {
+            remove(text, key)
+        } else {
+            Ok(text.to_owned())
+        };
+    }
+    if !is_list {
+        return set(text, key, &FieldValue::text(value));
+    }
+    let items = FieldValue::List(split_items(value));
+    // `skill` goes before `skills`, so a file that has it says its skills there.
+    if key == "skills" && has_key(text, "skill") {
+        let changed = set(text, "skill", &items)?;
+        return remove(&changed, "skills");
+    }
+    set(text, key, &items)
+}
+
+fn without_field(text: &str, key: &str) -> Result<String, Refusal> {
+    if matches!(key, "name" | "package" | "description") {
+        return Err(refusal(key, "an agent cannot be without it"));
+    }
+    let changed = remove(text, key)?;
+    match key {
+        "skills" => remove(&changed, "skill"),
+        _ => Ok(changed),
+    }
+}
+
+fn with_body(text: &str, body: &str) -> Result<String, Refusal> {
+    let offset = parse(text).body_offset;
+    if offset == 0 {
+        return Err(refusal("body", told(EditRefusal::NoFrontmatter)));
+    }
+    let (head, old) = text.split_at_checked(offset).unwrap_or((text, ""));
+    let new = prompt_text(body);
+    if prompt_text(old) == new {
+        return Ok(text.to_owned());
+    }
+    let line_end = if head.contains("\r\n") { "\r\n" } else { "\n" };
+    let gap = if new.is_empty() { "" } else { line_end };
+    let head_end = if head.ends_with('\n') { "" } else { line_end };
+    let new = new.replace('\n', line_end);
+    Ok(format!("{head}{head_end}{gap}{new}"))
+}
+
+fn has_key(text: &str, key: &str) -> bool {
+    let block = fence::split(text).map(|fenced| fenced.frontmatter);
+    let entries = block.map(|block| crate::yaml::read_block(block, 2).entries);
+    entries.is_ok_and(|entries| entries.iter().any(|entry| entry.key == key))
+}
+
+fn set(text: &str, key: &str, value: &FieldValue) -> Result<String, Refusal> {
+    edit::set(text, key, value).map_err(|why| refusal(key, told(why)))
+}
+
+fn remove(text: &str, key: &str) -> Result<String, Refusal> {
+    edit::remove(text, key).map_err(|why| refusal(key, told(why)))
+}
+
+fn told(why: EditRefusal) -> &'static str {
+    match why {
+        EditRefusal::NoFrontmatter => "the file has no frontmatter",
+        EditRefusal::Unreadable => "the frontmatter cannot be read",
+        EditRefusal::Key => "a field's name has letters, digits, `-` and `_`",
+        EditRefusal::Entangled => "it is written in a way in which it cannot be changed alone",
+    }
+}
+
+fn refusal(field: &str, message: impl Into<String>) -> Refusal {
+    Refusal {
+        field: field.to_owned(),
+        message: message.into(),
+    }
+}
+
+/// How often each thing is said of a file, wherever it stands.
+fn findings(parsed: &Parsed) -> BTreeMap<String, usize> {
+    let mut all = BTreeMap::new();
+    for finding in &parsed.diagnostics {
+        *all.entry(finding.message.clone()).or_default() += 1;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(key: &str, value: &str) -> Ask {
+        Ask::Set(key.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn a_new_file_has_what_was_asked_for_in_that_order() {
+        let asks = [
+            ask("description", "Does: things # well"),
+            ask("tools", "read, Bash(git log, git diff)"),
+            ask("skillInjection", "full"),
+            ask("extensions", ""),
+            ask("model", "false"),
+            Ask::Body("\nYou are it.\n\n".to_owned()),
+        ];
+        let text = create("x", Some("p"), &asks).unwrap();
+        assert_eq!(
+            text,
+            "---\nname: x\npackage: p\ndescription: \"Does: things # well\"\ntools: read, Bash(git log, git diff)\nextensions: []\n---\n\nYou are it.\n"
+        );
+        let agent = parse(&text).agent;
+        assert_eq!(agent.description.as_deref(), Some("Does: things # well"));
+        assert_eq!(agent.extensions, Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_value_that_a_field_does_not_take_is_refused_and_names_the_field() {
+        let text = create("x", None, &[ask("description", "d")]).unwrap();
+        for (key, value) in [
+            ("maxTokens", "many"),
+            ("maxSubagentDepth", "-1"),
+            ("inheritSkills", "perhaps"),
+            ("systemPromptMode", "weird"),
+            ("skillInjection", "some"),
+            ("defaultContext", "old"),
+            ("name", "y"),
+            ("package", "p"),
+            ("description", ""),
+            ("a b", "1"),
+        ] {
+            let refused = change(&text, &[ask(key, value)]).unwrap_err();
+            assert_eq!(refused.field, key, "{value}: {refused:?}");
+        }
+        assert_eq!(
+            change(&text, &[ask("maxTokens", "5"), ask("maxTokens", "")]).as_deref(),
+            Ok(&*text)
+        );
+    }
+
+    #[test]
+    fn injection_is_written_only_when_it_is_light() {
+        let file = |line: &str| format!("---\nname: x\ndescription: d\n{line}---\nB\n");
+        for (before, value, after) in [
+            ("", "full", ""),
+            ("", "light", "skillInjection: light\n"),
+            (
+                "skillInjection: full # so\n",
+                "full",
+                "skillInjection: full # so\n",
+            ),
+            ("skillInjection: light\n", "full", ""),
+        ] {
+            let changed = change(&file(before), &[ask("skillInjection", value)]);
+            assert_eq!(changed, Ok(file(after)), "{before}{value}");
+        }
+        let other = change(&file("skillInjection: full\n"), &[ask("model", "m")]).unwrap();
+        assert!(other.contains("skillInjection: full\n"));
+    }
+
+    #[test]
+    fn skills_are_changed_where_the_file_says_them() {
+        let file = |lines: &str| format!("---\nname: x\ndescription: d\n{lines}---\nB\n");
+        for (before, asked, after) in [
+            ("skill: a\n", ask("skills", "b, c"), "skill: b, c\n"),
+            ("skill: a\nskills: z\n", ask("skills", "b"), "skill: b\n"),
+            ("skills: [a]\n", ask("skills", "b"), "skills: [b]\n"),
+            ("skill: a\nskills: z\n", Ask::Unset("skills".to_owned()), ""),
+        ] {
+            let changed = change(&file(before), std::slice::from_ref(&asked));
+            assert_eq!(changed, Ok(file(after)), "{before}");
+        }
+    }
+
+    #[test]
+    fn another_body_leaves_the_frontmatter_and_its_line_ends() {
+        let text = "---\r\nname: x\r\ndescription: d\r\n---\r\n\r\nOld.\r\n";
+        let changed = change(text, &[Ask::Body("One.\n\nTwo.\n".to_owned())]).unwrap();
+        assert_eq!(
+            changed,
+            "---\r\nname: x\r\ndescription: d\r\n---\r\n\r\nOne.\r\n\r\nTwo.\r\n"
+        );
+        assert_eq!(
+            change(text, &[Ask::Body("Old.\n".to_owned())]).as_deref(),
+            Ok(text)
+        );
+        assert!(change("no frontmatter\n", &[Ask::Body("B".to_owned())]).is_err());
+        let bare = "---\nname: x\ndescription: d\n---";
+        let filled = change(bare, &[Ask::Body("B".to_owned())]).unwrap();
+        assert_eq!(filled, "---\nname: x\ndescription: d\n---\n\nB\n");
+    }
+
+    #[test]
+    fn renaming_changes_name_and_package_alone() {
+        let text = "---\n# mine\nname: \"x\" # so\ndescription: d\n---\nB\n";
+        assert_eq!(
+            rename(text, "y", Some("p")).as_deref(),
+            Ok("---\n# mine\nname: \"y\" # so\ndescription: d\npackage: p\n---\nB\n")
+        );
+        let unnamed = "---\ndescription: d\npackage: p\n---\nB\n";
+        assert_eq!(
+            rename(unnamed, "y", None).as_deref(),
+            Ok("---\ndescription: d\n---\nB\n")
+        );
+    }
+}

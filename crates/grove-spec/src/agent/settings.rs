@@ -1,0 +1,293 @@
+//! pi's settings, as far as they are about agents.
+
+use std::path::Path;
+
+use super::overrides::{AgentOverride, Fault, Overrides, Spelling, origin, read_fields, switch};
+use crate::codes::Code;
+use crate::config::LayerScope;
+use crate::diagnostic::Diagnostic;
+use crate::json;
+use crate::text::one_line;
+use crate::yaml::{Entry, Node};
+
+/// Reads what pi's settings say about agents: `subagents.agentOverrides` and `subagents.disableBuiltins`.
+///
+/// A file that cannot be read is a finding, and so is each value of the wrong kind; neither breaks anything.
+pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Overrides, Vec<Diagnostic>) {
+    let mut overrides = Overrides::none(scope, file);
+    let mut diagnostics = Vec::new();
+    if text.trim().is_empty() {
+        return (overrides, diagnostics);
+    }
+    match json::parse(text) {
+        Ok(document) => read_settings(&document.node, &mut overrides, &mut diagnostics),
+        Err(fault) => {
+            let message = format!("the settings are not JSON: {}", fault.message);
+            diagnostics.push(Diagnostic::new(Code::SettingsUnreadable, message).at(fault.position));
+        }
+    }
+    for finding in &mut diagnostics {
+        finding.file = Some(file.to_path_buf());
+    }
+    (overrides, diagnostics)
+}
+
+fn read_settings(root: &Node, overrides: &mut Overrides, diagnostics: &mut Vec<Diagnostic>) {
+    let file = overrides.file.clone();
+    let wrong = |path: &str, node: &Node, wanted: &str| {
+        let message = format!("`{path}` must be {wanted}; it was not used");
+        Diagnostic::new(Code::OverrideValue, message).at(node.position)
+    };
+    if root.as_map().is_none() {
+        let message = format!("the settings are {}, not an object", json::kind_of(root));
+        let finding = Diagnostic::new(Code::SettingsUnreadable, message);
+        return diagnostics.push(finding.at(root.position));
+    }
+    let Some(subagents) = root.get("subagents").filter(|node| !node.is_null()) else {
+        return;
+    };
+    if subagents.as_map().is_none() {
+        return diagnostics.push(wrong("subagents", subagents, "an object"));
+    }
+    if let Some(node) = subagents.get("disableBuiltins") {
+        match switch(node) {
+            Some(flag) => overrides.disable_builtins = Some((flag, origin(&file, node.position))),
+            None => diagnostics.push(wrong("subagents.disableBuiltins", node, "true or false")),
+        }
+    }
+    let Some(all) = subagents.get("agentOverrides") else {
+        return;
+    };
+    let Some(agents) = all.as_map() else {
+        return diagnostics.push(wrong("subagents.agentOverrides", all, "an object"));
+    };
+    for entry in agents {
+        let name = one_line(&entry.key);
+        let path = format!("subagents.agentOverrides.{name}");
+        let Some(members) = entry.value.as_map() else {
+            diagnostics.push(wrong(&path, &entry.value, "an object"));
+            continue;
+        };
+        let told = |member: &Entry, fault: Fault| {
+            let key = one_line(&member.key);
+            let finding = match fault {
+                Fault::Unknown => Diagnostic::new(
+                    Code::OverrideUnknownField,
+                    format!("agent `{name}`: `{path}.{key}` is not a field that can be overridden"),
+                ),
+                Fault::Kind(field) => Diagnostic::new(
+                    Code::OverrideValue,
+                    format!(
+                        "agent `{name}`: `{path}.{key}` must be {}; it was not used",
+                        field.wanted()
+                    ),
+                ),
+            };
+            diagnostics.push(finding.at(member.position));
+        };
+        let fields = read_fields(members, Spelling::Settings, &file, told);
+        overrides.agents.push(AgentOverride {
+            agent: entry.key.to_string(),
+            origin: origin(&file, entry.position),
+            fields,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::overrides::{Change, Field};
+    use crate::agent::{ContextMode, PromptMode, SkillInjection};
+    use crate::config::Origin;
+
+    fn read(text: &str) -> (Overrides, Vec<(&'static str, u32, String)>) {
+        let (overrides, diagnostics) = parse(text, LayerScope::User, Path::new("settings.json"));
+        let said = diagnostics.into_iter().map(|finding| {
+            assert_eq!(finding.file.as_deref(), Some(Path::new("settings.json")));
+            (
+                finding.code.as_str(),
+                finding.position.map_or(0, |at| at.line),
+                finding.message,
+            )
+        });
+        (overrides, said.collect())
+    }
+
+    fn changes(overrides: &Overrides) -> Vec<Change> {
+        let agents = overrides.agents.iter();
+        agents
+            .flat_map(|agent| agent.fields.iter().map(|set| set.change.clone()))
+            .collect()
+    }
+
+    #[test]
+    fn each_field_takes_its_kind_and_false_clears() {
+        let text = |word: &str| Some(word.to_owned());
+        let texts = |words: &[&str]| {
+            words
+                .iter()
+                .map(|word| (*word).to_owned())
+                .collect::<Vec<_>>()
+        };
+        for (key, value, expected) in [
+            ("model", "\" a/b \"", Change::Model(text("a/b"))),
+            ("model", "false", Change::Model(None)),
+            (
+                "fallbackModels",
+                "[\"a\", \" \", \"b \"]",
+                Change::FallbackModels(texts(&["a", "b"])),
+            ),
+            (
+                "fallbackModels",
+                "false",
+                Change::FallbackModels(Vec::new()),
+            ),
+            ("thinking", "\"high\"", Change::Thinking(text("high"))),
+            ("thinking", "false", Change::Thinking(None)),
+            (
+                "systemPrompt",
+                "\"A\\n\\nB\"",
+                Change::SystemPrompt("A\n\nB".to_owned()),
+            ),
+            ("systemPrompt", "false", Change::SystemPrompt(String::new())),
+            (
+                "systemPromptMode",
+                "\"append\"",
+                Change::SystemPromptMode(PromptMode::Append),
+            ),
+            (
+                "systemPromptMode",
+                "false",
+                Change::SystemPromptMode(PromptMode::Replace),
+            ),
+            (
+                "inheritProjectContext",
+                "true",
+                Change::InheritProjectContext(true),
+            ),
+            ("inheritSkills", "false", Change::InheritSkills(false)),
+            (
+                "defaultContext",
+                "\"fork\"",
+                Change::DefaultContext(Some(ContextMode::Fork)),
+            ),
+            ("defaultContext", "false", Change::DefaultContext(None)),
+            ("disabled", "true", Change::Disabled(true)),
+            (
+                "skills",
+                "[\"b\", \"a\", \"b\"]",
+                Change::Skills(texts(&["b", "a"])),
+            ),
+            ("skills", "false", Change::Skills(Vec::new())),
+            (
+                "skillInjection",
+                "\"light\"",
+                Change::SkillInjection(SkillInjection::Light),
+            ),
+            (
+                "skillInjection",
+                "false",
+                Change::SkillInjection(SkillInjection::Full),
+            ),
+            (
+                "tools",
+                "[\"read\", \"mcp:x/y\"]",
+                Change::Tools(Some(texts(&["read", "mcp:x/y"]))),
+            ),
+            ("tools", "[]", Change::Tools(Some(Vec::new()))),
+            ("tools", "false", Change::Tools(None)),
+            ("completionGuard", "false", Change::CompletionGuard(false)),
+            (
+                "maxExecutionTimeMs",
+                "60000",
+                Change::MaxExecutionTimeMs(Some(60_000)),
+            ),
+            ("maxTokens", "false", Change::MaxTokens(None)),
+        ] {
+            let settings = format!(
+                "{{\"subagents\": {{\"agentOverrides\": {{\"x\": {{\"{key}\": {value}}}}}}}}}"
+            );
+            let (overrides, said) = read(&settings);
+            assert_eq!(said, [], "{key}: {value}");
+            assert_eq!(changes(&overrides), [expected], "{key}: {value}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_kind_names_agent_and_field_and_costs_that_field_alone() {
+        for field in Field::ALL {
+            for value in ["3.5", "null", "{}", "[1]", "0", "\"\\u0000x\"", "true"] {
+                let (key, text) = (
+                    field.as_str(),
+                    format!(
+                        "{{\"subagents\": {{\"agentOverrides\": {{\n\"x\": {{\n\"{}\": {value},\n\"{}\": true}},\n\"y\": {{\"disabled\": true}}}}}}}}",
+                        field.as_str(),
+                        if field == Field::Disabled {
+                            "inheritSkills"
+                        } else {
+                            "disabled"
+                        },
+                    ),
+                );
+                let (overrides, said) = read(&text);
+                let others = changes(&overrides);
+                let is_switch = field.wanted() == "true or false";
+                let is_text = field.wanted().starts_with("text");
+                if (is_switch && value == "true") || (is_text && value.starts_with('"')) {
+                    assert_eq!((said.len(), others.len()), (0, 3), "{key}: {value}");
+                    continue;
+                }
+                assert_eq!(others.len(), 2, "{key}: {value}");
+                let [(code, line, message)] = said.as_slice() else {
+                    panic!("{key}: {value}: {said:?}");
+                };
+                assert_eq!((*code, *line), ("override-value", 3));
+                assert!(
+                    message.contains("`x`") && message.contains(key),
+                    "{message}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_settings_file_that_cannot_be_read_is_a_finding() {
+        for (text, line) in [("{\n  \"subagents\": {", 2), ("[1]", 1), ("7", 1)] {
+            let (overrides, said) = read(text);
+            assert!(overrides.is_empty(), "{text:?}");
+            assert_eq!((said.len(), said[0].1), (1, line), "{text:?}");
+        }
+        for (text, code) in [
+            ("{\"subagents\": []}", "override-value"),
+            ("{\"subagents\": {\"agentOverrides\": 1}}", "override-value"),
+            (
+                "{\"subagents\": {\"agentOverrides\": {\"x\": false}}}",
+                "override-value",
+            ),
+            (
+                "{\"subagents\": {\"disableBuiltins\": \"yes\"}}",
+                "override-value",
+            ),
+            (
+                "{\"subagents\": {\"agentOverrides\": {\"x\": {\"colour\": 1}}}}",
+                "override-unknown-field",
+            ),
+        ] {
+            assert_eq!(read(text).1[0].0, code, "{text}");
+        }
+    }
+
+    #[test]
+    fn settings_about_other_things_say_nothing() {
+        let (overrides, said) =
+            read("{\"theme\": \"dark\", \"packages\": [1], \"subagents\": {\"x\": 1}}");
+        assert!(overrides.is_empty() && said.is_empty());
+        let (overrides, _) = read("{\"subagents\": {\n\"disableBuiltins\": true}}");
+        let origin = Origin {
+            file: "settings.json".into(),
+            line: 2,
+        };
+        assert_eq!(overrides.disable_builtins, Some((true, origin)));
+    }
+}

@@ -1,0 +1,97 @@
+//! `grove chains create | edit | rename | delete`.
+
+use std::path::Path;
+
+use grove_skills::Environment;
+use grove_skills::managing::{ChainAsks, Manager, NewChain, Renaming};
+use serde_json::Value;
+
+use super::Outcome;
+use super::changed::{self, layer, read_text};
+use crate::args::ChainsCommand;
+use crate::command_error::{CommandError, ErrorKind};
+use crate::output::Output;
+
+pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut Output) -> Outcome {
+    let steps = match command {
+        ChainsCommand::Create { steps, .. } => Some(parsed(environment, steps)?),
+        ChainsCommand::Edit { steps, .. } => {
+            let steps = steps.as_deref();
+            steps.map(|steps| parsed(environment, steps)).transpose()?
+        }
+        _ => None,
+    };
+    let mut manager = Manager::new(environment)?;
+    let (action, json, changed) = match command {
+        ChainsCommand::Create {
+            name,
+            package,
+            description,
+            scope,
+            json,
+            ..
+        } => {
+            let asked = NewChain {
+                name,
+                package: package.as_deref(),
+                scope: layer(*scope),
+                description,
+                steps: &steps.unwrap_or_default(),
+            };
+            ("create", *json, manager.create_chain(&asked)?)
+        }
+        ChainsCommand::Edit {
+            name,
+            description,
+            whose,
+            ..
+        } => {
+            let asks = ChainAsks {
+                description: description.as_deref(),
+                steps: steps.as_ref(),
+            };
+            if asks.description.is_none() && asks.steps.is_none() {
+                let error = CommandError::new(ErrorKind::Usage, "nothing is to be changed");
+                return Err(error.hint("give `--description TEXT` or `--steps JSON`"));
+            }
+            let scope = whose.scope.map(layer);
+            ("edit", whose.json, manager.edit_chain(name, scope, &asks)?)
+        }
+        ChainsCommand::Rename {
+            name,
+            to,
+            package,
+            whose,
+        } => {
+            let asked = Renaming {
+                name,
+                to,
+                package: package.as_deref(),
+                scope: whose.scope.map(layer),
+            };
+            ("rename", whose.json, manager.rename_chain(&asked)?)
+        }
+        ChainsCommand::Delete { name, whose } => {
+            let scope = whose.scope.map(layer);
+            ("delete", whose.json, manager.delete_chain(name, scope)?)
+        }
+        // Whoever calls this has answered these.
+        ChainsCommand::List { .. } | ChainsCommand::Show { .. } | ChainsCommand::Check { .. } => {
+            return Ok(0);
+        }
+    };
+    changed::print(environment, "chains", action, &changed, json, out);
+    Ok(0)
+}
+
+/// Steps as JSON, typed or in a file.
+fn parsed(environment: &Environment, steps: &str) -> Result<Value, CommandError> {
+    let text = if steps.trim_start().starts_with(['[', '{']) {
+        steps.to_owned()
+    } else {
+        read_text(environment, Path::new(steps))?
+    };
+    serde_json::from_str(&text).map_err(|error| {
+        CommandError::new(ErrorKind::Usage, format!("`steps` is not JSON: {error}"))
+    })
+}
