@@ -10,6 +10,7 @@ pub mod codes;
 pub mod config;
 pub mod diagnostic;
 pub mod fence;
+mod frontmatter;
 pub mod hidden_text;
 pub mod reference;
 pub mod render;

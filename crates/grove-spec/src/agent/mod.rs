@@ -10,12 +10,11 @@ pub mod naming;
 
 use serde::{Deserialize, Serialize};
 
-use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::fence;
-use crate::skill::{body, no_fence};
+use crate::frontmatter;
+use crate::skill::body;
 use crate::text::without_controls;
-use crate::yaml::{self, Entry, Node};
+use crate::yaml::{Entry, Node};
 
 /// What an agent file says about its agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -176,35 +175,23 @@ impl Parsed {
 
 /// Reads the bytes of an agent file.
 pub fn parse_bytes(bytes: &[u8]) -> Parsed {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => parse(text),
-        Err(error) => {
-            let offset = error.valid_up_to();
-            let valid = bytes.get(..offset).unwrap_or_default();
-            let position = body::position_of(&String::from_utf8_lossy(valid), offset);
-            let message = format!("not UTF-8 at byte {offset}");
-            Parsed::refused(Diagnostic::new(Code::NotUtf8, message).at(position))
-        }
-    }
+    frontmatter::text_of(bytes).map_or_else(Parsed::refused, parse)
 }
 
 /// Reads the text of an agent file.
 pub fn parse(text: &str) -> Parsed {
-    let fenced = match fence::split(text) {
-        Ok(fenced) => fenced,
-        Err(reason) => return Parsed::refused(no_fence(text, reason)),
+    let document = match frontmatter::read(text) {
+        Ok(document) => document,
+        Err(refusal) => return Parsed::refused(refusal),
     };
-    let block = yaml::read_block(fenced.frontmatter, 2);
-    let mut diagnostics = block.diagnostics;
-    let agent = if diagnostics.iter().any(Diagnostic::is_error) {
-        Agent::default()
-    } else {
-        fields::read(block.entries, &mut diagnostics)
-    };
-    body::check(text, fenced.body_offset, &mut diagnostics);
+    let mut diagnostics = document.diagnostics;
+    let agent = document.entries.map_or_else(Agent::default, |entries| {
+        fields::read(entries, &mut diagnostics)
+    });
+    body::check(text, document.body_offset, &mut diagnostics);
     Parsed {
         agent,
-        body_offset: fenced.body_offset,
+        body_offset: document.body_offset,
         diagnostics,
     }
 }
