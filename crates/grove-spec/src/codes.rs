@@ -119,6 +119,9 @@ codes! {
     AgentName = "agent-name", Error, "An agent's name has a line end, a control character or a slash, or begins with a dot or a hyphen, so it could become something else where names are written.", "use letters, digits and single hyphens";
     AgentPackage = "agent-package", Error, "An agent's `package` has nothing left that a name can have, so the agent has no name to be called by.", "write `package` with letters, digits, hyphens and dots, or remove it";
     AgentCollision = "agent-collision", Warning, "Several agents of one root have the same name; the first in order is used.", "rename one of them";
+    AgentSyntax = "agent-syntax", Error, "An agent file in TOML or JSON cannot be read, or has no text for the agent.", "correct the file at the line";
+    AgentElsewhere = "agent-elsewhere", Error, "What the agent is told is not in this file.", "put its text into the file";
+    AgentUnmapped = "agent-unmapped", Info, "A key of another host's agent file has no counterpart here; it is kept and not used.", "nothing to do, unless the agent depends on it";
     PreloadUnknown = "preload-unknown", Warning, "An agent names a skill that is not there; the agent works without it.", "correct the name in `skills`, or add the skill";
     PreloadUnusable = "preload-unusable", Warning, "An agent names a skill that cannot be used; the agent works without it.", "see `grove skills show` for what the skill needs";
     PreloadBudget = "preload-budget", Warning, "A skill does not fit into what an agent's prompt may take for its skills and was left out whole.", "shorten the skill, name fewer skills, or write `skillInjection: light`";

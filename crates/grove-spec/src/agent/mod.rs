@@ -6,15 +6,17 @@
 
 pub mod edit;
 mod fields;
+pub mod formats;
 pub mod naming;
 
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::Diagnostic;
 use crate::frontmatter;
-use crate::skill::body;
 use crate::text::without_controls;
 use crate::yaml::{Entry, Node};
+
+pub use formats::Format;
 
 /// What an agent file says about its agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -64,6 +66,8 @@ pub struct Agent {
     /// `async`: whether it runs in the background unless told otherwise.
     pub background: Option<bool>,
     pub aliases: Vec<String>,
+    /// Whether its own file switches it off.
+    pub is_disabled: bool,
     /// Keys that nobody here knows, as written.
     pub unknown: Vec<Entry>,
 }
@@ -149,6 +153,10 @@ pub struct Parsed {
     pub agent: Agent,
     /// Where the body starts, in bytes; zero without frontmatter.
     pub body_offset: usize,
+    /// The body where it is a value in the file rather than what comes after the frontmatter.
+    pub inner_body: Option<String>,
+    /// Whether Grove wrote the file from another agent.
+    pub is_generated: bool,
     /// What was found.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -164,10 +172,20 @@ impl Parsed {
         self.body_offset > 0
     }
 
+    /// The agent's own text, from the text of its file.
+    pub fn body<'a>(&'a self, source: &'a str) -> Option<&'a str> {
+        match &self.inner_body {
+            Some(body) => Some(body),
+            None => source.get(self.body_offset..),
+        }
+    }
+
     fn refused(diagnostic: Diagnostic) -> Self {
         Self {
             agent: Agent::default(),
             body_offset: 0,
+            inner_body: None,
+            is_generated: false,
             diagnostics: vec![diagnostic],
         }
     }
@@ -180,20 +198,7 @@ pub fn parse_bytes(bytes: &[u8]) -> Parsed {
 
 /// Reads the text of an agent file.
 pub fn parse(text: &str) -> Parsed {
-    let document = match frontmatter::read(text) {
-        Ok(document) => document,
-        Err(refusal) => return Parsed::refused(refusal),
-    };
-    let mut diagnostics = document.diagnostics;
-    let agent = document.entries.map_or_else(Agent::default, |entries| {
-        fields::read(entries, &mut diagnostics)
-    });
-    body::check(text, document.body_offset, &mut diagnostics);
-    Parsed {
-        agent,
-        body_offset: document.body_offset,
-        diagnostics,
-    }
+    formats::read_markdown(text, Format::Native)
 }
 
 /// A body as a model gets it: one kind of line end, no control characters, no blank edges, one line end.
