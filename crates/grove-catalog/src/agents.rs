@@ -12,6 +12,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::address::near_names;
 use crate::digest::Digest;
+use crate::hosts::AgentRules;
 use crate::rank;
 use crate::root::Root;
 use crate::state::{Reason, State};
@@ -24,6 +25,8 @@ pub struct Candidate {
     pub root: usize,
     /// Its path below the root.
     pub path: String,
+    /// Its name in the file, where a file holds several.
+    pub member: Option<String>,
     /// Device and inode, if it could be opened.
     pub file: Option<(u64, u64)>,
     /// What it says, or why it could not be read.
@@ -50,6 +53,8 @@ pub struct Agent {
     pub root: usize,
     /// Its path below the root.
     pub path: String,
+    /// Its name in the file, where a file holds several.
+    pub member: Option<String>,
     /// Further paths to the same file.
     pub also_at: Vec<PathBuf>,
     /// What it is called: `package.name`.
@@ -77,9 +82,19 @@ impl Agent {
         Some(&self.content.as_ref()?.parsed.agent)
     }
 
-    /// Its path below its root without the ending.
+    /// Its path below its root without the ending, or its name in a file that holds several.
     pub fn id(&self) -> &str {
-        naming::stem(&self.path)
+        match &self.member {
+            Some(member) => member,
+            None => naming::stem(&self.path),
+        }
+    }
+
+    /// Whether Grove wrote its file from another agent.
+    pub fn is_generated(&self) -> bool {
+        self.content
+            .as_ref()
+            .is_some_and(|content| content.parsed.is_generated)
     }
 }
 
@@ -108,40 +123,55 @@ pub enum Answer {
 
 /// Decides the state of every candidate.
 pub fn resolve(
+    roots: Vec<Root>,
+    candidates: Vec<Candidate>,
+    diagnostics: Vec<Diagnostic>,
+) -> Agents {
+    resolve_for(None, roots, candidates, diagnostics)
+}
+
+/// Decides the state of every candidate for a host, or for Grove itself.
+pub fn resolve_for(
+    host: Option<&AgentRules>,
     mut roots: Vec<Root>,
     candidates: Vec<Candidate>,
     diagnostics: Vec<Diagnostic>,
 ) -> Agents {
-    let given: Vec<PathBuf> = roots.iter().map(|root| root.path.clone()).collect();
+    let given: Vec<String> = roots.iter().map(|root| root.label.clone()).collect();
     roots.sort_by(rank::stronger_first);
     let place = |root: usize| {
-        let path = given.get(root)?;
-        roots.iter().position(|known| known.path == *path)
+        let label = given.get(root)?;
+        roots.iter().position(|known| known.label == *label)
     };
     let mut sorted: Vec<(usize, Candidate)> = candidates
         .into_iter()
         .filter_map(|candidate| Some((place(candidate.root)?, candidate)))
         .collect();
-    sorted.sort_by(|a, b| (a.0, &a.1.path).cmp(&(b.0, &b.1.path)));
+    sorted.sort_by(|a, b| (a.0, &a.1.path, &a.1.member).cmp(&(b.0, &b.1.path, &b.1.member)));
     let mut agents: Vec<Agent> = Vec::with_capacity(sorted.len());
-    let mut files: BTreeMap<(u64, u64), usize> = BTreeMap::new();
+    let mut files: BTreeMap<((u64, u64), Option<String>), usize> = BTreeMap::new();
     for (root, candidate) in sorted {
         let Some(planned) = roots.get(root) else {
             continue;
         };
         // One file reached twice is one agent with several locations.
-        if let Some(first) = candidate.file.and_then(|file| files.get(&file).copied())
+        let file = candidate.file.map(|file| (file, candidate.member.clone()));
+        if let Some(first) = file.as_ref().and_then(|file| files.get(file).copied())
             && let Some(known) = agents.get_mut(first)
         {
             known.also_at.push(planned.path.join(&candidate.path));
             continue;
         }
-        if let Some(file) = candidate.file {
+        if let Some(file) = file {
             files.insert(file, agents.len());
         }
-        agents.push(judge(planned, root, candidate));
+        let mut agent = judge(planned, root, candidate);
+        if let Some(host) = host {
+            host.apply(&mut agent);
+        }
+        agents.push(agent);
     }
-    shadow(&mut agents, &roots);
+    shadow(&mut agents, &roots, host.is_none());
     Agents {
         roots,
         agents,
@@ -168,6 +198,9 @@ fn judge(planned: &Root, root: usize, candidate: Candidate) -> Agent {
         }
         None => naming::stem(file_name).to_owned(),
     };
+    let is_disabled = content
+        .as_ref()
+        .is_some_and(|content| content.parsed.agent.is_disabled);
     for finding in &mut diagnostics {
         finding.file.get_or_insert_with(|| location.clone());
     }
@@ -180,12 +213,21 @@ fn judge(planned: &Root, root: usize, candidate: Candidate) -> Agent {
         }
         None => match trust::judge(&planned.trust, &candidate.path, digest) {
             Some((state, reason)) => (state, vec![reason]),
+            None if is_disabled => {
+                let reason = Reason::new(
+                    "disabled",
+                    "its own file switches it off",
+                    "remove `disable` from the file",
+                );
+                (State::Disabled, vec![reason])
+            }
             None => (State::Ok, Vec::new()),
         },
     };
     Agent {
         root,
         path: candidate.path,
+        member: candidate.member,
         also_at: Vec::new(),
         name,
         content,
@@ -197,10 +239,17 @@ fn judge(planned: &Root, root: usize, candidate: Candidate) -> Agent {
 }
 
 /// The first usable agent of a name is used; the others are shadowed and say by whom.
-fn shadow(agents: &mut [Agent], roots: &[Root]) {
+///
+/// What Grove wrote for a host comes after what it was made from, wherever the two are, unless it is the host
+/// that looks.
+fn shadow(agents: &mut [Agent], roots: &[Root], sources_first: bool) {
     let mut first: BTreeMap<String, usize> = BTreeMap::new();
-    for (at, agent) in agents.iter().enumerate() {
-        if agent.state == State::Ok {
+    let mut order: Vec<usize> = (0..agents.len()).collect();
+    if sources_first {
+        order.sort_by_key(|at| agents.get(*at).is_some_and(Agent::is_generated));
+    }
+    for at in order {
+        if let Some(agent) = agents.get(at).filter(|agent| agent.state == State::Ok) {
             first
                 .entry(name_key(&agent.name).into_owned())
                 .or_insert(at);
@@ -313,6 +362,7 @@ mod tests {
         Candidate {
             root,
             path: path.to_owned(),
+            member: None,
             file: None,
             content: Ok(Content {
                 digest: Digest::of(text.as_bytes()),

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
-use grove_catalog::agents::{Agent, Agents, Candidate, Content, resolve};
+use grove_catalog::agents::{Agent, Agents, Candidate, Content, resolve_for};
+use grove_catalog::hosts::{self, AgentRules};
 use grove_catalog::state::State;
 use grove_fs::document_walk::{self, Document, DocumentOptions, Documents};
 use grove_fs::probe_walk::{self, LimitsHit, Links, Trouble};
-use grove_spec::agent::{self, naming};
+use grove_spec::agent::formats::{self, Found};
+use grove_spec::agent::{Format, naming};
 use grove_spec::skill::kept::too_large;
 use grove_spec::text::{counted, first_names};
 use grove_spec::{Code, Diagnostic};
@@ -26,6 +28,11 @@ const MAX_FOLDERS: usize = 2_000;
 /// Entries of one folder that are looked at.
 const MAX_ENTRIES: usize = 100_000;
 
+/// Folder levels in which a host's own folders are looked through.
+const HOST_DEPTH: usize = 64;
+
+/// The folder that hosts share.
+const SHARED: &str = ".agents";
 /// The folder for agents in the one that hosts share.
 const SHARED_INNER: &str = "agents";
 /// Folders that hold something else.
@@ -60,10 +67,30 @@ impl AgentLibrary {
             max_depth: usize::try_from(limits.group_depth.value).unwrap_or(usize::MAX),
         };
         let mut diagnostics = loaded.diagnostics;
-        Self::look(plan, &bounds, &mut diagnostics)
+        Self::look(plan, None, &bounds, &mut diagnostics)
     }
 
-    fn look(plan: Plan, bounds: &Bounds, diagnostics: &mut Vec<Diagnostic>) -> Self {
+    /// Looks where another host looks and says what it would have; nothing where its rules are not known.
+    pub fn of_host(environment: &Environment, name: &str) -> Option<Self> {
+        let host = hosts::by_name(name)?;
+        let rules = AgentRules::by_name(name)?;
+        let project = Project::find(environment);
+        let store = trusting::store(environment);
+        let loaded = LoadedSettings::load(environment, None, &store);
+        let bounds = Bounds {
+            max_bytes: loaded.settings.limits.file_bytes.value,
+            max_depth: HOST_DEPTH,
+        };
+        let plan = agent_roots::of_host(environment, host, &rules, &project);
+        Some(Self::look(plan, Some(&rules), &bounds, &mut Vec::new()))
+    }
+
+    fn look(
+        plan: Plan,
+        host: Option<&AgentRules>,
+        bounds: &Bounds,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Self {
         diagnostics.extend(plan.diagnostics);
         let all = plan.roots;
         let planned: Vec<PlannedRoot> = all.iter().filter(|root| root.exists).cloned().collect();
@@ -73,7 +100,7 @@ impl AgentLibrary {
             candidates.extend(load_root(root, planned, is_shared, bounds, diagnostics));
         }
         let roots = planned.iter().map(|planned| planned.root.clone()).collect();
-        let mut agents = resolve(roots, candidates, std::mem::take(diagnostics));
+        let mut agents = resolve_for(host, roots, candidates, std::mem::take(diagnostics));
         let untrusted = agents
             .agents
             .iter()
@@ -92,13 +119,22 @@ impl AgentLibrary {
         Self { agents, planned }
     }
 
+    /// How an agent's file is written.
+    pub fn format(&self, agent: &Agent) -> Format {
+        let label = self.agents.roots.get(agent.root).map(|root| &root.label);
+        let mut planned = self.planned.iter();
+        let planned = planned.find(|known| Some(&known.root.label) == label);
+        planned.map_or(Format::Native, |planned| planned.format)
+    }
+
     /// The text of an agent's file if it is still the one that was judged.
     ///
     /// Read beneath the root as the walk does: a path that leads elsewhere by now must not be quoted.
     pub fn source(&self, agent: &Agent) -> Option<String> {
         let content = agent.content.as_ref()?;
-        let root = &self.agents.roots.get(agent.root)?.path;
-        let planned = self.planned.iter().find(|known| known.root.path == *root)?;
+        let label = &self.agents.roots.get(agent.root)?.label;
+        let mut planned = self.planned.iter();
+        let planned = planned.find(|known| known.root.label == *label)?;
         let read = probe_walk::read_below(
             &planned.folder(),
             planned.links(),
@@ -122,7 +158,9 @@ pub(crate) struct Bounds {
 /// agents in it is a root of its own.
 pub(crate) fn is_shared(planned: &PlannedRoot, all: &[PlannedRoot]) -> bool {
     let inner = planned.root.path.join(SHARED_INNER);
-    all.iter().any(|other| other.root.path == inner)
+    planned.file.is_none()
+        && (planned.root.path.ends_with(SHARED)
+            || all.iter().any(|other| other.root.path == inner))
 }
 
 /// The agents of one root, for whoever remembers what was seen: path below the root, and digest.
@@ -138,6 +176,23 @@ pub(crate) fn digests(
         .collect()
 }
 
+/// What a file holds.
+struct FileContent {
+    digest: Digest,
+    size: u64,
+    found: Vec<Found>,
+}
+
+impl FileContent {
+    fn read(bytes: &[u8], format: Format) -> Self {
+        Self {
+            digest: Digest::of(bytes),
+            size: bytes.len() as u64,
+            found: formats::read(bytes, format),
+        }
+    }
+}
+
 fn load_root(
     root: usize,
     planned: &PlannedRoot,
@@ -145,10 +200,18 @@ fn load_root(
     bounds: &Bounds,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Candidate> {
+    if let Some(file) = &planned.file {
+        let document = settings_file(planned, file, bounds);
+        return candidates(root, document, planned.links(), bounds.max_bytes);
+    }
     let path = &planned.root.path;
     let options = DocumentOptions {
         links: planned.links(),
-        wanted: naming::is_agent_file,
+        wanted: if planned.format == Format::Codex {
+            |name| Format::Codex.takes(name)
+        } else {
+            naming::is_agent_file
+        },
         never: &NEVER,
         foreign: &FOREIGN,
         not_in: if is_shared { &[SHARED_INNER] } else { &[] },
@@ -158,11 +221,7 @@ fn load_root(
         max_files: MAX_FILES,
         max_bytes: bounds.max_bytes,
     };
-    let read = |_: &str, bytes: &[u8]| Content {
-        digest: Digest::of(bytes),
-        size: bytes.len() as u64,
-        parsed: agent::parse_bytes(bytes),
-    };
+    let read = |_: &str, bytes: &[u8]| FileContent::read(bytes, planned.format);
     let walk = match document_walk::walk(&planned.folder(), &options, read) {
         Ok(walk) => walk,
         Err(error) => {
@@ -183,64 +242,90 @@ fn load_root(
     diagnostics.extend(limits_said(path, &limits, &options));
     found
         .into_iter()
-        .filter(|document| is_agent(document, is_shared))
-        .map(|document| candidate(root, document, options.links, bounds.max_bytes))
+        .filter(|document| is_agent(document, planned.format, is_shared))
+        .flat_map(|document| candidates(root, document, options.links, bounds.max_bytes))
         .collect()
+}
+
+/// Somebody's settings, which are read as a walk would read them.
+fn settings_file(planned: &PlannedRoot, file: &str, bounds: &Bounds) -> Document<FileContent> {
+    let read = probe_walk::read_below(&planned.folder(), planned.links(), file, bounds.max_bytes);
+    let content = read.map(|bytes| FileContent::read(&bytes, planned.format));
+    Document {
+        path: file.to_owned(),
+        id: None,
+        links: 1,
+        content: content.map_err(|error| Trouble::Error(error.source.to_string())),
+    }
 }
 
 /// Whether a document means to be an agent. A note beside agents is nobody's business, and in the folder that
 /// all hosts share other things than agents have frontmatter too.
-fn is_agent(document: &Document<Content>, is_shared: bool) -> bool {
-    match &document.content {
-        Ok(content) if is_shared => {
-            let agent = &content.parsed.agent;
-            agent.name.is_some() && agent.description.is_some()
-        }
-        Ok(content) => {
-            // Bytes that are no text have no frontmatter and are no note either.
-            let is_note = !content.parsed.has_frontmatter()
-                && !content
-                    .parsed
-                    .diagnostics
-                    .iter()
-                    .any(|finding| finding.code == Code::NotUtf8);
-            !is_note || document.path.ends_with(".agent.md")
-        }
-        Err(_) => !is_shared,
+fn is_agent(document: &Document<FileContent>, format: Format, is_shared: bool) -> bool {
+    let parsed = match &document.content {
+        Ok(content) => match content.found.as_slice() {
+            [one] if format.is_markdown() => &one.parsed,
+            _ => return true,
+        },
+        Err(_) => return !is_shared,
+    };
+    if is_shared {
+        return parsed.agent.name.is_some() && parsed.agent.description.is_some();
     }
+    // Bytes that are no text have no frontmatter and are no note either.
+    let is_text = |finding: &Diagnostic| finding.code != Code::NotUtf8;
+    let is_note = !parsed.has_frontmatter() && parsed.diagnostics.iter().all(is_text);
+    !is_note || document.path.ends_with(".agent.md")
 }
 
-fn candidate(root: usize, document: Document<Content>, links: Links, max_bytes: u64) -> Candidate {
+/// The agents of a document.
+fn candidates(
+    root: usize,
+    document: Document<FileContent>,
+    links: Links,
+    max_bytes: u64,
+) -> Vec<Candidate> {
     let mut diagnostics = Vec::new();
     if links == Links::Contain && document.links > 1 {
         let message = format!("the file has {} hard links", document.links);
         diagnostics.push(Diagnostic::new(Code::HardLink, message));
     }
-    let file_name = document
-        .path
-        .rsplit('/')
-        .next()
-        .unwrap_or_default()
-        .to_owned();
-    let content = document.content.map_err(|trouble| match trouble {
-        Trouble::TooLarge { size } => too_large(size, max_bytes),
-        other => troubles::describe(&file_name, &other),
-    });
-    if let Ok(content) = &content
-        && content.parsed.is_valid()
-        && content.parsed.agent.name.is_none()
-    {
-        let stem = naming::stem(&file_name);
-        let message = format!("no name; the file's name `{stem}` is used");
-        diagnostics.push(Diagnostic::new(Code::NameMissing, message));
-    }
-    Candidate {
+    let file_name = document.path.rsplit('/').next().unwrap_or_default();
+    let candidate = |member: Option<String>, content: Result<Content, Diagnostic>| Candidate {
         root,
-        path: document.path,
+        path: document.path.clone(),
+        member,
         file: document.id.map(|id| (id.device, id.inode)),
         content,
-        diagnostics,
-    }
+        diagnostics: diagnostics.clone(),
+    };
+    let content = match document.content {
+        Ok(content) => content,
+        Err(trouble) => {
+            let finding = match trouble {
+                Trouble::TooLarge { size } => too_large(size, max_bytes),
+                other => troubles::describe(file_name, &other),
+            };
+            return vec![candidate(None, Err(finding))];
+        }
+    };
+    let one = |found: Found| {
+        let is_unnamed = found.parsed.is_valid() && found.parsed.agent.name.is_none();
+        let content = Content {
+            digest: content.digest,
+            size: content.size,
+            parsed: found.parsed,
+        };
+        let mut candidate = candidate(found.member, Ok(content));
+        if is_unnamed {
+            let stem = naming::stem(file_name);
+            let message = format!("no name; the file's name `{stem}` is used");
+            let finding = Diagnostic::new(Code::NameMissing, message);
+            candidate.diagnostics.push(finding);
+        }
+        candidate
+    };
+    content.found.into_iter().map(one).collect()
 }
 
 fn limits_said(root: &Path, hit: &LimitsHit, options: &DocumentOptions<'_>) -> Vec<Diagnostic> {

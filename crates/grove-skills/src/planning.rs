@@ -12,6 +12,7 @@ use grove_catalog::trust::Trust;
 use grove_fs::files;
 use grove_fs::probe_walk::{Links, RootFolder};
 use grove_fs::trust_store::TrustStore;
+use grove_spec::agent::Format;
 use grove_spec::config::Settings;
 use grove_spec::{Code, Diagnostic};
 
@@ -30,6 +31,10 @@ pub struct PlannedRoot {
     pub exists: bool,
     /// Whether files at its top may count, where the scan has them.
     pub flat_files: bool,
+    /// How agents are written here.
+    pub format: Format,
+    /// The one file that counts, where the place is not a folder but somebody's settings.
+    pub file: Option<String>,
 }
 
 impl PlannedRoot {
@@ -279,6 +284,8 @@ impl Plan {
             base,
             exists: false,
             flat_files: root.flat_files,
+            format: Format::Native,
+            file: None,
         });
     }
 
@@ -331,6 +338,8 @@ impl Plan {
             base,
             exists: false,
             flat_files: true,
+            format: Format::Native,
+            file: None,
         });
     }
 

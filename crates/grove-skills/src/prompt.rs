@@ -48,9 +48,7 @@ pub fn prompt(
     let unsteady = || PromptError::Unsteady(location.clone());
     let source = agents.source(agent).ok_or_else(unsteady)?;
     let content = agent.content.as_ref().ok_or_else(unsteady)?;
-    let body = source
-        .get(content.parsed.body_offset..)
-        .ok_or_else(unsteady)?;
+    let body = content.parsed.body(&source).ok_or_else(unsteady)?;
     let file = &content.parsed.agent;
     let mut last = None;
     for _ in 0..ATTEMPTS {

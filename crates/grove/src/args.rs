@@ -1,8 +1,12 @@
 //! The command line: what was typed, without side effects.
 
+mod export;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use export::ExportArgs;
 
 /// Finds every skill you have, says which are usable and why, and what a model would see of them.
 #[derive(Debug, Parser)]
@@ -247,6 +251,9 @@ pub(crate) enum AgentsCommand {
     List {
         #[command(flatten)]
         look: AgentLook,
+        /// List what another host would have, by its rules
+        #[arg(long, value_name = "HOST", conflicts_with = "agents_dirs")]
+        host: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,

@@ -1,6 +1,7 @@
 //! `grove agents list` and `grove agents show NAME`.
 
 use grove_catalog::agents::{Agent, Agents, Answer};
+use grove_catalog::hosts::AgentRules;
 use grove_catalog::state::{Reason, State};
 use grove_skills::Environment;
 use grove_skills::agents::AgentLibrary;
@@ -19,8 +20,11 @@ use crate::table::Table;
 
 pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
     match command {
-        AgentsCommand::List { look, json } => {
-            let library = load(environment, look);
+        AgentsCommand::List { look, host, json } => {
+            let library = match host {
+                Some(host) => of_host(environment, host)?,
+                None => load(environment, look),
+            };
             list(environment, &library.agents, *json, out);
         }
         AgentsCommand::Show { name, look, json } => {
@@ -44,6 +48,27 @@ pub(super) fn load(environment: &Environment, look: &AgentLook) -> AgentLibrary 
         .map(|folder| absolute(folder, environment))
         .collect();
     AgentLibrary::load(environment, &folders)
+}
+
+/// Looks for agents as another host does.
+fn of_host(environment: &Environment, name: &str) -> Result<AgentLibrary, CommandError> {
+    let host = known_host(name)?;
+    AgentLibrary::of_host(environment, host).ok_or_else(|| unknown_host(name))
+}
+
+/// A host whose agents are known, as it is written.
+pub(super) fn known_host(name: &str) -> Result<&'static str, CommandError> {
+    let mut known = AgentRules::names();
+    let host = known.find(|known| known.eq_ignore_ascii_case(name));
+    host.ok_or_else(|| unknown_host(name))
+}
+
+fn unknown_host(name: &str) -> CommandError {
+    let known: Vec<&str> = AgentRules::names().collect();
+    CommandError::new(ErrorKind::Usage, format!("unknown host `{name}`")).hint(format!(
+        "hosts whose agents are known: {}",
+        known.join(", ")
+    ))
 }
 
 /// The agent of a name, usable or not.
@@ -148,7 +173,9 @@ fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &
             row(name, &one_line(&value));
         }
     }
-    let source = library.source(agent);
+    // Settings may have a secret in any line.
+    let is_quoted = !library.format(agent).is_settings();
+    let source = library.source(agent).filter(|_| is_quoted);
     for finding in &agent.diagnostics {
         out.line("");
         out.text(&grove_spec::render::render(finding, source.as_deref()));
