@@ -10,6 +10,7 @@ pub mod content;
 pub mod digest;
 pub mod disclosure;
 pub mod eligibility;
+pub mod export;
 pub mod host_listing;
 mod host_refusal;
 pub mod hosts;

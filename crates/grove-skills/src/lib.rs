@@ -20,6 +20,7 @@ mod cache;
 pub mod catalog_files;
 pub mod disclosure;
 mod environment;
+pub mod exporting;
 mod last_good;
 mod library;
 pub mod live;

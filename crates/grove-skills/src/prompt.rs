@@ -86,7 +86,7 @@ pub fn prompt(
 }
 
 /// Reads the files of skills as the snapshot judged them.
-fn read(
+pub(crate) fn read(
     library: &Library,
     snapshot: &Snapshot,
     skills: &[usize],

@@ -125,6 +125,11 @@ codes! {
     PreloadUnknown = "preload-unknown", Warning, "An agent names a skill that is not there; the agent works without it.", "correct the name in `skills`, or add the skill";
     PreloadUnusable = "preload-unusable", Warning, "An agent names a skill that cannot be used; the agent works without it.", "see `grove skills show` for what the skill needs";
     PreloadBudget = "preload-budget", Warning, "A skill does not fit into what an agent's prompt may take for its skills and was left out whole.", "shorten the skill, name fewer skills, or write `skillInjection: light`";
+    ExportUnmapped = "export-unmapped", Warning, "Something that an agent says cannot be said to the host that it is exported for.", "change the agent, or accept that the host does without it";
+    ExportBudget = "export-budget", Warning, "An agent's text with its skills is longer than what the host takes.", "name fewer skills, shorten them, or write `skillInjection: light`";
+    ExportName = "export-name", Warning, "Two agents or two skills would have one name at the host; the first one is exported.", "rename one of them";
+    ExportNotOurs = "export-not-ours", Warning, "A file that Grove did not write, or that was changed since, stands where one would be written; it was left alone.", "move it away, or remove it, and export again";
+    ExportPartial = "export-partial", Warning, "Not all files of a skill could be exported.", "see the message for which are missing";
     PromptPartial = "prompt-partial", Info, "The printed prompt is not all that the agent is told.", "see the message for what comes from elsewhere";
 
     // Trust and configuration.

@@ -268,6 +268,8 @@ pub(crate) enum AgentsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Write agents and their skills as another host reads them
+    Export(Box<ExportArgs>),
 }
 
 /// Where to look for agents.

@@ -8,6 +8,7 @@ pub mod edit;
 mod fields;
 pub mod formats;
 pub mod naming;
+pub mod print;
 
 use serde::{Deserialize, Serialize};
 

@@ -36,6 +36,8 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
                 show(environment, &library, agent, out);
             }
         }
+        // It has a file of its own and looks at skills too.
+        AgentsCommand::Export(_) => {}
     }
     Ok(0)
 }
