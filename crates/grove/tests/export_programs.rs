@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use grove_testkit::agent_program::AgentProgram;
 use grove_testkit::home::TestHome;
-use grove_testkit::model_server::{ModelServer, Reply, Request, Script};
+use grove_testkit::model_server::{ModelServer, Reply, Request, Script, ToolCall};
 use serde_json::{Value, json};
 
 /// A run takes some seconds; only a hanging program meets this.
@@ -147,6 +147,59 @@ fn copilot_has_the_skills_of_an_exported_agent_in_its_first_request() {
     let messages = told.json()["messages"].as_array().cloned().unwrap();
     let system = messages.iter().find(|message| message["role"] == "system");
     assert_in_order(&system.cloned().unwrap_or(Value::Null).to_string());
+}
+
+/// The outputs of the tools that Codex called.
+fn outputs(request: &Request) -> Vec<String> {
+    let items = request.json()["input"].as_array().cloned();
+    let items = items.unwrap_or_default().into_iter();
+    let outputs = items.filter(|item| item["type"] == "function_call_output");
+    outputs
+        .filter_map(|item| item["output"].as_str().map(str::to_owned))
+        .collect()
+}
+
+/// A model of Codex that hands the task to the agent once, and waits for it.
+fn spawning() -> Script {
+    let call = |name: &str, arguments: Value| Reply::Message {
+        text: None,
+        calls: vec![ToolCall {
+            name: name.to_owned(),
+            namespace: Some("multi_agent_v1".to_owned()),
+            arguments,
+        }],
+    };
+    Script::chosen_by(move |_, request| {
+        if says(request, OWN) {
+            return Reply::text("Reviewed.");
+        }
+        match outputs(request).as_slice() {
+            [] => call(
+                "spawn_agent",
+                json!({ "agent_type": "reviewer", "message": "Review the change." }),
+            ),
+            [spawned] => {
+                let spawned: Value = serde_json::from_str(spawned).unwrap_or_default();
+                let targets = [spawned["agent_id"].clone()];
+                call("wait_agent", json!({ "targets": targets }))
+            }
+            _ => Reply::text("Done."),
+        }
+    })
+}
+
+#[test]
+fn codex_has_the_skills_of_an_exported_role_in_what_it_tells_the_agent() {
+    let home = exported(AgentProgram::Codex, &[]);
+    // Without a person to ask, Codex uses a project's roles only if its settings trust the project.
+    let project = home.path("project");
+    home.file(
+        "home/.codex/config.toml",
+        format!("[projects.{project:?}]\ntrust_level = \"trusted\"\n"),
+    );
+    let requests = asked(AgentProgram::Codex, &home, &[], spawning());
+    let told = requests.iter().find(|request| says(request, OWN)).unwrap();
+    assert_in_order(&told.json()["input"].to_string());
 }
 
 /// The skill's text comes before the agent's own, and each once.
