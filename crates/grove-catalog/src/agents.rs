@@ -90,11 +90,9 @@ impl Agent {
         }
     }
 
-    /// Whether Grove wrote its file from another agent.
-    pub fn is_generated(&self) -> bool {
-        self.content
-            .as_ref()
-            .is_some_and(|content| content.parsed.is_generated)
+    /// The address of the agent that Grove wrote its file from, if it did.
+    pub fn generated_from(&self) -> Option<&str> {
+        self.content.as_ref()?.parsed.generated_from.as_deref()
     }
 }
 
@@ -240,16 +238,13 @@ fn judge(planned: &Root, root: usize, candidate: Candidate) -> Agent {
 
 /// The first usable agent of a name is used; the others are shadowed and say by whom.
 ///
-/// What Grove wrote for a host comes after what it was made from, wherever the two are, unless it is the host
-/// that looks.
+/// What Grove wrote for a host gives way to what it was made from, wherever the two are, unless it is the
+/// host that looks.
 fn shadow(agents: &mut [Agent], roots: &[Root], sources_first: bool) {
     let mut first: BTreeMap<String, usize> = BTreeMap::new();
-    let mut order: Vec<usize> = (0..agents.len()).collect();
-    if sources_first {
-        order.sort_by_key(|at| agents.get(*at).is_some_and(Agent::is_generated));
-    }
-    for at in order {
-        if let Some(agent) = agents.get(at).filter(|agent| agent.state == State::Ok) {
+    for (at, agent) in agents.iter().enumerate() {
+        let gives_way = sources_first && has_source(agents, roots, agent);
+        if agent.state == State::Ok && !gives_way {
             first
                 .entry(name_key(&agent.name).into_owned())
                 .or_insert(at);
@@ -289,6 +284,20 @@ fn shadow(agents: &mut [Agent], roots: &[Root], sources_first: bool) {
                 .push(finding.in_file(&own.unwrap_or_default()));
         }
     }
+}
+
+/// Whether what Grove wrote an agent's file from is there and can be used.
+fn has_source(agents: &[Agent], roots: &[Root], agent: &Agent) -> bool {
+    let Some(from) = agent.generated_from() else {
+        return false;
+    };
+    let is_source = |other: &Agent| {
+        let label = roots.get(other.root).map_or("", |root| root.label.as_str());
+        let rest = from.strip_prefix(other.id());
+        rest.and_then(|rest| rest.strip_prefix('@')) == Some(label)
+    };
+    let mut usable = agents.iter().filter(|other| other.state == State::Ok);
+    usable.any(|other| is_source(other) && name_key(&other.name) == name_key(&agent.name))
 }
 
 impl Agents {

@@ -159,8 +159,7 @@ pub(crate) struct Bounds {
 pub(crate) fn is_shared(planned: &PlannedRoot, all: &[PlannedRoot]) -> bool {
     let inner = planned.root.path.join(SHARED_INNER);
     planned.file.is_none()
-        && (planned.root.path.ends_with(SHARED)
-            || all.iter().any(|other| other.root.path == inner))
+        && (planned.root.path.ends_with(SHARED) || all.iter().any(|other| other.root.path == inner))
 }
 
 /// The agents of one root, for whoever remembers what was seen: path below the root, and digest.

@@ -128,13 +128,19 @@ pub fn export(
     let mut target = Target::new(&request.out, &rules.export);
     let mut skills = SkillSet::new(library, &snapshot, &rules.export);
     for agent in chosen {
-        one(agents, agent, &job, request, &mut skills, &mut target, &mut exported)?;
+        one(
+            agents,
+            agent,
+            &job,
+            request,
+            &mut skills,
+            &mut target,
+            &mut exported,
+        )?;
     }
     skills.put(&mut target, &mut exported.diagnostics)?;
     target.settle(request, &mut exported)?;
-    exported
-        .files
-        .sort_by(|a, b| a.0.cmp(&b.0));
+    exported.files.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(exported)
 }
 

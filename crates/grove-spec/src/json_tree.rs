@@ -89,10 +89,7 @@ impl Reader<'_> {
     fn blanks(&mut self) -> Result<(), NotJson> {
         loop {
             let rest = self.rest();
-            let blank = rest.len()
-                - rest
-                    .trim_start_matches([' ', '\t', '\n', '\r'])
-                    .len();
+            let blank = rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
             self.offset += blank;
             let rest = self.rest();
             let comment = if rest.starts_with("//") {

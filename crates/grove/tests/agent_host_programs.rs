@@ -53,7 +53,10 @@ fn home(with_user: bool) -> TestHome {
             );
         };
         put("same.md", "name: same\ndescription: d\n");
-        put(&format!("one-{tag}.md"), &format!("name: one-{tag}\ndescription: d\n"));
+        put(
+            &format!("one-{tag}.md"),
+            &format!("name: one-{tag}\ndescription: d\n"),
+        );
         put(
             &format!("end-{tag}.agent.md"),
             &format!("name: end-{tag}\ndescription: d\n"),
@@ -126,9 +129,16 @@ fn compare(program: AgentProgram, real: impl Fn(&TestHome, &str) -> BTreeSet<Str
     ] {
         let home = home(with_user);
         let (names, location) = ours(program, &home, working);
-        assert_eq!(names, real(&home, working), "{} in {working}", program.host());
+        assert_eq!(
+            names,
+            real(&home, working),
+            "{} in {working}",
+            program.host()
+        );
         let folder = location.rsplit_once('/').unwrap().0;
-        let below = folder.strip_prefix(home.path("").to_str().unwrap()).unwrap();
+        let below = folder
+            .strip_prefix(home.path("").to_str().unwrap())
+            .unwrap();
         let tag = below.trim_start_matches('/').replace(['/', '.'], "-");
         let told = told_as_same(program, &home, working);
         assert!(
@@ -217,7 +227,9 @@ fn codex_has_the_roles_that_are_listed_for_it() {
             .collect();
         assert_eq!(names, real, "{working}");
         let folder = location.rsplit_once('/').unwrap().0;
-        let below = folder.strip_prefix(home.path("").to_str().unwrap()).unwrap();
+        let below = folder
+            .strip_prefix(home.path("").to_str().unwrap())
+            .unwrap();
         let tag = below.trim_start_matches('/').replace(['/', '.'], "-");
         assert!(roles.contains(&format!("same: {{\nOf {tag}\n")), "{roles}");
     }
@@ -245,6 +257,9 @@ fn copilot_has_the_agents_that_are_listed_for_it() {
             .find_map(|line| line.split_once("available: "))
             .unwrap_or_else(|| panic!("{said}"))
             .1;
-        names.split(", ").map(|name| name.trim().to_owned()).collect()
+        names
+            .split(", ")
+            .map(|name| name.trim().to_owned())
+            .collect()
     });
 }

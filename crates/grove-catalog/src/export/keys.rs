@@ -81,11 +81,12 @@ impl Writer<'_, '_> {
     fn native(&mut self, skills: &[String]) {
         let mut agent = self.source.agent.clone();
         if agent.name.is_none() {
-            let package = agent.package.iter().map(|package| format!("{package}."));
+            let name = self.source.name;
+            let package = agent.package.as_deref();
             let local = package
-                .filter_map(|package| self.source.name.strip_prefix(&package))
-                .next();
-            agent.name = Some(local.unwrap_or(self.source.name).to_owned());
+                .and_then(|package| name.strip_prefix(package))
+                .and_then(|rest| rest.strip_prefix('.'));
+            agent.name = Some(local.unwrap_or(name).to_owned());
         }
         skills.clone_into(&mut agent.skills);
         if skills.is_empty() {
@@ -121,12 +122,12 @@ impl Writer<'_, '_> {
             "thinking" => self.thinking(),
             "async" if export.same.iter().any(|key| key == "async") => {
                 let is_set = self.source.agent.background.unwrap_or_default();
-                self.entries.push(print::word("background", is_set));
+                self.entries.push(print::word("background", &is_set));
             }
             "maxExecutionTimeMs" if export.same.iter().any(|key| key == "maxExecutionTimeMs") => {
                 let milliseconds = self.source.agent.max_execution_time_ms.unwrap_or_default();
                 let minutes = milliseconds.div_ceil(60_000).max(1);
-                self.entries.push(print::word("timeout_mins", minutes));
+                self.entries.push(print::word("timeout_mins", &minutes));
             }
             key if RUNNING.contains(&key) || key == "async" => self.left_out(key, Severity::Info),
             _ => self.other(entry),

@@ -131,7 +131,10 @@ pub fn agent(job: &Job<'_>, source: &Source<'_>) -> (File, Vec<Diagnostic>) {
         Vec::new()
     };
     if name != source.name {
-        let message = format!("agent `{}` is called `{name}` in {}", source.name, job.title);
+        let message = format!(
+            "agent `{}` is called `{name}` in {}",
+            source.name, job.title
+        );
         let finding = Diagnostic::new(Code::ExportUnmapped, message);
         diagnostics.push(finding.with_severity(grove_spec::Severity::Info));
     }
@@ -170,16 +173,15 @@ fn body(
         parts.extend(listing(job, source.skills));
     } else {
         for named in source.skills {
-            match inlined(job, named) {
-                Some(text) => parts.push(text),
-                None => {
-                    let message = format!(
-                        "skill `{}` takes more than {MAX_FILLED} characters, so it was left out",
-                        named.name
-                    );
-                    diagnostics.push(Diagnostic::new(Code::PreloadBudget, message));
-                }
-            }
+            let Some(text) = inlined(job, named) else {
+                let message = format!(
+                    "skill `{}` takes more than {MAX_FILLED} characters, so it was left out",
+                    named.name
+                );
+                diagnostics.push(Diagnostic::new(Code::PreloadBudget, message));
+                continue;
+            };
+            parts.push(text);
         }
         parts.push(own);
     }

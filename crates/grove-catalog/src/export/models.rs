@@ -9,11 +9,8 @@ pub(super) fn translate(model: &str, from: Format, to: &ExportRules) -> Option<S
     let Some(models) = &to.models else {
         return Some(model.to_owned());
     };
-    let is_theirs = from == to.format
-        || matches!(
-            (from, to.format),
-            (Format::OpencodeJson, Format::Opencode)
-        );
+    let is_theirs =
+        from == to.format || matches!((from, to.format), (Format::OpencodeJson, Format::Opencode));
     if is_theirs {
         return Some(model.to_owned());
     }
@@ -37,15 +34,30 @@ mod tests {
     #[test]
     fn a_model_is_written_where_the_host_has_it() {
         for (model, from, host, expected) in [
-            ("anthropic/claude-x", Format::Native, "claude", Some("claude-x")),
+            (
+                "anthropic/claude-x",
+                Format::Native,
+                "claude",
+                Some("claude-x"),
+            ),
             ("sonnet", Format::Native, "claude", Some("sonnet")),
             ("openai/gpt-5", Format::Native, "claude", None),
             ("openai/gpt-5", Format::Native, "codex", Some("gpt-5")),
-            ("openai/gpt-5", Format::Native, "opencode", Some("openai/gpt-5")),
+            (
+                "openai/gpt-5",
+                Format::Native,
+                "opencode",
+                Some("openai/gpt-5"),
+            ),
             ("gpt-5", Format::Native, "opencode", None),
             ("gpt-5", Format::Native, "copilot", None),
             ("gpt-5", Format::Copilot, "copilot", Some("gpt-5")),
-            ("google/gemini-3", Format::Native, "gemini", Some("gemini-3")),
+            (
+                "google/gemini-3",
+                Format::Native,
+                "gemini",
+                Some("gemini-3"),
+            ),
             ("whatever", Format::Native, "pi", Some("whatever")),
         ] {
             let rules = AgentRules::by_name(host).unwrap().export;

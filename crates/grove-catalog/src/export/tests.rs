@@ -82,10 +82,18 @@ fn each_host_gets_its_own_file() {
 #[test]
 fn what_a_host_cannot_be_told_is_said() {
     for (host, warnings, information) in [
-        ("claude", vec!["fallbackModels"], vec!["team.reviewer", "output", "own"]),
+        (
+            "claude",
+            vec!["fallbackModels"],
+            vec!["team.reviewer", "output", "own"],
+        ),
         (
             "copilot",
-            vec!["model: anthropic/claude-x", "fallbackModels", "thinking: high"],
+            vec![
+                "model: anthropic/claude-x",
+                "fallbackModels",
+                "thinking: high",
+            ],
             vec!["team.reviewer", "output", "own"],
         ),
         (
@@ -101,8 +109,15 @@ fn what_a_host_cannot_be_told_is_said() {
     }
     let (_, diagnostics) = exported("---\nname: a\n---\n", "claude");
     assert_eq!(about(&diagnostics, Severity::Warning), ["team.reviewer"]);
-    let (file, diagnostics) = exported("---\nname: a\ndescription: d\ntools: read\n---\nx\n", "codex");
-    assert!(file.text.contains("sandbox_mode = \"read-only\"\n"), "{}", file.text);
+    let (file, diagnostics) = exported(
+        "---\nname: a\ndescription: d\ntools: read\n---\nx\n",
+        "codex",
+    );
+    assert!(
+        file.text.contains("sandbox_mode = \"read-only\"\n"),
+        "{}",
+        file.text
+    );
     assert_eq!(about(&diagnostics, Severity::Warning), Vec::<&str>::new());
 }
 
@@ -113,8 +128,15 @@ fn what_is_exported_reads_as_the_same_agent_at_the_host() {
         let (file, _) = exported(AGENT, host);
         let read = formats::read(file.text.as_bytes(), format);
         let parsed = &read[0].parsed;
-        assert!(parsed.is_valid() && parsed.is_generated, "{host}: {parsed:?}");
-        assert_eq!(parsed.agent.description.as_deref(), Some("Reviews: all"), "{host}");
+        assert!(
+            parsed.is_valid() && parsed.generated_from.is_some(),
+            "{host}: {parsed:?}"
+        );
+        assert_eq!(
+            parsed.agent.description.as_deref(),
+            Some("Reviews: all"),
+            "{host}"
+        );
         let body = prompt_text(parsed.body(&file.text).unwrap());
         assert_eq!(body, "Review \\ with \"care\".\n", "{host}");
         if host == "pi" {
@@ -133,10 +155,15 @@ fn what_is_exported_reads_as_the_same_agent_at_the_host() {
 
 #[test]
 fn a_text_over_the_limit_of_a_host_is_said() {
-    let text = format!("---\nname: a\ndescription: d\n---\n{}\n", "x".repeat(30_001));
+    let text = format!(
+        "---\nname: a\ndescription: d\n---\n{}\n",
+        "x".repeat(30_001)
+    );
     let codes = |host: &str| -> Vec<&'static str> {
         let (_, diagnostics) = exported(&text, host);
-        let warnings = diagnostics.iter().filter(|one| one.severity == Severity::Warning);
+        let warnings = diagnostics
+            .iter()
+            .filter(|one| one.severity == Severity::Warning);
         warnings.map(|one| one.code.as_str()).collect()
     };
     assert_eq!(codes("copilot"), ["export-budget"]);

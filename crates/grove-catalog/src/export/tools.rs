@@ -23,7 +23,10 @@ pub(super) fn translate(tools: &[String], from: Format, to: &ExportRules) -> Too
             continue;
         }
         let own = in_own_names(tool, from);
-        let theirs: Vec<String> = own.iter().filter_map(|tool| in_host_names(tool, to)).collect();
+        let theirs: Vec<String> = own
+            .iter()
+            .filter_map(|tool| in_host_names(tool, to))
+            .collect();
         if theirs.is_empty() || theirs.len() < own.len() {
             translated.unmapped.push(tool.clone());
         }
@@ -109,16 +112,64 @@ mod tests {
     fn tools_have_the_names_of_the_host() {
         let of = |host: &str| AgentRules::by_name(host).unwrap().export;
         for (tools, from, host, names, unmapped) in [
-            ("read grep find bash", Format::Native, "claude", "Read Grep Glob Bash", ""),
-            ("read ls ./x.ts", Format::Native, "claude", "Read", "ls ./x.ts"),
-            ("mcp:docs mcp:docs/find", Format::Native, "claude", "mcp__docs mcp__docs__find", ""),
-            ("mcp:docs mcp:docs/find", Format::Native, "copilot", "docs/* docs/find", ""),
+            (
+                "read grep find bash",
+                Format::Native,
+                "claude",
+                "Read Grep Glob Bash",
+                "",
+            ),
+            (
+                "read ls ./x.ts",
+                Format::Native,
+                "claude",
+                "Read",
+                "ls ./x.ts",
+            ),
+            (
+                "mcp:docs mcp:docs/find",
+                Format::Native,
+                "claude",
+                "mcp__docs mcp__docs__find",
+                "",
+            ),
+            (
+                "mcp:docs mcp:docs/find",
+                Format::Native,
+                "copilot",
+                "docs/* docs/find",
+                "",
+            ),
             ("mcp:docs", Format::Native, "gemini", "", "mcp:docs"),
             ("grep find ls", Format::Native, "copilot", "search", ""),
-            ("Read Edit mcp__a__b mcp__c", Format::Claude, "pi", "read edit mcp:a/b mcp:c", ""),
-            ("Bash(git:*) Read", Format::Claude, "claude", "Bash(git:*) Read", ""),
-            ("Bash(git:*) Read", Format::Claude, "pi", "read", "Bash(git:*)"),
-            ("edit docs/* docs/find", Format::Copilot, "pi", "edit write mcp:docs mcp:docs/find", ""),
+            (
+                "Read Edit mcp__a__b mcp__c",
+                Format::Claude,
+                "pi",
+                "read edit mcp:a/b mcp:c",
+                "",
+            ),
+            (
+                "Bash(git:*) Read",
+                Format::Claude,
+                "claude",
+                "Bash(git:*) Read",
+                "",
+            ),
+            (
+                "Bash(git:*) Read",
+                Format::Claude,
+                "pi",
+                "read",
+                "Bash(git:*)",
+            ),
+            (
+                "edit docs/* docs/find",
+                Format::Copilot,
+                "pi",
+                "edit write mcp:docs mcp:docs/find",
+                "",
+            ),
             ("search", Format::Copilot, "claude", "Glob Grep", "search"),
             ("read_file", Format::Gemini, "opencode", "read", ""),
         ] {

@@ -142,10 +142,18 @@ impl AgentRules {
             );
         }
         if prefix.is_some_and(|prefix| file_name.starts_with(prefix)) {
-            return reason("file-name", "with a file name like this one's", "rename the file");
+            return reason(
+                "file-name",
+                "with a file name like this one's",
+                "rename the file",
+            );
         }
         if !self.name_from_file && file.name.is_none() {
-            return reason("no-name", "without a name", "add `name:` to its frontmatter");
+            return reason(
+                "no-name",
+                "without a name",
+                "add `name:` to its frontmatter",
+            );
         }
         if !self.without_description && file.description.is_none() {
             let fix = "add `description:` to its frontmatter";
@@ -182,7 +190,10 @@ mod tests {
             assert!(of(&host.agent_roots, &rules.export.agents), "{name}");
             assert!(of(&host.roots, &rules.export.skills), "{name}");
             assert!(
-                rules.export.format.takes(&format!("x{}", rules.export.ending)),
+                rules
+                    .export
+                    .format
+                    .takes(&format!("x{}", rules.export.ending)),
                 "{name}"
             );
         }

@@ -51,7 +51,9 @@ impl<'a> SkillSet<'a> {
     /// In a project the copy goes before what it was copied from, and would be copied again and again.
     pub(super) fn original(&self, at: usize) -> usize {
         let is_copy = |at: usize| {
-            let source = self.skill(at).and_then(|skill| self.library.source(self.snapshot, skill));
+            let source = self
+                .skill(at)
+                .and_then(|skill| self.library.source(self.snapshot, skill));
             let text = source.and_then(|bytes| String::from_utf8(bytes).ok());
             text.is_some_and(|text| generated::is_marked(&text))
         };
@@ -97,7 +99,10 @@ impl<'a> SkillSet<'a> {
     }
 
     fn children(&self, at: usize) -> Vec<usize> {
-        let usable = |child: &usize| self.skill(*child).is_some_and(|skill| skill.state.is_usable());
+        let usable = |child: &usize| {
+            self.skill(*child)
+                .is_some_and(|skill| skill.state.is_usable())
+        };
         let children = self.snapshot.tree.children(at).iter().copied();
         children.filter(usable).collect()
     }
@@ -171,11 +176,13 @@ impl<'a> SkillSet<'a> {
         let beside = location.parent().unwrap_or(&location);
         let mut missing = Vec::new();
         for name in found.names {
-            let read = self.library.read_file(self.snapshot, skill, &name, MAX_BYTES);
+            let read = self
+                .library
+                .read_file(self.snapshot, skill, &name, MAX_BYTES);
             match read {
                 Ok(bytes) => {
                     let mode = files::mode(&beside.join(&name)).unwrap_or_default();
-                    target.put_resource(folder, name, bytes, mode & 0o111 != 0);
+                    target.put_resource(folder, &name, bytes, mode & 0o111 != 0);
                 }
                 Err(_) => missing.push(name),
             }

@@ -80,7 +80,7 @@ impl Target {
     pub(super) fn put_resource(
         &mut self,
         folder: &str,
-        name: String,
+        name: &str,
         bytes: Vec<u8>,
         is_executable: bool,
     ) {
@@ -175,7 +175,8 @@ impl Target {
         let below = format!("{folder}/");
         let lines = text.lines().skip(1).filter_map(|line| line.split_once(' '));
         // A record that somebody changed must not lead out of the folder.
-        let stays = |path: &str| path.starts_with(&below) && !path.split('/').any(|part| part == "..");
+        let stays =
+            |path: &str| path.starts_with(&below) && !path.split('/').any(|part| part == "..");
         lines
             .filter(|(_, path)| stays(path))
             .map(|(digest, path)| (path.to_owned(), digest.to_owned()))
@@ -245,13 +246,7 @@ impl Target {
     }
 
     /// A file of an earlier export that is no part of this one: stale if it is still what was written.
-    fn leave(
-        &self,
-        path: &str,
-        digest: &str,
-        stale: &mut Vec<String>,
-        exported: &mut Exported,
-    ) {
+    fn leave(&self, path: &str, digest: &str, stale: &mut Vec<String>, exported: &mut Exported) {
         let whole = self.out.join(path);
         if self.is_through_link(path) {
             return;
@@ -291,7 +286,9 @@ impl Target {
         files::remove(&self.out.join(path))?;
         let mut rest = path;
         while let Some((folder, _)) = rest.rsplit_once('/') {
-            let is_hosts = [&self.agents, &self.skills].into_iter().any(|own| own == folder);
+            let is_hosts = [&self.agents, &self.skills]
+                .into_iter()
+                .any(|own| own == folder);
             if is_hosts || !files::remove_empty_folder(&self.out.join(folder)) {
                 break;
             }

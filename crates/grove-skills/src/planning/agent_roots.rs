@@ -108,7 +108,10 @@ pub(crate) fn of_host(
     for root in &host.agent_roots {
         let paths = if root.source == Source::Project {
             let folders = project.climbed(environment).folders;
-            folders.iter().map(|folder| folder.join(&root.path)).collect()
+            folders
+                .iter()
+                .map(|folder| folder.join(&root.path))
+                .collect()
         } else {
             host_paths(environment, root)
         };
@@ -122,9 +125,12 @@ pub(crate) fn of_host(
     host.scan.climbs = rules.climbs;
     host.unknown.clear();
     let mut plan = with_formats(super::of_host(environment, &host, project), &formats);
-    plan.diagnostics.extend(rules.not_followed.iter().map(|rule| {
-        Diagnostic::new(Code::HostUnknownRule, format!("{}: {rule}", host.title))
-    }));
+    plan.diagnostics.extend(
+        rules
+            .not_followed
+            .iter()
+            .map(|rule| Diagnostic::new(Code::HostUnknownRule, format!("{}: {rule}", host.title))),
+    );
     plan
 }
 
@@ -159,5 +165,8 @@ fn as_settings(planned: &mut PlannedRoot) {
     {
         *prefix = above.to_owned();
     }
+    // An agent's own file goes before what settings say in the same place.
+    let order = &mut planned.root.standing.order;
+    *order = order.saturating_add(1);
     planned.file = Some(name);
 }

@@ -156,8 +156,8 @@ pub struct Parsed {
     pub body_offset: usize,
     /// The body where it is a value in the file rather than what comes after the frontmatter.
     pub inner_body: Option<String>,
-    /// Whether Grove wrote the file from another agent.
-    pub is_generated: bool,
+    /// The address of the agent that Grove wrote the file from, if it did.
+    pub generated_from: Option<String>,
     /// What was found.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -186,7 +186,7 @@ impl Parsed {
             agent: Agent::default(),
             body_offset: 0,
             inner_body: None,
-            is_generated: false,
+            generated_from: None,
             diagnostics: vec![diagnostic],
         }
     }

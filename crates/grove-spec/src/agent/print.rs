@@ -34,7 +34,7 @@ pub fn text(name: &str, value: &str) -> Entry {
 }
 
 /// A key with a word that is not text: a number, `true` or `false`.
-pub fn word(name: &str, value: impl ToString) -> Entry {
+pub fn word(name: &str, value: &impl ToString) -> Entry {
     entry(name, Node::plain(value.to_string(), NOWHERE))
 }
 
@@ -134,7 +134,7 @@ impl Keys {
     }
 
     fn word(&mut self, name: &str, value: Option<impl ToString>) {
-        self.0.extend(value.map(|value| word(name, value)));
+        self.0.extend(value.map(|value| word(name, &value)));
     }
 
     fn flag(&mut self, name: &str, is_set: bool) {

@@ -92,6 +92,12 @@ fn choose<'a>(
     for name in names {
         let agent = agents::find(all, name)?;
         prompt::require_usable(all, agent)?;
+        if let Some(source) = agent.generated_from() {
+            let message = format!("agent `{name}` was made by an export, from `{source}`");
+            let hint =
+                "name the agent that it was made from, which is not there any more, or another one";
+            return Err(CommandError::new(ErrorKind::Finding, message).hint(hint));
+        }
         if !chosen.iter().any(|known| std::ptr::eq(*known, agent)) {
             chosen.push(agent);
         }
@@ -109,7 +115,7 @@ fn is_exported(all: &Agents, agent: &Agent, theirs: Option<&Agents>) -> bool {
     });
     agent.state == State::Ok
         && source != Some(Source::Bundled)
-        && !agent.is_generated()
+        && agent.generated_from().is_none()
         && !is_theirs
 }
 

@@ -24,9 +24,9 @@ pub(super) fn role(text: &str) -> Parsed {
         Err(error) => {
             let message = format!("not TOML: {}", error.message());
             let finding = Diagnostic::new(Code::AgentSyntax, message);
-            let place = error.span().map_or(Position::new(1, 1), |span| {
-                position_of(text, span.start)
-            });
+            let place = error
+                .span()
+                .map_or(Position::new(1, 1), |span| position_of(text, span.start));
             return Parsed::refused(finding.at(place));
         }
     };
@@ -50,7 +50,7 @@ pub(super) fn role(text: &str) -> Parsed {
         agent,
         body_offset: 0,
         inner_body: Some(inner_body),
-        is_generated: generated::is_marked(text),
+        generated_from: generated::source_of(text).map(str::to_owned),
         diagnostics,
     }
 }

@@ -68,7 +68,8 @@ impl Translated {
             // The model of whoever calls it is what an agent without the key has.
             (_, "model") if entry.value.as_text() == Some("inherit") => {}
             (Format::Copilot, "model") => self.models(entry),
-            (Format::Copilot | Format::Claude | Format::Gemini, "tools") if means_all(&entry.value) => {}
+            (Format::Copilot | Format::Claude | Format::Gemini, "tools")
+                if means_all(&entry.value) => {}
             (Format::Claude, "disallowedTools") => {
                 if has_tools {
                     self.denied = Some(items(&entry.value));
@@ -173,7 +174,9 @@ fn in_milliseconds(value: Node, key: &str, diagnostics: &mut Vec<Diagnostic>) ->
     if value.is_null() {
         return value;
     }
-    let minutes = value.as_text().and_then(|text| text.trim().parse::<u64>().ok());
+    let minutes = value
+        .as_text()
+        .and_then(|text| text.trim().parse::<u64>().ok());
     let whole = minutes.filter(|minutes| *minutes > 0);
     if let Some(milliseconds) = whole.and_then(|minutes| minutes.checked_mul(60_000)) {
         return Node::plain(milliseconds.to_string(), value.position);

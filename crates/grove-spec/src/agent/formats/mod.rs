@@ -116,7 +116,7 @@ pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
         agent,
         body_offset: document.body_offset,
         inner_body: None,
-        is_generated: generated::is_marked(text),
+        generated_from: generated::source_of(text).map(str::to_owned),
         diagnostics,
     }
 }

@@ -73,13 +73,12 @@ fn agent(entry: &Entry) -> Parsed {
             .with_help("write the agent as a Markdown file in .opencode/agents");
         diagnostics.push(finding.at(prompt.position));
     }
-    let (agent, inner_body) =
-        from_values(entries, BODY, Format::OpencodeJson, &mut diagnostics);
+    let (agent, inner_body) = from_values(entries, BODY, Format::OpencodeJson, &mut diagnostics);
     Parsed {
         agent,
         body_offset: 0,
         inner_body: Some(inner_body),
-        is_generated: false,
+        generated_from: None,
         diagnostics,
     }
 }

@@ -46,7 +46,12 @@ fn an_agent_of_claude_code() {
             ("agent-unmapped", 12)
         ]
     );
-    assert!(parsed.diagnostics.iter().all(|one| one.severity == Severity::Info));
+    assert!(
+        parsed
+            .diagnostics
+            .iter()
+            .all(|one| one.severity == Severity::Info)
+    );
     let kept: Vec<&str> = agent.unknown.iter().map(|entry| &*entry.key).collect();
     assert_eq!(kept, ["permissionMode", "color", "hooks"]);
     assert_eq!(parsed.body(text), Some("Review.\n"));
@@ -118,7 +123,10 @@ fn an_agent_of_gemini_cli() {
     assert_eq!(parsed.agent.tools, Some(words(&["read_file"])));
     assert_eq!(parsed.agent.model, None);
     assert_eq!(parsed.agent.max_execution_time_ms, Some(300_000));
-    assert_eq!(said(&parsed), [("agent-unmapped", 8), ("agent-unmapped", 9)]);
+    assert_eq!(
+        said(&parsed),
+        [("agent-unmapped", 8), ("agent-unmapped", 9)]
+    );
     let remote = "---\nname: a\ndescription: d\nkind: remote\n---\n";
     assert_eq!(said(&one(remote, Format::Gemini)), [("agent-elsewhere", 4)]);
     let wrong = "---\nname: a\ndescription: d\ntimeout_mins: soon\n---\n";
@@ -146,7 +154,10 @@ fn the_agents_in_the_settings_of_opencode() {
         \"mode\": \"subagent\",\n    },\n    \"broken\": 1,\n    \"outside\": {\"description\": \"d\", \
         \"prompt\": \"{file:./x.txt}\"},\n  },\n}\n";
     let found = read(text.as_bytes(), Format::OpencodeJson);
-    let names: Vec<&str> = found.iter().filter_map(|one| one.member.as_deref()).collect();
+    let names: Vec<&str> = found
+        .iter()
+        .filter_map(|one| one.member.as_deref())
+        .collect();
     assert_eq!(names, ["reviewer", "broken", "outside"]);
     let reviewer = &found[0].parsed;
     assert_eq!(reviewer.agent.name.as_deref(), Some("reviewer"));
@@ -157,7 +168,10 @@ fn the_agents_in_the_settings_of_opencode() {
     assert_eq!(said(&found[2].parsed), [("agent-elsewhere", 11)]);
     assert_eq!(read(b"{\"model\": \"x\"}", Format::OpencodeJson), []);
     for (text, line) in [("{\n\"agent\": [", 2), ("{\n\"agent\": []}", 2)] {
-        assert_eq!(said(&one(text, Format::OpencodeJson)), [("agent-syntax", line)]);
+        assert_eq!(
+            said(&one(text, Format::OpencodeJson)),
+            [("agent-syntax", line)]
+        );
     }
 }
 
@@ -171,17 +185,30 @@ fn a_role_of_codex() {
     assert_eq!(parsed.agent.model.as_deref(), Some("gpt-5"));
     assert_eq!(parsed.agent.thinking.as_deref(), Some("medium"));
     assert_eq!(parsed.body(text), Some("Find.\nNothing else.\n"));
-    assert_eq!(said(&parsed), [("agent-unmapped", 9), ("agent-unmapped", 10)]);
+    assert_eq!(
+        said(&parsed),
+        [("agent-unmapped", 9), ("agent-unmapped", 10)]
+    );
     for (text, line) in [
         ("name = \"a\"\nbroken\n", 2),
         ("name = \"a\"\ndescription = \"d\"\n", 1),
     ] {
-        assert_eq!(said(&one(text, Format::Codex)), [("agent-syntax", line)], "{text}");
+        assert_eq!(
+            said(&one(text, Format::Codex)),
+            [("agent-syntax", line)],
+            "{text}"
+        );
     }
-    let wrong = one("description = 'd'\ndeveloper_instructions = [1]\n", Format::Codex);
+    let wrong = one(
+        "description = 'd'\ndeveloper_instructions = [1]\n",
+        Format::Codex,
+    );
     assert_eq!(said(&wrong), [("field-required-type", 2)]);
     assert!(!one(&"a = [".repeat(10_000), Format::Codex).is_valid());
-    let many = format!("developer_instructions = 'x'\nx = [{}]\n", "1,".repeat(100_000));
+    let many = format!(
+        "developer_instructions = 'x'\nx = [{}]\n",
+        "1,".repeat(100_000)
+    );
     assert!(!one(&many, Format::Codex).is_valid());
 }
 
