@@ -12,6 +12,22 @@ impl Digest {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
+    /// Its first digits.
+    pub fn first_digits(&self, count: usize) -> String {
+        let digit = |half: u8| {
+            char::from(if half < 10 {
+                b'0' + half
+            } else {
+                b'a' + half - 10
+            })
+        };
+        let digits = self
+            .0
+            .iter()
+            .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+        digits.take(count).collect()
+    }
+
     /// A digest from its raw form.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -25,7 +41,7 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&self.first_digits(self.0.len() * 2))
     }
 }
 
@@ -45,5 +61,6 @@ mod tests {
             Digest::of(b"").to_string(),
             "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"
         );
+        assert_eq!(Digest::of(b"").first_digits(5), "af134");
     }
 }

@@ -3,6 +3,10 @@
 //! A fence is a line of its own: `---` with nothing but spaces after it. A `---` inside a value is
 //! not a fence, which is where the reference library cuts values short.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 /// A file cut in two. Offsets are bytes of the whole text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fenced<'a> {
@@ -34,7 +38,7 @@ pub fn split(text: &str) -> Result<Fenced<'_>, NoFence> {
     } else {
         0
     };
-    let (first, mut offset) = line_at(text, start);
+    let (first, frontmatter_offset) = line_at(text, start);
     if !is_fence(first) {
         let other = first.trim_end() == "+++" || first.starts_with('{');
         return Err(if other {
@@ -43,8 +47,14 @@ pub fn split(text: &str) -> Result<Fenced<'_>, NoFence> {
             NoFence::Missing
         });
     }
-    let frontmatter_offset = offset;
-    while offset < text.len() {
+    let rest = text.as_bytes().get(frontmatter_offset..);
+    // Fences are rare beside lines, so the three hyphens are looked for and not each line's end.
+    for found in DASHES.find_iter(rest.unwrap_or_default()) {
+        let offset = frontmatter_offset + found;
+        let starts_line = matches!(text.as_bytes().get(offset - 1), Some(b'\n' | b'\r'));
+        if !starts_line {
+            continue;
+        }
         let (line, next) = line_at(text, offset);
         if is_fence(line) {
             return Ok(Fenced {
@@ -54,10 +64,11 @@ pub fn split(text: &str) -> Result<Fenced<'_>, NoFence> {
                 body_offset: next,
             });
         }
-        offset = next;
     }
     Err(NoFence::Unclosed)
 }
+
+static DASHES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("---"));
 
 /// The line that starts at `offset`, without its end, and where the next one starts.
 ///
@@ -96,6 +107,10 @@ mod tests {
         assert_eq!(cut("---\ra: b\r---\rbody"), Ok(("a: b\r", "body")));
         assert_eq!(cut("---  \na: x --- y\n--- \n"), Ok(("a: x --- y\n", "")));
         assert_eq!(cut("---\n---"), Ok(("", "")));
+        assert_eq!(
+            cut("---\na: -----\n----\n---\nb"),
+            Ok(("a: -----\n----\n", "b"))
+        );
         assert_eq!(cut("---\na: b\n ---\n----\n"), Err(NoFence::Unclosed));
         assert_eq!(cut("---a: b\n---\n"), Err(NoFence::Missing));
         assert_eq!(cut("\n---\na: b\n---\n"), Err(NoFence::Missing));

@@ -12,16 +12,21 @@ pub const fn is_control(c: char) -> bool {
     matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}')
 }
 
+/// Whether a text is ASCII without a character that [`is_control`]: most texts are, and need no second look.
+pub fn is_plain(text: &str) -> bool {
+    // Without early exit, and with compares of signed bytes, the compiler makes wide compares of it.
+    let mut odd = false;
+    for &b in text.as_bytes() {
+        odd |= b.cast_signed() < 0x09;
+        odd |= b.wrapping_add(0x75).cast_signed() < i8::MIN + 0x15;
+        odd |= b == 0x7f;
+    }
+    !odd
+}
+
 /// Whether a text has a character that [`is_control`].
 pub fn has_controls(text: &str) -> bool {
-    // Without early exit the compiler makes wide compares of it.
-    let (mut low, mut high) = (0_u8, 0_u8);
-    for &b in text.as_bytes() {
-        low |= u8::from(b < 0x20) & u8::from(b != b'\n') & u8::from(b != b'\t');
-        low |= u8::from(b == 0x7f);
-        high |= b;
-    }
-    low != 0 || (high >= 0x80 && text.contains(is_control))
+    !is_plain(text) && text.contains(is_control)
 }
 
 /// Text without control characters, for output of any kind.
@@ -70,16 +75,15 @@ pub fn counted(count: usize, noun: &str) -> String {
     }
 }
 
+/// How many names of a long list are shown.
+pub const NAMES_SHOWN: usize = 5;
+
 /// The first few names of a long list.
-pub fn first_names(names: &[String]) -> String {
-    let shown = names
-        .iter()
-        .take(5)
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join(", ");
-    if names.len() > 5 {
-        format!("{shown} and {} more", names.len() - 5)
+pub fn first_names(names: &[impl AsRef<str>]) -> String {
+    let shown: Vec<&str> = names.iter().take(NAMES_SHOWN).map(AsRef::as_ref).collect();
+    let shown = shown.join(", ");
+    if names.len() > NAMES_SHOWN {
+        format!("{shown} and {} more", names.len() - NAMES_SHOWN)
     } else {
         shown
     }
@@ -87,43 +91,127 @@ pub fn first_names(names: &[String]) -> String {
 
 /// Text with `&`, `<`, `>` and both quotes replaced, so that it cannot end the element it is in.
 pub fn escape_xml(text: &str) -> Cow<'_, str> {
-    if !has_markup(text.as_bytes()) {
+    if Markup::of(text.as_bytes()).next().is_none() {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 16);
-    let mut start = 0;
-    for (at, b) in text.bytes().enumerate() {
-        let entity = match b {
-            b'&' => "&amp;",
-            b'<' => "&lt;",
-            b'>' => "&gt;",
-            b'"' => "&quot;",
-            b'\'' => "&#x27;",
-            _ => continue,
-        };
-        escaped.push_str(text.get(start..at).unwrap_or_default());
-        escaped.push_str(entity);
-        start = at + 1;
-    }
-    escaped.push_str(text.get(start..).unwrap_or_default());
+    push_escaped_xml(&mut escaped, text);
     Cow::Owned(escaped)
 }
 
-/// Whether a text has a character that XML gives a meaning.
-fn has_markup(bytes: &[u8]) -> bool {
-    // Setting up a wide search costs more than looking at a few dozen bytes one by one.
-    if bytes.len() < 64 {
-        return bytes
-            .iter()
-            .any(|b| matches!(b, b'&' | b'<' | b'>' | b'"' | b'\''));
+/// The same, written at the end of another text.
+pub fn push_escaped_xml(out: &mut String, text: &str) {
+    let mut start = 0;
+    for (at, entity) in Markup::of(text.as_bytes()) {
+        out.push_str(text.get(start..at).unwrap_or_default());
+        out.push_str(entity);
+        start = at + 1;
     }
-    memchr::memchr3(b'&', b'<', b'>', bytes).is_some()
-        || memchr::memchr2(b'"', b'\'', bytes).is_some()
+    out.push_str(text.get(start..).unwrap_or_default());
+}
+
+/// How many characters, all of one byte, [`escape_xml`] adds to a text.
+pub fn added_by_escape_xml(text: &str) -> usize {
+    let entities = Markup::of(text.as_bytes());
+    entities.map(|(_, entity)| entity.len() - 1).sum()
+}
+
+/// The bytes of a text that XML gives a meaning, with what stands for them.
+struct Markup<'a> {
+    bytes: &'a [u8],
+    /// The next of `&`, `<` and `>`.
+    tag: Option<usize>,
+    /// The next quote.
+    quote: Option<usize>,
+}
+
+impl<'a> Markup<'a> {
+    fn of(bytes: &'a [u8]) -> Self {
+        // Setting up two wide searches costs more than looking at a few dozen bytes one by one.
+        let may_have = bytes.len() >= 64 || bytes.iter().any(|b| entity(*b).is_some());
+        let mut markup = Self {
+            bytes,
+            tag: None,
+            quote: None,
+        };
+        if may_have {
+            markup.find_tag(0);
+            markup.find_quote(0);
+        }
+        markup
+    }
+
+    fn find_tag(&mut self, from: usize) {
+        let rest = self.bytes.get(from..).unwrap_or_default();
+        self.tag = memchr::memchr3(b'&', b'<', b'>', rest).map(|at| from + at);
+    }
+
+    fn find_quote(&mut self, from: usize) {
+        let rest = self.bytes.get(from..).unwrap_or_default();
+        self.quote = memchr::memchr2(b'"', b'\'', rest).map(|at| from + at);
+    }
+}
+
+impl Iterator for Markup<'_> {
+    type Item = (usize, &'static str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = match (self.tag, self.quote) {
+            (Some(tag), Some(quote)) => tag.min(quote),
+            (tag, quote) => tag.or(quote)?,
+        };
+        if self.tag == Some(at) {
+            self.find_tag(at + 1);
+        } else {
+            self.find_quote(at + 1);
+        }
+        Some((at, entity(*self.bytes.get(at)?)?))
+    }
+}
+
+const fn entity(b: u8) -> Option<&'static str> {
+    match b {
+        b'&' => Some("&amp;"),
+        b'<' => Some("&lt;"),
+        b'>' => Some("&gt;"),
+        b'"' => Some("&quot;"),
+        b'\'' => Some("&#x27;"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn markup_is_replaced_wherever_it_stands() {
+        let long = "x".repeat(70);
+        for lead in ["", "y", &long] {
+            let text = format!("{lead}<a href='b'>\"c\" & d</a>{lead}");
+            let expected =
+                format!("{lead}&lt;a href=&#x27;b&#x27;&gt;&quot;c&quot; &amp; d&lt;/a&gt;{lead}");
+            assert_eq!(escape_xml(&text), expected);
+            assert_eq!(added_by_escape_xml(&text), expected.len() - text.len());
+        }
+        assert!(matches!(escape_xml(&long), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn plain_text_is_ascii_without_controls() {
+        for code in 0..0x2100_u32 {
+            let Some(c) = char::from_u32(code) else {
+                continue;
+            };
+            // Long enough for the wide compares and for what is left over after them.
+            for at in [0, 17, 40] {
+                let mut text = "x".repeat(40);
+                text.insert(at, c);
+                assert_eq!(is_plain(&text), c.is_ascii() && !is_control(c), "{code:x}");
+                assert_eq!(has_controls(&text), is_control(c), "{code:x}");
+            }
+        }
+    }
 
     #[test]
     fn shown_text_has_no_control_characters() {

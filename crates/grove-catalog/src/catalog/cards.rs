@@ -7,10 +7,12 @@ use grove_spec::text::counted;
 use crate::snapshot::{Skill, Snapshot};
 
 use super::budget::Unit;
-use super::forest::{Forest, Kind, NodeId};
+use super::fit::Form;
+use super::forest::{Forest, Kind, Node, NodeId};
+use super::halves::in_halves;
 use super::locations::{Place, Prefixes, of_skill};
 use super::shorten::{Sentences, shorten};
-use super::style::{Style, one_line};
+use super::style::{Line, Style, one_line};
 
 /// The standard's limit for a description; what is longer is shortened to it in any catalog, so that no
 /// skill can take the room of others.
@@ -21,6 +23,9 @@ const LONGEST_NAME: usize = 64;
 
 /// How long the list of names in a group's entry may be.
 const LONGEST_SUMMARY: usize = 160;
+
+/// From so many nodes on the second core pays.
+const NODES_FOR_TWO: usize = 2_000;
 
 /// One possible entry.
 #[derive(Debug)]
@@ -34,7 +39,7 @@ pub(crate) struct Card<'a> {
     described: usize,
     /// Some of the description was left out before anything was counted.
     pub(crate) cut: bool,
-    /// Nothing in it has to be escaped in an index.
+    /// Nothing in its place has to be escaped in an index.
     pub(crate) plain: bool,
 }
 
@@ -55,16 +60,17 @@ impl<'a> Cards<'a> {
         style: Style,
         unit: Unit,
     ) -> Self {
-        let cards = forest.nodes.iter().enumerate().map(|(id, node)| {
+        let card = |(id, node): (NodeId, &Node<'a>)| {
             let (name, description, place, cut) = match node.kind {
                 Kind::Leaf(skill) => of_leaf(snapshot.skills.get(skill)),
                 Kind::Branch(skill) => {
                     let (name, description, _, cut) = of_leaf(snapshot.skills.get(skill));
                     let described = format!(
-                        "({} inside) {description}",
-                        counted(node.n_skills - 1, "skill")
+                        "({} inside) {}",
+                        counted(node.n_skills - 1, "skill"),
+                        description.text
                     );
-                    (name, Cow::Owned(described), index_place(prefixes), cut)
+                    (name, Line::ready(described), index_place(prefixes), cut)
                 }
                 Kind::Group(path) => {
                     let summary = if node.n_skills == 0 {
@@ -73,30 +79,32 @@ impl<'a> Cards<'a> {
                         summary(snapshot, forest, id)
                     };
                     (
-                        name_of_group(path),
-                        Cow::Owned(summary),
+                        Line::ready(name_of_group(path)),
+                        Line::ready(summary),
                         index_place(prefixes),
                         false,
                     )
                 }
             };
-            let texts = [&*name, &*place.rest, &*description].map(|text| style.escape(text));
-            let plain =
-                style == Style::Xml && texts.iter().all(|text| matches!(text, Cow::Borrowed(_)));
-            let [name_cost, rest_cost, described] = texts.map(|text| unit.of(&text));
-            let parts = name_cost + rest_cost;
+            let rest = Line::ready(&place.rest);
+            let plain = rest.is_plain();
+            let parts = name.cost(style, unit) + rest.cost(style, unit);
             Card {
-                name,
-                description,
-                place,
                 parts,
-                described,
+                described: description.cost(style, unit),
                 cut,
                 plain,
+                name: name.text,
+                description: description.text,
+                place,
             }
+        };
+        let of_node = in_halves(forest.nodes.len(), NODES_FOR_TWO, |range| {
+            let nodes = forest.nodes.get(range.clone()).unwrap_or_default();
+            range.zip(nodes).map(card).collect()
         });
         let mut all = Self {
-            of_node: cards.collect(),
+            of_node,
             style,
             unit,
             prefix_costs: Vec::new(),
@@ -134,35 +142,32 @@ impl<'a> Cards<'a> {
         })
     }
 
-    /// The entry with its description in at most `room` characters, and that description.
-    pub(crate) fn shortened(&self, id: NodeId, room: usize) -> (usize, Option<Cow<'_, str>>) {
-        let description = self.of_node.get(id).map_or("", |card| &card.description);
-        self.shortened_to(id, &Sentences::of(description), room)
-    }
-
-    /// The same for a description that was taken apart before.
-    pub(crate) fn shortened_to(
-        &self,
-        id: NodeId,
-        sentences: &Sentences<'_>,
-        room: usize,
-    ) -> (usize, Option<Cow<'_, str>>) {
+    /// The form of an entry whose description, taken apart before, may take at most `room` characters.
+    pub(crate) fn within(&self, id: NodeId, sentences: &Sentences<'_>, room: usize) -> Form {
         let Some(card) = self.of_node.get(id) else {
-            return (0, None);
+            return Form::NameOnly;
         };
         // A byte is at least a character, and an escaped text at least as long as it was.
         if card.described <= room && !card.description.is_empty() {
-            return (self.full(id), Some(Cow::Borrowed(&*card.description)));
+            return Form::Full;
         }
         match sentences.within(room).filter(|text| !text.is_empty()) {
-            Some(text) => {
-                let frame = self.place(card) + self.style.overhead(true);
-                (
-                    frame + self.style.cost(&text, self.unit),
-                    Some(Cow::Owned(text)),
-                )
-            }
-            None => (self.bare(id), None),
+            Some(text) => Form::Excerpt {
+                cost: self.style.cost(&text, self.unit),
+                text,
+            },
+            None => Form::NameOnly,
+        }
+    }
+
+    /// What an entry costs in a form.
+    pub(crate) fn cost(&self, id: NodeId, form: &Form) -> usize {
+        match form {
+            Form::Full => self.full(id),
+            Form::Excerpt { cost, .. } => self.of_node.get(id).map_or(0, |card| {
+                self.place(card) + self.style.overhead(true) + cost
+            }),
+            Form::NameOnly => self.bare(id),
         }
     }
 
@@ -184,29 +189,29 @@ fn index_place(prefixes: &Prefixes) -> Place {
 }
 
 /// Name, description, place, and whether some of the description is missing already.
-fn of_leaf(skill: Option<&Skill>) -> (Cow<'_, str>, Cow<'_, str>, Place, bool) {
+fn of_leaf(skill: Option<&Skill>) -> (Line<'_>, Line<'_>, Place, bool) {
     let Some(skill) = skill else {
         let nowhere = Place {
             prefix: 0,
             rest: String::new(),
         };
-        return ("".into(), "".into(), nowhere, false);
+        return (Line::default(), Line::default(), nowhere, false);
     };
     let whole = skill.description().unwrap_or_default();
     // What nobody shows is not taken apart either: a description may be as long as a file.
     let looked_at = whole.floor_char_boundary(LONGEST_DESCRIPTION * 8);
-    let description = one_line(whole.get(..looked_at).unwrap_or(whole));
-    let too_long = description.len() > LONGEST_DESCRIPTION
-        && description.chars().count() > LONGEST_DESCRIPTION;
+    let description = Line::of(whole.get(..looked_at).unwrap_or(whole));
+    let too_long = description.text.len() > LONGEST_DESCRIPTION
+        && description.text.chars().count() > LONGEST_DESCRIPTION;
     let description = if too_long {
-        let kept = shorten(&description, LONGEST_DESCRIPTION);
-        kept.unwrap_or_default().into()
+        let kept = shorten(&description.text, LONGEST_DESCRIPTION);
+        Line::ready(kept.unwrap_or_default())
     } else {
         description
     };
     let cut = too_long || looked_at < whole.len();
     (
-        shown_name(skill.name()),
+        Line::ready(shown_name(skill.name())),
         description,
         of_skill(&skill.place),
         cut,

@@ -14,13 +14,21 @@ use super::shorten::Sentences;
 /// Below this many characters a description is hardly a sentence; the last ones go without instead.
 const READABLE: usize = 100;
 
+/// The part of the room for descriptions that may stay empty.
+const HARDLY_ANY: usize = 100;
+
 /// What was done to an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Form {
     /// With its whole description.
     Full,
-    /// With at most this many characters of it.
-    Within(usize),
+    /// With this much of it.
+    Excerpt {
+        /// As shown.
+        text: String,
+        /// What it costs once escaped.
+        cost: usize,
+    },
     /// Without one.
     NameOnly,
 }
@@ -330,6 +338,23 @@ pub(crate) struct Fitted {
     pub(crate) used: Room,
 }
 
+/// Whether at least the names of all entries fit.
+pub(crate) fn holds_names(
+    forest: &Forest<'_>,
+    cards: &Cards<'_>,
+    opened: &Opened,
+    pool: Pool,
+    room: Room,
+) -> bool {
+    let names = opened
+        .entries(forest, pool)
+        .fold(Room::default(), |sum, id| Room {
+            size: sum.size + cards.bare(id),
+            entries: sum.entries + 1,
+        });
+    room.holds(names)
+}
+
 /// Shortens, strips and leaves out until the entries fit.
 pub(crate) fn fill<'a>(
     snapshot: &'a Snapshot,
@@ -355,7 +380,7 @@ pub(crate) fn fill<'a>(
     entries.sort_by_cached_key(|id| priority::when_room_is_short(snapshot, forest, *id));
     let (kept, left_out, bare) = keep_by_name(cards, &entries, room);
     let forms = describe(cards, &kept, room.size - bare);
-    let used = forms.iter().map(|(id, form)| cost(cards, *id, *form)).sum();
+    let used = forms.iter().map(|(id, form)| cards.cost(*id, form)).sum();
     Fitted {
         used: Room {
             size: used,
@@ -385,53 +410,63 @@ fn keep_by_name(
     (kept, left_out, used)
 }
 
-/// Shares the room beside the names between the descriptions: one length for all, found by halving; when
-/// that length is not readable, the last ones go without.
+/// Shares the room beside the names between the descriptions: one length for all, found by halving until
+/// hardly any room is left over; when that length is not readable, the last ones go without.
 fn describe(cards: &Cards<'_>, kept: &[NodeId], spare: usize) -> Vec<(NodeId, Form)> {
     let taken_apart = kept.iter().map(|id| {
         let description = cards.card(*id).map_or("", |card| &card.description);
         (*id, Sentences::of(description))
     });
     let kept: Vec<(NodeId, Sentences<'_>)> = taken_apart.collect();
-    let extra = |(id, sentences): &(NodeId, Sentences<'_>), length: usize| {
-        let (whole, _) = cards.shortened_to(*id, sentences, length);
-        whole.saturating_sub(cards.bare(*id))
+    let form = |(id, sentences): &(NodeId, Sentences<'_>), length: usize| {
+        let form = cards.within(*id, sentences, length);
+        let extra = cards.cost(*id, &form).saturating_sub(cards.bare(*id));
+        (form, extra)
     };
-    let total = |length: usize| kept.iter().map(|one| extra(one, length)).sum::<usize>();
-    if total(READABLE) > spare {
+    let total = |length: usize| kept.iter().map(|one| form(one, length).1).sum::<usize>();
+    let least = total(READABLE);
+    if least > spare {
         let mut spare = spare;
         let mut going = true;
         let in_order = kept.iter().map(|one| {
-            let extra = extra(one, READABLE);
+            let (form, extra) = form(one, READABLE);
             going &= extra <= spare;
             if going {
                 spare -= extra;
-                (one.0, Form::Within(READABLE))
+                (one.0, form)
             } else {
                 (one.0, Form::NameOnly)
             }
         });
         return in_order.collect();
     }
-    let (mut fits, mut too_much) = (READABLE, LONGEST_DESCRIPTION + 1);
-    while too_much - fits > 1 {
-        let middle = usize::midpoint(fits, too_much);
-        if total(middle) <= spare {
-            fits = middle;
+    let descriptions = kept.iter().filter_map(|(id, _)| cards.card(*id));
+    let longest = descriptions.map(|card| card.description.len()).max();
+    let longest = longest.unwrap_or(0).clamp(READABLE, LONGEST_DESCRIPTION);
+    // Between two lengths the total grows about evenly, so a guess is near; a halving in between bounds the
+    // number of guesses.
+    let everything = kept
+        .iter()
+        .map(|(id, _)| cards.full(*id).saturating_sub(cards.bare(*id)));
+    let (mut fits, mut too_much) = ((READABLE, least), (longest + 1, everything.sum::<usize>()));
+    let mut guess = true;
+    while too_much.0 - fits.0 > 1 && spare - fits.1 > spare / HARDLY_ANY {
+        let (width, rise) = (too_much.0 - fits.0, too_much.1.saturating_sub(fits.1));
+        let step = if guess && rise > 0 {
+            (width * (spare - fits.1) / rise).clamp(1, width - 1)
         } else {
-            too_much = middle;
+            width / 2
+        };
+        guess = !guess;
+        let length = fits.0 + step;
+        let used = total(length);
+        if used <= spare {
+            fits = (length, used);
+        } else {
+            too_much = (length, used);
         }
     }
     kept.iter()
-        .map(|(id, _)| (*id, Form::Within(fits)))
+        .map(|one| (one.0, form(one, fits.0).0))
         .collect()
-}
-
-/// What an entry costs in a form.
-pub(crate) fn cost(cards: &Cards<'_>, id: NodeId, form: Form) -> usize {
-    match form {
-        Form::Full => cards.full(id),
-        Form::Within(room) => cards.shortened(id, room).0,
-        Form::NameOnly => cards.bare(id),
-    }
 }

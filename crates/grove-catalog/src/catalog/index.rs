@@ -4,7 +4,6 @@
 //! was written for. Long lists are paged, and the pages are listed on pages of their own.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use grove_spec::text::{counted, escape_xml};
 
@@ -13,12 +12,20 @@ use crate::snapshot::Snapshot;
 
 use super::cards::{Cards, INDEX_NAME_DIGITS};
 use super::forest::{Forest, Kind, NodeId};
+use super::halves::in_halves;
 use super::locations::{Prefixes, of_skill};
 use super::shorten::shorten;
 use super::style::Style;
 
 /// Characters of one index file.
 pub const PAGE_CHARS: usize = 8_000;
+
+/// From so many lists of one level, and pages of one list, on the second core pays.
+const LISTS_FOR_TWO: usize = 256;
+const PAGES_FOR_TWO: usize = 64;
+
+/// What a line of an index usually takes at most.
+const USUAL_LINE: usize = 450;
 
 /// Characters of a description in an index.
 const DESCRIPTION: usize = 400;
@@ -37,11 +44,29 @@ pub struct IndexFile {
 
 /// The pages of one list, written one after another.
 struct Pages<'b> {
-    /// What every page begins with, but for its number.
-    title: String,
-    /// Characters of lines on one page.
-    room: usize,
+    heads: &'b Heads,
+    /// About how much the lines of all pages take.
+    expected: usize,
     written: Vec<Page<'b>>,
+}
+
+/// What the pages of a list begin with.
+struct Heads {
+    title: String,
+    /// All of it, for a page that leads to everything.
+    top: String,
+}
+
+impl Heads {
+    /// What a page holds beside its lines, with a number that has more digits than there are pages.
+    fn frame(&self) -> usize {
+        let parts = [&self.title, HOW, END, ": 1000000000 skills\n"];
+        parts.iter().map(|part| part.chars().count()).sum()
+    }
+
+    fn of_page(&self, number: usize) -> String {
+        format!("{}, page {number}\n{HOW}", self.title)
+    }
 }
 
 struct Page<'b> {
@@ -51,58 +76,111 @@ struct Page<'b> {
     text: String,
     /// Where the lines start in the text.
     start: usize,
-    chars: usize,
     lines: usize,
 }
 
+impl Page<'_> {
+    /// What its lines take. Bytes are at least as many as characters, and known without counting.
+    fn taken(&self) -> usize {
+        self.text.len() - self.start
+    }
+
+    /// The page is one of several after all.
+    fn number(&mut self, head: &str) {
+        self.text.replace_range(..self.start, head);
+        self.start = head.len();
+    }
+}
+
+/// What a line that was written is about.
+struct Line<'b> {
+    first: &'b str,
+    last: &'b str,
+    n_skills: usize,
+}
+
 impl<'b> Pages<'b> {
-    fn new(title: String, room: usize) -> Self {
+    fn new(heads: &'b Heads, n_lines: usize) -> Self {
         Self {
-            title,
-            room,
+            heads,
+            expected: n_lines.saturating_mul(USUAL_LINE),
             written: Vec::new(),
         }
     }
 
-    /// Adds a line, on the next page if this one is full and has at least so many.
+    /// Has a line written, and takes it to the next page if this one is full and has at least so many.
+    ///
+    /// A list begins as its only page, which most lists are.
     fn add(
         &mut self,
-        line: &str,
-        (first, last): (&'b str, &'b str),
-        n_skills: usize,
+        room: usize,
         least: usize,
+        write: impl FnOnce(&mut String) -> Option<Line<'b>>,
     ) {
-        // Bytes are at least as many as characters, and known without counting.
-        let chars = line.len();
-        let full = self
-            .written
-            .last()
-            .is_none_or(|page| page.lines >= least && page.chars + chars > self.room);
-        if full {
-            let mut text = String::with_capacity(PAGE_CHARS + PAGE_CHARS / 8);
-            let _ = write!(
-                text,
-                "{}, page {}\n{HOW}",
-                self.title,
-                self.written.len() + 1
-            );
-            let start = text.len();
-            self.written.push(Page {
-                first,
-                last,
-                n_skills: 0,
-                text,
-                start,
-                chars: 0,
-                lines: 0,
-            });
+        if self.written.is_empty() {
+            self.begin(&self.heads.top);
+        }
+        let Some(page) = self.written.last_mut() else {
+            return;
+        };
+        let before = page.text.len();
+        let Some(line) = write(&mut page.text) else {
+            return;
+        };
+        if page.lines >= least && page.taken() > room {
+            let moved = page.text.split_off(before);
+            if let [only] = self.written.as_mut_slice() {
+                only.number(&self.heads.of_page(1));
+            }
+            self.begin(&self.heads.of_page(self.written.len() + 1));
+            if let Some(page) = self.written.last_mut() {
+                page.text.push_str(&moved);
+            }
         }
         if let Some(page) = self.written.last_mut() {
-            page.text.push_str(line);
-            page.chars += chars;
+            if page.lines == 0 {
+                page.first = line.first;
+            }
             page.lines += 1;
-            page.last = last;
-            page.n_skills += n_skills;
+            page.last = line.last;
+            page.n_skills += line.n_skills;
+        }
+    }
+
+    fn begin(&mut self, head: &str) {
+        let most = PAGE_CHARS + PAGE_CHARS / 8;
+        let mut text = String::with_capacity(most.min(head.len() + END.len() + self.expected));
+        text.push_str(head);
+        self.written.push(Page {
+            first: "",
+            last: "",
+            n_skills: 0,
+            start: text.len(),
+            text,
+            lines: 0,
+        });
+    }
+
+    /// The page that leads to everything, if there is only one and it has room for its lead; else all of them,
+    /// finished.
+    fn into_top(mut self, room: usize) -> Result<String, Self> {
+        if self.written.is_empty() {
+            self.begin(&self.heads.top);
+        }
+        match self.written.as_mut_slice() {
+            [only] if only.taken() <= room || only.lines <= 1 => {
+                only.text.push_str(END);
+                Ok(std::mem::take(&mut only.text))
+            }
+            pages => {
+                if let [only] = pages {
+                    only.number(&self.heads.of_page(1));
+                }
+                for page in pages {
+                    page.text.push_str(END);
+                }
+                Err(self)
+            }
         }
     }
 }
@@ -118,33 +196,62 @@ pub(crate) struct Binding<'b, 'a> {
     pub(crate) of_node: Vec<Option<String>>,
 }
 
+/// The files of one list.
+struct Bound {
+    /// The one that leads to the others comes last.
+    files: Vec<IndexFile>,
+}
+
+impl Bound {
+    fn top(&self) -> String {
+        let top = self.files.last();
+        top.map_or_else(String::new, |file| file.name.clone())
+    }
+}
+
 impl<'b> Binding<'b, '_> {
     /// Writes the index of every node for which `needed` holds; inner ones first, because outer ones
     /// link to them.
     pub(crate) fn bind_nodes(&mut self, needed: impl Fn(NodeId) -> bool) {
         let forest = self.forest;
-        for id in forest.bottom_up.iter().copied() {
-            let Some(node) = forest.node(id) else {
-                continue;
-            };
-            if node.children.is_empty() || !needed(id) {
-                continue;
-            }
-            let lead = match node.kind {
-                Kind::Branch(skill) => self.own_instructions(skill),
-                Kind::Leaf(_) | Kind::Group(_) => String::new(),
-            };
-            let name = self.cards.card(id).map_or("", |card| &card.name);
-            let file = self.bind(name, &lead, &node.children);
-            if let Some(slot) = self.of_node.get_mut(id) {
-                *slot = Some(file);
+        let has_list = |id: &NodeId| {
+            let node = forest.node(*id);
+            node.is_some_and(|node| !node.children.is_empty()) && needed(*id)
+        };
+        let listed = forest.bottom_up.iter().copied().filter(has_list);
+        let listed: Vec<NodeId> = listed.collect();
+        let depth = |id: &NodeId| forest.node(*id).map(|node| node.depth);
+        for level in listed.chunk_by(|a, b| depth(a) == depth(b)) {
+            // Lists of one level do not lead to one another.
+            let bound = in_halves(level.len(), LISTS_FOR_TWO, |range| {
+                let ids = level.get(range).unwrap_or_default();
+                ids.iter().map(|id| self.bind_node(*id)).collect()
+            });
+            for (id, bound) in level.iter().zip(bound) {
+                if let Some(slot) = self.of_node.get_mut(*id) {
+                    *slot = Some(bound.top());
+                }
+                self.files.extend(bound.files);
             }
         }
     }
 
+    fn bind_node(&self, id: NodeId) -> Bound {
+        let node = self.forest.node(id);
+        let lead = match node.map(|node| node.kind) {
+            Some(Kind::Branch(skill)) => self.own_instructions(skill),
+            Some(Kind::Leaf(_) | Kind::Group(_)) | None => String::new(),
+        };
+        let name = self.cards.card(id).map_or("", |card| &card.name);
+        self.bind(name, &lead, node.map_or(&[], |node| &node.children))
+    }
+
     /// Writes the index of what did not fit at all.
     pub(crate) fn bind_tail(&mut self, left_out: &[NodeId]) -> String {
-        self.bind("more/", "", left_out)
+        let bound = self.bind("more/", "", left_out);
+        let top = bound.top();
+        self.files.extend(bound.files);
+        top
     }
 
     fn own_instructions(&self, skill: usize) -> String {
@@ -156,50 +263,53 @@ impl<'b> Binding<'b, '_> {
         format!("What holds for all of them: {begin}/{rest}\n")
     }
 
-    /// Writes pages, and pages of pages, until one page leads to all of them. Its name.
-    fn bind(&mut self, name: &str, lead: &str, nodes: &[NodeId]) -> String {
+    /// Writes pages, and pages of pages, until one page leads to all of them.
+    fn bind(&self, name: &str, lead: &str, nodes: &[NodeId]) -> Bound {
         let title = format!("# {}", escape_xml(name));
-        // What a page holds beside its lines, with a number that has more digits than there are pages.
-        let frame = [&title, HOW, END, ": 1000000000 skills\n"];
-        let frame: usize = frame.iter().map(|part| part.chars().count()).sum();
-        let room = PAGE_CHARS.saturating_sub(frame);
-        let room_on_top = room.saturating_sub(lead.chars().count());
-        let mut pages = Pages::new(title, room);
-        let mut line = String::new();
-        for id in nodes.iter().copied() {
-            line.clear();
-            if let Some((name, n_skills)) = self.line(id, &mut line) {
-                pages.add(&line, (name, name), n_skills, 1);
-            }
-        }
-        let n_skills: usize = pages.written.iter().map(|page| page.n_skills).sum();
-        let is_top = |pages: &Pages<'_>| match pages.written.as_slice() {
-            [] => true,
-            [only] => only.chars <= room_on_top || only.lines == 1,
-            _ => false,
-        };
-        while !is_top(&pages) {
-            let mut links = Pages::new(pages.title, room);
-            for mut page in pages.written {
-                page.text.push_str(END);
-                let file = self.file(page.text);
-                line.clear();
-                let names = (page.first, page.last);
-                self.link(&mut line, names, page.n_skills, &file);
-                // Two links to a page at least, however long they are, so that there is an end to it.
-                links.add(&line, names, page.n_skills, 2);
-            }
-            pages = links;
-        }
-        let only = pages.written.first();
-        let lines = only.and_then(|page| page.text.get(page.start..));
-        let (title, lines) = (&pages.title, lines.unwrap_or_default());
+        let listed = nodes.iter().filter_map(|id| self.forest.node(*id));
+        let n_skills = listed.map(|node| node.n_skills).sum();
         let n_skills = counted(n_skills, "skill");
-        self.file(format!("{title}: {n_skills}\n{lead}{HOW}{lines}{END}"))
+        let heads = Heads {
+            top: format!("{title}: {n_skills}\n{lead}{HOW}"),
+            title,
+        };
+        let room = PAGE_CHARS.saturating_sub(heads.frame());
+        let room_on_top = room.saturating_sub(lead.chars().count());
+        let mut pages = Pages::new(&heads, nodes.len());
+        for id in nodes.iter().copied() {
+            pages.add(room, 1, |text| self.line(id, text));
+        }
+        let mut files = Vec::new();
+        loop {
+            let below = match pages.into_top(room_on_top) {
+                Ok(text) => {
+                    let name = name_of(&text);
+                    files.push(IndexFile { name, text });
+                    return Bound { files };
+                }
+                Err(below) => below.written,
+            };
+            let names = in_halves(below.len(), PAGES_FOR_TWO, |range| {
+                let pages = below.get(range).unwrap_or_default();
+                pages.iter().map(|page| name_of(&page.text)).collect()
+            });
+            pages = Pages::new(&heads, below.len());
+            for (page, name) in below.into_iter().zip(names) {
+                let line = Line {
+                    first: page.first,
+                    last: page.last,
+                    n_skills: page.n_skills,
+                };
+                // Two links to a page at least, however long they are, so that there is an end to it.
+                pages.add(room, 2, |text| Some(self.link(text, line, &name)));
+                let text = page.text;
+                files.push(IndexFile { name, text });
+            }
+        }
     }
 
-    /// Writes the line of a node; its name, and how many skills it stands for.
-    fn line(&self, id: NodeId, out: &mut String) -> Option<(&'b str, usize)> {
+    /// Writes the line of a node.
+    fn line(&self, id: NodeId, out: &mut String) -> Option<Line<'b>> {
         let (node, card) = (self.forest.node(id)?, self.cards.card(id)?);
         let indexed = self.of_node.get(id).and_then(Option::as_ref);
         let indexed = indexed.map(|file| self.prefixes.in_index(file));
@@ -216,35 +326,32 @@ impl<'b> Binding<'b, '_> {
         let description = description
             .as_deref()
             .filter(|text| room && !text.is_empty());
-        if card.plain {
-            let location = [begin, "/", &place.rest];
-            Style::Xml.entry_of_escaped(out, &card.name, description, &location);
+        let rest = if card.plain {
+            Cow::Borrowed(&*place.rest)
         } else {
-            let description = description.map(escape_xml);
-            let (name, rest) = (escape_xml(&card.name), escape_xml(&place.rest));
-            let location = [begin, "/", &rest];
-            Style::Xml.entry_of_escaped(out, &name, description.as_deref(), &location);
-        }
-        Some((&card.name, node.n_skills))
+            escape_xml(&place.rest)
+        };
+        Style::Xml.entry_at(out, &card.name, description, &[begin, "/", &rest]);
+        Some(Line {
+            first: &card.name,
+            last: &card.name,
+            n_skills: node.n_skills,
+        })
     }
 
     /// Writes the line that leads to a page.
-    fn link(&self, out: &mut String, names: (&str, &str), n_skills: usize, file: &str) {
-        let (first, last) = (escape_xml(names.0), escape_xml(names.1));
+    fn link<'p>(&self, out: &mut String, line: Line<'p>, file: &str) -> Line<'p> {
+        let (first, last) = (line.first, line.last);
         let name = format!("{first} … {last}");
-        let about = format!("{}, from {first} to {last}", counted(n_skills, "skill"));
+        let n_skills = counted(line.n_skills, "skill");
+        let about = format!("{n_skills}, from {first} to {last}");
         let begin = self.prefixes.escaped(self.prefixes.of_index());
-        Style::Xml.entry_of_escaped(out, &name, Some(&about), &[begin, "/", file]);
+        Style::Xml.entry_at(out, &name, Some(&about), &[begin, "/", file]);
+        line
     }
+}
 
-    fn file(&mut self, text: String) -> String {
-        let digest = Digest::of(text.as_bytes()).to_string();
-        let digits = digest.get(..INDEX_NAME_DIGITS).unwrap_or(&digest);
-        let name = format!("{digits}.md");
-        self.files.push(IndexFile {
-            name: name.clone(),
-            text,
-        });
-        name
-    }
+/// The name of the file with this text.
+fn name_of(text: &str) -> String {
+    Digest::of(text.as_bytes()).first_digits(INDEX_NAME_DIGITS) + ".md"
 }

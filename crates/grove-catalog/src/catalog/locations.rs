@@ -8,7 +8,7 @@ use crate::identity;
 use crate::snapshot::{Location, Snapshot};
 
 use super::budget::Unit;
-use super::style::Style;
+use super::style::{Style, is_ascii_line};
 
 /// A path as a beginning that many share, and the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,11 +173,10 @@ fn alias(prefix: usize) -> String {
 /// Where a skill's file is.
 pub(crate) fn of_skill(place: &Location) -> Place {
     let rest = identity::file_below_root(place.layout, &place.id);
-    let odd = has_controls(&rest) || rest.contains(['\n', '\t']);
-    let rest = if odd {
-        without_controls(&rest).replace(['\n', '\t'], "")
-    } else {
+    let rest = if is_ascii_line(&rest) {
         rest
+    } else {
+        without_controls(&rest).replace(['\n', '\t'], "")
     };
     Place {
         prefix: place.root,

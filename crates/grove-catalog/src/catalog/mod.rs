@@ -9,6 +9,7 @@ mod cards;
 mod counting;
 mod fit;
 mod forest;
+mod halves;
 pub mod index;
 mod locations;
 mod plan;

@@ -141,6 +141,15 @@ fn key(snapshot: &Snapshot, forest: &Forest<'_>, id: NodeId) -> String {
     }
 }
 
+/// How short room is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scarcity {
+    /// Every entry keeps at least its name.
+    EveryName,
+    /// Some are left out.
+    SomeLeftOut,
+}
+
 /// Which entries there will be, and in which form.
 pub(crate) struct Plan {
     pub(crate) opened: Opened,
@@ -185,8 +194,7 @@ impl Plan {
 
     fn fit(&mut self, material: &Material<'_>) {
         let (opened, room) = (self.opened.clone(), material.room());
-        self.share(material, room);
-        if self.left_out.is_empty() {
+        if self.share(material, room, Scarcity::EveryName) {
             return;
         }
         // The entry for the rest needs room of its own.
@@ -195,12 +203,12 @@ impl Plan {
             entries: room.entries.saturating_sub(1),
         };
         self.opened = opened;
-        self.share(material, room);
+        self.share(material, room, Scarcity::SomeLeftOut);
     }
 
     /// Fits both pools into the room. The pool that gets what it needs is fitted first, so that the other
-    /// has all that is left.
-    fn share(&mut self, material: &Material<'_>, room: Room) {
+    /// has all that is left. Whether it could be done.
+    fn share(&mut self, material: &Material<'_>, room: Room, scarcity: Scarcity) -> bool {
         (self.shown, self.left_out) = (Vec::new(), Vec::new());
         let need = |pool| fit::need(&material.forest, &material.cards, &self.opened, pool);
         let (own, others) = (need(Pool::Own), need(Pool::Others));
@@ -208,21 +216,34 @@ impl Plan {
             size: own_share(room.size, own.size, others.size),
             entries: own_share(room.entries, own.entries, others.entries),
         };
-        if share.holds(own) {
-            let used = self.fit_pool(material, Pool::Own, share);
-            self.fit_pool(material, Pool::Others, room.without(used));
+        let (first, then, share) = if share.holds(own) {
+            (Pool::Own, Pool::Others, share)
         } else {
-            let used = self.fit_pool(material, Pool::Others, room.without(share));
-            self.fit_pool(material, Pool::Own, room.without(used));
-        }
+            (Pool::Others, Pool::Own, room.without(share))
+        };
+        self.fit_pool(material, first, share, scarcity)
+            .and_then(|used| self.fit_pool(material, then, room.without(used), scarcity))
+            .is_some()
     }
 
-    fn fit_pool(&mut self, material: &Material<'_>, pool: Pool, room: Room) -> Room {
+    /// What a pool takes in the end; nothing if names would have to be left out and may not be.
+    fn fit_pool(
+        &mut self,
+        material: &Material<'_>,
+        pool: Pool,
+        room: Room,
+        scarcity: Scarcity,
+    ) -> Option<Room> {
         let (forest, cards) = (&material.forest, &material.cards);
         fit::collapse(forest, cards, &mut self.opened, pool, room);
+        if scarcity == Scarcity::EveryName
+            && !fit::holds_names(forest, cards, &self.opened, pool, room)
+        {
+            return None;
+        }
         let fitted = fit::fill(material.snapshot, forest, cards, &self.opened, pool, room);
         self.shown.extend(fitted.shown);
         self.left_out.extend(fitted.left_out);
-        fitted.used
+        Some(fitted.used)
     }
 }

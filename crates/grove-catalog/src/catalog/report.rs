@@ -1,7 +1,7 @@
 //! What was done to which skill, why, at what cost, and what one could do about it.
 
 use grove_spec::Code;
-use grove_spec::text::first_names;
+use grove_spec::text::{NAMES_SHOWN, first_names};
 
 use crate::snapshot::{Skill, Snapshot};
 use crate::state::State;
@@ -134,7 +134,7 @@ pub(super) fn of(
     let (forest, cards) = (&material.forest, &material.cards);
     let mut entry_of: Vec<Option<(usize, Treatment)>> = vec![None; forest.nodes.len()];
     for (at, (id, form)) in plan.shown.iter().enumerate() {
-        set(&mut entry_of, *id, (at, treatment(cards, *id, *form)));
+        set(&mut entry_of, *id, (at, treatment(cards, *id, form)));
     }
     let rest = entries
         .iter()
@@ -186,19 +186,21 @@ pub(super) fn of(
 }
 
 /// What was done to an entry.
-fn treatment(cards: &Cards<'_>, id: NodeId, form: Form) -> Treatment {
+fn treatment(cards: &Cards<'_>, id: NodeId, form: &Form) -> Treatment {
     let Some(card) = cards.card(id) else {
         return Treatment::Listed;
     };
     let shown = match form {
-        Form::Full => Some(card.description.clone()),
-        Form::Within(room) => cards.shortened(id, room).1,
-        Form::NameOnly => None,
+        Form::Full => &*card.description,
+        Form::Excerpt { text, .. } => text,
+        Form::NameOnly => return Treatment::NameOnly,
     };
-    match shown {
-        Some(text) if text == card.description && !card.cut => Treatment::Listed,
-        Some(text) if !text.is_empty() => Treatment::Shortened,
-        _ => Treatment::NameOnly,
+    if shown == card.description && !card.cut {
+        Treatment::Listed
+    } else if shown.is_empty() {
+        Treatment::NameOnly
+    } else {
+        Treatment::Shortened
     }
 }
 
@@ -293,20 +295,25 @@ fn advice(snapshot: &Snapshot, report: &Report, request: &Request<'_>) -> Vec<St
         .lines
         .iter()
         .filter_map(|line| snapshot.skills.get(line.skill))
-        .map(|skill| {
-            (
-                skill.description().map_or(0, |text| text.chars().count()),
-                skill,
-            )
+        .filter_map(|skill| {
+            // Bytes first: they are known without counting.
+            let text = skill.description().filter(|text| text.len() > 300)?;
+            Some((text.chars().count(), skill))
         })
         .filter(|(length, _)| *length > 300)
         .collect();
-    longest.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name().cmp(b.1.name())));
+    let order = |a: &(usize, &Skill), b: &(usize, &Skill)| {
+        b.0.cmp(&a.0).then_with(|| a.1.name().cmp(b.1.name()))
+    };
+    if longest.len() > NAMES_SHOWN {
+        longest.select_nth_unstable_by(NAMES_SHOWN, order);
+    }
+    let n_shown = NAMES_SHOWN.min(longest.len());
+    if let Some(shown) = longest.get_mut(..n_shown) {
+        shown.sort_by(order);
+    }
     if !longest.is_empty() {
-        let names: Vec<String> = longest
-            .iter()
-            .map(|(_, skill)| skill.name().to_owned())
-            .collect();
+        let names: Vec<&str> = longest.iter().map(|(_, skill)| skill.name()).collect();
         advice.push(format!(
             "shorten the descriptions that are over 300 characters: {}",
             first_names(&names)

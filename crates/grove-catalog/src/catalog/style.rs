@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use grove_spec::text::{escape_xml, is_control};
+use grove_spec::text::{added_by_escape_xml, escape_xml, is_control, push_escaped_xml};
 
 use super::budget::Unit;
 use super::cards::shown_name;
@@ -93,13 +93,12 @@ impl Style {
         description: Option<&str>,
         location: &str,
     ) {
-        let description = description.map(|text| self.escape(text));
-        let (name, location) = (self.escape(name), self.escape(location));
-        self.entry_of_escaped(out, &name, description.as_deref(), &[&location]);
+        let location = self.escape(location);
+        self.entry_at(out, name, description, &[&location]);
     }
 
-    /// The same with parts that were escaped before.
-    pub(crate) fn entry_of_escaped(
+    /// The same with a location in parts that were escaped before.
+    pub(crate) fn entry_at(
         self,
         out: &mut String,
         name: &str,
@@ -108,10 +107,10 @@ impl Style {
     ) {
         let marks = self.marks();
         out.push_str(marks.before_name);
-        out.push_str(name);
+        self.push(out, name);
         if let Some(description) = description {
             out.push_str(marks.before_description);
-            out.push_str(description);
+            self.push(out, description);
             out.push_str(marks.before_location);
         } else {
             out.push_str(self.straight_to_location());
@@ -120,6 +119,13 @@ impl Style {
             out.push_str(part);
         }
         out.push_str(marks.after);
+    }
+
+    fn push(self, out: &mut String, text: &str) {
+        match self {
+            Self::Xml => push_escaped_xml(out, text),
+            Self::Markdown | Self::Json => out.push_str(&self.escape(text)),
+        }
     }
 
     /// How the line of an entry begins.
@@ -171,11 +177,54 @@ pub fn entry_line(name: &str, description: Option<&str>, location: &str) -> Stri
     line
 }
 
+/// A text as an entry has it: on one line.
+#[derive(Debug, Default)]
+pub(crate) struct Line<'a> {
+    pub(crate) text: Cow<'a, str>,
+    /// Every character is a byte.
+    ascii: bool,
+    /// What escaping adds in XML, in characters and in bytes.
+    added: usize,
+}
+
+impl<'a> Line<'a> {
+    pub(crate) fn of(text: &'a str) -> Self {
+        let ascii = is_ascii_line(text);
+        let text = if ascii { text.into() } else { one_line(text) };
+        let added = added_by_escape_xml(&text);
+        Self { text, ascii, added }
+    }
+
+    /// A text that is on one line already, or a path, in which every blank counts.
+    pub(crate) fn ready(text: impl Into<Cow<'a, str>>) -> Self {
+        let text = text.into();
+        Self {
+            ascii: text.is_ascii(),
+            added: added_by_escape_xml(&text),
+            text,
+        }
+    }
+
+    /// Whether it stands in XML as it is.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.added == 0
+    }
+
+    /// What it costs once escaped.
+    pub(crate) fn cost(&self, style: Style, unit: Unit) -> usize {
+        match style {
+            Style::Xml if self.ascii => self.text.len() + self.added,
+            Style::Xml => unit.of(&self.text) + self.added,
+            Style::Markdown | Style::Json => style.cost(&self.text, unit),
+        }
+    }
+}
+
 /// Text on one line, without control characters.
 ///
 /// Escaping never has to think of line ends after this, and an entry is a line in every style.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
-    if is_one_line(text) {
+    if is_ascii_line(text) {
         return Cow::Borrowed(text);
     }
     let mut line = String::with_capacity(text.len());
@@ -186,25 +235,27 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
         }
         line.extend(word);
     }
-    Cow::Owned(line)
+    if line == text {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(line)
+    }
 }
 
-/// Whether a text is on one line already.
+/// Whether a text is ASCII on one line, without control characters and double blanks.
 ///
 /// Without early exit the compiler makes wide compares of both loops.
-fn is_one_line(text: &str) -> bool {
+pub(crate) fn is_ascii_line(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let (mut low, mut high) = (0_u8, 0_u8);
+    let mut odd = 0_u8;
     for &b in bytes {
-        low |= u8::from(b < 0x20) | u8::from(b == 0x7f);
-        high |= b;
+        // Control characters, and as signed bytes everything beyond ASCII.
+        odd |= u8::from(b.cast_signed() < 0x20) | u8::from(b == 0x7f);
     }
-    let mut blanks = 0_u8;
     for (a, b) in bytes.iter().zip(bytes.get(1..).unwrap_or_default()) {
-        blanks |= u8::from(*a == b' ') & u8::from(*b == b' ');
+        odd |= u8::from(*a == b' ') & u8::from(*b == b' ');
     }
-    let edges = text.starts_with(' ') || text.ends_with(' ');
-    low == 0 && blanks == 0 && !edges && (high < 0x80 || !text.contains(is_control))
+    odd == 0 && !text.starts_with(' ') && !text.ends_with(' ')
 }
 
 /// Markdown in which a text cannot begin a heading, a link, an image, code or emphasis.
@@ -267,6 +318,37 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_line_of_ascii_is_known_at_a_glance() {
+        for code in 0..0x800_u32 {
+            let Some(c) = char::from_u32(code) else {
+                continue;
+            };
+            let (long, pair) = (format!("{}{c}b", "a".repeat(40)), format!("a {c}"));
+            for text in [c.to_string(), long, pair] {
+                let words: Vec<&str> = text.split_whitespace().collect();
+                let is_line =
+                    text.is_ascii() && !text.contains(is_control) && words.join(" ") == text;
+                assert_eq!(is_ascii_line(&text), is_line, "{code:x} in {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_costs_what_its_escaped_text_does() {
+        for text in ["plain", "a <b> & 'c'", "語 & <x>", "  two\nlines  "] {
+            let line = Line::of(text);
+            for style in [Style::Xml, Style::Markdown, Style::Json] {
+                for unit in [Unit::Chars, Unit::Bytes] {
+                    let escaped = style.escape(&line.text).into_owned();
+                    assert_eq!(line.cost(style, unit), unit.of(&escaped), "{text}");
+                }
+            }
+            assert_eq!(line.is_plain(), escape_xml(&line.text) == line.text);
+            assert_eq!(Line::ready(text).text, text);
         }
     }
 

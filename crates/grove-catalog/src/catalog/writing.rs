@@ -1,13 +1,11 @@
 //! Writes what was planned: the text, its entries, the index files.
 
-use std::borrow::Cow;
-
 use grove_spec::text::counted;
 
 use crate::digest::Digest;
 
 use super::cards::INDEX_NAME_DIGITS;
-use super::fit::{self, Form};
+use super::fit::Form;
 use super::forest::{Kind, NodeId};
 use super::index::Binding;
 use super::locations::Place;
@@ -42,7 +40,7 @@ pub(crate) fn write(material: &Material<'_>, mut plan: Plan, request: &Request<'
     let Binding { files, of_node, .. } = binding;
     let shown = plan.shown.iter();
     let mut entries: Vec<Entry> = shown
-        .filter_map(|(id, form)| entry(material, &of_node, *id, *form))
+        .filter_map(|(id, form)| entry(material, &of_node, *id, form))
         .collect();
     if let Some(file) = rest {
         let left_out = plan.left_out.iter().filter_map(|id| forest.node(*id));
@@ -64,7 +62,7 @@ fn entry(
     material: &Material<'_>,
     of_node: &[Option<String>],
     id: NodeId,
-    form: Form,
+    form: &Form,
 ) -> Option<Entry> {
     let (forest, cards) = (&material.forest, &material.cards);
     let (node, card) = (forest.node(id)?, cards.card(id)?);
@@ -73,8 +71,8 @@ fn entry(
         None => card.place.clone(),
     };
     let description = match form {
-        Form::Full => Some(card.description.clone()).filter(|text| !text.is_empty()),
-        Form::Within(room) => cards.shortened(id, room).1,
+        Form::Full => Some(&*card.description).filter(|text| !text.is_empty()),
+        Form::Excerpt { text, .. } => Some(&**text),
         Form::NameOnly => None,
     };
     Some(Entry {
@@ -85,7 +83,7 @@ fn entry(
         },
         key: material.key(id),
         name: card.name.to_string(),
-        description: description.map(Cow::into_owned),
+        description: description.map(str::to_owned),
         location: material.prefixes.plain(&place),
         shown_location: material.prefixes.location(&place),
         source: material
@@ -94,7 +92,7 @@ fn entry(
             .get(node.root)
             .map(|root| root.source),
         skills: node.n_skills,
-        cost: fit::cost(cards, id, form),
+        cost: cards.cost(id, form),
     })
 }
 

@@ -4,35 +4,39 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::fence::line_at;
 use crate::hidden_text::{self, HiddenKind};
-use crate::text::{counted, has_controls, is_control};
+use crate::text::{counted, is_control, is_plain};
 
 use super::conduct;
 
-/// Reports control characters and hidden text of the body.
+/// Reports control characters, hidden text and conduct of the body.
 pub(crate) fn check(text: &str, body_offset: usize, diagnostics: &mut Vec<Diagnostic>) {
     let body = text.get(body_offset..).unwrap_or_default();
-    if has_controls(body) {
-        // A lone CR is an old line end, not an overwrite, as far as the file's structure goes.
-        let mut controls = body
-            .char_indices()
-            .filter(|(_, c)| is_control(*c) && *c != '\r');
-        if let Some((offset, first)) = controls.next() {
-            let message = format!(
-                "{} in the body, the first is U+{:04X}",
-                counted(controls.count() + 1, "control character"),
-                u32::from(first)
-            );
-            diagnostics.push(
-                Diagnostic::new(Code::ControlCharacters, message)
-                    .at(position_of(text, body_offset + offset)),
-            );
-        }
+    if !is_plain(body) {
+        check_characters(text, body_offset, body, diagnostics);
+    }
+    conduct::check_body(text, body_offset, diagnostics);
+}
+
+fn check_characters(text: &str, body_offset: usize, body: &str, diagnostics: &mut Vec<Diagnostic>) {
+    // A lone CR is an old line end, not an overwrite, as far as the file's structure goes.
+    let mut controls = body
+        .char_indices()
+        .filter(|(_, c)| is_control(*c) && *c != '\r');
+    if let Some((offset, first)) = controls.next() {
+        let message = format!(
+            "{} in the body, the first is U+{:04X}",
+            counted(controls.count() + 1, "control character"),
+            u32::from(first)
+        );
+        diagnostics.push(
+            Diagnostic::new(Code::ControlCharacters, message)
+                .at(position_of(text, body_offset + offset)),
+        );
     }
     for finding in hidden_text::find(body) {
         diagnostics
             .push(hidden(&finding, "body").at(position_of(text, body_offset + finding.offset)));
     }
-    conduct::check_body(text, body_offset, diagnostics);
 }
 
 /// The diagnostic for hidden text in a part of the file.

@@ -18,7 +18,6 @@ const MOST_MARKS: usize = 10_000;
 pub(super) fn role_marker(text: &str) -> Option<&str> {
     const MARKERS: [&str; 5] = ["[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "<|"];
     let bytes = text.as_bytes();
-    memchr::memchr2(b'<', b'[', bytes)?;
     MARKERS.iter().find_map(|marker| {
         let at = memmem::find(bytes, marker.as_bytes())?;
         let rest = text.get(at..)?;

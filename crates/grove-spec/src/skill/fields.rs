@@ -7,7 +7,7 @@ use super::{
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::hidden_text;
-use crate::text::{has_controls, is_control};
+use crate::text::{is_control, is_plain};
 use crate::yaml::{Entry, Node, Value};
 
 /// The six keys of the open standard.
@@ -209,17 +209,7 @@ impl Reader<'_> {
             Value::Text(scalar) if scalar.is_null() => None,
             Value::Text(scalar) => {
                 let cleaned = self.clean(&scalar.text, entry);
-                if let Some(tag) = structure_tag(&cleaned) {
-                    self.report(
-                        Code::StructureBreakout,
-                        format!("`{}` contains the tag `{tag}`", entry.key),
-                        entry,
-                    );
-                }
-                if let Some(marker) = conduct::role_marker(&cleaned) {
-                    let message = format!("`{}` contains the marker `{marker}`", entry.key);
-                    self.report(Code::RoleMarker, message, entry);
-                }
+                self.check_structure(&cleaned, entry);
                 if let Some(words) = conduct::claims_everything(&cleaned) {
                     let message = format!("`{}` claims \"{words}\"", entry.key);
                     self.report(Code::OverbroadTrigger, message, entry);
@@ -233,6 +223,22 @@ impl Reader<'_> {
                 );
                 None
             }
+        }
+    }
+
+    /// Reports tags and markers with which a text would leave its place in a prompt.
+    fn check_structure(&mut self, text: &str, entry: &Entry) {
+        // Both begin with one of these, which few texts have.
+        if memchr::memchr2(b'<', b'[', text.as_bytes()).is_none() {
+            return;
+        }
+        if let Some(tag) = structure_tag(text) {
+            let message = format!("`{}` contains the tag `{tag}`", entry.key);
+            self.report(Code::StructureBreakout, message, entry);
+        }
+        if let Some(marker) = conduct::role_marker(text) {
+            let message = format!("`{}` contains the marker `{marker}`", entry.key);
+            self.report(Code::RoleMarker, message, entry);
         }
     }
 
@@ -340,8 +346,11 @@ impl Reader<'_> {
 
 /// Text without control and hidden characters, trimmed; each kind found is reported once.
 pub(crate) fn clean(text: &str, entry: &Entry, diagnostics: &mut Vec<Diagnostic>) -> String {
+    if is_plain(text) {
+        return text.trim().to_owned();
+    }
     let mut cleaned = std::borrow::Cow::Borrowed(text);
-    if has_controls(text) {
+    if text.contains(is_control) {
         let kept: String = cleaned
             .replace("\r\n", "\n")
             .chars()
@@ -371,13 +380,15 @@ pub(crate) fn clean(text: &str, entry: &Entry, diagnostics: &mut Vec<Diagnostic>
 
 /// The standard's grammar for names: lower-case letters and digits of any script, single hyphens.
 pub fn is_standard_name(name: &str) -> bool {
-    !name.is_empty()
-        && !name.starts_with('-')
-        && !name.ends_with('-')
-        && !name.contains("--")
-        && name
-            .chars()
-            .all(|c| c == '-' || (c.is_alphanumeric() && !c.is_uppercase()))
+    let is_plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let mut plain_parts = name.as_bytes().split(|b| *b == b'-');
+    // Nearly every name is plain, and every skill has one.
+    if plain_parts.all(|part| !part.is_empty() && part.iter().all(is_plain)) {
+        return true;
+    }
+    let is_letter = |c: char| c.is_alphanumeric() && !c.is_uppercase();
+    name.split('-')
+        .all(|part| !part.is_empty() && part.chars().all(is_letter))
 }
 
 pub(crate) fn parse_boolean(text: &str) -> Option<bool> {

@@ -107,7 +107,7 @@ struct Pair<'a> {
 /// `key: value` at an indent, where the key is a plain word.
 fn split_pair(line: &str, indent: usize) -> Option<Pair<'_>> {
     let rest = line.get(indent..)?;
-    let key_length = rest.bytes().position(|b| !is_key_byte(b))?;
+    let key_length = rest.bytes().position(|b| !KEY_BYTES[usize::from(b)])?;
     if key_length == 0 || rest.as_bytes().get(key_length) != Some(&b':') {
         return None;
     }
@@ -117,21 +117,40 @@ fn split_pair(line: &str, indent: usize) -> Option<Pair<'_>> {
     if !key.as_bytes().first()?.is_ascii_alphanumeric() || is_null_word(key) {
         return None;
     }
-    let value = after.trim_start_matches(' ');
+    let value = without_lead(after);
     if !after.is_empty() && value.len() == after.len() {
         return None;
     }
     let value_column = u32::try_from(line.len() - value.len() + 1).ok()?;
     Some(Pair {
         key,
-        value: value.trim_end_matches(' '),
+        value: without_trail(value),
         value_column,
     })
 }
 
-const fn is_key_byte(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b == b'-' || b == b'_'
+/// Without the spaces before it; by bytes, because every line comes through here.
+fn without_lead(text: &str) -> &str {
+    let lead = text.bytes().take_while(|b| *b == b' ').count();
+    text.get(lead..).unwrap_or_default()
 }
+
+/// Without the spaces after it.
+fn without_trail(text: &str) -> &str {
+    let trail = text.bytes().rev().take_while(|b| *b == b' ').count();
+    text.get(..text.len() - trail).unwrap_or_default()
+}
+
+/// Letters, digits, `-` and `_`, by byte.
+const KEY_BYTES: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut b = 0_u8;
+    while b < 128 {
+        table[b as usize] = b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+        b += 1;
+    }
+    table
+};
 
 fn is_null_word(text: &str) -> bool {
     matches!(text, "~" | "null" | "Null" | "NULL")
