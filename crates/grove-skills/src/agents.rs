@@ -96,8 +96,13 @@ impl AgentLibrary {
         let planned: Vec<PlannedRoot> = all.iter().filter(|root| root.exists).cloned().collect();
         let mut candidates = Vec::new();
         for (root, planned) in planned.iter().enumerate() {
-            let is_shared = is_shared(planned, &all);
-            candidates.extend(load_root(root, planned, is_shared, bounds, diagnostics));
+            let sharing = match host {
+                // A host that looks in the shared folder has no root of its own in it.
+                Some(_) if planned.root.path.ends_with(SHARED) => Sharing::Shared,
+                Some(_) => Sharing::None,
+                None => sharing(planned, &all),
+            };
+            candidates.extend(load_root(root, planned, sharing, bounds, diagnostics));
         }
         let roots = planned.iter().map(|planned| planned.root.clone()).collect();
         let mut agents = resolve_for(host, roots, candidates, std::mem::take(diagnostics));
@@ -154,21 +159,34 @@ pub(crate) struct Bounds {
     pub(crate) max_depth: usize,
 }
 
-/// Whether a root is the folder that hosts share, in which only some files are agents: then the folder for
-/// agents in it is a root of its own.
-pub(crate) fn is_shared(planned: &PlannedRoot, all: &[PlannedRoot]) -> bool {
+/// What else than agents is in a root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// Nothing: every file with frontmatter means to be an agent.
+    None,
+    /// It is the folder that hosts share, in which only some files are agents.
+    Shared,
+    /// The same, and the folder for agents in it is a root of its own.
+    SharedApart,
+}
+
+/// What else is in one of Grove's own roots.
+pub(crate) fn sharing(planned: &PlannedRoot, all: &[PlannedRoot]) -> Sharing {
     let inner = planned.root.path.join(SHARED_INNER);
-    planned.file.is_none()
-        && (planned.root.path.ends_with(SHARED) || all.iter().any(|other| other.root.path == inner))
+    if planned.file.is_none() && all.iter().any(|other| other.root.path == inner) {
+        Sharing::SharedApart
+    } else {
+        Sharing::None
+    }
 }
 
 /// The agents of one root, for whoever remembers what was seen: path below the root, and digest.
 pub(crate) fn digests(
     planned: &PlannedRoot,
-    is_shared: bool,
+    sharing: Sharing,
     bounds: &Bounds,
 ) -> Vec<(String, Digest)> {
-    let found = load_root(0, planned, is_shared, bounds, &mut Vec::new());
+    let found = load_root(0, planned, sharing, bounds, &mut Vec::new());
     found
         .into_iter()
         .filter_map(|candidate| Some((candidate.path, candidate.content.ok()?.digest)))
@@ -195,7 +213,7 @@ impl FileContent {
 fn load_root(
     root: usize,
     planned: &PlannedRoot,
-    is_shared: bool,
+    sharing: Sharing,
     bounds: &Bounds,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Candidate> {
@@ -213,7 +231,11 @@ fn load_root(
         },
         never: &NEVER,
         foreign: &FOREIGN,
-        not_in: if is_shared { &[SHARED_INNER] } else { &[] },
+        not_in: if sharing == Sharing::SharedApart {
+            &[SHARED_INNER]
+        } else {
+            &[]
+        },
         max_depth: bounds.max_depth,
         max_folders: MAX_FOLDERS,
         max_entries: MAX_ENTRIES,
@@ -241,7 +263,7 @@ fn load_root(
     diagnostics.extend(limits_said(path, &limits, &options));
     found
         .into_iter()
-        .filter(|document| is_agent(document, planned.format, is_shared))
+        .filter(|document| is_agent(document, planned.format, sharing != Sharing::None))
         .flat_map(|document| candidates(root, document, options.links, bounds.max_bytes))
         .collect()
 }

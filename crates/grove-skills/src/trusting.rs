@@ -244,10 +244,10 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
             pin_root(&moved(planned, folder, look), &scan, folder, &mut pins);
         }
         for planned in &agent_roots {
-            let is_shared = agents::is_shared(planned, &agent_roots);
+            let sharing = agents::sharing(planned, &agent_roots);
             let planned = moved(planned, folder, look);
             if files::is_folder(&planned.root.path) {
-                for (path, digest) in agents::digests(&planned, is_shared, &bounds) {
+                for (path, digest) in agents::digests(&planned, sharing, &bounds) {
                     pin(&planned.root.path.join(path), digest, folder, &mut pins);
                 }
             }

@@ -204,6 +204,7 @@ fn each_host_has_its_own_folders_and_its_own_rank() {
         ("home/.pi/agent/agents/same.md", "same"),
         ("home/.agents/same.md", "same"),
         ("project/.agents/same.md", "same"),
+        ("project/.agents/agents/inner.md", "inner"),
         ("project/.pi/agents/same.md", "same"),
         ("project/.opencode/agent/same.md", "same"),
     ] {
@@ -232,6 +233,7 @@ fn each_host_has_its_own_folders_and_its_own_rank() {
         "pi",
         &[
             ("project:.pi/agents same", "ok"),
+            ("project:.agents inner", "ok"),
             ("project:.agents same", "shadowed shadowed"),
             ("user:.agents same", "shadowed shadowed"),
             ("user:.pi/agent/agents same", "shadowed shadowed"),
