@@ -32,7 +32,7 @@ pub(super) struct Worker {
     unwatched: Option<WhyNot>,
     gaps: Vec<Gap>,
     places: Places,
-    shape: Option<u64>,
+    shape: Option<u128>,
     happened: Causes,
     /// When the first and the last thing happened since it looked.
     unrest: Option<(Instant, Instant)>,
