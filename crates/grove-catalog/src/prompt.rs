@@ -21,7 +21,7 @@ use crate::state::State;
 pub const MAX_PRELOAD: usize = 100_000;
 
 /// What an agent that gets a list is told before it.
-const LISTING: &str = "These skills are instructions for particular tasks. When a task matches a description, read the file at its location before you begin; relative paths in it are relative to its folder.";
+pub(crate) const LISTING: &str = "These skills are instructions for particular tasks. When a task matches a description, read the file at its location before you begin; relative paths in it are relative to its folder.";
 
 /// A tool that reads files, by the names that hosts give it.
 const READING: [&str; 3] = ["read", "read_file", "view"];

@@ -31,8 +31,6 @@ const MAX_ENTRIES: usize = 100_000;
 /// Folder levels in which a host's own folders are looked through.
 const HOST_DEPTH: usize = 64;
 
-/// The folder that hosts share.
-const SHARED: &str = ".agents";
 /// The folder for agents in the one that hosts share.
 const SHARED_INNER: &str = "agents";
 /// Folders that hold something else.
@@ -98,7 +96,7 @@ impl AgentLibrary {
         for (root, planned) in planned.iter().enumerate() {
             let sharing = match host {
                 // A host that looks in the shared folder has no root of its own in it.
-                Some(_) if planned.root.path.ends_with(SHARED) => Sharing::Shared,
+                Some(_) if planned.root.path.ends_with(agent_roots::SHARED) => Sharing::Shared,
                 Some(_) => Sharing::None,
                 None => sharing(planned, &all),
             };

@@ -149,6 +149,24 @@ fn copilot_has_the_skills_of_an_exported_agent_in_its_first_request() {
     assert_in_order(&system.cloned().unwrap_or(Value::Null).to_string());
 }
 
+/// What is told of it in docs/hosts.md: Copilot CLI reads `skills` itself, which other editors do not.
+#[test]
+fn copilot_reads_the_skills_of_an_agent_that_was_written_for_it() {
+    let home = exported(AgentProgram::Copilot, &[]);
+    home.file(
+        "project/.github/agents/reviewer.agent.md",
+        format!("---\nname: reviewer\ndescription: Reviews.\nskills: [protocol]\n---\n{OWN}\n"),
+    );
+    let requests = asked(
+        AgentProgram::Copilot,
+        &home,
+        &["--agent", "reviewer"],
+        Script::plain(),
+    );
+    let told = requests.iter().find(|request| says(request, OWN)).unwrap();
+    assert_in_order(&told.json()["messages"].to_string());
+}
+
 /// The outputs of the tools that Codex called.
 fn outputs(request: &Request) -> Vec<String> {
     let items = request.json()["input"].as_array().cloned();

@@ -17,6 +17,7 @@ use grove_spec::{Code, Diagnostic, generated};
 use crate::catalog;
 use crate::disclosure::{MAX_FILLED, block, body_for_prompt};
 use crate::hosts::{AgentRules, Preload};
+use crate::prompt::LISTING;
 use crate::snapshot::Skill;
 
 /// For whom is exported, and how.
@@ -84,9 +85,6 @@ pub struct File {
     /// What is in it.
     pub text: String,
 }
-
-/// What an agent who gets a list is told before it.
-const LISTING: &str = "These skills are instructions for particular tasks. When a task matches a description, read the file at its location before you begin; relative paths in it are relative to its folder.";
 
 /// The name under which a host has an agent or a skill: letters, digits, `-` and `_`.
 pub fn host_name(rules: &AgentRules, name: &str) -> String {

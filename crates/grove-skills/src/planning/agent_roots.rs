@@ -18,7 +18,7 @@ use crate::environment::Environment;
 use crate::project::Project;
 
 /// The folder that all hosts share. pi takes agents anywhere in it, and others keep other things there.
-const SHARED: &str = ".agents";
+pub(crate) const SHARED: &str = ".agents";
 
 /// The folders of a project or a home that are looked in, whatever the settings.
 const OWN: [&str; 3] = [".grove/agents", ".agents/agents", SHARED];
