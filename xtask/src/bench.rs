@@ -2,6 +2,7 @@
 //!
 //! Machines are noisy, so nothing here compares with a number of another day.
 
+mod agents;
 mod catalog;
 mod contender;
 mod discovery;
@@ -35,12 +36,13 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     match arguments.next_word().as_deref() {
         Some("discovery") => discovery::run(arguments),
         Some("start") => start::run(arguments),
+        Some("agents") => agents::run(arguments),
         Some("catalog") => catalog::run(arguments),
         Some("catalog-hosts") => visible::run(arguments),
         Some("reload") => reload::run(arguments),
         Some("search") => search::run(arguments),
         Some("search-quality") => search_quality::run(arguments),
-        _ => Err("which benchmark? discovery, start, catalog, catalog-hosts, reload, search or search-quality".to_owned()),
+        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-hosts, reload, search or search-quality".to_owned()),
     }
 }
 

@@ -45,6 +45,12 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     verdict.step("fuzz agent", || {
         fuzz::fuzz("agent", &fuzz::Options::for_seconds(FUZZ_SECONDS))
     });
+    verdict.step("fuzz chain", || {
+        fuzz::fuzz("chain", &fuzz::Options::for_seconds(FUZZ_SECONDS))
+    });
+    verdict.step("fuzz manifest", || {
+        fuzz::fuzz("manifest", &fuzz::Options::for_seconds(FUZZ_SECONDS))
+    });
     verdict.step("fuzz index", || {
         fuzz::fuzz("index", &fuzz::Options::for_seconds(FUZZ_SECONDS))
     });

@@ -1,74 +1,60 @@
 //! Agents: who is called what, which of several wins, whether it may be used and why not.
 //!
-//! The same ladder and the same trust as for skills. Rank is applied among usable agents only; losers stay
-//! visible with their reason and with what stands in for them.
+//! The rules are those of every file with a name ([`crate::definitions`]); here is what agents add to them.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use grove_spec::agent::{self, naming};
-use grove_spec::skill::name_key;
 use grove_spec::{Code, Diagnostic};
 
-use crate::address::near_names;
-use crate::digest::Digest;
+pub use crate::definitions::Answer;
+use crate::definitions::{self, Definition};
 use crate::hosts::AgentRules;
-use crate::rank;
 use crate::root::Root;
-use crate::state::{Reason, State};
-use crate::trust;
+use crate::state::Reason;
 
 /// An agent file as it enters resolution.
-#[derive(Debug, Clone)]
-pub struct Candidate {
-    /// Index of its root.
-    pub root: usize,
-    /// Its path below the root.
-    pub path: String,
-    /// Its name in the file, where a file holds several.
-    pub member: Option<String>,
-    /// Device and inode, if it could be opened.
-    pub file: Option<(u64, u64)>,
-    /// What it says, or why it could not be read.
-    pub content: Result<Content, Diagnostic>,
-    /// Findings that come from where it is.
-    pub diagnostics: Vec<Diagnostic>,
-}
+pub type Candidate = definitions::Candidate<agent::Parsed>;
 
 /// What an agent file says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Content {
-    /// The digest of its bytes.
-    pub digest: Digest,
-    /// Its size in bytes.
-    pub size: u64,
-    /// Its fields and findings.
-    pub parsed: agent::Parsed,
-}
+pub type Content = definitions::Content<agent::Parsed>;
 
 /// One agent of a resolved set.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Agent {
-    /// Index of its root.
-    pub root: usize,
-    /// Its path below the root.
-    pub path: String,
-    /// Its name in the file, where a file holds several.
-    pub member: Option<String>,
-    /// Further paths to the same file.
-    pub also_at: Vec<PathBuf>,
-    /// What it is called: `package.name`.
-    pub name: String,
-    /// What its file says; none when it could not be read.
-    pub content: Option<Content>,
-    /// Whether it may be used.
-    pub state: State,
-    /// Why it is in that state; empty for `ok`.
-    pub reasons: Vec<Reason>,
-    /// The usable agent of the same name that is used instead.
-    pub stand_in: Option<usize>,
-    /// Everything that was found about it.
-    pub diagnostics: Vec<Diagnostic>,
+pub type Agent = definitions::Defined<agent::Parsed>;
+
+impl Definition for agent::Parsed {
+    const COLLISION: Code = Code::AgentCollision;
+
+    fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    fn runtime_name(&self, file_name: &str) -> String {
+        naming::runtime_name(&self.agent, file_name)
+    }
+
+    fn stem(path: &str) -> &str {
+        naming::stem(path)
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.agent.aliases
+    }
+
+    fn disabled(&self) -> Option<Reason> {
+        let reason = || {
+            Reason::new(
+                "disabled",
+                "its own file switches it off",
+                "remove `disable` from the file",
+            )
+        };
+        self.agent.is_disabled.then(reason)
+    }
+
+    fn generated_from(&self) -> Option<&str> {
+        self.generated_from.as_deref()
+    }
 }
 
 impl Agent {
@@ -80,19 +66,6 @@ impl Agent {
     /// The fields of its file.
     pub fn file(&self) -> Option<&agent::Agent> {
         Some(&self.content.as_ref()?.parsed.agent)
-    }
-
-    /// Its path below its root without the ending, or its name in a file that holds several.
-    pub fn id(&self) -> &str {
-        match &self.member {
-            Some(member) => member,
-            None => naming::stem(&self.path),
-        }
-    }
-
-    /// The address of the agent that Grove wrote its file from, if it did.
-    pub fn generated_from(&self) -> Option<&str> {
-        self.content.as_ref()?.parsed.generated_from.as_deref()
     }
 }
 
@@ -107,18 +80,6 @@ pub struct Agents {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What a name leads to. Indexes are into [`Agents::agents`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// This agent; it may be unusable.
-    One(usize),
-    /// None; these names are near.
-    None {
-        /// Up to three names that are spelled nearly so.
-        near: Vec<String>,
-    },
-}
-
 /// Decides the state of every candidate.
 pub fn resolve(
     roots: Vec<Root>,
@@ -131,45 +92,17 @@ pub fn resolve(
 /// Decides the state of every candidate for a host, or for Grove itself.
 pub fn resolve_for(
     host: Option<&AgentRules>,
-    mut roots: Vec<Root>,
+    roots: Vec<Root>,
     candidates: Vec<Candidate>,
     diagnostics: Vec<Diagnostic>,
 ) -> Agents {
-    let given: Vec<String> = roots.iter().map(|root| root.label.clone()).collect();
-    roots.sort_by(rank::stronger_first);
-    let place = |root: usize| {
-        let label = given.get(root)?;
-        roots.iter().position(|known| known.label == *label)
-    };
-    let mut sorted: Vec<(usize, Candidate)> = candidates
-        .into_iter()
-        .filter_map(|candidate| Some((place(candidate.root)?, candidate)))
-        .collect();
-    sorted.sort_by(|a, b| (a.0, &a.1.path, &a.1.member).cmp(&(b.0, &b.1.path, &b.1.member)));
-    let mut agents: Vec<Agent> = Vec::with_capacity(sorted.len());
-    let mut files: BTreeMap<((u64, u64), Option<String>), usize> = BTreeMap::new();
-    for (root, candidate) in sorted {
-        let Some(planned) = roots.get(root) else {
-            continue;
-        };
-        // One file reached twice is one agent with several locations.
-        let file = candidate.file.map(|file| (file, candidate.member.clone()));
-        if let Some(first) = file.as_ref().and_then(|file| files.get(file).copied())
-            && let Some(known) = agents.get_mut(first)
-        {
-            known.also_at.push(planned.path.join(&candidate.path));
-            continue;
-        }
-        if let Some(file) = file {
-            files.insert(file, agents.len());
-        }
-        let mut agent = judge(planned, root, candidate);
+    let refuse = |agent: &mut Agent| {
         if let Some(host) = host {
-            host.apply(&mut agent);
+            host.apply(agent);
         }
-        agents.push(agent);
-    }
-    shadow(&mut agents, &roots, host.is_none());
+    };
+    let refuse: Option<definitions::Refusal<'_, agent::Parsed>> = host.map(|_| &refuse as _);
+    let (roots, agents) = definitions::resolve_for(refuse, roots, candidates);
     Agents {
         roots,
         agents,
@@ -177,182 +110,32 @@ pub fn resolve_for(
     }
 }
 
-/// One agent by itself: read, then trusted.
-fn judge(planned: &Root, root: usize, candidate: Candidate) -> Agent {
-    let location = planned.path.join(&candidate.path);
-    let mut diagnostics = candidate.diagnostics;
-    let content = match candidate.content {
-        Ok(content) => Some(content),
-        Err(finding) => {
-            diagnostics.push(finding);
-            None
-        }
-    };
-    let file_name = candidate.path.rsplit('/').next().unwrap_or_default();
-    let name = match &content {
-        Some(content) => {
-            diagnostics.extend(content.parsed.diagnostics.iter().cloned());
-            naming::runtime_name(&content.parsed.agent, file_name)
-        }
-        None => naming::stem(file_name).to_owned(),
-    };
-    let is_disabled = content
-        .as_ref()
-        .is_some_and(|content| content.parsed.agent.is_disabled);
-    for finding in &mut diagnostics {
-        finding.file.get_or_insert_with(|| location.clone());
-    }
-    let digest = content.as_ref().map(|content| &content.digest);
-    let fault = diagnostics.iter().find(|finding| finding.is_error());
-    let (state, reasons) = match fault {
-        Some(fault) => {
-            let reason = Reason::new(fault.code.as_str(), &*fault.message, fault.help_text());
-            (State::Invalid, vec![reason])
-        }
-        None => match trust::judge(&planned.trust, &candidate.path, digest) {
-            Some((state, reason)) => (state, vec![reason]),
-            None if is_disabled => {
-                let reason = Reason::new(
-                    "disabled",
-                    "its own file switches it off",
-                    "remove `disable` from the file",
-                );
-                (State::Disabled, vec![reason])
-            }
-            None => (State::Ok, Vec::new()),
-        },
-    };
-    Agent {
-        root,
-        path: candidate.path,
-        member: candidate.member,
-        also_at: Vec::new(),
-        name,
-        content,
-        state,
-        reasons,
-        stand_in: None,
-        diagnostics,
-    }
-}
-
-/// The first usable agent of a name is used; the others are shadowed and say by whom.
-///
-/// What Grove wrote for a host gives way to what it was made from, wherever the two are, unless it is the
-/// host that looks.
-fn shadow(agents: &mut [Agent], roots: &[Root], sources_first: bool) {
-    let mut first: BTreeMap<String, usize> = BTreeMap::new();
-    for (at, agent) in agents.iter().enumerate() {
-        let gives_way = sources_first && has_source(agents, roots, agent);
-        if agent.state == State::Ok && !gives_way {
-            first
-                .entry(name_key(&agent.name).into_owned())
-                .or_insert(at);
-        }
-    }
-    let locations: Vec<(usize, PathBuf)> = agents
-        .iter()
-        .map(|agent| {
-            let root = roots.get(agent.root).map(|root| root.path.clone());
-            (agent.root, root.unwrap_or_default().join(&agent.path))
-        })
-        .collect();
-    for (at, agent) in agents.iter_mut().enumerate() {
-        let winner = first.get(&*name_key(&agent.name)).copied();
-        let Some(winner) = winner.filter(|winner| *winner != at) else {
-            continue;
-        };
-        agent.stand_in = Some(winner);
-        if agent.state != State::Ok {
-            continue;
-        }
-        agent.state = State::Shadowed;
-        let Some((root, location)) = locations.get(winner) else {
-            continue;
-        };
-        let message = format!("{} has the same name and is used", location.display());
-        agent.reasons.push(Reason::new(
-            "shadowed",
-            message.as_str(),
-            "rename one of them, or call this one as id@root",
-        ));
-        if *root == agent.root {
-            let own = locations.get(at).map(|(_, own)| own.clone());
-            let finding = Diagnostic::new(Code::AgentCollision, message);
-            agent
-                .diagnostics
-                .push(finding.in_file(&own.unwrap_or_default()));
-        }
-    }
-}
-
-/// Whether what Grove wrote an agent's file from is there and can be used.
-fn has_source(agents: &[Agent], roots: &[Root], agent: &Agent) -> bool {
-    let Some(from) = agent.generated_from() else {
-        return false;
-    };
-    let is_source = |other: &Agent| {
-        let label = roots.get(other.root).map_or("", |root| root.label.as_str());
-        let rest = from.strip_prefix(other.id());
-        rest.and_then(|rest| rest.strip_prefix('@')) == Some(label)
-    };
-    let mut usable = agents.iter().filter(|other| other.state == State::Ok);
-    usable.any(|other| is_source(other) && name_key(&other.name) == name_key(&agent.name))
-}
-
 impl Agents {
     /// The absolute path of an agent's file.
     pub fn location(&self, agent: &Agent) -> PathBuf {
-        let root = self.roots.get(agent.root);
-        root.map_or_else(PathBuf::new, |root| root.path.join(&agent.path))
+        definitions::location(&self.roots, agent)
     }
 
     /// `id@label`, which names exactly one agent.
     pub fn address(&self, agent: &Agent) -> String {
-        let label = self.roots.get(agent.root).map_or("", |root| &root.label);
-        format!("{}@{label}", agent.id())
+        definitions::address(&self.roots, agent)
     }
 
     /// Finds an agent by address, by name, by one of its aliases, or by id.
     ///
     /// An unusable agent is found by its bare name only when nothing usable bears it.
     pub fn find(&self, query: &str) -> Answer {
-        let key = name_key(query);
-        let by_name = |agent: &Agent| name_key(&agent.name) == key;
-        let by_alias = |agent: &Agent| {
-            let aliases = agent.file().map(|file| file.aliases.as_slice());
-            aliases
-                .unwrap_or_default()
-                .iter()
-                .any(|alias| name_key(alias) == key)
-        };
-        let by_id = |agent: &Agent| agent.id() == query;
-        let usable = |agent: &Agent| agent.state == State::Ok;
-        let ways: [&dyn Fn(&Agent) -> bool; 6] = [
-            &|agent| query.contains('@') && self.address(agent) == query,
-            &|agent| usable(agent) && by_name(agent),
-            &|agent| usable(agent) && by_alias(agent),
-            &|agent| usable(agent) && by_id(agent),
-            &by_name,
-            &by_id,
-        ];
-        for way in ways {
-            if let Some(at) = self.agents.iter().position(way) {
-                return Answer::One(at);
-            }
-        }
-        let names = self.agents.iter().map(|agent| agent.name.as_str());
-        Answer::None {
-            near: near_names(names, query),
-        }
+        definitions::find(&self.roots, &self.agents, query)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::sync::Arc;
 
     use super::*;
+    use crate::digest::Digest;
     use crate::root::{Source, Standing};
     use crate::trust::Trust;
 

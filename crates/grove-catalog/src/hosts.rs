@@ -35,6 +35,9 @@ pub struct Host {
     /// Where it looks for agents.
     #[serde(default)]
     pub agent_roots: Vec<HostRoot>,
+    /// Where it looks for chains.
+    #[serde(default)]
+    pub chain_roots: Vec<HostRoot>,
     /// How it writes the list.
     pub listing: Listing,
     /// What it spends on the list.

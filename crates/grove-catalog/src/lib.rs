@@ -6,7 +6,10 @@
 pub mod address;
 pub mod agents;
 pub mod catalog;
+pub mod chains;
 pub mod content;
+pub mod context;
+pub mod definitions;
 pub mod digest;
 pub mod disclosure;
 pub mod eligibility;

@@ -1,12 +1,17 @@
 //! An agent's prompt: the skills it names, then its own text, each part with where it came from.
 //!
 //! Pure, in two steps. [`choose`] says which skills an agent's names mean; whoever has the files reads their
-//! bodies; [`assemble`] puts the parts together within the budget. What is left out is said, and an agent
-//! that names no skill and inherits nothing gets exactly its own text.
+//! bodies; [`assemble`] puts the parts together within the budget. What the agent inherits is added after that:
+//! [`Prompt::add_instructions`], [`Prompt::add_catalog`], and last [`Prompt::put_base`]. What is left out is
+//! said, and an agent that names no skill and inherits nothing gets exactly its own text.
+
+mod base;
+mod instructions;
 
 use std::path::{Path, PathBuf};
 
-use grove_spec::agent::{Agent, SkillInjection, prompt_text};
+use grove_spec::agent::{Agent, PromptMode, SkillInjection, prompt_text};
+use grove_spec::skill::name_key;
 use grove_spec::text::{escape_xml, without_controls};
 use grove_spec::{Code, Diagnostic};
 
@@ -17,8 +22,8 @@ use crate::disclosure::{MAX_FILLED, TooLong, block, body_for_prompt, folder_of};
 use crate::snapshot::{Skill, Snapshot};
 use crate::state::State;
 
-/// Characters that the skills in an agent's prompt may take in all.
-pub const MAX_PRELOAD: usize = 100_000;
+pub use base::{Base, BaseUse};
+pub use instructions::Instructions;
 
 /// What an agent that gets a list is told before it.
 pub(crate) const LISTING: &str = "These skills are instructions for particular tasks. When a task matches a description, read the file at its location before you begin; relative paths in it are relative to its folder.";
@@ -29,12 +34,16 @@ const READING: [&str; 3] = ["read", "read_file", "view"];
 /// What a part of a prompt is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockKind {
+    /// The prompt of whoever runs the agent.
+    Base,
     /// The text of a skill.
     Skill,
     /// The agent's own text.
     Agent,
     /// A list of skills that the agent names.
     Listing,
+    /// What a project tells everybody who works in it.
+    Instructions,
     /// The catalog of all skills.
     Catalog,
 }
@@ -43,9 +52,11 @@ impl BlockKind {
     /// The word shown to people and in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Base => "base",
             Self::Skill => "skill",
             Self::Agent => "agent",
             Self::Listing => "listing",
+            Self::Instructions => "instructions",
             Self::Catalog => "catalog",
         }
     }
@@ -56,11 +67,11 @@ impl BlockKind {
 pub struct Block {
     /// What it is.
     pub kind: BlockKind,
-    /// The skill's or the agent's name; empty for lists.
+    /// The skill's or the agent's name; empty for everything else.
     pub name: String,
-    /// The file it was made of; none for lists.
+    /// The file it was made of; none for lists, and for a base that came from no file.
     pub source: Option<PathBuf>,
-    /// The digest of that file's bytes, or of the list's text.
+    /// The digest of that file's bytes, or of the text where there is none.
     pub digest: Digest,
     /// Exactly what stands in the prompt.
     pub text: String,
@@ -86,6 +97,12 @@ pub struct Prompt {
     pub tools: Option<Vec<String>>,
     /// Addresses of the skills whose text is in it: they are active.
     pub active: Vec<String>,
+    /// Addresses of the skills that are in its list of named skills: they are known, and not active.
+    pub listed: Vec<String>,
+    /// Whether the agent's text comes after the prompt of whoever runs it or stands in its place.
+    pub mode: PromptMode,
+    /// What became of the prompt of whoever runs it.
+    pub base: BaseUse,
 }
 
 /// What an agent's names mean.
@@ -125,9 +142,16 @@ pub struct Own<'a> {
 
 /// Finds the skills that an agent names.
 pub fn choose(snapshot: &Snapshot, names: &[String]) -> Chosen {
+    choose_near(snapshot, names, &[])
+}
+
+/// The same for an agent that brings skills with it: roots at these paths are looked in before all others,
+/// whatever their rank.
+pub fn choose_near(snapshot: &Snapshot, names: &[String], first: &[PathBuf]) -> Chosen {
     let mut chosen = Chosen::default();
     for name in names {
-        match usable(snapshot, name) {
+        let near = first.iter().find_map(|root| in_root(snapshot, root, name));
+        match near.unwrap_or_else(|| usable(snapshot, name)) {
             Ok(at) if chosen.skills.contains(&at) => {}
             Ok(at) => chosen.skills.push(at),
             Err(warning) => chosen.warnings.push(warning),
@@ -136,21 +160,31 @@ pub fn choose(snapshot: &Snapshot, names: &[String]) -> Chosen {
     chosen
 }
 
+/// The usable skill of a name or id in a root, if there is one.
+fn in_root(snapshot: &Snapshot, root: &Path, name: &str) -> Option<Result<usize, Diagnostic>> {
+    let key = name_key(name);
+    let fits = |skill: &Skill| {
+        let of_root = snapshot
+            .root_of(skill)
+            .is_some_and(|known| known.path == root);
+        let usable = matches!(skill.state, State::Ok | State::Capped | State::Shadowed);
+        of_root && usable && (skill.id() == name || name_key(skill.name()) == key)
+    };
+    let skills = snapshot.skills.iter().enumerate();
+    let found = skills.filter(|(_, skill)| fits(skill)).map(|(at, _)| at);
+    match found.collect::<Vec<_>>().as_slice() {
+        [] => None,
+        [one] => Some(Ok(*one)),
+        all => Some(Err(several(snapshot, name, all))),
+    }
+}
+
 /// The skill of a name, if it may be used. Its author's wishes about who calls it do not count here: the
 /// agent's author has named it.
 fn usable(snapshot: &Snapshot, name: &str) -> Result<usize, Diagnostic> {
     let at = match address::find(snapshot, name) {
         Answer::One(at) => at,
-        Answer::Several(all) => {
-            let ids: Vec<String> = all
-                .iter()
-                .filter_map(|at| snapshot.skills.get(*at))
-                .map(|skill| snapshot.unique_id(skill))
-                .collect();
-            let message = format!("several skills are called `{name}`: {}", ids.join(", "));
-            let finding = Diagnostic::new(Code::PreloadUnusable, message);
-            return Err(finding.with_help("write the id of the one that is meant"));
-        }
+        Answer::Several(all) => return Err(several(snapshot, name, &all)),
         Answer::None { near } => {
             let mut message = format!("there is no skill `{name}`");
             if !near.is_empty() {
@@ -187,6 +221,14 @@ fn usable(snapshot: &Snapshot, name: &str) -> Result<usize, Diagnostic> {
     Err(finding)
 }
 
+fn several(snapshot: &Snapshot, name: &str, all: &[usize]) -> Diagnostic {
+    let skills = all.iter().filter_map(|at| snapshot.skills.get(*at));
+    let ids: Vec<String> = skills.map(|skill| snapshot.unique_id(skill)).collect();
+    let message = format!("several skills are called `{name}`: {}", ids.join(", "));
+    let finding = Diagnostic::new(Code::PreloadUnusable, message);
+    finding.with_help("write the id of the one that is meant")
+}
+
 fn format_near(near: &[String]) -> String {
     let names: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
     format!("; near: {}", names.join(", "))
@@ -202,7 +244,7 @@ pub fn assemble(
 ) -> Prompt {
     let mut warnings = chosen.warnings.clone();
     let mut blocks = Vec::new();
-    let mut active = Vec::new();
+    let (mut active, mut listed) = (Vec::new(), Vec::new());
     let own_block = Block {
         kind: BlockKind::Agent,
         name: own.name.to_owned(),
@@ -244,6 +286,9 @@ pub fn assemble(
         SkillInjection::Light => {
             blocks.push(own_block);
             if let Some(listing) = listing(snapshot, &chosen.skills) {
+                let skills = chosen.skills.iter();
+                let skills = skills.filter_map(|at| snapshot.skills.get(*at));
+                listed.extend(skills.map(|skill| snapshot.address(skill)));
                 blocks.push(listing);
                 allow_reading(&mut tools);
             }
@@ -260,6 +305,9 @@ pub fn assemble(
         warnings,
         tools,
         active,
+        listed,
+        mode: own.agent.system_prompt_mode,
+        base: BaseUse::Absent,
     }
 }
 
@@ -276,8 +324,12 @@ impl Prompt {
             digest: Digest::of(text.as_bytes()),
             text: text.to_owned(),
         });
-        self.text = joined(&self.blocks);
+        self.join();
         allow_reading(&mut self.tools);
+    }
+
+    fn join(&mut self) {
+        self.text = joined(&self.blocks);
     }
 }
 

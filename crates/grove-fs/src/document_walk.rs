@@ -9,14 +9,20 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{FileType, RawDir};
 use rustix::io::Errno;
 
 use crate::beneath::{self, Links};
 use crate::error::FsError;
-use crate::probe_walk::{LimitsHit, Problem, RootFolder, Trouble, is_printable};
+use crate::probe_walk::{
+    Counts, LimitsHit, Problem, RootFolder, Trouble, is_printable, read_whole,
+};
 use crate::stamp::FileId;
+
+/// How many files a thread takes at a time.
+const CHUNK: usize = 32;
 
 /// What counts and how far to look.
 #[derive(Debug, Clone, Copy)]
@@ -67,13 +73,14 @@ pub struct Documents<T> {
     pub limits: LimitsHit,
 }
 
-/// Walks a root and gives the bytes of each file that counts to `read`, once.
+/// Walks a root and gives the bytes of each file that counts to `read`, once, from two threads when there are
+/// many.
 ///
 /// An error means that the root itself could not be opened.
-pub fn walk<T>(
+pub fn walk<T: Send>(
     root: &RootFolder,
     options: &DocumentOptions<'_>,
-    mut read: impl FnMut(&str, &[u8]) -> T,
+    read: impl Fn(&str, &[u8]) -> T + Sync,
 ) -> Result<Documents<T>, FsError> {
     let folder = root.open()?;
     let look = |errno: Errno| FsError::new("look at", &root.path, errno);
@@ -84,7 +91,6 @@ pub fn walk<T>(
         .device;
     let mut walk = Walk {
         root: folder.as_fd(),
-        device,
         options,
         entered: BTreeSet::new(),
         files: Vec::new(),
@@ -97,11 +103,13 @@ pub fn walk<T>(
         .files
         .split_off(options.max_files.min(walk.files.len()));
     walk.limits.candidates = beyond;
-    let mut buffer = Vec::new();
-    let mut found = Vec::with_capacity(walk.files.len());
-    for path in std::mem::take(&mut walk.files) {
-        found.push(walk.document(path, &mut buffer, &mut read));
-    }
+    let files = std::mem::take(&mut walk.files);
+    let reader = Reader {
+        root: walk.root,
+        device,
+        options,
+    };
+    let found = reader.documents(files, &read);
     walk.problems.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(Documents {
         found,
@@ -112,7 +120,6 @@ pub fn walk<T>(
 
 struct Walk<'a> {
     root: BorrowedFd<'a>,
-    device: u64,
     options: &'a DocumentOptions<'a>,
     entered: BTreeSet<(u64, u64)>,
     files: Vec<String>,
@@ -254,11 +261,67 @@ impl Walk<'_> {
         )
     }
 
+    fn problem(&mut self, path: String, trouble: Trouble) {
+        self.problems.push(Problem { path, trouble });
+    }
+}
+
+/// Reads what a walk found.
+struct Reader<'a> {
+    root: BorrowedFd<'a>,
+    device: u64,
+    options: &'a DocumentOptions<'a>,
+}
+
+impl Reader<'_> {
+    /// Reads files on two threads, each of which takes some at a time; their order stays.
+    fn documents<T: Send>(
+        &self,
+        files: Vec<String>,
+        read: &(impl Fn(&str, &[u8]) -> T + Sync),
+    ) -> Vec<Document<T>> {
+        let mut chunks = Vec::with_capacity(files.len() / CHUNK + 1);
+        let mut files = files.into_iter().peekable();
+        while files.peek().is_some() {
+            chunks.push(files.by_ref().take(CHUNK).collect::<Vec<String>>());
+        }
+        let is_much = chunks.len() > 1;
+        let waiting = Mutex::new(chunks.into_iter().enumerate());
+        let some = || {
+            let (mut done, mut buffer) = (Vec::new(), Vec::new());
+            loop {
+                let next = waiting
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .next();
+                let Some((at, chunk)) = next else { return done };
+                let chunk = chunk.into_iter();
+                let documents = chunk.map(|path| self.document(path, &mut buffer, read));
+                done.push((at, documents.collect::<Vec<_>>()));
+            }
+        };
+        let mut done = std::thread::scope(|scope| {
+            let second = is_much.then(|| scope.spawn(some));
+            let mut done = some();
+            match second.map(std::thread::ScopedJoinHandle::join) {
+                Some(Ok(others)) => done.extend(others),
+                // What went wrong there is passed on: a part of the files must not be taken for all.
+                Some(Err(panic)) => std::panic::resume_unwind(panic),
+                None => {}
+            }
+            done
+        });
+        done.sort_unstable_by_key(|(at, _)| *at);
+        done.into_iter()
+            .flat_map(|(_, documents)| documents)
+            .collect()
+    }
+
     fn document<T>(
         &self,
         path: String,
         buffer: &mut Vec<u8>,
-        read: &mut impl FnMut(&str, &[u8]) -> T,
+        read: &impl Fn(&str, &[u8]) -> T,
     ) -> Document<T> {
         let mut document = Document {
             id: None,
@@ -267,15 +330,17 @@ impl Walk<'_> {
             path,
         };
         document.content = match self.bytes(&mut document, buffer) {
-            Ok(()) => Ok(read(&document.path, buffer)),
+            Ok(length) => {
+                let bytes = buffer.get(..length).unwrap_or_default();
+                Ok(read(&document.path, bytes))
+            }
             Err(trouble) => Err(trouble),
         };
         document
     }
 
     /// One open, one look at the open file, one read: what is hashed and parsed is what was looked at.
-    fn bytes<T>(&self, document: &mut Document<T>, buffer: &mut Vec<u8>) -> Result<(), Trouble> {
-        use std::io::Read as _;
+    fn bytes<T>(&self, document: &mut Document<T>, buffer: &mut Vec<u8>) -> Result<usize, Trouble> {
         let error = |errno: Errno| Trouble::Error(errno.to_string());
         let name = CString::new(document.path.as_str()).map_err(|_| Trouble::UnprintableName)?;
         let file = match beneath::open_file(self.root, &name, self.options.links) {
@@ -290,26 +355,15 @@ impl Walk<'_> {
         }
         document.links = facts.links;
         let limit = self.options.max_bytes;
-        let too_large = |size: u64| Trouble::TooLarge { size };
         if facts.stamp.size > limit {
-            return Err(too_large(facts.stamp.size));
+            return Err(Trouble::TooLarge {
+                size: facts.stamp.size,
+            });
         }
         if facts.stamp.id.device != self.device && beneath::is_pseudo(file.as_fd()) {
             return Err(Trouble::Pseudo);
         }
-        buffer.clear();
-        let read = std::fs::File::from(file)
-            .take(limit.saturating_add(1))
-            .read_to_end(buffer);
-        read.map_err(|error| Trouble::Error(error.to_string()))?;
-        if buffer.len() as u64 > limit {
-            return Err(too_large(buffer.len() as u64));
-        }
-        Ok(())
-    }
-
-    fn problem(&mut self, path: String, trouble: Trouble) {
-        self.problems.push(Problem { path, trouble });
+        read_whole(&file, &facts, limit, buffer, &mut Counts::default())
     }
 }
 

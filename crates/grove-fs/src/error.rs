@@ -32,4 +32,13 @@ impl FsError {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
         )
     }
+
+    /// Whether the kernel refused a path that leads out of the folder it must stay in.
+    pub fn leads_out(&self) -> bool {
+        let refused = [rustix::io::Errno::XDEV, rustix::io::Errno::LOOP];
+        let number = self.source.raw_os_error();
+        refused
+            .iter()
+            .any(|errno| number == Some(errno.raw_os_error()))
+    }
 }

@@ -191,7 +191,8 @@ impl ServerHandler for Connection {
     ) -> Result<ListPromptsResult, ErrorData> {
         let after = pages::after(request)?;
         let listing = self.run(&context, move |shelf, _, _| {
-            prompts::list(&shelf.look(), after.as_deref())
+            let agents = shelf.look_for_agents();
+            prompts::list(&shelf.look(), &agents.library, after.as_deref())
         });
         let (prompts, next_cursor) = listing.await?;
         let mut result = ListPromptsResult::with_all_items(prompts);
@@ -205,10 +206,7 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let getting = self.run(&context, move |shelf, session, _| {
-            shelf.changing(|library, snapshot| {
-                let given = request.arguments.as_ref();
-                prompts::get(library, snapshot, session, &request.name, given)
-            })
+            prompts::get(shelf, session, &request.name, request.arguments.as_ref())
         });
         Ok(getting.await??.into())
     }

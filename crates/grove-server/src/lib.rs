@@ -1,18 +1,20 @@
 //! Skills for every host that speaks MCP.
 //!
 //! One [`Server`] holds a library and serves it over stdio or over HTTP on loopback: two tools, the skills and
-//! their files as resources, skills over MCP as standardised, and prompts. It decides nothing about skills:
+//! their files as resources, skills over MCP as standardised, and skills and agents as prompts. It decides nothing about skills:
 //! each answer is a function of the snapshot that was looked at for it, and every connection is one
 //! disclosure session in memory.
 //!
 //! [`host_config`] writes the server into the configuration of hosts, and takes it out again.
 
+mod agents;
 mod changes;
 mod connection;
 mod frontmatter;
 mod gate;
 pub mod host_config;
 mod http;
+mod lines;
 mod mime;
 mod pages;
 mod prompts;

@@ -1,4 +1,4 @@
-//! Skills that people may call, as prompts: `/name arguments` through another door.
+//! Skills that people may call, as prompts: `/name arguments` through another door. Agents stand among them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,22 +8,34 @@ use grove_catalog::identity::name_key;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::state::State;
 use grove_skills::Library;
+use grove_skills::agents::AgentLibrary;
 use grove_skills::disclosure::{Call, Disclosure, SessionCell};
 use grove_spec::text::{one_line, without_controls};
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::Value;
 
-use crate::pages;
+use crate::shelf::Shelf;
 use crate::wording::explain;
+use crate::{agents, pages};
 
 /// Prompts on one page.
 const PAGE: usize = 100;
 /// The argument of a skill that declares none.
 const WHOLE: &str = "arguments";
 
-/// All prompts by name, with the skill of each.
-fn all(snapshot: &Snapshot) -> BTreeMap<String, usize> {
+/// In front of the name of a skill that would be taken for another kind of prompt.
+const SKILL_PREFIX: &str = "skill:";
+
+/// A skill that is a prompt.
+struct Offered {
+    skill: usize,
+    /// What a person types to call it.
+    typed: String,
+}
+
+/// All skills that are prompts, by the name of the prompt.
+fn all(snapshot: &Snapshot) -> BTreeMap<String, Offered> {
     let mut bearers: BTreeMap<String, usize> = BTreeMap::new();
     let offered = |skill: &&Skill| matches!(skill.state, State::Ok | State::Capped);
     for skill in snapshot.skills.iter().filter(offered) {
@@ -41,29 +53,49 @@ fn all(snapshot: &Snapshot) -> BTreeMap<String, usize> {
             } else {
                 snapshot.address(skill)
             };
-            (name, at)
+            let typed = format!("/{name}");
+            (prompt_name(name), Offered { skill: at, typed })
         })
         .collect()
 }
 
+/// The name of a skill's prompt: its own, unless that looks like an agent's. Both kinds of prefix move, so that no
+/// two names become one.
+fn prompt_name(name: String) -> String {
+    if [agents::PREFIX, SKILL_PREFIX]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+    {
+        format!("{SKILL_PREFIX}{name}")
+    } else {
+        name
+    }
+}
+
 /// A page of prompts after one, and the cursor of the next page.
-pub(crate) fn list(snapshot: &Snapshot, after: Option<&str>) -> (Vec<Prompt>, Option<String>) {
+pub(crate) fn list(
+    snapshot: &Snapshot,
+    library: &AgentLibrary,
+    after: Option<&str>,
+) -> (Vec<Prompt>, Option<String>) {
     use std::ops::Bound::{Excluded, Unbounded};
-    let all = all(snapshot);
-    let mut rest = all.range::<str, _>((after.map_or(Unbounded, Excluded), Unbounded));
-    let page: Vec<(&String, &usize)> = rest.by_ref().take(PAGE).collect();
-    let more = rest.next().is_some();
-    let last = page.last().map(|(name, _)| pages::cursor(name));
-    let prompts = page.iter().filter_map(|(name, at)| {
-        let skill = snapshot.skills.get(**at)?;
+    let (skills, agents) = (all(snapshot), agents::offered(library));
+    let bounds = (after.map_or(Unbounded, Excluded), Unbounded);
+    // One more than a page of each, so that it is known whether there is a next one.
+    let skills = skills.range::<str, _>(bounds).take(PAGE + 1);
+    let skills = skills.filter_map(|(name, offered)| {
+        let skill = snapshot.skills.get(offered.skill)?;
         let description = skill.description().map(one_line);
-        Some(Prompt::new(
-            name.as_str(),
-            description,
-            Some(arguments(skill)),
-        ))
+        Some(Prompt::new(name, description, Some(arguments(skill))))
     });
-    (prompts.collect(), last.filter(|_| more))
+    let agents = agents.range::<str, _>(bounds).take(PAGE + 1);
+    let agents = agents.map(|(name, agent)| agents::entry(name, agent));
+    let mut page: Vec<Prompt> = skills.chain(agents).collect();
+    page.sort_by(|a, b| a.name.cmp(&b.name));
+    let more = page.len() > PAGE;
+    page.truncate(PAGE);
+    let last = page.last().map(|prompt| pages::cursor(&prompt.name));
+    (page, last.filter(|_| more))
 }
 
 fn arguments(skill: &Skill) -> Vec<PromptArgument> {
@@ -85,8 +117,40 @@ fn arguments(skill: &Skill) -> Vec<PromptArgument> {
     }
 }
 
-/// The text of a prompt, through the same activation as `/name arguments`.
+/// The text of a prompt.
 pub(crate) fn get(
+    shelf: &Shelf,
+    session: &SessionCell,
+    name: &str,
+    given: Option<&JsonObject>,
+) -> Result<GetPromptResult, ErrorData> {
+    if !name.starts_with(agents::PREFIX) {
+        return shelf
+            .changing(|library, snapshot| of_skill(library, snapshot, session, name, given));
+    }
+    let seen = shelf.look_for_agents();
+    let offered = agents::offered(&seen.library);
+    match offered.get(name) {
+        Some(agent) => {
+            shelf.changing(|library, _| agents::get(library, &seen.library, agent, given))
+        }
+        None => Err(unknown(name, offered.keys())),
+    }
+}
+
+fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> ErrorData {
+    let near = address::near_names(known.map(String::as_str), name);
+    let hint = if near.is_empty() {
+        String::new()
+    } else {
+        format!("; did you mean `{}`?", near.join("`, `"))
+    };
+    let message = format!("no prompt is called `{}`{hint}", one_line(name));
+    ErrorData::invalid_params(message, None)
+}
+
+/// The text of a skill, through the same activation as `/name arguments`.
+fn of_skill(
     library: &mut Library,
     snapshot: &Arc<Snapshot>,
     session: &SessionCell,
@@ -95,23 +159,14 @@ pub(crate) fn get(
 ) -> Result<GetPromptResult, ErrorData> {
     let invalid = |message: String| ErrorData::invalid_params(message, None);
     let all = all(snapshot);
-    let skill = all.get(name).and_then(|at| snapshot.skills.get(*at));
-    let Some(skill) = skill else {
-        let near = address::near_names(all.keys().map(String::as_str), name);
-        let hint = if near.is_empty() {
-            String::new()
-        } else {
-            format!("; did you mean `{}`?", near.join("`, `"))
-        };
-        return Err(invalid(format!(
-            "no prompt is called `{}`{hint}",
-            one_line(name)
-        )));
+    let offered = all.get(name);
+    let skill = offered.and_then(|offered| Some((offered, snapshot.skills.get(offered.skill)?)));
+    let Some((offered, skill)) = skill else {
+        return Err(unknown(name, all.keys()));
     };
     let words = words(skill, given).map_err(invalid)?;
-    let typed = format!("/{name}");
     let call = Call {
-        typed: &typed,
+        typed: &offered.typed,
         words: &words,
         // A person who calls a skill wants its text, whatever the model was given before.
         again: true,
@@ -179,7 +234,21 @@ fn split(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::split;
+    use super::{prompt_name, split};
+
+    #[test]
+    fn no_two_skills_become_one_prompt_and_none_looks_like_an_agent() {
+        for (name, expected) in [
+            ("agent", "agent"),
+            ("agents:x", "agents:x"),
+            ("agent:x", "skill:agent:x"),
+            ("skill:agent:x", "skill:skill:agent:x"),
+            ("skill:x", "skill:skill:x"),
+            ("x", "x"),
+        ] {
+            assert_eq!(prompt_name(name.to_owned()), expected);
+        }
+    }
 
     #[test]
     fn words_are_taken_apart_at_blanks_outside_quotes() {

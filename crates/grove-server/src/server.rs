@@ -1,17 +1,19 @@
 //! Serving: a runtime that lives as long as the server does.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_skills::Library;
 use rmcp::service::{QuitReason, ServerInitializeError};
-use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+use crate::agents::AgentShelf;
 use crate::changes;
 use crate::connection::{Connection, Open};
 use crate::gate::Gated;
 use crate::http::{self, HttpOptions, Listening};
+use crate::lines::Lines;
 use crate::shelf::Shelf;
 
 /// The longest message that is read.
@@ -55,8 +57,13 @@ pub struct Server {
 impl Server {
     /// A server for a library, which looks once.
     pub fn new(library: Library) -> Self {
+        Self::with_agents_in(library, Vec::new())
+    }
+
+    /// The same with agents of exactly these folders; of the usual places when there are none.
+    pub fn with_agents_in(library: Library, folders: Vec<PathBuf>) -> Self {
         Self {
-            shelf: Arc::new(Shelf::new(library)),
+            shelf: Arc::new(Shelf::new(library, AgentShelf::new(folders))),
         }
     }
 
@@ -75,7 +82,7 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let transport = AsyncRwTransport::new_server(from, to).with_max_line_length(MAX_MESSAGE);
+        let transport = Lines::new(from, to, MAX_MESSAGE);
         let connection = Connection::open(&self.shelf, &Arc::<Open>::default(), 1);
         let connection = connection.ok_or(ServeError::Broken)?;
         let served = match rmcp::serve_server(connection, Gated::new(transport)).await {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use grove_catalog::Digest;
 use grove_fs::atomic::{self, Durability};
 use grove_fs::{FsError, files};
+use grove_spec::package::Kind;
 
 use crate::environment::Environment;
 
@@ -30,17 +31,15 @@ const AGENTS: [(&str, &str); 8] = [
     ("worker.md", include_str!("../bundled/agents/worker.md")),
 ];
 
-/// The folder with the bundled skills; written first if this version's is not there yet.
-pub(crate) fn folder(environment: &Environment) -> Result<PathBuf, FsError> {
-    if let Some(folder) = &environment.bundled_dir {
-        return Ok(folder.clone());
+/// The folder with what is bundled of a kind, if anything is; written first if this version's is not there yet.
+pub(crate) fn folder(kind: Kind, environment: &Environment) -> Option<Result<PathBuf, FsError>> {
+    match (kind, &environment.bundled_dir) {
+        (Kind::Skills, Some(folder)) => Some(Ok(folder.clone())),
+        (Kind::Skills, None) => Some(written(environment, &SKILLS)),
+        (Kind::Agents, _) if environment.data.starts_with(Environment::NOWHERE) => None,
+        (Kind::Agents, _) => Some(written(environment, &AGENTS)),
+        (Kind::Chains, _) => None,
     }
-    written(environment, &SKILLS)
-}
-
-/// The folder with the bundled agents; written first if this version's is not there yet.
-pub(crate) fn agents(environment: &Environment) -> Result<PathBuf, FsError> {
-    written(environment, &AGENTS)
 }
 
 fn written(environment: &Environment, all: &Files) -> Result<PathBuf, FsError> {
@@ -106,6 +105,10 @@ mod tests {
             assert!(!body.trim().is_empty(), "{path}");
             let forks = agent.default_context == Some(ContextMode::Fork);
             assert_eq!(forks, FORKING.contains(&name), "{path}");
+            assert!(
+                agent.inherit_project_context,
+                "{path} keeps to a project's rules"
+            );
             let tools = agent.plain_tools().unwrap_or_default();
             assert!(!tools.is_empty(), "{path} says which tools it has");
             // A shell writes as well as an editor does.

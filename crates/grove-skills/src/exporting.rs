@@ -33,8 +33,8 @@ pub struct ExportRequest {
     pub out: PathBuf,
     /// Whether the text of skills is written into agents also where the host reads `skills` itself.
     pub inline: bool,
-    /// Characters that the skills of an agent may take.
-    pub budget: usize,
+    /// Characters that the skills of an agent may take; as the settings say without.
+    pub budget: Option<usize>,
     /// Whether files of agents and skills that are not exported any more are looked for.
     pub is_whole: bool,
     /// Whether nothing is written.
@@ -118,25 +118,20 @@ pub fn export(
     let unknown = || ExportError::UnknownHost(request.host.clone());
     let host = hosts::by_name(&request.host).ok_or_else(unknown)?;
     let rules = AgentRules::by_name(&request.host).ok_or_else(unknown)?;
+    let snapshot = library.load();
+    let settings = library.last_settings().cloned().unwrap_or_default();
+    let configured = usize::try_from(settings.limits.preload_chars.value);
     let job = Job {
         title: &host.title,
         rules: &rules,
         inline: request.inline,
+        budget: request.budget.unwrap_or(configured.unwrap_or(usize::MAX)),
     };
-    let snapshot = library.load();
     let mut exported = Exported::default();
     let mut target = Target::new(&request.out, &rules.export);
     let mut skills = SkillSet::new(library, &snapshot, &rules.export);
     for agent in chosen {
-        one(
-            agents,
-            agent,
-            &job,
-            request,
-            &mut skills,
-            &mut target,
-            &mut exported,
-        )?;
+        one(agents, agent, &job, &mut skills, &mut target, &mut exported)?;
     }
     skills.put(&mut target, &mut exported.diagnostics)?;
     target.settle(request, &mut exported)?;
@@ -148,7 +143,6 @@ fn one(
     agents: &AgentLibrary,
     agent: &Agent,
     job: &Job<'_>,
-    request: &ExportRequest,
     skills: &mut SkillSet<'_>,
     target: &mut Target,
     exported: &mut Exported,
@@ -159,7 +153,12 @@ fn one(
     let content = agent.content.as_ref().ok_or_else(unsteady)?;
     let file = &content.parsed.agent;
     let body = content.parsed.body(&text).ok_or_else(unsteady)?;
-    let mut chosen = prompt::choose(skills.snapshot, &file.skills);
+    // An agent of a package has the skills of its package first.
+    let package = agents.package_of(agent).into_iter();
+    let first: Vec<PathBuf> = package
+        .flat_map(|folder| skills.library.roots_of_package(folder))
+        .collect();
+    let mut chosen = prompt::choose_near(skills.snapshot, &file.skills, &first);
     for at in &mut chosen.skills {
         *at = skills.original(*at);
     }
@@ -172,7 +171,7 @@ fn one(
         body,
     };
     // The same rule as for the prompt itself says which of them fit.
-    let made = prompt::assemble(skills.snapshot, &own, &chosen, &read, request.budget);
+    let made = prompt::assemble(skills.snapshot, &own, &chosen, &read, job.budget);
     let mut warnings = made.warnings;
     let fits = |at: usize| {
         let address = address_of(skills.snapshot, at);

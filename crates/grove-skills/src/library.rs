@@ -1,20 +1,21 @@
 //! The library: what is asked for, and the snapshot that answers.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grove_catalog::Digest;
 use grove_catalog::eligibility::Facts;
 use grove_catalog::hosts::{self, Host};
 use grove_catalog::identity;
 use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::state::State;
+use grove_catalog::{Digest, Source};
 use grove_fs::probe_walk::{self, Counts, Layout, LinkedFiles};
 use grove_fs::programs;
 use grove_fs::stamp::fingerprint;
 use grove_spec::config::{Limits, Settings, Sourced};
+use grove_spec::package::Kind;
 use grove_spec::skill::kept::most_read;
 use grove_spec::{Code, Diagnostic};
 
@@ -151,6 +152,21 @@ impl Library {
         last.map(|last| Arc::clone(&last.snapshot))
     }
 
+    /// The roots of the last load that a package gave.
+    pub(crate) fn roots_of_package(&self, folder: &Path) -> Vec<PathBuf> {
+        let planned = self.planned.iter();
+        let given = planned.filter(|planned| {
+            planned.root.source == Source::Package && planned.base.as_deref() == Some(folder)
+        });
+        given.map(|planned| planned.root.path.clone()).collect()
+    }
+
+    /// The settings of the last load.
+    pub(crate) fn last_settings(&self) -> Option<&Settings> {
+        let last = self.last.as_ref();
+        last.map(|last| &last.inputs.settings)
+    }
+
     /// What was asked for.
     pub(crate) fn request(&self) -> &Request {
         &self.request
@@ -165,6 +181,11 @@ impl Library {
             let loaded = known.and_then(|known| known.loaded.as_ref());
             (planned, loaded.filter(|_| planned.exists))
         })
+    }
+
+    /// Whether it looks everywhere that Grove does, and not in given folders or with another host's eyes.
+    pub fn is_own(&self) -> bool {
+        self.request.view == View::Own
     }
 
     /// What the engine takes from its surroundings.
@@ -315,7 +336,14 @@ impl Library {
             (View::Own | View::Host(_), _) => {
                 let project = Project::find(&self.environment);
                 let loaded = LoadedSettings::load(&self.environment, Some(&project), &store);
-                let plan = planning::own(&self.environment, &loaded.settings, &project, &store);
+                let environment = &self.environment;
+                let plan = planning::own(
+                    Kind::Skills,
+                    environment,
+                    &loaded.settings,
+                    &project,
+                    &store,
+                );
                 (plan, loaded, Rules::GROVE)
             }
         }

@@ -88,7 +88,7 @@ pub(crate) fn load(
         },
         max_candidates: scan.max_candidates,
         max_bytes: scan.max_read,
-        max_depth: scan.max_depth,
+        max_depth: planned.max_depth.unwrap_or(usize::MAX).min(scan.max_depth),
         max_folders: if scan.lifted { 200_000 } else { MAX_FOLDERS },
         max_entries: MAX_ENTRIES,
         max_levels: grove_catalog::tree::MAX_LEVELS,
@@ -402,8 +402,7 @@ fn refused(finding: Diagnostic) -> Arc<Content> {
 }
 
 pub(crate) fn unopened(error: &FsError, links: Links) -> Diagnostic {
-    let escapes = links == Links::Contain && matches!(error.source.raw_os_error(), Some(18 | 40));
-    if escapes {
+    if links == Links::Contain && error.leads_out() {
         return Diagnostic::new(
             Code::PathEscape,
             "the root is a link that leads out of its project and was not followed",

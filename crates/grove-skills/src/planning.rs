@@ -1,6 +1,6 @@
 //! Which folders to look in, for Grove itself, for another host, or exactly as told.
 
-pub(crate) mod agent_roots;
+pub(crate) mod agent_formats;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,10 +14,12 @@ use grove_fs::probe_walk::{Links, RootFolder};
 use grove_fs::trust_store::TrustStore;
 use grove_spec::agent::Format;
 use grove_spec::config::Settings;
+use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
 
 use crate::bundled;
 use crate::environment::Environment;
+use crate::packages::{self, GivenFolder, Package, Packages};
 use crate::project::{FolderTrust, Project};
 
 /// A root and how it is to be walked.
@@ -31,6 +33,10 @@ pub struct PlannedRoot {
     pub exists: bool,
     /// Whether files at its top may count, where the scan has them.
     pub flat_files: bool,
+    /// How many levels of folders are walked, where its own rules allow fewer than the settings.
+    pub max_depth: Option<usize>,
+    /// The folder of the package that gives it.
+    pub package: Option<PathBuf>,
     /// How agents are written here.
     pub format: Format,
     /// The one file that counts, where the place is not a folder but somebody's settings.
@@ -72,8 +78,36 @@ pub(crate) fn exactly(folders: &[PathBuf]) -> Plan {
     plan.finish()
 }
 
-/// Everything Grove itself looks in.
+/// The folder that all hosts share. pi takes agents anywhere in it, and others keep other things there.
+pub(crate) const SHARED: &str = ".agents";
+
+/// The folders of a project or a home that are looked in, whatever the settings. Chains may stand beside agents.
+const fn own_folders(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Skills => &[".grove/skills", ".agents/skills"],
+        Kind::Agents => &[".grove/agents", ".agents/agents", SHARED],
+        Kind::Chains => &[
+            ".grove/chains",
+            ".grove/agents",
+            ".agents/chains",
+            ".agents/agents",
+            SHARED,
+        ],
+    }
+}
+
+/// A host's folders of one kind.
+fn host_folders(kind: Kind, host: &Host) -> &[HostRoot] {
+    match kind {
+        Kind::Skills => &host.roots,
+        Kind::Agents => &host.agent_roots,
+        Kind::Chains => &host.chain_roots,
+    }
+}
+
+/// Everything Grove itself looks in. Skills, agents and chains have the same places, ladder and trust.
 pub(crate) fn own(
+    kind: Kind,
     environment: &Environment,
     settings: &Settings,
     project: &Project,
@@ -85,73 +119,77 @@ pub(crate) fn own(
     } else {
         Vec::new()
     };
-    let compat = |source: Source| {
-        hosts
-            .iter()
-            .flat_map(|host| &host.roots)
-            .filter(move |root| {
-                root.compat && (root.source == Source::Project) == (source == Source::Project)
-            })
+    let compat = |in_project: bool| {
+        let roots = hosts.iter().flat_map(|host| host_folders(kind, host));
+        roots.filter(move |root| root.compat && (root.source == Source::Project) == in_project)
     };
-
     for (distance, folder) in project.folders.iter().enumerate() {
-        let mut paths = vec![".grove/skills".to_owned(), ".agents/skills".to_owned()];
-        paths.extend(compat(Source::Project).map(|root| root.path.clone()));
+        let own = own_folders(kind).iter().map(|path| (*path).to_owned());
+        let others = compat(true).map(|root| root.path.clone());
+        let paths: Vec<String> = own.chain(others).collect();
         plan.project_folder(project, folder, distance, &paths, store);
     }
     if let Some(home) = &environment.home {
-        let mut paths = vec![home.join(".grove/skills"), home.join(".agents/skills")];
-        paths.extend(compat(Source::User).flat_map(|root| host_paths(environment, root)));
-        for path in paths {
+        let own = own_folders(kind).iter().map(|path| home.join(path));
+        let others = compat(false).flat_map(|root| host_paths(environment, root));
+        for path in own.chain(others) {
+            let shown = below(&path, home);
             let standing = Standing {
-                family: family_of(&below(&path, home)),
+                family: family_of(&shown),
                 ..Standing::of(Source::User)
             };
-            plan.push(
-                format!("user:{}", below(&path, home)),
-                path,
-                Source::User,
-                standing,
-                Trust::Trusted,
-                None,
-            );
+            let label = format!("user:{shown}");
+            plan.push(label, path, Source::User, standing, Trust::Trusted, None);
         }
     }
     plan.push(
-        "managed:skills".to_owned(),
-        environment.data.join("skills"),
+        format!("managed:{}", kind.word()),
+        environment.data.join(kind.word()),
         Source::Managed,
         Standing::of(Source::Managed),
         Trust::Trusted,
         None,
     );
-    let extra = settings
-        .extra_dirs
-        .value
-        .iter()
-        .map(|path| environment.expand(path))
-        .chain(environment.skill_dirs.iter().cloned());
-    for (order, path) in extra.enumerate() {
+    for (order, path) in extra_folders(kind, environment, settings)
+        .into_iter()
+        .enumerate()
+    {
         plan.push_given(path, order, Source::Extra);
     }
+    plan.packages(kind, packages::find(environment, settings, project, store));
     if environment.data.starts_with(Environment::NOWHERE) && environment.bundled_dir.is_none() {
-        return plan.finish();
+        return agent_formats::assign(plan.finish(), kind, environment, &hosts, project);
     }
-    match bundled::folder(environment) {
-        Ok(path) => plan.push(
-            "bundled:skills".to_owned(),
+    match bundled::folder(kind, environment) {
+        None => {}
+        Some(Ok(path)) => plan.push(
+            format!("bundled:{}", kind.word()),
             path,
             Source::Bundled,
             Standing::of(Source::Bundled),
             Trust::Trusted,
             None,
         ),
-        Err(error) => plan.diagnostics.push(
+        Some(Err(error)) => plan.diagnostics.push(
             Diagnostic::new(Code::RootUnreadable, format!("{error}: {}", error.source))
                 .in_file(&error.path),
         ),
     }
-    plan.finish()
+    agent_formats::assign(plan.finish(), kind, environment, &hosts, project)
+}
+
+/// Folders that the user added, which are never written to.
+fn extra_folders(kind: Kind, environment: &Environment, settings: &Settings) -> Vec<PathBuf> {
+    match kind {
+        Kind::Skills => {
+            let configured = settings.extra_dirs.value.iter();
+            let configured = configured.map(|path| environment.expand(path));
+            configured
+                .chain(environment.skill_dirs.iter().cloned())
+                .collect()
+        }
+        Kind::Agents | Kind::Chains => environment.agent_dirs.clone(),
+    }
 }
 
 /// Everything another host looks in, with that host's trust: it has its own question.
@@ -284,6 +322,8 @@ impl Plan {
             base,
             exists: false,
             flat_files: root.flat_files,
+            max_depth: None,
+            package: None,
             format: Format::Native,
             file: None,
         });
@@ -338,9 +378,21 @@ impl Plan {
             base,
             exists: false,
             flat_files: true,
+            max_depth: None,
+            package: None,
             format: Format::Native,
             file: None,
         });
+    }
+
+    /// The folders of one kind that packages give; the first package goes before the others.
+    fn packages(&mut self, kind: Kind, found: Packages) {
+        self.diagnostics.extend(found.diagnostics);
+        for (order, package) in found.packages.iter().enumerate() {
+            for given in package.given.iter().filter(|given| given.kind == kind) {
+                self.add(package_root(order, package, given));
+            }
+        }
     }
 
     /// Adds a root unless its path is there already, and looks whether it exists.
@@ -366,6 +418,41 @@ impl Plan {
         }
         self
     }
+}
+
+/// The root that a folder of a package is.
+fn package_root(order: usize, package: &Package, given: &GivenFolder) -> PlannedRoot {
+    PlannedRoot {
+        root: Root {
+            label: given.label(package),
+            path: given.path.clone(),
+            source: Source::Package,
+            standing: Standing {
+                order: u32::try_from(order).unwrap_or(u32::MAX),
+                ..Standing::of(Source::Package)
+            },
+            trust: given.trust.clone(),
+        },
+        base: Some(package.base.clone()),
+        exists: true,
+        flat_files: true,
+        max_depth: given.is_flat.then_some(0),
+        package: Some(package.folder.clone()),
+        format: Format::Native,
+        file: None,
+    }
+}
+
+/// The roots of every kind that the packages of one project folder give.
+pub(crate) fn package_roots(project_folder: &Path, store: &TrustStore) -> Vec<(Kind, PlannedRoot)> {
+    let found = packages::of_project(project_folder, store);
+    let mut roots = Vec::new();
+    for (order, package) in found.packages.iter().enumerate() {
+        for given in &package.given {
+            roots.push((given.kind, package_root(order, package, given)));
+        }
+    }
+    roots
 }
 
 /// Where a host's own root is: a variable lists the folders, or names the folder, or else the path does.

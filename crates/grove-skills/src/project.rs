@@ -163,9 +163,14 @@ impl FolderTrust {
                     .strip_prefix(&grant.path)
                     .unwrap_or(root)
                     .to_string_lossy();
+                // A granted folder may itself be what is judged.
+                let prefix = match &*below {
+                    "" => String::new(),
+                    below => format!("{below}/"),
+                };
                 Trust::Pinned {
                     pins: std::sync::Arc::new(grant.pins.clone()),
-                    prefix: format!("{below}/"),
+                    prefix,
                 }
             }
         }

@@ -1,18 +1,22 @@
 //! An agent's prompt from real files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_catalog::Digest;
 use grove_catalog::agents::Agent;
 use grove_catalog::catalog::{self, Budget, Style};
-use grove_catalog::prompt::{self, Own, Prompt, Read};
+use grove_catalog::prompt::{self, Base, Instructions, Own, Prompt, Read};
 use grove_catalog::snapshot::Snapshot;
-use grove_spec::{Code, Diagnostic};
+use grove_spec::agent::{PromptMode, SkillInjection};
+use grove_spec::config::Settings;
+use grove_spec::{Code, Diagnostic, Severity};
 
 use crate::agents::AgentLibrary;
 use crate::catalog_files;
+use crate::instructions;
 use crate::library::Library;
+use crate::skill_path::SkillPath;
 
 /// How often files are looked at again when one changes between looking and reading.
 const ATTEMPTS: usize = 3;
@@ -28,6 +32,15 @@ pub enum PromptError {
     Files(#[from] grove_fs::FsError),
 }
 
+/// How a prompt is wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Wishes {
+    /// Characters that the skills may take; none means what the settings say.
+    pub budget: Option<usize>,
+    /// The prompt of whoever runs the agent.
+    pub base: Option<Base>,
+}
+
 /// A prompt with the skills it was made of.
 #[derive(Debug)]
 pub struct Told {
@@ -37,52 +50,91 @@ pub struct Told {
     pub snapshot: Arc<Snapshot>,
 }
 
-/// Puts an agent's prompt together from the skills of a library; `budget` is in characters.
+/// Puts an agent's prompt together from the skills of a library.
 pub fn prompt(
     library: &mut Library,
     agents: &AgentLibrary,
     agent: &Agent,
-    budget: usize,
+    wishes: &Wishes,
 ) -> Result<Told, PromptError> {
     let location = agents.agents.location(agent);
     let unsteady = || PromptError::Unsteady(location.clone());
     let source = agents.source(agent).ok_or_else(unsteady)?;
     let content = agent.content.as_ref().ok_or_else(unsteady)?;
     let body = content.parsed.body(&source).ok_or_else(unsteady)?;
-    let file = &content.parsed.agent;
+    let own = Own {
+        name: &agent.name,
+        agent: &content.parsed.agent,
+        file: &location,
+        digest: content.digest,
+        body,
+    };
+    let path = SkillPath::of(
+        library.environment(),
+        agents.agents.roots.get(agent.root),
+        &location,
+        &own.agent.skill_path,
+    );
+    let package = agents.package_of(agent);
+    let mut widened = path.library(library);
+    let library = widened.as_mut().unwrap_or(library);
     let mut last = None;
     for _ in 0..ATTEMPTS {
-        let snapshot = library.load();
-        let chosen = prompt::choose(&snapshot, &file.skills);
-        let read = match read(library, &snapshot, &chosen.skills) {
-            Ok(read) => read,
-            Err(error) => {
-                last = Some(error);
-                continue;
+        match told(library, &own, &path, package, wishes) {
+            Err(error @ PromptError::Unsteady(_)) => last = Some(error),
+            done => {
+                return done.map(|mut told| {
+                    // What is wrong with the file is a warning about its prompt too.
+                    let own = agent.diagnostics.iter();
+                    let own = own.filter(|finding| finding.severity != Severity::Info);
+                    told.prompt.warnings.splice(0..0, own.cloned());
+                    told
+                });
             }
-        };
-        let own = Own {
-            name: &agent.name,
-            agent: file,
-            file: &location,
-            digest: content.digest,
-            body,
-        };
-        let mut made = prompt::assemble(&snapshot, &own, &chosen, &read, budget);
-        if file.inherit_skills {
-            inherit(library, &snapshot, &mut made)?;
         }
-        if file.inherit_project_context {
-            let message = "`inheritProjectContext`: whoever runs the agent adds the project's instructions; they are not in this text";
-            let finding = Diagnostic::new(Code::PromptPartial, message);
-            made.warnings.push(finding.in_file(&location));
-        }
-        return Ok(Told {
-            prompt: made,
-            snapshot,
-        });
     }
     Err(last.unwrap_or_else(unsteady))
+}
+
+/// One attempt.
+fn told(
+    library: &mut Library,
+    own: &Own<'_>,
+    path: &SkillPath,
+    package: Option<&Path>,
+    wishes: &Wishes,
+) -> Result<Told, PromptError> {
+    let snapshot = library.load();
+    let settings = library.last_settings().cloned().unwrap_or_default();
+    let mut first = path.folders.clone();
+    first.extend(
+        package
+            .into_iter()
+            .flat_map(|folder| library.roots_of_package(folder)),
+    );
+    let mut chosen = prompt::choose_near(&snapshot, &own.agent.skills, &first);
+    chosen.warnings.extend(path.findings.iter().cloned());
+    let read = match own.agent.skill_injection {
+        SkillInjection::Full => read(library, &snapshot, &chosen.skills)?,
+        SkillInjection::Light => Vec::new(),
+    };
+    let budget = wishes
+        .budget
+        .unwrap_or(number(settings.limits.preload_chars.value));
+    let mut made = prompt::assemble(&snapshot, own, &chosen, &read, budget);
+    let instructions = project_instructions(library, &settings, own, wishes, &mut made);
+    if own.agent.inherit_skills {
+        inherit_catalog(library, &settings, &snapshot, &mut made)?;
+    }
+    made.put_base(own, wishes.base.as_ref(), &instructions);
+    Ok(Told {
+        prompt: made,
+        snapshot,
+    })
+}
+
+fn number(value: u64) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
 }
 
 /// Reads the files of skills as the snapshot judged them.
@@ -115,8 +167,35 @@ pub(crate) fn read(
         .collect()
 }
 
-/// Adds the catalog without the skills that are in the prompt already.
-fn inherit(library: &Library, snapshot: &Snapshot, made: &mut Prompt) -> Result<(), PromptError> {
+/// Adds the project's instructions if the agent inherits them, and gives them back for whoever compares.
+fn project_instructions(
+    library: &Library,
+    settings: &Settings,
+    own: &Own<'_>,
+    wishes: &Wishes,
+    made: &mut Prompt,
+) -> Vec<Instructions> {
+    let inherited = own.agent.inherit_project_context;
+    let is_cut_out = own.agent.system_prompt_mode == PromptMode::Append && wishes.base.is_some();
+    if !inherited && !is_cut_out {
+        return Vec::new();
+    }
+    let limits = &settings.limits;
+    let found = instructions::find(library.environment(), limits.file_bytes.value);
+    if inherited {
+        made.warnings.extend(found.findings);
+        made.add_instructions(&found.files, number(limits.instruction_chars.value));
+    }
+    found.files
+}
+
+/// Adds the catalog without the skills that the agent was given by name.
+fn inherit_catalog(
+    library: &Library,
+    settings: &Settings,
+    snapshot: &Snapshot,
+    made: &mut Prompt,
+) -> Result<(), PromptError> {
     let environment = library.environment();
     let Some(index_dir) = catalog_files::index_dir(environment) else {
         let message = "the catalog was left out: there is no cache folder for its index files";
@@ -124,14 +203,12 @@ fn inherit(library: &Library, snapshot: &Snapshot, made: &mut Prompt) -> Result<
             .push(Diagnostic::new(Code::PromptPartial, message));
         return Ok(());
     };
-    let settings = library.settings().settings;
-    let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
     let budget = Budget::chars(
         number(settings.limits.prompt_chars.value),
         number(settings.limits.prompt_skills.value),
     );
     let usage = std::collections::BTreeMap::new();
-    let exclude = made.active.clone();
+    let exclude = [made.active.as_slice(), &made.listed].concat();
     let told = catalog::catalog(
         snapshot,
         &catalog::Request {

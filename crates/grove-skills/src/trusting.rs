@@ -10,11 +10,15 @@ use grove_catalog::{Digest, Source, identity};
 use grove_fs::probe_walk::Layout;
 use grove_fs::trust_store::{Grant, Lookup, TrustStore};
 use grove_fs::{FsError, files};
+use grove_spec::package::Kind;
 use grove_spec::skill::kept::most_read;
 
-use crate::agents;
+use crate::agents::AGENT_FILES;
 use crate::cache::RootCache;
+use crate::chains::CHAIN_FILES;
+use crate::definition_files::{Bounds, FileKind, roots_in};
 use crate::environment::Environment;
+use crate::instructions;
 use crate::loading::{self, Scan};
 use crate::planning::{self, PlannedRoot};
 use crate::project::{Permitted, Project};
@@ -212,8 +216,12 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
         folders: vec![folder.to_path_buf()],
         is_repository: false,
     };
-    let mut roots = planning::own(environment, &settings, &project, store).roots;
-    roots.retain(|planned| planned.root.source == Source::Project);
+    let of_kind = |kind: Kind| {
+        let mut roots = planning::own(kind, environment, &settings, &project, store).roots;
+        roots.retain(|planned| planned.root.source == Source::Project);
+        roots
+    };
+    let roots = of_kind(Kind::Skills);
     let scan = Scan {
         layout: Layout::ALL,
         max_candidates: usize::MAX,
@@ -223,14 +231,15 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
         lifted: true,
         keep_good: false,
     };
-    let mut agent_roots = planning::agent_roots::own(environment, &settings, &project, store).roots;
-    agent_roots.retain(|planned| planned.root.source == Source::Project);
-    let bounds = agents::Bounds {
+    let (agent_roots, chain_roots) = (of_kind(Kind::Agents), of_kind(Kind::Chains));
+    let bounds = Bounds {
         max_bytes: scan.max_bytes,
         max_depth: scan.max_depth,
     };
     let mut names = first_parts(&roots, folder);
     names.extend(first_parts(&agent_roots, folder));
+    names.extend(instructions::NAMES.map(str::to_owned));
+    names.extend(first_parts(&chain_roots, folder));
     let Nested {
         holders,
         not_searched,
@@ -244,12 +253,29 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
             pin_root(&moved(planned, folder, look), &scan, folder, &mut pins);
         }
         for planned in &agent_roots {
-            let sharing = agents::sharing(planned, &agent_roots);
+            let inner = roots_in(planned, &agent_roots);
             let planned = moved(planned, folder, look);
-            if files::is_folder(&planned.root.path) {
-                for (path, digest) in agents::digests(&planned, sharing, &bounds) {
-                    pin(&planned.root.path.join(path), digest, folder, &mut pins);
+            pin_files(&AGENT_FILES, &planned, &inner, &bounds, folder, &mut pins);
+        }
+        for planned in &chain_roots {
+            let inner = roots_in(planned, &chain_roots);
+            let planned = moved(planned, folder, look);
+            pin_files(&CHAIN_FILES, &planned, &inner, &bounds, folder, &mut pins);
+        }
+        for (kind, planned) in planning::package_roots(look, store) {
+            match kind {
+                Kind::Skills => pin_root(&planned, &scan, folder, &mut pins),
+                Kind::Agents => {
+                    pin_files(&AGENT_FILES, &planned, &[], &bounds, folder, &mut pins);
                 }
+                Kind::Chains => {
+                    pin_files(&CHAIN_FILES, &planned, &[], &bounds, folder, &mut pins);
+                }
+            }
+        }
+        for (file, bytes) in instructions::in_folder(folder, look, scan.max_bytes) {
+            if let Ok(bytes) = bytes {
+                pin(&file, Digest::of(&bytes), folder, &mut pins);
             }
         }
         if let Ok(bytes) = read_project_file(look) {
@@ -311,6 +337,21 @@ fn pin_root(planned: &PlannedRoot, scan: &Scan, folder: &Path, pins: &mut Pins) 
         if let Some(digest) = candidate.content.digest {
             let file = identity::file_below_root(candidate.layout, &candidate.id);
             pin(&root.join(file), digest, folder, pins);
+        }
+    }
+}
+
+fn pin_files<P: Send>(
+    files_of_kind: &FileKind<P>,
+    planned: &PlannedRoot,
+    inner: &[String],
+    bounds: &Bounds,
+    folder: &Path,
+    pins: &mut Pins,
+) {
+    if files::is_folder(&planned.root.path) {
+        for (path, digest) in files_of_kind.digests(planned, inner, bounds) {
+            pin(&planned.root.path.join(path), digest, folder, pins);
         }
     }
 }

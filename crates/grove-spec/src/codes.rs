@@ -116,8 +116,8 @@ codes! {
     BranchVague = "branch-vague", Warning, "The description of a branch shares no word with some of its children, so a model would not look for them there.", "say in the parent's description what these children are for";
 
     // Agents and their prompts.
-    AgentName = "agent-name", Error, "An agent's name has a line end, a control character or a slash, or begins with a dot or a hyphen, so it could become something else where names are written.", "use letters, digits and single hyphens";
-    AgentPackage = "agent-package", Error, "An agent's `package` has nothing left that a name can have, so the agent has no name to be called by.", "write `package` with letters, digits, hyphens and dots, or remove it";
+    AgentName = "agent-name", Error, "The name of an agent or chain has a line end, a control character or a slash, or begins with a dot or a hyphen, so it could become something else where names are written.", "use letters, digits and single hyphens";
+    AgentPackage = "agent-package", Error, "The `package` of an agent or chain has nothing left that a name can have, so it has no name to be called by.", "write `package` with letters, digits, hyphens and dots, or remove it";
     AgentCollision = "agent-collision", Warning, "Several agents of one root have the same name; the first in order is used.", "rename one of them";
     AgentSyntax = "agent-syntax", Error, "An agent file in TOML or JSON cannot be read, or has no text for the agent.", "correct the file at the line";
     AgentElsewhere = "agent-elsewhere", Error, "What the agent is told is not in this file.", "put its text into the file";
@@ -130,7 +130,37 @@ codes! {
     ExportName = "export-name", Warning, "Two agents or two skills would have one name at the host; the first one is exported.", "rename one of them";
     ExportNotOurs = "export-not-ours", Warning, "A file that Grove did not write, or that was changed since, stands where one would be written; it was left alone.", "move it away, or remove it, and export again";
     ExportPartial = "export-partial", Warning, "Not all files of a skill could be exported.", "see the message for which are missing";
+    SkillPathUnused = "skill-path-unused", Warning, "A folder in an agent's `skillPath` was not looked in.", "put the skills into a folder that is looked in anyway, such as `.agents/skills`";
+    InstructionsUntrusted = "instructions-untrusted", Warning, "A project's instructions are not in the prompt: nobody has looked at them as they are.", "review the file, then run `grove trust`";
+    InstructionsUnread = "instructions-unread", Warning, "A project's instructions could not be read, or may not be, and are not in the prompt.", "replace the file with a plain text file in the project";
+    InstructionsBudget = "instructions-budget", Warning, "A project's instructions do not fit into what a prompt may take for them and were left out whole.", "shorten the file, or raise `limits.instruction_chars`";
+    InstructionsSecond = "instructions-second", Info, "A folder has two files with instructions, and one of them counts.", "keep one file, or let one lead to the other";
+    PromptBase = "prompt-base", Info, "What became of the prompt of whoever runs the agent.", "see `systemPromptMode`, `inheritProjectContext` and `inheritSkills` of the agent";
+    ContextFresh = "context-fresh", Info, "An agent that prefers to know the conversation runs without it, because there is none.", "run it from a session, or write `defaultContext: fresh`";
+    ContextNoParent = "context-no-parent", Error, "A copy of the conversation was asked for and there is none.", "ask for a fresh context, or run it from a session";
     PromptPartial = "prompt-partial", Info, "The printed prompt is not all that the agent is told.", "see the message for what comes from elsewhere";
+
+    // Chains.
+    ChainIncomplete = "chain-incomplete", Error, "A chain has no name, no description or no list of steps.", "write `name`, `description` and the steps";
+    ChainStep = "chain-step", Error, "A step says something that cannot be run as it is written.", "correct the step; see the format reference";
+    ChainStepText = "chain-step-text", Warning, "The text of a step begins without a blank line after the heading and its settings; it was taken as the step's task.", "put an empty line before the text";
+    ChainSchemaInline = "chain-schema-inline", Error, "A `.chain.md` has a schema in a line; only the path of a file can stand there.", "write the schema to a file and name the file, or write the chain as `.chain.json`";
+    ChainOutputName = "chain-output-name", Error, "`as` is not a name, or two steps give their output the same one.", "use letters, digits and underscores, and each name once";
+    ChainReference = "chain-reference", Error, "A step speaks of an output that no earlier step gives.", "name the output of an earlier step with `as`, or correct the reference";
+    ChainUnknownKey = "chain-unknown-key", Warning, "A step has a key that is not known; it is kept and means nothing.", "correct the key or remove it";
+    ChainLimit = "chain-limit", Error, "A chain has more steps, tasks or items than are ever run.", "split the chain, or lower the number";
+    ChainCollision = "chain-collision", Warning, "Several chains of one root have the same name; `.chain.json` goes before `.chain.md`, then the first in order.", "rename or remove one of them";
+    ChainAgentUnknown = "chain-agent-unknown", Warning, "A step names an agent that is not there or cannot be used.", "correct the name, or add the agent";
+    ChainSkillUnknown = "chain-skill-unknown", Warning, "A step names a skill that is not there or cannot be used.", "correct the name, or add the skill";
+    JsonSyntax = "json-syntax", Error, "The file is not valid JSON.", "correct the line";
+    JsonDuplicateKey = "json-duplicate-key", Warning, "A key stands twice in one object; the last one counts.", "remove one of them";
+
+    // Packages.
+    PackageManifest = "package-manifest", Warning, "The manifest of a package cannot be read, or a part of it has the wrong kind; the rest of the package is used.", "correct the manifest, or tell the package's author";
+    PackageSource = "package-source", Warning, "A package is named in a way that cannot be followed or is not allowed here.", "name it as `npm:NAME`, `git:HOST/PATH`, `file:PATH` or a path; a project can only name what lies in it";
+    PackageMissing = "package-missing", Warning, "A package that is named, or a folder that a package names, is not there.", "install the package, or remove its name";
+    PackageLimit = "package-limit", Warning, "There are more packages, or more entries in a manifest, than are looked at.", "name the packages you need in the settings";
+    PackageSettings = "package-settings", Warning, "A settings file that names packages cannot be read; its packages are not used.", "correct the file";
 
     // Trust and configuration.
     ProjectUntrusted = "project-untrusted", Info, "The project has content that is not used until the project is trusted.", "review it, then run `grove trust`";

@@ -1,10 +1,11 @@
-//! The formats Grove reads and writes: `SKILL.md`, agent files and `config.toml`.
+//! The formats Grove reads and writes: `SKILL.md`, agent and chain files, manifests of packages and `config.toml`.
 //!
 //! Everything here is pure: text in, values and diagnostics out. Bad input is data. A parser never
 //! panics and never returns an error that hides the rest of the file. Nothing in this crate knows
 //! a path on disk, a clock or an environment; whoever read the bytes attaches the file name.
 
 pub mod agent;
+pub mod chain;
 pub mod codes;
 
 pub mod config;
@@ -13,7 +14,8 @@ pub mod fence;
 mod frontmatter;
 pub mod generated;
 pub mod hidden_text;
-mod json_tree;
+pub mod json;
+pub mod package;
 pub mod reference;
 pub mod render;
 pub mod skill;

@@ -117,6 +117,8 @@ impl TestHome {
             .env("XDG_DATA_HOME", self.path("data"))
             .env("XDG_CACHE_HOME", self.path("cache"))
             .env("TMPDIR", self.path("tmp"))
+            // Packages that are installed for everybody on this machine are nobody's here.
+            .env("npm_config_prefix", self.path("npm"))
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
@@ -171,6 +173,7 @@ mod tests {
             "XDG_CONFIG_HOME",
             "XDG_DATA_HOME",
             "XDG_STATE_HOME",
+            "npm_config_prefix",
         ];
         assert_eq!(names, expected);
         assert!(output.contains("TMPDIR=/tmp\n"), "{output}");

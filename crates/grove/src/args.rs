@@ -51,6 +51,9 @@ pub(crate) enum Command {
     /// Agents: list, show
     #[command(subcommand)]
     Agents(AgentsCommand),
+    /// Chains: list, show, check
+    #[command(subcommand)]
+    Chains(ChainsCommand),
     /// What an agent is told: the skills it names, then its own text
     Prompt(Box<PromptArgs>),
     /// What a model is told of your skills, inside a budget; with --host, what another host would tell it
@@ -272,6 +275,44 @@ pub(crate) enum AgentsCommand {
     Export(Box<ExportArgs>),
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum ChainsCommand {
+    /// Every chain with its state
+    List {
+        #[command(flatten)]
+        look: ChainLook,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// One chain with its steps: by name, id, or id@root
+    Show {
+        /// Its name, id, or id@root
+        name: String,
+        #[command(flatten)]
+        look: ChainLook,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// What needs attention, by where chains come from; exits 1 if there is anything
+    Check {
+        #[command(flatten)]
+        look: ChainLook,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Where to look for chains.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ChainLook {
+    /// Look for chains in exactly this folder, as a trusted user root, and nowhere else (repeatable)
+    #[arg(long = "chains-dir", value_name = "DIR")]
+    pub(crate) chains_dirs: Vec<PathBuf>,
+}
+
 /// Where to look for agents.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct AgentLook {
@@ -293,9 +334,13 @@ pub(crate) struct PromptArgs {
     /// Lift the limits on how many skills are read and offered
     #[arg(long)]
     pub(crate) all: bool,
-    /// At most this many characters for the skills in the prompt; 100,000 by default
+    /// At most this many characters for the skills in the prompt; `limits.preload_chars` by default
     #[arg(long, value_name = "CHARS")]
     pub(crate) budget: Option<usize>,
+    /// The prompt of whoever runs the agent, or `-` for standard input: it stands first if the agent appends, and
+    /// is left out if the agent replaces
+    #[arg(long, value_name = "FILE")]
+    pub(crate) base: Option<PathBuf>,
     /// Show each part with its cost, digest and file instead of the text
     #[arg(long)]
     pub(crate) explain: bool,
@@ -375,6 +420,9 @@ pub(crate) struct McpArgs {
     /// Look in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "root", value_name = "DIR")]
     pub(crate) roots: Vec<PathBuf>,
+    /// Look for agents in exactly this folder, as a trusted user root, and nowhere else (repeatable)
+    #[arg(long = "agents-dir", value_name = "DIR")]
+    pub(crate) agents_dirs: Vec<PathBuf>,
     /// Lift the limits on how many skills are read and offered
     #[arg(long)]
     pub(crate) all: bool,

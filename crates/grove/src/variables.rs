@@ -54,6 +54,10 @@ pub(crate) const VARIABLES: &[Variable] = &[
         "GROVE_BUNDLED_DIR",
         "A folder to use in place of the bundled skills.",
     ),
+    variable(
+        "npm_config_prefix",
+        "Where npm installs for everybody: packages are in `lib/node_modules` below it. `NPM_CONFIG_PREFIX` is the same; otherwise `prefix` of `~/.npmrc` says it, or where `node` is.",
+    ),
     variable("PATH", "Where required programs are looked for."),
     variable(
         "TMPDIR",

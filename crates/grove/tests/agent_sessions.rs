@@ -324,14 +324,16 @@ fn real_agents() -> Vec<PathBuf> {
     all
 }
 
-/// What stands between the second line `---` and the end, found without Grove's own reader.
+/// What stands between the second line `---` and the end without blank lines at its edges, found without Grove's
+/// own reader.
 fn body_of(text: &str) -> Option<String> {
     let mut lines = text.lines();
     if lines.next() != Some("---") {
         return None;
     }
     lines.by_ref().find(|line| *line == "---")?;
-    Some(lines.collect::<Vec<_>>().join("\n").trim().to_owned())
+    let body = lines.collect::<Vec<_>>().join("\n");
+    Some(body.trim_start_matches('\n').trim_end().to_owned())
 }
 
 #[test]

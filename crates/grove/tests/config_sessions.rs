@@ -48,8 +48,11 @@ fn every_value_says_where_it_comes_from() {
         ("limits.loaded_per_source", json!(200), Value::Null),
         ("limits.prompt_skills", json!(150), Value::Null),
         ("limits.prompt_chars", json!(30000), Value::Null),
+        ("limits.preload_chars", json!(100_000), Value::Null),
+        ("limits.instruction_chars", json!(40_000), Value::Null),
         ("skills.only", Value::Null, Value::Null),
         ("extra_dirs", json!([]), Value::Null),
+        ("packages", json!([]), Value::Null),
     ] {
         let expected = json!({ "value": value, "origin": origin });
         assert_eq!(config["settings"][key], expected, "{key}");

@@ -78,10 +78,13 @@ fn unknown_methods_and_odd_parameters_are_errors() {
         let answer = client.next(WAIT).unwrap();
         assert!(answer["error"]["code"].is_i64(), "{message}: {answer}");
     }
-    // What is no message of the protocol may stay without an answer, but not in the way of others.
-    for params in [json!([]), json!("x"), json!(7)] {
-        client
-            .send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "skills/list", "params": params }));
+    for (id, params) in [json!([]), json!("x"), json!(7)].into_iter().enumerate() {
+        let id = json!(format!("shape-{id}"));
+        client.send(
+            &json!({ "jsonrpc": "2.0", "id": id, "method": "skills/list", "params": params }),
+        );
+        let answer = client.answer(&id);
+        assert_eq!(answer["error"]["code"], -32_600, "{answer}");
     }
     for arguments in [
         json!({ "name": "x".repeat(1_000_000) }),

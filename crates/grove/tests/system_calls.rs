@@ -110,3 +110,108 @@ fn one_open_and_one_read_cold_and_none_warm() {
         );
     }
 }
+
+/// The calls in a run's trace that concern agents. A call of one thread that another one interrupts has two
+/// lines, and the second is no call.
+fn traced_agents(home: &Path, words: &[&str]) -> Vec<String> {
+    let mut strace = Command::new("strace");
+    strace
+        .args([
+            "-f",
+            "-qq",
+            "-y",
+            "-e",
+            "trace=open,openat,openat2,read,pread64,readv",
+            "-o",
+        ])
+        .arg(home.join("trace"))
+        .arg(env!("CARGO_BIN_EXE_grove"))
+        .args(words);
+    strace
+        .env_clear()
+        .env("HOME", home)
+        .env("PATH", "/usr/bin:/bin")
+        .current_dir(home);
+    let finished = process::capture(&mut strace, Duration::from_mins(1))
+        .unwrap_or_else(|error| panic!("strace: {error}; `cargo xtask test` installs it"));
+    assert!(finished.success(), "{}", finished.stderr_text());
+    let trace = std::fs::read_to_string(home.join("trace")).unwrap();
+    let calls = trace.lines().filter(|line| !line.contains("resumed>"));
+    let of_agents = calls.filter(|line| line.contains("/agents/") || line.contains("one-of-"));
+    of_agents.map(str::to_owned).collect()
+}
+
+#[test]
+fn one_open_and_one_read_for_each_agent_and_none_for_who_wants_skills() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(".claude/agents/team");
+    std::fs::create_dir_all(&folder).unwrap();
+    for n in 0..N {
+        let text = format!("---\nname: one-of-{n}\ndescription: d\n---\nText\n");
+        std::fs::write(folder.join(format!("one-of-{n}.md")), text).unwrap();
+    }
+    let listed = traced_agents(home.path(), &["agents", "list"]);
+    let count = |what: fn(&str) -> bool| listed.iter().filter(|line| what(line)).count();
+    assert_eq!(
+        count(|line| line.contains("open") && line.contains("one-of-")),
+        N
+    );
+    assert_eq!(
+        count(|line| line.contains("read(") && line.contains("one-of-")),
+        N
+    );
+
+    // The agent that is asked for is read once more, as it was judged.
+    let prompted = traced_agents(home.path(), &["prompt", "one-of-7"]);
+    let opens = prompted
+        .iter()
+        .filter(|line| line.contains("open") && line.contains("one-of-"));
+    assert_eq!(opens.count(), N + 1);
+
+    for words in [&["skills", "list"][..], &["catalog"], &["config"], &["mcp"]] {
+        assert_eq!(traced_agents(home.path(), words), [""; 0], "{words:?}");
+    }
+}
+
+/// How often a run in a project opened something on the way to packages, successfully or not.
+fn package_opens(home: &Path, project: &Path, words: &[&str]) -> usize {
+    let mut strace = Command::new("strace");
+    strace
+        .args(["-f", "-qq", "-e", "trace=open,openat,openat2", "-o"])
+        .arg(home.join("trace"))
+        .arg(env!("CARGO_BIN_EXE_grove"))
+        .args(["skills", "list"])
+        .env_clear()
+        .env("HOME", home)
+        .env("npm_config_prefix", home.join("npm"))
+        .current_dir(project);
+    let finished = process::capture(&mut strace, Duration::from_mins(1))
+        .unwrap_or_else(|error| panic!("strace: {error}; `cargo xtask test` installs it"));
+    assert!(finished.success(), "{}", finished.stderr_text());
+    let trace = std::fs::read_to_string(home.join("trace")).unwrap();
+    trace
+        .lines()
+        .filter(|line| words.iter().any(|word| line.contains(word)))
+        .count()
+}
+
+#[test]
+fn packages_cost_nothing_to_speak_of_where_there_are_none_and_one_open_each_where_they_say_nothing()
+{
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("project");
+    std::fs::create_dir_all(project.join(".git")).unwrap();
+    let places = [
+        "package.json",
+        "node_modules",
+        "settings.json",
+        ".pi/agent\"",
+    ];
+    assert_eq!(package_opens(home.path(), &project, &places), 6);
+    for n in 0..N {
+        let folder = project.join(format!("node_modules/dependency-{n}"));
+        std::fs::create_dir_all(folder.join("lib")).unwrap();
+        std::fs::write(folder.join("package.json"), "{\"name\": \"d\"}").unwrap();
+    }
+    assert_eq!(package_opens(home.path(), &project, &["dependency-"]), N);
+}

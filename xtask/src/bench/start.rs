@@ -17,15 +17,12 @@ use crate::{step, workspace};
 
 const N_SKILLS: usize = 100;
 const BUILD_LIMIT: Duration = Duration::from_hours(1);
-const RUN_LIMIT: Duration = Duration::from_secs(10);
+pub(super) const RUN_LIMIT: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let n_runs: u32 = arguments.value("--runs")?.unwrap_or(20);
     arguments.finish()?;
-    let mut build = workspace::cargo();
-    build.args(["build", "--quiet", "--release", "--package", "grove"]);
-    step::show("cargo build", &mut build, BUILD_LIMIT)?;
-
+    build_grove()?;
     let home = workspace::target().join("bench/start-home");
     let skills = home.join(".agents/skills");
     fs::create_dir_all(home.join(".agents"))
@@ -41,16 +38,26 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         catalog.add(time(isolated(&grove, &home).arg("catalog"))?);
         nothing.add(time(&mut isolated(Path::new("/bin/true"), &home))?);
     }
-    print(&[
+    let of_what = format!("{N_SKILLS} skills");
+    let measured = [
         ("grove skills list --json", &list),
         ("grove catalog", &catalog),
         ("/bin/true", &nothing),
-    ]);
+    ];
+    print(&of_what, &measured);
     Ok(())
 }
 
-fn print(measured: &[(&str, &Samples)]) {
-    println!("{N_SKILLS} skills, cold process, warm page cache");
+/// Builds the program that is measured.
+pub(super) fn build_grove() -> Result<(), String> {
+    let mut build = workspace::cargo();
+    build.args(["build", "--quiet", "--release", "--package", "grove"]);
+    step::show("cargo build", &mut build, BUILD_LIMIT)
+}
+
+/// Prints how long whole processes took.
+pub(super) fn print(of_what: &str, measured: &[(&str, &Samples)]) {
+    println!("{of_what}, cold process, warm page cache");
     let row = |(name, samples): &(&str, &Samples)| {
         vec![
             (*name).to_owned(),
@@ -76,7 +83,8 @@ fn require_all_skills(grove: &Path, home: &Path, library: &GeneratedLibrary) -> 
     }
 }
 
-fn time(command: &mut Command) -> Result<Duration, String> {
+/// How long a process takes from its start to its end.
+pub(super) fn time(command: &mut Command) -> Result<Duration, String> {
     process::capture(command, RUN_LIMIT)
         .map_err(|error| format!("cannot start: {error}"))?
         .require_success("the measured command")
@@ -89,7 +97,8 @@ fn list_skills(grove: &Path, home: &Path) -> Command {
     command
 }
 
-fn isolated(program: &Path, home: &Path) -> Command {
+/// A program in a home of its own, with nothing else in its environment.
+pub(super) fn isolated(program: &Path, home: &Path) -> Command {
     let mut command = Command::new(program);
     command
         .current_dir(home)

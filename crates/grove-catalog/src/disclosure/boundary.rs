@@ -16,12 +16,19 @@ pub fn boundary(body: &str) -> String {
     first_absent(body, digests.map(|digest| start_of(&digest)))
 }
 
-/// A body between its marks; the end mark stands at the end and nowhere else.
+/// A skill's body between its marks; the end mark stands at the end and nowhere else.
 pub fn block(name: &str, body: &str) -> String {
+    marked("skill", "name", name, body)
+}
+
+/// A body between the marks of an element with one attribute.
+pub(crate) fn marked(element: &str, attribute: &str, value: &str, body: &str) -> String {
     let mark = boundary(body);
-    let name = one_line(name);
-    let name = escape_xml(&name);
-    format!("<skill name=\"{name}\" boundary=\"{mark}\">\n{body}\n</skill boundary=\"{mark}\">")
+    let value = one_line(value);
+    let value = escape_xml(&value);
+    format!(
+        "<{element} {attribute}=\"{value}\" boundary=\"{mark}\">\n{body}\n</{element} boundary=\"{mark}\">"
+    )
 }
 
 fn start_of(digest: &Digest) -> String {

@@ -18,6 +18,7 @@ pub use activation::{
 };
 pub(crate) use activation::{body_for_prompt, folder_of};
 pub use arguments::{Given, MAX_FILLED, TooLong, fill};
+pub(crate) use boundary::marked;
 pub use boundary::{block, boundary};
 pub use listing::{Child, Listed, MAX_CHILDREN, already_open, expansion_text, list_children};
 pub use node::{Group, Node};

@@ -9,10 +9,9 @@ use grove_spec::{Code, Diagnostic, Severity};
 use super::{Job, Source, models, tools};
 
 /// Keys that only say how Grove runs an agent; whoever else runs it does so in its own way.
-const RUNNING: [&str; 19] = [
+const RUNNING: [&str; 18] = [
     "inheritProjectContext",
     "inheritSkills",
-    "skillPath",
     "defaultContext",
     "output",
     "outputMode",

@@ -29,6 +29,8 @@ pub struct Job<'a> {
     pub rules: &'a AgentRules,
     /// Whether the text of skills is written into agents also where the host reads `skills` itself.
     pub inline: bool,
+    /// Characters that the skills of an agent may take.
+    pub budget: usize,
 }
 
 /// An agent that is exported.

@@ -28,6 +28,7 @@ use crate::stamp::{FileId, Stamp};
 pub(crate) use listing::is_printable;
 use probe::Worker;
 use queue::{Group, Queue, Role, Turn};
+pub(crate) use reading::read_whole;
 
 /// What to look for, and how far.
 #[derive(Debug, Clone)]

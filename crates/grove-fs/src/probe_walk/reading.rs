@@ -100,7 +100,7 @@ pub(super) fn open_and_read<V: Visitor>(
 
 /// Reads a file in one call when it does not grow: one byte more than its size is asked for, so a
 /// short answer proves the end.
-fn read_whole(
+pub(crate) fn read_whole(
     file: &OwnedFd,
     facts: &FileFacts,
     max_bytes: u64,

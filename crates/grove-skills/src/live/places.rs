@@ -13,6 +13,7 @@ use super::why::What;
 use crate::environment::Environment;
 use crate::library::{Library, View};
 use crate::loading::LoadedRoot;
+use crate::packages;
 use crate::project::{MARKERS, Project};
 use crate::settings::{PROJECT_FILE, user_file};
 use crate::trusting;
@@ -53,6 +54,10 @@ impl Places {
             places
                 .settings
                 .extend(root.map(|root| root.join(PROJECT_FILE)));
+            // A package is named, installed or changed like a setting is.
+            places
+                .settings
+                .extend(packages::signs(environment, &project));
             places.grants = Some(trusting::folder(environment));
         }
         if !matches!(library.request().view, View::Folders(_)) {

@@ -8,7 +8,7 @@ use crate::text::{is_control, one_line};
 use crate::yaml::{Entry, Value};
 
 /// Reads the fields of an agent.
-pub(super) fn read(entries: Vec<Entry>, diagnostics: &mut Vec<Diagnostic>) -> Agent {
+pub(crate) fn read(entries: Vec<Entry>, diagnostics: &mut Vec<Diagnostic>) -> Agent {
     let mut reader = Reader {
         diagnostics,
         agent: Agent::default(),
@@ -297,7 +297,7 @@ impl Reader<'_> {
 }
 
 /// Whether a name could end a line, leave a folder or be taken for an option where somebody writes it.
-fn is_dangerous(name: &str) -> bool {
+pub(crate) fn is_dangerous(name: &str) -> bool {
     name.starts_with(['.', '-']) || name.contains(|c: char| is_control(c) || "\n\t/\\".contains(c))
 }
 
@@ -307,7 +307,7 @@ fn given(entry: Entry) -> Option<crate::yaml::Node> {
 }
 
 /// The parts of a text between commas and line ends outside parentheses: `Bash(git add, git mv), Read` has two.
-pub(super) fn split_items(text: &str) -> Vec<String> {
+pub(crate) fn split_items(text: &str) -> Vec<String> {
     let mut items = Vec::new();
     let (mut depth, mut start) = (0_usize, 0);
     for (at, c) in text.char_indices() {

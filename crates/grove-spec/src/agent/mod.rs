@@ -5,7 +5,7 @@
 //! nothing else.
 
 pub mod edit;
-mod fields;
+pub(crate) mod fields;
 pub mod formats;
 pub mod naming;
 pub mod print;

@@ -48,6 +48,13 @@ pub const KEYS: &[Key] = &[
         "Further folders with skills. They rank below the user's own and are never written to.",
     ),
     key(
+        "packages",
+        "list of packages",
+        "[]",
+        false,
+        "Further packages with agents, chains and skills: `npm:NAME`, `git:HOST/PATH`, `file:PATH` or a path.",
+    ),
+    key(
         "limits.candidates_per_root",
         "number",
         "300",
@@ -88,6 +95,20 @@ pub const KEYS: &[Key] = &[
         "30000",
         true,
         "Characters of one catalog.",
+    ),
+    key(
+        "limits.preload_chars",
+        "number",
+        "100000",
+        true,
+        "Characters that the skills an agent names may take in its prompt. What does not fit is left out whole.",
+    ),
+    key(
+        "limits.instruction_chars",
+        "number",
+        "40000",
+        true,
+        "Characters that a project's instructions may take in an agent's prompt. What does not fit is left out whole.",
     ),
     key(
         "catalog.pinned",

@@ -20,12 +20,15 @@ use crate::diagnostic::{Diagnostic, Position};
 pub struct Layer {
     pub compat_roots: Option<Sourced<bool>>,
     pub extra_dirs: Option<Sourced<Vec<String>>>,
+    pub packages: Option<Sourced<Vec<String>>>,
     pub candidates_per_root: Option<Sourced<u64>>,
     pub loaded_per_source: Option<Sourced<u64>>,
     pub file_bytes: Option<Sourced<u64>>,
     pub group_depth: Option<Sourced<u64>>,
     pub prompt_skills: Option<Sourced<u64>>,
     pub prompt_chars: Option<Sourced<u64>>,
+    pub preload_chars: Option<Sourced<u64>>,
+    pub instruction_chars: Option<Sourced<u64>>,
     pub pinned: Option<Sourced<Vec<String>>>,
     pub allow_bundled: Option<Sourced<Vec<String>>>,
     pub only: Option<Sourced<Vec<String>>>,
@@ -107,6 +110,7 @@ impl Reader<'_> {
         match path {
             "compat_roots" => self.layer.compat_roots = self.boolean(path, span, value),
             "extra_dirs" => self.layer.extra_dirs = self.names(path, span, value),
+            "packages" => self.layer.packages = self.names(path, span, value),
             "limits.candidates_per_root" => {
                 self.layer.candidates_per_root = self.number(path, span, value);
             }
@@ -117,6 +121,10 @@ impl Reader<'_> {
             "limits.group_depth" => self.layer.group_depth = self.number(path, span, value),
             "limits.prompt_skills" => self.layer.prompt_skills = self.number(path, span, value),
             "limits.prompt_chars" => self.layer.prompt_chars = self.number(path, span, value),
+            "limits.preload_chars" => self.layer.preload_chars = self.number(path, span, value),
+            "limits.instruction_chars" => {
+                self.layer.instruction_chars = self.number(path, span, value);
+            }
             "catalog.pinned" => self.layer.pinned = self.names(path, span, value),
             "skills.allow_bundled" => self.layer.allow_bundled = self.names(path, span, value),
             "skills.only" => self.layer.only = self.names(path, span, value),

@@ -63,6 +63,10 @@ pub struct Limits {
     pub prompt_skills: Sourced<u64>,
     /// Characters of a catalog.
     pub prompt_chars: Sourced<u64>,
+    /// Characters of the skills in an agent's prompt.
+    pub preload_chars: Sourced<u64>,
+    /// Characters of a project's instructions in an agent's prompt.
+    pub instruction_chars: Sourced<u64>,
 }
 
 impl Default for Limits {
@@ -74,6 +78,8 @@ impl Default for Limits {
             group_depth: Sourced::default_value(6),
             prompt_skills: Sourced::default_value(150),
             prompt_chars: Sourced::default_value(30_000),
+            preload_chars: Sourced::default_value(100_000),
+            instruction_chars: Sourced::default_value(40_000),
         }
     }
 }
@@ -98,6 +104,8 @@ pub struct Settings {
     pub compat_roots: Sourced<bool>,
     /// Further folders with skills.
     pub extra_dirs: Sourced<Vec<String>>,
+    /// Further packages, as they are named.
+    pub packages: Sourced<Vec<String>>,
     /// The limits.
     pub limits: Limits,
     /// Names that come first in a catalog.
@@ -115,6 +123,7 @@ impl Default for Settings {
         Self {
             compat_roots: Sourced::default_value(true),
             extra_dirs: Sourced::default_value(Vec::new()),
+            packages: Sourced::default_value(Vec::new()),
             limits: Limits::default(),
             pinned: Sourced::default_value(Vec::new()),
             allow_bundled: Sourced::default_value(None),
@@ -138,6 +147,11 @@ impl Settings {
         if let Some(value) = layer.extra_dirs {
             self.extra_dirs = value;
         }
+        if let Some(value) = layer.packages
+            && !narrow
+        {
+            self.packages = value;
+        }
         let limits = &mut self.limits;
         for (slot, value) in [
             (&mut limits.candidates_per_root, layer.candidates_per_root),
@@ -146,6 +160,8 @@ impl Settings {
             (&mut limits.group_depth, layer.group_depth),
             (&mut limits.prompt_skills, layer.prompt_skills),
             (&mut limits.prompt_chars, layer.prompt_chars),
+            (&mut limits.preload_chars, layer.preload_chars),
+            (&mut limits.instruction_chars, layer.instruction_chars),
         ] {
             if let Some(value) = value
                 && !(narrow && value.value > slot.value)

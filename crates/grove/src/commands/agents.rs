@@ -1,22 +1,21 @@
 //! `grove agents list` and `grove agents show NAME`.
 
-use grove_catalog::agents::{Agent, Agents, Answer};
+use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::hosts::AgentRules;
-use grove_catalog::state::{Reason, State};
 use grove_skills::Environment;
 use grove_skills::agents::AgentLibrary;
-use grove_spec::agent::OutputFile;
+use grove_spec::agent::{OutputFile, Parsed};
 use grove_spec::text::one_line;
 use serde::Serialize;
 use serde_json::json;
 
+use super::defined::{DefinedJson, Everything, row};
 use super::skills_show::{entries, node, without_nothing};
-use super::{Outcome, absolute, counted, path_text, tilde};
+use super::{Outcome, absolute};
 use crate::args::{AgentLook, AgentsCommand};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::DiagnosticJson;
-use crate::output::{Output, columns};
-use crate::table::Table;
+use crate::output::Output;
 
 pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
     match command {
@@ -75,19 +74,17 @@ fn unknown_host(name: &str) -> CommandError {
 
 /// The agent of a name, usable or not.
 pub(super) fn find<'a>(agents: &'a Agents, name: &str) -> Result<&'a Agent, CommandError> {
-    let near = match agents.find(name) {
-        Answer::One(at) => match agents.agents.get(at) {
-            Some(agent) => return Ok(agent),
-            None => Vec::new(),
-        },
-        Answer::None { near } => near,
-    };
-    let error = CommandError::new(ErrorKind::Finding, format!("no agent is called `{name}`"));
-    Err(if near.is_empty() {
-        error.hint("`grove agents list` lists them all")
-    } else {
-        error.hint(format!("did you mean `{}`?", near.join("`, `")))
-    })
+    everything(agents).find(name)
+}
+
+/// All agents with what is shown of each.
+pub(super) fn everything(agents: &Agents) -> Everything<'_, Parsed> {
+    Everything {
+        noun: "agent",
+        roots: &agents.roots,
+        all: &agents.agents,
+        describe: |agent| agent.description(),
+    }
 }
 
 fn list(environment: &Environment, agents: &Agents, json: bool, out: &mut Output) {
@@ -95,7 +92,7 @@ fn list(environment: &Environment, agents: &Agents, json: bool, out: &mut Output
         let all = agents.agents.iter();
         out.json(&ListJson {
             schema: "grove.agents.list/1",
-            agents: all.map(|agent| AgentJson::new(agents, agent)).collect(),
+            agents: all.map(|agent| everything(agents).json(agent)).collect(),
             diagnostics: DiagnosticJson::list(&agents.diagnostics),
         });
         return;
@@ -103,65 +100,11 @@ fn list(environment: &Environment, agents: &Agents, json: bool, out: &mut Output
     for finding in &agents.diagnostics {
         out.diagnostic(finding);
     }
-    if agents.agents.is_empty() {
-        out.note("no agents found");
-        return;
-    }
-    let mut sorted: Vec<&Agent> = agents.agents.iter().collect();
-    sorted.sort_by(|a, b| (&a.name, a.root, &a.path).cmp(&(&b.name, b.root, &b.path)));
-    let mut table = Table::new(&["NAME", "STATE", "ROOT", "DESCRIPTION"]);
-    for agent in &sorted {
-        let why = agent.reasons.first();
-        let why = why.map_or_else(String::new, |reason| format!("({}) ", reason.message));
-        let about = format!("{why}{}", agent.description().unwrap_or(""));
-        table.row(&[
-            &agent.name,
-            agent.state.as_str(),
-            label(agents, agent),
-            &about,
-        ]);
-    }
-    out.text(&table.render(columns(&environment.variables)));
-    let usable = sorted.iter().filter(|agent| agent.state == State::Ok);
-    out.note(&format!(
-        "{} listed, {} usable",
-        counted(sorted.len(), "agent"),
-        usable.count()
-    ));
-}
-
-fn label<'a>(agents: &'a Agents, agent: &Agent) -> &'a str {
-    let root = agents.roots.get(agent.root);
-    root.map_or("", |root| root.label.as_str())
+    everything(agents).table(environment, out);
 }
 
 fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &mut Output) {
-    let agents = &library.agents;
-    let location = agents.location(agent);
-    let mut row = |name: &str, value: &str| out.line(&format!("{name:<12} {value}"));
-    row("name", &one_line(&agent.name));
-    row("state", agent.state.as_str());
-    for reason in &agent.reasons {
-        row(
-            "",
-            &one_line(&format!("{}; {}", reason.message, reason.fix)),
-        );
-    }
-    if let Some(other) = agent.stand_in.and_then(|at| agents.agents.get(at)) {
-        row("instead", &path_text(&agents.address(other)));
-    }
-    row(
-        "description",
-        &one_line(agent.description().unwrap_or("(none)")),
-    );
-    row("location", &tilde(&location, environment));
-    for path in &agent.also_at {
-        row("also at", &tilde(path, environment));
-    }
-    row("root", &path_text(label(agents, agent)));
-    if let Some(content) = &agent.content {
-        row("digest", &content.digest.to_string());
-    }
+    everything(&library.agents).rows(environment, agent, out);
     if let Some(fields) = fields(agent).as_object() {
         for (name, value) in fields {
             let value = match value {
@@ -172,7 +115,7 @@ fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &
                 }
                 other => other.to_string(),
             };
-            row(name, &one_line(&value));
+            row(name, &one_line(&value), out);
         }
     }
     // Settings may have a secret in any line.
@@ -187,14 +130,14 @@ fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &
 #[derive(Serialize)]
 struct ListJson<'a> {
     schema: &'static str,
-    agents: Vec<AgentJson<'a>>,
+    agents: Vec<DefinedJson<'a>>,
     diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
 #[derive(Serialize)]
 struct ShowJson<'a> {
     schema: &'static str,
-    agent: AgentJson<'a>,
+    agent: DefinedJson<'a>,
     fields: serde_json::Value,
     digest: Option<String>,
 }
@@ -204,50 +147,9 @@ impl<'a> ShowJson<'a> {
         let content = agent.content.as_ref();
         Self {
             schema: "grove.agents.show/1",
-            agent: AgentJson::new(agents, agent),
+            agent: everything(agents).json(agent),
             fields: fields(agent),
             digest: content.map(|content| content.digest.to_string()),
-        }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct AgentJson<'a> {
-    id: &'a str,
-    name: &'a str,
-    description: Option<&'a str>,
-    location: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    also_at: Vec<String>,
-    source: &'static str,
-    root: &'a str,
-    address: String,
-    state: &'static str,
-    reasons: &'a [Reason],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stand_in: Option<String>,
-    diagnostics: Vec<DiagnosticJson<'a>>,
-}
-
-impl<'a> AgentJson<'a> {
-    fn new(agents: &'a Agents, agent: &'a Agent) -> Self {
-        let other = agent.stand_in.and_then(|at| agents.agents.get(at));
-        let root = agents.roots.get(agent.root);
-        let shown = |path: &std::path::Path| path.to_string_lossy().into_owned();
-        Self {
-            id: agent.id(),
-            name: &agent.name,
-            description: agent.description(),
-            location: shown(&agents.location(agent)),
-            also_at: agent.also_at.iter().map(|path| shown(path)).collect(),
-            source: root.map_or("", |root| root.source.as_str()),
-            root: label(agents, agent),
-            address: agents.address(agent),
-            state: agent.state.as_str(),
-            reasons: &agent.reasons,
-            stand_in: other.map(|other| agents.address(other)),
-            diagnostics: DiagnosticJson::list(&agent.diagnostics),
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::{Agent, Agents};
-use grove_catalog::prompt::MAX_PRELOAD;
 use grove_catalog::root::Source;
 use grove_catalog::state::State;
 use grove_skills::agents::AgentLibrary;
@@ -34,7 +33,7 @@ pub(super) fn run(
         host: host.to_owned(),
         out: folder,
         inline: arguments.inline_skills,
-        budget: arguments.budget.unwrap_or(MAX_PRELOAD),
+        budget: arguments.budget,
         is_whole: arguments.agents.is_empty(),
         is_dry: arguments.check,
     };

@@ -2,16 +2,28 @@
 
 use std::path::Path;
 
-use grove_skills::trusting;
+use grove_skills::agents::AgentLibrary;
+use grove_skills::chains::ChainLibrary;
+use grove_skills::packages::{self, Package};
+use grove_skills::{Environment, trusting};
 use grove_spec::Severity;
+use grove_spec::package::Kind;
+use grove_spec::text::one_line;
+use serde::Serialize;
 use serde_json::json;
 
-use super::{Looked, counted, need_attention, tilde};
+use super::defined::CountJson;
+use super::{Looked, agents, chains, counted, need_attention, tilde};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
 use crate::output::Output;
 
 pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
+    let others = looked.library.is_own().then(|| Others::load(environment));
+    let (agents, chains) = others
+        .as_ref()
+        .map_or_else(Default::default, Others::counts);
+    let packages = others.map_or_else(Vec::new, |others| others.packages);
     let findings = super::skills_check::count_findings(snapshot);
     let grants = trusting::grants(environment).len();
     let sources = count_sources(snapshot);
@@ -21,6 +33,9 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
             "version": env!("CARGO_PKG_VERSION"),
             "snapshot": SnapshotJson::new(snapshot),
             "skills": sources,
+            "agents": agents,
+            "chains": chains,
+            "packages": packages.iter().map(PackageJson::new).collect::<Vec<_>>(),
             "roots": snapshot.roots.len(),
             "trustedFolders": grants,
             "findings": findings,
@@ -49,6 +64,9 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     out.line(&format!("trust    {}", counted(grants, "folder")));
     out.line("");
     super::overview::print_sources(snapshot, out);
+    print_counts("agent", &agents, out);
+    print_counts("chain", &chains, out);
+    print_packages(&packages, environment, out);
     for finding in snapshot
         .diagnostics
         .iter()
@@ -64,4 +82,105 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
         format!("{}: run `grove skills check`", need_attention(findings))
     });
     0
+}
+
+/// What there is besides skills.
+struct Others {
+    agents: AgentLibrary,
+    chains: ChainLibrary,
+    packages: Vec<Package>,
+}
+
+impl Others {
+    fn load(environment: &Environment) -> Self {
+        Self {
+            agents: AgentLibrary::load(environment, &[]),
+            chains: ChainLibrary::load(environment, &[]),
+            packages: packages::look(environment).packages,
+        }
+    }
+
+    fn counts(&self) -> (Vec<CountJson>, Vec<CountJson>) {
+        let agents = agents::everything(&self.agents.agents).counts();
+        (agents, chains::everything(&self.chains.chains).counts())
+    }
+}
+
+/// A package and how many folders of each kind it gives.
+#[derive(Serialize)]
+struct PackageJson {
+    name: String,
+    folder: String,
+    scope: &'static str,
+    skills: usize,
+    agents: usize,
+    chains: usize,
+}
+
+impl PackageJson {
+    fn new(package: &Package) -> Self {
+        let count = |kind: Kind| {
+            let given = package.given.iter();
+            given.filter(|given| given.kind == kind).count()
+        };
+        Self {
+            name: one_line(&package.name),
+            folder: package.folder.to_string_lossy().into_owned(),
+            scope: scope(package),
+            skills: count(Kind::Skills),
+            agents: count(Kind::Agents),
+            chains: count(Kind::Chains),
+        }
+    }
+}
+
+const fn scope(package: &Package) -> &'static str {
+    if package.is_projects {
+        "project"
+    } else {
+        "user"
+    }
+}
+
+fn print_counts(noun: &str, counts: &[CountJson], out: &mut Output) {
+    let total: usize = counts.iter().map(|count| count.count).sum();
+    if total == 0 {
+        return;
+    }
+    let usable: usize = counts
+        .iter()
+        .filter_map(|count| count.states.get("ok"))
+        .sum();
+    out.line(&format!("{} found, {usable} usable", counted(total, noun)));
+    for count in counts {
+        let states = count.states.iter();
+        let states: Vec<String> = states.map(|(state, n)| format!("{n} {state}")).collect();
+        let (source, total) = (count.source, count.count);
+        out.line(&format!("  {source:<8} {total:>6}  {}", states.join(", ")));
+    }
+}
+
+fn print_packages(packages: &[Package], environment: &Environment, out: &mut Output) {
+    if packages.is_empty() {
+        return;
+    }
+    out.line(&format!("{} found", counted(packages.len(), "package")));
+    for package in packages {
+        let gives = Kind::ALL.iter().filter(|kind| {
+            let mut given = package.given.iter();
+            given.any(|given| given.kind == **kind)
+        });
+        let gives: Vec<&str> = gives.map(|kind| kind.word()).collect();
+        let gives = if gives.is_empty() {
+            "nothing".to_owned()
+        } else {
+            gives.join(", ")
+        };
+        out.line(&format!(
+            "  {:<8} {}: {gives} ({})",
+            scope(package),
+            one_line(&package.name),
+            tilde(&package.folder, environment)
+        ));
+    }
 }

@@ -3,11 +3,12 @@
 //! Here is decided what is served and where; the protocol is `grove-server`'s.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use grove_server::{HttpOptions, ServeError, Server, Token};
 use grove_skills::Environment;
 
-use super::{Outcome, look, mcp_install, tilde};
+use super::{Outcome, absolute, look, mcp_install, tilde};
 use crate::args::{Look, McpArgs};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::output::Output;
@@ -21,6 +22,12 @@ pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Outpu
         all: arguments.all,
         ..Look::default()
     };
+    let agents: Vec<PathBuf> = arguments
+        .agents_dirs
+        .iter()
+        .map(|folder| absolute(folder, &environment))
+        .collect();
+    let serve = |library| Server::with_agents_in(library, agents);
     match &arguments.http {
         None => serve(look(environment, &flags)?.library).stdio(),
         Some(address) => {
@@ -46,10 +53,6 @@ pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Outpu
     }
     .map_err(|error| explain(&error))?;
     Ok(0)
-}
-
-fn serve(library: grove_skills::Library) -> Server {
-    Server::new(library)
 }
 
 fn parse(address: &str) -> Result<SocketAddr, CommandError> {

@@ -5,8 +5,10 @@ mod agents_export;
 mod catalog;
 mod catalog_explain;
 mod catalog_host;
+mod chains;
 mod completions;
 mod config;
+mod defined;
 mod doctor;
 mod hosts;
 mod manual;
@@ -79,6 +81,7 @@ pub(crate) fn run(
             agents_export::run(environment, &arguments, looked, out)
         }
         Some(Command::Agents(command)) => agents::run(&environment, &command, out),
+        Some(Command::Chains(command)) => chains::run(&environment, &command, out),
         Some(Command::Prompt(arguments)) => prompt::run(environment, &arguments, looked, out),
         Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
         Some(Command::Mcp(arguments)) => mcp::run(environment, &arguments, out),

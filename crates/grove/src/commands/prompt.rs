@@ -1,20 +1,27 @@
 //! `grove prompt AGENT`: exactly what an agent is told, and where each part comes from.
 
+use std::io::Read as _;
+use std::path::Path;
+
 use grove_catalog::Digest;
 use grove_catalog::agents::{Agent, Agents};
-use grove_catalog::prompt::{Block, MAX_PRELOAD, Prompt};
+use grove_catalog::prompt::{Base, BaseUse, Block, Prompt};
 use grove_catalog::state::State;
-use grove_skills::Environment;
-use grove_skills::prompt::{PromptError, prompt};
-use grove_spec::{Diagnostic, Severity};
+use grove_fs::files;
+use grove_skills::prompt::{PromptError, Wishes, prompt};
+use grove_skills::{Environment, Library};
+use grove_spec::agent::PromptMode;
 use serde::Serialize;
 
-use super::{Looked, Outcome, agents, cost, cost_note, look, tilde};
+use super::{Looked, Outcome, absolute, agents, cost, cost_note, request, tilde};
 use crate::args::{Look, PromptArgs};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::DiagnosticJson;
 use crate::output::{Output, columns};
 use crate::table::Table;
+
+/// Bytes of a base prompt that are read.
+const MAX_BASE: u64 = 4 << 20;
 
 pub(super) fn run(
     environment: Environment,
@@ -25,28 +32,35 @@ pub(super) fn run(
     let library = agents::load(&environment, &arguments.look);
     let agent = agents::find(&library.agents, &arguments.agent)?;
     require_usable(&library.agents, agent)?;
+    let base = arguments.base.as_deref();
+    let wishes = Wishes {
+        budget: arguments.budget,
+        base: base.map(|base| read_base(base, &environment)).transpose()?,
+    };
     let flags = Look {
         roots: arguments.roots.clone(),
         all: arguments.all,
         ..Look::default()
     };
-    let looked = looked.insert(look(environment, &flags)?);
-    let budget = arguments.budget.unwrap_or(MAX_PRELOAD);
-    let told = prompt(&mut looked.library, &library, agent, budget)?;
-    looked.snapshot = told.snapshot;
-    let mut warnings: Vec<Diagnostic> = agent.diagnostics.clone();
-    warnings.retain(|finding| finding.severity != Severity::Info);
-    warnings.extend(told.prompt.warnings.iter().cloned());
+    let request = request(&environment, &flags, None)?;
+    // Making the prompt looks at the skills; once is enough.
+    let mut skills = Library::new(environment, request);
+    let told = prompt(&mut skills, &library, agent, &wishes)?;
+    let looked = looked.insert(Looked {
+        library: skills,
+        snapshot: told.snapshot,
+    });
     if arguments.json {
         let address = library.agents.address(agent);
-        out.json(&PromptJson::new(agent, address, &told.prompt, &warnings));
+        out.json(&PromptJson::new(agent, address, &told.prompt));
         return Ok(0);
     }
-    for warning in &warnings {
+    for warning in &told.prompt.warnings {
         out.diagnostic(warning);
     }
     if arguments.explain {
         explain(looked, &told.prompt, out);
+        out.note(&said_of_base(&told.prompt));
     } else {
         out.text(&told.prompt.text);
     }
@@ -54,6 +68,37 @@ pub(super) fn run(
         out.note(&cost_note(&told.prompt.text));
     }
     Ok(0)
+}
+
+/// The prompt of whoever runs the agent, from a file or from standard input.
+fn read_base(given: &Path, environment: &Environment) -> Result<Base, CommandError> {
+    let wrong = |message: String| CommandError::new(ErrorKind::Usage, message);
+    let (source, bytes) = if given == Path::new("-") {
+        let mut bytes = Vec::new();
+        let read = std::io::stdin()
+            .lock()
+            .take(MAX_BASE + 1)
+            .read_to_end(&mut bytes);
+        read.map_err(|error| wrong(format!("cannot read standard input: {error}")))?;
+        (None, bytes)
+    } else {
+        let file = absolute(given, environment);
+        let bytes = files::read_bounded(&file, MAX_BASE)?;
+        (Some(file), bytes)
+    };
+    if bytes.len() as u64 > MAX_BASE {
+        return Err(wrong(format!(
+            "the base prompt is larger than {MAX_BASE} bytes"
+        )));
+    }
+    let digest = Digest::of(&bytes);
+    let text =
+        String::from_utf8(bytes).map_err(|_| wrong("the base prompt is not UTF-8".to_owned()))?;
+    Ok(Base {
+        source,
+        digest,
+        text,
+    })
 }
 
 impl From<PromptError> for CommandError {
@@ -91,6 +136,20 @@ pub(super) fn require_usable(agents: &Agents, agent: &Agent) -> Result<(), Comma
     Err(error)
 }
 
+/// How the prompt stands to that of whoever runs the agent.
+fn said_of_base(prompt: &Prompt) -> String {
+    let mode = match prompt.mode {
+        PromptMode::Append => "append",
+        PromptMode::Replace => "replace",
+    };
+    let base = match prompt.base {
+        BaseUse::Absent => "was not given",
+        BaseUse::First => "stands first",
+        BaseUse::Replaced => "is left out",
+    };
+    format!("mode {mode}: the prompt of whoever runs the agent {base}")
+}
+
 fn explain(looked: &Looked, prompt: &Prompt, out: &mut Output) {
     let environment = looked.library.environment();
     let mut table = Table::new(&["COST", "WHAT", "NAME", "DIGEST", "SOURCE"]);
@@ -115,12 +174,15 @@ struct PromptJson<'a> {
     name: &'a str,
     address: String,
     prompt: &'a str,
+    mode: PromptMode,
+    base: &'static str,
     digest: String,
     chars: usize,
     tokens: usize,
     blocks: Vec<BlockJson<'a>>,
     tools: Option<&'a [String]>,
     active: &'a [String],
+    listed: &'a [String],
     warnings: Vec<DiagnosticJson<'a>>,
 }
 
@@ -149,25 +211,23 @@ impl<'a> BlockJson<'a> {
 }
 
 impl<'a> PromptJson<'a> {
-    fn new(
-        agent: &'a Agent,
-        address: String,
-        prompt: &'a Prompt,
-        warnings: &'a [Diagnostic],
-    ) -> Self {
+    fn new(agent: &'a Agent, address: String, prompt: &'a Prompt) -> Self {
         let (chars, tokens) = cost(&prompt.text);
         Self {
             schema: "grove.prompt/1",
             name: &agent.name,
             address,
             prompt: &prompt.text,
+            mode: prompt.mode,
+            base: prompt.base.as_str(),
             digest: Digest::of(prompt.text.as_bytes()).to_string(),
             chars,
             tokens,
             blocks: prompt.blocks.iter().map(BlockJson::new).collect(),
             tools: prompt.tools.as_deref(),
             active: &prompt.active,
-            warnings: DiagnosticJson::list(warnings),
+            listed: &prompt.listed,
+            warnings: DiagnosticJson::list(&prompt.warnings),
         }
     }
 }

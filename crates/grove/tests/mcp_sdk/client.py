@@ -179,7 +179,7 @@ async def extension(client, skills):
     check("an unknown method", error is not None and error.code == -32601, error)
 
 
-async def prompts(client):
+async def all_prompts(client):
     listed, cursor = [], None
     while True:
         page = await client.list_prompts(cursor=cursor, cache_mode="bypass")
@@ -187,7 +187,41 @@ async def prompts(client):
         cursor = page.next_cursor
         if cursor is None:
             break
-    named = {prompt.name: prompt for prompt in listed}
+    names = [prompt.name for prompt in listed]
+    check("prompts are listed once and in order", names == sorted(set(names)), names)
+    return {prompt.name: prompt for prompt in listed}
+
+
+async def agents(client, skills):
+    named = await all_prompts(client)
+    critic = named.get("agent:critic")
+    check("agents are prompts", critic is not None and critic.description == "Finds faults.", sorted(named)[:9])
+    arguments = [(argument.name, argument.required) for argument in critic.arguments]
+    check("with a task if one likes", arguments == [("task", False)], arguments)
+    unusable = [name for name in named if name in ("agent:broken", "agent:local")]
+    check("what cannot be used is not offered", unusable == [], unusable)
+    check("a skill of that name has another", named["skill:agent:critic"].description == "Odd.", sorted(named)[-9:])
+    expected = (skills.parent.parent / "critic.txt").read_text()
+    got = await client.get_prompt("agent:critic")
+    told = [(message.role, message.content.text) for message in got.messages]
+    check("exactly what `grove prompt` prints", told == [("user", expected)], told)
+    warnings = [warning["code"] for warning in (got.meta or {}).get("grove/warnings", [])]
+    check("with its warnings", warnings == ["preload-unknown"], got.meta)
+    got = await client.get_prompt("agent:critic", {"task": "Read a.rs."})
+    told = [message.content.text for message in got.messages]
+    check("and then the task", told == [expected, "Read a.rs."], told)
+    got = await client.get_prompt("skill:agent:critic")
+    check("the skill is its own", "Odd indeed." in got.messages[0].content.text, got)
+    for name in ["agent:broken", "agent:local", "agent:", "critic"]:
+        check(f"no prompt {name}", await refused(client.get_prompt(name)) is not None)
+    error = await refused(client.get_prompt("agent:critik"))
+    check("near agents", error is not None and "agent:critic" in error.message, error)
+    error = await refused(client.get_prompt("agent:critic", {"x": "y"}))
+    check("an agent has one argument", error is not None and error.code == -32602, error)
+
+
+async def prompts(client):
+    named = await all_prompts(client)
     check("people's skills are prompts", "deploy" in named and "quiet" not in named, sorted(named)[:9])
     arguments = [argument.name for argument in named["deploy"].arguments]
     check("with their arguments", arguments == ["where"], arguments)
@@ -227,6 +261,30 @@ async def changes(client, skills, heard):
     check("and can be read", read.contents[0].text == made, read)
 
 
+async def agent_changes(client, skills, heard):
+    fresh = f"fresh-{client.protocol_version}"
+    file = skills.parent.parent / f".claude/agents/{fresh}.md"
+    made = f"---\nname: {fresh}\ndescription: New.\n---\nFresh.\n"
+    if client.protocol_version < "2026-07-28":
+        heard.seen.clear()
+        file.write_text(made)
+        async with asyncio.timeout(LIMIT):
+            while "notifications/prompts/list_changed" not in heard.seen:
+                await heard.more.wait()
+                heard.more.clear()
+    else:
+        async with client.listen(prompts_list_changed=True) as events:
+            # Only somebody who has seen the agents can be told that they changed.
+            await all_prompts(client)
+            file.write_text(made)
+            async with asyncio.timeout(LIMIT):
+                async for _ in events:
+                    break
+    check("new agents are told", f"agent:{fresh}" in await all_prompts(client))
+    got = await client.get_prompt(f"agent:{fresh}")
+    check("and can be asked for", got.messages[0].content.text == "Fresh.\n", got)
+
+
 class Heard:
     def __init__(self):
         self.seen, self.more = set(), asyncio.Event()
@@ -247,7 +305,9 @@ async def talk(transport, mode, skills, keeps_session):
         await resources(client, skills)
         await extension(client, skills)
         await prompts(client)
+        await agents(client, skills)
         await changes(client, skills, heard)
+        await agent_changes(client, skills, heard)
         many = await asyncio.gather(*(call(client, "skill", name="pivot", again=True) for _ in range(100)))
         check("a hundred at once", all("Pivot with care." in text(one) for one in many))
 

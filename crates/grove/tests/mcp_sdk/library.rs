@@ -4,6 +4,9 @@ use grove_testkit::home::TestHome;
 
 pub(crate) const SKILLS: &str = "home/.agents/skills";
 
+/// What `grove prompt` prints for the agent of the library.
+const EXPECTED: &str = "home/critic.txt";
+
 pub(crate) fn make() -> TestHome {
     let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
     home.dir("home/bundled").dir("home/work");
@@ -56,6 +59,23 @@ pub(crate) fn make() -> TestHome {
         "description: Notes.\nargument-hint: \"[what to note]\"\n",
         "First $1, second $2.\n",
     );
+    home.file(
+        "home/.claude/agents/critic.md",
+        "---\nname: critic\ndescription: Finds faults.\nskills: note, nothing-like-it\n---\nYou find faults.\n",
+    )
+    .file("home/.claude/agents/broken.md", "---\nname: [x]\n---\nx\n")
+    .file(
+        "home/work/.claude/agents/local.md",
+        "---\nname: local\ndescription: Came with the folder.\n---\nx\n",
+    );
+    // A skill that bears the name of an agent's prompt.
+    home.file(
+        format!("{SKILLS}/odd/SKILL.md"),
+        "---\nname: agent:critic\ndescription: Odd.\ndisable-model-invocation: true\n---\nOdd indeed.\n",
+    );
+    let told = home.run("home/work", ["prompt", "critic"]);
+    assert!(told.success(), "{}", told.stderr_text());
+    home.file(EXPECTED, told.stdout);
     for number in 0..130 {
         put(
             &format!("filler-{number:03}"),

@@ -4,7 +4,7 @@ use super::{Format, Found, from_values};
 use crate::agent::Parsed;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::json_tree;
+use crate::json;
 use crate::yaml::{Entry, Node};
 
 /// The key with the agent's text.
@@ -13,8 +13,10 @@ const BODY: &str = "prompt";
 const MAX_AGENTS: usize = 500;
 
 pub(super) fn settings(text: &str) -> Vec<Found> {
-    let node = match json_tree::read(text) {
-        Ok(node) => node,
+    let json::Json {
+        node, duplicates, ..
+    } = match json::parse(&without_comments(text)) {
+        Ok(read) => read,
         Err(fault) => {
             let message = format!("not JSON: {}", fault.message);
             let finding = Diagnostic::new(Code::AgentSyntax, message);
@@ -30,6 +32,13 @@ pub(super) fn settings(text: &str) -> Vec<Found> {
         return refused(finding.at(agents.position));
     };
     let mut found: Vec<Found> = entries.iter().take(MAX_AGENTS).map(one).collect();
+    if let Some(first) = found.first_mut() {
+        let twice = duplicates.into_iter().map(|(key, position)| {
+            let message = format!("`{key}` stands twice; the last one counts");
+            Diagnostic::new(Code::JsonDuplicateKey, message).at(position)
+        });
+        first.parsed.diagnostics.extend(twice);
+    }
     if let Some(beyond) = entries.get(MAX_AGENTS) {
         let message = format!("more than {MAX_AGENTS} agents in one file; the rest are not read");
         let finding = Diagnostic::new(Code::CandidateLimit, message);
@@ -38,6 +47,63 @@ pub(super) fn settings(text: &str) -> Vec<Found> {
         found.push(Found { member, parsed });
     }
     found
+}
+
+/// The text with blanks in place of comments and of commas before an end, so that everything else stays in
+/// its place: `OpenCode` reads both.
+fn without_comments(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    let (mut in_text, mut is_escaped) = (false, false);
+    // Where a comma stands that nothing has followed yet.
+    let mut comma = None;
+    while let Some(c) = rest.next() {
+        if in_text {
+            in_text = c != '"' || is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            out.push(c);
+            continue;
+        }
+        match (c, rest.peek()) {
+            ('/', Some('/')) => {
+                out.push(' ');
+                while let Some(c) = rest.next_if(|c| *c != '\n') {
+                    out.push(blank(c));
+                }
+            }
+            ('/', Some('*')) => {
+                out.push(' ');
+                let mut last = ' ';
+                for c in rest.by_ref() {
+                    out.push(blank(c));
+                    if (last, c) == ('*', '/') {
+                        break;
+                    }
+                    // The star that begins a comment does not end it.
+                    last = if last == ' ' && c == '*' { '\n' } else { c };
+                }
+            }
+            (c, _) => {
+                if matches!(c, '}' | ']')
+                    && let Some(at) = comma
+                {
+                    out.replace_range(at..at + 1, " ");
+                }
+                if c == ',' {
+                    comma = Some(out.len());
+                } else if !c.is_ascii_whitespace() {
+                    comma = None;
+                }
+                in_text = c == '"';
+                out.push(c);
+            }
+        }
+    }
+    out
+}
+
+fn blank(c: char) -> char {
+    if c == '\n' { c } else { ' ' }
 }
 
 fn one(entry: &Entry) -> Found {

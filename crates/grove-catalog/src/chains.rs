@@ -1,0 +1,258 @@
+//! Chains: the rules of every file with a name ([`crate::definitions`]), and whom their steps name.
+
+use std::path::PathBuf;
+
+use grove_spec::chain::{self, Format, Line, naming};
+use grove_spec::{Code, Diagnostic, Position};
+
+pub use crate::definitions::Answer;
+use crate::definitions::{self, Definition};
+use crate::root::{Root, Source};
+
+/// A chain file as it enters resolution.
+pub type Candidate = definitions::Candidate<chain::Parsed>;
+
+/// What a chain file says.
+pub type Content = definitions::Content<chain::Parsed>;
+
+/// One chain of a resolved set.
+pub type Chain = definitions::Defined<chain::Parsed>;
+
+impl Definition for chain::Parsed {
+    const COLLISION: Code = Code::ChainCollision;
+
+    fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    fn runtime_name(&self, file_name: &str) -> String {
+        naming::runtime_name(&self.chain, file_name)
+    }
+
+    fn stem(path: &str) -> &str {
+        naming::stem(path)
+    }
+
+    fn id(path: &str) -> &str {
+        // `x.chain.md` and `x.chain.json` may stand side by side.
+        path
+    }
+
+    fn strength(path: &str) -> u8 {
+        match Format::of(path) {
+            Some(Format::Json) => 0,
+            _ => 1,
+        }
+    }
+}
+
+impl Chain {
+    /// What it is for.
+    pub fn description(&self) -> Option<&str> {
+        self.file()?.description.as_deref()
+    }
+
+    /// What its file says.
+    pub fn file(&self) -> Option<&chain::Chain> {
+        Some(&self.content.as_ref()?.parsed.chain)
+    }
+}
+
+/// Every chain with its state, strongest root first, then by path.
+#[derive(Debug, Default, PartialEq)]
+pub struct Chains {
+    /// The roots, strongest first.
+    pub roots: Vec<Root>,
+    /// The chains.
+    pub chains: Vec<Chain>,
+    /// Findings about roots and limits.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What a step calls for, for whoever knows what there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call<'a> {
+    /// An agent.
+    Agent(&'a str),
+    /// A skill.
+    Skill(&'a str),
+}
+
+/// Decides the state of every candidate.
+pub fn resolve(
+    roots: Vec<Root>,
+    candidates: Vec<Candidate>,
+    diagnostics: Vec<Diagnostic>,
+) -> Chains {
+    let (roots, chains) = definitions::resolve(roots, candidates);
+    Chains {
+        roots,
+        chains,
+        diagnostics,
+    }
+}
+
+impl Chains {
+    /// The absolute path of a chain's file.
+    pub fn location(&self, chain: &Chain) -> PathBuf {
+        definitions::location(&self.roots, chain)
+    }
+
+    /// `id@label`, which names exactly one chain.
+    pub fn address(&self, chain: &Chain) -> String {
+        definitions::address(&self.roots, chain)
+    }
+
+    /// Finds a chain by address, by name, or by id.
+    pub fn find(&self, query: &str) -> Answer {
+        definitions::find(&self.roots, &self.chains, query)
+    }
+
+    /// Where a chain comes from.
+    pub fn source(&self, chain: &Chain) -> Source {
+        let root = self.roots.get(chain.root);
+        root.map_or(Source::Bundled, |root| root.source)
+    }
+
+    /// Notes every agent and skill that a usable chain names and that is not there. `missing` gives near names when
+    /// something is not.
+    pub fn check_calls(&mut self, missing: impl Fn(Call<'_>) -> Option<Vec<String>>) {
+        for chain in &mut self.chains {
+            let root = self.roots.get(chain.root).map(|root| root.path.clone());
+            let location = root.unwrap_or_default().join(&chain.path);
+            let Some(content) = chain.content.as_ref().filter(|it| it.parsed.is_valid()) else {
+                continue;
+            };
+            let mut said: Vec<Diagnostic> = Vec::new();
+            for (call, line) in calls(&content.parsed.chain) {
+                let Some(near) = missing(call) else { continue };
+                let (code, noun, name) = match call {
+                    Call::Agent(name) => (Code::ChainAgentUnknown, "agent", name),
+                    Call::Skill(name) => (Code::ChainSkillUnknown, "skill", name),
+                };
+                let message = format!("no usable {noun} is called `{name}`");
+                let finding = Diagnostic::new(code, message)
+                    .in_file(&location)
+                    .at(Position::new(line.0.max(1), 1));
+                said.push(match near.as_slice() {
+                    [] => finding,
+                    near => finding.with_help(format!("did you mean `{}`?", near.join("`, `"))),
+                });
+            }
+            chain.diagnostics.extend(said);
+        }
+    }
+}
+
+/// Everything that the steps of a chain call for, in order.
+fn calls(chain: &chain::Chain) -> Vec<(Call<'_>, Line)> {
+    let mut calls = Vec::new();
+    for task in chain.steps.iter().flat_map(chain::Step::tasks) {
+        calls.push((Call::Agent(&task.agent), task.line));
+        for skill in task.skills.iter().flatten() {
+            calls.push((Call::Skill(skill), task.line));
+        }
+    }
+    calls
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::Digest;
+    use crate::root::{Family, Standing};
+    use crate::state::State;
+    use crate::trust::Trust;
+
+    fn root(source: Source, folder: &str) -> Root {
+        Root {
+            label: format!("{}:{folder}", source.as_str()),
+            path: PathBuf::from(format!("/{}/{folder}", source.as_str())),
+            source,
+            standing: Standing {
+                family: Family::Host(folder.to_owned()),
+                ..Standing::of(source)
+            },
+            trust: Trust::Trusted,
+        }
+    }
+
+    fn candidate(root: usize, path: &str, description: &str) -> Candidate {
+        let format = Format::of(path).unwrap();
+        let text = match format {
+            Format::Markdown => {
+                format!("---\nname: x\ndescription: {description}\n---\n\n## a\n\nt\n")
+            }
+            Format::Json => format!(
+                "{{\"name\": \"x\", \"description\": \"{description}\", \"chain\": [{{\"agent\": \"a\", \"skill\": [\"s\"]}}]}}"
+            ),
+        };
+        Candidate {
+            root,
+            path: path.to_owned(),
+            member: None,
+            file: None,
+            content: Ok(Content {
+                digest: Digest::of(text.as_bytes()),
+                size: text.len() as u64,
+                parsed: chain::parse(&text, format),
+            }),
+            diagnostics: Vec::new(),
+        }
+    }
+
+    fn used(chains: &Chains) -> &str {
+        let Answer::One(at) = chains.find("x") else {
+            panic!("nothing is called x")
+        };
+        assert_eq!(chains.chains[at].state, State::Ok);
+        chains.chains[at].description().unwrap()
+    }
+
+    #[test]
+    fn in_one_scope_json_goes_before_markdown_and_the_loser_stays() {
+        let roots = vec![
+            root(Source::Project, "a"),
+            root(Source::Project, "b"),
+            root(Source::User, "a"),
+        ];
+        for (all, expected) in [
+            (vec![(0, "x.chain.md", "m"), (0, "x.chain.json", "j")], "j"),
+            (vec![(0, "a.chain.md", "m"), (1, "x.chain.json", "j")], "j"),
+            (vec![(0, "x.chain.md", "m"), (2, "x.chain.json", "j")], "m"),
+            (
+                vec![(0, "z.chain.json", "z"), (1, "a.chain.json", "a")],
+                "z",
+            ),
+        ] {
+            let count = all.len();
+            let candidates = all
+                .into_iter()
+                .map(|(root, path, description)| candidate(root, path, description));
+            let chains = resolve(roots.clone(), candidates.collect(), Vec::new());
+            assert_eq!(used(&chains), expected);
+            let losers = chains
+                .chains
+                .iter()
+                .filter(|chain| chain.state == State::Shadowed);
+            assert_eq!(losers.count(), count - 1);
+        }
+    }
+
+    #[test]
+    fn what_steps_name_and_is_not_there_is_said_with_near_names() {
+        let roots = vec![root(Source::User, "a")];
+        let all = vec![candidate(0, "x.chain.json", "d")];
+        let mut chains = resolve(roots, all, Vec::new());
+        chains.check_calls(|call| match call {
+            Call::Agent("a") => Some(vec!["b".to_owned()]),
+            Call::Skill("s") => Some(Vec::new()),
+            _ => None,
+        });
+        let found = &chains.chains[0].diagnostics;
+        assert_eq!(found[0].code, Code::ChainAgentUnknown);
+        assert_eq!(found[0].help_text(), "did you mean `b`?");
+        assert_eq!(found[1].code, Code::ChainSkillUnknown);
+        assert_eq!(chains.chains[0].state, State::Ok);
+    }
+}

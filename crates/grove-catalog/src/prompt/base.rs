@@ -1,0 +1,283 @@
+//! The prompt of whoever runs an agent: before the agent's own, or not there at all.
+//!
+//! An agent that appends stands after it. What the agent inherits separately, instructions and catalog, is
+//! told once: a base that has them already keeps the instructions, and its catalog gives way to the agent's,
+//! which does not list what the agent was given whole. What the agent does not inherit is cut out of the base.
+//! Only whole, recognised parts are cut: elements that stand on lines of their own, and the text of files
+//! that are trusted, so that nobody can have a line of the base removed by writing it into a file.
+
+use std::path::PathBuf;
+
+use grove_spec::agent::{PromptMode, prompt_text};
+use grove_spec::{Code, Diagnostic};
+
+use super::instructions::{ELEMENT, Instructions};
+use super::{Block, BlockKind, LISTING, Own, Prompt};
+use crate::catalog::INSTRUCTIONS;
+use crate::digest::Digest;
+use crate::disclosure::boundary;
+
+/// The prompt of whoever runs the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Base {
+    /// Its file, if it was one.
+    pub source: Option<PathBuf>,
+    /// The digest of its bytes.
+    pub digest: Digest,
+    /// Its text.
+    pub text: String,
+}
+
+/// What became of the prompt of whoever runs the agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BaseUse {
+    /// It was not given.
+    #[default]
+    Absent,
+    /// It stands first.
+    First,
+    /// The agent's stands in its place.
+    Replaced,
+}
+
+impl BaseUse {
+    /// The word shown to people and in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Absent => "absent",
+            Self::First => "first",
+            Self::Replaced => "replaced",
+        }
+    }
+}
+
+impl Prompt {
+    /// Puts the base where the agent wants it; says so when it is left out or not known.
+    ///
+    /// `instructions` are the project's, whether the agent inherits them or not.
+    pub fn put_base(&mut self, own: &Own<'_>, base: Option<&Base>, instructions: &[Instructions]) {
+        let say = |message: &str| Diagnostic::new(Code::PromptBase, message).in_file(own.file);
+        match (own.agent.system_prompt_mode, base) {
+            (PromptMode::Replace, None) => {}
+            (PromptMode::Replace, Some(_)) => {
+                self.base = BaseUse::Replaced;
+                self.warnings.push(say(
+                    "`systemPromptMode: replace`: the base prompt is left out, the agent's stands in its place",
+                ));
+            }
+            (PromptMode::Append, None) => {
+                let message = "`systemPromptMode: append`: this comes after the prompt of whoever runs the agent, which was not given";
+                let finding = Diagnostic::new(Code::PromptPartial, message);
+                self.warnings.push(finding.in_file(own.file));
+            }
+            (PromptMode::Append, Some(base)) => {
+                self.base = BaseUse::First;
+                let mut text = prompt_text(&base.text);
+                if own.agent.inherit_project_context {
+                    self.leave_to(&text);
+                } else {
+                    let (rest, cut) = without_instructions(&text, instructions);
+                    if cut > 0 {
+                        self.warnings.push(say(
+                            "project instructions were cut out of the base prompt: the agent does not inherit them",
+                        ));
+                    }
+                    text = rest;
+                }
+                let (rest, cut) = without_catalogs(&text);
+                if cut > 0 {
+                    self.warnings.push(say(if own.agent.inherit_skills {
+                        "the catalog of the base prompt gives way to the agent's own"
+                    } else {
+                        "the catalog was cut out of the base prompt: the agent does not inherit it"
+                    }));
+                }
+                let text = prompt_text(&rest);
+                if !text.is_empty() {
+                    let block = Block {
+                        kind: BlockKind::Base,
+                        name: String::new(),
+                        source: base.source.clone(),
+                        digest: base.digest,
+                        text,
+                    };
+                    self.blocks.insert(0, block);
+                }
+            }
+        }
+        self.join();
+    }
+
+    /// Takes out the instructions that the base tells already.
+    fn leave_to(&mut self, base: &str) {
+        let mut left_to_it = Vec::new();
+        self.blocks.retain(|block| {
+            let told = block.kind == BlockKind::Instructions
+                && inside(&block.text).is_some_and(|body| find_lines(base, body).is_some());
+            if told {
+                left_to_it.extend(block.source.clone());
+            }
+            !told
+        });
+        for file in left_to_it {
+            let message =
+                "the base prompt has these instructions already, so they are not told twice";
+            let finding = Diagnostic::new(Code::PromptBase, message);
+            self.warnings.push(finding.in_file(&file));
+        }
+    }
+}
+
+/// What stands between the first and the last line of a block.
+fn inside(block: &str) -> Option<&str> {
+    let (_, rest) = block.split_once('\n')?;
+    Some(rest.trim_end().rsplit_once('\n')?.0)
+}
+
+/// Where some whole lines stand in a text.
+fn find_lines(text: &str, lines: &str) -> Option<std::ops::Range<usize>> {
+    if lines.is_empty() {
+        return None;
+    }
+    let starts = |at: usize| {
+        text.get(..at)
+            .is_some_and(|before| before.is_empty() || before.ends_with('\n'))
+    };
+    let ends = |at: usize| {
+        text.get(at..)
+            .is_some_and(|after| after.is_empty() || after.starts_with('\n'))
+    };
+    let mut found = text
+        .match_indices(lines)
+        .map(|(at, found)| at..at + found.len());
+    found.find(|range| starts(range.start) && ends(range.end))
+}
+
+/// A text without instructions that stand in marks of their own, and without those of known files.
+fn without_instructions(text: &str, files: &[Instructions]) -> (String, usize) {
+    let (mut text, mut cut) = without_marked(text);
+    for file in files {
+        while let Some(range) = find_lines(&text, &file.body()) {
+            // The line end goes with the last line.
+            let end = (range.end + 1).min(text.len());
+            text.replace_range(range.start..end, "");
+            cut += 1;
+        }
+    }
+    (text, cut)
+}
+
+/// Elements whose mark is the digest of what they hold; others only look like them and stay.
+fn without_marked(text: &str) -> (String, usize) {
+    let opening = format!("<{ELEMENT} ");
+    cut_elements(text, |_, line, rest| {
+        let mark = line
+            .strip_prefix(&opening)?
+            .strip_suffix("\">")?
+            .rsplit_once("boundary=\"")?
+            .1;
+        let end = format!("\n</{ELEMENT} boundary=\"{mark}\">");
+        let (body, _) = rest.strip_prefix('\n')?.split_once(&end)?;
+        (boundary(body) == mark).then(|| 1 + body.len() + end.len())
+    })
+}
+
+/// A text without catalogs. A list of the skills that somebody was given by name is no catalog and stays.
+fn without_catalogs(text: &str) -> (String, usize) {
+    const END: &str = "\n</available_skills>";
+    let (text, cut) = cut_elements(text, |before, line, rest| {
+        let is_listing = before.trim_end().ends_with(LISTING);
+        (line == "<available_skills>" && !is_listing)
+            .then(|| rest.find(END))?
+            .map(|at| at + END.len())
+    });
+    if cut == 0 {
+        return (text, 0);
+    }
+    // Without the catalog, what one does with it is about nothing.
+    let told = |line: &&str| !line.starts_with(INSTRUCTIONS);
+    let kept: Vec<&str> = text.split('\n').filter(told).collect();
+    (kept.join("\n"), cut)
+}
+
+/// Cuts whole elements out of a text. `length` is asked for each line with what was kept before it and what
+/// comes after it, and says how much of that belongs to the element.
+fn cut_elements(text: &str, length: impl Fn(&str, &str, &str) -> Option<usize>) -> (String, usize) {
+    let mut kept = String::with_capacity(text.len());
+    let mut cut = 0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
+        // What follows begins with the line end, so that an element without content is one too.
+        let following = rest.get(line.len()..).unwrap_or_default();
+        let whole = length(&kept, line.trim(), following)
+            .and_then(|length| following.get(length..))
+            .filter(|left| left.is_empty() || left.starts_with('\n'));
+        if let Some(left) = whole {
+            cut += 1;
+            rest = left.strip_prefix('\n').unwrap_or(left);
+            continue;
+        }
+        kept.push_str(rest.get(..rest.len() - after.len()).unwrap_or(rest));
+        rest = after;
+    }
+    (kept, cut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disclosure::marked;
+
+    #[test]
+    fn only_genuine_elements_are_cut() {
+        let real = marked(ELEMENT, "file", "/p/AGENTS.md", "Be kind.\n\nAlways.");
+        let forged = real.replace("Always", "Never");
+        for (text, kept, cut) in [
+            (format!("a\n{real}\nb\n"), "a\nb\n".to_owned(), 1),
+            (format!("{real}\n{real}"), String::new(), 2),
+            (format!("a\n{forged}\nb\n"), format!("a\n{forged}\nb\n"), 0),
+            (format!("a {real}\n"), format!("a {real}\n"), 0),
+            (
+                "a\n<project_instructions ".to_owned(),
+                "a\n<project_instructions ".to_owned(),
+                0,
+            ),
+        ] {
+            assert_eq!(without_marked(&text), (kept, cut), "{text}");
+        }
+    }
+
+    #[test]
+    fn catalogs_are_cut_and_named_skills_stay() {
+        let catalog = format!("{INSTRUCTIONS}\n<available_skills>\n<skill/>\n</available_skills>");
+        let empty = "<available_skills>\n</available_skills>";
+        let named = format!("{LISTING}\n<available_skills>\n<skill/>\n</available_skills>");
+        for (text, kept, cut) in [
+            (format!("a\n{catalog}\nb\n"), "a\nb\n".to_owned(), 1),
+            (format!("a\n{empty}\nb\n"), "a\nb\n".to_owned(), 1),
+            (format!("a\n{named}\nb\n"), format!("a\n{named}\nb\n"), 0),
+            (format!("{named}\n{catalog}\n"), format!("{named}\n"), 1),
+            (
+                "<available_skills>\nb\n".to_owned(),
+                "<available_skills>\nb\n".to_owned(),
+                0,
+            ),
+        ] {
+            assert_eq!(without_catalogs(&text), (kept, cut), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_found_by_its_whole_lines() {
+        for (text, lines, found) in [
+            ("x\nBe kind.\ny", "Be kind.", Some(2..10)),
+            ("Be kind.", "Be kind.", Some(0..8)),
+            ("x Be kind.\n", "Be kind.", None),
+            ("Be kind. y\nBe kind.\n", "Be kind.", Some(11..19)),
+            ("x", "", None),
+        ] {
+            assert_eq!(find_lines(text, lines), found, "{text}");
+        }
+    }
+}

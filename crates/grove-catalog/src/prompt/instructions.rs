@@ -1,0 +1,75 @@
+//! What a project tells everybody who works in it, as parts of a prompt.
+
+use std::path::PathBuf;
+
+use grove_spec::agent::prompt_text;
+use grove_spec::{Code, Diagnostic};
+
+use super::{Block, BlockKind, Prompt};
+use crate::digest::Digest;
+use crate::disclosure::marked;
+
+/// The element that a file of instructions stands in. Skills stand in another.
+pub(super) const ELEMENT: &str = "project_instructions";
+
+/// A file with instructions that may be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instructions {
+    /// The file.
+    pub file: PathBuf,
+    /// The digest of its bytes.
+    pub digest: Digest,
+    /// Its text.
+    pub text: String,
+}
+
+impl Instructions {
+    /// Its text as a model gets it, without the last line end.
+    pub(super) fn body(&self) -> String {
+        let mut text = prompt_text(&self.text);
+        text.truncate(text.trim_end().len());
+        text
+    }
+
+    fn block(&self, body: &str) -> Block {
+        let file = self.file.to_string_lossy();
+        Block {
+            kind: BlockKind::Instructions,
+            name: String::new(),
+            source: Some(self.file.clone()),
+            digest: self.digest,
+            text: format!("{}\n", marked(ELEMENT, "file", &file, body)),
+        }
+    }
+}
+
+impl Prompt {
+    /// Adds the instructions that the agent inherits, in the order given: the nearest folder's first.
+    ///
+    /// `budget` is in characters, for all files together. What does not fit is left out whole, and those that
+    /// come later are still tried. The same text in two folders is told once.
+    pub fn add_instructions(&mut self, files: &[Instructions], budget: usize) {
+        let mut left = budget;
+        let mut told: Vec<String> = Vec::new();
+        for file in files {
+            let body = file.body();
+            if body.is_empty() || told.contains(&body) {
+                continue;
+            }
+            let block = file.block(&body);
+            let cost = block.cost();
+            if cost > left {
+                let message = format!(
+                    "the instructions take {cost} characters and {left} of {budget} are left, so they were left out"
+                );
+                let finding = Diagnostic::new(Code::InstructionsBudget, message);
+                self.warnings.push(finding.in_file(&file.file));
+                continue;
+            }
+            left -= cost;
+            told.push(body);
+            self.blocks.push(block);
+        }
+        self.join();
+    }
+}

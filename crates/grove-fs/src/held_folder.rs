@@ -1,0 +1,159 @@
+//! A folder that is held open: what is in it is found relative to it, and where its content came from elsewhere
+//! the kernel refuses every path that leads out.
+
+use std::ffi::CString;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags, RawDir, SeekFrom};
+use rustix::io::Errno;
+
+use crate::beneath::{self, Links};
+use crate::error::FsError;
+use crate::files;
+use crate::probe_walk::is_printable;
+
+/// A folder that is held open.
+#[derive(Debug)]
+pub struct HeldFolder {
+    folder: OwnedFd,
+    path: PathBuf,
+}
+
+/// What is in a folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FolderNames {
+    /// Folders and links, which may lead to folders; hidden ones are left out. Sorted.
+    pub names: Vec<String>,
+    /// Whether there are more entries than were looked at.
+    pub is_cut: bool,
+}
+
+impl HeldFolder {
+    /// Opens a folder, wherever links lead.
+    pub fn open(path: &Path) -> Result<Self, FsError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::open(path, flags, Mode::empty())
+            .map_err(|errno| FsError::new("open", path, errno))?;
+        Ok(Self {
+            folder,
+            path: path.to_path_buf(),
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens a folder in it; an empty path is the folder itself.
+    pub fn folder(&self, below: &str, links: Links) -> Result<Self, FsError> {
+        let path = self.path.join(below);
+        let fail = |errno: Errno| FsError::new("open", &path, errno);
+        let name = CString::new(if below.is_empty() { "." } else { below });
+        let name = name.map_err(|_| fail(Errno::INVAL))?;
+        let folder = beneath::open_folder(self.folder.as_fd(), &name, links).map_err(fail)?;
+        Ok(Self { folder, path })
+    }
+
+    /// Reads a regular file in it of at most `limit` bytes.
+    pub fn read(&self, below: &str, links: Links, limit: u64) -> Result<Vec<u8>, FsError> {
+        let path = self.path.join(below);
+        let fail = |errno: Errno| FsError::new("read", &path, errno);
+        let name = CString::new(below).map_err(|_| fail(Errno::INVAL))?;
+        let file = beneath::open_file(self.folder.as_fd(), &name, links).map_err(fail)?;
+        files::read_open(file.into(), &path, limit)
+    }
+
+    /// The folders in it, of the first `limit` entries.
+    pub fn folder_names(&self, limit: usize) -> Result<FolderNames, FsError> {
+        let fail = |errno: Errno| FsError::new("list", &self.path, errno);
+        // A folder that was listed before stands at its end.
+        rustix::fs::seek(&self.folder, SeekFrom::Start(0)).map_err(fail)?;
+        let mut buffer = [MaybeUninit::<u8>::uninit(); 16 * 1024];
+        let mut raw = RawDir::new(self.folder.as_fd(), &mut buffer);
+        let (mut found, mut seen) = (FolderNames::default(), 0);
+        while let Some(entry) = raw.next() {
+            let entry = entry.map_err(fail)?;
+            let name = entry.file_name().to_bytes();
+            if name.first() == Some(&b'.') {
+                continue;
+            }
+            seen += 1;
+            if seen > limit {
+                found.is_cut = true;
+                break;
+            }
+            let may_be_folder = matches!(
+                entry.file_type(),
+                FileType::Directory | FileType::Symlink | FileType::Unknown
+            );
+            if let Ok(name) = std::str::from_utf8(name)
+                && may_be_folder
+                && is_printable(name.as_bytes())
+            {
+                found.names.push(name.to_owned());
+            }
+        }
+        found.names.sort_unstable();
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_leads_out_is_refused_where_it_must_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("root");
+        std::fs::create_dir_all(root.join("in/deep")).unwrap();
+        std::fs::create_dir(folder.path().join("out")).unwrap();
+        std::fs::write(folder.path().join("out/file"), "secret").unwrap();
+        std::fs::write(root.join("in/file"), "text").unwrap();
+        symlink("in", root.join("near")).unwrap();
+        symlink("../out", root.join("far")).unwrap();
+        let held = HeldFolder::open(&root).unwrap();
+        for (path, contained) in [
+            ("in", true),
+            ("near", true),
+            ("far", false),
+            ("../out", false),
+        ] {
+            let file = format!("{path}/file");
+            assert!(held.folder(path, Links::Follow).is_ok(), "{path}");
+            assert!(held.read(&file, Links::Follow, 100).is_ok(), "{path}");
+            let inside = held.folder(path, Links::Contain);
+            assert_eq!(inside.is_ok(), contained, "{path}");
+            let read = held.read(&file, Links::Contain, 100);
+            assert_eq!(read.is_ok(), contained, "{path}");
+            if let Err(error) = read {
+                assert!(error.leads_out(), "{path}");
+            }
+        }
+        // Held at its own folder, a link to a folder beside it leads out.
+        let inner = held.folder("in", Links::Contain).unwrap();
+        assert!(inner.folder("deep", Links::Contain).is_ok());
+        assert!(inner.folder("../near", Links::Contain).is_err());
+        assert!(held.read("in/file", Links::Contain, 3).is_err());
+    }
+
+    #[test]
+    fn folders_and_links_are_named_in_order_up_to_a_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["b", "a", ".hidden", "odd\nname"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        symlink("b", folder.path().join("c")).unwrap();
+        let held = HeldFolder::open(folder.path()).unwrap();
+        let found = held.folder_names(100).unwrap();
+        assert_eq!(found.names, ["a", "b", "c"]);
+        assert!(!found.is_cut);
+        assert!(held.folder_names(2).unwrap().is_cut);
+    }
+}

@@ -1,0 +1,218 @@
+//! Messages as lines on two streams: bounded, and what is wrong with one is answered to whoever sent it.
+//!
+//! Whoever serves may stop waiting for a message at any moment and ask again later, so nothing that was read and
+//! no answer that is owed may live in the waiting itself.
+
+use std::io;
+use std::sync::Arc;
+
+use rmcp::RoleServer;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+
+/// A transport of one message a line.
+#[derive(Debug)]
+pub(crate) struct Lines<R, W> {
+    from: BufReader<R>,
+    to: Arc<Mutex<Option<W>>>,
+    /// The line as far as it was read.
+    line: Vec<u8>,
+    /// The line is longer than any message may be; the rest of it is passed over.
+    too_long: bool,
+    most: usize,
+    /// An answer to what is no message. No more is read until it is taken.
+    owed: Option<JoinHandle<io::Result<()>>>,
+}
+
+/// How reading a line ended.
+enum Read {
+    Line,
+    TooLong,
+    End,
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
+    /// Reads messages of at most so many bytes.
+    pub(crate) fn new(from: R, to: W, most: usize) -> Self {
+        Self {
+            from: BufReader::new(from),
+            to: Arc::new(Mutex::new(Some(to))),
+            line: Vec::new(),
+            too_long: false,
+            most,
+            owed: None,
+        }
+    }
+
+    async fn read_line(&mut self) -> io::Result<Read> {
+        loop {
+            let piece = self.from.fill_buf().await?;
+            if piece.is_empty() {
+                return Ok(Read::End);
+            }
+            let end = piece.iter().position(|b| *b == b'\n');
+            let part = piece.get(..end.unwrap_or(piece.len())).unwrap_or(piece);
+            let taken = part.len() + usize::from(end.is_some());
+            self.too_long |= self.line.len() + part.len() > self.most;
+            if self.too_long {
+                self.line = Vec::new();
+            } else {
+                self.line.extend_from_slice(part);
+            }
+            self.from.consume(taken);
+            if end.is_some() {
+                let too_long = std::mem::take(&mut self.too_long);
+                return Ok(if too_long { Read::TooLong } else { Read::Line });
+            }
+        }
+    }
+
+    /// The next message; `None` when there will be no more.
+    async fn next(&mut self) -> io::Result<Option<RxJsonRpcMessage<RoleServer>>> {
+        loop {
+            if let Some(owed) = &mut self.owed {
+                // A task that was ended has nobody left to answer to.
+                let done = owed.await.unwrap_or(Ok(()));
+                self.owed = None;
+                done?;
+            }
+            let answer = match self.read_line().await? {
+                Read::End => return Ok(None),
+                Read::TooLong => Some(answer(None, "the message is too long")),
+                Read::Line => {
+                    let read = read(&std::mem::take(&mut self.line));
+                    match read {
+                        Ok(message) => return Ok(Some(*message)),
+                        Err(answer) => answer,
+                    }
+                }
+            };
+            if let Some(answer) = answer {
+                let sending = send(Arc::clone(&self.to), answer.to_string());
+                self.owed = Some(tokio::spawn(sending));
+            }
+        }
+    }
+}
+
+async fn send<W: AsyncWrite + Unpin>(
+    to: Arc<Mutex<Option<W>>>,
+    mut line: String,
+) -> io::Result<()> {
+    line.push('\n');
+    let mut to = to.lock().await;
+    let to = to.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    to.write_all(line.as_bytes()).await?;
+    to.flush().await
+}
+
+impl<R, W> Transport<RoleServer> for Lines<R, W>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let to = Arc::clone(&self.to);
+        async move { send(to, serde_json::to_string(&item)?).await }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        self.next().await.ok().flatten()
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.to.lock().await.take();
+        Ok(())
+    }
+}
+
+const INVALID_REQUEST: i32 = -32_600;
+
+/// A message, or the answer to what is none; nothing where nothing may be answered.
+///
+/// What is not even JSON is passed over, as other servers do: a client that sends back what it does not understand
+/// would be answered without end.
+fn read(line: &[u8]) -> Result<Box<RxJsonRpcMessage<RoleServer>>, Option<Value>> {
+    let line = line.trim_ascii();
+    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
+    if line.is_empty() {
+        return Err(None);
+    }
+    if let Ok(message) = serde_json::from_slice(line) {
+        return Ok(Box::new(message));
+    }
+    let json = serde_json::from_slice::<Value>(line).ok();
+    Err(json.as_ref().and_then(answer_to))
+}
+
+/// What is wrong with JSON that is no message. Notifications and answers are never answered.
+fn answer_to(message: &Value) -> Option<Value> {
+    let id = message.get("id");
+    let is_notification = id.is_none() && message.get("method").is_some_and(Value::is_string);
+    let is_answer = message.get("result").is_some() || message.get("error").is_some();
+    if is_notification || is_answer {
+        return None;
+    }
+    let id = id.filter(|id| id.is_string() || id.is_number());
+    let about = "the message is no request of the protocol: it needs `jsonrpc`, `id` and `method`, and `params` is an object";
+    Some(answer(id, about))
+}
+
+fn answer(id: Option<&Value>, about: &str) -> Value {
+    let mut answer =
+        json!({ "jsonrpc": "2.0", "error": { "code": INVALID_REQUEST, "message": about } });
+    if let (Some(id), Some(fields)) = (id, answer.as_object_mut()) {
+        fields.insert("id".to_owned(), id.clone());
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_message_is_answered_to_its_sender() {
+        for (line, expected) in [
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"skills/list","params":[]}"#,
+                Some(Some(json!(7))),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":"a","method":"ping","params":3}"#,
+                Some(Some(json!("a"))),
+            ),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, Some(None)),
+            ("[]", Some(None)),
+            ("{", None),
+            ("nonsense", None),
+            (
+                r#"{"jsonrpc":"2.0","method":"notifications/nothing","params":[1]}"#,
+                None,
+            ),
+            (r#"{"jsonrpc":"2.0","id":1,"result":7,"error":8}"#, None),
+            ("   ", None),
+        ] {
+            let found = read(line.as_bytes()).expect_err(line);
+            let found = found.map(|found| {
+                assert_eq!(found["error"]["code"], INVALID_REQUEST);
+                found.get("id").cloned()
+            });
+            assert_eq!(found, expected, "{line}");
+        }
+        let message = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        assert!(matches!(
+            read(message).as_deref(),
+            Ok(RxJsonRpcMessage::<RoleServer>::Request(_))
+        ));
+    }
+}

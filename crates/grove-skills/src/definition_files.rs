@@ -1,0 +1,369 @@
+//! Files that define agents and chains on disk: walked, read, and read again.
+
+use std::path::{Path, PathBuf};
+
+use grove_catalog::definitions::{Candidate, Content, Defined};
+use grove_catalog::state::State;
+use grove_catalog::{Digest, Root};
+use grove_fs::document_walk::{self, Document, DocumentOptions, Documents};
+use grove_fs::probe_walk::{self, LimitsHit, Links, Trouble};
+use grove_spec::agent::Format;
+use grove_spec::package::Kind;
+use grove_spec::skill::kept::too_large;
+use grove_spec::text::{counted, first_names};
+use grove_spec::{Code, Diagnostic};
+
+use crate::environment::Environment;
+use crate::loading::unopened;
+use crate::planning::{self, Plan, PlannedRoot};
+use crate::project::Project;
+use crate::settings::LoadedSettings;
+use crate::{troubles, trusting};
+
+/// Files of one kind that are read in one root.
+const MAX_FILES: usize = 2_000;
+/// Folders that are opened in one root.
+const MAX_FOLDERS: usize = 2_000;
+/// Entries of one folder that are looked at.
+const MAX_ENTRIES: usize = 100_000;
+
+/// Folders that hold something else.
+const NEVER: [&str; 2] = ["node_modules", "skills"];
+/// What makes a folder a skill or a project of its own.
+const FOREIGN: [&str; 5] = ["SKILL.md", ".git", ".grove", ".pi", ".agents"];
+
+/// How files of one kind are told and read.
+pub(crate) struct FileKind<P> {
+    /// What one of them defines.
+    pub(crate) noun: &'static str,
+    /// How a file is told by its name, where files of a root are written so.
+    pub(crate) wanted: fn(Format) -> fn(&str) -> bool,
+    /// What a file of this path says, of each that it defines; a name where it may define several.
+    pub(crate) parse: fn(Format, &str, &[u8]) -> Vec<(Option<String>, P)>,
+    /// Whether a file means to be one; the flag is for the folder that hosts share.
+    pub(crate) counts: fn(&Document<FileContent<P>>, Format, bool) -> bool,
+    /// What is said because of the file's name.
+    pub(crate) note: fn(&P, &str) -> Option<Diagnostic>,
+}
+
+/// What is in a file.
+pub(crate) struct FileContent<P> {
+    digest: Digest,
+    size: u64,
+    pub(crate) found: Vec<(Option<String>, P)>,
+}
+
+/// How much of a root is read.
+pub(crate) struct Bounds {
+    pub(crate) max_bytes: u64,
+    pub(crate) max_depth: usize,
+}
+
+/// What a search found.
+pub(crate) struct Searched<P> {
+    /// The roots that are there.
+    pub(crate) planned: Vec<PlannedRoot>,
+    pub(crate) candidates: Vec<Candidate<P>>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+impl Bounds {
+    /// Looks everywhere, or in exactly these folders as trusted user roots.
+    pub(crate) fn search<P: Send>(
+        kind: Kind,
+        files: &FileKind<P>,
+        environment: &Environment,
+        folders: &[PathBuf],
+    ) -> Searched<P> {
+        let store = trusting::store(environment);
+        let (plan, loaded) = if folders.is_empty() {
+            let project = Project::find(environment);
+            let loaded = LoadedSettings::load(environment, Some(&project), &store);
+            let plan = planning::own(kind, environment, &loaded.settings, &project, &store);
+            (plan, loaded)
+        } else {
+            let loaded = LoadedSettings::load(environment, None, &store);
+            (planning::exactly(folders), loaded)
+        };
+        let limits = &loaded.settings.limits;
+        let bounds = Self {
+            max_bytes: limits.file_bytes.value,
+            max_depth: usize::try_from(limits.group_depth.value).unwrap_or(usize::MAX),
+        };
+        bounds.search_in(files, plan, loaded.diagnostics, |_| false)
+    }
+
+    /// Looks in the roots of a plan. A folder with roots in it is shared with other things, and so is whatever
+    /// else `is_shared` names.
+    pub(crate) fn search_in<P: Send>(
+        &self,
+        files: &FileKind<P>,
+        plan: Plan,
+        mut diagnostics: Vec<Diagnostic>,
+        is_shared: impl Fn(&PlannedRoot) -> bool,
+    ) -> Searched<P> {
+        diagnostics.extend(plan.diagnostics);
+        let all = plan.roots;
+        let planned: Vec<PlannedRoot> = all.iter().filter(|root| root.exists).cloned().collect();
+        let mut candidates = Vec::new();
+        for (root, planned) in planned.iter().enumerate() {
+            let inner = roots_in(planned, &all);
+            let is_shared = !inner.is_empty() || is_shared(planned);
+            let loaded = files.load_root(planned, &inner, is_shared, self, &mut diagnostics);
+            candidates.extend(
+                loaded
+                    .into_iter()
+                    .map(|loaded| Candidate { root, ..loaded }),
+            );
+        }
+        Searched {
+            planned,
+            candidates,
+            diagnostics,
+        }
+    }
+}
+
+/// Roots that lie in another one, by path below it: they are looked at by themselves. A folder with one in it is
+/// shared with other things.
+pub(crate) fn roots_in(planned: &PlannedRoot, all: &[PlannedRoot]) -> Vec<String> {
+    let root = &planned.root.path;
+    let folders = all
+        .iter()
+        .filter(|other| planned.file.is_none() && other.file.is_none());
+    let inner = folders.filter_map(|other| other.root.path.strip_prefix(root).ok());
+    inner
+        .filter(|below| !below.as_os_str().is_empty())
+        .map(|below| below.to_string_lossy().into_owned())
+        .collect()
+}
+
+impl<P: Send> FileKind<P> {
+    /// The files of one root, for whoever remembers what was seen: path below the root, and digest.
+    pub(crate) fn digests(
+        &self,
+        planned: &PlannedRoot,
+        inner: &[String],
+        bounds: &Bounds,
+    ) -> Vec<(String, Digest)> {
+        let found = self.load_root(planned, inner, !inner.is_empty(), bounds, &mut Vec::new());
+        found
+            .into_iter()
+            .filter_map(|candidate| Some((candidate.path, candidate.content.ok()?.digest)))
+            .collect()
+    }
+
+    /// What is said when a project's are not used.
+    pub(crate) fn untrusted(&self, all: &[Defined<P>]) -> Option<Diagnostic> {
+        let untrusted = all
+            .iter()
+            .filter(|defined| defined.state == State::Untrusted);
+        let untrusted = untrusted.count();
+        let verb = if untrusted == 1 { "is" } else { "are" };
+        let message = format!(
+            "{} of this project {verb} not used because the project is not trusted",
+            counted(untrusted, self.noun)
+        );
+        (untrusted > 0).then(|| Diagnostic::new(Code::ProjectUntrusted, message))
+    }
+
+    fn load_root(
+        &self,
+        planned: &PlannedRoot,
+        inner: &[String],
+        is_shared: bool,
+        bounds: &Bounds,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Vec<Candidate<P>> {
+        if let Some(file) = &planned.file {
+            let document = self.settings_file(planned, file, bounds);
+            return self.candidates(document, planned.links(), bounds.max_bytes);
+        }
+        let path = &planned.root.path;
+        let not_in: Vec<&str> = inner.iter().map(String::as_str).collect();
+        let max_depth = planned.max_depth.unwrap_or(usize::MAX);
+        let options = DocumentOptions {
+            links: planned.links(),
+            wanted: (self.wanted)(planned.format),
+            never: &NEVER,
+            foreign: &FOREIGN,
+            not_in: &not_in,
+            max_depth: max_depth.min(bounds.max_depth),
+            max_folders: MAX_FOLDERS,
+            max_entries: MAX_ENTRIES,
+            max_files: MAX_FILES,
+            max_bytes: bounds.max_bytes,
+        };
+        let read = |path: &str, bytes: &[u8]| self.content(planned.format, path, bytes);
+        let walk = match document_walk::walk(&planned.folder(), &options, read) {
+            Ok(walk) => walk,
+            Err(error) => {
+                diagnostics.push(unopened(&error, options.links));
+                return Vec::new();
+            }
+        };
+        let Documents {
+            found,
+            problems,
+            limits,
+        } = walk;
+        diagnostics.extend(
+            problems
+                .iter()
+                .map(|problem| troubles::problem(path, problem)),
+        );
+        diagnostics.extend(self.limits_said(path, &limits, &options));
+        found
+            .into_iter()
+            .filter(|document| (self.counts)(document, planned.format, is_shared))
+            .flat_map(|document| self.candidates(document, options.links, bounds.max_bytes))
+            .collect()
+    }
+
+    fn content(&self, format: Format, path: &str, bytes: &[u8]) -> FileContent<P> {
+        FileContent {
+            digest: Digest::of(bytes),
+            size: bytes.len() as u64,
+            found: (self.parse)(format, path, bytes),
+        }
+    }
+
+    /// Somebody's settings, which are read as a walk would read them.
+    fn settings_file(
+        &self,
+        planned: &PlannedRoot,
+        file: &str,
+        bounds: &Bounds,
+    ) -> Document<FileContent<P>> {
+        let read =
+            probe_walk::read_below(&planned.folder(), planned.links(), file, bounds.max_bytes);
+        let content = read.map(|bytes| self.content(planned.format, file, &bytes));
+        Document {
+            path: file.to_owned(),
+            id: None,
+            links: 1,
+            content: content.map_err(|error| Trouble::Error(error.source.to_string())),
+        }
+    }
+
+    fn candidates(
+        &self,
+        document: Document<FileContent<P>>,
+        links: Links,
+        max_bytes: u64,
+    ) -> Vec<Candidate<P>> {
+        let mut diagnostics = Vec::new();
+        if links == Links::Contain && document.links > 1 {
+            let message = format!("the file has {} hard links", document.links);
+            diagnostics.push(Diagnostic::new(Code::HardLink, message));
+        }
+        let file_name = document.path.rsplit('/').next().unwrap_or_default();
+        let candidate = |member: Option<String>, content: Result<Content<P>, Diagnostic>| {
+            let mut diagnostics = diagnostics.clone();
+            if let Ok(content) = &content {
+                diagnostics.extend((self.note)(&content.parsed, file_name));
+            }
+            Candidate {
+                root: 0,
+                path: document.path.clone(),
+                member,
+                file: document.id.map(|id| (id.device, id.inode)),
+                content,
+                diagnostics,
+            }
+        };
+        let content = match document.content {
+            Ok(content) => content,
+            Err(trouble) => {
+                let finding = match trouble {
+                    Trouble::TooLarge { size } => too_large(size, max_bytes),
+                    other => troubles::describe(file_name, &other),
+                };
+                return vec![candidate(None, Err(finding))];
+            }
+        };
+        let FileContent {
+            digest,
+            size,
+            found,
+        } = content;
+        let one = |(member, parsed): (Option<String>, P)| {
+            let content = Content {
+                digest,
+                size,
+                parsed,
+            };
+            candidate(member, Ok(content))
+        };
+        found.into_iter().map(one).collect()
+    }
+
+    fn limits_said(
+        &self,
+        root: &Path,
+        hit: &LimitsHit,
+        options: &DocumentOptions<'_>,
+    ) -> Vec<Diagnostic> {
+        let (noun, files) = (self.noun, options.max_files);
+        let beyond = [
+            (
+                Code::CandidateLimit,
+                &hit.candidates,
+                format!("more than {files} {noun} files; not read"),
+            ),
+            (
+                Code::DepthLimit,
+                &hit.depth,
+                format!("folders below {} levels were not walked", options.max_depth),
+            ),
+            (
+                Code::FolderLimit,
+                &hit.folders,
+                format!("more than {} folders; not opened", options.max_folders),
+            ),
+            (
+                Code::EntryLimit,
+                &hit.entries,
+                format!("more than {} entries in a folder", options.max_entries),
+            ),
+        ];
+        beyond
+            .into_iter()
+            .filter(|(_, names, _)| !names.is_empty())
+            .map(|(code, names, message)| {
+                let message = format!("{message}: {}", first_names(names));
+                Diagnostic::new(code, message)
+                    .in_file(root)
+                    .with_names(names.clone())
+            })
+            .collect()
+    }
+}
+
+/// Where definitions were found.
+pub(crate) struct Located<'a> {
+    pub(crate) roots: &'a [Root],
+    pub(crate) planned: &'a [PlannedRoot],
+}
+
+impl Located<'_> {
+    /// The text of a file if it is still the one that was judged.
+    ///
+    /// Read beneath the root as the walk does: a path that leads elsewhere by now must not be quoted.
+    pub(crate) fn source<P>(&self, defined: &Defined<P>) -> Option<String> {
+        let content = defined.content.as_ref()?;
+        let label = &self.roots.get(defined.root)?.label;
+        let mut planned = self.planned.iter();
+        let planned = planned.find(|known| known.root.label == *label)?;
+        let read = probe_walk::read_below(
+            &planned.folder(),
+            planned.links(),
+            &defined.path,
+            content.size,
+        );
+        let bytes = read.ok()?;
+        (Digest::of(&bytes) == content.digest)
+            .then(|| String::from_utf8(bytes).ok())
+            .flatten()
+    }
+}

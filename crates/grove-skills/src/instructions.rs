@@ -1,0 +1,139 @@
+//! What a project tells everybody who works in it: `AGENTS.md` or `CLAUDE.md` of each of its folders.
+//!
+//! Of one folder one file counts, and that is `AGENTS.md`, the one that is nobody's in particular: most hosts
+//! read it, and whoever keeps both mostly lets the other lead to it. Files are read inside the folder that
+//! was trusted, and used only as they were when somebody looked at them.
+
+use std::path::{Path, PathBuf};
+
+use grove_catalog::Digest;
+use grove_catalog::prompt::Instructions;
+use grove_catalog::trust;
+use grove_fs::probe_walk::{self, Links, RootFolder};
+use grove_fs::trust_store::TrustStore;
+use grove_fs::{FsError, files};
+use grove_spec::{Code, Diagnostic};
+
+use crate::environment::Environment;
+use crate::project::{FolderTrust, Project};
+use crate::trusting;
+
+/// The files' names; the first that is there counts.
+pub(crate) const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+
+/// How Claude Code's file says that the other one counts.
+const IMPORT: &str = "@AGENTS.md";
+
+/// What was found around a working folder.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// What may be used, the nearest folder's first.
+    pub(crate) files: Vec<Instructions>,
+    /// Why other files are not.
+    pub(crate) findings: Vec<Diagnostic>,
+}
+
+/// Looks in the project's folders, from the working folder up.
+pub(crate) fn find(environment: &Environment, max_bytes: u64) -> Found {
+    let store = trusting::store(environment);
+    let project = Project::find(environment);
+    let mut found = Found::default();
+    let Some(outermost) = project.outermost() else {
+        return found;
+    };
+    for folder in &project.folders {
+        found.look(folder, outermost, &store, max_bytes);
+    }
+    found
+}
+
+/// The files of one folder that are there, read inside `base` or refused.
+pub(crate) fn in_folder(
+    base: &Path,
+    folder: &Path,
+    max_bytes: u64,
+) -> Vec<(PathBuf, Result<Vec<u8>, FsError>)> {
+    let root = RootFolder {
+        base: None,
+        path: base.to_path_buf(),
+    };
+    let named = NAMES.iter().map(|name| folder.join(name));
+    let there = named.filter(|file| files::is_there(file));
+    there
+        .filter_map(|file| {
+            let below = file.strip_prefix(base).ok()?.to_str()?;
+            let read = probe_walk::read_below(&root, Links::Contain, below, max_bytes);
+            Some((file, read))
+        })
+        .collect()
+}
+
+impl Found {
+    fn look(&mut self, folder: &Path, outermost: &Path, store: &TrustStore, max_bytes: u64) {
+        let trust = FolderTrust::of(folder, store);
+        // What was granted bounds where links may lead, if it is narrower than the project.
+        let granted = trust.grant.as_ref().map(|grant| grant.path.as_path());
+        let base = granted
+            .filter(|granted| granted.starts_with(outermost))
+            .unwrap_or(outermost);
+        let mut counts: Option<Instructions> = None;
+        for (file, read) in in_folder(base, folder, max_bytes) {
+            let text = match read.map(String::from_utf8) {
+                Ok(Ok(text)) => text,
+                Ok(Err(_)) => {
+                    self.unread(&file, "the instructions are not UTF-8 and were left out");
+                    continue;
+                }
+                Err(error) => {
+                    self.unread(&file, &refusal(&error));
+                    continue;
+                }
+            };
+            match &counts {
+                None => {
+                    let digest = Digest::of(text.as_bytes());
+                    counts = Some(Instructions { file, digest, text });
+                }
+                Some(first) if text == first.text || text.trim() == IMPORT => {}
+                Some(_) => {
+                    let message = format!(
+                        "{} is in the same folder and counts, so this file was left out",
+                        NAMES[0]
+                    );
+                    let finding = Diagnostic::new(Code::InstructionsSecond, message);
+                    self.findings.push(finding.in_file(&file));
+                }
+            }
+        }
+        let Some(counts) = counts else { return };
+        self.findings.extend(trust.finding.clone());
+        let name = counts.file.file_name().and_then(|name| name.to_str());
+        let judged = trust::judge(
+            &trust.of_root(folder),
+            name.unwrap_or_default(),
+            Some(&counts.digest),
+        );
+        match judged {
+            None => self.files.push(counts),
+            Some((_, reason)) => {
+                let message = format!("the instructions were left out: {}", reason.message);
+                let finding = Diagnostic::new(Code::InstructionsUntrusted, message);
+                let finding = finding.in_file(&counts.file).with_help(reason.fix);
+                self.findings.push(finding);
+            }
+        }
+    }
+
+    fn unread(&mut self, file: &Path, message: &str) {
+        let finding = Diagnostic::new(Code::InstructionsUnread, message);
+        self.findings.push(finding.in_file(file));
+    }
+}
+
+fn refusal(error: &FsError) -> String {
+    match error.source.raw_os_error() {
+        // The kernel's words for a path that leaves the folder it was to stay in.
+        Some(18 | 40) => "the file leads out of the project and was left out".to_owned(),
+        _ => format!("the instructions were left out: {}", error.source),
+    }
+}

@@ -1,0 +1,68 @@
+//! The folders of skills that an agent brings with it.
+//!
+//! A user's own agent may name any folder. One that came with a project or a package may not: its file says
+//! what it likes, and what it leads to was not looked at when it was trusted.
+
+use std::path::{Path, PathBuf};
+
+use grove_catalog::Root;
+use grove_fs::files;
+use grove_spec::{Code, Diagnostic};
+
+use crate::environment::Environment;
+use crate::library::{Library, View};
+
+/// The folders that are looked in, and what is said of the others.
+#[derive(Debug, Default)]
+pub(crate) struct SkillPath {
+    pub(crate) folders: Vec<PathBuf>,
+    pub(crate) findings: Vec<Diagnostic>,
+}
+
+impl SkillPath {
+    /// Reads an agent's `skillPath`: `~` is home, and relative paths begin at the agent's file.
+    pub(crate) fn of(
+        environment: &Environment,
+        root: Option<&Root>,
+        file: &Path,
+        written: &[String],
+    ) -> Self {
+        let mut found = Self::default();
+        let may_lead = root.is_some_and(|root| !root.source.contains_links());
+        for path in written {
+            let from_file = Environment {
+                working: file.parent().unwrap_or(file).to_path_buf(),
+                ..environment.clone()
+            };
+            let folder = from_file.expand(path);
+            let why = if !may_lead {
+                "an agent that came with a project or a package may not add folders"
+            } else if !files::is_folder(&folder) {
+                "there is no such folder"
+            } else {
+                found.folders.push(folder);
+                continue;
+            };
+            let message = format!("`skillPath`: `{path}` was not looked in: {why}");
+            let finding = Diagnostic::new(Code::SkillPathUnused, message);
+            found.findings.push(finding.in_file(file));
+        }
+        found
+    }
+
+    /// A library that looks in them too; none when there are none.
+    pub(crate) fn library(&self, usual: &Library) -> Option<Library> {
+        if self.folders.is_empty() {
+            return None;
+        }
+        let mut environment = usual.environment().clone();
+        let mut request = usual.request().clone();
+        match &mut request.view {
+            View::Folders(folders) => folders.extend(self.folders.iter().cloned()),
+            View::Own | View::Host(_) => {
+                environment.skill_dirs.extend(self.folders.iter().cloned());
+            }
+        }
+        Some(Library::new(environment, request))
+    }
+}

@@ -1,0 +1,230 @@
+//! The values of a step's keys, by the kinds that they must have.
+
+use serde_json::Value as JsonValue;
+
+use super::step_fields::Reader;
+use super::{Format, OutputSchema, acceptance, references};
+use crate::agent::fields::{is_dangerous, split_items};
+use crate::agent::{OutputFile, OutputMode};
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Position};
+use crate::json;
+use crate::skill::fields::parse_boolean;
+use crate::text::{one_line, without_controls};
+use crate::yaml::{Entry, Node, Value};
+
+impl Reader<'_> {
+    pub(super) fn require_pointer(&mut self, pointer: Option<&str>, position: Position) {
+        if let Some(pointer) = pointer
+            && !references::is_pointer(pointer)
+        {
+            let message = format!("`{}` is not a JSON pointer", one_line(pointer));
+            self.wrong(position, message);
+        }
+    }
+
+    /// The text of a task, whose line ends and blanks are its author's.
+    pub(super) fn instructions(&mut self, entry: &Entry) -> Option<String> {
+        let text = self.raw_text(entry)?;
+        let clean = without_controls(&text).into_owned();
+        // The body of a Markdown file was looked through already.
+        if clean != text && self.format == Format::Json {
+            let message = "control characters in `task` were left out";
+            self.report(Code::ControlCharacters, entry.value.position, message);
+        }
+        Some(clean)
+    }
+
+    pub(super) fn agent(&mut self, entry: &Entry) -> String {
+        let written = self.raw_text(entry).unwrap_or_default();
+        let name = written.trim();
+        if is_dangerous(name) {
+            let message = format!("the agent's name `{}` cannot be used", one_line(name));
+            self.report(Code::AgentName, entry.value.position, message);
+        }
+        without_controls(name).trim().to_owned()
+    }
+
+    pub(super) fn output_name(&mut self, entry: &Entry) -> Option<String> {
+        let name = self.text(entry)?;
+        if !references::is_identifier(&name) {
+            let message = format!("`as` is `{name}`, not a name");
+            self.report(Code::ChainOutputName, entry.value.position, message);
+        }
+        Some(name)
+    }
+
+    pub(super) fn schema(&mut self, entry: &Entry) -> Option<OutputSchema> {
+        if matches!(entry.value.value, Value::Map(_)) {
+            return Some(OutputSchema::Inline(json::value_of(&entry.value)));
+        }
+        let path = self.text(entry)?;
+        if path.starts_with(['{', '[']) {
+            let message = "`outputSchema` is the path of a file here, not the schema itself";
+            self.report(Code::ChainSchemaInline, entry.value.position, message);
+            return None;
+        }
+        Some(OutputSchema::File(path))
+    }
+
+    pub(super) fn output(&mut self, entry: &Entry) -> Option<OutputFile> {
+        match switch(entry) {
+            Some(true) => None,
+            Some(false) => Some(OutputFile::None),
+            None => self.text(entry).map(OutputFile::File),
+        }
+    }
+
+    pub(super) fn output_mode(&mut self, entry: &Entry) -> Option<OutputMode> {
+        let modes = [
+            ("inline", OutputMode::Inline),
+            ("file-only", OutputMode::FileOnly),
+        ];
+        self.one_of(entry, &modes)
+    }
+
+    pub(super) fn acceptance(&mut self, entry: &Entry) -> Option<JsonValue> {
+        if entry.value.is_null() {
+            return None;
+        }
+        let mut value = json::value_of(&entry.value);
+        if self.format == Format::Markdown && value == "false" {
+            value = JsonValue::Bool(false);
+        }
+        for message in acceptance::faults(&value) {
+            self.wrong(entry.value.position, message);
+        }
+        Some(value)
+    }
+
+    /// A list, or text with commas; `false` and nothing at all mean none, `true` means the agent's own.
+    pub(super) fn list(&mut self, entry: &Entry) -> Option<Vec<String>> {
+        match (&entry.value.value, switch(entry)) {
+            (_, Some(true)) => None,
+            (_, Some(false)) => Some(Vec::new()),
+            (Value::Text(_), None) if entry.value.is_null() => {
+                // In Markdown the key alone is how one writes none; JSON has `false` for it.
+                (self.format == Format::Markdown).then(Vec::new)
+            }
+            (Value::Text(_), None) => {
+                let text = self.raw_text(entry)?;
+                Some(split_items(&without_controls(&text)))
+            }
+            (Value::List(items), _) => {
+                let texts: Vec<String> = items
+                    .iter()
+                    .filter_map(|item| self.as_text(item))
+                    .map(|text| without_controls(text).trim().to_owned())
+                    .filter(|text| !text.is_empty())
+                    .collect();
+                if items.iter().any(|item| self.as_text(item).is_none()) {
+                    self.wrong_kind(entry, "a list of texts");
+                }
+                Some(texts)
+            }
+            (Value::Map(_), _) => {
+                self.wrong_kind(entry, "a list of texts");
+                None
+            }
+        }
+    }
+
+    /// Text on one line that is not blank.
+    pub(super) fn text(&mut self, entry: &Entry) -> Option<String> {
+        let text = self.raw_text(entry)?;
+        let clean = without_controls(&text);
+        let words: Vec<&str> = clean.trim().split(['\n', '\t']).collect();
+        Some(words.join(" ")).filter(|line| !line.is_empty())
+    }
+
+    pub(super) fn raw_text(&mut self, entry: &Entry) -> Option<String> {
+        if entry.value.is_null() {
+            return None;
+        }
+        let text = self.as_text(&entry.value).map(str::to_owned);
+        if text.is_none() {
+            self.wrong_kind(entry, "text");
+        }
+        text
+    }
+
+    /// Everything in a line of Markdown is text; JSON tells `42` from `"42"`.
+    pub(super) fn as_text<'n>(&self, node: &'n Node) -> Option<&'n str> {
+        match self.format {
+            Format::Markdown => node.as_text(),
+            Format::Json => json::text_of(node),
+        }
+    }
+
+    pub(super) fn boolean(&mut self, entry: &Entry) -> Option<bool> {
+        let parsed = entry.value.as_text().and_then(parse_boolean);
+        if parsed.is_none() && !entry.value.is_null() {
+            self.wrong_kind(entry, "true or false");
+        }
+        parsed
+    }
+
+    pub(super) fn number(&mut self, entry: &Entry, least: u64, most: u64) -> Option<u64> {
+        let text = entry.value.as_text().map(str::trim);
+        let digits = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let number = digits.map(|digits| digits.parse().unwrap_or(u64::MAX));
+        match number {
+            Some(number) if number > most => {
+                let message = format!("`{}` is {number}, more than {most}", entry.key);
+                self.report(Code::ChainLimit, entry.value.position, message);
+                None
+            }
+            Some(number) if number >= least && text != Some("") => Some(number),
+            _ => {
+                let message = format!("`{}` is not a whole number from {least}", entry.key);
+                self.wrong(entry.value.position, message);
+                None
+            }
+        }
+    }
+
+    pub(super) fn one_of<T: Copy>(&mut self, entry: &Entry, values: &[(&str, T)]) -> Option<T> {
+        let text = entry.value.as_text().unwrap_or_default().trim();
+        let known = values.iter().find(|(word, _)| *word == text);
+        if known.is_none() {
+            let words: Vec<String> = values.iter().map(|(word, _)| format!("`{word}`")).collect();
+            let message = format!("`{}` is neither {}", entry.key, words.join(" nor "));
+            self.wrong(entry.value.position, message);
+        }
+        known.map(|(_, value)| *value)
+    }
+
+    pub(super) fn unknown(&mut self, kept: &mut Vec<(String, JsonValue)>, entry: &Entry) {
+        let message = format!("the key `{}` is not known", one_line(&entry.key));
+        self.report(Code::ChainUnknownKey, entry.position, message);
+        let value = match self.format {
+            Format::Markdown => entry.value.as_text().unwrap_or_default().into(),
+            Format::Json => json::value_of(&entry.value),
+        };
+        kept.push((entry.key.to_string(), value));
+    }
+
+    pub(super) fn wrong_kind(&mut self, entry: &Entry, wanted: &str) {
+        let kind = json::kind_of(&entry.value);
+        let message = format!("`{}` is {kind}, not {wanted}", entry.key);
+        self.wrong(entry.value.position, message);
+    }
+
+    pub(super) fn wrong(&mut self, position: Position, message: impl Into<String>) {
+        self.report(Code::ChainStep, position, message);
+    }
+
+    pub(super) fn report(&mut self, code: Code, position: Position, message: impl Into<String>) {
+        let finding = Diagnostic::new(code, message).at(position);
+        self.diagnostics.push(finding);
+    }
+}
+
+/// `true` or `false`, also in quotes, for keys whose other values are text.
+fn switch(entry: &Entry) -> Option<bool> {
+    match entry.value.as_text()?.trim() {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}

@@ -1,0 +1,452 @@
+//! JSON with positions, read into the same tree as YAML.
+//!
+//! `serde_json` says where a syntax error is and not where a value stands, and findings about chain files,
+//! manifests and settings name a line. Nesting and the number of values are bounded.
+
+use std::collections::BTreeMap;
+
+use crate::diagnostic::Position;
+use crate::yaml::{self, Entry, Node, Scalar, Value};
+
+/// How deep lists and objects may nest.
+pub const MAX_DEPTH: usize = 64;
+/// How many values a text may have.
+pub const MAX_VALUES: usize = 400_000;
+
+/// A text as read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Json {
+    /// The value. Text is a quoted scalar; numbers, `true`, `false` and `null` are plain ones.
+    pub node: Node,
+    /// Keys that stand twice in one object; the last one counts, as everywhere else.
+    pub duplicates: Vec<(String, Position)>,
+    /// The members of the outermost object in the order of the text.
+    pub members: Vec<Member>,
+}
+
+/// A member of the outermost object and the bytes it stands in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its key.
+    pub key: String,
+    /// Where the key starts, its quote included.
+    pub start: usize,
+    /// Where its value starts.
+    pub value: usize,
+    /// Where its value ends.
+    pub end: usize,
+}
+
+/// Why a text is not JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonFault {
+    /// What is wrong.
+    pub message: String,
+    /// Where.
+    pub position: Position,
+}
+
+/// Reads a text; a byte order mark before it is passed over.
+pub fn parse(text: &str) -> Result<Json, JsonFault> {
+    let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
+    let mut reader = Reader {
+        text,
+        at: start,
+        line: 1,
+        marked: (start, 1),
+        values: 0,
+        duplicates: Vec::new(),
+        members: Vec::new(),
+    };
+    let node = reader.value(0)?;
+    reader.blanks();
+    if reader.at < text.len() {
+        return Err(reader.fault("text after the value"));
+    }
+    Ok(Json {
+        node,
+        duplicates: reader.duplicates,
+        members: reader.members,
+    })
+}
+
+/// A node as a JSON value. Only plain scalars that are numbers, `true`, `false` or `null` are anything but text.
+pub fn value_of(node: &Node) -> serde_json::Value {
+    match &node.value {
+        Value::Text(scalar) if scalar.plain => {
+            serde_json::from_str(&scalar.text).unwrap_or_else(|_| scalar.text.clone().into())
+        }
+        Value::Text(scalar) => scalar.text.clone().into(),
+        Value::List(items) => items.iter().map(value_of).collect(),
+        Value::Map(entries) => {
+            let members = entries.iter();
+            members
+                .map(|entry| (entry.key.to_string(), value_of(&entry.value)))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
+        }
+    }
+}
+
+/// Whether a node is text: JSON's `42` and `true` are not.
+pub fn text_of(node: &Node) -> Option<&str> {
+    match &node.value {
+        Value::Text(scalar) if !scalar.plain => Some(&scalar.text),
+        _ => None,
+    }
+}
+
+/// What kind of value a node is, in JSON's words.
+pub fn kind_of(node: &Node) -> &'static str {
+    match &node.value {
+        Value::Text(scalar) if !scalar.plain => "text",
+        Value::Text(scalar) => match scalar.text.as_str() {
+            "null" => "null",
+            "true" | "false" => "true or false",
+            _ => "a number",
+        },
+        Value::List(_) => "a list",
+        Value::Map(_) => "an object",
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    line: u32,
+    /// A place in the present line and its column. Places are asked for in order, so that a text without line
+    /// ends is counted once and not from its start for every value.
+    marked: (usize, u32),
+    values: usize,
+    duplicates: Vec<(String, Position)>,
+    members: Vec<Member>,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn blanks(&mut self) {
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'\n' => {
+                    self.line = self.line.saturating_add(1);
+                    self.marked = (self.at + 1, 1);
+                }
+                b' ' | b'\t' | b'\r' => {}
+                _ => break,
+            }
+            self.at += 1;
+        }
+    }
+
+    fn position(&mut self) -> Position {
+        let (from, column) = self.marked;
+        let before = self.text.get(from..self.at).unwrap_or_default();
+        let more = u32::try_from(before.chars().count()).unwrap_or(u32::MAX);
+        self.marked = (self.at, column.saturating_add(more));
+        Position::new(self.line, self.marked.1)
+    }
+
+    fn fault(&mut self, message: impl Into<String>) -> JsonFault {
+        JsonFault {
+            message: message.into(),
+            position: self.position(),
+        }
+    }
+
+    // Nesting is bounded, so recursion is.
+    fn value(&mut self, depth: usize) -> Result<Node, JsonFault> {
+        self.blanks();
+        if depth > MAX_DEPTH {
+            return Err(self.fault(format!("nested deeper than {MAX_DEPTH} levels")));
+        }
+        self.values += 1;
+        if self.values > MAX_VALUES {
+            return Err(self.fault(format!("more than {MAX_VALUES} values")));
+        }
+        let position = self.position();
+        let value = match self.peek() {
+            Some(b'{') => Value::Map(self.object(depth)?),
+            Some(b'[') => Value::List(self.list(depth)?),
+            Some(b'"') => Value::Text(Scalar {
+                text: self.string()?,
+                plain: false,
+            }),
+            Some(_) => Value::Text(Scalar {
+                text: self.word()?,
+                plain: true,
+            }),
+            None => return Err(self.fault("the text ends where a value belongs")),
+        };
+        Ok(Node::new(value, position))
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Vec<Node>, JsonFault> {
+        self.at += 1;
+        let mut items = Vec::new();
+        self.blanks();
+        if self.take(b']') {
+            return Ok(items);
+        }
+        loop {
+            items.push(self.value(depth + 1)?);
+            if !self.goes_on(b']')? {
+                return Ok(items);
+            }
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Vec<Entry>, JsonFault> {
+        self.at += 1;
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut known: BTreeMap<String, usize> = BTreeMap::new();
+        self.blanks();
+        if self.take(b'}') {
+            return Ok(entries);
+        }
+        loop {
+            self.blanks();
+            let (position, start) = (self.position(), self.at);
+            if self.peek() != Some(b'"') {
+                return Err(self.fault("a key in double quotes belongs here"));
+            }
+            let key = self.string()?;
+            self.blanks();
+            if !self.take(b':') {
+                return Err(self.fault("a colon belongs after a key"));
+            }
+            self.blanks();
+            let value_start = self.at;
+            let value = self.value(depth + 1)?;
+            if depth == 0 {
+                self.members.push(Member {
+                    key: key.clone(),
+                    start,
+                    value: value_start,
+                    end: self.at,
+                });
+            }
+            let entry = Entry {
+                key: yaml::key(&key),
+                position,
+                value,
+            };
+            if let Some(slot) = known.get(&key).and_then(|at| entries.get_mut(*at)) {
+                self.duplicates.push((key, position));
+                *slot = entry;
+            } else {
+                known.insert(key, entries.len());
+                entries.push(entry);
+            }
+            if !self.goes_on(b'}')? {
+                return Ok(entries);
+            }
+        }
+    }
+
+    /// After an item: whether another follows.
+    fn goes_on(&mut self, end: u8) -> Result<bool, JsonFault> {
+        self.blanks();
+        if self.take(b',') {
+            return Ok(true);
+        }
+        if self.take(end) {
+            return Ok(false);
+        }
+        Err(self.fault(match self.peek() {
+            None => "the text ends inside a list or object",
+            Some(_) => "a comma or the end of a list or object belongs here",
+        }))
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    /// A number or one of the three words.
+    fn word(&mut self) -> Result<String, JsonFault> {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
+        let word = rest.get(..end).unwrap_or_default();
+        let sound = matches!(word, "true" | "false" | "null") || is_number(word);
+        if !sound {
+            return Err(self.fault("this is no JSON value"));
+        }
+        let word = word.to_owned();
+        self.at += end;
+        Ok(word)
+    }
+
+    fn string(&mut self) -> Result<String, JsonFault> {
+        self.at += 1;
+        let mut text = String::new();
+        loop {
+            let rest = self.text.get(self.at..).unwrap_or_default();
+            let plain = rest
+                .bytes()
+                .position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f));
+            let Some(plain) = plain else {
+                return Err(self.fault("the text ends inside a string"));
+            };
+            text.push_str(rest.get(..plain).unwrap_or_default());
+            self.at += plain;
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(text);
+                }
+                Some(b'\\') => text.push(self.escape()?),
+                _ => return Err(self.fault("a control character in a string")),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, JsonFault> {
+        let byte = self.text.as_bytes().get(self.at + 1).copied();
+        let c = match byte {
+            Some(c @ (b'"' | b'\\' | b'/')) => char::from(c),
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => return self.unicode(),
+            _ => return Err(self.fault("an escape that JSON does not have")),
+        };
+        self.at += 2;
+        Ok(c)
+    }
+
+    fn unicode(&mut self) -> Result<char, JsonFault> {
+        let first = self.unit()?;
+        let code = match first {
+            0xd800..=0xdbff => {
+                let second = self.unit()?;
+                if !(0xdc00..=0xdfff).contains(&second) {
+                    return Err(self.fault("half of a surrogate pair"));
+                }
+                0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00)
+            }
+            other => other,
+        };
+        match char::from_u32(code) {
+            Some(c) => Ok(c),
+            None => Err(self.fault("half of a surrogate pair")),
+        }
+    }
+
+    /// `\uXXXX`.
+    fn unit(&mut self) -> Result<u32, JsonFault> {
+        let digits = self.text.get(self.at..self.at + 6);
+        let digits = digits.and_then(|escape| escape.strip_prefix("\\u"));
+        let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let unit = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        let Some(unit) = unit else {
+            return Err(self.fault("an escape that JSON does not have"));
+        };
+        self.at += 6;
+        Ok(unit)
+    }
+}
+
+/// Whether a word is a number as JSON writes them.
+fn is_number(word: &str) -> bool {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let mut rest = word.strip_prefix('-').unwrap_or(word);
+    let whole = digits(rest);
+    if whole == 0 || (whole > 1 && rest.starts_with('0')) {
+        return false;
+    }
+    rest = rest.get(whole..).unwrap_or_default();
+    if let Some(after) = rest.strip_prefix('.') {
+        let fraction = digits(after);
+        if fraction == 0 {
+            return false;
+        }
+        rest = after.get(fraction..).unwrap_or_default();
+    }
+    if let Some(after) = rest.strip_prefix(['e', 'E']) {
+        let after = after.strip_prefix(['+', '-']).unwrap_or(after);
+        let exponent = digits(after);
+        return exponent > 0 && exponent == after.len();
+    }
+    rest.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn values_stand_where_they_stand() {
+        let json = parse("{\n  \"a\": [1,\n    \"é\", true],\n \"b\": {}\n}\n").unwrap();
+        let list = json.node.get("a").unwrap();
+        assert_eq!(list.position, Position::new(2, 8));
+        let Value::List(items) = &list.value else {
+            panic!("a list")
+        };
+        assert_eq!(items[1].position, Position::new(3, 5));
+        assert_eq!(items[2].position, Position::new(3, 10));
+        assert_eq!(text_of(&items[0]), None);
+        assert_eq!(text_of(&items[1]), Some("é"));
+    }
+
+    #[test]
+    fn the_last_of_two_equal_keys_counts_and_is_said() {
+        let json = parse("{\"a\": 1,\n\"a\": 2}").unwrap();
+        assert_eq!(value_of(&json.node), serde_json::json!({"a": 2}));
+        assert_eq!(json.duplicates, [("a".to_owned(), Position::new(2, 1))]);
+    }
+
+    #[test]
+    fn what_is_no_json_is_said_with_its_place() {
+        for (text, line, column) in [
+            ("", 1, 1),
+            ("{\"a\": ", 1, 7),
+            ("{\"a\" 1}", 1, 6),
+            ("[1,]", 1, 4),
+            ("[1\n2]", 2, 1),
+            ("{a: 1}", 1, 2),
+            ("\"a\nb\"", 1, 3),
+            ("\"\\x\"", 1, 2),
+            ("\"\\ud800\"", 1, 8),
+            ("01", 1, 1),
+            ("1 2", 1, 3),
+            ("nul", 1, 1),
+        ] {
+            let fault = parse(text).unwrap_err();
+            assert_eq!(fault.position, Position::new(line, column), "{text:?}");
+        }
+        let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        assert!(parse(&deep(MAX_DEPTH + 1)).is_ok());
+        assert!(parse(&deep(MAX_DEPTH + 2)).is_err());
+        assert!(parse(&"[".repeat(1_000_000)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn it_reads_what_serde_json_reads(text in r#"([\[\]{},: \n]|"[a\\u0"]*"|[-0-9.eE]{1,4}|true|null){0,12}"#) {
+            let theirs = serde_json::from_str::<serde_json::Value>(&text);
+            match parse(&text) {
+                Ok(ours) => prop_assert_eq!(theirs.ok(), Some(value_of(&ours.node))),
+                // Numbers beyond its range are the only thing it refuses and JSON does not.
+                Err(_) => prop_assert!(theirs.is_err(), "{}", text),
+            }
+        }
+
+        #[test]
+        fn what_is_written_is_read(text in any::<String>(), number in any::<i64>()) {
+            let value = serde_json::json!({"k": [text, number, null, {"x": false}], "": {}});
+            for written in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
+                prop_assert_eq!(value_of(&parse(&written).unwrap().node), value.clone());
+            }
+        }
+    }
+}

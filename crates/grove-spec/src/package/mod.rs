@@ -1,0 +1,14 @@
+//! Packages: what their manifests give, and how settings name them.
+//!
+//! Nothing here knows a disk: paths are judged by how they are written. Whoever opens them does so beneath the
+//! package, since a link is no matter of spelling.
+
+mod manifest;
+mod paths;
+mod settings;
+mod source;
+
+pub use manifest::{Given, Kind, MAX_PATHS, Manifest, ManifestFile, may_speak_of_us};
+pub use paths::{PathRefusal, path_below};
+pub use settings::{MAX_NAMED, Named, read_settings};
+pub use source::{PackageSource, SourceRefusal, is_package_name};

@@ -1,0 +1,70 @@
+//! Paths that a manifest writes, which must stay in the package.
+
+use crate::text::is_control;
+
+/// Why a path of a manifest is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathRefusal {
+    /// It is absolute, or goes up.
+    Leaves,
+    /// It has control characters.
+    Unprintable,
+}
+
+/// A path below a package in its plain form, without `.` and without a slash at its end; empty for the package itself.
+///
+/// Both kinds of slashes count and every `..` is refused, also one that would not leave: what a path means
+/// must not depend on links that are resolved in between.
+pub fn path_below(text: &str) -> Result<String, PathRefusal> {
+    if text.contains(|c: char| is_control(c) || matches!(c, '\n' | '\t')) {
+        return Err(PathRefusal::Unprintable);
+    }
+    let is_drive = text.as_bytes().get(1) == Some(&b':');
+    if text.starts_with(['/', '\\', '~']) || is_drive {
+        return Err(PathRefusal::Leaves);
+    }
+    let parts: Vec<&str> = text
+        .split(['/', '\\'])
+        .map(str::trim)
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect();
+    if parts.contains(&"..") {
+        return Err(PathRefusal::Leaves);
+    }
+    Ok(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_stay_in_the_package() {
+        for (text, expected) in [
+            ("agents", Ok("agents")),
+            ("./agents/", Ok("agents")),
+            (".//a/./b", Ok("a/b")),
+            ("a\\b", Ok("a/b")),
+            (".", Ok("")),
+            ("...", Ok("...")),
+            ("a..b", Ok("a..b")),
+            ("..", Err(PathRefusal::Leaves)),
+            ("./../x", Err(PathRefusal::Leaves)),
+            ("a/../b", Err(PathRefusal::Leaves)),
+            ("a\\..\\b", Err(PathRefusal::Leaves)),
+            ("a/ .. /b", Err(PathRefusal::Leaves)),
+            ("/etc", Err(PathRefusal::Leaves)),
+            ("\\x", Err(PathRefusal::Leaves)),
+            ("C:/x", Err(PathRefusal::Leaves)),
+            ("~/x", Err(PathRefusal::Leaves)),
+            ("a\0b", Err(PathRefusal::Unprintable)),
+            ("a\nb", Err(PathRefusal::Unprintable)),
+        ] {
+            assert_eq!(
+                path_below(text).as_deref(),
+                expected.as_ref().copied(),
+                "{text:?}"
+            );
+        }
+    }
+}

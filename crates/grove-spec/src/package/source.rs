@@ -1,0 +1,184 @@
+//! How settings name a package: `npm:NAME`, `git:HOST/PATH`, `file:PATH` or a path.
+
+use crate::text::is_control;
+
+/// A package as it is named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PackageSource {
+    /// An npm package by its name, without a version.
+    Npm(String),
+    /// A clone, by its path below the folder of clones: `host/owner/name`.
+    Git(String),
+    /// A folder, as written.
+    Path(String),
+}
+
+/// Why a package cannot be named so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceRefusal {
+    /// It is named in no way that is known.
+    Unknown,
+    /// A part goes up, is absolute or empty, or could be taken for an option.
+    Unsafe,
+    /// It is not a host with a path of at least two parts.
+    NoRepository,
+}
+
+impl SourceRefusal {
+    /// The reason in words.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Unknown => "is neither `npm:`, `git:`, `file:` nor a path",
+            Self::Unsafe => {
+                "has a part that goes up, is absolute or empty, or begins like an option"
+            }
+            Self::NoRepository => "is not a host and a path of at least two parts",
+        }
+    }
+}
+
+impl PackageSource {
+    /// Reads a source.
+    pub fn parse(text: &str) -> Result<Self, SourceRefusal> {
+        let text = text.trim();
+        if text.contains(|c: char| is_control(c) || matches!(c, '\n' | '\t')) {
+            return Err(SourceRefusal::Unsafe);
+        }
+        if let Some(spec) = text.strip_prefix("npm:") {
+            return npm(spec.trim());
+        }
+        if let Some(spec) = text.strip_prefix("git:") {
+            return git(spec.trim());
+        }
+        let path = text.strip_prefix("file:").unwrap_or(text);
+        let is_path = path.starts_with(['/', '.']) || path == "~" || path.starts_with("~/");
+        let is_dots = path.starts_with('.');
+        let relative = !is_dots
+            || matches!(path, "." | "..")
+            || path.starts_with("./")
+            || path.starts_with("../");
+        if is_path && relative {
+            Ok(Self::Path(path.to_owned()))
+        } else {
+            Err(SourceRefusal::Unknown)
+        }
+    }
+}
+
+/// Whether a text is the name of an npm package: `name` or `@scope/name`.
+pub fn is_package_name(name: &str) -> bool {
+    let (scope, bare) = match name.strip_prefix('@') {
+        Some(scoped) => match scoped.split_once('/') {
+            Some((scope, bare)) => (Some(scope), bare),
+            None => return false,
+        },
+        None => (None, name),
+    };
+    is_safe_part(bare) && scope.is_none_or(is_safe_part)
+}
+
+/// A part of a path that is a name and nothing else.
+fn is_safe_part(part: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~' | '+');
+    !part.is_empty() && !part.starts_with(['-', '.', '~']) && part.chars().all(fits)
+}
+
+fn npm(spec: &str) -> Result<PackageSource, SourceRefusal> {
+    // The first `@` is a scope's when it begins the name.
+    let version = spec.char_indices().skip(1).find(|(_, c)| *c == '@');
+    let name = version.map_or(spec, |(at, _)| spec.get(..at).unwrap_or(spec));
+    if is_package_name(name) {
+        Ok(PackageSource::Npm(name.to_owned()))
+    } else {
+        Err(SourceRefusal::Unsafe)
+    }
+}
+
+fn git(spec: &str) -> Result<PackageSource, SourceRefusal> {
+    let (host, path) = host_and_path(spec).ok_or(SourceRefusal::NoRepository)?;
+    let path = path.split(['@', '#']).next().unwrap_or_default();
+    let path = path.trim_start_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    let parts: Vec<&str> = path.split('/').collect();
+    if !is_safe_part(host) || !parts.iter().all(|part| is_safe_part(part)) {
+        return Err(SourceRefusal::Unsafe);
+    }
+    if parts.len() < 2 {
+        return Err(SourceRefusal::NoRepository);
+    }
+    Ok(PackageSource::Git(format!("{host}/{path}")))
+}
+
+fn host_and_path(spec: &str) -> Option<(&str, &str)> {
+    for scheme in ["https://", "http://", "ssh://", "git://"] {
+        if let Some(rest) = spec.strip_prefix(scheme) {
+            let (authority, path) = rest.split_once('/')?;
+            let host = authority.rsplit('@').next().unwrap_or(authority);
+            let host = host.split(':').next().unwrap_or(host);
+            return Some((host, path));
+        }
+    }
+    if let Some(rest) = spec.strip_prefix("git@") {
+        return rest.split_once(':');
+    }
+    spec.split_once('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_named_in_these_ways_and_no_others() {
+        let npm = |name: &str| Ok(PackageSource::Npm(name.to_owned()));
+        let git = |path: &str| Ok(PackageSource::Git(path.to_owned()));
+        let path = |path: &str| Ok(PackageSource::Path(path.to_owned()));
+        for (text, expected) in [
+            ("npm:a", npm("a")),
+            ("npm:a@1.2", npm("a")),
+            ("npm:@s/a", npm("@s/a")),
+            (" npm:@s/a@latest ", npm("@s/a")),
+            ("npm:", Err(SourceRefusal::Unsafe)),
+            ("npm:../../evil", Err(SourceRefusal::Unsafe)),
+            ("npm:@s/../../x", Err(SourceRefusal::Unsafe)),
+            ("npm:@s", Err(SourceRefusal::Unsafe)),
+            ("npm:/etc", Err(SourceRefusal::Unsafe)),
+            ("npm:-g", Err(SourceRefusal::Unsafe)),
+            ("npm:a\\..\\b", Err(SourceRefusal::Unsafe)),
+            ("npm:a\u{1b}b", Err(SourceRefusal::Unsafe)),
+            ("git:git@example.org:o/r.git", git("example.org/o/r")),
+            (
+                "git:https://u@example.org:443/o/r.git#v1",
+                git("example.org/o/r"),
+            ),
+            (
+                "git:ssh://git@example.org/o/s/r@main",
+                git("example.org/o/s/r"),
+            ),
+            ("git:example.org/o/r", git("example.org/o/r")),
+            ("git:example.org/o", Err(SourceRefusal::NoRepository)),
+            ("git:o", Err(SourceRefusal::NoRepository)),
+            ("git:-oProxyCommand=x/y", Err(SourceRefusal::Unsafe)),
+            ("git:host/../../../etc", Err(SourceRefusal::Unsafe)),
+            ("git:host/-u/x", Err(SourceRefusal::Unsafe)),
+            ("git:host/o//r", Err(SourceRefusal::Unsafe)),
+            ("git:../o/r", Err(SourceRefusal::Unsafe)),
+            ("git:ext::sh -c x/y/z", Err(SourceRefusal::Unsafe)),
+            ("file:/etc", path("/etc")),
+            ("file:./x", path("./x")),
+            ("./x", path("./x")),
+            ("../x", path("../x")),
+            ("..", path("..")),
+            ("~", path("~")),
+            ("~/x", path("~/x")),
+            ("/x", path("/x")),
+            ("x", Err(SourceRefusal::Unknown)),
+            (".hidden", Err(SourceRefusal::Unknown)),
+            ("~user/x", Err(SourceRefusal::Unknown)),
+            ("https://example.org/x", Err(SourceRefusal::Unknown)),
+            ("", Err(SourceRefusal::Unknown)),
+        ] {
+            assert_eq!(PackageSource::parse(text), expected, "{text:?}");
+        }
+    }
+}

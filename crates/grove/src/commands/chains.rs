@@ -1,0 +1,238 @@
+//! `grove chains list`, `grove chains show NAME` and `grove chains check`.
+
+use grove_catalog::chains::{Chain, Chains};
+use grove_catalog::root::Source;
+use grove_skills::agents::AgentLibrary;
+use grove_skills::chains::ChainLibrary;
+use grove_skills::{Environment, Library, Request};
+use grove_spec::chain::{Parsed, Step, print};
+use grove_spec::text::one_line;
+use grove_spec::{Diagnostic, Severity};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::defined::{DefinedJson, Everything, row};
+use super::{Outcome, absolute, counted, need_attention};
+use crate::args::{ChainLook, ChainsCommand};
+use crate::json::DiagnosticJson;
+use crate::output::Output;
+
+pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut Output) -> Outcome {
+    match command {
+        ChainsCommand::List { look, json } => {
+            let library = load(environment, look);
+            list(environment, &library.chains, *json, out);
+            Ok(0)
+        }
+        ChainsCommand::Show { name, look, json } => {
+            let library = checked(environment, look);
+            let all = everything(&library.chains);
+            let chain = all.find(name)?;
+            if *json {
+                out.json(&ShowJson {
+                    schema: "grove.chains.show/1",
+                    chain: all.json(chain),
+                    fields: fields(chain),
+                    digest: chain.content.as_ref().map(|it| it.digest.to_string()),
+                });
+            } else {
+                show(environment, &library, chain, out);
+            }
+            Ok(0)
+        }
+        ChainsCommand::Check { look, json } => {
+            let library = checked(environment, look);
+            Ok(check(&library, *json, out))
+        }
+    }
+}
+
+/// All chains with what is shown of each.
+pub(super) fn everything(chains: &Chains) -> Everything<'_, Parsed> {
+    Everything {
+        noun: "chain",
+        roots: &chains.roots,
+        all: &chains.chains,
+        describe: |chain| chain.description(),
+    }
+}
+
+fn load(environment: &Environment, look: &ChainLook) -> ChainLibrary {
+    let folders: Vec<_> = look
+        .chains_dirs
+        .iter()
+        .map(|folder| absolute(folder, environment))
+        .collect();
+    ChainLibrary::load(environment, &folders)
+}
+
+/// Chains with what is said of the agents and skills that they name.
+fn checked(environment: &Environment, look: &ChainLook) -> ChainLibrary {
+    let mut library = load(environment, look);
+    let agents = AgentLibrary::load(environment, &[]);
+    let skills = Library::new(environment.clone(), Request::default()).load();
+    library.check_calls(&agents.agents, &skills);
+    library
+}
+
+fn list(environment: &Environment, chains: &Chains, json: bool, out: &mut Output) {
+    let all = everything(chains);
+    if json {
+        out.json(&ListJson {
+            schema: "grove.chains.list/1",
+            chains: chains.chains.iter().map(|chain| all.json(chain)).collect(),
+            diagnostics: DiagnosticJson::list(&chains.diagnostics),
+        });
+        return;
+    }
+    for finding in &chains.diagnostics {
+        out.diagnostic(finding);
+    }
+    all.table(environment, out);
+}
+
+fn show(environment: &Environment, library: &ChainLibrary, chain: &Chain, out: &mut Output) {
+    everything(&library.chains).rows(environment, chain, out);
+    let steps = chain.file().map_or(&[][..], |file| file.steps.as_slice());
+    for (at, step) in steps.iter().enumerate() {
+        row(&format!("step {}", at + 1), &step_line(step), out);
+    }
+    let source = library.source(chain);
+    for finding in &chain.diagnostics {
+        out.line("");
+        out.text(&grove_spec::render::render(finding, source.as_deref()));
+    }
+}
+
+/// A step as one line: who, how, and the start of the task.
+fn step_line(step: &Step) -> String {
+    let tasks = step.tasks().iter().map(|task| {
+        let times = task.count.map_or_else(String::new, |n| format!(" ×{n}"));
+        format!("{}{times}", task.agent)
+    });
+    let who = tasks.collect::<Vec<_>>().join(" + ");
+    let names: Vec<&str> = step.output_names().iter().map(|(name, _)| *name).collect();
+    let gives = if names.is_empty() {
+        String::new()
+    } else {
+        format!(" → {}", names.join(", "))
+    };
+    let what = match step {
+        Step::One(task) => task.task.clone().unwrap_or_default(),
+        Step::Parallel(group) => counted(group.tasks.len(), "task"),
+        Step::FanOut(fan_out) => {
+            format!("each of {}{}", fan_out.expand.output, fan_out.expand.path)
+        }
+    };
+    let what: String = one_line(&what).chars().take(60).collect();
+    one_line(&format!("{who}{gives}: {what}"))
+}
+
+fn check(library: &ChainLibrary, json: bool, out: &mut Output) -> u8 {
+    let chains = &library.chains;
+    let all = everything(chains);
+    let of_chains = chains.chains.iter().flat_map(|chain| &chain.diagnostics);
+    let findings = chains.diagnostics.iter().chain(of_chains);
+    let findings = findings.filter(|finding| is_finding(finding)).count();
+    let code = u8::from(findings > 0);
+    let scopes: Vec<(Source, Vec<&Chain>)> = Source::ALL
+        .into_iter()
+        .map(|source| {
+            let of_source = chains.chains.iter();
+            let of_source = of_source.filter(|chain| all.source(chain) == source);
+            (source, of_source.collect())
+        })
+        .filter(|(_, chains): &(Source, Vec<&Chain>)| !chains.is_empty())
+        .collect();
+    if json {
+        let scopes = scopes.iter().map(|(source, chains)| ScopeJson {
+            source: source.as_str(),
+            chains: chains.iter().map(|chain| all.json(chain)).collect(),
+        });
+        out.json(&CheckJson {
+            schema: "grove.chains.check/1",
+            findings,
+            scopes: scopes.collect(),
+            diagnostics: DiagnosticJson::list(&chains.diagnostics),
+        });
+        return code;
+    }
+    for finding in chains.diagnostics.iter().filter(|it| is_finding(it)) {
+        out.text(&grove_spec::render::render(finding, None));
+        out.line("");
+    }
+    for (source, chains) in &scopes {
+        out.line(&format!(
+            "{}: {}",
+            source.as_str(),
+            counted(chains.len(), "chain")
+        ));
+        for chain in chains {
+            let source = library.source(chain);
+            for finding in chain.diagnostics.iter().filter(|it| is_finding(it)) {
+                out.text(&grove_spec::render::render(finding, source.as_deref()));
+                out.line("");
+            }
+        }
+    }
+    out.line(&if findings == 0 {
+        "nothing needs attention".to_owned()
+    } else {
+        need_attention(findings)
+    });
+    code
+}
+
+fn is_finding(finding: &Diagnostic) -> bool {
+    finding.severity != Severity::Info
+}
+
+/// What a chain's file says, as a `.chain.json` would.
+fn fields(chain: &Chain) -> Value {
+    let Some(file) = chain.file() else {
+        return json!({});
+    };
+    let unknown: serde_json::Map<String, Value> = file.extra.iter().cloned().collect();
+    let mut fields = serde_json::Map::new();
+    if let Some(package) = &file.package {
+        fields.insert("package".to_owned(), json!(package));
+    }
+    let steps: Vec<Value> = file.steps.iter().map(print::step_json).collect();
+    fields.insert("steps".to_owned(), steps.into());
+    if !file.intro.is_empty() {
+        fields.insert("intro".to_owned(), json!(file.intro));
+    }
+    if !unknown.is_empty() {
+        fields.insert("unknown".to_owned(), unknown.into());
+    }
+    fields.into()
+}
+
+#[derive(Serialize)]
+struct ListJson<'a> {
+    schema: &'static str,
+    chains: Vec<DefinedJson<'a>>,
+    diagnostics: Vec<DiagnosticJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ShowJson<'a> {
+    schema: &'static str,
+    chain: DefinedJson<'a>,
+    fields: Value,
+    digest: Option<String>,
+}
+
+#[derive(Serialize)]
+struct CheckJson<'a> {
+    schema: &'static str,
+    findings: usize,
+    scopes: Vec<ScopeJson<'a>>,
+    diagnostics: Vec<DiagnosticJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ScopeJson<'a> {
+    source: &'static str,
+    chains: Vec<DefinedJson<'a>>,
+}
