@@ -331,6 +331,9 @@ pub fn address<P: Definition>(roots: &[Root], defined: &Defined<P>) -> String {
     format!("{}@{label}", defined.id())
 }
 
+/// A way in which a name may mean one.
+type Way<'a, P> = &'a dyn Fn(&Defined<P>) -> bool;
+
 /// Finds one by address, by name, by one of its aliases, or by id.
 ///
 /// An unusable one is found by its bare name only when nothing usable bears it.
@@ -345,7 +348,7 @@ pub fn find<P: Definition>(roots: &[Root], all: &[Defined<P>], query: &str) -> A
     };
     let by_id = |defined: &Defined<P>| defined.id() == query || P::stem(&defined.path) == query;
     let usable = |defined: &Defined<P>| defined.state == State::Ok;
-    let ways: [&dyn Fn(&Defined<P>) -> bool; 6] = [
+    let ways: [Way<'_, P>; 6] = [
         &|defined| query.contains('@') && address(roots, defined) == query,
         &|defined| usable(defined) && by_name(defined),
         &|defined| usable(defined) && by_alias(defined),

@@ -72,22 +72,23 @@ fn without_comments(text: &str) -> String {
                 }
             }
             ('/', Some('*')) => {
-                out.push(' ');
+                // The star that begins a comment does not end it.
+                rest.next();
+                out.push_str("  ");
                 let mut last = ' ';
                 for c in rest.by_ref() {
                     out.push(blank(c));
                     if (last, c) == ('*', '/') {
                         break;
                     }
-                    // The star that begins a comment does not end it.
-                    last = if last == ' ' && c == '*' { '\n' } else { c };
+                    last = c;
                 }
             }
             (c, _) => {
                 if matches!(c, '}' | ']')
                     && let Some(at) = comma
                 {
-                    out.replace_range(at..at + 1, " ");
+                    out.replace_range(at..=at, " ");
                 }
                 if c == ',' {
                     comma = Some(out.len());

@@ -275,3 +275,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn comments_and_last_commas_of_settings_are_read_over_and_texts_are_not() {
+    for (inner, prompt) in [
+        (r#""prompt": "a // b", /* "x": 1, */"#, "a // b"),
+        (r#"/*/ , */ "prompt": "/* c */,]}" // end"#, "/* c */,]}"),
+        (r#""prompt": "q\"//,", "list": [1, 2, /* 3 */ ]"#, "q\"//,"),
+    ] {
+        let text = format!("{{\n\"agent\": {{\"a\": {{ {inner}\n, }}, // é\n}},}}");
+        let found = read(text.replace("\n,", "\n").as_bytes(), Format::OpencodeJson);
+        assert_eq!(found.len(), 1, "{text}");
+        assert_eq!(
+            found[0].parsed.inner_body.as_deref(),
+            Some(prompt),
+            "{text}"
+        );
+    }
+    for wrong in [
+        "{\"agent\": {,}}",
+        "{\"agent\": {} /* x",
+        "{\"agent\": [1,,2]}",
+    ] {
+        assert!(!one(wrong, Format::OpencodeJson).is_valid(), "{wrong}");
+    }
+}
