@@ -39,18 +39,21 @@ pub(crate) struct FileKind<P> {
     /// How a file is told by its name, where files of a root are written so.
     pub(crate) wanted: fn(Format) -> fn(&str) -> bool,
     /// What a file of this path says, of each that it defines; a name where it may define several.
-    pub(crate) parse: fn(Format, &str, &[u8]) -> Vec<(Option<String>, P)>,
+    pub(crate) parse: fn(Format, &str, &[u8]) -> InFile<P>,
     /// Whether a file means to be one; the flag is for the folder that hosts share.
     pub(crate) counts: fn(&Document<FileContent<P>>, Format, bool) -> bool,
     /// What is said because of the file's name.
     pub(crate) note: fn(&P, &str) -> Option<Diagnostic>,
 }
 
+/// What a file defines, with a name where it may define several.
+pub(crate) type InFile<P> = Vec<(Option<String>, P)>;
+
 /// What is in a file.
 pub(crate) struct FileContent<P> {
     digest: Digest,
     size: u64,
-    pub(crate) found: Vec<(Option<String>, P)>,
+    pub(crate) found: InFile<P>,
 }
 
 /// How much of a root is read.
