@@ -1,12 +1,42 @@
-//! Any bytes are an agent file: reading them ends, quickly and without a panic, and an edit changes one field
-//! and no other byte.
+//! Any bytes are an agent file in every format: reading them ends, quickly and without a panic, what is printed
+//! reads as what was printed, and an edit changes one field and no other byte.
 #![no_main]
 
 use grove_spec::agent::edit::{FieldValue, remove, set};
-use grove_spec::agent::{parse_bytes, prompt_text};
+use grove_spec::agent::{Format, Parsed, formats, parse, parse_bytes, print, prompt_text};
 use grove_spec::text::is_control;
 
+const FORMATS: [Format; 6] = [
+    Format::Claude,
+    Format::Copilot,
+    Format::Gemini,
+    Format::Opencode,
+    Format::OpencodeJson,
+    Format::Codex,
+];
+
+/// An agent that was read can be written, and is the same agent then.
+fn written_again(parsed: &Parsed) {
+    if !parsed.is_valid() {
+        return;
+    }
+    let mut agent = parsed.agent.clone();
+    agent.unknown.clear();
+    let again = parse(&print::markdown(&print::entries(&agent), Some("# a mark"), "Text.\n")).agent;
+    assert_eq!((&again.name, &again.description), (&agent.name, &agent.description));
+    assert_eq!((&again.tools, &again.skills), (&agent.tools, &agent.skills));
+}
+
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    for format in FORMATS {
+        for found in formats::read(bytes, format) {
+            let agent = &found.parsed.agent;
+            for shown in [&agent.name, &agent.description, &agent.model].into_iter().flatten() {
+                assert!(!shown.contains(is_control), "{shown:?}");
+            }
+            written_again(&found.parsed);
+        }
+    }
     let parsed = parse_bytes(bytes);
     let agent = &parsed.agent;
     for shown in [&agent.name, &agent.description, &agent.package, &agent.model].into_iter().flatten() {

@@ -9,8 +9,10 @@ use grove_spec::{Code, Diagnostic};
 
 pub use crate::definitions::Answer;
 use crate::definitions::{self, Definition};
+use crate::hosts::AgentRules;
 use crate::overrides::{self, Layer};
 use crate::root::Root;
+use crate::state::Reason;
 
 /// An agent file as it enters resolution.
 pub type Candidate = definitions::Candidate<agent::Parsed>;
@@ -38,6 +40,21 @@ impl Definition for agent::Parsed {
 
     fn aliases(&self) -> &[String] {
         &self.agent.aliases
+    }
+
+    fn disabled(&self) -> Option<Reason> {
+        let reason = || {
+            Reason::new(
+                "disabled",
+                "its own file switches it off",
+                "remove `disable` from the file",
+            )
+        };
+        self.agent.is_disabled.then(reason)
+    }
+
+    fn generated_from(&self) -> Option<&str> {
+        self.generated_from.as_deref()
     }
 }
 
@@ -81,7 +98,29 @@ pub fn resolve_with(
     diagnostics: Vec<Diagnostic>,
 ) -> Agents {
     let overridden = |agents: &mut [Agent], roots: &[Root]| overrides::apply(agents, roots, layers);
-    let (roots, agents) = definitions::resolve_with(roots, candidates, overridden);
+    let eyes = definitions::Eyes::Own;
+    let (roots, agents) = definitions::resolve_with(eyes, roots, candidates, overridden);
+    Agents {
+        roots,
+        agents,
+        diagnostics,
+    }
+}
+
+/// Decides the state of every candidate as a host does.
+pub fn resolve_for(
+    host: &AgentRules,
+    roots: Vec<Root>,
+    candidates: Vec<Candidate>,
+    diagnostics: Vec<Diagnostic>,
+) -> Agents {
+    let refuse = |agents: &mut [Agent], _: &[Root]| {
+        for agent in agents {
+            host.apply(agent);
+        }
+    };
+    let eyes = definitions::Eyes::Host;
+    let (roots, agents) = definitions::resolve_with(eyes, roots, candidates, refuse);
     Agents {
         roots,
         agents,
@@ -133,6 +172,7 @@ mod tests {
         Candidate {
             root,
             path: path.to_owned(),
+            member: None,
             file: None,
             content: Ok(Content {
                 digest: Digest::of(text.as_bytes()),

@@ -209,6 +209,7 @@ mod tests {
         Candidate {
             root,
             path: path.to_owned(),
+            member: None,
             file: None,
             content: Ok(Content {
                 digest: Digest::of(text.as_bytes()),

@@ -46,6 +46,16 @@ pub trait Definition {
     fn strength(_path: &str) -> u8 {
         0
     }
+
+    /// Why its own file switches it off, if it does.
+    fn disabled(&self) -> Option<Reason> {
+        None
+    }
+
+    /// The address of what Grove wrote its file from, if it did.
+    fn generated_from(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// A file as it enters resolution.
@@ -55,6 +65,8 @@ pub struct Candidate<P> {
     pub root: usize,
     /// Its path below the root.
     pub path: String,
+    /// Its name in the file, where a file holds several.
+    pub member: Option<String>,
     /// Device and inode, if it could be opened.
     pub file: Option<(u64, u64)>,
     /// What it says, or why it could not be read.
@@ -81,6 +93,8 @@ pub struct Defined<P> {
     pub root: usize,
     /// Its path below the root.
     pub path: String,
+    /// Its name in the file, where a file holds several.
+    pub member: Option<String>,
     /// Further paths to the same file.
     pub also_at: Vec<PathBuf>,
     /// What it is called: `package.name`.
@@ -102,9 +116,18 @@ pub struct Defined<P> {
 }
 
 impl<P: Definition> Defined<P> {
-    /// What tells it from every other of its root: for an agent its path without the ending.
+    /// What tells it from every other of its root: for an agent its path without the ending, or its name in a
+    /// file that holds several.
     pub fn id(&self) -> &str {
-        P::id(&self.path)
+        match &self.member {
+            Some(member) => member,
+            None => P::id(&self.path),
+        }
+    }
+
+    /// The address of what Grove wrote its file from, if it did.
+    pub fn generated_from(&self) -> Option<&str> {
+        self.content.as_ref()?.parsed.generated_from()
     }
 }
 
@@ -125,46 +148,57 @@ pub fn resolve<P: Definition>(
     roots: Vec<Root>,
     candidates: Vec<Candidate<P>>,
 ) -> (Vec<Root>, Vec<Defined<P>>) {
-    resolve_with(roots, candidates, |_, _| ())
+    resolve_with(Eyes::Own, roots, candidates, |_, _| ())
+}
+
+/// By whose rules one is chosen among several of a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Eyes {
+    /// Grove's.
+    Own,
+    /// Another host's.
+    Host,
 }
 
 /// The same with something that changes definitions, or switches them off, before they are ranked.
 pub fn resolve_with<P: Definition>(
+    eyes: Eyes,
     mut roots: Vec<Root>,
     candidates: Vec<Candidate<P>>,
     change: impl FnOnce(&mut [Defined<P>], &[Root]),
 ) -> (Vec<Root>, Vec<Defined<P>>) {
-    let given: Vec<PathBuf> = roots.iter().map(|root| root.path.clone()).collect();
+    let given: Vec<String> = roots.iter().map(|root| root.label.clone()).collect();
     roots.sort_by(rank::stronger_first);
     let place = |root: usize| {
-        let path = given.get(root)?;
-        roots.iter().position(|known| known.path == *path)
+        let label = given.get(root)?;
+        roots.iter().position(|known| known.label == *label)
     };
     let mut sorted: Vec<(usize, Candidate<P>)> = candidates
         .into_iter()
         .filter_map(|candidate| Some((place(candidate.root)?, candidate)))
         .collect();
-    sorted.sort_by(|a, b| (a.0, &a.1.path).cmp(&(b.0, &b.1.path)));
+    sorted.sort_by(|a, b| (a.0, &a.1.path, &a.1.member).cmp(&(b.0, &b.1.path, &b.1.member)));
     let mut all: Vec<Defined<P>> = Vec::with_capacity(sorted.len());
-    let mut files: BTreeMap<(u64, u64), usize> = BTreeMap::new();
+    let mut files: BTreeMap<((u64, u64), Option<String>), usize> = BTreeMap::new();
     for (root, candidate) in sorted {
         let Some(planned) = roots.get(root) else {
             continue;
         };
         // One file reached twice is one definition with several locations.
-        if let Some(first) = candidate.file.and_then(|file| files.get(&file).copied())
+        let file = candidate.file.map(|file| (file, candidate.member.clone()));
+        if let Some(first) = file.as_ref().and_then(|file| files.get(file).copied())
             && let Some(known) = all.get_mut(first)
         {
             known.also_at.push(planned.path.join(&candidate.path));
             continue;
         }
-        if let Some(file) = candidate.file {
+        if let Some(file) = file {
             files.insert(file, all.len());
         }
         all.push(judge(planned, root, candidate));
     }
     change(&mut all, &roots);
-    shadow(&mut all, &roots);
+    shadow(&mut all, &roots, eyes == Eyes::Own);
     (roots, all)
 }
 
@@ -199,12 +233,19 @@ fn judge<P: Definition>(planned: &Root, root: usize, candidate: Candidate<P>) ->
         }
         None => match trust::judge(&planned.trust, &candidate.path, digest) {
             Some((state, reason)) => (state, vec![reason]),
-            None => (State::Ok, Vec::new()),
+            None => match content
+                .as_ref()
+                .and_then(|content| content.parsed.disabled())
+            {
+                Some(reason) => (State::Disabled, vec![reason]),
+                None => (State::Ok, Vec::new()),
+            },
         },
     };
     Defined {
         root,
         path: candidate.path,
+        member: candidate.member,
         also_at: Vec::new(),
         name,
         content,
@@ -218,7 +259,10 @@ fn judge<P: Definition>(planned: &Root, root: usize, candidate: Candidate<P>) ->
 }
 
 /// The strongest usable one of a name is used; the others are shadowed and say by whom.
-fn shadow<P: Definition>(all: &mut [Defined<P>], roots: &[Root]) {
+///
+/// What Grove wrote for a host gives way to what it was made from, wherever the two are, unless it is the
+/// host that looks.
+fn shadow<P: Definition>(all: &mut [Defined<P>], roots: &[Root], sources_first: bool) {
     let mut winners: BTreeMap<String, usize> = BTreeMap::new();
     let key = |at: usize, defined: &Defined<P>| {
         let standing = roots.get(defined.root).map(|root| &root.standing);
@@ -226,7 +270,8 @@ fn shadow<P: Definition>(all: &mut [Defined<P>], roots: &[Root]) {
         (scope, P::strength(&defined.path), at)
     };
     for (at, defined) in all.iter().enumerate() {
-        if defined.state == State::Ok {
+        let gives_way = sources_first && has_source(all, roots, defined);
+        if defined.state == State::Ok && !gives_way {
             let winner = winners
                 .entry(name_key(&defined.name).into_owned())
                 .or_insert(at);
@@ -271,6 +316,20 @@ fn shadow<P: Definition>(all: &mut [Defined<P>], roots: &[Root]) {
     }
 }
 
+/// Whether what Grove wrote a file from is there and can be used.
+fn has_source<P: Definition>(all: &[Defined<P>], roots: &[Root], made: &Defined<P>) -> bool {
+    let Some(from) = made.generated_from() else {
+        return false;
+    };
+    let is_source = |other: &Defined<P>| {
+        let label = roots.get(other.root).map_or("", |root| root.label.as_str());
+        let rest = from.strip_prefix(other.id());
+        rest.and_then(|rest| rest.strip_prefix('@')) == Some(label)
+    };
+    let mut usable = all.iter().filter(|other| other.state == State::Ok);
+    usable.any(|other| is_source(other) && name_key(&other.name) == name_key(&made.name))
+}
+
 /// The absolute path of a definition's file.
 pub fn location<P>(roots: &[Root], defined: &Defined<P>) -> PathBuf {
     let root = roots.get(defined.root);
@@ -283,7 +342,7 @@ pub fn address<P: Definition>(roots: &[Root], defined: &Defined<P>) -> String {
     format!("{}@{label}", defined.id())
 }
 
-/// Whether a definition is meant.
+/// A way in which a name may mean one.
 type Way<'a, P> = &'a dyn Fn(&Defined<P>) -> bool;
 
 /// Finds one by address, by name, by one of its aliases, or by id.

@@ -3,11 +3,14 @@
 //! A host is a file; a new host is a new file. What a host does is one of a few strategies that live in
 //! code; what is not known about a host is listed in the file and shown as unknown.
 
+mod agent_rules;
 mod name_form;
 mod spending;
 
+use grove_spec::agent::Format;
 use serde::Deserialize;
 
+pub use agent_rules::{AgentRules, ExportRules, Models, Preload};
 pub use name_form::NameForm;
 pub use spending::{Budget, BuiltIn, Listing, Measure, Overflow, Style};
 
@@ -29,7 +32,7 @@ pub struct Host {
     pub identity: Identity,
     /// Where it looks.
     pub roots: Vec<HostRoot>,
-    /// Where it looks for agents that are Markdown files.
+    /// Where it looks for agents.
     #[serde(default)]
     pub agent_roots: Vec<HostRoot>,
     /// Where it looks for chains.
@@ -193,6 +196,9 @@ pub struct HostRoot {
     /// Whether Grove itself looks here too.
     #[serde(default = "yes")]
     pub compat: bool,
+    /// How agents are written here; the path of settings that hold agents is a file's.
+    #[serde(default)]
+    pub format: Format,
 }
 
 /// Which folders from the working folder to the repository root a project path is looked for in.

@@ -13,6 +13,7 @@ pub mod definitions;
 pub mod digest;
 pub mod disclosure;
 pub mod eligibility;
+pub mod export;
 pub mod host_listing;
 mod host_refusal;
 pub mod hosts;

@@ -26,7 +26,7 @@ pub use base::{Base, BaseUse};
 pub use instructions::Instructions;
 
 /// What an agent that gets a list is told before it.
-const LISTING: &str = "These skills are instructions for particular tasks. When a task matches a description, read the file at its location before you begin; relative paths in it are relative to its folder.";
+pub(crate) const LISTING: &str = "These skills are instructions for particular tasks. When a task matches a description, read the file at its location before you begin; relative paths in it are relative to its folder.";
 
 /// A tool that reads files, by the names that hosts give it.
 const READING: [&str; 3] = ["read", "read_file", "view"];

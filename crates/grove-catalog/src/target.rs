@@ -178,6 +178,7 @@ mod tests {
                     .position(|root| root.source == *source)
                     .unwrap(),
                 path: format!("{path}.md"),
+                member: None,
                 file: None,
                 content: Ok(Content {
                     digest: Digest::of(text.as_bytes()),

@@ -127,6 +127,11 @@ pub fn remove_same(path: &Path, content: &[u8]) -> Result<bool, FsError> {
     remove(path).map(|()| true)
 }
 
+/// Removes a folder with nothing in it, and says whether it is gone.
+pub fn remove_empty_folder(path: &Path) -> bool {
+    std::fs::remove_dir(path).is_ok()
+}
+
 /// The names in a folder with whether each leads to a folder, sorted, at most `limit`.
 pub fn list(path: &Path, limit: usize) -> Result<Vec<(String, bool)>, FsError> {
     let entries = std::fs::read_dir(path).map_err(|error| FsError::new("list", path, error))?;

@@ -2,24 +2,37 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_catalog::agents::{Agent, Agents, Content, resolve_with};
+use grove_catalog::agents::{Agent, Agents, resolve_for, resolve_with};
+use grove_catalog::hosts::{self, AgentRules};
 use grove_catalog::overrides::Layer;
 use grove_fs::document_walk::Document;
-use grove_spec::agent::{self, Parsed, naming};
+use grove_spec::agent::{Format, Parsed, formats, naming};
 use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
 
 use crate::agent_overrides::{self, LoadedOverrides};
-use crate::definition_files::{Bounds, FileKind, Located, Searched};
+use crate::definition_files::{Bounds, FileContent, FileKind, InRoots, Located, Searched};
 use crate::environment::Environment;
-use crate::planning::PlannedRoot;
+use crate::planning::{self, PlannedRoot, agent_formats};
+use crate::project::Project;
 pub use crate::scope::Scope;
+use crate::settings::LoadedSettings;
+use crate::trusting;
+
+/// Folder levels in which a host's own folders are looked through.
+const HOST_DEPTH: usize = 64;
 
 /// How agent files are told and read.
 pub(crate) const AGENT_FILES: FileKind<Parsed> = FileKind {
     noun: "agent",
-    wanted: naming::is_agent_file,
-    parse: |_, bytes| agent::parse_bytes(bytes),
+    wanted: |format| match format {
+        Format::Codex => |name| Format::Codex.takes(name),
+        _ => naming::is_agent_file,
+    },
+    parse: |format, _, bytes| {
+        let found = formats::read(bytes, format).into_iter();
+        found.map(|found| (found.member, found.parsed)).collect()
+    },
     counts: is_agent,
     note: unnamed,
 };
@@ -43,9 +56,12 @@ impl AgentLibrary {
     /// The same with the agents and settings of one scope alone.
     pub fn load_scope(environment: &Environment, folders: &[PathBuf], scope: Scope) -> Self {
         let Searched {
-            planned,
-            candidates,
-            mut diagnostics,
+            found:
+                InRoots {
+                    planned,
+                    candidates,
+                    mut diagnostics,
+                },
             settings,
             project,
         } = Bounds::search(Kind::Agents, &AGENT_FILES, environment, folders, scope);
@@ -77,6 +93,39 @@ impl AgentLibrary {
         }
     }
 
+    /// Looks where another host looks and says what it would have; nothing where its rules are not known.
+    pub fn of_host(environment: &Environment, name: &str) -> Option<Self> {
+        let host = hosts::by_name(name)?;
+        let rules = AgentRules::by_name(name)?;
+        let project = Project::find(environment);
+        let store = trusting::store(environment);
+        let loaded = LoadedSettings::load(environment, None, &store);
+        let bounds = Bounds {
+            max_bytes: loaded.settings.limits.file_bytes.value,
+            max_depth: HOST_DEPTH,
+        };
+        let plan = agent_formats::of_host(environment, host, &rules, &project);
+        // A host that looks in the shared folder has no root of its own in it.
+        let is_shared = |planned: &PlannedRoot| planned.root.path.ends_with(planning::SHARED);
+        let searched = bounds.search_in(&AGENT_FILES, plan, Vec::new(), is_shared);
+        let planned = searched.planned;
+        let roots = planned.iter().map(|planned| planned.root.clone()).collect();
+        let agents = resolve_for(&rules, roots, searched.candidates, searched.diagnostics);
+        Some(Self {
+            agents,
+            planned,
+            layers: Vec::new(),
+        })
+    }
+
+    /// How an agent's file is written.
+    pub fn format(&self, agent: &Agent) -> Format {
+        let label = self.agents.roots.get(agent.root).map(|root| &root.label);
+        let mut planned = self.planned.iter();
+        let planned = planned.find(|known| Some(&known.root.label) == label);
+        planned.map_or(Format::Native, |planned| planned.format)
+    }
+
     /// The folder of the package that an agent came with.
     pub(crate) fn package_of(&self, agent: &Agent) -> Option<&Path> {
         let root = self.agents.roots.get(agent.root)?;
@@ -101,24 +150,21 @@ impl AgentLibrary {
 
 /// Whether a document means to be an agent. A note beside agents is nobody's business, and in the folder that
 /// all hosts share other things than agents have frontmatter too.
-fn is_agent(document: &Document<Content>, is_shared: bool) -> bool {
-    match &document.content {
-        Ok(content) if is_shared => {
-            let agent = &content.parsed.agent;
-            agent.name.is_some() && agent.description.is_some()
-        }
-        Ok(content) => {
-            // Bytes that are no text have no frontmatter and are no note either.
-            let is_note = !content.parsed.has_frontmatter()
-                && !content
-                    .parsed
-                    .diagnostics
-                    .iter()
-                    .any(|finding| finding.code == Code::NotUtf8);
-            !is_note || document.path.ends_with(".agent.md")
-        }
-        Err(_) => !is_shared,
+fn is_agent(document: &Document<FileContent<Parsed>>, format: Format, is_shared: bool) -> bool {
+    let parsed = match &document.content {
+        Ok(content) => match content.found.as_slice() {
+            [(_, parsed)] if format.is_markdown() => parsed,
+            _ => return true,
+        },
+        Err(_) => return !is_shared,
+    };
+    if is_shared {
+        return parsed.agent.name.is_some() && parsed.agent.description.is_some();
     }
+    // Bytes that are no text have no frontmatter and are no note either.
+    let is_text = |finding: &Diagnostic| finding.code != Code::NotUtf8;
+    let is_note = !parsed.has_frontmatter() && parsed.diagnostics.iter().all(is_text);
+    !is_note || document.path.ends_with(".agent.md")
 }
 
 /// What is said of an agent that its file gives no name.

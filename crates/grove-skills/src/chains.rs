@@ -3,17 +3,17 @@
 
 use std::path::PathBuf;
 
+use grove_catalog::address;
 use grove_catalog::agents::{Agents, Answer as AgentAnswer};
 use grove_catalog::chains::{Call, Chain, Chains, resolve};
 use grove_catalog::prompt;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::state::State;
-use grove_catalog::{address, definitions};
 use grove_fs::document_walk::Document;
 use grove_spec::chain::{self, Format, Parsed, naming};
 use grove_spec::package::Kind;
 
-use crate::definition_files::{Bounds, FileKind, Located, Searched};
+use crate::definition_files::{Bounds, FileContent, FileKind, InRoots, Located};
 use crate::environment::Environment;
 use crate::planning::PlannedRoot;
 use crate::scope::Scope;
@@ -21,13 +21,13 @@ use crate::scope::Scope;
 /// How chain files are told and read.
 pub(crate) const CHAIN_FILES: FileKind<Parsed> = FileKind {
     noun: "chain",
-    wanted: naming::is_chain_file,
-    parse: |path, bytes| {
+    wanted: |_| naming::is_chain_file,
+    parse: |_, path, bytes| {
         let format = Format::of(path).unwrap_or(Format::Markdown);
-        chain::parse_bytes(bytes, format)
+        vec![(None, chain::parse_bytes(bytes, format))]
     },
     // The ending says what the file means to be.
-    counts: |_: &Document<definitions::Content<Parsed>>, _| true,
+    counts: |_: &Document<FileContent<Parsed>>, _, _| true,
     note: |_, _| None,
 };
 
@@ -42,18 +42,18 @@ pub struct ChainLibrary {
 impl ChainLibrary {
     /// Looks everywhere, or in exactly these folders as trusted user roots.
     pub fn load(environment: &Environment, folders: &[PathBuf]) -> Self {
-        let Searched {
-            planned,
-            candidates,
-            diagnostics,
-            ..
-        } = Bounds::search(
+        let searched = Bounds::search(
             Kind::Chains,
             &CHAIN_FILES,
             environment,
             folders,
             Scope::Both,
         );
+        let InRoots {
+            planned,
+            candidates,
+            diagnostics,
+        } = searched.found;
         let roots = planned.iter().map(|planned| planned.root.clone()).collect();
         let mut chains = resolve(roots, candidates, diagnostics);
         let untrusted = CHAIN_FILES.untrusted(&chains.chains);

@@ -7,6 +7,7 @@ use grove_catalog::state::State;
 use grove_catalog::{Digest, Root};
 use grove_fs::document_walk::{self, Document, DocumentOptions, Documents};
 use grove_fs::probe_walk::{self, LimitsHit, Links, Trouble};
+use grove_spec::agent::Format;
 use grove_spec::package::Kind;
 use grove_spec::skill::kept::too_large;
 use grove_spec::text::{counted, first_names};
@@ -14,7 +15,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::environment::Environment;
 use crate::loading::unopened;
-use crate::planning::{self, PlannedRoot};
+use crate::planning::{self, Plan, PlannedRoot};
 use crate::project::Project;
 use crate::scope::Scope;
 use crate::settings::LoadedSettings;
@@ -36,14 +37,24 @@ const FOREIGN: [&str; 5] = ["SKILL.md", ".git", ".grove", ".pi", ".agents"];
 pub(crate) struct FileKind<P> {
     /// What one of them defines.
     pub(crate) noun: &'static str,
-    /// Whether a file of this name may be one.
-    pub(crate) wanted: fn(&str) -> bool,
-    /// What a file of this path says.
-    pub(crate) parse: fn(&str, &[u8]) -> P,
+    /// How a file is told by its name, where files of a root are written so.
+    pub(crate) wanted: fn(Format) -> fn(&str) -> bool,
+    /// What a file of this path says, of each that it defines; a name where it may define several.
+    pub(crate) parse: fn(Format, &str, &[u8]) -> InFile<P>,
     /// Whether a file means to be one; the flag is for the folder that hosts share.
-    pub(crate) counts: fn(&Document<Content<P>>, bool) -> bool,
+    pub(crate) counts: fn(&Document<FileContent<P>>, Format, bool) -> bool,
     /// What is said because of the file's name.
     pub(crate) note: fn(&P, &str) -> Option<Diagnostic>,
+}
+
+/// What a file defines, with a name where it may define several.
+pub(crate) type InFile<P> = Vec<(Option<String>, P)>;
+
+/// What is in a file.
+pub(crate) struct FileContent<P> {
+    digest: Digest,
+    size: u64,
+    pub(crate) found: InFile<P>,
 }
 
 /// How much of a root is read.
@@ -52,12 +63,17 @@ pub(crate) struct Bounds {
     pub(crate) max_depth: usize,
 }
 
-/// What a search found.
-pub(crate) struct Searched<P> {
+/// What was found in roots.
+pub(crate) struct InRoots<P> {
     /// The roots that are there.
     pub(crate) planned: Vec<PlannedRoot>,
     pub(crate) candidates: Vec<Candidate<P>>,
     pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+/// What a search found, and by what it looked.
+pub(crate) struct Searched<P> {
+    pub(crate) found: InRoots<P>,
     /// The settings in force, without their findings.
     pub(crate) settings: LoadedSettings,
     /// The project, unless folders were given.
@@ -89,26 +105,41 @@ impl Bounds {
             max_bytes: limits.file_bytes.value,
             max_depth: usize::try_from(limits.group_depth.value).unwrap_or(usize::MAX),
         };
-        let mut diagnostics = std::mem::take(&mut loaded.diagnostics);
+        let diagnostics = std::mem::take(&mut loaded.diagnostics);
+        Searched {
+            found: bounds.search_in(files, plan, diagnostics, |_| false),
+            settings: loaded,
+            project,
+        }
+    }
+
+    /// Looks in the roots of a plan. A folder with roots in it is shared with other things, and so is whatever
+    /// else `is_shared` names.
+    pub(crate) fn search_in<P: Send>(
+        &self,
+        files: &FileKind<P>,
+        plan: Plan,
+        mut diagnostics: Vec<Diagnostic>,
+        is_shared: impl Fn(&PlannedRoot) -> bool,
+    ) -> InRoots<P> {
         diagnostics.extend(plan.diagnostics);
         let all = plan.roots;
         let planned: Vec<PlannedRoot> = all.iter().filter(|root| root.exists).cloned().collect();
         let mut candidates = Vec::new();
         for (root, planned) in planned.iter().enumerate() {
             let inner = roots_in(planned, &all);
-            let loaded = files.load_root(planned, &inner, &bounds, &mut diagnostics);
+            let is_shared = !inner.is_empty() || is_shared(planned);
+            let loaded = files.load_root(planned, &inner, is_shared, self, &mut diagnostics);
             candidates.extend(
                 loaded
                     .into_iter()
                     .map(|loaded| Candidate { root, ..loaded }),
             );
         }
-        Searched {
+        InRoots {
             planned,
             candidates,
             diagnostics,
-            settings: loaded,
-            project,
         }
     }
 }
@@ -117,9 +148,10 @@ impl Bounds {
 /// shared with other things.
 pub(crate) fn roots_in(planned: &PlannedRoot, all: &[PlannedRoot]) -> Vec<String> {
     let root = &planned.root.path;
-    let inner = all
+    let folders = all
         .iter()
-        .filter_map(|other| other.root.path.strip_prefix(root).ok());
+        .filter(|other| planned.file.is_none() && other.file.is_none());
+    let inner = folders.filter_map(|other| other.root.path.strip_prefix(root).ok());
     inner
         .filter(|below| !below.as_os_str().is_empty())
         .map(|below| below.to_string_lossy().into_owned())
@@ -134,7 +166,7 @@ impl<P: Send> FileKind<P> {
         inner: &[String],
         bounds: &Bounds,
     ) -> Vec<(String, Digest)> {
-        let found = self.load_root(planned, inner, bounds, &mut Vec::new());
+        let found = self.load_root(planned, inner, !inner.is_empty(), bounds, &mut Vec::new());
         found
             .into_iter()
             .filter_map(|candidate| Some((candidate.path, candidate.content.ok()?.digest)))
@@ -159,15 +191,20 @@ impl<P: Send> FileKind<P> {
         &self,
         planned: &PlannedRoot,
         inner: &[String],
+        is_shared: bool,
         bounds: &Bounds,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Vec<Candidate<P>> {
+        if let Some(file) = &planned.file {
+            let document = self.settings_file(planned, file, bounds);
+            return self.candidates(document, planned.links(), bounds.max_bytes);
+        }
         let path = &planned.root.path;
         let not_in: Vec<&str> = inner.iter().map(String::as_str).collect();
         let max_depth = planned.max_depth.unwrap_or(usize::MAX);
         let options = DocumentOptions {
             links: planned.links(),
-            wanted: self.wanted,
+            wanted: (self.wanted)(planned.format),
             never: &NEVER,
             foreign: &FOREIGN,
             not_in: &not_in,
@@ -177,11 +214,7 @@ impl<P: Send> FileKind<P> {
             max_files: MAX_FILES,
             max_bytes: bounds.max_bytes,
         };
-        let read = |path: &str, bytes: &[u8]| Content {
-            digest: Digest::of(bytes),
-            size: bytes.len() as u64,
-            parsed: (self.parse)(path, bytes),
-        };
+        let read = |path: &str, bytes: &[u8]| self.content(planned.format, path, bytes);
         let walk = match document_walk::walk(&planned.folder(), &options, read) {
             Ok(walk) => walk,
             Err(error) => {
@@ -202,42 +235,87 @@ impl<P: Send> FileKind<P> {
         diagnostics.extend(self.limits_said(path, &limits, &options));
         found
             .into_iter()
-            .filter(|document| (self.counts)(document, !inner.is_empty()))
-            .map(|document| self.candidate(document, options.links, bounds.max_bytes))
+            .filter(|document| (self.counts)(document, planned.format, is_shared))
+            .flat_map(|document| self.candidates(document, options.links, bounds.max_bytes))
             .collect()
     }
 
-    fn candidate(
+    fn content(&self, format: Format, path: &str, bytes: &[u8]) -> FileContent<P> {
+        FileContent {
+            digest: Digest::of(bytes),
+            size: bytes.len() as u64,
+            found: (self.parse)(format, path, bytes),
+        }
+    }
+
+    /// Somebody's settings, which are read as a walk would read them.
+    fn settings_file(
         &self,
-        document: Document<Content<P>>,
+        planned: &PlannedRoot,
+        file: &str,
+        bounds: &Bounds,
+    ) -> Document<FileContent<P>> {
+        let read =
+            probe_walk::read_below(&planned.folder(), planned.links(), file, bounds.max_bytes);
+        let content = read.map(|bytes| self.content(planned.format, file, &bytes));
+        Document {
+            path: file.to_owned(),
+            id: None,
+            links: 1,
+            content: content.map_err(|error| Trouble::Error(error.source.to_string())),
+        }
+    }
+
+    fn candidates(
+        &self,
+        document: Document<FileContent<P>>,
         links: Links,
         max_bytes: u64,
-    ) -> Candidate<P> {
+    ) -> Vec<Candidate<P>> {
         let mut diagnostics = Vec::new();
         if links == Links::Contain && document.links > 1 {
             let message = format!("the file has {} hard links", document.links);
             diagnostics.push(Diagnostic::new(Code::HardLink, message));
         }
-        let file_name = document
-            .path
-            .rsplit('/')
-            .next()
-            .unwrap_or_default()
-            .to_owned();
-        let content = document.content.map_err(|trouble| match trouble {
-            Trouble::TooLarge { size } => too_large(size, max_bytes),
-            other => troubles::describe(&file_name, &other),
-        });
-        if let Ok(content) = &content {
-            diagnostics.extend((self.note)(&content.parsed, &file_name));
-        }
-        Candidate {
-            root: 0,
-            path: document.path,
-            file: document.id.map(|id| (id.device, id.inode)),
-            content,
-            diagnostics,
-        }
+        let file_name = document.path.rsplit('/').next().unwrap_or_default();
+        let candidate = |member: Option<String>, content: Result<Content<P>, Diagnostic>| {
+            let mut diagnostics = diagnostics.clone();
+            if let Ok(content) = &content {
+                diagnostics.extend((self.note)(&content.parsed, file_name));
+            }
+            Candidate {
+                root: 0,
+                path: document.path.clone(),
+                member,
+                file: document.id.map(|id| (id.device, id.inode)),
+                content,
+                diagnostics,
+            }
+        };
+        let content = match document.content {
+            Ok(content) => content,
+            Err(trouble) => {
+                let finding = match trouble {
+                    Trouble::TooLarge { size } => too_large(size, max_bytes),
+                    other => troubles::describe(file_name, &other),
+                };
+                return vec![candidate(None, Err(finding))];
+            }
+        };
+        let FileContent {
+            digest,
+            size,
+            found,
+        } = content;
+        let one = |(member, parsed): (Option<String>, P)| {
+            let content = Content {
+                digest,
+                size,
+                parsed,
+            };
+            candidate(member, Ok(content))
+        };
+        found.into_iter().map(one).collect()
     }
 
     fn limits_said(
@@ -294,8 +372,9 @@ impl Located<'_> {
     /// Read beneath the root as the walk does: a path that leads elsewhere by now must not be quoted.
     pub(crate) fn source<P>(&self, defined: &Defined<P>) -> Option<String> {
         let content = defined.content.as_ref()?;
-        let root = &self.roots.get(defined.root)?.path;
-        let planned = self.planned.iter().find(|known| known.root.path == *root)?;
+        let label = &self.roots.get(defined.root)?.label;
+        let mut planned = self.planned.iter();
+        let planned = planned.find(|known| known.root.label == *label)?;
         let read = probe_walk::read_below(
             &planned.folder(),
             planned.links(),

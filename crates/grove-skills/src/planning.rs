@@ -1,5 +1,7 @@
 //! Which folders to look in, for Grove itself, for another host, or exactly as told.
 
+pub(crate) mod agent_formats;
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -10,6 +12,7 @@ use grove_catalog::trust::Trust;
 use grove_fs::files;
 use grove_fs::probe_walk::{Links, RootFolder};
 use grove_fs::trust_store::TrustStore;
+use grove_spec::agent::Format;
 use grove_spec::config::Settings;
 use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
@@ -34,6 +37,10 @@ pub struct PlannedRoot {
     pub max_depth: Option<usize>,
     /// The folder of the package that gives it.
     pub package: Option<PathBuf>,
+    /// How agents are written here.
+    pub format: Format,
+    /// The one file that counts, where the place is not a folder but somebody's settings.
+    pub file: Option<String>,
 }
 
 impl PlannedRoot {
@@ -72,7 +79,7 @@ pub(crate) fn exactly(folders: &[PathBuf]) -> Plan {
 }
 
 /// The folder that all hosts share. pi takes agents anywhere in it, and others keep other things there.
-const SHARED: &str = ".agents";
+pub(crate) const SHARED: &str = ".agents";
 
 /// The folders of a project or a home that are looked in, whatever the settings. Chains may stand beside agents.
 const fn own_folders(kind: Kind) -> &'static [&'static str] {
@@ -151,7 +158,7 @@ pub(crate) fn own(
     }
     plan.packages(kind, packages::find(environment, settings, project, store));
     if environment.data.starts_with(Environment::NOWHERE) && environment.bundled_dir.is_none() {
-        return plan.finish();
+        return agent_formats::assign(plan.finish(), kind, environment, &hosts, project);
     }
     match bundled::folder(kind, environment) {
         None => {}
@@ -168,7 +175,7 @@ pub(crate) fn own(
                 .in_file(&error.path),
         ),
     }
-    plan.finish()
+    agent_formats::assign(plan.finish(), kind, environment, &hosts, project)
 }
 
 /// Folders that the user added, which are never written to.
@@ -317,6 +324,8 @@ impl Plan {
             flat_files: root.flat_files,
             max_depth: None,
             package: None,
+            format: Format::Native,
+            file: None,
         });
     }
 
@@ -371,6 +380,8 @@ impl Plan {
             flat_files: true,
             max_depth: None,
             package: None,
+            format: Format::Native,
+            file: None,
         });
     }
 
@@ -427,6 +438,8 @@ fn package_root(order: usize, package: &Package, given: &GivenFolder) -> Planned
         flat_files: true,
         max_depth: given.is_flat.then_some(0),
         package: Some(package.folder.clone()),
+        format: Format::Native,
+        file: None,
     }
 }
 

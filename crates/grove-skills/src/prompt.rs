@@ -50,6 +50,27 @@ pub struct Told {
     pub snapshot: Arc<Snapshot>,
 }
 
+/// What an agent says itself, or what settings say in its place.
+pub(crate) fn own_of<'a>(agent: &'a Agent, location: &'a Path, source: &'a str) -> Option<Own<'a>> {
+    let content = agent.content.as_ref()?;
+    let own = Own {
+        name: &agent.name,
+        agent: &content.parsed.agent,
+        file: location,
+        digest: content.digest,
+        body: content.parsed.body(source)?,
+    };
+    Some(match &agent.own_text {
+        Some(other) => Own {
+            file: &other.file,
+            digest: other.digest,
+            body: &other.text,
+            ..own
+        },
+        None => own,
+    })
+}
+
 /// Puts an agent's prompt together from the skills of a library.
 pub fn prompt(
     library: &mut Library,
@@ -60,22 +81,7 @@ pub fn prompt(
     let location = agents.agents.location(agent);
     let unsteady = || PromptError::Unsteady(location.clone());
     let source = agents.source(agent).ok_or_else(unsteady)?;
-    let content = agent.content.as_ref().ok_or_else(unsteady)?;
-    let body = source
-        .get(content.parsed.body_offset..)
-        .ok_or_else(unsteady)?;
-    let mut own = Own {
-        name: &agent.name,
-        agent: &content.parsed.agent,
-        file: &location,
-        digest: content.digest,
-        body,
-    };
-    if let Some(other) = &agent.own_text {
-        own.file = &other.file;
-        own.digest = other.digest;
-        own.body = &other.text;
-    }
+    let own = own_of(agent, &location, &source).ok_or_else(unsteady)?;
     let path = SkillPath::of(
         library.environment(),
         agents.agents.roots.get(agent.root),
@@ -145,7 +151,7 @@ fn number(value: u64) -> usize {
 }
 
 /// Reads the files of skills as the snapshot judged them.
-fn read(
+pub(crate) fn read(
     library: &Library,
     snapshot: &Snapshot,
     skills: &[usize],

@@ -301,13 +301,16 @@ fn between(environment: &Environment, folder: &Path) -> Vec<PathBuf> {
 
 /// The names in a folder without which no root is in it.
 fn first_parts(roots: &[PlannedRoot], folder: &Path) -> BTreeSet<String> {
-    let below = roots
-        .iter()
-        .map(|planned| planned.root.path.strip_prefix(folder));
-    below
-        .chain(PROJECT_FILES.map(|file| Ok(Path::new(file))))
-        .filter_map(|path| path.ok()?.components().next())
-        .map(|part| part.as_os_str().to_string_lossy().into_owned())
+    let places = roots.iter().map(|planned| match &planned.file {
+        Some(file) => planned.root.path.join(file),
+        None => planned.root.path.clone(),
+    });
+    places
+        .chain(PROJECT_FILES.map(|file| folder.join(file)))
+        .filter_map(|path| {
+            let first = path.strip_prefix(folder).ok()?.components().next()?;
+            Some(first.as_os_str().to_string_lossy().into_owned())
+        })
         .collect()
 }
 

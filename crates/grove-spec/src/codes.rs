@@ -119,6 +119,9 @@ codes! {
     AgentName = "agent-name", Error, "The name of an agent or chain has a line end, a control character or a slash, or begins with a dot or a hyphen, so it could become something else where names are written.", "use letters, digits and single hyphens";
     AgentPackage = "agent-package", Error, "The `package` of an agent or chain has nothing left that a name can have, so it has no name to be called by.", "write `package` with letters, digits, hyphens and dots, or remove it";
     AgentCollision = "agent-collision", Warning, "Several agents of one root have the same name; the first in order is used.", "rename one of them";
+    AgentSyntax = "agent-syntax", Error, "An agent file in TOML or JSON cannot be read, or has no text for the agent.", "correct the file at the line";
+    AgentElsewhere = "agent-elsewhere", Error, "What the agent is told is not in this file.", "put its text into the file";
+    AgentUnmapped = "agent-unmapped", Info, "A key of another host's agent file has no counterpart here; it is kept and not used.", "nothing to do, unless the agent depends on it";
     PreloadUnknown = "preload-unknown", Warning, "An agent names a skill that is not there; the agent works without it.", "correct the name in `skills`, or add the skill";
     PreloadUnusable = "preload-unusable", Warning, "An agent names a skill that cannot be used; the agent works without it.", "see `grove skills show` for what the skill needs";
     PreloadBudget = "preload-budget", Warning, "A skill does not fit into what an agent's prompt may take for its skills and was left out whole.", "shorten the skill, name fewer skills, or write `skillInjection: light`";
@@ -128,6 +131,11 @@ codes! {
     SettingsUnreadable = "settings-unreadable", Warning, "A host's settings file cannot be read or is not JSON; nothing in it was used.", "correct the file";
     AgentUnknownField = "agent-unknown-field", Info, "A field that was asked for is not known here; it is kept as written.", "check the spelling";
     ModelUnknown = "model-unknown", Warning, "No model of this name is known here; whoever runs the agent may know it.", "check the spelling";
+    ExportUnmapped = "export-unmapped", Warning, "Something that an agent says cannot be said to the host that it is exported for.", "change the agent, or accept that the host does without it";
+    ExportBudget = "export-budget", Warning, "An agent's text with its skills is longer than what the host takes.", "name fewer skills, shorten them, or write `skillInjection: light`";
+    ExportName = "export-name", Warning, "Two agents or two skills would have one name at the host; the first one is exported.", "rename one of them";
+    ExportNotOurs = "export-not-ours", Warning, "A file that Grove did not write, or that was changed since, stands where one would be written; it was left alone.", "move it away, or remove it, and export again";
+    ExportPartial = "export-partial", Warning, "Not all files of a skill could be exported.", "see the message for which are missing";
     SkillPathUnused = "skill-path-unused", Warning, "A folder in an agent's `skillPath` was not looked in.", "put the skills into a folder that is looked in anyway, such as `.agents/skills`";
     InstructionsUntrusted = "instructions-untrusted", Warning, "A project's instructions are not in the prompt: nobody has looked at them as they are.", "review the file, then run `grove trust`";
     InstructionsUnread = "instructions-unread", Warning, "A project's instructions could not be read, or may not be, and are not in the prompt.", "replace the file with a plain text file in the project";

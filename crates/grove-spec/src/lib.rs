@@ -11,6 +11,8 @@ pub mod codes;
 pub mod config;
 pub mod diagnostic;
 pub mod fence;
+mod frontmatter;
+pub mod generated;
 pub mod hidden_text;
 pub mod json;
 pub mod package;

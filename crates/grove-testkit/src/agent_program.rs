@@ -56,8 +56,22 @@ impl AgentProgram {
         prompt: &str,
         limit: Duration,
     ) -> Result<Finished, String> {
+        self.run_with(server, home, working, prompt, &[], limit)
+    }
+
+    /// The same with further arguments.
+    pub fn run_with(
+        self,
+        server: &ModelServer,
+        home: &Path,
+        working: &Path,
+        prompt: &str,
+        arguments: &[&str],
+        limit: Duration,
+    ) -> Result<Finished, String> {
         let mut command = self.command(server, home, prompt)?;
         command
+            .args(arguments)
             .current_dir(working)
             .env("PATH", PATH)
             .env("LC_ALL", "C.UTF-8")

@@ -1,10 +1,13 @@
 //! The command line: what was typed, without side effects.
 
+mod export;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use crate::agent_fields::AskedFields;
+pub(crate) use export::ExportArgs;
 
 /// Finds every skill you have, says which are usable and why, and what a model would see of them.
 #[derive(Debug, Parser)]
@@ -255,6 +258,9 @@ pub(crate) enum AgentsCommand {
         /// Whose agents; those of Grove and of packages are always listed
         #[arg(long, value_enum, default_value_t = AgentScope::Both, conflicts_with = "agents_dirs")]
         scope: AgentScope,
+        /// List what another host would have, by its rules
+        #[arg(long, value_name = "HOST", conflicts_with = "agents_dirs")]
+        host: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -340,6 +346,8 @@ pub(crate) enum AgentsCommand {
         #[command(flatten)]
         whose: Whose,
     },
+    /// Write agents and their skills as another host reads them
+    Export(Box<ExportArgs>),
 }
 
 /// Whose file is meant.

@@ -43,6 +43,7 @@ fn agents(sources: &[Source], layers: &[Layer]) -> Agents {
         Candidate {
             root: roots.iter().position(|root| root.source == source).unwrap(),
             path: format!("{name}.md"),
+            member: None,
             file: None,
             content: Ok(Content {
                 digest: Digest::of(text.as_bytes()),

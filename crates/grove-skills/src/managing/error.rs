@@ -60,6 +60,14 @@ pub enum ManageError {
         /// From where.
         source_of: Source,
     },
+    /// It is written as only its host writes.
+    #[error("`{name}` cannot be changed here: {} is in the format of its host", file.display())]
+    OtherFormat {
+        /// Who.
+        name: String,
+        /// Where.
+        file: PathBuf,
+    },
     /// There is one in each scope.
     #[error("`{name}` is in both scopes: {}", listed(files))]
     BothScopes {
@@ -117,6 +125,12 @@ impl ManageError {
                 vec![format!("`grove {noun}s list` lists them all")]
             }
             Self::Nobody { near, .. } => vec![format!("did you mean `{}`?", near.join("`, `"))],
+            Self::OtherFormat { name, .. } => vec![
+                "change the file itself".to_owned(),
+                format!(
+                    "override single fields with `grove agents edit {name} --override …`, or switch it off with `grove agents disable {name}`"
+                ),
+            ],
             Self::ReadOnly {
                 noun: "chain",
                 name,

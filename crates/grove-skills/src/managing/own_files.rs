@@ -55,7 +55,16 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
             name,
             near: Vec::new(),
         };
-        Ok((self.found.all.get(at).ok_or_else(nobody)?, scope))
+        let one = self.found.all.get(at).ok_or_else(nobody)?;
+        // Files that hold other things too, or are no Markdown, are their host's to write.
+        let is_toml = Path::new(&one.path)
+            .extension()
+            .is_some_and(|it| it == "toml");
+        if one.member.is_some() || is_toml {
+            let (name, file) = (one.name.clone(), self.location(one));
+            return Err(ManageError::OtherFormat { name, file });
+        }
+        Ok((one, scope))
     }
 
     /// The text of a file, and the file that a link in its place leads to.

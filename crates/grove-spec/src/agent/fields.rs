@@ -141,6 +141,12 @@ impl Reader<'_> {
         }
         let text = self.required_text(entry)?;
         let name = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        // What nobody sees is gone by now, and may have hidden how the name begins.
+        if is_dangerous(&name) {
+            let message = format!("the name `{name}` cannot be used");
+            self.report(Code::AgentName, message, entry);
+            return None;
+        }
         let length = name.chars().count();
         if length > crate::skill::MAX_NAME {
             let message = format!(

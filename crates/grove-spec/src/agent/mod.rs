@@ -7,19 +7,21 @@
 pub mod compose;
 pub mod edit;
 pub(crate) mod fields;
+pub mod formats;
 pub mod naming;
 mod override_fields;
 pub mod overrides;
+pub mod print;
 pub mod settings;
 
 use serde::{Deserialize, Serialize};
 
-use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::fence;
-use crate::skill::{body, no_fence};
+use crate::frontmatter;
 use crate::text::without_controls;
-use crate::yaml::{self, Entry, Node};
+use crate::yaml::{Entry, Node};
+
+pub use formats::Format;
 
 /// What an agent file says about its agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -69,6 +71,8 @@ pub struct Agent {
     /// `async`: whether it runs in the background unless told otherwise.
     pub background: Option<bool>,
     pub aliases: Vec<String>,
+    /// Whether its own file switches it off.
+    pub is_disabled: bool,
     /// Keys that nobody here knows, as written.
     pub unknown: Vec<Entry>,
 }
@@ -154,6 +158,10 @@ pub struct Parsed {
     pub agent: Agent,
     /// Where the body starts, in bytes; zero without frontmatter.
     pub body_offset: usize,
+    /// The body where it is a value in the file rather than what comes after the frontmatter.
+    pub inner_body: Option<String>,
+    /// The address of the agent that Grove wrote the file from, if it did.
+    pub generated_from: Option<String>,
     /// What was found.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -169,10 +177,20 @@ impl Parsed {
         self.body_offset > 0
     }
 
+    /// The agent's own text, from the text of its file.
+    pub fn body<'a>(&'a self, source: &'a str) -> Option<&'a str> {
+        match &self.inner_body {
+            Some(body) => Some(body),
+            None => source.get(self.body_offset..),
+        }
+    }
+
     fn refused(diagnostic: Diagnostic) -> Self {
         Self {
             agent: Agent::default(),
             body_offset: 0,
+            inner_body: None,
+            generated_from: None,
             diagnostics: vec![diagnostic],
         }
     }
@@ -180,37 +198,12 @@ impl Parsed {
 
 /// Reads the bytes of an agent file.
 pub fn parse_bytes(bytes: &[u8]) -> Parsed {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => parse(text),
-        Err(error) => {
-            let offset = error.valid_up_to();
-            let valid = bytes.get(..offset).unwrap_or_default();
-            let position = body::position_of(&String::from_utf8_lossy(valid), offset);
-            let message = format!("not UTF-8 at byte {offset}");
-            Parsed::refused(Diagnostic::new(Code::NotUtf8, message).at(position))
-        }
-    }
+    frontmatter::text_of(bytes).map_or_else(Parsed::refused, parse)
 }
 
 /// Reads the text of an agent file.
 pub fn parse(text: &str) -> Parsed {
-    let fenced = match fence::split(text) {
-        Ok(fenced) => fenced,
-        Err(reason) => return Parsed::refused(no_fence(text, reason)),
-    };
-    let block = yaml::read_block(fenced.frontmatter, 2);
-    let mut diagnostics = block.diagnostics;
-    let agent = if diagnostics.iter().any(Diagnostic::is_error) {
-        Agent::default()
-    } else {
-        fields::read(block.entries, &mut diagnostics)
-    };
-    body::check(text, fenced.body_offset, &mut diagnostics);
-    Parsed {
-        agent,
-        body_offset: fenced.body_offset,
-        diagnostics,
-    }
+    formats::read_markdown(text, Format::Native)
 }
 
 /// A body as a model gets it: one kind of line end, no control characters, no blank edges, one line end.

@@ -43,9 +43,12 @@ pub fn file_name(name: &str, package: Option<&str>) -> String {
     }
 }
 
-/// The name that a file gives an agent that has none: `reviewer` for `reviewer.md` and `reviewer.agent.md`.
+/// The name that a file gives an agent that has none: `reviewer` for `reviewer.md`, `reviewer.agent.md` and
+/// `reviewer.toml`.
 pub fn stem(file_name: &str) -> &str {
-    let stem = file_name.strip_suffix(".md").unwrap_or(file_name);
+    let stem = file_name.strip_suffix(".md");
+    let stem = stem.or_else(|| file_name.strip_suffix(".toml"));
+    let stem = stem.unwrap_or(file_name);
     stem.strip_suffix(".agent").unwrap_or(stem)
 }
 
@@ -117,5 +120,6 @@ mod tests {
         }
         assert_eq!(stem("x.agent.md"), "x");
         assert_eq!(stem("x.y.md"), "x.y");
+        assert_eq!(stem("x.toml"), "x");
     }
 }

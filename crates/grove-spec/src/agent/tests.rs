@@ -383,3 +383,12 @@ proptest! {
         let _ = edit::remove(&text, "a");
     }
 }
+
+#[test]
+fn a_hidden_character_does_not_hide_how_a_name_begins() {
+    for name in ["\u{e0041}--help", "\u{200b}.hidden", "\u{e0041}- x"] {
+        let text = format!("---\nname: {name}\ndescription: d\n---\n");
+        assert_eq!(parse(&text).agent.name, None, "{name:?}");
+        assert!(codes(&text).contains(&"agent-name"), "{name:?}");
+    }
+}

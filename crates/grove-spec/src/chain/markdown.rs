@@ -7,9 +7,10 @@ use super::step_fields::{Reader, Role};
 use super::{Chain, Format, MAX_STEPS, Parsed, Step, is_head_key, read_head};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
-use crate::fence::{self, line_at};
+use crate::fence::line_at;
+use crate::frontmatter;
 use crate::json;
-use crate::skill::{body, no_fence};
+use crate::skill::body;
 use crate::text::without_controls;
 use crate::yaml::{self, Entry, Node};
 
@@ -34,16 +35,14 @@ pub(super) const KEYS: [&str; 13] = [
 const ELSEWHERE: [&str; 6] = ["agent", "task", "count", "parallel", "expand", "collect"];
 
 pub(super) fn read(text: &str) -> Parsed {
-    let fenced = match fence::split(text) {
-        Ok(fenced) => fenced,
-        Err(reason) => return Parsed::refused(no_fence(text, reason)),
+    let document = match frontmatter::read(text) {
+        Ok(document) => document,
+        Err(refusal) => return Parsed::refused(refusal),
     };
-    let block = yaml::read_block(fenced.frontmatter, 2);
-    let mut diagnostics = block.diagnostics;
+    let mut diagnostics = document.diagnostics;
     let mut chain = Chain::default();
-    if !diagnostics.iter().any(Diagnostic::is_error) {
-        let (heads, others): (Vec<Entry>, Vec<Entry>) = block
-            .entries
+    if let Some(entries) = document.entries {
+        let (heads, others): (Vec<Entry>, Vec<Entry>) = entries
             .into_iter()
             .partition(|entry| is_head_key(&entry.key));
         read_head(heads, &mut chain, &mut diagnostics);
@@ -52,9 +51,10 @@ pub(super) fn read(text: &str) -> Parsed {
             .map(|entry| (entry.key.to_string(), json::value_of(&quoted(&entry.value))))
             .collect();
     }
-    body::check(text, fenced.body_offset, &mut diagnostics);
-    let first_line = body::position_of(text, fenced.body_offset).line;
-    let lines = Lines::of(fenced.body, first_line);
+    body::check(text, document.body_offset, &mut diagnostics);
+    let first_line = body::position_of(text, document.body_offset).line;
+    let own = text.get(document.body_offset..).unwrap_or_default();
+    let lines = Lines::of(own, first_line);
     read_steps(&lines, &mut chain, &mut diagnostics);
     Parsed { chain, diagnostics }
 }

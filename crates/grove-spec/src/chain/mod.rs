@@ -25,7 +25,7 @@ use crate::agent::fields as agent_fields;
 use crate::agent::{OutputFile, OutputMode};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
-use crate::skill::body;
+use crate::frontmatter;
 use crate::yaml::Entry;
 
 /// Steps of one chain that are read.
@@ -262,16 +262,7 @@ impl Parsed {
 
 /// Reads the bytes of a chain file.
 pub fn parse_bytes(bytes: &[u8], format: Format) -> Parsed {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => parse(text, format),
-        Err(error) => {
-            let offset = error.valid_up_to();
-            let valid = bytes.get(..offset).unwrap_or_default();
-            let position = body::position_of(&String::from_utf8_lossy(valid), offset);
-            let message = format!("not UTF-8 at byte {offset}");
-            Parsed::refused(Diagnostic::new(Code::NotUtf8, message).at(position))
-        }
-    }
+    frontmatter::text_of(bytes).map_or_else(Parsed::refused, |text| parse(text, format))
 }
 
 /// Reads the text of a chain file.

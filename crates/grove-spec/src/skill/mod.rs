@@ -13,9 +13,9 @@ pub mod tree_keys;
 use serde::{Deserialize, Serialize};
 
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Position};
-use crate::fence::{self, NoFence};
-use crate::yaml::{self, Entry};
+use crate::diagnostic::Diagnostic;
+use crate::frontmatter;
+use crate::yaml::Entry;
 
 pub use fields::is_standard_name;
 pub use kept::parse_within;
@@ -165,39 +165,23 @@ impl Parsed {
 
 /// Reads the bytes of a skill file.
 pub fn parse_bytes(bytes: &[u8]) -> Parsed {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => parse(text),
-        Err(error) => {
-            let offset = error.valid_up_to();
-            let valid = bytes
-                .get(..offset)
-                .and_then(|valid| std::str::from_utf8(valid).ok())
-                .unwrap_or_default();
-            let message = format!("not UTF-8 at byte {offset}");
-            Parsed::refused(
-                Diagnostic::new(Code::NotUtf8, message).at(body::position_of(valid, offset)),
-            )
-        }
-    }
+    frontmatter::text_of(bytes).map_or_else(Parsed::refused, parse)
 }
 
 /// Reads the text of a skill file.
 pub fn parse(text: &str) -> Parsed {
-    let fenced = match fence::split(text) {
-        Ok(fenced) => fenced,
-        Err(reason) => return Parsed::refused(no_fence(text, reason)),
+    let document = match frontmatter::read(text) {
+        Ok(document) => document,
+        Err(refusal) => return Parsed::refused(refusal),
     };
-    let block = yaml::read_block(fenced.frontmatter, 2);
-    let mut diagnostics = block.diagnostics;
-    let skill = if diagnostics.iter().any(Diagnostic::is_error) {
-        Skill::default()
-    } else {
-        fields::read(block.entries, &mut diagnostics)
-    };
-    body::check(text, fenced.body_offset, &mut diagnostics);
+    let mut diagnostics = document.diagnostics;
+    let skill = document.entries.map_or_else(Skill::default, |entries| {
+        fields::read(entries, &mut diagnostics)
+    });
+    body::check(text, document.body_offset, &mut diagnostics);
     Parsed {
         skill,
-        body_offset: fenced.body_offset,
+        body_offset: document.body_offset,
         diagnostics,
     }
 }
@@ -231,31 +215,10 @@ pub fn name_key(name: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-pub(crate) fn no_fence(text: &str, reason: NoFence) -> Diagnostic {
-    let start = Position::new(1, 1);
-    if text.trim_start_matches('\u{feff}').trim().is_empty() {
-        return Diagnostic::new(Code::EmptyFile, "the file is empty").at(start);
-    }
-    match reason {
-        NoFence::Missing => Diagnostic::new(
-            Code::FrontmatterMissing,
-            "no frontmatter: the first line is not `---`",
-        ),
-        NoFence::OtherFormat => Diagnostic::new(
-            Code::UnsupportedFrontmatter,
-            "the frontmatter is not YAML between `---` lines",
-        ),
-        NoFence::Unclosed => Diagnostic::new(
-            Code::FrontmatterUnclosed,
-            "the frontmatter has no closing `---` line",
-        ),
-    }
-    .at(start)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnostic::Position;
 
     fn codes(text: &str) -> Vec<&'static str> {
         parse(text)

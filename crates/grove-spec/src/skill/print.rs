@@ -78,7 +78,8 @@ fn list(out: &mut String, key: &str, values: &[String]) {
     }
 }
 
-fn map(out: &mut String, entries: &[Entry], level: usize) {
+/// Entries one a line, so many levels in.
+pub(crate) fn map(out: &mut String, entries: &[Entry], level: usize) {
     for entry in entries {
         let key = scalar_text(&Scalar {
             text: entry.key.to_string(),

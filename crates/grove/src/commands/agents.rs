@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use grove_catalog::agents::{Agent, Agents};
+use grove_catalog::hosts::AgentRules;
 use grove_catalog::state::State;
 use grove_skills::Environment;
 use grove_skills::agents::{AgentLibrary, Scope};
@@ -16,19 +17,27 @@ use super::defined::{DefinedJson, Everything, row};
 use super::skills_show::{entries, node, without_nothing};
 use super::{Outcome, absolute, agents_manage, tilde};
 use crate::args::{AgentLook, AgentScope, AgentsCommand};
-use crate::command_error::CommandError;
+use crate::command_error::{CommandError, ErrorKind};
 use crate::json::DiagnosticJson;
 use crate::output::Output;
 
 pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
     match command {
-        AgentsCommand::List { look, scope, json } => {
+        AgentsCommand::List {
+            look,
+            scope,
+            host,
+            json,
+        } => {
             let scope = match scope {
                 AgentScope::User => Scope::User,
                 AgentScope::Project => Scope::Project,
                 AgentScope::Both => Scope::Both,
             };
-            let library = AgentLibrary::load_scope(environment, &folders(environment, look), scope);
+            let library = match host {
+                Some(host) => of_host(environment, host)?,
+                None => AgentLibrary::load_scope(environment, &folders(environment, look), scope),
+            };
             list(environment, &library.agents, *json, out);
         }
         AgentsCommand::Show { name, look, json } => {
@@ -53,6 +62,27 @@ pub(super) fn load(environment: &Environment, look: &AgentLook) -> AgentLibrary 
 fn folders(environment: &Environment, look: &AgentLook) -> Vec<PathBuf> {
     let given = look.agents_dirs.iter();
     given.map(|folder| absolute(folder, environment)).collect()
+}
+
+/// Looks for agents as another host does.
+fn of_host(environment: &Environment, name: &str) -> Result<AgentLibrary, CommandError> {
+    let host = known_host(name)?;
+    AgentLibrary::of_host(environment, host).ok_or_else(|| unknown_host(name))
+}
+
+/// A host whose agents are known, as it is written.
+pub(super) fn known_host(name: &str) -> Result<&'static str, CommandError> {
+    let mut known = AgentRules::names();
+    let host = known.find(|known| known.eq_ignore_ascii_case(name));
+    host.ok_or_else(|| unknown_host(name))
+}
+
+fn unknown_host(name: &str) -> CommandError {
+    let known: Vec<&str> = AgentRules::names().collect();
+    CommandError::new(ErrorKind::Usage, format!("unknown host `{name}`")).hint(format!(
+        "hosts whose agents are known: {}",
+        known.join(", ")
+    ))
 }
 
 /// The agent of a name, usable or not.
@@ -127,7 +157,9 @@ fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &
             );
         }
     }
-    let source = library.source(agent);
+    // Settings may have a secret in any line.
+    let is_quoted = !library.format(agent).is_settings();
+    let source = library.source(agent).filter(|_| is_quoted);
     for finding in &agent.diagnostics {
         out.line("");
         out.text(&grove_spec::render::render(finding, source.as_deref()));

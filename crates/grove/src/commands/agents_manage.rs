@@ -54,7 +54,9 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
         }
         AgentsCommand::Reset { name, whose } => manager.reset(name, config_scope(whose.scope))?,
         // Whoever calls this has answered these.
-        AgentsCommand::List { .. } | AgentsCommand::Show { .. } => return Ok(0),
+        AgentsCommand::List { .. } | AgentsCommand::Show { .. } | AgentsCommand::Export(_) => {
+            return Ok(0);
+        }
     };
     changed::print(environment, "agents", action, &changed, json, out);
     Ok(0)
@@ -76,6 +78,7 @@ fn told(command: &AgentsCommand) -> (&'static str, bool) {
         AgentsCommand::Disable { whose, .. } => ("disable", whose.json),
         AgentsCommand::Reset { whose, .. } => ("reset", whose.json),
         AgentsCommand::List { json, .. } | AgentsCommand::Show { json, .. } => ("", *json),
+        AgentsCommand::Export(_) => ("", false),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The commands. Each is one file; each takes what was typed and prints a function of a snapshot.
 
 mod agents;
+mod agents_export;
 mod agents_manage;
 mod catalog;
 mod catalog_explain;
@@ -41,7 +42,7 @@ use grove_skills::{Environment, Library, Request, View};
 
 pub(crate) use grove_spec::text::counted;
 
-use crate::args::{Cli, Command, Look, SkillsCommand};
+use crate::args::{AgentsCommand, Cli, Command, Look, SkillsCommand};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::output::Output;
 use crate::variables;
@@ -79,6 +80,9 @@ pub(crate) fn run(
             Ok(overview::run(looked, json, out))
         }
         Some(Command::Skills(command)) => skills(environment, &command, looked, out),
+        Some(Command::Agents(AgentsCommand::Export(arguments))) => {
+            agents_export::run(environment, &arguments, looked, out)
+        }
         Some(Command::Agents(command)) => agents::run(&environment, &command, out),
         Some(Command::Chains(command)) => chains::run(&environment, &command, out),
         Some(Command::Prompt(arguments)) => prompt::run(environment, &arguments, looked, out),

@@ -112,7 +112,7 @@ impl From<PromptError> for CommandError {
 }
 
 /// An agent that nobody may use has no prompt: its text has not been looked at, or cannot be read.
-fn require_usable(agents: &Agents, agent: &Agent) -> Result<(), CommandError> {
+pub(super) fn require_usable(agents: &Agents, agent: &Agent) -> Result<(), CommandError> {
     if matches!(agent.state, State::Ok | State::Shadowed) {
         return Ok(());
     }

@@ -1,0 +1,258 @@
+//! Agents and their skills for another host, as the files that it reads.
+//!
+//! Pure: whoever has the files reads them and writes what comes out. The same agents give the same bytes; no
+//! path of a machine is in them. What a host has no place for is left out and said: as a warning where it
+//! changes what the agent is told or may do, and as information where it only says how Grove runs it.
+
+mod keys;
+mod models;
+mod tools;
+
+use std::path::Path;
+
+use grove_spec::agent::{self, Format, SkillInjection, print, prompt_text};
+use grove_spec::text::{escape_xml, one_line};
+use grove_spec::{Code, Diagnostic, generated};
+
+use crate::catalog;
+use crate::disclosure::{MAX_FILLED, block, body_for_prompt};
+use crate::hosts::{AgentRules, Preload};
+use crate::prompt::LISTING;
+use crate::snapshot::Skill;
+
+/// For whom is exported, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Job<'a> {
+    /// The host's name, for people.
+    pub title: &'a str,
+    /// The host's rules.
+    pub rules: &'a AgentRules,
+    /// Whether the text of skills is written into agents also where the host reads `skills` itself.
+    pub inline: bool,
+    /// Characters that the skills of an agent may take.
+    pub budget: usize,
+}
+
+/// An agent that is exported.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// Its address, which says where it was made from.
+    pub address: &'a str,
+    /// Its fields.
+    pub agent: &'a agent::Agent,
+    /// How its file is written.
+    pub format: Format,
+    /// Its own text.
+    pub body: &'a str,
+    /// The skills it has, in the order in which it names them.
+    pub skills: &'a [Named<'a>],
+}
+
+impl Source<'_> {
+    /// Whether the agent gets a list of its skills and reads them itself.
+    fn is_light(&self) -> bool {
+        self.agent.skill_injection == SkillInjection::Light
+    }
+}
+
+/// A skill that an agent has.
+#[derive(Debug, Clone)]
+pub struct Named<'a> {
+    /// The skill.
+    pub skill: &'a Skill,
+    /// What it is called there, which is its folder's name too.
+    pub name: &'a str,
+    /// The body of its file.
+    pub body: &'a str,
+    /// The skills right below it.
+    pub children: Vec<Child<'a>>,
+}
+
+/// A skill below another one: what it is called at the host, and what it is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Child<'a> {
+    /// Its name, which is its folder's too.
+    pub name: &'a str,
+    /// What it is for.
+    pub description: Option<&'a str>,
+}
+
+/// A file for a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Its path below the folder that is exported to.
+    pub path: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// The name under which a host has an agent or a skill: letters, digits, `-` and `_`.
+pub fn host_name(rules: &AgentRules, name: &str) -> String {
+    if rules.export.format == Format::Native {
+        return name.to_owned();
+    }
+    let kept = |c: char| match c {
+        c if rules.slugs => c.to_ascii_lowercase(),
+        c => c,
+    };
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    name.chars()
+        .map(|c| if fits(c) { kept(c) } else { '-' })
+        .collect()
+}
+
+/// The folder name under which a host has a skill.
+pub fn skill_folder(name: &str) -> String {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let folder: String = name
+        .chars()
+        .map(|c| if fits(c) { c } else { '-' })
+        .collect();
+    // A hidden folder is looked in by nobody.
+    folder.trim_start_matches('.').to_owned()
+}
+
+/// The file of an agent, and what could not be said in it.
+pub fn agent(job: &Job<'_>, source: &Source<'_>) -> (File, Vec<Diagnostic>) {
+    let mut diagnostics = Vec::new();
+    let export = &job.rules.export;
+    let name = host_name(job.rules, source.name);
+    // What a host with another format reads in `skills` is always the whole text.
+    let by_host = export.preload == Preload::Skills
+        && !job.inline
+        && (!source.is_light() || export.format == Format::Native);
+    let body = body(job, source, by_host, &mut diagnostics);
+    let skills: Vec<String> = if by_host {
+        let names = source.skills.iter().map(|named| named.name.to_owned());
+        names.collect()
+    } else {
+        Vec::new()
+    };
+    if name != source.name {
+        let message = format!(
+            "agent `{}` is called `{name}` in {}",
+            source.name, job.title
+        );
+        let finding = Diagnostic::new(Code::ExportUnmapped, message);
+        diagnostics.push(finding.with_severity(grove_spec::Severity::Info));
+    }
+    let entries = keys::translate(job, source, &name, &skills, &mut diagnostics);
+    let mark = generated::mark(source.address);
+    let text = match export.format {
+        Format::Codex => keys::toml(&entries, &mark, &body),
+        _ => print::markdown(&entries, Some(&mark), &body),
+    };
+    let length = body.chars().count();
+    if let Some(longest) = export.prompt_chars.filter(|longest| length > *longest) {
+        let message = format!(
+            "the text of agent `{}` has {length} characters, more than the {longest} that {} takes",
+            source.name, job.title
+        );
+        diagnostics.push(Diagnostic::new(Code::ExportBudget, message));
+    }
+    let path = format!("{}/{name}{}", export.agents, export.ending);
+    (File { path, text }, diagnostics)
+}
+
+/// What the agent is told: its skills' text where the host does not add it, then its own.
+fn body(
+    job: &Job<'_>,
+    source: &Source<'_>,
+    by_host: bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> String {
+    let own = prompt_text(source.body);
+    let mut parts = Vec::new();
+    if by_host {
+        return own;
+    }
+    if source.is_light() {
+        parts.push(own);
+        parts.extend(listing(job, source.skills));
+    } else {
+        for named in source.skills {
+            let Some(text) = inlined(job, named) else {
+                let message = format!(
+                    "skill `{}` takes more than {MAX_FILLED} characters, so it was left out",
+                    named.name
+                );
+                diagnostics.push(Diagnostic::new(Code::PreloadBudget, message));
+                continue;
+            };
+            parts.push(text);
+        }
+        parts.push(own);
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+/// A skill's text in its boundary, with its folder as it is in the project.
+fn inlined(job: &Job<'_>, named: &Named<'_>) -> Option<String> {
+    let folder = format!("{}/{}", job.rules.export.skills, named.name);
+    let body = body_for_prompt(named.skill, Path::new(&folder), named.body).ok()?;
+    let mut text = format!(
+        "{}\n<folder>{}</folder>\nRelative paths in this skill are relative to that folder of the project.\n",
+        block(named.skill.name(), &body),
+        escape_xml(&folder)
+    );
+    if !named.children.is_empty() {
+        text.push_str("\nFurther skills; read the file of the one that the task needs:\n\n");
+        text.push_str(&child_lines(&job.rules.export.skills, &named.children));
+    }
+    Some(text)
+}
+
+/// The list of an agent that reads its skills itself.
+fn listing(job: &Job<'_>, skills: &[Named<'_>]) -> Option<String> {
+    if skills.is_empty() {
+        return None;
+    }
+    let mut text = format!("{LISTING}\n<available_skills>\n");
+    for named in skills {
+        let location = format!("{}/{}/SKILL.md", job.rules.export.skills, named.name);
+        text.push_str(&catalog::entry_line(
+            named.skill.name(),
+            named.skill.description(),
+            &escape_xml(&location),
+        ));
+    }
+    text.push_str("</available_skills>\n");
+    Some(text)
+}
+
+/// A skill's file with the mark, and where the skills below it are: no host follows a tree by itself.
+pub fn skill_text(source: &str, address: &str, children: &[Child<'_>]) -> Option<String> {
+    let mut text = generated::marked(source, address)?;
+    if children.is_empty() {
+        return Some(text);
+    }
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str("\n## Further skills\n\nRead the file of the one that the task needs.\n\n");
+    text.push_str(&child_lines("..", children));
+    Some(text)
+}
+
+fn child_lines(folder: &str, children: &[Child<'_>]) -> String {
+    let mut lines = String::new();
+    for child in children {
+        let about = child.description.map(one_line).unwrap_or_default();
+        let colon = if about.is_empty() { "" } else { ": " };
+        lines.push_str("- `");
+        lines.push_str(folder);
+        lines.push('/');
+        lines.push_str(child.name);
+        lines.push_str("/SKILL.md`");
+        lines.push_str(colon);
+        lines.push_str(&about);
+        lines.push('\n');
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Models by the names of another host.
+
+use grove_spec::agent::Format;
+
+use crate::hosts::ExportRules;
+
+/// A model as a host writes it, if it is one that the host has.
+pub(super) fn translate(model: &str, from: Format, to: &ExportRules) -> Option<String> {
+    let Some(models) = &to.models else {
+        return Some(model.to_owned());
+    };
+    let is_theirs =
+        from == to.format || matches!((from, to.format), (Format::OpencodeJson, Format::Opencode));
+    if is_theirs {
+        return Some(model.to_owned());
+    }
+    match model.split_once('/') {
+        Some(_) if models.provider.is_empty() => Some(model.to_owned()),
+        Some((provider, name)) if provider == models.provider => Some(name.to_owned()),
+        Some(_) => None,
+        None => {
+            let mut begins = models.begin.iter();
+            let is_theirs = begins.any(|begin| model.starts_with(begin.as_str()));
+            is_theirs.then(|| model.to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hosts::AgentRules;
+
+    #[test]
+    fn a_model_is_written_where_the_host_has_it() {
+        for (model, from, host, expected) in [
+            (
+                "anthropic/claude-x",
+                Format::Native,
+                "claude",
+                Some("claude-x"),
+            ),
+            ("sonnet", Format::Native, "claude", Some("sonnet")),
+            ("openai/gpt-5", Format::Native, "claude", None),
+            ("openai/gpt-5", Format::Native, "codex", Some("gpt-5")),
+            (
+                "openai/gpt-5",
+                Format::Native,
+                "opencode",
+                Some("openai/gpt-5"),
+            ),
+            ("gpt-5", Format::Native, "opencode", None),
+            ("gpt-5", Format::Native, "copilot", None),
+            ("gpt-5", Format::Copilot, "copilot", Some("gpt-5")),
+            (
+                "google/gemini-3",
+                Format::Native,
+                "gemini",
+                Some("gemini-3"),
+            ),
+            ("whatever", Format::Native, "pi", Some("whatever")),
+        ] {
+            let rules = AgentRules::by_name(host).unwrap().export;
+            assert_eq!(
+                translate(model, from, &rules).as_deref(),
+                expected,
+                "{model} for {host}"
+            );
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What hosts do with agents, as data: which files they take, who wins, and what is written for them.
+//!
+//! Apart from the files about skills, so that whoever asks about skills alone does not read these.
+
+use std::collections::BTreeMap;
+
+use grove_spec::agent::Format;
+use serde::Deserialize;
+
+use crate::agents::Agent;
+use crate::root::Source;
+use crate::state::{Reason, State};
+
+/// A host's rules for agents.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentRules {
+    /// Sources, strongest first.
+    pub order: Vec<Source>,
+    /// Whether a file without a name counts under the file's own.
+    pub name_from_file: bool,
+    /// Whether a file without a description counts.
+    pub without_description: bool,
+    /// Whether folders in its folders are looked in.
+    pub nested: bool,
+    /// Whether it goes on to the folders above where there is no repository to end at.
+    #[serde(default)]
+    pub climbs: bool,
+    /// Whether names have small letters, digits, `-` and `_` alone.
+    #[serde(default)]
+    pub slugs: bool,
+    /// Files whose names begin so are left out.
+    pub ignored_prefix: Option<String>,
+    /// What is not known about it, or known and not followed.
+    #[serde(default)]
+    pub not_followed: Vec<String>,
+    /// What is written for it.
+    pub export: ExportRules,
+}
+
+/// What is written for a host.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExportRules {
+    /// How agents are written.
+    pub format: Format,
+    /// The folder for agents in a project.
+    pub agents: String,
+    /// What the names of agent files end in.
+    pub ending: String,
+    /// The folder for skills in a project; one level of folders, named after the skills.
+    pub skills: String,
+    /// What becomes of the skills that an agent names.
+    pub preload: Preload,
+    /// The longest text of an agent that it takes, in characters.
+    pub prompt_chars: Option<usize>,
+    /// The key for how hard the agent thinks, and the words it may have.
+    #[serde(default)]
+    pub effort: Vec<String>,
+    /// Which models it has; any without.
+    pub models: Option<Models>,
+    /// Its names for Grove's tools. Tools that are not here have no counterpart, unless the table is empty.
+    #[serde(default)]
+    pub tools: BTreeMap<String, String>,
+    /// How it writes all tools of an MCP server and one of them, with `SERVER` and `TOOL` in their places.
+    pub mcp: Option<[String; 2]>,
+    /// Keys of Grove's that it reads as Grove does.
+    #[serde(default)]
+    pub same: Vec<String>,
+}
+
+/// Which models a host has.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Models {
+    /// The provider in front of a name, which the host does not write. Where this is empty every name has
+    /// one and keeps it.
+    pub provider: String,
+    /// How names without a provider begin.
+    #[serde(default)]
+    pub begin: Vec<String>,
+}
+
+/// What becomes of the skills that an agent names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Preload {
+    /// The host reads `skills` itself.
+    Skills,
+    /// Their text is written into the agent's.
+    Inline,
+}
+
+const FILES: [(&str, &str); 6] = [
+    ("claude", include_str!("../../hosts/agents/claude.toml")),
+    ("codex", include_str!("../../hosts/agents/codex.toml")),
+    ("copilot", include_str!("../../hosts/agents/copilot.toml")),
+    ("gemini", include_str!("../../hosts/agents/gemini.toml")),
+    ("opencode", include_str!("../../hosts/agents/opencode.toml")),
+    ("pi", include_str!("../../hosts/agents/pi.toml")),
+];
+
+impl AgentRules {
+    /// The names of all hosts whose rules for agents are known, sorted.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        FILES.iter().map(|(name, _)| *name)
+    }
+
+    /// A host's rules by its name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        let (_, text) = FILES.iter().find(|(known, _)| *known == name)?;
+        toml::from_str(text).ok()
+    }
+
+    /// Leaves an agent out that the host would not have, and says why.
+    pub(crate) fn apply(&self, agent: &mut Agent) {
+        if agent.state != State::Ok {
+            return;
+        }
+        if let Some(reason) = self.refusal(agent) {
+            agent.state = State::Filtered;
+            agent.reasons = vec![reason];
+        }
+    }
+
+    fn refusal(&self, agent: &Agent) -> Option<Reason> {
+        let file = agent.file()?;
+        let reason = |code: &str, what: &str, fix: &str| {
+            Some(Reason::new(
+                code,
+                format!("this host leaves out agents {what}"),
+                fix,
+            ))
+        };
+        let file_name = agent.path.rsplit('/').next().unwrap_or_default();
+        let prefix = self.ignored_prefix.as_deref();
+        if !self.nested && agent.path.contains('/') {
+            return reason(
+                "nested",
+                "in folders of their own",
+                "move it up into the folder for agents",
+            );
+        }
+        if prefix.is_some_and(|prefix| file_name.starts_with(prefix)) {
+            return reason(
+                "file-name",
+                "with a file name like this one's",
+                "rename the file",
+            );
+        }
+        if !self.name_from_file && file.name.is_none() {
+            return reason(
+                "no-name",
+                "without a name",
+                "add `name:` to its frontmatter",
+            );
+        }
+        if !self.without_description && file.description.is_none() {
+            let fix = "add `description:` to its frontmatter";
+            return reason("no-description", "without a description", fix);
+        }
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+        if self.slugs && !agent.name.chars().all(fits) {
+            let fix = "name it with small letters, digits and hyphens";
+            return reason("name-form", "with a name like this one's", fix);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hosts;
+
+    #[test]
+    fn every_file_is_read_and_belongs_to_a_host() {
+        for (name, text) in FILES {
+            let rules: AgentRules =
+                toml::from_str(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let host = hosts::by_name(name).unwrap();
+            for root in &host.agent_roots {
+                assert!(rules.order.contains(&root.source), "{name}: {root:?}");
+            }
+            // What is written must be found where the host looks.
+            let of = |roots: &[hosts::HostRoot], path: &str| {
+                let mut roots = roots.iter();
+                roots.any(|root| root.source == Source::Project && root.path == path)
+            };
+            assert!(of(&host.agent_roots, &rules.export.agents), "{name}");
+            assert!(of(&host.roots, &rules.export.skills), "{name}");
+            assert!(
+                rules
+                    .export
+                    .format
+                    .takes(&format!("x{}", rules.export.ending)),
+                "{name}"
+            );
+        }
+        assert!(AgentRules::by_name("nobody").is_none());
+    }
+}

@@ -1,0 +1,207 @@
+//! Exporting agents and their skills for another host: reading, comparing, writing.
+//!
+//! What is written is decided by [`grove_catalog::export`]. A file is replaced or removed only if it carries the
+//! mark of one that Grove wrote, or, where it cannot carry one, if it is what Grove wrote; whatever else is in
+//! the way is left alone and named.
+
+mod skill_set;
+mod target;
+
+use std::path::PathBuf;
+
+use grove_catalog::agents::Agent;
+use grove_catalog::export::{self, Job, Source};
+use grove_catalog::hosts::{self, AgentRules};
+use grove_catalog::prompt;
+use grove_catalog::snapshot::Snapshot;
+use grove_fs::FsError;
+use grove_spec::agent::SkillInjection;
+use grove_spec::{Code, Diagnostic, Severity};
+
+use crate::agents::AgentLibrary;
+use crate::library::Library;
+use crate::prompt::{self as prompts, PromptError};
+use skill_set::SkillSet;
+use target::Target;
+
+/// What is exported.
+#[derive(Debug, Clone)]
+pub struct ExportRequest {
+    /// The host, by name.
+    pub host: String,
+    /// The folder in which the host's folders are.
+    pub out: PathBuf,
+    /// Whether the text of skills is written into agents also where the host reads `skills` itself.
+    pub inline: bool,
+    /// Characters that the skills of an agent may take; as the settings say without.
+    pub budget: Option<usize>,
+    /// Whether files of agents and skills that are not exported any more are looked for.
+    pub is_whole: bool,
+    /// Whether nothing is written.
+    pub is_dry: bool,
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileState {
+    /// It was not there.
+    New,
+    /// It was there with another content.
+    Changed,
+    /// It was there as it is.
+    Same,
+    /// It was made by an earlier export and is no part of this one.
+    Stale,
+    /// Something of somebody else's is in its place.
+    NotOurs,
+}
+
+impl FileState {
+    /// The word shown to people and in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Changed => "changed",
+            Self::Same => "same",
+            Self::Stale => "stale",
+            Self::NotOurs => "not-ours",
+        }
+    }
+}
+
+/// What an export did, or would do.
+#[derive(Debug, Default)]
+pub struct Exported {
+    /// Files by their paths below the folder, sorted.
+    pub files: Vec<(String, FileState)>,
+    /// What was left out or is otherwise to be known.
+    pub diagnostics: Vec<Diagnostic>,
+    /// How many agents there are in it.
+    pub n_agents: usize,
+}
+
+impl Exported {
+    /// Whether everything is there as it should be, without a warning.
+    pub fn is_clean(&self) -> bool {
+        let is_same = |(_, state): &(String, FileState)| *state == FileState::Same;
+        self.files.iter().all(is_same) && !self.has_warnings()
+    }
+
+    /// Whether there is a finding that somebody should look at.
+    pub fn has_warnings(&self) -> bool {
+        let mut findings = self.diagnostics.iter();
+        findings.any(|finding| finding.severity != Severity::Info)
+    }
+}
+
+/// Why nothing was exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// Nothing is known of the agents of such a host.
+    #[error("unknown host `{0}`")]
+    UnknownHost(String),
+    /// Files did not stay as they were while they were read.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// A file could not be written.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+}
+
+/// Exports agents.
+pub fn export(
+    library: &mut Library,
+    agents: &AgentLibrary,
+    chosen: &[&Agent],
+    request: &ExportRequest,
+) -> Result<Exported, ExportError> {
+    let unknown = || ExportError::UnknownHost(request.host.clone());
+    let host = hosts::by_name(&request.host).ok_or_else(unknown)?;
+    let rules = AgentRules::by_name(&request.host).ok_or_else(unknown)?;
+    let snapshot = library.load();
+    let settings = library.last_settings().cloned().unwrap_or_default();
+    let configured = usize::try_from(settings.limits.preload_chars.value);
+    let job = Job {
+        title: &host.title,
+        rules: &rules,
+        inline: request.inline,
+        budget: request.budget.unwrap_or(configured.unwrap_or(usize::MAX)),
+    };
+    let mut exported = Exported::default();
+    let mut target = Target::new(&request.out, &rules.export);
+    let mut skills = SkillSet::new(library, &snapshot, &rules.export);
+    for agent in chosen {
+        one(agents, agent, &job, &mut skills, &mut target, &mut exported)?;
+    }
+    skills.put(&mut target, &mut exported.diagnostics)?;
+    target.settle(request, &mut exported)?;
+    exported.files.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(exported)
+}
+
+fn one(
+    agents: &AgentLibrary,
+    agent: &Agent,
+    job: &Job<'_>,
+    skills: &mut SkillSet<'_>,
+    target: &mut Target,
+    exported: &mut Exported,
+) -> Result<(), ExportError> {
+    let location = agents.agents.location(agent);
+    let unsteady = || PromptError::Unsteady(location.clone());
+    let text = agents.source(agent).ok_or_else(unsteady)?;
+    let own = prompts::own_of(agent, &location, &text).ok_or_else(unsteady)?;
+    let file = own.agent;
+    // An agent of a package has the skills of its package first.
+    let package = agents.package_of(agent).into_iter();
+    let first: Vec<PathBuf> = package
+        .flat_map(|folder| skills.library.roots_of_package(folder))
+        .collect();
+    let mut chosen = prompt::choose_near(skills.snapshot, &file.skills, &first);
+    for at in &mut chosen.skills {
+        *at = skills.original(*at);
+    }
+    let read = prompts::read(skills.library, skills.snapshot, &chosen.skills)?;
+    // The same rule as for the prompt itself says which of them fit.
+    let made = prompt::assemble(skills.snapshot, &own, &chosen, &read, job.budget);
+    let mut warnings = made.warnings;
+    let fits = |at: usize| {
+        let address = address_of(skills.snapshot, at);
+        file.skill_injection == SkillInjection::Light || made.active.contains(&address)
+    };
+    let mut kept: Vec<(usize, String)> = Vec::new();
+    for one in read.iter().filter(|one| fits(one.skill)) {
+        if skills.add(one.skill, &mut warnings) {
+            kept.push((one.skill, one.body.clone()));
+        }
+    }
+    let named = skills.named(&kept);
+    let address = agents.agents.address(agent);
+    let source = Source {
+        name: &agent.name,
+        address: &address,
+        agent: file,
+        format: agents.format(agent),
+        body: own.body,
+        skills: &named,
+    };
+    let (made, findings) = export::agent(job, &source);
+    warnings.extend(findings);
+    if target.has(&made.path) {
+        let message = format!("another agent is called as `{}` would be there", agent.name);
+        warnings.push(Diagnostic::new(Code::ExportName, message));
+    } else {
+        target.put_marked(made.path, made.text);
+        exported.n_agents += 1;
+    }
+    for warning in &mut warnings {
+        warning.file.get_or_insert_with(|| location.clone());
+    }
+    exported.diagnostics.extend(warnings);
+    Ok(())
+}
+
+fn address_of(snapshot: &Snapshot, at: usize) -> String {
+    let skill = snapshot.skills.get(at);
+    skill.map_or_else(String::new, |skill| snapshot.address(skill))
+}

@@ -1,0 +1,206 @@
+//! The skills of an export: those that agents name and those below them, each once and under one name.
+
+use std::collections::BTreeMap;
+
+use grove_catalog::export::{self, Child, Named};
+use grove_catalog::hosts::ExportRules;
+use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_catalog::state::State;
+use grove_fs::files;
+use grove_spec::text::first_names;
+use grove_spec::{Code, Diagnostic, generated};
+
+use super::target::Target;
+use super::{ExportError, address_of};
+use crate::library::Library;
+use crate::prompt::PromptError;
+
+/// The largest file beside a skill's own that is copied.
+const MAX_BYTES: u64 = 16 << 20;
+
+pub(super) struct SkillSet<'a> {
+    pub(super) library: &'a Library,
+    pub(super) snapshot: &'a Snapshot,
+    rules: &'a ExportRules,
+    /// Skills by their names at the host.
+    by_name: BTreeMap<String, usize>,
+    names: BTreeMap<usize, String>,
+}
+
+impl<'a> SkillSet<'a> {
+    pub(super) fn new(
+        library: &'a Library,
+        snapshot: &'a Snapshot,
+        rules: &'a ExportRules,
+    ) -> Self {
+        Self {
+            library,
+            snapshot,
+            rules,
+            by_name: BTreeMap::new(),
+            names: BTreeMap::new(),
+        }
+    }
+
+    fn skill(&self, at: usize) -> Option<&'a Skill> {
+        self.snapshot.skills.get(at)
+    }
+
+    /// What a skill that an earlier export made was made from, if that is still there.
+    ///
+    /// In a project the copy goes before what it was copied from, and would be copied again and again.
+    pub(super) fn original(&self, at: usize) -> usize {
+        let is_copy = |at: usize| {
+            let source = self
+                .skill(at)
+                .and_then(|skill| self.library.source(self.snapshot, skill));
+            let text = source.and_then(|bytes| String::from_utf8(bytes).ok());
+            text.is_some_and(|text| generated::is_marked(&text))
+        };
+        if !is_copy(at) {
+            return at;
+        }
+        let name = self.skill(at).map(Skill::name);
+        let others = self.snapshot.skills.iter().enumerate();
+        let mut others = others.filter(|(other, skill)| {
+            *other != at
+                && Some(skill.name()) == name
+                && matches!(skill.state, State::Ok | State::Shadowed | State::Capped)
+        });
+        others
+            .find(|(other, _)| !is_copy(*other))
+            .map_or(at, |(other, _)| other)
+    }
+
+    /// Adds a skill with those below it; false where another one has its name.
+    pub(super) fn add(&mut self, at: usize, warnings: &mut Vec<Diagnostic>) -> bool {
+        if self.names.contains_key(&at) {
+            return true;
+        }
+        let Some(skill) = self.skill(at) else {
+            return false;
+        };
+        let name = export::skill_folder(skill.name());
+        if let Some(other) = self.by_name.get(&name) {
+            let message = format!(
+                "skill `{}` was left out: `{}` has its name already",
+                address_of(self.snapshot, at),
+                address_of(self.snapshot, *other)
+            );
+            warnings.push(Diagnostic::new(Code::ExportName, message));
+            return false;
+        }
+        self.by_name.insert(name.clone(), at);
+        self.names.insert(at, name);
+        for child in self.children(at) {
+            self.add(child, warnings);
+        }
+        true
+    }
+
+    fn children(&self, at: usize) -> Vec<usize> {
+        let usable = |child: &usize| {
+            self.skill(*child)
+                .is_some_and(|skill| skill.state.is_usable())
+        };
+        let children = self.snapshot.tree.children(at).iter().copied();
+        children.filter(usable).collect()
+    }
+
+    fn shown_children(&self, at: usize) -> Vec<Child<'_>> {
+        let one = |child: usize| {
+            Some(Child {
+                name: self.names.get(&child)?,
+                description: self.skill(child)?.description(),
+            })
+        };
+        self.children(at).into_iter().filter_map(one).collect()
+    }
+
+    /// Skills with their names at the host.
+    pub(super) fn named<'b>(&'b self, kept: &'b [(usize, String)]) -> Vec<Named<'b>> {
+        let one = |(at, body): &'b (usize, String)| {
+            Some(Named {
+                skill: self.skill(*at)?,
+                name: self.names.get(at)?,
+                body,
+                children: self.shown_children(*at),
+            })
+        };
+        kept.iter().filter_map(one).collect()
+    }
+
+    /// Puts the files of all skills into the target.
+    pub(super) fn put(
+        &self,
+        target: &mut Target,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Result<(), ExportError> {
+        for (at, name) in &self.names {
+            let Some(skill) = self.skill(*at) else {
+                continue;
+            };
+            let location = self.snapshot.location(&skill.place);
+            let folder = format!("{}/{name}", self.rules.skills);
+            // One that is there already is its author's.
+            if target.is_at(&format!("{folder}/SKILL.md"), &location) {
+                continue;
+            }
+            let source = self.library.source(self.snapshot, skill);
+            let source = source.and_then(|bytes| String::from_utf8(bytes).ok());
+            let unsteady = || PromptError::Unsteady(location.clone());
+            let source = source.ok_or_else(unsteady)?;
+            let children = self.shown_children(*at);
+            let address = address_of(self.snapshot, *at);
+            let text = if generated::is_marked(&source) {
+                Some(source)
+            } else {
+                export::skill_text(&source, &address, &children)
+            };
+            let text = text.ok_or_else(unsteady)?;
+            target.put_skill(folder.clone(), text);
+            self.put_resources(skill, &folder, target, diagnostics)?;
+        }
+        Ok(())
+    }
+
+    fn put_resources(
+        &self,
+        skill: &Skill,
+        folder: &str,
+        target: &mut Target,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Result<(), ExportError> {
+        let found = self.library.resources(self.snapshot, skill)?;
+        let location = self.snapshot.location(&skill.place);
+        let beside = location.parent().unwrap_or(&location);
+        let mut missing = Vec::new();
+        for name in found.names {
+            let read = self
+                .library
+                .read_file(self.snapshot, skill, &name, MAX_BYTES);
+            match read {
+                Ok(bytes) => {
+                    let mode = files::mode(&beside.join(&name)).unwrap_or_default();
+                    target.put_resource(folder, &name, bytes, mode & 0o111 != 0);
+                }
+                Err(_) => missing.push(name),
+            }
+        }
+        if !missing.is_empty() || found.not_seen > 0 || found.uncounted {
+            let more = if found.not_seen > 0 || found.uncounted {
+                "; there are more files than are looked at"
+            } else {
+                ""
+            };
+            let message = format!(
+                "not all files of skill `{}` were copied: {}{more}",
+                skill.name(),
+                first_names(&missing)
+            );
+            let finding = Diagnostic::new(Code::ExportPartial, message);
+            diagnostics.push(finding.in_file(&location).with_names(missing));
+        }
+        Ok(())
+    }
+}

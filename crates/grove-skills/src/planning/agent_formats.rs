@@ -1,0 +1,117 @@
+//! How agents are written in each place that is looked in, and where another host looks for them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use grove_catalog::hosts::{AgentRules, Host};
+use grove_catalog::root::Source;
+use grove_catalog::trust::Trust;
+use grove_fs::files;
+use grove_spec::agent::Format;
+use grove_spec::package::Kind;
+use grove_spec::{Code, Diagnostic};
+
+use super::{Plan, PlannedRoot, host_paths};
+use crate::environment::Environment;
+use crate::project::Project;
+
+/// Says of Grove's own roots for agents how they are written; other kinds have one format.
+pub(super) fn assign(
+    plan: Plan,
+    kind: Kind,
+    environment: &Environment,
+    hosts: &[Host],
+    project: &Project,
+) -> Plan {
+    if kind != Kind::Agents {
+        return plan;
+    }
+    let mut formats = Formats::new();
+    for host in hosts {
+        formats.extend(formats_of(host, environment, project, |compat| compat));
+    }
+    with_formats(plan, &formats)
+}
+
+/// Everything another host looks in for agents, with that host's trust.
+pub(crate) fn of_host(
+    environment: &Environment,
+    host: Host,
+    rules: &AgentRules,
+    project: &Project,
+) -> Plan {
+    let climbed = project.climbed(environment);
+    let formats = formats_of(&host, environment, &climbed, |_| true);
+    // The rules about skills with what differs for agents in their place.
+    let mut host = host;
+    host.roots = std::mem::take(&mut host.agent_roots);
+    host.identity.order.clone_from(&rules.order);
+    host.identity.nearest_first = true;
+    host.scan.climbs = rules.climbs;
+    host.unknown.clear();
+    let mut plan = with_formats(super::of_host(environment, &host, project), &formats);
+    plan.diagnostics.extend(
+        rules
+            .not_followed
+            .iter()
+            .map(|rule| Diagnostic::new(Code::HostUnknownRule, format!("{}: {rule}", host.title))),
+    );
+    plan
+}
+
+/// How agents are written in a place.
+type Formats = BTreeMap<PathBuf, Format>;
+
+/// The places of a host, with how agents are written there.
+fn formats_of(
+    host: &Host,
+    environment: &Environment,
+    project: &Project,
+    counts: impl Fn(bool) -> bool,
+) -> Formats {
+    let mut formats = Formats::new();
+    for root in host.agent_roots.iter().filter(|root| counts(root.compat)) {
+        let paths = if root.source == Source::Project {
+            let folders = project.folders.iter();
+            folders.map(|folder| folder.join(&root.path)).collect()
+        } else {
+            host_paths(environment, root)
+        };
+        formats.extend(paths.into_iter().map(|path| (path, root.format)));
+    }
+    formats
+}
+
+/// Says of every root how agents are written there; the path of settings becomes their folder and their name.
+fn with_formats(mut plan: Plan, formats: &Formats) -> Plan {
+    for planned in &mut plan.roots {
+        let path = &planned.root.path;
+        let Some(format) = formats.get(path) else {
+            continue;
+        };
+        planned.format = *format;
+        if format.is_settings() {
+            as_settings(planned);
+        }
+    }
+    plan
+}
+
+fn as_settings(planned: &mut PlannedRoot) {
+    let path = planned.root.path.clone();
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return;
+    };
+    let name = name.to_string_lossy().into_owned();
+    planned.exists = files::is_file(&path);
+    planned.root.path = folder.to_path_buf();
+    if let Trust::Pinned { prefix, .. } = &mut planned.root.trust
+        && let Some(above) = prefix.strip_suffix(&format!("{name}/"))
+    {
+        *prefix = above.to_owned();
+    }
+    // An agent's own file goes before what settings say in the same place.
+    let order = &mut planned.root.standing.order;
+    *order = order.saturating_add(1);
+    planned.file = Some(name);
+}

@@ -1,0 +1,101 @@
+//! Roles of Codex: a TOML file with a name, a description, instructions and settings.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::{Format, from_values};
+use crate::agent::Parsed;
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Position};
+use crate::generated;
+use crate::skill::body::position_of;
+use crate::yaml::{Entry, Node, Value, key};
+
+/// The key with the agent's text.
+const BODY: &str = "developer_instructions";
+/// How deep lists and tables may nest.
+const MAX_DEPTH: usize = 16;
+/// How many values a role may have: the place of each is counted from the top of the file.
+const MAX_VALUES: usize = 2_000;
+
+pub(super) fn role(text: &str) -> Parsed {
+    let table = match DeTable::parse(text) {
+        Ok(table) => table,
+        Err(error) => {
+            let message = format!("not TOML: {}", error.message());
+            let finding = Diagnostic::new(Code::AgentSyntax, message);
+            let place = error
+                .span()
+                .map_or(Position::new(1, 1), |span| position_of(text, span.start));
+            return Parsed::refused(finding.at(place));
+        }
+    };
+    let mut diagnostics = Vec::new();
+    let mut tree = Tree {
+        text,
+        left: MAX_VALUES,
+    };
+    let Some(entries) = tree.entries(table.get_ref(), 0) else {
+        let message = format!("more than {MAX_VALUES} values, or more than {MAX_DEPTH} levels");
+        let finding = Diagnostic::new(Code::AgentSyntax, message);
+        return Parsed::refused(finding.at(Position::new(1, 1)));
+    };
+    if !entries.iter().any(|entry| entry.key == BODY) {
+        let message = format!("no `{BODY}`, so there is nothing to tell the agent");
+        let finding = Diagnostic::new(Code::AgentSyntax, message);
+        diagnostics.push(finding.at(Position::new(1, 1)));
+    }
+    let (agent, inner_body) = from_values(entries, BODY, Format::Codex, &mut diagnostics);
+    Parsed {
+        agent,
+        body_offset: 0,
+        inner_body: Some(inner_body),
+        generated_from: generated::source_of(text).map(str::to_owned),
+        diagnostics,
+    }
+}
+
+/// A TOML table as the tree that YAML is read into.
+struct Tree<'a> {
+    text: &'a str,
+    left: usize,
+}
+
+impl Tree<'_> {
+    /// A table's entries in the order of the file; none when there is too much of it.
+    fn entries(&mut self, table: &DeTable<'_>, depth: usize) -> Option<Vec<Entry>> {
+        let mut placed: Vec<(usize, Entry)> = Vec::new();
+        for (name, value) in table {
+            let start = name.span().start;
+            let entry = Entry {
+                key: key(name.get_ref()),
+                position: position_of(self.text, start),
+                value: self.node(value, depth + 1)?,
+            };
+            placed.push((start, entry));
+        }
+        placed.sort_by_key(|(start, _)| *start);
+        Some(placed.into_iter().map(|(_, entry)| entry).collect())
+    }
+
+    fn node(&mut self, value: &Spanned<DeValue<'_>>, depth: usize) -> Option<Node> {
+        self.left = self.left.checked_sub(1)?;
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        let position = position_of(self.text, value.span().start);
+        Some(match value.get_ref() {
+            DeValue::String(string) => Node::text(&**string, position),
+            DeValue::Array(items) => {
+                let items = items.iter().map(|item| self.node(item, depth + 1));
+                Node::new(Value::List(items.collect::<Option<_>>()?), position)
+            }
+            DeValue::Table(table) => Node::new(Value::Map(self.entries(table, depth)?), position),
+            // Numbers, booleans and dates are plain words wherever they are read.
+            _ => {
+                let written = self.text.get(value.span()).unwrap_or_default();
+                Node::plain(written, position)
+            }
+        })
+    }
+}

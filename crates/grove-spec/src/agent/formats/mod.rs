@@ -1,0 +1,193 @@
+//! Agent files of other hosts, each read into the one [`Agent`].
+//!
+//! Which format a file has is told by whoever found it, from where it was found; nothing here guesses. A key
+//! that means the same here under another name is that; every other key of a host is kept with a finding
+//! that says so. Keys of Grove's own are understood in every format.
+
+mod codex;
+mod keys;
+mod opencode;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Agent, Parsed, fields, naming};
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::skill::body;
+use crate::yaml::Entry;
+use crate::{frontmatter, generated};
+
+/// How an agent is written in a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// Grove's own, which is pi's with some keys more: Markdown with frontmatter.
+    #[default]
+    Native,
+    /// Claude Code's Markdown.
+    Claude,
+    /// Copilot's Markdown.
+    Copilot,
+    /// Gemini CLI's Markdown.
+    Gemini,
+    /// `OpenCode`'s Markdown.
+    Opencode,
+    /// The `agent` object of `OpenCode`'s settings.
+    OpencodeJson,
+    /// A role of Codex: TOML.
+    Codex,
+}
+
+impl Format {
+    /// The host's name, for people.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Native => "Grove",
+            Self::Claude => "Claude Code",
+            Self::Copilot => "Copilot",
+            Self::Gemini => "Gemini CLI",
+            Self::Opencode | Self::OpencodeJson => "OpenCode",
+            Self::Codex => "Codex",
+        }
+    }
+
+    /// Whether a file of this name may have this format.
+    pub fn takes(self, file_name: &str) -> bool {
+        match self {
+            Self::Codex => file_name
+                .strip_suffix(".toml")
+                .is_some_and(|stem| !stem.is_empty()),
+            Self::OpencodeJson => matches!(file_name, "opencode.json" | "opencode.jsonc"),
+            _ => naming::is_agent_file(file_name),
+        }
+    }
+
+    /// Whether the format is Markdown with frontmatter, in which a file without it is a note.
+    pub const fn is_markdown(self) -> bool {
+        !matches!(self, Self::Codex | Self::OpencodeJson)
+    }
+
+    /// Whether a file of this format has other things than agents, secrets perhaps, and is never quoted.
+    pub const fn is_settings(self) -> bool {
+        matches!(self, Self::OpencodeJson)
+    }
+}
+
+/// An agent in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Its name in the file, where a file may hold several.
+    pub member: Option<String>,
+    /// What the file says about it.
+    pub parsed: Parsed,
+}
+
+/// Reads every agent of a file.
+pub fn read(bytes: &[u8], format: Format) -> Vec<Found> {
+    let alone = |parsed: Parsed| {
+        vec![Found {
+            member: None,
+            parsed,
+        }]
+    };
+    let text = match frontmatter::text_of(bytes) {
+        Ok(text) => text,
+        Err(refusal) => return alone(Parsed::refused(refusal)),
+    };
+    match format {
+        Format::OpencodeJson => opencode::settings(text),
+        Format::Codex => alone(codex::role(text)),
+        markdown => alone(read_markdown(text, markdown)),
+    }
+}
+
+/// Reads the text of a Markdown file.
+pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
+    let document = match frontmatter::read(text) {
+        Ok(document) => document,
+        Err(refusal) => return Parsed::refused(refusal),
+    };
+    let mut diagnostics = document.diagnostics;
+    let agent = document.entries.map_or_else(Agent::default, |entries| {
+        meaning(entries, format, &mut diagnostics)
+    });
+    body::check(text, document.body_offset, &mut diagnostics);
+    Parsed {
+        agent,
+        body_offset: document.body_offset,
+        inner_body: None,
+        generated_from: generated::source_of(text).map(str::to_owned),
+        diagnostics,
+    }
+}
+
+/// An agent whose keys and body are values of a file.
+fn from_values(
+    entries: Vec<Entry>,
+    body_key: &str,
+    format: Format,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Agent, String) {
+    let (bodies, entries): (Vec<_>, Vec<_>) =
+        entries.into_iter().partition(|entry| entry.key == body_key);
+    let mut inner_body = String::new();
+    if let Some(entry) = bodies.into_iter().next() {
+        match entry.value.as_text() {
+            Some(text) => {
+                let mut found = Vec::new();
+                body::check(text, 0, &mut found);
+                let place = entry.value.position;
+                diagnostics.extend(found.into_iter().map(|finding| finding.at(place)));
+                text.clone_into(&mut inner_body);
+            }
+            None if entry.value.is_null() => {}
+            None => {
+                let message = format!("`{body_key}` is {}, not text", entry.value.kind());
+                let finding = Diagnostic::new(Code::FieldRequiredType, message);
+                diagnostics.push(finding.at(entry.value.position));
+            }
+        }
+    }
+    (meaning(entries, format, diagnostics), inner_body)
+}
+
+/// What the keys of a file mean.
+fn meaning(entries: Vec<Entry>, format: Format, diagnostics: &mut Vec<Diagnostic>) -> Agent {
+    if format == Format::Native {
+        return fields::read(entries, diagnostics);
+    }
+    let translated = keys::translate(entries, format, diagnostics);
+    let mut agent = fields::read(translated.native, diagnostics);
+    agent.is_disabled = translated.is_disabled;
+    if let Some(denied) = translated.denied
+        && let Some(tools) = &mut agent.tools
+    {
+        tools.retain(|tool| !denied.contains(tool));
+    }
+    for entry in &agent.unknown {
+        let message = format!(
+            "`{}` of {} has no counterpart here; it is kept and not used",
+            entry.key,
+            format.title()
+        );
+        diagnostics.push(Diagnostic::new(Code::AgentUnmapped, message).at(entry.position));
+    }
+    agent.unknown.extend(translated.kept);
+    agent
+}
+
+/// The finding about a key that restricts an agent in a way that is not possible here.
+fn restriction(entry: &Entry, format: Format) -> Diagnostic {
+    let message = format!(
+        "`{}` of {} restricts the agent in a way that Grove cannot; it is kept and not used",
+        entry.key,
+        format.title()
+    );
+    Diagnostic::new(Code::AgentUnmapped, message)
+        .with_severity(Severity::Warning)
+        .with_help("list the tools that the agent may use in `tools`")
+        .at(entry.position)
+}
+
+#[cfg(test)]
+mod tests;

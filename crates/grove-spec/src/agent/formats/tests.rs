@@ -1,0 +1,298 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::diagnostic::Position;
+
+fn one(text: &str, format: Format) -> Parsed {
+    let mut found = read(text.as_bytes(), format);
+    assert_eq!(found.len(), 1, "{text}");
+    found.remove(0).parsed
+}
+
+/// Code and line of every finding.
+fn said(parsed: &Parsed) -> Vec<(&'static str, u32)> {
+    let line = |finding: &Diagnostic| finding.position.map_or(0, |at| at.line);
+    let findings = parsed.diagnostics.iter();
+    findings
+        .map(|finding| (finding.code.as_str(), line(finding)))
+        .collect()
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+#[test]
+fn an_agent_of_claude_code() {
+    let text = "---\nname: reviewer\ndescription: Reviews.\ntools: Read, Bash(git log, git diff), Grep\n\
+        disallowedTools: Grep\nmodel: inherit\neffort: high\nbackground: true\npermissionMode: plan\n\
+        skills: protocol, style\ncolor: red\nhooks:\n  Stop: []\n---\nReview.\n";
+    let parsed = one(text, Format::Claude);
+    let agent = &parsed.agent;
+    assert_eq!(agent.name.as_deref(), Some("reviewer"));
+    assert_eq!(
+        agent.tools,
+        Some(words(&["Read", "Bash(git log, git diff)"]))
+    );
+    assert_eq!(agent.model, None);
+    assert_eq!(agent.thinking.as_deref(), Some("high"));
+    assert_eq!(agent.background, Some(true));
+    assert_eq!(agent.skills, words(&["protocol", "style"]));
+    assert_eq!(
+        said(&parsed),
+        [
+            ("agent-unmapped", 9),
+            ("agent-unmapped", 11),
+            ("agent-unmapped", 12)
+        ]
+    );
+    assert!(
+        parsed
+            .diagnostics
+            .iter()
+            .all(|one| one.severity == Severity::Info)
+    );
+    let kept: Vec<&str> = agent.unknown.iter().map(|entry| &*entry.key).collect();
+    assert_eq!(kept, ["permissionMode", "color", "hooks"]);
+    assert_eq!(parsed.body(text), Some("Review.\n"));
+}
+
+#[test]
+fn a_restriction_that_is_not_possible_here_is_a_warning() {
+    for (format, text) in [
+        (
+            Format::Claude,
+            "---\nname: a\ndescription: d\ndisallowedTools: Bash\n---\n",
+        ),
+        (
+            Format::Opencode,
+            "---\nname: a\ndescription: d\ntools: {write: false}\n---\n",
+        ),
+        (
+            Format::Opencode,
+            "---\nname: a\ndescription: d\npermission: {edit: deny}\n---\n",
+        ),
+        (
+            Format::Codex,
+            "name = 'a'\ndescription = 'd'\ndeveloper_instructions = 'x'\nsandbox_mode = 'read-only'\n",
+        ),
+    ] {
+        let parsed = one(text, format);
+        assert_eq!(said(&parsed), [("agent-unmapped", 4)], "{text}");
+        assert_eq!(parsed.diagnostics[0].severity, Severity::Warning, "{text}");
+        assert_eq!(parsed.agent.unknown.len(), 1, "{text}");
+        assert_eq!(parsed.agent.tools, None, "{text}");
+    }
+}
+
+#[test]
+fn an_agent_of_copilot() {
+    let text = "---\nname: Reviewer\ndescription: d\ntools: ['read', 'search', 'github/*']\n\
+        model: [gpt-5, claude-sonnet-4.5]\nreasoning-effort: low\nskills: [protocol]\ntarget: vscode\n\
+        mcp-servers: {}\nhandoffs: []\n---\n";
+    let parsed = one(text, Format::Copilot);
+    let agent = &parsed.agent;
+    assert_eq!(agent.tools, Some(words(&["read", "search", "github/*"])));
+    assert_eq!(agent.model.as_deref(), Some("gpt-5"));
+    assert_eq!(agent.fallback_models, words(&["claude-sonnet-4.5"]));
+    assert_eq!(agent.thinking.as_deref(), Some("low"));
+    assert_eq!(agent.skills, words(&["protocol"]));
+    assert_eq!(
+        said(&parsed),
+        [
+            ("agent-unmapped", 8),
+            ("agent-unmapped", 9),
+            ("agent-unmapped", 10)
+        ]
+    );
+    for (tools, expected) in [
+        ("['*']", None),
+        ("[]", Some(words(&[]))),
+        ("read, edit", Some(words(&["read", "edit"]))),
+    ] {
+        let text = format!("---\nname: a\ndescription: d\ntools: {tools}\n---\n");
+        assert_eq!(one(&text, Format::Copilot).agent.tools, expected, "{tools}");
+    }
+}
+
+#[test]
+fn an_agent_of_gemini_cli() {
+    let text = "---\nname: auditor\ndescription: d\nkind: local\ntools:\n  - read_file\nmodel: inherit\n\
+        temperature: 0.2\nmax_turns: 10\ntimeout_mins: 5\n---\n";
+    let parsed = one(text, Format::Gemini);
+    assert_eq!(parsed.agent.tools, Some(words(&["read_file"])));
+    assert_eq!(parsed.agent.model, None);
+    assert_eq!(parsed.agent.max_execution_time_ms, Some(300_000));
+    assert_eq!(
+        said(&parsed),
+        [("agent-unmapped", 8), ("agent-unmapped", 9)]
+    );
+    let remote = "---\nname: a\ndescription: d\nkind: remote\n---\n";
+    assert_eq!(said(&one(remote, Format::Gemini)), [("agent-elsewhere", 4)]);
+    let wrong = "---\nname: a\ndescription: d\ntimeout_mins: soon\n---\n";
+    assert_eq!(said(&one(wrong, Format::Gemini)), [("field-type", 4)]);
+}
+
+#[test]
+fn an_agent_of_opencode() {
+    let text = "---\ndescription: d\nmode: subagent\nmodel: anthropic/claude-sonnet-4\n\
+        tools:\n  '*': false\n  read: true\n  write: false\ndisable: true\n---\nbody\n";
+    let parsed = one(text, Format::Opencode);
+    assert_eq!(parsed.agent.tools, Some(words(&["read"])));
+    assert_eq!(
+        parsed.agent.model.as_deref(),
+        Some("anthropic/claude-sonnet-4")
+    );
+    assert!(parsed.agent.is_disabled);
+    assert_eq!(said(&parsed), [("agent-unmapped", 3)]);
+}
+
+#[test]
+fn the_agents_in_the_settings_of_opencode() {
+    let text = "{\n  // providers\n  \"provider\": {\"x\": {\"apiKey\": \"secret\"}},\n  \"agent\": {\n    \
+        \"reviewer\": {\n      \"description\": \"Reviews.\",\n      \"prompt\": \"Review.\\nWell.\",\n      \
+        \"mode\": \"subagent\",\n    },\n    \"broken\": 1,\n    \"outside\": {\"description\": \"d\", \
+        \"prompt\": \"{file:./x.txt}\"},\n  },\n}\n";
+    let found = read(text.as_bytes(), Format::OpencodeJson);
+    let names: Vec<&str> = found
+        .iter()
+        .filter_map(|one| one.member.as_deref())
+        .collect();
+    assert_eq!(names, ["reviewer", "broken", "outside"]);
+    let reviewer = &found[0].parsed;
+    assert_eq!(reviewer.agent.name.as_deref(), Some("reviewer"));
+    assert_eq!(reviewer.agent.description.as_deref(), Some("Reviews."));
+    assert_eq!(reviewer.body(text), Some("Review.\nWell."));
+    assert_eq!(said(reviewer), [("agent-unmapped", 8)]);
+    assert_eq!(said(&found[1].parsed), [("agent-syntax", 10)]);
+    assert_eq!(said(&found[2].parsed), [("agent-elsewhere", 11)]);
+    assert_eq!(read(b"{\"model\": \"x\"}", Format::OpencodeJson), []);
+    for (text, line) in [("{\n\"agent\": [", 2), ("{\n\"agent\": []}", 2)] {
+        assert_eq!(
+            said(&one(text, Format::OpencodeJson)),
+            [("agent-syntax", line)]
+        );
+    }
+}
+
+#[test]
+fn a_role_of_codex() {
+    let text = "name = \"explorer\"\ndescription = \"Finds.\"\nmodel = \"gpt-5\"\n\
+        model_reasoning_effort = \"medium\"\ndeveloper_instructions = \"\"\"\nFind.\nNothing else.\n\"\"\"\n\
+        nickname_candidates = [\"Ada\"]\n[mcp_servers.docs]\ncommand = \"x\"\n";
+    let parsed = one(text, Format::Codex);
+    assert_eq!(parsed.agent.name.as_deref(), Some("explorer"));
+    assert_eq!(parsed.agent.model.as_deref(), Some("gpt-5"));
+    assert_eq!(parsed.agent.thinking.as_deref(), Some("medium"));
+    assert_eq!(parsed.body(text), Some("Find.\nNothing else.\n"));
+    assert_eq!(
+        said(&parsed),
+        [("agent-unmapped", 9), ("agent-unmapped", 10)]
+    );
+    for (text, line) in [
+        ("name = \"a\"\nbroken\n", 2),
+        ("name = \"a\"\ndescription = \"d\"\n", 1),
+    ] {
+        assert_eq!(
+            said(&one(text, Format::Codex)),
+            [("agent-syntax", line)],
+            "{text}"
+        );
+    }
+    let wrong = one(
+        "description = 'd'\ndeveloper_instructions = [1]\n",
+        Format::Codex,
+    );
+    assert_eq!(said(&wrong), [("field-required-type", 2)]);
+    assert!(!one(&"a = [".repeat(10_000), Format::Codex).is_valid());
+    let many = format!(
+        "developer_instructions = 'x'\nx = [{}]\n",
+        "1,".repeat(100_000)
+    );
+    assert!(!one(&many, Format::Codex).is_valid());
+}
+
+#[test]
+fn keys_of_grove_mean_the_same_in_every_markdown_format() {
+    let text = "---\nname: a\ndescription: d\nskillInjection: light\nskills: x\ninheritSkills: true\n---\n";
+    let native = one(text, Format::Native);
+    for format in [
+        Format::Claude,
+        Format::Copilot,
+        Format::Gemini,
+        Format::Opencode,
+    ] {
+        assert_eq!(one(text, format), native, "{format:?}");
+    }
+}
+
+#[test]
+fn a_format_takes_files_by_their_names() {
+    for (format, name, expected) in [
+        (Format::Claude, "a.md", true),
+        (Format::Copilot, "a.agent.md", true),
+        (Format::Copilot, "a.toml", false),
+        (Format::Codex, "a.toml", true),
+        (Format::Codex, "a.md", false),
+        (Format::Codex, ".toml", false),
+        (Format::OpencodeJson, "opencode.json", true),
+        (Format::OpencodeJson, "other.json", false),
+    ] {
+        assert_eq!(format.takes(name), expected, "{format:?} {name}");
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_placed_in_every_format() {
+    for format in [Format::Native, Format::Codex, Format::OpencodeJson] {
+        let found = read(b"---\nx\xff", format);
+        assert_eq!(found[0].parsed.diagnostics[0].code, Code::NotUtf8);
+        assert_eq!(
+            found[0].parsed.diagnostics[0].position,
+            Some(Position::new(2, 2))
+        );
+    }
+}
+
+proptest! {
+    /// The line of a finding about a key is the line of the key, whatever stands around it.
+    #[test]
+    fn an_unmapped_key_is_placed(before in 0_usize..20, after in 0_usize..5) {
+        let text = format!(
+            "---\nname: a\n{}color: red\n{}description: d\n---\n",
+            "# note\n".repeat(before),
+            "# note\n".repeat(after)
+        );
+        let parsed = one(&text, Format::Claude);
+        let line = u32::try_from(3 + before).unwrap();
+        prop_assert_eq!(said(&parsed), [("agent-unmapped", line)]);
+    }
+
+    #[test]
+    fn no_bytes_are_too_much(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        for format in [Format::Claude, Format::Codex, Format::OpencodeJson, Format::Opencode] {
+            let _ = read(&bytes, format);
+        }
+    }
+}
+
+#[test]
+fn comments_and_last_commas_of_settings_are_read_over_and_texts_are_not() {
+    for (inner, prompt) in [
+        (r#""prompt": "a // b", /* "x": 1, */"#, "a // b"),
+        (r#"/*/ , */ "prompt": "/* c */,]}" // end"#, "/* c */,]}"),
+        (r#""prompt": "q\"//,", "list": [1, 2, /* 3 */ ]"#, "q\"//,"),
+    ] {
+        let text = format!("{{\n\"agent\": {{\"a\": {{ {inner}\n, }}, // é\n}},}}");
+        let found = read(text.replace("\n,", "\n").as_bytes(), Format::OpencodeJson);
+        assert_eq!(found.len(), 1, "{text}");
+        assert_eq!(
+            found[0].parsed.inner_body.as_deref(),
+            Some(prompt),
+            "{text}"
+        );
+    }
+    for wrong in ["{\"agent\": {} /* x", "{\"agent\": [1,,2]}"] {
+        assert!(!one(wrong, Format::OpencodeJson).is_valid(), "{wrong}");
+    }
+}

@@ -1,0 +1,247 @@
+//! Writing an agent file anew: the keys in one order, values plain where that is safe.
+//!
+//! For files that Grove makes; a file that somebody wrote is changed by [`super::edit`], which leaves the rest
+//! as it is. Law: what is printed reads as the agent that was printed.
+
+use super::fields::split_items;
+use super::{Agent, ContextMode, OutputFile, OutputMode, PromptMode, SkillInjection};
+use crate::diagnostic::Position;
+use crate::skill::print::map;
+use crate::yaml::{Entry, Node, Value, key};
+
+/// Where made entries stand: nowhere.
+const NOWHERE: Position = Position::new(1, 1);
+
+/// A file of these keys and this body; `mark` is a comment above the keys.
+pub fn markdown(entries: &[Entry], mark: Option<&str>, body: &str) -> String {
+    let mut out = String::from("---\n");
+    if let Some(mark) = mark {
+        out.push_str(mark);
+        out.push('\n');
+    }
+    map(&mut out, entries, 0);
+    out.push_str("---\n");
+    if !body.is_empty() {
+        out.push('\n');
+        out.push_str(body);
+    }
+    out
+}
+
+/// A key with text.
+pub fn text(name: &str, value: &str) -> Entry {
+    entry(name, Node::text(value, NOWHERE))
+}
+
+/// A key with a word that is not text: a number, `true` or `false`.
+pub fn word(name: &str, value: &impl ToString) -> Entry {
+    entry(name, Node::plain(value.to_string(), NOWHERE))
+}
+
+/// A key with a list.
+pub fn list(name: &str, items: &[String]) -> Entry {
+    let items = items.iter().map(|item| Node::text(item, NOWHERE)).collect();
+    entry(name, Node::new(Value::List(items), NOWHERE))
+}
+
+/// A key with a list as one text with commas, as hosts read it that know no other; a list where commas would
+/// be read as another one.
+pub fn commas(name: &str, items: &[String]) -> Entry {
+    let joined = items.join(", ");
+    if items.is_empty() || split_items(&joined) != items {
+        return list(name, items);
+    }
+    text(name, &joined)
+}
+
+/// A key with switches by name.
+pub fn switches(name: &str, items: &[(String, bool)]) -> Entry {
+    let entries = items.iter().map(|(name, is_on)| word(name, is_on));
+    entry(name, Node::new(Value::Map(entries.collect()), NOWHERE))
+}
+
+fn entry(name: &str, value: Node) -> Entry {
+    Entry {
+        key: key(name),
+        position: NOWHERE,
+        value,
+    }
+}
+
+/// Every key of an agent that says something, in the order in which they are written.
+pub fn entries(agent: &Agent) -> Vec<Entry> {
+    let mut keys = Keys(Vec::new());
+    keys.text("name", agent.name.as_deref());
+    keys.text("package", agent.package.as_deref());
+    keys.text("description", agent.description.as_deref());
+    keys.list("tools", agent.tools.as_deref());
+    keys.text("model", agent.model.as_deref());
+    keys.items("fallbackModels", &agent.fallback_models);
+    keys.text("thinking", agent.thinking.as_deref());
+    if agent.system_prompt_mode == PromptMode::Append {
+        keys.text("systemPromptMode", Some("append"));
+    }
+    keys.flag("inheritProjectContext", agent.inherit_project_context);
+    keys.flag("inheritSkills", agent.inherit_skills);
+    keys.items("skills", &agent.skills);
+    if agent.skill_injection == SkillInjection::Light {
+        keys.text("skillInjection", Some("light"));
+    }
+    keys.items("skillPath", &agent.skill_path);
+    keys.list("extensions", agent.extensions.as_deref());
+    keys.text(
+        "defaultContext",
+        agent.default_context.map(|mode| match mode {
+            ContextMode::Fresh => "fresh",
+            ContextMode::Fork => "fork",
+        }),
+    );
+    match &agent.output {
+        Some(OutputFile::None) => keys.word("output", Some(false)),
+        Some(OutputFile::File(file)) => keys.text("output", Some(file)),
+        None => {}
+    }
+    keys.text(
+        "outputMode",
+        agent.output_mode.map(|mode| match mode {
+            OutputMode::Inline => "inline",
+            OutputMode::FileOnly => "file-only",
+        }),
+    );
+    keys.items("defaultReads", &agent.default_reads);
+    keys.flag("defaultProgress", agent.default_progress);
+    keys.flag("interactive", agent.interactive);
+    keys.word("maxSubagentDepth", agent.max_subagent_depth);
+    keys.word("completionGuard", agent.completion_guard);
+    keys.word("maxExecutionTimeMs", agent.max_execution_time_ms);
+    keys.word("timeoutMs", agent.timeout_ms);
+    keys.word("maxTokens", agent.max_tokens);
+    keys.node("turnBudget", agent.turn_budget.as_ref());
+    keys.node("toolBudget", agent.tool_budget.as_ref());
+    keys.node("acceptance", agent.acceptance.as_ref());
+    keys.text("acceptanceRole", agent.acceptance_role.as_deref());
+    keys.word("async", agent.background);
+    keys.items("aliases", &agent.aliases);
+    keys.0.extend(agent.unknown.iter().cloned());
+    keys.0
+}
+
+struct Keys(Vec<Entry>);
+
+impl Keys {
+    fn text(&mut self, name: &str, value: Option<&str>) {
+        self.0.extend(value.map(|value| text(name, value)));
+    }
+
+    fn word(&mut self, name: &str, value: Option<impl ToString>) {
+        self.0.extend(value.map(|value| word(name, &value)));
+    }
+
+    fn flag(&mut self, name: &str, is_set: bool) {
+        self.word(name, is_set.then_some(true));
+    }
+
+    fn list(&mut self, name: &str, items: Option<&[String]>) {
+        self.0.extend(items.map(|items| commas(name, items)));
+    }
+
+    fn items(&mut self, name: &str, items: &[String]) {
+        self.list(name, Some(items).filter(|items| !items.is_empty()));
+    }
+
+    fn node(&mut self, name: &str, node: Option<&Node>) {
+        self.0.extend(node.map(|node| entry(name, node.clone())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::agent::{parse, prompt_text};
+
+    fn piece() -> impl Strategy<Value = String> {
+        let pieces = prop::sample::select(vec![
+            "a", "Review", ": ", "#", " # ", "\"", "'", "ü", "-", "yes", "null", "~", "{", "]",
+            "mcp:x", "/", "(", ")", "\\", ", ",
+        ]);
+        prop::collection::vec(pieces, 1..6).prop_map(|pieces| pieces.concat().trim().to_owned())
+    }
+
+    fn text_of() -> impl Strategy<Value = Option<String>> {
+        prop::option::of(piece().prop_filter("text", |text| !text.is_empty()))
+    }
+
+    fn list_of() -> impl Strategy<Value = Vec<String>> {
+        let item = piece().prop_filter("an item", |text| !text.is_empty());
+        prop::collection::btree_set(item, 0..4).prop_map(|items| items.into_iter().collect())
+    }
+
+    prop_compose! {
+        fn agents()(
+            description in text_of(),
+            tools in prop::option::of(list_of()),
+            extensions in prop::option::of(list_of()),
+            model in text_of(),
+            skills in list_of(),
+            reads in list_of(),
+            is_light in any::<bool>(),
+            is_append in any::<bool>(),
+            inherits in any::<bool>(),
+            depth in prop::option::of(0_u64..9),
+            guard in prop::option::of(any::<bool>()),
+            output in prop::option::of(prop_oneof![
+                Just(OutputFile::None),
+                Just(OutputFile::File("report: x.md".to_owned())),
+            ]),
+        ) -> Agent {
+            Agent {
+                name: Some("reviewer".to_owned()),
+                package: Some("code-analysis".to_owned()),
+                description,
+                tools,
+                extensions,
+                model,
+                // `false` is how one writes that there are none.
+                skills: if skills == ["false"] { Vec::new() } else { skills },
+                skill_injection: if is_light { SkillInjection::Light } else { SkillInjection::Full },
+                system_prompt_mode: if is_append { PromptMode::Append } else { PromptMode::Replace },
+                inherit_skills: inherits,
+                default_reads: reads,
+                max_subagent_depth: depth,
+                completion_guard: guard,
+                output,
+                ..Agent::default()
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_as_what_was_printed(agent in agents(), body in "[a-z#\\-\n ]{0,40}") {
+            let body = prompt_text(&body);
+            let file = markdown(&entries(&agent), Some("# a mark"), &body);
+            let parsed = parse(&file);
+            prop_assert_eq!(&parsed.agent, &agent, "{}", file);
+            prop_assert_eq!(&prompt_text(parsed.body(&file).unwrap()), &body, "{}", file);
+            // Printing what was read changes nothing.
+            let again = markdown(&entries(&parsed.agent), Some("# a mark"), &body);
+            prop_assert_eq!(again, file);
+        }
+    }
+
+    #[test]
+    fn every_key_is_printed() {
+        let text = "---\nname: a\npackage: p\ndescription: d\ntools: read, bash\nmodel: m\nfallbackModels: x, y\n\
+            thinking: high\nsystemPromptMode: append\ninheritProjectContext: true\ninheritSkills: true\n\
+            skills: s\nskillInjection: light\nskillPath: q\nextensions: []\ndefaultContext: fork\n\
+            output: o.md\noutputMode: file-only\ndefaultReads: r.md\ndefaultProgress: true\n\
+            interactive: true\nmaxSubagentDepth: 1\ncompletionGuard: false\nmaxExecutionTimeMs: 2\n\
+            timeoutMs: 3\nmaxTokens: 4\nturnBudget:\n  maxTurns: 5\ntoolBudget:\n  hard: 6\nacceptance: checked\n\
+            acceptanceRole: writer\nasync: true\naliases: b\nown-key: kept\n---\n\nBody.\n";
+        let parsed = parse(text);
+        assert_eq!(parsed.diagnostics, []);
+        assert_eq!(markdown(&entries(&parsed.agent), None, "Body.\n"), text);
+    }
+}

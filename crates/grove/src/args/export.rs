@@ -1,0 +1,38 @@
+//! What is asked of `grove agents export`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::AgentLook;
+
+/// What is asked of an export.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ExportArgs {
+    /// For which host: claude, codex, copilot, gemini, opencode or pi
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: String,
+    /// The agents, by name, alias, id, or id@root; without any, all that are not bundled or the host's already
+    #[arg(value_name = "AGENT")]
+    pub(crate) agents: Vec<String>,
+    /// Write below this folder; the project's by default
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Put the text of named skills into the agents also where the host reads `skills` itself
+    #[arg(long)]
+    pub(crate) inline_skills: bool,
+    /// Write nothing; exit 1 if there is a warning, or if what is there is not what would be written
+    #[arg(long)]
+    pub(crate) check: bool,
+    #[command(flatten)]
+    pub(crate) look: AgentLook,
+    /// Look for skills in exactly this folder, as a trusted user root, and nowhere else (repeatable)
+    #[arg(long = "root", value_name = "DIR")]
+    pub(crate) roots: Vec<PathBuf>,
+    /// At most this many characters for the skills of an agent; 100,000 by default
+    #[arg(long, value_name = "CHARS")]
+    pub(crate) budget: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

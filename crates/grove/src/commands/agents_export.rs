@@ -1,0 +1,196 @@
+//! `grove agents export`: agents and their skills as files for another host.
+
+use std::path::{Path, PathBuf};
+
+use grove_catalog::agents::{Agent, Agents};
+use grove_catalog::root::Source;
+use grove_catalog::state::State;
+use grove_skills::agents::AgentLibrary;
+use grove_skills::exporting::{self, ExportError, ExportRequest, Exported, FileState};
+use grove_skills::{Environment, Project};
+use serde::Serialize;
+
+use super::{Looked, Outcome, absolute, agents, counted, look, prompt, tilde};
+use crate::args::{ExportArgs, Look};
+use crate::command_error::{CommandError, ErrorKind};
+use crate::json::DiagnosticJson;
+use crate::output::Output;
+
+pub(super) fn run(
+    environment: Environment,
+    arguments: &ExportArgs,
+    looked: &mut Option<Looked>,
+    out: &mut Output,
+) -> Outcome {
+    let host = agents::known_host(&arguments.host)?;
+    let library = agents::load(&environment, &arguments.look);
+    let chosen = choose(&environment, &library, host, &arguments.agents)?;
+    let folder = match &arguments.out {
+        Some(folder) => absolute(folder, &environment),
+        None => project_folder(&environment)?,
+    };
+    let request = ExportRequest {
+        host: host.to_owned(),
+        out: folder,
+        inline: arguments.inline_skills,
+        budget: arguments.budget,
+        is_whole: arguments.agents.is_empty(),
+        is_dry: arguments.check,
+    };
+    let flags = Look {
+        roots: arguments.roots.clone(),
+        ..Look::default()
+    };
+    let looked = looked.insert(look(environment, &flags)?);
+    let exported = exporting::export(&mut looked.library, &library, &chosen, &request)?;
+    if arguments.json {
+        out.json(&ExportJson::new(host, &request, &exported));
+    } else {
+        print(looked.library.environment(), &request, &exported, out);
+    }
+    let is_held_up = exported
+        .files
+        .iter()
+        .any(|(_, state)| *state == FileState::NotOurs);
+    let is_wrong = if request.is_dry {
+        !exported.is_clean()
+    } else {
+        is_held_up
+    };
+    Ok(u8::from(is_wrong))
+}
+
+/// The folder of the project that one works in.
+fn project_folder(environment: &Environment) -> Result<PathBuf, CommandError> {
+    let project = Project::find(environment);
+    let folder = project.outermost().map(Path::to_path_buf);
+    folder.ok_or_else(|| {
+        let message = "there is no project here to export to";
+        CommandError::new(ErrorKind::Usage, message)
+            .hint("change into a project, or say where with --out DIR")
+    })
+}
+
+/// The agents that were named, or all that may be exported.
+fn choose<'a>(
+    environment: &Environment,
+    library: &'a AgentLibrary,
+    host: &str,
+    names: &[String],
+) -> Result<Vec<&'a Agent>, CommandError> {
+    let all = &library.agents;
+    if names.is_empty() {
+        let theirs = AgentLibrary::of_host(environment, host);
+        let theirs = theirs.as_ref().map(|library| &library.agents);
+        let chosen = all.agents.iter();
+        return Ok(chosen
+            .filter(|agent| is_exported(all, agent, theirs))
+            .collect());
+    }
+    let mut chosen: Vec<&Agent> = Vec::new();
+    for name in names {
+        let agent = agents::find(all, name)?;
+        prompt::require_usable(all, agent)?;
+        if let Some(source) = agent.generated_from() {
+            let message = format!("agent `{name}` was made by an export, from `{source}`");
+            let hint =
+                "name the agent that it was made from, which is not there any more, or another one";
+            return Err(CommandError::new(ErrorKind::Finding, message).hint(hint));
+        }
+        if !chosen.iter().any(|known| std::ptr::eq(*known, agent)) {
+            chosen.push(agent);
+        }
+    }
+    Ok(chosen)
+}
+
+/// Whether an agent is exported without being named: usable, written by somebody, and not the host's already.
+fn is_exported(all: &Agents, agent: &Agent, theirs: Option<&Agents>) -> bool {
+    let source = all.roots.get(agent.root).map(|root| root.source);
+    let location = all.location(agent);
+    let is_theirs = theirs.is_some_and(|theirs| {
+        let mut agents = theirs.agents.iter();
+        agents.any(|other| theirs.location(other) == location)
+    });
+    agent.state == State::Ok
+        && source != Some(Source::Bundled)
+        && agent.generated_from().is_none()
+        && !is_theirs
+}
+
+fn print(
+    environment: &Environment,
+    request: &ExportRequest,
+    exported: &Exported,
+    out: &mut Output,
+) {
+    for finding in &exported.diagnostics {
+        out.diagnostic(finding);
+    }
+    let changed = exported
+        .files
+        .iter()
+        .filter(|(_, state)| *state != FileState::Same);
+    for (path, state) in changed {
+        let what = match (state, request.is_dry) {
+            (FileState::Stale, false) => "removed",
+            (state, _) => state.as_str(),
+        };
+        out.line(&format!("{what:<8} {}", super::path_text(path)));
+    }
+    let same = exported
+        .files
+        .iter()
+        .filter(|(_, state)| *state == FileState::Same);
+    out.note(&format!(
+        "{} in {}; {} as before",
+        counted(exported.n_agents, "agent"),
+        tilde(&request.out, environment),
+        counted(same.count(), "file")
+    ));
+}
+
+impl From<ExportError> for CommandError {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::UnknownHost(_) => Self::new(ErrorKind::Usage, error.to_string()),
+            ExportError::Prompt(error) => error.into(),
+            ExportError::Fs(error) => error.into(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ExportJson<'a> {
+    schema: &'static str,
+    host: &'a str,
+    out: String,
+    written: bool,
+    clean: bool,
+    files: Vec<FileJson<'a>>,
+    warnings: Vec<DiagnosticJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct FileJson<'a> {
+    path: &'a str,
+    state: &'static str,
+}
+
+impl<'a> ExportJson<'a> {
+    fn new(host: &'a str, request: &ExportRequest, exported: &'a Exported) -> Self {
+        let files = exported.files.iter().map(|(path, state)| FileJson {
+            path,
+            state: state.as_str(),
+        });
+        Self {
+            schema: "grove.agents.export/1",
+            host,
+            out: request.out.to_string_lossy().into_owned(),
+            written: !request.is_dry,
+            clean: exported.is_clean(),
+            files: files.collect(),
+            warnings: DiagnosticJson::list(&exported.diagnostics),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Agents as `grove agents export` writes them, used by the real programs, offline and with a scripted model:
+//! what the model is told has the text of the skills that the agent names.
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should say why"
+)]
+
+use std::time::Duration;
+
+use grove_testkit::agent_program::AgentProgram;
+use grove_testkit::home::TestHome;
+use grove_testkit::model_server::{ModelServer, Reply, Request, Script, ToolCall};
+use serde_json::{Value, json};
+
+/// A run takes some seconds; only a hanging program meets this.
+const TURN: Duration = Duration::from_mins(2);
+
+/// What the skill and the agent say; it is nowhere else.
+const PROTOCOL: &str = "The protocol word is quince.";
+const OWN: &str = "The reviewer's word is medlar.";
+
+/// A project with an agent that names a skill, exported for a program.
+fn exported(program: AgentProgram, arguments: &[&str]) -> TestHome {
+    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
+    home.file("project/.git/HEAD", "ref: refs/heads/main\n")
+        .dir("project/.git/objects")
+        .dir("project/.git/refs")
+        .file(
+            "home/.grove/agents/reviewer.md",
+            format!(
+                "---\nname: reviewer\ndescription: Reviews changes.\ntools: read, grep\nskills: protocol\n---\n{OWN}\n"
+            ),
+        )
+        .file(
+            "home/.agents/skills/protocol/SKILL.md",
+            format!("---\nname: protocol\ndescription: How reviews are made.\n---\n{PROTOCOL}\n"),
+        );
+    let mut all = vec!["agents", "export", "--host", program.host()];
+    all.extend(arguments);
+    let finished = home.run("project", &all);
+    finished.require_success("grove agents export").unwrap();
+    home
+}
+
+/// What the model was asked by a program that ran with these arguments.
+fn asked(
+    program: AgentProgram,
+    home: &TestHome,
+    arguments: &[&str],
+    script: Script,
+) -> Vec<Request> {
+    let server = ModelServer::start(script).unwrap();
+    let finished = program.run_with(
+        &server,
+        &home.path("home"),
+        &home.path("project"),
+        "Review the change.",
+        arguments,
+        TURN,
+    );
+    let finished = finished.unwrap_or_else(|why| panic!("{why}"));
+    let requests = server.requests();
+    assert!(
+        requests.iter().any(|request| says(request, OWN)),
+        "{}: the agent was not used in {} requests\n{}\n{}",
+        program.host(),
+        requests.len(),
+        finished.stdout_text(),
+        finished.stderr_text()
+    );
+    requests
+}
+
+fn says(request: &Request, words: &str) -> bool {
+    request.json().to_string().contains(words)
+}
+
+/// A model that hands the task to the agent once.
+fn delegating() -> Script {
+    Script::chosen_by(|_, request| {
+        let asked = request.json();
+        let tools = asked["tools"].as_array().cloned().unwrap_or_default();
+        let is_there = |name: &str| tools.iter().any(|tool| tool["name"] == name);
+        let has_result = says(request, "tool_result");
+        let tool = ["Agent", "Task"].into_iter().find(|name| is_there(name));
+        match tool {
+            Some(tool) if !has_result && !says(request, OWN) => Reply::call(
+                tool,
+                json!({
+                    "description": "Review",
+                    "prompt": "Review the change.",
+                    "subagent_type": "reviewer",
+                }),
+            ),
+            _ => Reply::text("Done."),
+        }
+    })
+}
+
+#[test]
+fn claude_code_preloads_the_skills_of_an_exported_agent_that_it_delegates_to() {
+    let home = exported(AgentProgram::Claude, &[]);
+    let requests = asked(AgentProgram::Claude, &home, &[], delegating());
+    let child = requests.iter().find(|request| says(request, OWN)).unwrap();
+    let asked = child.json();
+    assert!(
+        asked["messages"].to_string().contains(PROTOCOL),
+        "{}",
+        asked["messages"]
+    );
+    // The tools are those of the agent, by the names that they have there.
+    let mut tools: Vec<&str> = asked["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
+    tools.sort_unstable();
+    assert_eq!(tools, ["Grep", "Read"]);
+}
+
+/// What is told of it in docs/hosts.md: whoever runs the agent itself needs its skills in its text.
+#[test]
+fn claude_code_preloads_nothing_for_an_agent_that_is_the_session_itself() {
+    let with_agent = ["--agent", "reviewer"];
+    let home = exported(AgentProgram::Claude, &[]);
+    let requests = asked(AgentProgram::Claude, &home, &with_agent, Script::plain());
+    assert!(!requests.iter().any(|request| says(request, PROTOCOL)));
+
+    let home = exported(AgentProgram::Claude, &["--inline-skills"]);
+    let requests = asked(AgentProgram::Claude, &home, &with_agent, Script::plain());
+    let told = requests.iter().find(|request| says(request, OWN)).unwrap();
+    assert_in_order(&told.json()["system"].to_string());
+}
+
+#[test]
+fn copilot_has_the_skills_of_an_exported_agent_in_its_first_request() {
+    let home = exported(AgentProgram::Copilot, &[]);
+    let requests = asked(
+        AgentProgram::Copilot,
+        &home,
+        &["--agent", "reviewer"],
+        Script::plain(),
+    );
+    let told = requests.iter().find(|request| says(request, OWN)).unwrap();
+    let messages = told.json()["messages"].as_array().cloned().unwrap();
+    let system = messages.iter().find(|message| message["role"] == "system");
+    assert_in_order(&system.cloned().unwrap_or(Value::Null).to_string());
+}
+
+/// What is told of it in docs/hosts.md: Copilot CLI reads `skills` itself, which other editors do not.
+#[test]
+fn copilot_reads_the_skills_of_an_agent_that_was_written_for_it() {
+    let home = exported(AgentProgram::Copilot, &[]);
+    home.file(
+        "project/.github/agents/reviewer.agent.md",
+        format!("---\nname: reviewer\ndescription: Reviews.\nskills: [protocol]\n---\n{OWN}\n"),
+    );
+    let requests = asked(
+        AgentProgram::Copilot,
+        &home,
+        &["--agent", "reviewer"],
+        Script::plain(),
+    );
+    let told = requests.iter().find(|request| says(request, OWN)).unwrap();
+    assert_in_order(&told.json()["messages"].to_string());
+}
+
+/// The outputs of the tools that Codex called.
+fn outputs(request: &Request) -> Vec<String> {
+    let items = request.json()["input"].as_array().cloned();
+    let items = items.unwrap_or_default().into_iter();
+    let outputs = items.filter(|item| item["type"] == "function_call_output");
+    outputs
+        .filter_map(|item| item["output"].as_str().map(str::to_owned))
+        .collect()
+}
+
+/// A model of Codex that hands the task to the agent once, and waits for it.
+fn spawning() -> Script {
+    let call = |name: &str, arguments: Value| Reply::Message {
+        text: None,
+        calls: vec![ToolCall {
+            name: name.to_owned(),
+            namespace: Some("multi_agent_v1".to_owned()),
+            arguments,
+        }],
+    };
+    Script::chosen_by(move |_, request| {
+        if says(request, OWN) {
+            return Reply::text("Reviewed.");
+        }
+        match outputs(request).as_slice() {
+            [] => call(
+                "spawn_agent",
+                json!({ "agent_type": "reviewer", "message": "Review the change." }),
+            ),
+            [spawned] => {
+                let spawned: Value = serde_json::from_str(spawned).unwrap_or_default();
+                let targets = [spawned["agent_id"].clone()];
+                call("wait_agent", json!({ "targets": targets }))
+            }
+            _ => Reply::text("Done."),
+        }
+    })
+}
+
+#[test]
+fn codex_has_the_skills_of_an_exported_role_in_what_it_tells_the_agent() {
+    let home = exported(AgentProgram::Codex, &[]);
+    // Without a person to ask, Codex uses a project's roles only if its settings trust the project.
+    let project = home.path("project");
+    home.file(
+        "home/.codex/config.toml",
+        format!("[projects.{project:?}]\ntrust_level = \"trusted\"\n"),
+    );
+    let requests = asked(AgentProgram::Codex, &home, &[], spawning());
+    let told = requests.iter().find(|request| says(request, OWN)).unwrap();
+    assert_in_order(&told.json()["input"].to_string());
+}
+
+/// The skill's text comes before the agent's own, and each once.
+fn assert_in_order(text: &str) {
+    let skill = text.find(PROTOCOL).unwrap_or_else(|| panic!("{text}"));
+    let own = text.find(OWN).unwrap_or_else(|| panic!("{text}"));
+    assert!(skill < own, "{text}");
+    assert_eq!(text.matches(PROTOCOL).count(), 1, "{text}");
+}
