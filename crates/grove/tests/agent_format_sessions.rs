@@ -1,5 +1,6 @@
 //! Agents in the formats of other hosts, found where each host has them, and listed as each host would.
 #![expect(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     clippy::panic,
     reason = "tests run programs and fail loudly"
@@ -261,4 +262,29 @@ fn each_host_has_its_own_folders_and_its_own_rank() {
         "{}",
         finished.stderr_text()
     );
+}
+
+#[test]
+fn what_only_a_host_writes_is_not_changed_here() {
+    let home = home();
+    put_all(&home, "project");
+    home.run("project", ["trust"])
+        .require_success("trust")
+        .unwrap();
+    let files = ["project/opencode.json", "project/.codex/agents/x.toml"];
+    let read = || files.map(|file| std::fs::read(home.path(file)).unwrap());
+    let before = read();
+    for name in ["of-settings", "of-codex"] {
+        for arguments in [
+            &["agents", "delete", name][..],
+            &["agents", "rename", name, "other"],
+            &["agents", "edit", name, "--model", "m"],
+        ] {
+            let finished = home.run("project", arguments);
+            assert!(!finished.success(), "{arguments:?}");
+            let said = finished.stderr_text();
+            assert!(said.contains("format of its host"), "{said}");
+        }
+    }
+    assert_eq!(before, read());
 }

@@ -455,3 +455,20 @@ fn an_untrusted_agent_is_not_exported() {
         finished.stderr_text()
     );
 }
+
+#[test]
+fn what_settings_say_in_place_of_an_agents_text_is_exported() {
+    let home = home();
+    home.file(
+        "home/.pi/agent/settings.json",
+        r#"{ "subagents": { "agentOverrides": { "reviewer": { "systemPrompt": "OTHER-TEXT", "model": "sonnet" } } } }"#,
+    );
+    let exported = home.run("project", ["agents", "export", "--host", "claude"]);
+    assert!(exported.success(), "{}", exported.stderr_text());
+    let text = fs::read_to_string(home.path("project/.claude/agents/reviewer.md")).unwrap();
+    assert!(
+        text.contains("OTHER-TEXT") && text.contains("model: sonnet"),
+        "{text}"
+    );
+    assert!(!text.contains("REVIEW-BODY"), "{text}");
+}
