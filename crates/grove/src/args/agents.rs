@@ -1,0 +1,145 @@
+//! `grove agents …`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{AskedFields, ExportArgs};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// Every agent with its state
+    List {
+        #[command(flatten)]
+        look: AgentLook,
+        /// Whose agents; those of Grove and of packages are always listed
+        #[arg(long, value_enum, default_value_t = AgentScope::Both, conflicts_with = "agents_dirs")]
+        scope: AgentScope,
+        /// List what another host would have, by its rules
+        #[arg(long, value_name = "HOST", conflicts_with = "agents_dirs")]
+        host: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// One agent: by name, alias, id, or id@root
+    Show {
+        /// Its name, alias, id, or id@root
+        name: String,
+        #[command(flatten)]
+        look: AgentLook,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make an agent
+    Create {
+        /// Its name; what a file cannot have is left out of it
+        name: String,
+        /// The package it belongs to; it is then called PACKAGE.NAME
+        #[arg(long, value_name = "NAME")]
+        package: Option<String>,
+        #[command(flatten)]
+        asked: AskedFields,
+        /// Whose it is
+        #[arg(long, value_enum, default_value_t = OwnScope::User)]
+        scope: OwnScope,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Change fields or the text of an agent, and nothing else of its file
+    Edit {
+        /// Its name, or id@root
+        name: String,
+        #[command(flatten)]
+        asked: AskedFields,
+        /// Remove this field from the file (repeatable)
+        #[arg(long, value_name = "FIELD")]
+        unset: Vec<String>,
+        /// Write into the configuration instead of the file: for agents that are not yours to change
+        #[arg(long = "override")]
+        overriding: bool,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Give an agent and its file another name
+    Rename {
+        /// Its name, or id@root
+        name: String,
+        /// The other name
+        to: String,
+        /// Another package; an empty one means none
+        #[arg(long, value_name = "NAME")]
+        package: Option<String>,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Delete an agent's file
+    Delete {
+        /// Its name, or id@root
+        name: String,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Switch an agent on again
+    Enable {
+        /// Its name, or id@root
+        name: String,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Switch an agent off in the configuration
+    Disable {
+        /// Its name, or id@root
+        name: String,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Take back everything that the configuration says about an agent
+    Reset {
+        /// Its name, or id@root
+        name: String,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Write agents and their skills as another host reads them
+    Export(Box<ExportArgs>),
+}
+
+/// Whose file is meant.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Whose {
+    /// Whose; needed where both have one of the name
+    #[arg(long, value_enum)]
+    pub(crate) scope: Option<OwnScope>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OwnScope {
+    /// Yours, in every project
+    User,
+    /// This project's
+    Project,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum AgentScope {
+    /// Yours
+    User,
+    /// The project's
+    Project,
+    /// Both
+    Both,
+}
+
+/// Where to look for agents.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct AgentLook {
+    /// Look for agents in exactly this folder, as a trusted user root, and nowhere else (repeatable)
+    #[arg(long = "agents-dir", value_name = "DIR")]
+    pub(crate) agents_dirs: Vec<PathBuf>,
+}
