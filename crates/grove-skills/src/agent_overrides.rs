@@ -14,9 +14,6 @@ use crate::project::{FolderTrust, Project};
 use crate::settings::{LoadedSettings, MAX_CONFIG_BYTES, PI_PROJECT_FILE, read_project_file};
 use crate::trusting;
 
-/// The variable that names pi's folder in place of the one at home.
-const PI_FOLDER: &str = "PI_CODING_AGENT_DIR";
-
 /// What was read.
 #[derive(Debug, Default)]
 pub(crate) struct LoadedOverrides {
@@ -54,11 +51,7 @@ pub(crate) fn load(
 
 /// pi's settings for a user.
 fn user_file(environment: &Environment) -> Option<PathBuf> {
-    let folder = match environment.variable(PI_FOLDER) {
-        Some(folder) => environment.working.join(folder),
-        None => environment.home.as_deref()?.join(".pi/agent"),
-    };
-    Some(folder.join("settings.json"))
+    Some(environment.pi_folder()?.join("settings.json"))
 }
 
 impl LoadedOverrides {

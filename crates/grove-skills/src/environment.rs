@@ -70,4 +70,20 @@ impl Environment {
             _ => self.working.join(path),
         }
     }
+
+    /// The folder that a variable names: `~` is the home, and a relative one begins where the program runs.
+    pub fn folder(&self, name: &str) -> Option<PathBuf> {
+        let folder = self.variable(name)?;
+        Some(match folder.to_str() {
+            Some(text) => self.expand(text),
+            // A name that is not UTF-8 is a name all the same.
+            None => self.working.join(folder),
+        })
+    }
+
+    /// The folder in which pi keeps what is the user's.
+    pub(crate) fn pi_folder(&self) -> Option<PathBuf> {
+        let own = || Some(self.home.as_ref()?.join(".pi/agent"));
+        self.folder("PI_CODING_AGENT_DIR").or_else(own)
+    }
 }

@@ -108,7 +108,7 @@ pub(crate) fn signs(environment: &Environment, project: &Project) -> Vec<PathBuf
         ];
         below.map(|below| root.join(below))
     });
-    let of_user = pi_folder(environment).into_iter().flat_map(|pi| {
+    let of_user = environment.pi_folder().into_iter().flat_map(|pi| {
         let below = [PI_SETTINGS, PI_MODULES];
         below.map(|below| pi.join(below))
     });
@@ -207,7 +207,7 @@ impl Search {
     }
 
     fn user(&mut self, environment: &Environment, settings: &Settings) {
-        let pi = pi_folder(environment);
+        let pi = environment.pi_folder();
         if let Some(held) = pi.as_deref().and_then(|pi| HeldFolder::open(pi).ok()) {
             let place = Place {
                 held: &held,
@@ -453,17 +453,6 @@ enum Asked<'a> {
     Installed,
     /// Settings, under this name.
     By(&'a str),
-}
-
-/// pi's own folder.
-fn pi_folder(environment: &Environment) -> Option<PathBuf> {
-    match environment.variable("PI_CODING_AGENT_DIR") {
-        Some(folder) => Some(match folder.to_str() {
-            Some(text) => environment.expand(text),
-            None => environment.working.join(folder),
-        }),
-        None => Some(environment.home.as_ref()?.join(".pi/agent")),
-    }
 }
 
 /// A path that a project's settings name, below the project; none when it leaves. It starts in `.pi`.

@@ -461,13 +461,11 @@ fn host_paths(environment: &Environment, root: &HostRoot) -> Vec<PathBuf> {
         let list = environment.variable(name);
         return list.map_or_else(Vec::new, |list| listed_folders(environment, list));
     }
-    let folder = root
-        .env
-        .as_deref()
-        .and_then(|name| environment.variable(name));
+    let folder = root.env.as_deref();
+    let folder = folder.and_then(|name| environment.folder(name));
     let last = root.path.rsplit('/').next().unwrap_or("skills");
     vec![match folder {
-        Some(folder) => PathBuf::from(folder).join(last),
+        Some(folder) => folder.join(last),
         None => environment.expand(&root.path),
     }]
 }

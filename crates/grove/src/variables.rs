@@ -97,6 +97,7 @@ fn from(variables: BTreeMap<String, OsString>, working: PathBuf) -> Environment 
     let listed = |name: &str| -> Vec<PathBuf> {
         let folders = set(name).into_iter().flat_map(std::env::split_paths);
         folders
+            .map(trimmed)
             .filter(|folder| !folder.as_os_str().is_empty())
             .map(absolute)
             .collect()
@@ -119,6 +120,14 @@ fn from(variables: BTreeMap<String, OsString>, working: PathBuf) -> Environment 
         home,
         working,
         variables,
+    }
+}
+
+/// A folder of a list without the blanks around it.
+fn trimmed(folder: PathBuf) -> PathBuf {
+    match folder.to_str() {
+        Some(text) => text.trim().into(),
+        None => folder,
     }
 }
 

@@ -410,3 +410,28 @@ fn others_are_as_they_were(file: &Path, before: &str, after: &str) {
     };
     assert_eq!(outside(before), outside(after), "{}", file.display());
 }
+
+#[test]
+fn folders_in_variables_may_begin_at_home_and_have_blanks_around_them() {
+    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
+    let extra = format!(" {} : ", home.path("extra").display());
+    let home = home
+        .with_env("PI_CODING_AGENT_DIR", "~/pi")
+        .with_env("PI_SUBAGENT_EXTRA_AGENT_DIRS", extra);
+    home.dir("project/.git");
+    for (file, name) in [("home/pi/agents/x.md", "x"), ("extra/y.md", "y")] {
+        home.file(
+            file,
+            format!("---\nname: {name}\ndescription: d\n---\nTold {name}.\n"),
+        );
+    }
+    home.file(
+        "home/pi/settings.json",
+        r#"{ "subagents": { "agentOverrides": { "y": { "systemPrompt": "Other." } } } }"#,
+    );
+    for (name, text) in [("x", "Told x.\n"), ("y", "Other.\n")] {
+        let told = home.run("project", ["prompt", name]);
+        assert_eq!(told.stdout_text(), text, "{}", told.stderr_text());
+        assert_eq!(told.stderr_text().matches("warning").count(), 0);
+    }
+}

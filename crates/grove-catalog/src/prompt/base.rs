@@ -169,17 +169,21 @@ fn without_instructions(text: &str, files: &[Instructions]) -> (String, usize) {
 
 /// Elements whose mark is the digest of what they hold; others only look like them and stay.
 fn without_marked(text: &str) -> (String, usize) {
-    let opening = format!("<{ELEMENT} ");
     cut_elements(text, |_, line, rest| {
-        let mark = line
-            .strip_prefix(&opening)?
-            .strip_suffix("\">")?
-            .rsplit_once("boundary=\"")?
-            .1;
-        let end = format!("\n</{ELEMENT} boundary=\"{mark}\">");
-        let (body, _) = rest.strip_prefix('\n')?.split_once(&end)?;
-        (boundary(body) == mark).then(|| 1 + body.len() + end.len())
+        let (element, length) = marked_length(line, rest)?;
+        (element == ELEMENT).then_some(length)
     })
+}
+
+/// The element that a line begins and how much of what follows belongs to it, if its mark is the digest of what it
+/// holds.
+fn marked_length<'a>(line: &'a str, rest: &str) -> Option<(&'a str, usize)> {
+    let opening = line.strip_prefix('<')?.strip_suffix("\">")?;
+    let (opening, mark) = opening.rsplit_once(" boundary=\"")?;
+    let element = opening.split(' ').next()?;
+    let end = format!("\n</{element} boundary=\"{mark}\">");
+    let (body, _) = rest.strip_prefix('\n')?.split_once(&end)?;
+    (boundary(body) == mark).then(|| (element, 1 + body.len() + end.len()))
 }
 
 /// A text without catalogs. A list of the skills that somebody was given by name is no catalog and stays.
@@ -187,9 +191,12 @@ fn without_catalogs(text: &str) -> (String, usize) {
     const END: &str = "\n</available_skills>";
     let (text, cut) = cut_elements(text, |before, line, rest| {
         let is_listing = before.trim_end().ends_with(LISTING);
-        (line == "<available_skills>" && !is_listing)
+        let length = (line == "<available_skills>" && !is_listing)
             .then(|| rest.find(END))?
-            .map(|at| at + END.len())
+            .map(|at| at + END.len())?;
+        // A catalog has no marks in it: what has some is the text of somebody who wrote the tag.
+        let has_marks = rest.get(..length)?.contains(" boundary=\"");
+        (!has_marks).then_some(length)
     });
     if cut == 0 {
         return (text, 0);
@@ -201,7 +208,8 @@ fn without_catalogs(text: &str) -> (String, usize) {
 }
 
 /// Cuts whole elements out of a text. `length` is asked for each line with what was kept before it and what
-/// comes after it, and says how much of that belongs to the element.
+/// comes after it, and says how much of that belongs to the element. What stands between genuine marks is somebody's
+/// text and is passed over whole.
 fn cut_elements(text: &str, length: impl Fn(&str, &str, &str) -> Option<usize>) -> (String, usize) {
     let mut kept = String::with_capacity(text.len());
     let mut cut = 0;
@@ -218,8 +226,11 @@ fn cut_elements(text: &str, length: impl Fn(&str, &str, &str) -> Option<usize>) 
             rest = left.strip_prefix('\n').unwrap_or(left);
             continue;
         }
-        kept.push_str(rest.get(..rest.len() - after.len()).unwrap_or(rest));
-        rest = after;
+        let text = marked_length(line.trim(), following).map(|(_, length)| line.len() + length);
+        let taken = text.unwrap_or(rest.len() - after.len());
+        let (taken, left) = rest.split_at_checked(taken).unwrap_or((rest, ""));
+        kept.push_str(taken);
+        rest = left;
     }
     (kept, cut)
 }
@@ -265,6 +276,32 @@ mod tests {
             ),
         ] {
             assert_eq!(without_catalogs(&text), (kept, cut), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_stands_between_marks_is_never_cut() {
+        let catalog = "<available_skills>\n<skill/>\n</available_skills>";
+        let whole = marked("skill", "name", "s", &format!("a\n{catalog}\nb"));
+        let begun = marked("skill", "name", "s", "a\n<available_skills>\n<skill>");
+        let forged = whole.replace("a\n", "x\n");
+        for (text, kept) in [
+            (format!("{whole}\nRules\n"), format!("{whole}\nRules\n")),
+            (
+                format!("{begun}\nRules\n{catalog}\n"),
+                format!("{begun}\nRules\n"),
+            ),
+            (
+                format!("<available_skills>\n{begun}\n</available_skills>\n"),
+                format!("<available_skills>\n{begun}\n</available_skills>\n"),
+            ),
+            // Whoever writes marks that are not genuine has written text.
+            (
+                format!("{forged}\nRules\n"),
+                format!("{}\nRules\n", forged.replace(&format!("{catalog}\n"), "")),
+            ),
+        ] {
+            assert_eq!(without_catalogs(&text).0, kept, "{text}");
         }
     }
 
