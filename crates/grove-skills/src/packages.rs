@@ -127,7 +127,7 @@ pub(crate) fn find(
     if let Some(root) = root {
         search.project(root, &FolderTrust::of(root, store));
     }
-    search.user(environment, settings);
+    search.user(environment, settings, root);
     search.found
 }
 
@@ -206,7 +206,7 @@ impl Search {
         }
     }
 
-    fn user(&mut self, environment: &Environment, settings: &Settings) {
+    fn user(&mut self, environment: &Environment, settings: &Settings, project: Option<&Path>) {
         let pi = environment.pi_folder();
         if let Some(held) = pi.as_deref().and_then(|pi| HeldFolder::open(pi).ok()) {
             let place = Place {
@@ -238,8 +238,20 @@ impl Search {
                 }
             }
         }
-        let global = npm_root::find(environment);
-        if let Some(held) = global.and_then(|root| HeldFolder::open(&root).ok()) {
+        let global = npm_root::find(environment).and_then(|root| HeldFolder::open(&root).ok());
+        let is_outside = |held: &HeldFolder| {
+            // A project that puts a `node` of its own on the search path would speak for the user.
+            let of_project = project.is_some_and(|project| is_below(held.path(), project));
+            if of_project {
+                let message =
+                    "npm's global packages lie in this project and are not taken for the user's";
+                let help = "name them in the project's `package.json`, or set `npm_config_prefix`";
+                let finding = Diagnostic::new(Code::PackageSource, message).with_help(help);
+                self.say(finding.in_file(held.path()));
+            }
+            !of_project
+        };
+        if let Some(held) = global.filter(is_outside) {
             let place = Place {
                 held: &held,
                 links: Links::Follow,
@@ -371,7 +383,6 @@ impl Search {
             let bytes = match place.held.read(&path, place.links, MAX_FILE_BYTES) {
                 Ok(bytes) => bytes,
                 Err(error) if error.is_not_found() => continue,
-                Err(_) if matches!(asked, Asked::Nobody) => continue,
                 Err(error) => {
                     self.say(refused(&error, Code::PackageManifest, "the manifest"));
                     continue;
@@ -426,16 +437,38 @@ impl Search {
             },
             folder,
         };
+        let mut missing: Vec<((Kind, Code), Vec<Diagnostic>)> = Vec::new();
         for given in manifest.given {
             match held.folder(&given.path, Links::Contain) {
                 Ok(_) => package
                     .given
                     .push(folder_given(&package.folder, given, place)),
                 Err(error) if error.is_not_found() && !given.is_named => {}
-                Err(error) => self.say(not_given(&file, &given, &error)),
+                Err(error) => {
+                    let finding = not_given(&file, &given, &error);
+                    let fault = (given.kind, finding.code);
+                    match missing.iter_mut().find(|(known, _)| *known == fault) {
+                        Some((_, findings)) => findings.push(finding),
+                        None => missing.push((fault, vec![finding])),
+                    }
+                }
             }
         }
+        for (_, findings) in missing {
+            self.say_first(findings);
+        }
         self.found.packages.push(package);
+    }
+
+    /// Says the first finding of a field, and how many more there are.
+    fn say_first(&mut self, findings: Vec<Diagnostic>) {
+        let more = findings.len().saturating_sub(1);
+        if let Some(mut first) = findings.into_iter().next() {
+            if more > 0 {
+                first.message = format!("{} and {more} more of this field", first.message);
+            }
+            self.say(first);
+        }
     }
 
     fn say(&mut self, finding: Diagnostic) {
@@ -446,13 +479,18 @@ impl Search {
 /// Who asks for a package, and so what is said when there is none.
 #[derive(Clone, Copy)]
 enum Asked<'a> {
-    /// Nobody: it lies among others that have nothing to do with agents, and what cannot be read of it may be linked
-    /// there for work on it.
+    /// Nobody: it lies among others that have nothing to do with agents.
     Nobody,
     /// It lies where packages for agents lie.
     Installed,
     /// Settings, under this name.
     By(&'a str),
+}
+
+/// Whether a folder lies in another one, whatever links lead there.
+fn is_below(folder: &Path, above: &Path) -> bool {
+    let real = |path: &Path| files::canonical(path).unwrap_or_else(|_| path.to_path_buf());
+    real(folder).starts_with(real(above))
 }
 
 /// A path that a project's settings name, below the project; none when it leaves. It starts in `.pi`.

@@ -328,3 +328,47 @@ fn a_chain_of_a_project_counts_once_it_is_trusted_and_as_it_was_seen() {
     home.file("project/.pi/chains/x.chain.json", in_json("x", "other"));
     assert_eq!(state(), "changed");
 }
+
+#[test]
+fn everything_that_a_chain_would_do_is_shown_before_it_is_trusted() {
+    let home = home();
+    let chain = json!({
+        "name": "x", "description": "d",
+        "chain": [
+            {"agent": "worker", "task": "t", "cwd": "/etc", "reads": ["a.md"], "model": "m",
+             "acceptance": {"verify": [{"id": "v", "command": "npm test; touch pwned"}]}},
+            {"parallel": [{"agent": "scout", "task": "first"}, {"agent": "scout", "task": "second"}]},
+        ],
+    });
+    home.file("project/.grove/chains/x.chain.json", chain.to_string());
+    let shown = home.run("project", ["chains", "show", "x"]).stdout_text();
+    for part in [
+        "npm test; touch pwned",
+        "/etc",
+        "a.md",
+        "model: m",
+        "first",
+        "second",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(shown.contains("untrusted"), "{shown}");
+}
+
+#[test]
+fn a_chain_that_waits_to_be_looked_at_is_named_by_check() {
+    let home = home();
+    let file = "project/.grove/chains/x.chain.json";
+    home.file(file, in_json("x", "d"));
+    home.run("project", ["trust"])
+        .require_success("trust")
+        .unwrap();
+    let check = || home.run("project", ["chains", "check"]).stdout_text();
+    assert!(!check().contains("x:"), "{}", check());
+    home.file(file, in_json("x", "another"));
+    let said = check();
+    assert!(
+        said.contains("x:") && said.contains("grove trust"),
+        "{said}"
+    );
+}

@@ -265,8 +265,7 @@ fn a_package_that_is_linked_into_the_project_from_the_project_is_found_and_from_
         .require_success("trust")
         .unwrap();
     assert_eq!(used(&home, "project"), ["near"; 3]);
-    let printed = home.run("project", ["doctor"]).stdout_text();
-    assert!(!printed.contains("far"), "{printed}");
+    assert_eq!(codes(&home, "project"), ["path-escape"]);
 }
 
 #[test]
@@ -488,4 +487,80 @@ fn doctor_counts_agents_chains_and_packages() {
         doctor["packages"],
         json!([{"name": "p", "folder": folder, "scope": "user", "skills": 1, "agents": 1, "chains": 1}])
     );
+}
+
+#[test]
+fn a_project_on_the_search_path_does_not_speak_for_the_user() {
+    let home = home();
+    package(
+        &home,
+        "project/lib/node_modules/evil",
+        "evil",
+        &everything("evil"),
+    );
+    let prefix = home.path("project");
+    let home = home.with_env("npm_config_prefix", prefix);
+    assert_eq!(used(&home, "project"), ["nobody"; 3]);
+    assert_eq!(codes(&home, "project"), ["package-source"]);
+    // From elsewhere it is a folder like any other.
+    home.dir("elsewhere");
+    assert_eq!(used(&home, "elsewhere"), ["evil"; 3]);
+}
+
+#[test]
+fn a_manifest_that_cannot_be_read_is_said_wherever_it_lies() {
+    let home = home();
+    let modules = "npm/lib/node_modules";
+    let long = " ".repeat(1_100_000);
+    home.file(
+        format!("{modules}/big/package.json"),
+        format!("{}{long}", everything("big")),
+    );
+    home.file("outside/package.json", everything("l").to_string());
+    home.dir("project/node_modules");
+    home.link("project/node_modules/l", home.path("outside"));
+    package(
+        &home,
+        &format!("{modules}/good"),
+        "good",
+        &everything("good"),
+    );
+    assert_eq!(used(&home, "project"), ["good"; 3]);
+    let mut codes = codes(&home, "project");
+    codes.sort();
+    assert_eq!(codes, ["package-manifest", "path-escape"]);
+}
+
+#[test]
+fn a_bad_field_is_one_finding_and_folders_of_git_and_npm_are_nobodys() {
+    let home = home();
+    let missing: Vec<String> = (0..50).map(|at| format!("missing-{at}")).collect();
+    let manifest = json!({
+        "name": "p",
+        "grove": {"agents": missing, "skills": [".git", "node_modules", "skills"]},
+    });
+    package(&home, "npm/lib/node_modules/p", "p", &manifest);
+    for foreign in [".git", "node_modules"] {
+        home.skill(
+            format!("npm/lib/node_modules/p/{foreign}/y"),
+            "y",
+            "foreign",
+        );
+    }
+    let listed = json_of(&home.run("project", ["skills", "list", "--json"]));
+    let names: Vec<&str> = listed["skills"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|skill| skill["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["x"]);
+    let said = listed["diagnostics"].as_array().unwrap();
+    let about = |word: &str| {
+        let said = said.iter();
+        said.filter(|it| it["message"].as_str().unwrap().contains(word))
+            .count()
+    };
+    assert_eq!((about("missing-"), about("git or npm")), (1, 2), "{said:?}");
+    assert_eq!(about("and 49 more"), 1, "{said:?}");
 }

@@ -120,7 +120,7 @@ impl Reader<'_> {
         match path {
             "compat_roots" => self.layer.compat_roots = self.boolean(path, span, value),
             "extra_dirs" => self.layer.extra_dirs = self.names(path, span, value),
-            "packages" => self.layer.packages = self.names(path, span, value),
+            "packages" => self.layer.packages = self.sources(path, span, value),
             "limits.candidates_per_root" => {
                 self.layer.candidates_per_root = self.number(path, span, value);
             }
@@ -251,6 +251,30 @@ impl Reader<'_> {
         names.map(|names| self.sourced(names, span))
     }
 
+    /// Packages: their names, alone or as the `source` of a table.
+    fn sources(
+        &mut self,
+        path: &str,
+        span: &Range<usize>,
+        value: Item<'_, '_>,
+    ) -> Option<Sourced<Vec<String>>> {
+        let source = |item: &DeValue<'_>| match item {
+            DeValue::Table(fields) => {
+                let source = fields.get("source")?;
+                source.get_ref().as_str().map(str::to_owned)
+            }
+            other => other.as_str().map(str::to_owned),
+        };
+        let sources: Option<Vec<String>> = match value.get_ref() {
+            DeValue::Array(items) => items.iter().map(|item| source(item.get_ref())).collect(),
+            _ => None,
+        };
+        if sources.is_none() {
+            self.wrong(path, span, "a list of texts, or of tables with a `source`");
+        }
+        sources.map(|sources| self.sourced(sources, span))
+    }
+
     fn permitted(&mut self, path: &str, documented: &str, span: &Range<usize>) -> bool {
         let forbidden = self.scope == LayerScope::Project
             && KEYS
@@ -354,6 +378,26 @@ mod tests {
             .iter()
             .map(|d| (d.code.as_str(), d.position.map_or(0, |p| p.line)))
             .collect()
+    }
+
+    #[test]
+    fn packages_are_named_alone_or_as_the_source_of_a_table() {
+        for (text, expected) in [
+            (
+                "packages = ['a', { source = 'npm:b' }]",
+                Some(vec!["a", "npm:b"]),
+            ),
+            ("packages = [{ from = 'b' }]", None),
+            ("packages = ['a', 3]", None),
+        ] {
+            let (layer, findings) = parse(text, LayerScope::User, Path::new("config.toml"));
+            let names = layer.packages.map(|found| found.value);
+            let expected = expected.map(|all| all.into_iter().map(str::to_owned).collect());
+            assert_eq!(
+                (names, findings.is_empty()),
+                (expected.clone(), expected.is_some())
+            );
+        }
     }
 
     #[test]

@@ -251,6 +251,11 @@ impl Manifest {
                     self.diagnostics.push(finding.at(item.position));
                 }
                 Err(PathRefusal::Unprintable) => unreadable.push(one_line(text)),
+                Err(PathRefusal::Foreign) => {
+                    let name = one_line(text);
+                    let message = format!("`{key}` names `{name}`, a folder of git or npm");
+                    self.complain(item.position, message);
+                }
             }
         }
         if !unreadable.is_empty() {

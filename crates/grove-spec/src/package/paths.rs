@@ -9,6 +9,8 @@ pub enum PathRefusal {
     Leaves,
     /// It has control characters.
     Unprintable,
+    /// It names a folder of git or npm, in which other things lie.
+    Foreign,
 }
 
 /// A path below a package in its plain form, without `.` and without a slash at its end; empty for the package itself.
@@ -31,6 +33,10 @@ pub fn path_below(text: &str) -> Result<String, PathRefusal> {
     if parts.contains(&"..") {
         return Err(PathRefusal::Leaves);
     }
+    // A package inside the package's own `node_modules` may be named, all of them may not.
+    if parts.contains(&".git") || parts.last() == Some(&"node_modules") {
+        return Err(PathRefusal::Foreign);
+    }
     Ok(parts.join("/"))
 }
 
@@ -48,6 +54,9 @@ mod tests {
             (".", Ok("")),
             ("...", Ok("...")),
             ("a..b", Ok("a..b")),
+            ("node_modules/x/skills", Ok("node_modules/x/skills")),
+            ("./node_modules/", Err(PathRefusal::Foreign)),
+            ("a/.git/b", Err(PathRefusal::Foreign)),
             ("..", Err(PathRefusal::Leaves)),
             ("./../x", Err(PathRefusal::Leaves)),
             ("a/../b", Err(PathRefusal::Leaves)),

@@ -2,6 +2,7 @@
 
 use grove_catalog::chains::{Chain, Chains};
 use grove_catalog::root::Source;
+use grove_catalog::state::{Reason, State};
 use grove_skills::agents::AgentLibrary;
 use grove_skills::chains::ChainLibrary;
 use grove_skills::{Environment, Library, Request};
@@ -97,12 +98,42 @@ fn show(environment: &Environment, library: &ChainLibrary, chain: &Chain, out: &
     let steps = chain.file().map_or(&[][..], |file| file.steps.as_slice());
     for (at, step) in steps.iter().enumerate() {
         row(&format!("step {}", at + 1), &step_line(step), out);
+        // Whoever decides whether to trust a chain must see everything that it would do.
+        for (key, value) in details(step) {
+            row("", &format!("{key}: {value}"), out);
+        }
     }
     let source = library.source(chain);
     for finding in &chain.diagnostics {
         out.line("");
         out.text(&grove_spec::render::render(finding, source.as_deref()));
     }
+}
+
+/// Everything that a step says beside what its line shows whole, each as one line.
+fn details(step: &Step) -> Vec<(String, String)> {
+    let mut waiting: Vec<(String, Value)> = vec![(String::new(), print::step_json(step))];
+    let mut all = Vec::new();
+    while let Some((key, value)) = waiting.pop() {
+        let below = |name: &str| match key.as_str() {
+            "" => name.to_owned(),
+            above => format!("{above}.{name}"),
+        };
+        match value {
+            Value::Object(fields) => {
+                let fields = fields.into_iter().rev();
+                waiting.extend(fields.map(|(name, value)| (below(&name), value)));
+            }
+            Value::Array(items) if items.iter().any(Value::is_object) => {
+                let items = items.into_iter().enumerate().rev();
+                waiting.extend(items.map(|(at, item)| (below(&(at + 1).to_string()), item)));
+            }
+            Value::String(text) => all.push((one_line(&key), one_line(&text))),
+            other => all.push((one_line(&key), one_line(&other.to_string()))),
+        }
+    }
+    all.retain(|(key, _)| key != "agent");
+    all
 }
 
 /// A step as one line: who, how, and the start of the task.
@@ -169,6 +200,13 @@ fn check(library: &ChainLibrary, json: bool, out: &mut Output) -> u8 {
             counted(chains.len(), "chain")
         ));
         for chain in chains {
+            if let Some(reason) = unused(chain) {
+                let fix = &reason.fix;
+                out.line(&one_line(&format!(
+                    "{}: {} ({fix})",
+                    chain.name, reason.message
+                )));
+            }
             let source = library.source(chain);
             for finding in chain.diagnostics.iter().filter(|it| is_finding(it)) {
                 out.text(&grove_spec::render::render(finding, source.as_deref()));
@@ -182,6 +220,15 @@ fn check(library: &ChainLibrary, json: bool, out: &mut Output) -> u8 {
         need_attention(findings)
     });
     code
+}
+
+/// Why a chain is not used although nothing is wrong with its file.
+fn unused(chain: &Chain) -> Option<&Reason> {
+    let waits = matches!(
+        chain.state,
+        State::Changed | State::Untrusted | State::Disabled
+    );
+    chain.reasons.first().filter(|_| waits)
 }
 
 fn is_finding(finding: &Diagnostic) -> bool {
