@@ -115,6 +115,18 @@ pub(crate) fn signs(environment: &Environment, project: &Project) -> Vec<PathBuf
     of_project.chain(of_user).collect()
 }
 
+/// Folders in which packages are installed, each in a folder of its own.
+pub(crate) fn shelves(environment: &Environment, project: &Project) -> Vec<PathBuf> {
+    let root = project.root.as_deref().or_else(|| project.outermost());
+    let of_project = root.into_iter().flat_map(|root| {
+        let below = [format!(".pi/{PI_MODULES}"), MODULES.to_owned()];
+        below.map(|below| root.join(below))
+    });
+    let of_user = environment.pi_folder().map(|pi| pi.join(PI_MODULES));
+    let global = npm_root::find(environment);
+    of_project.chain(of_user).chain(global).collect()
+}
+
 /// Looks for packages everywhere.
 pub(crate) fn find(
     environment: &Environment,

@@ -195,3 +195,25 @@ fn an_unknown_host_is_an_error() {
     let finished = home().run("project", ["watch", "--host", "nobody"]);
     assert_eq!(finished.ending, grove_testkit::process::Ending::Exited(2));
 }
+
+#[test]
+fn a_package_that_is_installed_is_a_change() {
+    let home = home();
+    home.dir("npm/lib/node_modules");
+    let watch = Watch::start(&home, &[]);
+    watch.next();
+    let staged = "npm/staged";
+    home.file(
+        format!("{staged}/package.json"),
+        r#"{ "name": "p", "grove": { "skills": ["skills"] } }"#,
+    );
+    home.skill(format!("{staged}/skills/packed"), "packed", "d");
+    // Until what is watched is watched, it looks again by itself.
+    std::thread::sleep(Duration::from_secs(1));
+    // As npm does it: made elsewhere and moved to its place.
+    let place = home.path("npm/lib/node_modules/p");
+    std::fs::rename(home.path(staged), place).unwrap();
+    let change = watch.change();
+    assert_eq!(change["added"].as_array().unwrap().len(), 1, "{change}");
+    assert_eq!(change["why"][0]["what"], "configuration", "{change}");
+}

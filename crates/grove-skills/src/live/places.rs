@@ -24,6 +24,8 @@ pub(super) struct Places {
     roots: Vec<PathBuf>,
     settings: Vec<PathBuf>,
     grants: Option<PathBuf>,
+    /// Where packages are installed.
+    shelves: Vec<PathBuf>,
     /// The folders around the working folder, in which a project may begin.
     around: Vec<PathBuf>,
     program_folders: Vec<PathBuf>,
@@ -58,6 +60,7 @@ impl Places {
             places
                 .settings
                 .extend(packages::signs(environment, &project));
+            places.shelves = packages::shelves(environment, &project);
             places.grants = Some(trusting::folder(environment));
         }
         if !matches!(library.request().view, View::Folders(_)) {
@@ -70,6 +73,7 @@ impl Places {
         let is_somewhere = |path: &PathBuf| !path.starts_with(Environment::NOWHERE);
         places.roots.retain(is_somewhere);
         places.settings.retain(is_somewhere);
+        places.shelves.retain(is_somewhere);
         places.grants = places.grants.filter(is_somewhere);
         places
     }
@@ -107,7 +111,7 @@ impl Places {
         for path in self.roots.iter().chain(&self.settings) {
             wanted.add_way_to(path);
         }
-        if let Some(folder) = &self.grants {
+        for folder in self.grants.iter().chain(&self.shelves) {
             wanted.add_way_to(folder);
             wanted.add(folder, &Interest::Everything);
         }
@@ -171,7 +175,10 @@ impl Places {
         let is_program = path
             .file_name()
             .is_some_and(|name| in_search_path && self.programs.contains(name));
-        if self.settings.contains(path) {
+        let is_package = path
+            .parent()
+            .is_some_and(|folder| self.shelves.iter().any(|shelf| shelf == folder));
+        if self.settings.contains(path) || is_package {
             What::Configuration
         } else if leads_to(&self.roots) {
             is(What::RootAppeared, What::RootRemoved, What::RootChanged)
