@@ -21,16 +21,17 @@ pub fn path_below(text: &str) -> Result<String, PathRefusal> {
     if text.contains(|c: char| is_control(c) || matches!(c, '\n' | '\t')) {
         return Err(PathRefusal::Unprintable);
     }
-    let is_drive = text.as_bytes().get(1) == Some(&b':');
-    if text.starts_with(['/', '\\', '~']) || is_drive {
-        return Err(PathRefusal::Leaves);
-    }
     let parts: Vec<&str> = text
         .split(['/', '\\'])
         .map(str::trim)
         .filter(|part| !part.is_empty() && *part != ".")
         .collect();
-    if parts.contains(&"..") {
+    // What is left is looked at and not what was written, so that `./~` is no other way to write `~`.
+    let first = parts.first().copied().unwrap_or_default();
+    let is_drive = first.as_bytes().get(1) == Some(&b':');
+    let is_absolute =
+        text.trim_start().starts_with(['/', '\\']) || first.starts_with('~') || is_drive;
+    if is_absolute || parts.contains(&"..") {
         return Err(PathRefusal::Leaves);
     }
     // A package inside the package's own `node_modules` may be named, all of them may not.
@@ -66,6 +67,9 @@ mod tests {
             ("\\x", Err(PathRefusal::Leaves)),
             ("C:/x", Err(PathRefusal::Leaves)),
             ("~/x", Err(PathRefusal::Leaves)),
+            ("./~x", Err(PathRefusal::Leaves)),
+            (" /etc", Err(PathRefusal::Leaves)),
+            ("./C:/x", Err(PathRefusal::Leaves)),
             ("a\0b", Err(PathRefusal::Unprintable)),
             ("a\nb", Err(PathRefusal::Unprintable)),
         ] {
