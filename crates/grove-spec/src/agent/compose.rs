@@ -81,10 +81,12 @@ pub fn change(text: &str, asks: &[Ask]) -> Result<String, Refusal> {
     Ok(changed)
 }
 
-/// A file under another name and package. One that takes its name from the file's gets no name of its own.
+/// A file under another name and package. One that takes its name from the file's gets no name of its own, unless
+/// it has a package, which is part of the file's name too.
 pub fn rename(text: &str, name: &str, package: Option<&str>) -> Result<String, Refusal> {
     let mut changed = text.to_owned();
-    if parse(text).agent.name.is_some() {
+    // A name that cannot be used is written all the same, and goes with the old one.
+    if package.is_some() || has_key(text, "name") {
         changed = set(&changed, "name", &FieldValue::text(name))?;
     }
     match package {

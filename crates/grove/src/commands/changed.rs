@@ -136,9 +136,10 @@ impl<'a> ChangeJson<'a> {
 impl From<ManageError> for CommandError {
     fn from(error: ManageError) -> Self {
         let kind = match &error {
-            ManageError::Name(_) | ManageError::Package(_) | ManageError::Field { .. } => {
-                ErrorKind::Usage
-            }
+            ManageError::Name(_)
+            | ManageError::Package(_)
+            | ManageError::Reserved { .. }
+            | ManageError::Field { .. } => ErrorKind::Usage,
             ManageError::Fs(_) => ErrorKind::Internal,
             _ => ErrorKind::Finding,
         };
