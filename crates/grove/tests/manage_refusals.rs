@@ -50,7 +50,9 @@ fn state(home: &TestHome, address: &str) -> String {
     let list = done(home, "agents list --json").stdout_text();
     let list: serde_json::Value = serde_json::from_str(&list).unwrap();
     let mut agents = list["agents"].as_array().unwrap().iter();
-    let found = agents.find(|agent| agent["address"] == address || agent["name"] == address);
+    let (name, root) = address.split_once('@').unwrap_or((address, ""));
+    let found =
+        agents.find(|agent| agent["name"] == name && (root.is_empty() || agent["root"] == root));
     found.unwrap_or_else(|| panic!("{address}: {list}"))["state"]
         .as_str()
         .unwrap()
@@ -224,4 +226,115 @@ fn a_file_that_is_not_utf_8_says_so_and_where() {
         std::fs::read(home.path("home/.grove/agents/x.md")).unwrap(),
         bytes
     );
+}
+
+const OFF: &str = r#"{"subagents": {
+  "agentOverrides": {"worker": {"disabled": true}}}}"#;
+
+#[test]
+fn enabling_says_what_still_switches_an_agent_off_and_what_helps() {
+    let home = home();
+    home.file("project/.pi/settings.json", OFF);
+    done(&home, "trust");
+    assert_eq!(state(&home, "worker"), "disabled");
+    let said = refused(&home, "agents enable worker");
+    let file = home.path("project/.pi/settings.json");
+    assert!(
+        said.contains("`worker` stays switched off")
+            && said.contains(&format!("{}:2", file.display()))
+            && said.contains("grove agents enable worker --scope project"),
+        "{said}"
+    );
+    assert!(
+        !home.path("config/grove/config.toml").exists(),
+        "nothing is left behind"
+    );
+
+    // What is advised helps, once it is trusted as everything of a project must be.
+    let made = done(&home, "agents enable worker --scope project");
+    assert!(
+        !made.stdout_text().contains("switched on"),
+        "{}",
+        made.stdout_text()
+    );
+    let said = made.stderr_text();
+    assert!(
+        said.contains("worker is disabled")
+            && said.contains("run `grove trust`")
+            && !said.contains("grove agents enable"),
+        "{said}"
+    );
+    done(&home, "trust");
+    assert_eq!(state(&home, "worker"), "ok");
+}
+
+#[test]
+fn a_refused_switch_leaves_the_configuration_as_it_was() {
+    let home = home();
+    let config = "# mine\n[agents.overrides.worker]\ndisabled = true\n";
+    home.file("project/.pi/settings.json", OFF)
+        .file("config/grove/config.toml", config);
+    done(&home, "trust");
+    refused(&home, "agents enable worker");
+    assert_eq!(read(&home, "config/grove/config.toml"), config);
+}
+
+#[test]
+fn disabling_says_what_still_switches_an_agent_on() {
+    let home = home();
+    home.file("project/.pi/settings.json", OFF.replace("true", "false"));
+    done(&home, "trust");
+    let said = refused(&home, "agents disable worker");
+    let file = home.path("project/.pi/settings.json");
+    assert!(
+        said.contains("`worker` stays switched on")
+            && said.contains(&format!("{}:2", file.display()))
+            && said.contains("grove agents disable worker --scope project"),
+        "{said}"
+    );
+    assert!(!home.path("config/grove/config.toml").exists());
+    done(&home, "agents disable worker --scope project");
+    done(&home, "trust");
+    assert_eq!(state(&home, "worker"), "disabled");
+}
+
+#[test]
+fn what_is_advised_for_one_of_several_of_a_name_reaches_that_one() {
+    let home = home();
+    for folder in ["one", "two"] {
+        home.file(
+            format!("{folder}/dup.md"),
+            AGENT.replace("name: x", "name: dup"),
+        );
+    }
+    let dirs = std::env::join_paths([home.path("one"), home.path("two")]).unwrap();
+    let home = home.with_env("GROVE_AGENT_DIRS", dirs);
+    let addresses = addresses(&home, "dup");
+    assert_eq!(addresses.len(), 2);
+    for address in &addresses {
+        done(&home, &format!("agents disable {address}"));
+    }
+    for address in addresses.iter().rev() {
+        let told = run(&home, &format!("agents show {address}"));
+        let told = format!("{}{}", told.stdout_text(), told.stderr_text());
+        let advised = format!("agents enable {address}");
+        assert!(told.contains(&advised), "{told}");
+        done(&home, &advised);
+        assert_ne!(state(&home, address), "disabled");
+    }
+    assert_eq!(read(&home, "config/grove/config.toml").trim(), "");
+    // By its bare name the first that is off is meant, and what is said of its address goes.
+    done(&home, &format!("agents disable {}", addresses[0]));
+    done(&home, "agents enable dup");
+    assert_eq!(state(&home, &addresses[0]), "ok");
+}
+
+fn addresses(home: &TestHome, name: &str) -> Vec<String> {
+    let list = done(home, "agents list --json").stdout_text();
+    let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+    let agents = list["agents"].as_array().unwrap().iter();
+    agents
+        .filter(|agent| agent["name"] == name)
+        .map(|agent| format!("{name}@{}", agent["root"].as_str().unwrap()))
+        .collect()
 }

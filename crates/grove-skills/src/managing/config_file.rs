@@ -68,6 +68,26 @@ impl ConfigFile {
         Ok(())
     }
 
+    /// What the file holds; nothing when there is none.
+    pub(super) fn saved(&self) -> Option<String> {
+        self.before.clone()
+    }
+
+    /// Makes the file what it was before, since a change did not do what it was made for.
+    pub(super) fn restore(mut self, saved: Option<String>) -> Result<(), ManageError> {
+        match (saved, &self.before) {
+            (Some(text), _) => {
+                self.text = text;
+                self.write()?;
+            }
+            (None, Some(written)) => {
+                files::remove_same(&self.real, written.as_bytes())?;
+            }
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
     /// Writes the text if it is another one; says whether it is.
     pub(super) fn write(&mut self) -> Result<bool, ManageError> {
         let new = self.text.as_bytes();

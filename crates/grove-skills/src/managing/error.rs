@@ -124,6 +124,18 @@ pub enum ManageError {
         /// Why.
         why: String,
     },
+    /// A stronger file says otherwise.
+    #[error("`{name}` stays switched {stays}: it is {why}")]
+    Overruled {
+        /// Who.
+        name: String,
+        /// `on` or `off`.
+        stays: &'static str,
+        /// Which file says so, and in which line.
+        why: String,
+        /// What would help.
+        ways: Vec<String>,
+    },
     /// The field cannot be overridden.
     #[error("`{0}` cannot be overridden")]
     NoOverride(String),
@@ -175,6 +187,7 @@ impl ManageError {
                 "nothing was written; look at the link, and replace it with a folder of the project's own"
                     .to_owned(),
             ],
+            Self::Overruled { ways, .. } => ways.clone(),
             Self::Reserved { .. } => vec!["choose another name".to_owned()],
             Self::NoOverride(_) => {
                 let fields = Field::ALL.map(Field::as_str);
