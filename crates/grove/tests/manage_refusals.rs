@@ -338,3 +338,35 @@ fn addresses(home: &TestHome, name: &str) -> Vec<String> {
         .map(|agent| format!("{name}@{}", agent["root"].as_str().unwrap()))
         .collect()
 }
+
+#[test]
+fn an_empty_value_unsets_in_a_file_as_in_an_override_and_brackets_say_none() {
+    let home = home();
+    home.file("home/.grove/agents/x.md", AGENT);
+    let tools = |name: &str| {
+        let shown = done(&home, &format!("agents show {name} --json")).stdout_text();
+        let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        shown["fields"]["tools"].clone()
+    };
+    let usual = tools("scout");
+    for flag in ["--tools=", "--set tools="] {
+        for (name, overriding, unset) in [
+            ("x", "", tools("x")),
+            ("scout", " --override", usual.clone()),
+        ] {
+            let edit = format!("agents edit {name}{overriding} {flag}");
+            done(&home, &format!("{edit}[read,ls]"));
+            assert_eq!(tools(name), serde_json::json!(["read", "ls"]), "{edit}");
+            done(&home, &edit);
+            assert_eq!(tools(name), unset, "{edit}");
+        }
+        done(&home, &format!("agents edit x {flag}[]"));
+        assert!(read(&home, "home/.grove/agents/x.md").contains("\ntools: []\n"));
+        done(&home, &format!("agents edit scout --override {flag}[]"));
+        assert!(read(&home, "config/grove/config.toml").contains("tools = []\n"));
+        done(&home, &format!("agents edit x {flag}"));
+        done(&home, &format!("agents edit scout --override {flag}"));
+    }
+    assert_eq!(read(&home, "home/.grove/agents/x.md"), AGENT);
+    assert!(!read(&home, "config/grove/config.toml").contains("tools"));
+}

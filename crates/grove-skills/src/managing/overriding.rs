@@ -5,6 +5,7 @@ use std::path::Path;
 use grove_catalog::agents::Answer;
 use grove_catalog::overrides::is_own;
 use grove_catalog::state::State;
+use grove_spec::agent::compose::list_items;
 use grove_spec::agent::overrides::{Change, Field};
 use grove_spec::config::{LayerScope, edit};
 use grove_spec::json;
@@ -19,7 +20,7 @@ const TABLE: [&str; 2] = ["agents", "overrides"];
 /// One field of an override, as somebody asks for it in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OverrideAsk {
-    /// A field with this value: lists have commas, `false` clears.
+    /// A field with this value: lists have commas, `[]` has no items, `false` clears, and an empty value is none.
     Set(String, String),
     /// The field as the file has it.
     Unset(String),
@@ -185,6 +186,13 @@ impl Manager<'_> {
         let mut fields = grove_spec::agent::Agent::default();
         for ask in asks {
             match ask {
+                // Only a text may be empty.
+                OverrideAsk::Set(key, words)
+                    if words.trim().is_empty() && field_of(key)? != Field::SystemPrompt =>
+                {
+                    let path = field_path(&meant.key, field_of(key)?);
+                    config.take(edit::remove(&config.text, &strs(&path)))?;
+                }
                 OverrideAsk::Set(key, words) => {
                     let field = field_of(key)?;
                     let change = read(field, words).ok_or_else(|| ManageError::Field {
@@ -314,11 +322,7 @@ fn read(field: Field, words: &str) -> Option<Change> {
     let value = if text == "false" || wanted.starts_with("true") || wanted.contains("number") {
         serde_json::from_str(text).ok()?
     } else if wanted.starts_with("a list") {
-        let items = text
-            .split(',')
-            .map(str::trim)
-            .filter(|item| !item.is_empty());
-        items.map(Value::from).collect()
+        list_items(text).into_iter().map(Value::from).collect()
     } else {
         Value::from(words)
     };
