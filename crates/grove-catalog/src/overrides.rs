@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use grove_spec::agent::overrides::{AgentOverride, Change, Field, Overrides, Set};
-use grove_spec::config::Origin;
+use grove_spec::config::{LayerScope, Origin};
 use grove_spec::skill::name_key;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic, Position};
@@ -75,14 +75,17 @@ pub(crate) fn apply(agents: &mut [Agent], roots: &[Root], layers: &[Layer]) {
             .disable_builtins
             .filter(|_| source(agent) == Some(Source::Bundled));
         let off = match fields.get(&Field::Disabled) {
-            Some((set, _)) => (set.change == Change::Disabled(true)).then_some(&set.origin),
-            None => bulk.and_then(|(flag, origin)| flag.then_some(origin)),
+            Some((set, by_address)) => {
+                (set.change == Change::Disabled(true)).then_some((&set.origin, *by_address))
+            }
+            None => bulk.and_then(|(flag, origin)| flag.then_some((origin, false))),
         };
-        if let Some(origin) = off
+        if let Some((origin, by_address)) = off
             && agent.state == State::Ok
         {
+            let whom = if by_address { &place } else { &agent.name };
+            agent.reasons.push(switched_off(whom, origin, layers));
             agent.state = State::Disabled;
-            agent.reasons.push(switched_off(agent, origin));
         }
         let Some(content) = &mut agent.content else {
             continue;
@@ -103,9 +106,18 @@ pub fn is_own(source: Source) -> bool {
     matches!(source, Source::User | Source::Project)
 }
 
-fn switched_off(agent: &Agent, origin: &Origin) -> Reason {
+/// Why somebody is off, with the command that reaches as far as the file that says so.
+fn switched_off(whom: &str, origin: &Origin, layers: &[Layer]) -> Reason {
     let message = format!("switched off in {}:{}", origin.file.display(), origin.line);
-    let fix = format!("run `grove agents enable {}`", one_line(&agent.name));
+    let mut says = layers.iter().map(|layer| &layer.overrides);
+    let says = says.find(|overrides| overrides.file == origin.file);
+    let whom = one_line(whom);
+    let fix = match says.map(|overrides| overrides.scope) {
+        Some(LayerScope::Project) => {
+            format!("run `grove agents enable {whom} --scope project`, or change that file")
+        }
+        _ => format!("run `grove agents enable {whom}`"),
+    };
     Reason::new("disabled", message, fix)
 }
 

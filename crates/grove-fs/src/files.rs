@@ -88,6 +88,12 @@ pub fn is_link(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
 }
 
+/// What a link says that it leads to, from its own folder, whether or not anything is there.
+pub fn link_target(path: &Path) -> Result<PathBuf, FsError> {
+    let target = std::fs::read_link(path).map_err(|error| FsError::new("read", path, error))?;
+    Ok(path.parent().unwrap_or(path).join(target))
+}
+
 /// Whether a path leads to a plain file of this many bytes.
 pub fn is_file_of(path: &Path, bytes: u64) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == bytes)

@@ -371,6 +371,11 @@ impl Located<'_> {
     ///
     /// Read beneath the root as the walk does: a path that leads elsewhere by now must not be quoted.
     pub(crate) fn source<P>(&self, defined: &Defined<P>) -> Option<String> {
+        String::from_utf8(self.bytes(defined)?).ok()
+    }
+
+    /// The same as bytes, which need not be UTF-8.
+    pub(crate) fn bytes<P>(&self, defined: &Defined<P>) -> Option<Vec<u8>> {
         let content = defined.content.as_ref()?;
         let label = &self.roots.get(defined.root)?.label;
         let mut planned = self.planned.iter();
@@ -382,8 +387,6 @@ impl Located<'_> {
             content.size,
         );
         let bytes = read.ok()?;
-        (Digest::of(&bytes) == content.digest)
-            .then(|| String::from_utf8(bytes).ok())
-            .flatten()
+        (Digest::of(&bytes) == content.digest).then_some(bytes)
     }
 }

@@ -9,6 +9,7 @@ mod config_file;
 mod error;
 mod overriding;
 mod own_files;
+mod within;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,6 +29,7 @@ pub use error::ManageError;
 pub use overriding::OverrideAsk;
 
 use own_files::OwnFiles;
+use within::within;
 
 use crate::agents::AgentLibrary;
 use crate::chains::ChainLibrary;
@@ -130,10 +132,13 @@ impl<'a> Manager<'a> {
         }
     }
 
-    /// The folder of a scope in which things are made.
-    fn scope_folder(&self, scope: LayerScope) -> Result<PathBuf, ManageError> {
+    /// The place of a new file in a scope.
+    fn new_file(&self, scope: LayerScope, below: &Path) -> Result<PathBuf, ManageError> {
         match scope {
-            LayerScope::User => self.environment.home.clone().ok_or(ManageError::NoHome),
+            LayerScope::User => {
+                let home = self.environment.home.as_ref();
+                Ok(home.ok_or(ManageError::NoHome)?.join(below))
+            }
             LayerScope::Project => {
                 let project = Project::find(self.environment);
                 let root = project
@@ -141,7 +146,8 @@ impl<'a> Manager<'a> {
                     .clone()
                     .filter(|root| project.folders.contains(root));
                 let outermost = || project.outermost().map(Path::to_path_buf);
-                root.or_else(outermost).ok_or(ManageError::NoProject)
+                let root = root.or_else(outermost).ok_or(ManageError::NoProject)?;
+                within(&root, below)
             }
         }
     }

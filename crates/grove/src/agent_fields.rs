@@ -11,11 +11,15 @@ const FIELDS: [(&str, &str, &str); 28] = [
         "description",
         "What it does and when to use it",
     ),
-    ("tools", "tools", "The tools it may use, with commas"),
+    (
+        "tools",
+        "tools",
+        "The tools it may use, with commas; `[]` for none, empty for whatever is usual",
+    ),
     (
         "extensions",
         "extensions",
-        "Its extensions, with commas; empty means none",
+        "Its extensions, with commas; `[]` for none, empty for whatever is usual",
     ),
     ("model", "model", "Its model"),
     (
@@ -124,7 +128,7 @@ impl Args for AskedFields {
                     .value_name("FIELD=VALUE")
                     .action(ArgAction::Append)
                     .value_parser(pair)
-                    .help("Any field, by its name in the file (repeatable)"),
+                    .help("Any field, by its name in the file; an empty value is no value (repeatable)"),
             )
             .arg(
                 Arg::new("body")

@@ -44,10 +44,7 @@ impl Manager<'_> {
         let name = sanitised(asked.name)?;
         let package = asked.package.map(package).transpose()?.flatten();
         let file_name = naming::file_name(&name, package.as_deref());
-        let file = self
-            .scope_folder(asked.scope)?
-            .join(AGENTS)
-            .join(&file_name);
+        let file = self.new_file(asked.scope, &Path::new(AGENTS).join(&file_name))?;
         let runtime = full_name(&name, package.as_deref());
         self.require_new(&runtime, asked.scope, None)?;
         if files::is_there(&file) {
@@ -55,6 +52,7 @@ impl Manager<'_> {
         }
         let text = compose::create(&name, package.as_deref(), asked.asks).map_err(field)?;
         let parsed = agent::parse(&text);
+        require_read_as(&parsed.agent, &file_name, &runtime)?;
         if parsed.agent.description.is_none() {
             return Err(ManageError::Field {
                 field: "description".to_owned(),
@@ -119,6 +117,7 @@ impl Manager<'_> {
         if old_file.ends_with(".agent.md") {
             file_name = format!("{}.agent.md", naming::stem(&file_name));
         }
+        require_read_as(&agent::parse(&after).agent, &file_name, &runtime)?;
         let file = location.with_file_name(file_name);
         self.require_new(&runtime, scope, Some(&location))?;
         let changed = after != before || file != location;
@@ -196,6 +195,21 @@ impl Manager<'_> {
         left.extend(self.chains.chains.calling(name));
         left
     }
+}
+
+/// Refuses a name whose file would not be read as an agent's, or as another agent's.
+fn require_read_as(
+    agent: &agent::Agent,
+    file_name: &str,
+    runtime: &str,
+) -> Result<(), ManageError> {
+    if !naming::is_agent_file(file_name) || naming::runtime_name(agent, file_name) != runtime {
+        return Err(ManageError::Reserved {
+            name: runtime.to_owned(),
+            file_name: file_name.to_owned(),
+        });
+    }
+    Ok(())
 }
 
 fn field(refusal: Refusal) -> ManageError {

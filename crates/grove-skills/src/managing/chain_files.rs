@@ -54,8 +54,8 @@ impl Manager<'_> {
             asked.steps,
         );
         let (format, text) = made.map_err(|why| field("steps", why))?;
-        let folder = self.scope_folder(asked.scope)?.join(CHAINS);
-        let file = folder.join(format!("{runtime}{}", format.ending()));
+        let below = Path::new(CHAINS).join(format!("{runtime}{}", format.ending()));
+        let file = self.new_file(asked.scope, &below)?;
         create_file(&file, text.as_bytes(), None)?;
         Ok(self.report_chain(&runtime, asked.scope, &file, true))
     }

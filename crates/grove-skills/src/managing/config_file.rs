@@ -6,7 +6,8 @@ use grove_fs::files;
 use grove_spec::config::LayerScope;
 use grove_spec::config::edit::ConfigRefusal;
 
-use super::own_files::{create_file, replace_file};
+use super::own_files::{create_file, replace_file, utf8};
+use super::within::within;
 use super::{ManageError, Manager};
 use crate::project::Project;
 use crate::settings::{MAX_CONFIG_BYTES, PROJECT_FILE, user_file};
@@ -30,20 +31,13 @@ impl Manager<'_> {
             LayerScope::Project => {
                 let project = Project::find(self.environment);
                 let root = project.root.as_deref().or_else(|| project.outermost());
-                root.ok_or(ManageError::NoProject)?.join(PROJECT_FILE)
+                let root = root.ok_or(ManageError::NoProject)?;
+                within(root, Path::new(PROJECT_FILE))?
             }
         };
         let real = files::canonical(&path).unwrap_or_else(|_| path.clone());
-        if scope == LayerScope::Project && !is_beside(&real, &path) {
-            return Err(ManageError::NotPlain(path));
-        }
         let before = match files::read_bounded(&real, MAX_CONFIG_BYTES) {
-            Ok(bytes) => Some(
-                String::from_utf8(bytes).map_err(|_| ManageError::Unreadable {
-                    file: path.clone(),
-                    why: "it is not UTF-8".to_owned(),
-                })?,
-            ),
+            Ok(bytes) => Some(utf8(bytes, &path)?),
             Err(error) if error.is_not_found() && !files::is_there(&path) => None,
             Err(error) => return Err(error.into()),
         };
@@ -54,13 +48,6 @@ impl Manager<'_> {
             before,
         })
     }
-}
-
-/// Whether a path leads to a file in the folder it names, through no link.
-fn is_beside(real: &Path, path: &Path) -> bool {
-    let folder = path.parent().and_then(|folder| folder.parent());
-    let folder = folder.and_then(|folder| files::canonical(folder).ok());
-    folder.is_none_or(|folder| real.starts_with(folder))
 }
 
 impl ConfigFile {
@@ -78,6 +65,26 @@ impl ConfigFile {
                 }
             },
         })?;
+        Ok(())
+    }
+
+    /// What the file holds; nothing when there is none.
+    pub(super) fn saved(&self) -> Option<String> {
+        self.before.clone()
+    }
+
+    /// Makes the file what it was before, since a change did not do what it was made for.
+    pub(super) fn restore(mut self, saved: Option<String>) -> Result<(), ManageError> {
+        match (saved, &self.before) {
+            (Some(text), _) => {
+                self.text = text;
+                self.write()?;
+            }
+            (None, Some(written)) => {
+                files::remove_same(&self.real, written.as_bytes())?;
+            }
+            (None, None) => {}
+        }
         Ok(())
     }
 

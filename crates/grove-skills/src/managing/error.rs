@@ -98,6 +98,24 @@ pub enum ManageError {
     /// It is a link, or leads out of its folder.
     #[error("{} is a link or leads elsewhere", .0.display())]
     NotPlain(PathBuf),
+    /// A link of the project leads out of it.
+    #[error("{} leads to {}, which is not in the project", link.display(), to.display())]
+    LedOut {
+        /// The link.
+        link: PathBuf,
+        /// Where it leads.
+        to: PathBuf,
+    },
+    /// A file of this name would not be read as an agent's of this name.
+    #[error(
+        "no agent can be called `{name}`: its file would be {file_name}, which is not read as this agent's"
+    )]
+    Reserved {
+        /// The name.
+        name: String,
+        /// What its file would be called.
+        file_name: String,
+    },
     /// It is not a Markdown file with frontmatter, or cannot be read.
     #[error("{} cannot be edited: {why}", file.display())]
     Unreadable {
@@ -105,6 +123,18 @@ pub enum ManageError {
         file: PathBuf,
         /// Why.
         why: String,
+    },
+    /// A stronger file says otherwise.
+    #[error("`{name}` stays switched {stays}: it is {why}")]
+    Overruled {
+        /// Who.
+        name: String,
+        /// `on` or `off`.
+        stays: &'static str,
+        /// Which file says so, and in which line.
+        why: String,
+        /// What would help.
+        ways: Vec<String>,
     },
     /// The field cannot be overridden.
     #[error("`{0}` cannot be overridden")]
@@ -153,6 +183,12 @@ impl ManageError {
             Self::OtherScope { .. } => vec!["give the other `--scope`".to_owned()],
             Self::Changed(_) => vec!["look at it and try again".to_owned()],
             Self::NotPlain(_) => vec!["change the file that it leads to yourself".to_owned()],
+            Self::LedOut { .. } => vec![
+                "nothing was written; look at the link, and replace it with a folder of the project's own"
+                    .to_owned(),
+            ],
+            Self::Overruled { ways, .. } => ways.clone(),
+            Self::Reserved { .. } => vec!["choose another name".to_owned()],
             Self::NoOverride(_) => {
                 let fields = Field::ALL.map(Field::as_str);
                 vec![format!("these can: {}", fields.join(", "))]

@@ -1,8 +1,11 @@
 //! Overrides in the configuration: switched off, switched on, set field by field, and taken back.
 
+use std::path::Path;
+
 use grove_catalog::agents::Answer;
 use grove_catalog::overrides::is_own;
 use grove_catalog::state::State;
+use grove_spec::agent::compose::list_items;
 use grove_spec::agent::overrides::{Change, Field};
 use grove_spec::config::{LayerScope, edit};
 use grove_spec::json;
@@ -17,7 +20,7 @@ const TABLE: [&str; 2] = ["agents", "overrides"];
 /// One field of an override, as somebody asks for it in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OverrideAsk {
-    /// A field with this value: lists have commas, `false` clears.
+    /// A field with this value: lists have commas, `[]` has no items, `false` clears, and an empty value is none.
     Set(String, String),
     /// The field as the file has it.
     Unset(String),
@@ -28,6 +31,8 @@ struct Meant {
     name: String,
     /// What it is called in the configuration.
     key: String,
+    /// By what it alone can be called.
+    address: String,
     state: Option<State>,
 }
 
@@ -36,31 +41,90 @@ impl Manager<'_> {
     pub fn disable(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
         let meant = self.meant(name)?;
         let mut config = self.config(scope)?;
+        let before = config.saved();
         let path = field_path(&meant.key, Field::Disabled);
         config.take(edit::set(&config.text, &strs(&path), &Value::from(true)))?;
         let changed = config.write()?;
-        Ok(self.overridden(&meant, scope, config.path, changed, Vec::new()))
+        let report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
+        if report.state != Some(State::Ok) || self.waits_for_trust(&config.path) {
+            return Ok(report);
+        }
+        let agents = &self.library.agents;
+        let found = agents.found().named(&meant.address).into_iter();
+        let fields = found.filter_map(|at| agents.agents.get(at));
+        let mut fields = fields.flat_map(|agent| &agent.overridden);
+        let on = fields.find(|set| set.field == Field::Disabled);
+        let error = ManageError::Overruled {
+            stays: "on",
+            why: on.map_or_else(
+                || "another file says so".to_owned(),
+                |set| {
+                    let (file, line) = (set.origin.file.display(), set.origin.line);
+                    format!("switched on in {file}:{line}")
+                },
+            ),
+            ways: vec![format!(
+                "run `grove agents disable {} --scope project`, or change that file",
+                one_line(name)
+            )],
+            name: meant.name,
+        };
+        config.restore(before)?;
+        Err(error)
     }
 
     /// Switches an agent on: what switches it off is taken back, and overruled if it is written elsewhere.
+    ///
+    /// Where a stronger file switches it off, nothing is changed and that is the error.
     pub fn enable(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
         let meant = self.switched_off(name)?;
         let mut config = self.config(scope)?;
-        let mut changed = false;
-        if meant.state == Some(State::Disabled) {
-            for key in [&meant.name, &meant.key] {
-                let path = field_path(key, Field::Disabled);
-                config.take(edit::remove(&config.text, &strs(&path)))?;
-            }
-            changed = config.write()?;
-            let now = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
-            if now.state == Some(State::Disabled) {
-                let path = field_path(&meant.key, Field::Disabled);
-                config.take(edit::set(&config.text, &strs(&path), &Value::from(false)))?;
-                changed |= config.write()?;
-            }
+        if meant.state != Some(State::Disabled) {
+            return Ok(self.overridden(&meant, scope, config.path, false, Vec::new()));
         }
-        Ok(self.overridden(&meant, scope, config.path, changed, Vec::new()))
+        let before = config.saved();
+        // Whoever is called by an address is meant alone.
+        let of_name = Some(&meant.name).filter(|_| name != meant.address);
+        for key in of_name.into_iter().chain([&meant.address]) {
+            let path = field_path(key, Field::Disabled);
+            config.take(edit::remove(&config.text, &strs(&path)))?;
+        }
+        let mut changed = config.write()?;
+        let mut report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
+        if report.state == Some(State::Disabled) {
+            let path = field_path(&meant.key, Field::Disabled);
+            config.take(edit::set(&config.text, &strs(&path), &Value::from(false)))?;
+            changed |= config.write()?;
+            report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
+        }
+        if report.state != Some(State::Disabled) {
+            return Ok(report);
+        }
+        if self.waits_for_trust(&config.path) {
+            for reason in &mut report.reasons {
+                "run `grove trust`, and the project's configuration overrules it"
+                    .clone_into(&mut reason.fix);
+            }
+            return Ok(report);
+        }
+        config.restore(before)?;
+        let why: Vec<&str> = report
+            .reasons
+            .iter()
+            .map(|it| it.message.as_str())
+            .collect();
+        Err(ManageError::Overruled {
+            name: meant.name,
+            stays: "off",
+            why: one_line(&why.join(", ")),
+            ways: report.reasons.into_iter().map(|it| it.fix).collect(),
+        })
+    }
+
+    /// Whether a project's configuration is not the one that was trusted.
+    fn waits_for_trust(&self, file: &Path) -> bool {
+        let mut findings = self.library.agents.diagnostics.iter();
+        findings.any(|it| it.code == Code::ConfigUntrusted && it.file.as_deref() == Some(file))
     }
 
     /// Takes back everything that the configuration of a scope says about an agent.
@@ -85,6 +149,7 @@ impl Manager<'_> {
         let meant = Meant {
             name: name.to_owned(),
             key: name.to_owned(),
+            address: name.to_owned(),
             state: None,
         };
         let mut report = self.overridden(&meant, scope, config.path, changed, Vec::new());
@@ -121,6 +186,13 @@ impl Manager<'_> {
         let mut fields = grove_spec::agent::Agent::default();
         for ask in asks {
             match ask {
+                // Only a text may be empty.
+                OverrideAsk::Set(key, words)
+                    if words.trim().is_empty() && field_of(key)? != Field::SystemPrompt =>
+                {
+                    let path = field_path(&meant.key, field_of(key)?);
+                    config.take(edit::remove(&config.text, &strs(&path)))?;
+                }
                 OverrideAsk::Set(key, words) => {
                     let field = field_of(key)?;
                     let change = read(field, words).ok_or_else(|| ManageError::Field {
@@ -175,13 +247,14 @@ impl Manager<'_> {
         let in_place = is_of_own(at) && others.any(|other| !is_of_own(other));
         let address = agents.address(agent);
         let key = if in_place || query == address {
-            address
+            address.clone()
         } else {
             agent.name.clone()
         };
         Ok(Meant {
             name: agent.name.clone(),
             key,
+            address,
             state: Some(agent.state),
         })
     }
@@ -197,8 +270,8 @@ impl Manager<'_> {
     ) -> Changed {
         let mut report = self.report(&meant.name, scope, file, changed, warnings);
         let agents = &self.library.agents;
-        let at = agents.found().named(&meant.key).into_iter().next();
-        let found = match agents.find(&meant.key) {
+        let at = agents.found().named(&meant.address).into_iter().next();
+        let found = match agents.find(&meant.address) {
             Answer::One(at) => Some(at),
             Answer::None { .. } => at,
         };
@@ -210,10 +283,7 @@ impl Manager<'_> {
                 report.notes.push(one_line(&note));
             }
         }
-        let unused = agents.diagnostics.iter().find(|finding| {
-            finding.code == Code::ConfigUntrusted && finding.file.as_ref() == Some(&report.file)
-        });
-        if unused.is_some() {
+        if self.waits_for_trust(&report.file) {
             let note = "the project's configuration counts once `grove trust` was run";
             report.notes.push(note.to_owned());
         }
@@ -252,11 +322,7 @@ fn read(field: Field, words: &str) -> Option<Change> {
     let value = if text == "false" || wanted.starts_with("true") || wanted.contains("number") {
         serde_json::from_str(text).ok()?
     } else if wanted.starts_with("a list") {
-        let items = text
-            .split(',')
-            .map(str::trim)
-            .filter(|item| !item.is_empty());
-        items.map(Value::from).collect()
+        list_items(text).into_iter().map(Value::from).collect()
     } else {
         Value::from(words)
     };

@@ -76,9 +76,10 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
                 why: "it cannot be read".to_owned(),
             });
         }
-        let Some(text) = self.located.source(one) else {
+        let Some(bytes) = self.located.bytes(one) else {
             return Err(ManageError::Changed(place));
         };
+        let text = utf8(bytes, &place)?;
         let file = files::canonical(&place)?;
         // What came with a project must not lead out of it.
         let root = self.found.roots.get(one.root);
@@ -142,6 +143,19 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
             Err(ManageError::NotPlain(file))
         }
     }
+}
+
+/// A file's text; where it is not UTF-8, the line is said.
+pub(super) fn utf8(bytes: Vec<u8>, file: &Path) -> Result<String, ManageError> {
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let before = error.as_bytes().iter().take(valid);
+        let line = before.filter(|byte| **byte == b'\n').count() + 1;
+        ManageError::Unreadable {
+            file: file.to_path_buf(),
+            why: format!("line {line} is not UTF-8"),
+        }
+    })
 }
 
 /// A name for something new.

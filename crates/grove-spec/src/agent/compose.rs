@@ -81,10 +81,12 @@ pub fn change(text: &str, asks: &[Ask]) -> Result<String, Refusal> {
     Ok(changed)
 }
 
-/// A file under another name and package. One that takes its name from the file's gets no name of its own.
+/// A file under another name and package. One that takes its name from the file's gets no name of its own, unless
+/// it has a package, which is part of the file's name too.
 pub fn rename(text: &str, name: &str, package: Option<&str>) -> Result<String, Refusal> {
     let mut changed = text.to_owned();
-    if parse(text).agent.name.is_some() {
+    // A name that cannot be used is written all the same, and goes with the old one.
+    if package.is_some() || has_key(text, "name") {
         changed = set(&changed, "name", &FieldValue::text(name))?;
     }
     match package {
@@ -113,8 +115,7 @@ fn with_field(text: &str, key: &str, value: &str) -> Result<String, Refusal> {
     let value = value.trim();
     let is_list = LISTS.contains(&key);
     let cleared = value == "false" && (is_list || CLEARED_BY_FALSE.contains(&key));
-    // The empty list of extensions says something: there are none.
-    if cleared || (value.is_empty() && key != "extensions") {
+    if cleared || value.is_empty() {
         return without_field(text, key);
     }
     // Full is what an agent has without the field, so it is never added; where it is written it stays.
@@ -129,13 +130,24 @@ fn with_field(text: &str, key: &str, value: &str) -> Result<String, Refusal> {
     if !is_list {
         return set(text, key, &FieldValue::text(value));
     }
-    let items = FieldValue::List(split_items(value));
+    let items = FieldValue::List(list_items(value));
     // `skill` goes before `skills`, so a file that has it says its skills there.
     if key == "skills" && has_key(text, "skill") {
         let changed = set(text, "skill", &items)?;
         return remove(&changed, "skills");
     }
     set(text, key, &items)
+}
+
+/// The items of a list as somebody types it: with commas, in brackets or not. `[]` is the list without items,
+/// which is not the same as no list.
+pub fn list_items(words: &str) -> Vec<String> {
+    let words = words.trim();
+    let inner = words.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    match serde_json::from_str(words) {
+        Ok(items) if inner.is_some() => items,
+        _ => split_items(inner.unwrap_or(words)),
+    }
 }
 
 fn without_field(text: &str, key: &str) -> Result<String, Refusal> {
@@ -219,7 +231,7 @@ mod tests {
             ask("description", "Does: things # well"),
             ask("tools", "read, Bash(git log, git diff)"),
             ask("skillInjection", "full"),
-            ask("extensions", ""),
+            ask("extensions", "[]"),
             ask("model", "false"),
             Ask::Body("\nYou are it.\n\n".to_owned()),
         ];
@@ -231,6 +243,31 @@ mod tests {
         let agent = parse(&text).agent;
         assert_eq!(agent.description.as_deref(), Some("Does: things # well"));
         assert_eq!(agent.extensions, Some(Vec::new()));
+    }
+
+    #[test]
+    fn an_empty_value_is_no_value_and_an_empty_list_is_said_with_brackets() {
+        for key in LISTS {
+            let text = create("x", None, &[ask("description", "d")]).unwrap();
+            let none = change(&text, &[ask(key, " [] ")]).unwrap();
+            assert!(none.contains(&format!("{key}: []\n")), "{none}");
+            let some = change(&text, &[ask(key, "[a, b]")]).unwrap();
+            assert_eq!(some, change(&text, &[ask(key, "a, b")]).unwrap());
+            assert_eq!(some, change(&text, &[ask(key, r#"["a", "b"]"#)]).unwrap());
+            assert_eq!(change(&some, &[ask(key, "[]")]), Ok(none.clone()));
+            for empty in ["", " ", "false"] {
+                assert_eq!(
+                    change(&none, &[ask(key, empty)]).as_ref(),
+                    Ok(&text),
+                    "{key}"
+                );
+            }
+        }
+        let tools = |value: &str| {
+            let text = create("x", None, &[ask("description", "d"), ask("tools", value)]);
+            parse(&text.unwrap()).agent.tools
+        };
+        assert_eq!((tools(""), tools("[]")), (None, Some(Vec::new())));
     }
 
     #[test]

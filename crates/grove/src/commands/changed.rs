@@ -60,6 +60,11 @@ pub(super) fn print(
     }
     let file = tilde(&changed.file, environment);
     let name = one_line(&changed.name);
+    let expected = match action {
+        "disable" => State::Disabled,
+        _ => State::Ok,
+    };
+    let is_as_asked = changed.state.is_none_or(|state| state == expected);
     let done = match (action, changed.changed) {
         (_, false) => format!("unchanged {file}"),
         ("create", _) => format!("created {file}"),
@@ -69,6 +74,7 @@ pub(super) fn print(
             let previous = previous.map_or_else(|| file.clone(), |path| tilde(path, environment));
             format!("renamed {previous} to {file}")
         }
+        ("enable" | "disable", _) if !is_as_asked => format!("changed {file}"),
         ("edit", _) => format!("changed {file}"),
         ("enable", _) => format!("switched on {name} in {file}"),
         ("disable", _) => format!("switched off {name} in {file}"),
@@ -76,10 +82,6 @@ pub(super) fn print(
         (_, true) => format!("overrode {name} in {file}"),
     };
     out.line(&done);
-    let expected = match action {
-        "disable" => State::Disabled,
-        _ => State::Ok,
-    };
     if let Some(state) = changed.state.filter(|state| *state != expected) {
         out.note(&format!("{name} is {}", state.as_str()));
         for reason in &changed.reasons {
@@ -136,9 +138,10 @@ impl<'a> ChangeJson<'a> {
 impl From<ManageError> for CommandError {
     fn from(error: ManageError) -> Self {
         let kind = match &error {
-            ManageError::Name(_) | ManageError::Package(_) | ManageError::Field { .. } => {
-                ErrorKind::Usage
-            }
+            ManageError::Name(_)
+            | ManageError::Package(_)
+            | ManageError::Reserved { .. }
+            | ManageError::Field { .. } => ErrorKind::Usage,
             ManageError::Fs(_) => ErrorKind::Internal,
             _ => ErrorKind::Finding,
         };
