@@ -1,8 +1,10 @@
 //! From what a person or a model typed to a skill.
 
+use grove_spec::{Code, Diagnostic};
+
 use crate::identity::name_key;
 use crate::snapshot::{Skill, Snapshot};
-use crate::state::State;
+use crate::state::{Reason, State};
 
 /// What a name or id leads to. Indexes are into [`Snapshot::skills`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +63,19 @@ pub fn find(snapshot: &Snapshot, query: &str) -> Answer {
     Answer::None {
         near: near_names(names, query),
     }
+}
+
+/// Why a skill that nothing leads to is there all the same: it lies beyond the limit of its root.
+pub fn unread(snapshot: &Snapshot, name: &str) -> Option<Reason> {
+    let is_unread = |finding: &Diagnostic| {
+        finding.code == Code::CandidateLimit && finding.names.iter().any(|known| known == name)
+    };
+    let message = "its root has more skills than are read";
+    let fix = "look with --all, or raise `limits.candidates_per_root`";
+    let mut findings = snapshot.diagnostics.iter();
+    findings
+        .any(is_unread)
+        .then(|| Reason::new(Code::CandidateLimit.as_str(), message, fix))
 }
 
 /// Up to three names spelled nearly like the query: few edits, or one inside the other.

@@ -174,6 +174,27 @@ impl<'a> Said<'a> {
 }
 
 impl Agents {
+    /// Findings about settings that concern an agent: a value of its overrides that was not used, and settings
+    /// that could not be read, in which it may be overridden.
+    pub fn concerning<'a>(&'a self, agent: &'a Agent) -> impl Iterator<Item = &'a Diagnostic> {
+        let (name, place) = (name_key(&agent.name), self.address(agent));
+        let is_named = move |finding: &Diagnostic| {
+            let mut names = finding.names.iter();
+            names.any(|it| name_key(it) == name || *it == place)
+        };
+        self.diagnostics
+            .iter()
+            .filter(move |finding| match finding.code {
+                Code::OverrideValue => finding.names.is_empty() || is_named(finding),
+                Code::OverrideUnknownField | Code::ConfigValue | Code::ConfigUnknownKey => {
+                    is_named(finding)
+                }
+                // Whoever looks for packages reads the same files.
+                Code::SettingsUnreadable | Code::PackageSettings | Code::ConfigSyntax => true,
+                _ => false,
+            })
+    }
+
     /// Findings about overrides of agents that nobody is.
     pub fn unknown_overrides(&self, layers: &[Layer]) -> Vec<Diagnostic> {
         let mut known: BTreeSet<String> = BTreeSet::new();

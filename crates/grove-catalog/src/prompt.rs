@@ -125,19 +125,21 @@ pub struct Read {
     pub digest: Digest,
 }
 
-/// The agent's own file as it was read.
+/// What an agent says itself, as it was read.
 #[derive(Debug, Clone, Copy)]
 pub struct Own<'a> {
     /// What it is called.
     pub name: &'a str,
     /// Its fields.
     pub agent: &'a Agent,
-    /// Its file.
+    /// The file that its text is in.
     pub file: &'a Path,
-    /// The digest of its file's bytes.
+    /// The digest of that file's bytes.
     pub digest: Digest,
-    /// The body of its file.
+    /// Its text.
     pub body: &'a str,
+    /// The file that names its skills, which need not be the one with its text.
+    pub named_in: &'a Path,
 }
 
 /// Finds the skills that an agent names.
@@ -186,6 +188,14 @@ fn usable(snapshot: &Snapshot, name: &str) -> Result<usize, Diagnostic> {
         Answer::One(at) => at,
         Answer::Several(all) => return Err(several(snapshot, name, &all)),
         Answer::None { near } => {
+            if let Some(reason) = address::unread(snapshot, name) {
+                let message = format!(
+                    "skill `{name}` is there and was not read: {}",
+                    reason.message
+                );
+                let finding = Diagnostic::new(Code::PreloadUnusable, message);
+                return Err(finding.with_help(reason.fix));
+            }
             let mut message = format!("there is no skill `{name}`");
             if !near.is_empty() {
                 message.push_str(&format_near(&near));
@@ -295,7 +305,8 @@ pub fn assemble(
         }
     }
     for warning in &mut warnings {
-        warning.file.get_or_insert_with(|| own.file.to_path_buf());
+        let named_in = || own.named_in.to_path_buf();
+        warning.file.get_or_insert_with(named_in);
     }
     // An empty part would leave its empty line behind.
     blocks.retain(|block| !block.text.is_empty());

@@ -109,6 +109,7 @@ fn prompt(
         file: Path::new("/agents/me.md"),
         digest: Digest::of(b"me"),
         body,
+        named_in: Path::new("/agents/me.md"),
     };
     assemble(snapshot, &own, &chosen, &read, budget)
 }
@@ -348,6 +349,7 @@ fn told_after(lines: &str, base: Option<&str>, files: &[Instructions]) -> Prompt
         file: Path::new("/agents/me.md"),
         digest: Digest::of(b"me"),
         body: "Me.",
+        named_in: Path::new("/agents/me.md"),
     };
     let chosen = choose(&usual(), &agent.skills);
     let mut made = assemble(&usual(), &own, &chosen, &[], MAX_PRELOAD);

@@ -8,7 +8,7 @@ use grove_catalog::overrides::Layer;
 use grove_fs::document_walk::Document;
 use grove_spec::agent::{Format, Parsed, formats, naming};
 use grove_spec::package::Kind;
-use grove_spec::{Code, Diagnostic};
+use grove_spec::{Code, Diagnostic, Severity};
 
 use crate::agent_overrides::{self, LoadedOverrides};
 use crate::definition_files::{Bounds, FileContent, FileKind, InRoots, Located, Searched};
@@ -34,6 +34,7 @@ pub(crate) const AGENT_FILES: FileKind<Parsed> = FileKind {
         found.map(|found| (found.member, found.parsed)).collect()
     },
     counts: is_agent,
+    left_out: no_agent,
     note: unnamed,
 };
 
@@ -130,7 +131,7 @@ impl AgentLibrary {
     pub(crate) fn package_of(&self, agent: &Agent) -> Option<&Path> {
         let root = self.agents.roots.get(agent.root)?;
         let planned = self.planned.iter().find(|known| known.root == *root)?;
-        planned.package.as_deref()
+        planned.package_folder()
     }
 
     /// The text of an agent's file if it is still the one that was judged.
@@ -148,8 +149,8 @@ impl AgentLibrary {
     }
 }
 
-/// Whether a document means to be an agent. A note beside agents is nobody's business, and in the folder that
-/// all hosts share other things than agents have frontmatter too.
+/// Whether a document can be read as an agent, or fails as one. A note beside agents is no agent, and in the
+/// folder that all hosts share other things than agents have frontmatter too.
 fn is_agent(document: &Document<FileContent<Parsed>>, format: Format, is_shared: bool) -> bool {
     let parsed = match &document.content {
         Ok(content) => match content.found.as_slice() {
@@ -165,6 +166,21 @@ fn is_agent(document: &Document<FileContent<Parsed>>, format: Format, is_shared:
     let is_text = |finding: &Diagnostic| finding.code != Code::NotUtf8;
     let is_note = !parsed.has_frontmatter() && parsed.diagnostics.iter().all(is_text);
     !is_note || document.path.ends_with(".agent.md")
+}
+
+/// What is said of a document in a folder for agents that is none. What lies in the folder that all hosts share
+/// may be anything.
+fn no_agent(document: &Document<FileContent<Parsed>>, is_shared: bool) -> Option<Diagnostic> {
+    let content = document.content.as_ref().ok().filter(|_| !is_shared)?;
+    let mut findings = content.found.iter().flat_map(|(_, it)| &it.diagnostics);
+    let refusal = findings.next()?;
+    if refusal.code == Code::FrontmatterMissing {
+        let message = "no frontmatter: taken for a note, not an agent";
+        return Some(Diagnostic::new(Code::AgentNote, message));
+    }
+    let message = format!("{}, so the file is no agent", refusal.message);
+    let finding = refusal.clone().with_severity(Severity::Warning);
+    Some(Diagnostic { message, ..finding })
 }
 
 /// What is said of an agent that its file gives no name.

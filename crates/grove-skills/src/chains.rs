@@ -28,6 +28,7 @@ pub(crate) const CHAIN_FILES: FileKind<Parsed> = FileKind {
     },
     // The ending says what the file means to be.
     counts: |_: &Document<FileContent<Parsed>>, _, _| true,
+    left_out: |_, _| None,
     note: |_, _| None,
 };
 

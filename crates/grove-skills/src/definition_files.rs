@@ -43,6 +43,8 @@ pub(crate) struct FileKind<P> {
     pub(crate) parse: fn(Format, &str, &[u8]) -> InFile<P>,
     /// Whether a file means to be one; the flag is for the folder that hosts share.
     pub(crate) counts: fn(&Document<FileContent<P>>, Format, bool) -> bool,
+    /// What is said of a file that does not count; the flag is as above.
+    pub(crate) left_out: fn(&Document<FileContent<P>>, bool) -> Option<Diagnostic>,
     /// What is said because of the file's name.
     pub(crate) note: fn(&P, &str) -> Option<Diagnostic>,
 }
@@ -95,7 +97,7 @@ impl Bounds {
         let plan = match &project {
             Some(project) => {
                 let mut plan = planning::own(kind, environment, &loaded.settings, project, &store);
-                plan.roots.retain(|planned| scope.has(planned.root.source));
+                plan.roots.retain(|planned| scope.has(planned));
                 plan
             }
             None => planning::exactly(folders),
@@ -233,9 +235,15 @@ impl<P: Send> FileKind<P> {
                 .map(|problem| troubles::problem(path, problem)),
         );
         diagnostics.extend(self.limits_said(path, &limits, &options));
+        let (found, left_out): (Vec<_>, Vec<_>) = found
+            .into_iter()
+            .partition(|document| (self.counts)(document, planned.format, is_shared));
+        diagnostics.extend(left_out.iter().filter_map(|document| {
+            let finding = (self.left_out)(document, is_shared)?;
+            Some(finding.in_file(&path.join(&document.path)))
+        }));
         found
             .into_iter()
-            .filter(|document| (self.counts)(document, planned.format, is_shared))
             .flat_map(|document| self.candidates(document, options.links, bounds.max_bytes))
             .collect()
     }

@@ -155,7 +155,7 @@ impl Library {
     /// The roots of the last load that a package gave.
     pub(crate) fn roots_of_package(&self, folder: &Path) -> Vec<PathBuf> {
         let planned = self.planned.iter();
-        let given = planned.filter(|planned| planned.package.as_deref() == Some(folder));
+        let given = planned.filter(|planned| planned.package_folder() == Some(folder));
         given.map(|planned| planned.root.path.clone()).collect()
     }
 

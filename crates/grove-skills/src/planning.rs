@@ -35,15 +35,29 @@ pub struct PlannedRoot {
     pub flat_files: bool,
     /// How many levels of folders are walked, where its own rules allow fewer than the settings.
     pub max_depth: Option<usize>,
-    /// The folder of the package that gives it.
-    pub package: Option<PathBuf>,
+    /// The package that gives it.
+    pub package: Option<GivenBy>,
     /// How agents are written here.
     pub format: Format,
     /// The one file that counts, where the place is not a folder but somebody's settings.
     pub file: Option<String>,
 }
 
+/// The package that gives a root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenBy {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Whether it is the project's; otherwise it is the user's.
+    pub is_projects: bool,
+}
+
 impl PlannedRoot {
+    /// The folder of the package that gives it.
+    pub(crate) fn package_folder(&self) -> Option<&Path> {
+        self.package.as_ref().map(|given| given.folder.as_path())
+    }
+
     /// What links below the root may do.
     pub(crate) fn links(&self) -> Links {
         if self.root.source.contains_links() {
@@ -437,7 +451,10 @@ fn package_root(order: usize, package: &Package, given: &GivenFolder) -> Planned
         exists: true,
         flat_files: true,
         max_depth: given.is_flat.then_some(0),
-        package: Some(package.folder.clone()),
+        package: Some(GivenBy {
+            folder: package.folder.clone(),
+            is_projects: package.is_projects,
+        }),
         format: Format::Native,
         file: None,
     }

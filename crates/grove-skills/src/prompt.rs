@@ -8,6 +8,7 @@ use grove_catalog::agents::Agent;
 use grove_catalog::catalog::{self, Budget, Style};
 use grove_catalog::prompt::{self, Base, Instructions, Own, Prompt, Read};
 use grove_catalog::snapshot::Snapshot;
+use grove_spec::agent::overrides::Field;
 use grove_spec::agent::{PromptMode, SkillInjection};
 use grove_spec::config::Settings;
 use grove_spec::{Code, Diagnostic, Severity};
@@ -53,12 +54,15 @@ pub struct Told {
 /// What an agent says itself, or what settings say in its place.
 pub(crate) fn own_of<'a>(agent: &'a Agent, location: &'a Path, source: &'a str) -> Option<Own<'a>> {
     let content = agent.content.as_ref()?;
+    let mut overridden = agent.overridden.iter();
+    let skills = overridden.find(|set| set.field == Field::Skills);
     let own = Own {
         name: &agent.name,
         agent: &content.parsed.agent,
         file: location,
         digest: content.digest,
         body: content.parsed.body(source)?,
+        named_in: skills.map_or(location, |set| &set.origin.file),
     };
     Some(match &agent.own_text {
         Some(other) => Own {
@@ -97,8 +101,9 @@ pub fn prompt(
             Err(error @ PromptError::Unsteady(_)) => last = Some(error),
             done => {
                 return done.map(|mut told| {
-                    // What is wrong with the file is a warning about its prompt too.
-                    let own = agent.diagnostics.iter();
+                    // What is wrong with its file or its overrides is a warning about its prompt too.
+                    let of_settings = agents.agents.concerning(agent);
+                    let own = agent.diagnostics.iter().chain(of_settings);
                     let own = own.filter(|finding| finding.severity != Severity::Info);
                     told.prompt.warnings.splice(0..0, own.cloned());
                     told

@@ -3,7 +3,10 @@
 use grove_catalog::Source;
 use grove_spec::config::LayerScope;
 
-/// Whose are looked for. Those of Grove and of packages always are.
+use crate::planning::PlannedRoot;
+
+/// Whose are looked for. Those of Grove and of the user's packages always are; a package that came with the
+/// project is the project's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Scope {
     /// The user's, and the further folders.
@@ -16,9 +19,11 @@ pub enum Scope {
 }
 
 impl Scope {
-    pub(crate) fn has(self, source: Source) -> bool {
-        match source {
-            Source::Bundled | Source::Package => true,
+    pub(crate) fn has(self, planned: &PlannedRoot) -> bool {
+        let given_by = planned.package.as_ref();
+        match planned.root.source {
+            Source::Bundled => true,
+            Source::Package => self != Self::User || !given_by.is_some_and(|it| it.is_projects),
             Source::Project => self != Self::User,
             Source::User | Source::Managed | Source::Extra => self != Self::Project,
         }

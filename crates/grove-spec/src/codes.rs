@@ -60,6 +60,7 @@ codes! {
     // The frontmatter block.
     FrontmatterMissing = "frontmatter-missing", Error, "SKILL.md does not start with a frontmatter block.", "start the file with a line `---`, then `name:` and `description:`, then a line `---`";
     FrontmatterUnclosed = "frontmatter-unclosed", Error, "The frontmatter block has no closing line `---`.", "add a line `---` after the last key";
+    FrontmatterMisplaced = "frontmatter-misplaced", Error, "The frontmatter of an agent does not begin with a line `---` that is the first of the file.", "begin the file with a line `---`, then the keys, then a line `---`";
     FrontmatterTooLarge = "frontmatter-too-large", Warning, "The frontmatter is larger than what is given to a YAML parser; only plain keys were read.", "shorten the frontmatter to at most 16 KiB; move text to the body";
     FrontmatterUnreadable = "frontmatter-unreadable", Error, "The frontmatter is larger than what is given to a YAML parser and is not plain keys and text.", "shorten the frontmatter to at most 16 KiB";
     UnsupportedFrontmatter = "unsupported-frontmatter", Error, "The frontmatter is TOML or JSON; skills have YAML.", "write the keys as YAML between two lines `---`";
@@ -121,6 +122,7 @@ codes! {
     AgentCollision = "agent-collision", Warning, "Several agents of one root have the same name; the first in order is used.", "rename one of them";
     AgentSyntax = "agent-syntax", Error, "An agent file in TOML or JSON cannot be read, or has no text for the agent.", "correct the file at the line";
     AgentElsewhere = "agent-elsewhere", Error, "What the agent is told is not in this file.", "put its text into the file";
+    AgentNote = "agent-note", Info, "A file among agents has no frontmatter, so it was taken for a note and is no agent.", "nothing to do, unless it is meant to be an agent: then begin it with a line `---`, keys, and a line `---`";
     AgentUnmapped = "agent-unmapped", Info, "A key of another host's agent file has no counterpart here; it is kept and not used.", "nothing to do, unless the agent depends on it";
     PreloadUnknown = "preload-unknown", Warning, "An agent names a skill that is not there; the agent works without it.", "correct the name in `skills`, or add the skill";
     PreloadUnusable = "preload-unusable", Warning, "An agent names a skill that cannot be used; the agent works without it.", "see `grove skills show` for what the skill needs";

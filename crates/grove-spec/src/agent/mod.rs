@@ -9,6 +9,7 @@ pub mod edit;
 pub(crate) mod fields;
 pub mod formats;
 pub mod naming;
+mod near_frontmatter;
 mod override_fields;
 pub mod overrides;
 pub mod print;

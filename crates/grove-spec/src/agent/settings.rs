@@ -65,7 +65,8 @@ fn read_settings(root: &Node, overrides: &mut Overrides, diagnostics: &mut Vec<D
         let name = one_line(&entry.key);
         let path = format!("subagents.agentOverrides.{name}");
         let Some(members) = entry.value.as_map() else {
-            diagnostics.push(wrong(&path, &entry.value, "an object"));
+            let finding = wrong(&path, &entry.value, "an object");
+            diagnostics.push(finding.with_names(vec![entry.key.to_string()]));
             continue;
         };
         let told = |member: &Entry, fault: Fault| {
@@ -83,6 +84,7 @@ fn read_settings(root: &Node, overrides: &mut Overrides, diagnostics: &mut Vec<D
                     ),
                 ),
             };
+            let finding = finding.with_names(vec![entry.key.to_string()]);
             diagnostics.push(finding.at(member.position));
         };
         let fields = read_fields(members, Spelling::Settings, &file, told);

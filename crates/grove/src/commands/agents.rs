@@ -9,13 +9,14 @@ use grove_skills::Environment;
 use grove_skills::agents::{AgentLibrary, Scope};
 use grove_spec::agent::overrides::Field;
 use grove_spec::agent::{OutputFile, Parsed};
-use grove_spec::text::one_line;
+use grove_spec::text::{first_names, one_line};
+use grove_spec::{Code, Diagnostic};
 use serde::Serialize;
 use serde_json::json;
 
 use super::defined::{DefinedJson, Everything, row};
 use super::skills_show::{entries, node, without_nothing};
-use super::{Outcome, absolute, agents_manage, tilde};
+use super::{Outcome, absolute, agents_manage, counted, tilde};
 use crate::args::{AgentLook, AgentScope, AgentsCommand};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::DiagnosticJson;
@@ -110,10 +111,21 @@ fn list(environment: &Environment, agents: &Agents, json: bool, out: &mut Output
         });
         return;
     }
-    for finding in &agents.diagnostics {
+    let is_note = |finding: &&Diagnostic| finding.code == Code::AgentNote;
+    let (notes, findings): (Vec<_>, Vec<_>) = agents.diagnostics.iter().partition(is_note);
+    for finding in findings {
         out.diagnostic(finding);
     }
     everything(agents).table(environment, out);
+    let files = notes.iter().filter_map(|note| note.file.as_deref());
+    let files: Vec<String> = files.map(|file| tilde(file, environment)).collect();
+    if !files.is_empty() {
+        out.note(&format!(
+            "{} without frontmatter taken for notes: {}",
+            counted(files.len(), "file"),
+            first_names(&files)
+        ));
+    }
 }
 
 fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &mut Output) {
@@ -122,6 +134,7 @@ fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &
         for (name, value) in fields {
             let value = match value {
                 serde_json::Value::String(text) => text.clone(),
+                serde_json::Value::Array(items) if items.is_empty() => "none".to_owned(),
                 serde_json::Value::Array(items) => {
                     let words = items.iter().filter_map(serde_json::Value::as_str);
                     words.collect::<Vec<_>>().join(", ")
@@ -148,6 +161,7 @@ fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &
                 Field::SystemPrompt => "another text",
                 Field::Disabled if agent.state == State::Disabled => "true",
                 Field::Disabled => "false",
+                Field::Tools => "as usual",
                 _ => "nothing",
             };
             row(
@@ -163,6 +177,10 @@ fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &
     for finding in &agent.diagnostics {
         out.line("");
         out.text(&grove_spec::render::render(finding, source.as_deref()));
+    }
+    for finding in library.agents.concerning(agent) {
+        out.line("");
+        out.text(&grove_spec::render::render(finding, None));
     }
 }
 
@@ -194,9 +212,13 @@ struct OverrideJson {
 impl<'a> ShowJson<'a> {
     fn new(agents: &'a Agents, agent: &'a Agent) -> Self {
         let content = agent.content.as_ref();
+        let mut shown = everything(agents).json(agent);
+        let of_settings = agents.concerning(agent);
+        let of_settings = of_settings.map(|finding| DiagnosticJson::new(finding, None));
+        shown.diagnostics.extend(of_settings);
         Self {
             schema: "grove.agents.show/1",
-            agent: everything(agents).json(agent),
+            agent: shown,
             fields: fields(agent),
             digest: content.map(|content| content.digest.to_string()),
             overrides: agent
@@ -222,7 +244,7 @@ fn fields(agent: &Agent) -> serde_json::Value {
         OutputFile::File(name) => json!(name),
     });
     let set = |flag: bool| flag.then_some(true);
-    without_nothing(json!({
+    let mut all = without_nothing(json!({
         "package": file.package,
         "tools": file.tools,
         "extensions": file.extensions,
@@ -253,5 +275,14 @@ fn fields(agent: &Agent) -> serde_json::Value {
         "async": file.background,
         "aliases": file.aliases,
         "unknown": entries(&file.unknown),
-    }))
+    }));
+    // Of these an empty list is a value: none at all, where no list means the usual.
+    for (name, list) in [("tools", &file.tools), ("extensions", &file.extensions)] {
+        if list.as_ref().is_some_and(Vec::is_empty)
+            && let Some(all) = all.as_object_mut()
+        {
+            all.insert(name.to_owned(), json!([]));
+        }
+    }
+    all
 }

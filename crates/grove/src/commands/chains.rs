@@ -8,11 +8,11 @@ use grove_skills::chains::ChainLibrary;
 use grove_skills::{Environment, Library, Request};
 use grove_spec::chain::{Parsed, Step, print};
 use grove_spec::text::one_line;
-use grove_spec::{Diagnostic, Severity};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::defined::{DefinedJson, Everything, row};
+use super::skills_check::is_finding;
 use super::{Outcome, absolute, chains_manage, counted, need_attention};
 use crate::args::{ChainLook, ChainsCommand};
 use crate::json::DiagnosticJson;
@@ -229,10 +229,6 @@ fn unused(chain: &Chain) -> Option<&Reason> {
         State::Changed | State::Untrusted | State::Disabled
     );
     chain.reasons.first().filter(|_| waits)
-}
-
-fn is_finding(finding: &Diagnostic) -> bool {
-    finding.severity != Severity::Info
 }
 
 /// What a chain's file says, as a `.chain.json` would.

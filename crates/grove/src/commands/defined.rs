@@ -174,7 +174,7 @@ pub(super) struct DefinedJson<'a> {
     reasons: &'a [Reason],
     #[serde(skip_serializing_if = "Option::is_none")]
     stand_in: Option<String>,
-    diagnostics: Vec<DiagnosticJson<'a>>,
+    pub(super) diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
 /// How many there are of one source.

@@ -1,18 +1,22 @@
 //! `grove doctor`: what is here, counted by source, and what needs attention.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
+use grove_catalog::agents::Agent;
+use grove_catalog::snapshot::Snapshot;
 use grove_skills::agents::AgentLibrary;
 use grove_skills::chains::ChainLibrary;
-use grove_skills::packages::{self, Package};
+use grove_skills::packages::{self, Package, Packages};
 use grove_skills::{Environment, trusting};
-use grove_spec::Severity;
 use grove_spec::package::Kind;
-use grove_spec::text::one_line;
+use grove_spec::text::{first_names, one_line};
+use grove_spec::{Code, Diagnostic, Position};
 use serde::Serialize;
 use serde_json::json;
 
 use super::defined::CountJson;
+use super::skills_check::is_finding;
 use super::{Looked, agents, chains, counted, need_attention, tilde};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
 use crate::output::Output;
@@ -23,7 +27,10 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let (agents, chains) = others
         .as_ref()
         .map_or_else(Default::default, Others::counts);
-    let packages = others.map_or_else(Vec::new, |others| others.packages);
+    let attention = others
+        .as_ref()
+        .map_or_else(Attention::default, |others| others.attention(snapshot));
+    let packages = others.map_or_else(Vec::new, |others| others.packages.packages);
     let findings = super::skills_check::count_findings(snapshot);
     let grants = trusting::grants(environment).len();
     let sources = count_sources(snapshot);
@@ -39,6 +46,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
             "roots": snapshot.roots.len(),
             "trustedFolders": grants,
             "findings": findings,
+            "otherFindings": attention.counts(),
             "folders": {
                 "config": environment.config.to_string_lossy(),
                 "state": environment.state.to_string_lossy(),
@@ -67,20 +75,24 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     print_counts("agent", &agents, out);
     print_counts("chain", &chains, out);
     print_packages(&packages, environment, out);
-    for finding in snapshot
-        .diagnostics
-        .iter()
-        .filter(|finding| finding.severity != Severity::Info)
-    {
+    let of_snapshot = snapshot.diagnostics.iter();
+    let of_snapshot = of_snapshot.filter(|finding| is_finding(finding));
+    for finding in of_snapshot.chain(&attention.packages) {
         out.line("");
         out.text(&grove_spec::render::render(finding, None));
     }
     out.line("");
-    out.line(&if findings == 0 {
-        "nothing needs attention".to_owned()
-    } else {
-        format!("{}: run `grove skills check`", need_attention(findings))
-    });
+    let mut said = attention.said();
+    if findings > 0 {
+        let of_skills = format!("{}: run `grove skills check`", need_attention(findings));
+        said.insert(0, of_skills);
+    }
+    if said.is_empty() {
+        said.push("nothing needs attention".to_owned());
+    }
+    for line in said {
+        out.line(&line);
+    }
     0
 }
 
@@ -88,7 +100,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
 struct Others {
     agents: AgentLibrary,
     chains: ChainLibrary,
-    packages: Vec<Package>,
+    packages: Packages,
 }
 
 impl Others {
@@ -96,13 +108,89 @@ impl Others {
         Self {
             agents: AgentLibrary::load(environment, &[]),
             chains: ChainLibrary::load(environment, &[]),
-            packages: packages::look(environment).packages,
+            packages: packages::look(environment),
         }
     }
 
     fn counts(&self) -> (Vec<CountJson>, Vec<CountJson>) {
         let agents = agents::everything(&self.agents.agents).counts();
         (agents, chains::everything(&self.chains.chains).counts())
+    }
+
+    /// What needs attention, each finding once: packages and settings are looked at for several reasons.
+    fn attention(&self, snapshot: &Snapshot) -> Attention {
+        let mut seen: BTreeSet<_> = snapshot.diagnostics.iter().map(key).collect();
+        let mut new = |findings: &mut dyn Iterator<Item = &Diagnostic>| -> Vec<Diagnostic> {
+            let findings = findings.filter(|finding| is_finding(finding));
+            let new = findings.filter(|finding| seen.insert(key(finding)));
+            new.cloned().collect()
+        };
+        let packages = new(&mut self.packages.diagnostics.iter());
+        let agents = &self.agents.agents;
+        let of_agents = agents.agents.iter().flat_map(|agent| &agent.diagnostics);
+        let chains = &self.chains.chains;
+        let of_chains = chains.chains.iter().flat_map(|chain| &chain.diagnostics);
+        let has_finding = |agent: &&Agent| agent.diagnostics.iter().any(is_finding);
+        let named = agents.agents.iter().filter(has_finding);
+        Attention {
+            packages,
+            agents: new(&mut agents.diagnostics.iter().chain(of_agents)).len(),
+            named: named.map(|agent| agents.address(agent)).collect(),
+            chains: new(&mut chains.diagnostics.iter().chain(of_chains)).len(),
+        }
+    }
+}
+
+/// What tells one finding from another.
+fn key(finding: &Diagnostic) -> (Code, Option<PathBuf>, Option<Position>, String) {
+    let Diagnostic {
+        code,
+        file,
+        position,
+        message,
+        ..
+    } = finding.clone();
+    (code, file, position, message)
+}
+
+/// Findings besides those about skills.
+#[derive(Default)]
+struct Attention {
+    packages: Vec<Diagnostic>,
+    agents: usize,
+    /// The agents whose own files have some.
+    named: Vec<String>,
+    chains: usize,
+}
+
+impl Attention {
+    fn counts(&self) -> serde_json::Value {
+        json!({
+            "agents": self.agents,
+            "chains": self.chains,
+            "packages": self.packages.len(),
+        })
+    }
+
+    /// How many there are, and where they are told.
+    fn said(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        let mut tell = |noun: &str, n: usize, hint: &str| {
+            if n > 0 {
+                said.push(format!("{noun}: {}{hint}", need_attention(n)));
+            }
+        };
+        let of_files = if self.named.is_empty() {
+            String::new()
+        } else {
+            let names = first_names(&self.named);
+            format!(", and `grove agents show` for {}", one_line(&names))
+        };
+        let hint = format!(": run `grove agents list`{of_files}");
+        tell("agents", self.agents, &hint);
+        tell("chains", self.chains, ": run `grove chains check`");
+        tell("packages", self.packages.len(), ", as shown above");
+        said
     }
 }
 

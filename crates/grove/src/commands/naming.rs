@@ -1,7 +1,7 @@
 //! What is said when a name leads to no skill or to several.
 
+use grove_catalog::address;
 use grove_catalog::snapshot::Snapshot;
-use grove_spec::{Code, Diagnostic};
 
 use crate::args::Look;
 use crate::command_error::{CommandError, ErrorKind};
@@ -44,14 +44,9 @@ fn quoted(word: &str) -> String {
 
 /// Nothing bears a name: what is near, or that it was not read.
 pub(super) fn unknown(snapshot: &Snapshot, name: &str, near: &[String]) -> CommandError {
-    let not_read = |finding: &Diagnostic| {
-        finding.code == Code::CandidateLimit && finding.names.iter().any(|known| known == name)
-    };
-    if snapshot.diagnostics.iter().any(not_read) {
-        let message =
-            format!("`{name}` is there and was not read: its root has more skills than are read");
-        return CommandError::new(ErrorKind::Finding, message)
-            .hint("look with --all, or raise `limits.candidates_per_root`");
+    if let Some(reason) = address::unread(snapshot, name) {
+        let message = format!("`{name}` is there and was not read: {}", reason.message);
+        return CommandError::new(ErrorKind::Finding, message).hint(reason.fix);
     }
     let error = CommandError::new(ErrorKind::Finding, format!("no skill is called `{name}`"));
     if near.is_empty() {

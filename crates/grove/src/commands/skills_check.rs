@@ -79,7 +79,7 @@ pub(super) fn count_findings(snapshot: &Snapshot) -> usize {
         .count()
 }
 
-fn is_finding(finding: &Diagnostic) -> bool {
+pub(super) fn is_finding(finding: &Diagnostic) -> bool {
     finding.severity != Severity::Info
 }
 

@@ -10,7 +10,7 @@ mod opencode;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Agent, Parsed, fields, naming};
+use super::{Agent, Parsed, fields, naming, near_frontmatter};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::skill::body;
@@ -105,7 +105,7 @@ pub fn read(bytes: &[u8], format: Format) -> Vec<Found> {
 pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
     let document = match frontmatter::read(text) {
         Ok(document) => document,
-        Err(refusal) => return Parsed::refused(refusal),
+        Err(refusal) => return Parsed::refused(near_frontmatter::sharpen(text, refusal)),
     };
     let mut diagnostics = document.diagnostics;
     let agent = document.entries.map_or_else(Agent::default, |entries| {

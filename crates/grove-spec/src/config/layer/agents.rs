@@ -21,7 +21,11 @@ impl Reader<'_> {
         let path = format!("agents.overrides.{}", name.get_ref());
         let node = self.node(value, 0);
         let Some(entries) = node.as_map() else {
-            return self.wrong(&path, &name.span(), "a table");
+            self.wrong(&path, &name.span(), "a table");
+            if let Some(finding) = self.diagnostics.last_mut() {
+                finding.names = vec![name.get_ref().to_string()];
+            }
+            return;
         };
         let mut faults = Vec::new();
         let told = |entry: &Entry, fault| faults.push((entry.clone(), fault));
@@ -35,7 +39,9 @@ impl Reader<'_> {
                     format!("`{path}` must be {}; it was not used", field.wanted()),
                 ),
             };
-            let finding = Diagnostic::new(code, message).in_file(self.file);
+            let finding = Diagnostic::new(code, message)
+                .in_file(self.file)
+                .with_names(vec![name.get_ref().to_string()]);
             self.diagnostics.push(finding.at(entry.position));
         }
         let line = self.position(&name.span()).line;
