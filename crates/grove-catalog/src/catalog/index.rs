@@ -20,9 +20,10 @@ use super::style::Style;
 /// Characters of one index file.
 pub const PAGE_CHARS: usize = 8_000;
 
-/// From so many lists of one level, and pages of one list, on the second core pays.
-const LISTS_FOR_TWO: usize = 256;
+/// From so many lists of one level, pages and lines of one list on the second core pays.
+const LISTS_FOR_TWO: usize = 64;
 const PAGES_FOR_TWO: usize = 64;
+const LINES_FOR_TWO: usize = 2_000;
 
 /// What a line of an index usually takes at most.
 const USUAL_LINE: usize = 450;
@@ -97,6 +98,13 @@ struct Line<'b> {
     first: &'b str,
     last: &'b str,
     n_skills: usize,
+}
+
+/// Lines in a row.
+struct Lines<'b> {
+    text: String,
+    /// What each is about, and where it ends.
+    of: Vec<(Line<'b>, usize)>,
 }
 
 impl<'b> Pages<'b> {
@@ -276,8 +284,25 @@ impl<'b> Binding<'b, '_> {
         let room = PAGE_CHARS.saturating_sub(heads.frame());
         let room_on_top = room.saturating_sub(lead.chars().count());
         let mut pages = Pages::new(&heads, nodes.len());
-        for id in nodes.iter().copied() {
-            pages.add(room, 1, |text| self.line(id, text));
+        if nodes.len() < LINES_FOR_TWO {
+            for id in nodes.iter().copied() {
+                pages.add(room, 1, |text| self.line(id, text));
+            }
+        } else {
+            let halves = in_halves(nodes.len(), LINES_FOR_TWO, |range| {
+                vec![self.lines(nodes.get(range).unwrap_or_default())]
+            });
+            for lines in halves {
+                let mut start = 0;
+                for (line, end) in lines.of {
+                    let written = lines.text.get(start..end).unwrap_or_default();
+                    start = end;
+                    pages.add(room, 1, |text| {
+                        text.push_str(written);
+                        Some(line)
+                    });
+                }
+            }
         }
         let mut files = Vec::new();
         loop {
@@ -306,6 +331,20 @@ impl<'b> Binding<'b, '_> {
                 files.push(IndexFile { name, text });
             }
         }
+    }
+
+    /// Writes the lines of nodes one after another.
+    fn lines(&self, nodes: &[NodeId]) -> Lines<'b> {
+        let mut lines = Lines {
+            text: String::with_capacity(nodes.len() * USUAL_LINE),
+            of: Vec::with_capacity(nodes.len()),
+        };
+        for id in nodes.iter().copied() {
+            if let Some(line) = self.line(id, &mut lines.text) {
+                lines.of.push((line, lines.text.len()));
+            }
+        }
+        lines
     }
 
     /// Writes the line of a node.
