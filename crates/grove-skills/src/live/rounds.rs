@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use grove_catalog::snapshot::Snapshot;
 use grove_fs::watch::Bell;
@@ -14,6 +14,13 @@ use crate::library::Library;
 
 /// How many publications are remembered with their reasons for subscribers that are behind.
 const REMEMBERED: usize = 64;
+
+/// How long a caller waits for others before a load begins.
+const ALONE: Duration = Duration::from_micros(200);
+/// How long nobody new must ask when several have.
+const TOGETHER: Duration = Duration::from_millis(1);
+/// How long callers come together at most.
+const GATHERING: Duration = Duration::from_millis(10);
 
 /// What a live library's thread shares with everybody.
 #[derive(Debug)]
@@ -38,6 +45,8 @@ struct State {
     asked: u64,
     /// How many wait for a load.
     waiting: usize,
+    /// How many have ever asked for one.
+    callers: u64,
     /// How many times something was published.
     sequence: u64,
     /// When that was the last time.
@@ -67,6 +76,7 @@ impl Rounds {
                 walks: 1,
                 asked: 0,
                 waiting: 0,
+                callers: 0,
                 sequence: 0,
                 published: Instant::now(),
                 remembered: VecDeque::new(),
@@ -110,6 +120,7 @@ impl Rounds {
         let wanted = state.begun + 1;
         state.asked = state.asked.max(wanted);
         state.waiting += 1;
+        state.callers += 1;
         drop(state);
         self.ring();
         wanted
@@ -158,6 +169,21 @@ impl Rounds {
         state.asked > state.begun
     }
 
+    /// Lets those that ask at the same time come together, so that one load serves them all: it waits until nobody
+    /// new has asked for a moment. Whoever asks alone waits for one short moment.
+    pub(super) fn gather(&self) {
+        let start = Instant::now();
+        let (mut known, mut moment) = (self.state().callers, ALONE);
+        while start.elapsed() < GATHERING {
+            std::thread::sleep(moment);
+            let callers = self.state().callers;
+            if callers == known {
+                break;
+            }
+            (known, moment) = (callers, TOGETHER);
+        }
+    }
+
     pub(super) fn is_stopping(&self) -> bool {
         self.state().stopping
     }
@@ -188,7 +214,10 @@ impl Rounds {
 
     /// Publishes what the library found last.
     pub(super) fn publish_last(&self, why: Causes) {
-        let library = self.library();
+        self.publish_from(&self.library(), why);
+    }
+
+    fn publish_from(&self, library: &Library, why: Causes) {
         if let Some(snapshot) = library.last_snapshot() {
             let old = self.state().publish(&snapshot, why);
             self.changed.notify_all();
@@ -196,11 +225,19 @@ impl Rounds {
         }
     }
 
+    /// Publishes what the work loaded, and nothing else: what was found ahead is not known to be true until it has
+    /// been quiet, and has reasons of its own.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut Library) -> T) -> T {
         let mut library = self.library();
+        let before = library.last_snapshot();
         let done = work(&mut library);
-        drop(library);
-        self.publish_last(Causes::of(What::Asked));
+        let has_loaded = match (&before, &library.last_snapshot()) {
+            (Some(before), Some(after)) => !Arc::ptr_eq(before, after),
+            (_, after) => after.is_some(),
+        };
+        if has_loaded {
+            self.publish_from(&library, Causes::of(What::Asked));
+        }
         done
     }
 
@@ -274,16 +311,20 @@ impl Drop for EndWith {
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
     use std::sync::{Barrier, mpsc};
 
     use super::*;
     use crate::{Environment, Request};
 
     fn rounds() -> Arc<Rounds> {
-        let nowhere = || "/nonexistent".into();
-        let environment = Environment::for_home(nowhere(), nowhere());
+        rounds_of(Path::new("/nonexistent"), vec![])
+    }
+
+    fn rounds_of(home: &Path, folders: Vec<PathBuf>) -> Arc<Rounds> {
+        let environment = Environment::for_home(home.to_owned(), home.to_owned());
         let request = Request {
-            view: crate::View::Folders(vec![]),
+            view: crate::View::Folders(folders),
             ..Request::default()
         };
         let mut library = Library::living(environment, request);
@@ -328,6 +369,33 @@ mod tests {
             }
         });
         assert_eq!(rounds.loads(), first + 2);
+    }
+
+    #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test makes files as anybody does"
+    )]
+    fn work_publishes_what_it_loads_and_not_what_was_found_ahead() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("root");
+        let write = |name: &str| {
+            let skill = folder.join(name);
+            std::fs::create_dir_all(&skill).unwrap();
+            let text = format!("---\nname: {name}\ndescription: d\n---\n");
+            std::fs::write(skill.join("SKILL.md"), text).unwrap();
+        };
+        let rounds = rounds_of(home.path(), vec![folder.clone()]);
+        let skills = || rounds.latest().skills.len();
+        write("a");
+        rounds.load_ahead();
+        rounds.with(|_| ());
+        assert_eq!(skills(), 0);
+        rounds.publish_last(Causes::default());
+        assert_eq!(skills(), 1);
+        write("b");
+        rounds.with(Library::load);
+        assert_eq!(skills(), 2);
     }
 
     #[test]

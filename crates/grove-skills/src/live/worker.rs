@@ -156,6 +156,9 @@ impl Worker {
         let start = Instant::now();
         let rounds = Arc::clone(&self.rounds);
         let is_asked = rounds.is_asked();
+        if is_asked {
+            rounds.gather();
+        }
         rounds.load(|| {
             // What was noted down until now is seen by this look.
             for _ in 0..PORTIONS {
