@@ -13,7 +13,6 @@ use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -22,9 +21,6 @@ use crate::process::{self, Finished};
 /// The commands a test may need are all in the usual places; what else is installed on the
 /// machine must not change a result.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-
-/// Far above what any command takes, so that only a hanging one meets it.
-const RUN_LIMIT: Duration = Duration::from_mins(1);
 
 /// One temporary folder with `home/`, `project/` and the four XDG folders in it.
 #[derive(Debug)]
@@ -131,11 +127,8 @@ impl TestHome {
     ) -> Finished {
         let mut command = self.command(cwd);
         command.args(arguments);
-        done(
-            "run",
-            &self.grove,
-            process::capture(&mut command, RUN_LIMIT),
-        )
+        let finished = process::capture(&mut command, process::HANGING);
+        done("run", &self.grove, finished)
     }
 
     /// Keeps the temporary folder after the test, to look into it, and gives its path.
