@@ -124,8 +124,8 @@ fn huge_messages_are_not_kept() {
     }
     client.assert_well();
     let grown = client.memory().saturating_sub(before);
-    // Less than a single one of the three. What is left is what the allocator keeps for every thread that has read
-    // a part of the longest message that is accepted, which depends on how the threads took turns.
+    // Less than a single one of the three. What there is, is what the allocator has not yet given back of the longest
+    // messages that are accepted, and depends on how threads take turns.
     assert!(
         grown < 60 << 20,
         "{grown} bytes more for 192 MiB that were sent"

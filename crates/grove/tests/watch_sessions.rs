@@ -26,8 +26,22 @@ struct Watch {
 
 impl Watch {
     fn start(home: &TestHome, arguments: &[&str]) -> Self {
-        let mut command = home.command("project");
-        command.arg("watch").args(arguments).stdout(Stdio::piped());
+        let program = home.command("project");
+        // Whoever is started in the background by a shell ignores interrupts, and so do all that it starts.
+        let mut command = Command::new("env");
+        command
+            .args(["--default-signal=INT,TERM", "--"])
+            .arg(program.get_program())
+            .arg("watch")
+            .args(arguments)
+            .env_clear()
+            .envs(
+                program
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            )
+            .current_dir(home.path("project"))
+            .stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (tell, lines) = channel();
