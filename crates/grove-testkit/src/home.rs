@@ -36,11 +36,8 @@ pub struct TestHome {
 impl TestHome {
     /// An empty home for the program at `grove`: `env!("CARGO_BIN_EXE_grove")` in its tests.
     pub fn new(grove: impl Into<PathBuf>) -> Self {
-        let folder = done(
-            "make a folder in",
-            &std::env::temp_dir(),
-            tempfile::tempdir(),
-        );
+        let place = place();
+        let folder = done("make a folder in", &place, tempfile::tempdir_in(&place));
         let root = done("resolve", folder.path(), folder.path().canonicalize());
         let home = Self {
             grove: grove.into(),
@@ -137,6 +134,32 @@ impl TestHome {
     }
 }
 
+/// Where temporary folders are made in which the program is run.
+pub fn place() -> PathBuf {
+    place_apart(&std::env::temp_dir())
+}
+
+/// The place for temporary files, or another one where that lies in a project: its skills would be those of the tests.
+fn place_apart(usual: &Path) -> PathBuf {
+    let is_apart = |place: &Path| {
+        let real = place.canonicalize().unwrap_or_default();
+        place.is_dir() && !real.ancestors().any(is_project)
+    };
+    let mut places = [usual, Path::new("/tmp"), Path::new("/var/tmp")].into_iter();
+    places
+        .find(|place| is_apart(place))
+        .unwrap_or_else(|| panic!("{} lies in a project; set TMPDIR", usual.display()))
+        .to_owned()
+}
+
+/// Whether the program would take a folder for a project, or look in it for one that lies below.
+fn is_project(folder: &Path) -> bool {
+    let markers = [".git", ".grove", ".pi", ".agents", "node_modules"];
+    markers
+        .iter()
+        .any(|marker| folder.join(marker).symlink_metadata().is_ok())
+}
+
 fn done<T, E: Display>(action: &str, path: &Path, result: Result<T, E>) -> T {
     result.unwrap_or_else(|error| panic!("cannot {action} {}: {error}", path.display()))
 }
@@ -182,6 +205,20 @@ mod tests {
             output.stdout_text(),
             "---\nname: x\ndescription: Does x\n---\n\n# x\n"
         );
+    }
+
+    #[test]
+    fn a_home_is_not_made_in_a_project() {
+        let folder = tempfile::tempdir_in(place()).unwrap();
+        let below = folder.path().join("a/b");
+        fs::create_dir_all(&below).unwrap();
+        assert_eq!(place_apart(&below), below);
+        for marker in [".git", ".agents"] {
+            fs::create_dir(folder.path().join(marker)).unwrap();
+            let place = place_apart(&below);
+            assert!(!place.starts_with(folder.path()), "{}", place.display());
+            fs::remove_dir(folder.path().join(marker)).unwrap();
+        }
     }
 
     #[test]

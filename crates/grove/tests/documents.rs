@@ -33,7 +33,7 @@ struct Shell {
 impl Shell {
     fn new() -> Self {
         Self {
-            home: tempfile::tempdir().unwrap(),
+            home: tempfile::tempdir_in(grove_testkit::home::place()).unwrap(),
         }
     }
 

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use grove_testkit::home::place;
 use grove_testkit::process::{self, Finished};
 
 const N: usize = 40;
@@ -91,7 +92,7 @@ fn traced(home: &Path, root: &Path, flags: &[&str]) -> Bill {
 
 #[test]
 fn one_open_and_one_read_cold_and_none_warm() {
-    let home = tempfile::tempdir().unwrap();
+    let home = tempfile::tempdir_in(place()).unwrap();
     let root = home.path().join("root");
     for n in 0..N {
         let folder = root.join(format!("group-{}/skill-{n}", n % 3));
@@ -141,7 +142,7 @@ fn traced_agents(home: &Path, words: &[&str]) -> Vec<String> {
 
 #[test]
 fn one_open_and_one_read_for_each_agent_and_none_for_who_wants_skills() {
-    let home = tempfile::tempdir().unwrap();
+    let home = tempfile::tempdir_in(place()).unwrap();
     let folder = home.path().join(".claude/agents/team");
     std::fs::create_dir_all(&folder).unwrap();
     for n in 0..N {
@@ -184,7 +185,7 @@ fn package_opens(home: &Path, project: &Path, words: &[&str]) -> usize {
 #[test]
 fn packages_cost_nothing_to_speak_of_where_there_are_none_and_one_open_each_where_they_say_nothing()
 {
-    let home = tempfile::tempdir().unwrap();
+    let home = tempfile::tempdir_in(place()).unwrap();
     let project = home.path().join("project");
     std::fs::create_dir_all(project.join(".git")).unwrap();
     let places = [

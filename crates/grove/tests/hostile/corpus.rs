@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use grove_testkit::home::place;
 use grove_testkit::process;
 use grove_testkit::shared::hostile_copy;
 use serde::{Deserialize, Deserializer};
@@ -35,7 +36,7 @@ pub(crate) struct Corpus {
 impl Corpus {
     /// Makes the copy; fails with what is missing when there is no corpus.
     pub(crate) fn copy() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir_in(place()).expect("a temporary folder");
         let root = folder
             .path()
             .canonicalize()
