@@ -55,16 +55,17 @@ pub(crate) struct Options {
     keep: bool,
     /// Show libFuzzer's own output as it comes.
     verbose: bool,
-    /// How the run is made the same every time; none means a new one each time.
-    same: Option<Same>,
+    /// How the run is made like the last one; none means one that begins somewhere new.
+    like_last: Option<LikeLast>,
 }
 
-/// A run that can be made again.
+/// A run that is like the last one. It is not quite the same: every process seeds its hash maps anew, and what
+/// reaches new code depends on them.
 #[derive(Debug, Clone, Copy)]
-struct Same {
+struct LikeLast {
     /// Where the mutations start.
     seed: u32,
-    /// How many inputs are tried at most, so that a faster machine does not see what nobody has seen before.
+    /// How many inputs are tried at most, so that a faster machine looks no further than others.
     runs: Option<u64>,
 }
 
@@ -76,7 +77,7 @@ impl Options {
             seconds,
             keep: false,
             verbose: false,
-            same: Some(Same {
+            like_last: Some(LikeLast {
                 seed: 1,
                 runs: Some(runs),
             }),
@@ -90,9 +91,9 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         seconds: arguments.value("--seconds")?.unwrap_or(60),
         keep: arguments.flag("--keep"),
         verbose: arguments.flag("--verbose"),
-        same: arguments
+        like_last: arguments
             .value("--seed")?
-            .map(|seed| Same { seed, runs: None }),
+            .map(|seed| LikeLast { seed, runs: None }),
     };
     let input: Option<PathBuf> = arguments.value("--reproduce")?;
     arguments.finish()?;
@@ -148,9 +149,9 @@ fn fuzz_once(
         .arg(format!("-max_total_time={}", options.seconds))
         .args([LONGEST_INPUT, SLOWEST_INPUT, MEMORY])
         .arg(format!("-artifact_prefix={}/", folders.artifacts.display()));
-    if let Some(same) = options.same {
-        command.arg(format!("-seed={}", same.seed));
-        if let Some(runs) = same.runs {
+    if let Some(like) = options.like_last {
+        command.arg(format!("-seed={}", like.seed));
+        if let Some(runs) = like.runs {
             command.arg(format!("-runs={runs}"));
         }
     }
@@ -280,7 +281,7 @@ struct Folders {
 impl Folders {
     fn of(target: &str, options: &Options) -> Result<Self, String> {
         let fuzz = workspace::root().join("fuzz");
-        let is_limited = options.same.is_some_and(|same| same.runs.is_some());
+        let is_limited = options.like_last.is_some_and(|like| like.runs.is_some());
         let corpus = if is_limited {
             let corpus = workspace::target().join("fuzz-corpus-of-tests");
             // What an earlier run found would make this one another.

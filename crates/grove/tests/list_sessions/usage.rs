@@ -176,7 +176,8 @@ fn show_tells_who_is_asked_instead_and_no_size_of_what_was_not_read() {
 
 #[test]
 fn configuration_that_is_there_is_said_to_be() {
-    let home = small_home();
+    // Wide enough for the path of any temporary folder.
+    let home = small_home().with_env("COLUMNS", "1000");
     home.file(
         "config/grove/config.toml",
         "[skills.entries.pdf]\napi_key = \"k\"\n",
