@@ -107,18 +107,28 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
 pub(crate) fn fuzz(target: &str, options: &Options) -> Result<(), String> {
     let program = build(target)?;
     let folders = Folders::of(target, options)?;
-    match fuzz_once(target, &program, &folders, options) {
-        Err(Failure::SlowOnce(reason)) => {
-            // The machine was busy elsewhere: the input itself is not slow.
-            eprintln!("{reason}; the input is not slow when it is alone, so all is done again");
-            fuzz_once(target, &program, &folders, options).map_err(Failure::into_reason)?;
-        }
-        other => other.map_err(Failure::into_reason)?,
-    }
+    fuzz_with(target, &program, &folders, options)?;
     if options.keep {
         keep(&program, &folders)?;
     }
     Ok(())
+}
+
+/// The same with a program that is built. What an input takes by the clock says little on a machine that is busy
+/// elsewhere, so a slow one counts when it is slow twice.
+fn fuzz_with(
+    target: &str,
+    program: &Path,
+    folders: &Folders,
+    options: &Options,
+) -> Result<(), String> {
+    match fuzz_once(target, program, folders, options) {
+        Err(Failure::SlowOnce(reason)) => {
+            eprintln!("{reason}; the input is not slow when it is alone, so all is done again");
+            fuzz_once(target, program, folders, options).map_err(Failure::into_reason)
+        }
+        other => other.map_err(Failure::into_reason),
+    }
 }
 
 /// Why a run failed.
@@ -309,4 +319,54 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     files.sort();
     files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What comes of a program that says once that an input was too slow, and says so again with code `again` when
+    /// it gets the input alone; and how often it was started to fuzz.
+    fn outcome(again: i32) -> (Result<(), String>, usize) {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["found", "stored", "artifacts"] {
+            fs::create_dir(at(name)).unwrap();
+        }
+        let script = format!(
+            "#!/bin/sh\ncd '{}'\n[ -f \"$1\" ] && exit {again}\necho >> started\n\
+             [ -e artifacts/timeout-1 ] && exit 0\n: > artifacts/timeout-1\nexit {TOO_SLOW}\n",
+            folder.path().display()
+        );
+        fs::write(at("script"), script).unwrap();
+        // By another process: one that this process has written may still be open for writing in a third.
+        let mut install = Command::new("install");
+        install
+            .args(["-m", "755"])
+            .arg(at("script"))
+            .arg(at("program"));
+        step::quiet("install", &mut install, GRACE).unwrap();
+        let folders = Folders {
+            found: at("found"),
+            stored: at("stored"),
+            artifacts: at("artifacts"),
+            dictionary: at("dictionary"),
+        };
+        let options = Options::for_tests(1, 1);
+        let outcome = fuzz_with("it", &at("program"), &folders, &options);
+        let started = fs::read_to_string(at("started")).unwrap();
+        (outcome, started.lines().count())
+    }
+
+    #[test]
+    fn an_input_that_is_slow_once_is_forgiven() {
+        assert_eq!(outcome(0), (Ok(()), 2));
+    }
+
+    #[test]
+    fn an_input_that_is_slow_again_is_a_failure() {
+        let (outcome, started) = outcome(TOO_SLOW);
+        assert!(outcome.unwrap_err().contains("code 70"));
+        assert_eq!(started, 1);
+    }
 }
