@@ -1,14 +1,4 @@
 //! A live library and all of pi's places: what stands in for a skill that is taken away is seen at once.
-#![expect(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "tests make and change folders, and fail loudly"
-)]
-
-#[path = "live/world.rs"]
-mod world;
-
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -16,7 +6,8 @@ use grove_catalog::State;
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::live::LiveLibrary;
 use grove_skills::{Request, View, trusting};
-use world::{World, reasons, skill, until};
+
+use crate::world::{World, reasons, skill, until};
 
 /// Well below the five seconds for which a cache hides a skill elsewhere, and well above the time in which
 /// events are gathered.
