@@ -286,11 +286,7 @@ fn what_a_pi_file_says_is_read_and_written_back_but_for_what_is_asked() {
         ("defaultReads", serde_json::json!(["a.md", "b.md"])),
         ("systemPromptMode", serde_json::json!("replace")),
     ] {
-        let empty = expected.as_array().is_some_and(Vec::is_empty);
-        assert!(
-            fields[key] == expected || (empty && fields[key].is_null()),
-            "{key}: {fields}"
-        );
+        assert_eq!(fields[key], expected, "{key}: {fields}");
     }
     done(
         &home,
