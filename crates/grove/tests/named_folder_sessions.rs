@@ -457,8 +457,9 @@ fn a_folder_that_is_named_twice_or_known_already_is_one_root() {
     skill(&home, "home/.agents/skills");
     home.file(
         "home/.pi/agent/settings.json",
-        "{\"skills\": [\"~/mine\", \"../../mine/\", \"~/.agents/skills\", \"~/mine/./\", \"~/a/../mine\"]}",
+        "{\"skills\": [\"~/mine\", \"../../mine/\", \"~/.agents/skills\", \"~/mine/./\", \"~/a/../mine\", \"~/link\"]}",
     );
+    home.link("home/link", "mine");
     home.file("config/grove/config.toml", "extra_dirs = ['~/mine']\n");
     let roots = json_of(&home.run("project", ["skills", "roots", "--json"]));
     let there: Vec<&str> = roots["roots"]

@@ -3,6 +3,7 @@
 //! A project's settings name what lies in the project and nothing else, and what is there waits for trust like the rest
 //! of the project; the user's name what they like. They come after every folder that is looked in anyway.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use grove_catalog::hosts::Host;
@@ -162,6 +163,19 @@ impl Placed {
         placed
     }
 
+    /// Each folder under its first name: many links to one large folder would be as many walks of it.
+    fn once_each(mut folders: Vec<PathBuf>, findings: Vec<Diagnostic>) -> Self {
+        let mut seen = BTreeSet::new();
+        folders.retain(|path| {
+            let real = files::canonical(path);
+            seen.insert(real.unwrap_or_else(|_| path.clone()))
+        });
+        Self {
+            folders,
+            diagnostics: first_of_each(findings),
+        }
+    }
+
     fn in_project(named: &NamedSkills, project: &Path) -> Self {
         let held = HeldFolder::open(project).ok();
         let mut folders = Vec::new();
@@ -186,10 +200,7 @@ impl Placed {
                 path => project.join(path),
             });
         }
-        Self {
-            folders,
-            diagnostics: first_of_each(findings),
-        }
+        Self::once_each(folders, findings)
     }
 
     fn of_user(named: &NamedSkills, environment: &Environment) -> Self {
@@ -214,10 +225,7 @@ impl Placed {
             }
             folders.push(path);
         }
-        Self {
-            folders,
-            diagnostics: first_of_each(findings),
-        }
+        Self::once_each(folders, findings)
     }
 }
 
