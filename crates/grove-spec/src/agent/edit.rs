@@ -103,20 +103,12 @@ impl<'a> File<'a> {
         }
         let fenced = fence::split(text).map_err(|_| EditRefusal::NoFrontmatter)?;
         let entries = readable(fenced.frontmatter).ok_or(EditRefusal::Unreadable)?;
-        let first_line = text.get(..fenced.frontmatter_offset).unwrap_or_default();
-        let line_end = if first_line.ends_with("\r\n") {
-            "\r\n"
-        } else if first_line.ends_with('\r') {
-            "\r"
-        } else {
-            "\n"
-        };
         Ok(Self {
             text,
             block: fenced.frontmatter,
             start: fenced.frontmatter_offset,
             entries,
-            line_end,
+            line_end: fence::line_end(text),
         })
     }
 
