@@ -7,7 +7,7 @@ use grove_spec::{Code, Diagnostic};
 
 pub use crate::definitions::Answer;
 use crate::definitions::{self, Definition};
-use crate::root::{Root, Source};
+use crate::root::Root;
 
 /// A chain file as it enters resolution.
 pub type Candidate = definitions::Candidate<chain::Parsed>;
@@ -110,12 +110,6 @@ impl Chains {
         definitions::find(&self.roots, &self.chains, query)
     }
 
-    /// Where a chain comes from.
-    pub fn source(&self, chain: &Chain) -> Source {
-        let root = self.roots.get(chain.root);
-        root.map_or(Source::Bundled, |root| root.source)
-    }
-
     /// Findings about the steps that call for an agent, whoever else has its name.
     pub fn calling(&self, agent: &str) -> Vec<Diagnostic> {
         let mut findings = Vec::new();
@@ -192,7 +186,7 @@ mod tests {
 
     use super::*;
     use crate::digest::Digest;
-    use crate::root::{Family, Standing};
+    use crate::root::{Family, Source, Standing};
     use crate::state::State;
     use crate::trust::Trust;
 
