@@ -22,7 +22,7 @@ use std::ffi::CString;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 pub use crate::beneath::Links;
 use crate::error::FsError;
