@@ -18,7 +18,6 @@ use grove_catalog::identity::Layout;
 use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
 use grove_catalog::root::{Root, Source, Standing, make_labels_unique};
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::tree::Tree;
 use grove_catalog::trust::Trust;
 use grove_spec::config::Settings;
 use grove_spec::skill::{Parsed, Skill};

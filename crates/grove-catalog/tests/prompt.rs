@@ -12,9 +12,7 @@ use grove_catalog::content::Content;
 use grove_catalog::disclosure::boundary;
 use grove_catalog::eligibility::Facts;
 use grove_catalog::identity::Layout;
-use grove_catalog::prompt::{
-    Base, BaseUse, BlockKind, Instructions, Own, Prompt, Read, assemble, choose, choose_near,
-};
+use grove_catalog::prompt::{BlockKind, Own, Prompt, Read, assemble, choose, choose_near};
 use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
 use grove_catalog::root::{Root, Source, Standing};
 use grove_catalog::snapshot::Snapshot;

@@ -10,7 +10,7 @@ use grove_catalog::root::Source;
 use grove_catalog::tree::Tree;
 
 use super::laws::check_laws;
-use super::{Made, described, plain, request, shown, snapshot};
+use super::{Made, described, plain, request, snapshot};
 
 /// A three-level tree: opening a branch puts its children in its place, and the price follows the path.
 #[test]

@@ -184,9 +184,7 @@ mod tests {
             })
             .collect();
         let list = steps.join(&format!(" ,{line_end}   "));
-        let text = format!(
-            "{{\n\t\"name\": \"x\",   \"description\": \"d\",\n\t\"chain\": [\n   LIST\n ], \"mine\": 1.0\n}}\n"
-        );
+        let text = "{\n\t\"name\": \"x\",   \"description\": \"d\",\n\t\"chain\": [\n   LIST\n ], \"mine\": 1.0\n}\n";
         let text = text.replace('\n', line_end).replace("LIST", &list);
         (text, steps)
     }
