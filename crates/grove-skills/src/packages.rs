@@ -9,6 +9,7 @@ mod npm_root;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use grove_catalog::Source;
 use grove_catalog::trust::Trust;
 use grove_fs::held_folder::HeldFolder;
 use grove_fs::probe_walk::Links;
@@ -16,8 +17,8 @@ use grove_fs::trust_store::TrustStore;
 use grove_fs::{FsError, files};
 use grove_spec::config::Settings;
 use grove_spec::package::{
-    Given, Kind, Manifest, ManifestFile, Named, PackageSource, dependencies, may_speak_of_us,
-    read_settings,
+    Given, Kind, Manifest, ManifestFile, Named, NamedFolder, PackageSource, dependencies,
+    may_speak_of_us, read_settings,
 };
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
@@ -48,6 +49,31 @@ pub struct Packages {
     pub packages: Vec<Package>,
     /// What was in the way.
     pub diagnostics: Vec<Diagnostic>,
+    /// Folders with skills that the same settings name which name packages; the project's first.
+    pub(crate) skills: Vec<NamedSkills>,
+}
+
+/// The folders with skills that one settings file names.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedSkills {
+    /// The settings file; paths begin in its folder.
+    pub(crate) file: PathBuf,
+    /// The project that it belongs to; the user's belong to none.
+    pub(crate) project: Option<PathBuf>,
+    /// The folders, as written.
+    pub(crate) folders: Vec<NamedFolder>,
+    /// What is wrong with how they are written.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+impl NamedSkills {
+    /// Where the folders come from.
+    pub(crate) const fn source(&self) -> Source {
+        match self.project {
+            Some(_) => Source::Project,
+            None => Source::User,
+        }
+    }
 }
 
 /// A package that speaks of agents, chains or skills.
@@ -144,10 +170,50 @@ pub(crate) fn find(
 }
 
 /// The packages of one project folder alone, for whoever remembers what is in it.
-pub(crate) fn of_project(root: &Path, store: &TrustStore) -> Packages {
+pub(crate) fn of_project(root: &Path, trust: &FolderTrust) -> Packages {
     let mut search = Search::default();
-    search.project(root, &FolderTrust::of(root, store));
+    search.project(root, trust);
     search.found
+}
+
+/// The settings in which pi looks for folders with skills: those of the working folder and the user's.
+pub(crate) fn settings_files(environment: &Environment, working: Option<&Path>) -> Vec<PathBuf> {
+    let of_project = working.map(|folder| folder.join(".pi").join(PI_SETTINGS));
+    let of_user = environment.pi_folder().map(|pi| pi.join(PI_SETTINGS));
+    of_project.into_iter().chain(of_user).collect()
+}
+
+/// The folders with skills that settings name, as pi finds them, and no packages.
+pub(crate) fn named_skills(environment: &Environment, working: Option<&Path>) -> Packages {
+    let mut search = Search::default();
+    let trust = FolderTrust {
+        grant: None,
+        finding: None,
+    };
+    let held = |folder: &Path| HeldFolder::open(folder).ok();
+    if let Some(held) = working.and_then(held) {
+        let place = Place {
+            held: &held,
+            links: Links::Contain,
+            trust: Some(&trust),
+        };
+        search.settings(&place, &format!(".pi/{PI_SETTINGS}"));
+    }
+    if let Some(held) = environment.pi_folder().as_deref().and_then(held) {
+        let place = Place {
+            held: &held,
+            links: Links::Follow,
+            trust: None,
+        };
+        search.settings(&place, PI_SETTINGS);
+    }
+    // Findings about packages are nobody's who asks for skills alone.
+    let mut found = search.found;
+    let of_file = [Code::PackageSettings, Code::PathEscape];
+    found
+        .diagnostics
+        .retain(|finding| of_file.contains(&finding.code));
+    found
 }
 
 #[derive(Default)]
@@ -284,11 +350,21 @@ impl Search {
                 return None;
             }
         };
-        let (named, findings) = read_settings(&bytes);
-        for finding in findings {
+        let settings = read_settings(&bytes);
+        let said = settings.fault.into_iter().chain(settings.package_findings);
+        for finding in said {
             self.say(finding.in_file(&file));
         }
-        Some(named)
+        if !settings.skills.is_empty() || !settings.skill_findings.is_empty() {
+            let findings = settings.skill_findings.into_iter();
+            self.found.skills.push(NamedSkills {
+                project: place.trust.map(|_| place.held.path().to_path_buf()),
+                folders: settings.skills,
+                diagnostics: findings.map(|finding| finding.in_file(&file)).collect(),
+                file,
+            });
+        }
+        Some(settings.packages)
     }
 
     /// A package of a project's settings, which must lie in the project.
@@ -449,38 +525,30 @@ impl Search {
             },
             folder,
         };
-        let mut missing: Vec<((Kind, Code), Vec<Diagnostic>)> = Vec::new();
+        let mut missing: Vec<(Kind, Diagnostic)> = Vec::new();
         for given in manifest.given {
             match held.folder(&given.path, Links::Contain) {
                 Ok(_) => package
                     .given
                     .push(folder_given(&package.folder, given, place)),
                 Err(error) if error.is_not_found() && !given.is_named => {}
-                Err(error) => {
-                    let finding = not_given(&file, &given, &error);
-                    let fault = (given.kind, finding.code);
-                    match missing.iter_mut().find(|(known, _)| *known == fault) {
-                        Some((_, findings)) => findings.push(finding),
-                        None => missing.push((fault, vec![finding])),
-                    }
+                Err(error) => missing.push((given.kind, not_given(&file, &given, &error))),
+            }
+        }
+        let by_field = |missing: Vec<(Kind, Diagnostic)>| {
+            let mut fields: Vec<(Kind, Vec<Diagnostic>)> = Vec::new();
+            for (kind, finding) in missing {
+                match fields.iter_mut().find(|(known, _)| *known == kind) {
+                    Some((_, findings)) => findings.push(finding),
+                    None => fields.push((kind, vec![finding])),
                 }
             }
-        }
-        for (_, findings) in missing {
-            self.say_first(findings);
+            fields
+        };
+        for (_, findings) in by_field(missing) {
+            self.found.diagnostics.extend(first_of_each(findings));
         }
         self.found.packages.push(package);
-    }
-
-    /// Says the first finding of a field, and how many more there are.
-    fn say_first(&mut self, findings: Vec<Diagnostic>) {
-        let more = findings.len().saturating_sub(1);
-        if let Some(mut first) = findings.into_iter().next() {
-            if more > 0 {
-                first.message = format!("{} and {more} more of this field", first.message);
-            }
-            self.say(first);
-        }
     }
 
     fn say(&mut self, finding: Diagnostic) {
@@ -505,8 +573,29 @@ fn is_below(folder: &Path, above: &Path) -> bool {
     real(folder).starts_with(real(above))
 }
 
+/// Of what is wrong with the entries of one field, the first finding of each code, with how many more there are.
+pub(crate) fn first_of_each(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut firsts: Vec<(Diagnostic, usize)> = Vec::new();
+    for finding in findings {
+        match firsts
+            .iter_mut()
+            .find(|(first, _)| first.code == finding.code)
+        {
+            Some((_, more)) => *more += 1,
+            None => firsts.push((finding, 0)),
+        }
+    }
+    let said = firsts.into_iter().map(|(mut first, more)| {
+        if more > 0 {
+            first.message = format!("{} and {more} more of this field", first.message);
+        }
+        first
+    });
+    said.collect()
+}
+
 /// A path that a project's settings name, below the project; none when it leaves. It starts in `.pi`.
-fn project_path(written: &str) -> Option<String> {
+pub(crate) fn project_path(written: &str) -> Option<String> {
     if written.starts_with(['/', '~']) {
         return None;
     }

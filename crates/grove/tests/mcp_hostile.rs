@@ -106,6 +106,31 @@ fn unknown_methods_and_odd_parameters_are_errors() {
 }
 
 #[test]
+fn a_skill_that_was_not_read_is_said_to_be_there() {
+    let home = library::make();
+    home.file(
+        "config/grove/config.toml",
+        "[limits]\ncandidates_per_root = 1\n",
+    );
+    let mut client = RawClient::connect(&home);
+    let mut ask = |id: &str, method: &str, params: Value| {
+        client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        client.answer(&json!(id))
+    };
+    let said = "`note` is there and was not read: its root has more skills than are read; look with --all, or raise `limits.candidates_per_root`";
+    let called = json!({ "name": "skill", "arguments": { "name": "note" } });
+    let told = ask("tool", "tools/call", called);
+    assert_eq!(told["result"]["isError"], true, "{told}");
+    assert_eq!(told["result"]["content"][0]["text"], said, "{told}");
+    let told = ask("prompt", "prompts/get", json!({ "name": "note" }));
+    assert_eq!(told["error"]["message"], said, "{told}");
+    let called = json!({ "name": "skill", "arguments": { "name": "nobody" } });
+    let told = ask("unknown", "tools/call", called);
+    let text = told["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("no skill is called `nobody`"), "{text}");
+}
+
+#[test]
 fn huge_messages_are_not_kept() {
     let home = library::make();
     let mut client = RawClient::connect(&home);

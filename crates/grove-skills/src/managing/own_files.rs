@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::Source;
-use grove_catalog::definitions::{Defined, Definition, location};
+use grove_catalog::definitions::{Defined, Definition, address, location};
 use grove_catalog::target::{Found, Target};
 use grove_fs::atomic::{self, Replaced};
 use grove_fs::files;
@@ -123,6 +123,17 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
         } else {
             Err(ManageError::Changed(file))
         }
+    }
+
+    /// Notes about those that a file takes the place of.
+    pub(super) fn stands_in_for(&self, file: &Path) -> Vec<String> {
+        let Found { roots, all } = self.found;
+        let at = all.iter().position(|one| location(roots, one) == file);
+        let others = all
+            .iter()
+            .filter(|other| at.is_some() && other.stand_in == at);
+        let note = |other| format!("it takes the place of {}", address(roots, other));
+        others.map(|other| one_line(&note(other))).collect()
     }
 
     pub(super) fn location(&self, one: &Defined<P>) -> PathBuf {
