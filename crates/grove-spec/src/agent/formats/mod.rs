@@ -10,7 +10,7 @@ mod opencode;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Agent, Parsed, fields, naming, near_frontmatter};
+use super::{Agent, Parsed, fields, known_keys, naming, near_frontmatter};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::skill::body;
@@ -103,7 +103,7 @@ pub fn read(bytes: &[u8], format: Format) -> Vec<Found> {
 
 /// Reads the text of a Markdown file.
 pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
-    let document = match frontmatter::read(text) {
+    let document = match frontmatter::read(text, known_keys::is_known) {
         Ok(document) => document,
         Err(refusal) => return Parsed::refused(near_frontmatter::sharpen(text, refusal)),
     };
@@ -153,8 +153,11 @@ fn from_values(
 
 /// What the keys of a file mean.
 fn meaning(entries: Vec<Entry>, format: Format, diagnostics: &mut Vec<Diagnostic>) -> Agent {
+    let said = known_keys::own_keys(&entries);
     if format == Format::Native {
-        return fields::read(entries, diagnostics);
+        let agent = fields::read(entries, diagnostics);
+        known_keys::report(&agent.unknown, &said, format, diagnostics);
+        return agent;
     }
     let translated = keys::translate(entries, format, diagnostics);
     let mut agent = fields::read(translated.native, diagnostics);
@@ -164,24 +167,20 @@ fn meaning(entries: Vec<Entry>, format: Format, diagnostics: &mut Vec<Diagnostic
     {
         tools.retain(|tool| !denied.contains(tool));
     }
-    for entry in &agent.unknown {
-        let message = format!(
-            "`{}` of {} has no counterpart here; it is kept and not used",
-            entry.key,
-            format.title()
-        );
-        diagnostics.push(Diagnostic::new(Code::AgentUnmapped, message).at(entry.position));
-    }
+    known_keys::report(&agent.unknown, &said, format, diagnostics);
     agent.unknown.extend(translated.kept);
     agent
 }
 
 /// The finding about a key that restricts an agent in a way that is not possible here.
-fn restriction(entry: &Entry, format: Format) -> Diagnostic {
+pub(super) fn restriction(entry: &Entry, format: Format) -> Diagnostic {
+    let whose = match format {
+        Format::Native => String::new(),
+        host => format!(" of {}", host.title()),
+    };
     let message = format!(
-        "`{}` of {} restricts the agent in a way that Grove cannot; it is kept and not used",
-        entry.key,
-        format.title()
+        "`{}`{whose} restricts the agent in a way that Grove cannot; it is kept and not used",
+        entry.key
     );
     Diagnostic::new(Code::AgentUnmapped, message)
         .with_severity(Severity::Warning)
