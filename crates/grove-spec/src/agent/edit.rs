@@ -150,7 +150,11 @@ impl<'a> File<'a> {
         let (end, next_char) = colon.map_or((first.len(), first.len()), |(at, c)| {
             (at, at + c.len_utf8())
         });
-        let before = first.get(..end).unwrap_or_default();
+        let mut before = first.get(..end).unwrap_or_default();
+        // Blanks before one key of several are a slip, and go with its old value.
+        if self.entries.iter().any(|entry| entry.position.column == 1) {
+            before = before.trim_start();
+        }
         let after = first.get(next_char..).unwrap_or_default();
         let rest = after.trim_start();
         let gap = match after.get(..after.len() - rest.len()) {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Agent, Parsed, fields, known_keys, naming, near_frontmatter};
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::skill::body;
 use crate::yaml::Entry;
 use crate::{frontmatter, generated};
@@ -109,7 +109,7 @@ pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
     };
     let mut diagnostics = document.diagnostics;
     let agent = document.entries.map_or_else(Agent::default, |entries| {
-        meaning(entries, format, &mut diagnostics)
+        meaning(entries, format, Position::new(1, 1), &mut diagnostics)
     });
     body::check(text, document.body_offset, &mut diagnostics);
     Parsed {
@@ -121,11 +121,11 @@ pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
     }
 }
 
-/// An agent whose keys and body are values of a file.
+/// An agent whose keys and body are values of a file, in which it begins at `start`.
 fn from_values(
     entries: Vec<Entry>,
     body_key: &str,
-    format: Format,
+    (format, start): (Format, Position),
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Agent, String) {
     let (bodies, entries): (Vec<_>, Vec<_>) =
@@ -148,19 +148,24 @@ fn from_values(
             }
         }
     }
-    (meaning(entries, format, diagnostics), inner_body)
+    (meaning(entries, format, start, diagnostics), inner_body)
 }
 
-/// What the keys of a file mean.
-fn meaning(entries: Vec<Entry>, format: Format, diagnostics: &mut Vec<Diagnostic>) -> Agent {
+/// What the keys of an agent mean; `start` is where it begins in its file.
+fn meaning(
+    entries: Vec<Entry>,
+    format: Format,
+    start: Position,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Agent {
     let said = known_keys::own_keys(&entries);
     if format == Format::Native {
-        let agent = fields::read(entries, diagnostics);
+        let agent = fields::read(entries, start, diagnostics);
         known_keys::report(&agent.unknown, &said, format, diagnostics);
         return agent;
     }
     let translated = keys::translate(entries, format, diagnostics);
-    let mut agent = fields::read(translated.native, diagnostics);
+    let mut agent = fields::read(translated.native, start, diagnostics);
     agent.is_disabled = translated.is_disabled;
     if let Some(denied) = translated.denied
         && let Some(tools) = &mut agent.tools

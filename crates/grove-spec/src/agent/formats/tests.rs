@@ -293,3 +293,11 @@ fn comments_and_last_commas_of_settings_are_read_over_and_texts_are_not() {
         assert!(!one(wrong, Format::OpencodeJson).is_valid(), "{wrong}");
     }
 }
+
+#[test]
+fn what_is_missing_in_settings_is_missing_where_the_agent_stands() {
+    let text = "{\n  \"agent\": {\n    \"a\": {\"description\": \"d\", \"prompt\": \"p\"},\n    \"b\": {\n      \"prompt\": \"p\"\n    }\n  }\n}\n";
+    let found = super::read(text.as_bytes(), Format::OpencodeJson);
+    assert_eq!(said(&found[0].parsed), []);
+    assert_eq!(said(&found[1].parsed), [("description-missing", 4)]);
+}
