@@ -159,7 +159,11 @@ impl Pass {
         }
         match &self.state {
             State::Block(above) if indent > *above => {
-                self.indent(number, lead, indent);
+                // After the blanks that indent a block a tab is text.
+                let content = line.trim_start_matches('\t');
+                let tabs = line.len() - content.len();
+                let lead = line.get(..tabs)?;
+                self.indent(number, lead, tabs * self.tab_width);
                 self.out.push_str(content);
             }
             State::Inside(_, above) => {
@@ -182,12 +186,11 @@ impl Pass {
             return;
         };
         if indent <= above {
-            let what = if inside.quote.is_some() && inside.depth == 0 {
-                "quotes"
+            let message = if inside.quote.is_some() && inside.depth == 0 {
+                "what stands in quotes goes on in a line that is not indented"
             } else {
-                "brackets"
+                "what stands in brackets goes on in a line that is not indented"
             };
-            let message = format!("what stands in {what} goes on in a line that is not indented");
             self.say(
                 number,
                 lead.len() + 1,
@@ -217,35 +220,32 @@ impl Pass {
         while let Some(item) = rest.strip_prefix("- ").or(rest.strip_prefix("-\t")) {
             rest = item.trim_start_matches([' ', '\t']);
         }
+        let items = content.len() - rest.len();
+        self.out.push_str(content.get(..items).unwrap_or_default());
+        let mut above = indent;
         if let Some(colon) = key_end(rest) {
+            // What belongs to a key of an item is indented more than the key.
+            above += items;
             let (key, value) = rest.split_at(colon);
-            let inner = value.trim_start_matches('\t');
-            let before = content.len() - rest.len();
-            self.out.push_str(content.get(..before).unwrap_or_default());
+            let after_tabs = value.trim_start_matches('\t');
+            let inner = after_tabs.trim_start_matches([' ', '\t']);
             self.out.push_str(key);
             // The full parser takes no letter after a tab alone.
-            self.out
-                .extend(std::iter::repeat_n(' ', value.len() - inner.len()));
-            let inner_start = inner.trim_start_matches([' ', '\t']);
-            self.out.push_str(
-                inner
-                    .get(..inner.len() - inner_start.len())
-                    .unwrap_or_default(),
-            );
-            rest = inner_start;
-        } else {
-            let before = content.len() - rest.len();
-            self.out.push_str(content.get(..before).unwrap_or_default());
+            let tabs = value.len() - after_tabs.len();
+            self.out.extend(std::iter::repeat_n(' ', tabs));
+            let blanks = after_tabs.get(..after_tabs.len() - inner.len());
+            self.out.push_str(blanks.unwrap_or_default());
+            rest = inner;
         }
         let column = lead.len() + content.len() - rest.len();
         if rest.starts_with(['|', '>']) {
             self.out.push_str(rest);
-            self.state = State::Block(indent);
+            self.state = State::Block(above);
         } else if let Some(mut inside) = Inside::opened_by(rest) {
             match rest.get(1..).and_then(|rest| inside.run(rest)) {
                 None => {
                     self.out.push_str(rest);
-                    self.state = State::Inside(inside, indent);
+                    self.state = State::Inside(inside, above);
                 }
                 Some(length) => self.closed(rest, length + 1, number, column),
             }
@@ -266,7 +266,7 @@ impl Pass {
                 self.say(
                     number,
                     place,
-                    "a comma stands after the closing bracket".into(),
+                    "a comma stands after the closing bracket",
                     "remove the comma",
                 );
                 self.out.extend(std::iter::repeat_n(' ', comma + 1));
@@ -277,20 +277,18 @@ impl Pass {
     }
 
     fn indent(&mut self, number: u32, lead: &str, indent: usize) {
-        if indent != lead.len() {
+        if lead.contains('\t') {
             self.has_tabs = true;
             self.shifted.push((number, lead.len(), indent));
-            let message = format!(
-                "a tab indents, which YAML does not know; it was read as {} blanks",
-                self.tab_width
-            );
+            let message =
+                "a tab indents the line, which YAML does not allow; it was read as one level";
             self.say(number, 1, message, "indent with blanks");
         }
         self.out.extend(std::iter::repeat_n(' ', indent));
     }
 
     /// One finding of a kind for each key of the first column.
-    fn say(&mut self, line: u32, column: usize, message: String, help: &str) {
+    fn say(&mut self, line: u32, column: usize, message: &str, help: &str) {
         let said = self.findings.get(self.said_before..).unwrap_or_default();
         if said.iter().any(|finding| finding.message == message) {
             return;

@@ -91,16 +91,7 @@ impl Chunk<'_> {
             return Err(refusal.diagnostic.clone());
         }
         let value = self.as_nested_keys().unwrap_or_else(|| self.as_text());
-        findings.push(match self.flush {
-            Some((first, last)) => self.goes_on(first, last),
-            None => {
-                let why = refusal.map_or_else(String::new, |refusal| {
-                    format!(" ({})", refusal.diagnostic.message)
-                });
-                let message = format!("`{}` was read as plain text{why}", self.key);
-                Diagnostic::new(Code::YamlRepaired, message).at(Position::new(self.line, 1))
-            }
-        });
+        findings.push(self.as_text_finding(refusal.as_ref()));
         Ok(Repaired {
             entry: Entry {
                 key: key(self.key),
@@ -164,8 +155,16 @@ impl Chunk<'_> {
         Some(finding.with_help(help).at(self.position()))
     }
 
-    /// What is said of a text that goes on in lines that are not indented.
-    fn goes_on(&self, first: u32, last: u32) -> Diagnostic {
+    /// What is said of a value that was read as text.
+    fn as_text_finding(&self, refusal: Option<&Refusal>) -> Diagnostic {
+        let Some((first, last)) = self.flush else {
+            let why = refusal.map_or_else(String::new, |refusal| {
+                format!(" ({})", refusal.diagnostic.message)
+            });
+            let message = format!("`{}` was read as plain text{why}", self.key);
+            let finding = Diagnostic::new(Code::YamlRepaired, message);
+            return finding.at(Position::new(self.line, 1));
+        };
         let lines = if first == last {
             format!("line {first}, which is not indented, was read as its text")
         } else {

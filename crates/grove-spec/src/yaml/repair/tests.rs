@@ -139,6 +139,7 @@ fn a_list_that_goes_on_in_lines_without_indent_is_a_list() {
         ("\n\t- Read\n\t- Edit", 4),
         ("\n\t- Read\n  - Edit", 4),
         ("\n  - Read\n\t- Edit", 5),
+        ("\n\t- Read\n - Edit", 4),
     ] {
         let text = format!("name: x\ntools: {tools}\nmodel: m\n");
         assert_eq!(said(&text, "tools"), ["Read", "Edit"], "{text}");
@@ -424,7 +425,8 @@ fn without_places(node: &Node) -> String {
         Value::Map(entries) => entries
             .iter()
             .map(|entry| format!("{}={};", entry.key, without_places(&entry.value)))
-            .collect(),
+            .collect::<Vec<_>>()
+            .concat(),
     }
 }
 
@@ -435,11 +437,12 @@ proptest! {
     fn what_yaml_reads_indented_is_read_the_same_without_indent(
         lines in in_brackets(),
         indents in prop::collection::vec(0_usize..3, 64),
-        key in prop::sample::select(vec!["tools: ", "m:\n  deep: "]),
+        key in prop::sample::select(vec!["tools: ", "m:\n  deep: ", "m:\n  - deep: ", "m:\n  - "]),
     ) {
         let with = |indent: &dyn Fn(usize) -> usize| {
-            let inner: String = lines.iter().enumerate()
+            let inner: Vec<String> = lines.iter().enumerate()
                 .map(|(at, line)| format!("{}{line}\n", " ".repeat(indent(at)))).collect();
+            let inner = inner.concat();
             format!("name: x\n{key}[\n{inner}{}]\nlast: y\n", " ".repeat(indent(lines.len())))
         };
         let indented = with(&|_| 8);
@@ -466,6 +469,20 @@ proptest! {
         let block = read(&with("\t"));
         prop_assert_eq!(&block.diagnostics, &vec![], "{}", with("\t"));
         prop_assert_eq!(Ok(block.entries), expected);
+    }
+
+    #[test]
+    fn a_text_without_indent_loses_no_word_and_takes_no_known_key(
+        lines in prop::collection::vec("<[a-z]{1,6}>|(Context|user|assistant|Note): [a-z\"' ]{0,8}|[A-Z][a-z ]{1,12}|", 1..8),
+        model in "[a-z]{1,8}",
+    ) {
+        let prose = lines.join("\n");
+        let text = format!("name: x\ndescription: Use it. Examples:\n<example>\n{prose}\nmodel: {model}\n");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let expected = words(&format!("Use it. Examples:\n<example>\n{prose}"));
+        prop_assert_eq!(words(&said(&text, "description").concat()), expected, "{}", text);
+        prop_assert_eq!(said(&text, "model"), [model]);
+        prop_assert_eq!(shape(&text).1, [(REPAIRED, 4)]);
     }
 
     #[test]
