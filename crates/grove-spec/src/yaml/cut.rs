@@ -24,8 +24,8 @@ pub(super) struct Chunk<'a> {
     pub(super) indent: usize,
     /// How the key is written.
     pub(super) sign: Sign,
-    /// The first line of its text that is not indented, and the last.
-    pub(super) flush: Option<(u32, u32)>,
+    /// The first line of its text that is not indented.
+    pub(super) flush: Option<u32>,
 }
 
 /// Cuts a block; nothing if it is no list of keys at all.
@@ -152,7 +152,7 @@ struct Start<'a> {
     is_alone: bool,
     /// Whether the value is a text, which may go on in lines that are not indented.
     is_text: bool,
-    flush: Option<(u32, u32)>,
+    flush: Option<u32>,
 }
 
 struct Cutter<'a> {
@@ -192,8 +192,7 @@ impl<'a> Cutter<'a> {
             last.is_text = last.key_line.length == last.text_length(self.text);
         }
         if is_flush && last.is_text {
-            let from = last.flush.map_or(line.number, |(from, _)| from);
-            last.flush = Some((from, line.number));
+            last.flush.get_or_insert(line.number);
         }
         last.is_alone = false;
         Some(())

@@ -157,7 +157,7 @@ impl Chunk<'_> {
 
     /// What is said of a value that was read as text.
     fn as_text_finding(&self, refusal: Option<&Refusal>) -> Diagnostic {
-        let Some((first, last)) = self.flush else {
+        let Some(first) = self.flush else {
             let why = refusal.map_or_else(String::new, |refusal| {
                 format!(" ({})", refusal.diagnostic.message)
             });
@@ -165,12 +165,10 @@ impl Chunk<'_> {
             let finding = Diagnostic::new(Code::YamlRepaired, message);
             return finding.at(Position::new(self.line, 1));
         };
-        let lines = if first == last {
-            format!("line {first}, which is not indented, was read as its text")
-        } else {
-            format!("lines {first} to {last}, which are not indented, were read as its text")
-        };
-        let message = format!("`{}` goes on: {lines}", self.key);
+        let message = format!(
+            "`{}` goes on in lines that are not indented; everything up to the next key was read as its text",
+            self.key
+        );
         let help = format!(
             "write `{}: |` and the text below it, indented by two blanks",
             self.key
