@@ -69,7 +69,11 @@ impl AgentLibrary {
         let LoadedOverrides {
             mut layers,
             diagnostics: said,
-        } = agent_overrides::load(environment, &settings, project.as_ref());
+        } = agent_overrides::load(
+            environment,
+            &settings,
+            project.as_ref().filter(|_| scope.has_project()),
+        );
         layers.retain(|layer| scope.has_settings(layer.overrides.scope));
         // Whoever looked for packages may have said already that a settings file cannot be read.
         let is_known = |finding: &Diagnostic| {

@@ -96,7 +96,8 @@ impl Bounds {
         let mut loaded = LoadedSettings::load(environment, project.as_ref(), &store);
         let plan = match &project {
             Some(project) => {
-                let mut plan = planning::own(kind, environment, &loaded.settings, project, &store);
+                let mut plan =
+                    planning::own(kind, environment, &loaded.settings, project, &store, scope);
                 plan.roots.retain(|planned| scope.has(planned));
                 plan
             }
@@ -152,7 +153,7 @@ pub(crate) fn roots_in(planned: &PlannedRoot, all: &[PlannedRoot]) -> Vec<String
     let root = &planned.root.path;
     let folders = all
         .iter()
-        .filter(|other| planned.file.is_none() && other.file.is_none());
+        .filter(|other| planned.files.is_none() && other.files.is_none());
     let inner = folders.filter_map(|other| other.root.path.strip_prefix(root).ok());
     inner
         .filter(|below| !below.as_os_str().is_empty())
@@ -197,27 +198,26 @@ impl<P: Send> FileKind<P> {
         bounds: &Bounds,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Vec<Candidate<P>> {
-        if let Some(file) = &planned.file {
-            let document = self.settings_file(planned, file, bounds);
-            return self.candidates(document, planned.links(), bounds.max_bytes);
-        }
         let path = &planned.root.path;
         let not_in: Vec<&str> = inner.iter().map(String::as_str).collect();
-        let max_depth = planned.max_depth.unwrap_or(usize::MAX);
         let options = DocumentOptions {
             links: planned.links(),
             wanted: (self.wanted)(planned.format),
             never: &NEVER,
             foreign: &FOREIGN,
             not_in: &not_in,
-            max_depth: max_depth.min(bounds.max_depth),
+            max_depth: bounds.max_depth,
             max_folders: MAX_FOLDERS,
             max_entries: MAX_ENTRIES,
             max_files: MAX_FILES,
             max_bytes: bounds.max_bytes,
         };
         let read = |path: &str, bytes: &[u8]| self.content(planned.format, path, bytes);
-        let walk = match document_walk::walk(&planned.folder(), &options, read) {
+        let walk = match &planned.files {
+            Some(files) => document_walk::read_files(&planned.folder(), &options, files, read),
+            None => document_walk::walk(&planned.folder(), &options, read),
+        };
+        let walk = match walk {
             Ok(walk) => walk,
             Err(error) => {
                 diagnostics.push(unopened(&error, options.links));
@@ -253,24 +253,6 @@ impl<P: Send> FileKind<P> {
             digest: Digest::of(bytes),
             size: bytes.len() as u64,
             found: (self.parse)(format, path, bytes),
-        }
-    }
-
-    /// Somebody's settings, which are read as a walk would read them.
-    fn settings_file(
-        &self,
-        planned: &PlannedRoot,
-        file: &str,
-        bounds: &Bounds,
-    ) -> Document<FileContent<P>> {
-        let read =
-            probe_walk::read_below(&planned.folder(), planned.links(), file, bounds.max_bytes);
-        let content = read.map(|bytes| self.content(planned.format, file, &bytes));
-        Document {
-            path: file.to_owned(),
-            id: None,
-            links: 1,
-            content: content.map_err(|error| Trouble::Error(error.source.to_string())),
         }
     }
 

@@ -39,6 +39,8 @@ pub struct WalkOptions {
     pub probe: Probe,
     /// Which layouts count.
     pub layout: Layout,
+    /// Files at the top of the root, by name: nothing but these is looked for.
+    pub only: Option<Vec<String>>,
     /// How many files are read; the rest are named.
     pub max_candidates: usize,
     /// How large a file may be.
@@ -416,7 +418,8 @@ pub fn walk<V: Visitor>(
         groups: Mutex::default(),
     };
     let mut total = Output::default();
-    let has_root_file = options.layout.root_file && shared.probe_root(&mut total);
+    let is_whole = options.only.is_none();
+    let has_root_file = is_whole && options.layout.root_file && shared.probe_root(&mut total);
     if has_root_file && options.layout.stop_at_skill {
         return Ok(total.finish(&shared));
     }
