@@ -8,6 +8,7 @@ use grove_catalog::{Digest, Root};
 use grove_fs::document_walk::{self, Document, DocumentOptions, Documents};
 use grove_fs::probe_walk::{self, LimitsHit, Links, Trouble};
 use grove_spec::agent::Format;
+use grove_spec::agent::formats::NamedFiles;
 use grove_spec::package::Kind;
 use grove_spec::skill::kept::too_large;
 use grove_spec::text::{counted, first_names};
@@ -15,6 +16,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::environment::Environment;
 use crate::loading::unopened;
+use crate::named_files;
 use crate::planning::{self, Plan, PlannedRoot};
 use crate::project::Project;
 use crate::scope::Scope;
@@ -39,8 +41,9 @@ pub(crate) struct FileKind<P> {
     pub(crate) noun: &'static str,
     /// How a file is told by its name, where files of a root are written so.
     pub(crate) wanted: fn(Format) -> fn(&str) -> bool,
-    /// What a file of this path says, of each that it defines; a name where it may define several.
-    pub(crate) parse: fn(Format, &str, &[u8]) -> InFile<P>,
+    /// What a file of this path says, of each that it defines; a name where it may define several. The last are
+    /// the files that it names.
+    pub(crate) parse: fn(Format, &str, &[u8], &NamedFiles) -> InFile<P>,
     /// Whether a file means to be one; the flag is for the folder that hosts share.
     pub(crate) counts: fn(&Document<FileContent<P>>, Format, bool) -> bool,
     /// What is said of a file that does not count; the flag is as above.
@@ -57,6 +60,8 @@ pub(crate) struct FileContent<P> {
     digest: Digest,
     size: u64,
     pub(crate) found: InFile<P>,
+    /// The files that it names.
+    named: Vec<PathBuf>,
 }
 
 /// How much of a root is read.
@@ -70,6 +75,8 @@ pub(crate) struct InRoots<P> {
     /// The roots that are there.
     pub(crate) planned: Vec<PlannedRoot>,
     pub(crate) candidates: Vec<Candidate<P>>,
+    /// Files that settings name as the rest of what they define.
+    pub(crate) named: Vec<PathBuf>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
@@ -128,11 +135,14 @@ impl Bounds {
         diagnostics.extend(plan.diagnostics);
         let all = plan.roots;
         let planned: Vec<PlannedRoot> = all.iter().filter(|root| root.exists).cloned().collect();
-        let mut candidates = Vec::new();
+        let (mut candidates, mut named) = (Vec::new(), Vec::new());
         for (root, planned) in planned.iter().enumerate() {
             let inner = roots_in(planned, &all);
             let is_shared = !inner.is_empty() || is_shared(planned);
-            let loaded = files.load_root(planned, &inner, is_shared, self, &mut diagnostics);
+            let mut loaded = files.load_root(planned, &inner, is_shared, self);
+            diagnostics.append(&mut loaded.diagnostics);
+            named.append(&mut loaded.named);
+            let loaded = loaded.candidates;
             candidates.extend(
                 loaded
                     .into_iter()
@@ -142,7 +152,25 @@ impl Bounds {
         InRoots {
             planned,
             candidates,
+            named,
             diagnostics,
+        }
+    }
+}
+
+/// What was found in one root.
+struct InRoot<P> {
+    candidates: Vec<Candidate<P>>,
+    named: Vec<PathBuf>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<P> Default for InRoot<P> {
+    fn default() -> Self {
+        Self {
+            candidates: Vec::new(),
+            named: Vec::new(),
+            diagnostics: Vec::new(),
         }
     }
 }
@@ -169,9 +197,9 @@ impl<P: Send> FileKind<P> {
         inner: &[String],
         bounds: &Bounds,
     ) -> Vec<(String, Digest)> {
-        let found = self.load_root(planned, inner, !inner.is_empty(), bounds, &mut Vec::new());
+        let found = self.load_root(planned, inner, !inner.is_empty(), bounds);
+        let found = found.candidates.into_iter();
         found
-            .into_iter()
             .filter_map(|candidate| Some((candidate.path, candidate.content.ok()?.digest)))
             .collect()
     }
@@ -196,8 +224,9 @@ impl<P: Send> FileKind<P> {
         inner: &[String],
         is_shared: bool,
         bounds: &Bounds,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Vec<Candidate<P>> {
+    ) -> InRoot<P> {
+        let mut in_root = InRoot::default();
+        let diagnostics = &mut in_root.diagnostics;
         let path = &planned.root.path;
         let not_in: Vec<&str> = inner.iter().map(String::as_str).collect();
         let options = DocumentOptions {
@@ -212,7 +241,7 @@ impl<P: Send> FileKind<P> {
             max_files: MAX_FILES,
             max_bytes: bounds.max_bytes,
         };
-        let read = |path: &str, bytes: &[u8]| self.content(planned.format, path, bytes);
+        let read = |path: &str, bytes: &[u8]| self.content(planned, path, bytes);
         let walk = match &planned.files {
             Some(files) => document_walk::read_files(&planned.folder(), &options, files, read),
             None => document_walk::walk(&planned.folder(), &options, read),
@@ -221,7 +250,7 @@ impl<P: Send> FileKind<P> {
             Ok(walk) => walk,
             Err(error) => {
                 diagnostics.push(unopened(&error, options.links));
-                return Vec::new();
+                return in_root;
             }
         };
         let Documents {
@@ -242,17 +271,22 @@ impl<P: Send> FileKind<P> {
             let finding = (self.left_out)(document, is_shared)?;
             Some(finding.in_file(&path.join(&document.path)))
         }));
-        found
-            .into_iter()
+        let read = found.iter().filter_map(|it| it.content.as_ref().ok());
+        in_root.named = read.flat_map(|content| content.named.clone()).collect();
+        let found = found.into_iter();
+        in_root.candidates = found
             .flat_map(|document| self.candidates(document, options.links, bounds.max_bytes))
-            .collect()
+            .collect();
+        in_root
     }
 
-    fn content(&self, format: Format, path: &str, bytes: &[u8]) -> FileContent<P> {
+    fn content(&self, planned: &PlannedRoot, path: &str, bytes: &[u8]) -> FileContent<P> {
+        let named = named_files::read(planned, bytes);
         FileContent {
-            digest: Digest::of(bytes),
+            digest: named_files::digest(bytes, &named),
             size: bytes.len() as u64,
-            found: (self.parse)(format, path, bytes),
+            found: (self.parse)(planned.format, path, bytes, &named),
+            named: named.into_values().map(|file| file.path).collect(),
         }
     }
 
@@ -296,6 +330,7 @@ impl<P: Send> FileKind<P> {
             digest,
             size,
             found,
+            named: _,
         } = content;
         let one = |(member, parsed): (Option<String>, P)| {
             let content = Content {
@@ -377,6 +412,7 @@ impl Located<'_> {
             content.size,
         );
         let bytes = read.ok()?;
-        (Digest::of(&bytes) == content.digest).then_some(bytes)
+        let digest = named_files::digest(&bytes, &named_files::read(planned, &bytes));
+        (digest == content.digest).then_some(bytes)
     }
 }
