@@ -32,15 +32,16 @@ pub(crate) fn digest(bytes: &[u8], named: &NamedFiles) -> Digest {
     if named.is_empty() {
         return Digest::of(bytes);
     }
-    let mut all = Digest::of(bytes).to_string();
-    for (written, file) in named {
-        // A digest says what a path may say, so that no two lists give one text.
+    // Digests of one length stand for paths and texts, so that no two lists give one text.
+    let parts = named.iter().flat_map(|(written, file)| {
         let content = file.content.as_ref().map(|bytes| Digest::of(bytes));
         let content = content.map_or_else(|_| "none".to_owned(), |digest| digest.to_string());
-        let written = Digest::of(written.as_bytes());
-        all.push_str(&format!("\n{written} {content}"));
-    }
-    Digest::of(all.as_bytes())
+        [Digest::of(written.as_bytes()).to_string(), content]
+    });
+    let all: Vec<String> = std::iter::once(Digest::of(bytes).to_string())
+        .chain(parts)
+        .collect();
+    Digest::of(all.join("\n").as_bytes())
 }
 
 fn one(planned: &PlannedRoot, written: &str) -> NamedFile {
@@ -63,9 +64,12 @@ fn contained(base: &Path, root: &Path, written: &str) -> Result<Vec<u8>, String>
     let below = below_base(below, written).ok_or("it lies outside of the project")?;
     let held = HeldFolder::open(base).map_err(|error| error.source.to_string())?;
     held.read(&below, Links::Contain, MAX_BYTES)
-        .map_err(|error| match error.leads_out() {
-            true => "a link leads out of the project".to_owned(),
-            false => error.source.to_string(),
+        .map_err(|error| {
+            if error.leads_out() {
+                "a link leads out of the project".to_owned()
+            } else {
+                error.source.to_string()
+            }
         })
 }
 

@@ -95,17 +95,14 @@ impl<'a> Offers<'a> {
                 let mut files = places.map(|place| self.snapshot.location(place));
                 files.any(|other| other == file)
             };
-            match self.snapshot.skills.iter().position(here) {
-                Some(at) => chosen.skills.push(at),
-                None => {
-                    let message = format!(
-                        "skill `{}` was left out: it was not there a second time",
-                        skill.name()
-                    );
-                    let finding = Diagnostic::new(Code::ExportPartial, message);
-                    chosen.warnings.push(finding.in_file(&file));
-                }
+            if let Some(at) = self.snapshot.skills.iter().position(here) {
+                chosen.skills.push(at);
+                continue;
             }
+            let name = skill.name();
+            let message = format!("skill `{name}` was left out: it was gone when all were read");
+            let finding = Diagnostic::new(Code::ExportPartial, message);
+            chosen.warnings.push(finding.in_file(&file));
         }
     }
 }

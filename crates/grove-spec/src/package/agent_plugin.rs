@@ -192,7 +192,7 @@ mod tests {
         judge(&parsed.node).map(|judged| (judged.refusals.len(), judged.ignored.len()))
     }
 
-    fn with(version: &str, fields: Json) -> Json {
+    fn with(version: &str, fields: &Json) -> Json {
         let mut manifest = json!({
             "$schema": format!("https://agent-plugins.org/schemas/{version}/plugin.schema.json"),
             "name": "p",
@@ -243,13 +243,9 @@ mod tests {
             json!({"keywords": "a"}),
             json!({"keywords": ["a", 1]}),
         ] {
-            assert_eq!(
-                judged(&with("1.0.0", fields.clone())),
-                Some((1, 0)),
-                "{fields}"
-            );
+            assert_eq!(judged(&with("1.0.0", &fields)), Some((1, 0)), "{fields}");
         }
-        let mut nameless = with("1.0.0", json!({}));
+        let mut nameless = with("1.0.0", &json!({}));
         nameless.as_object_mut().unwrap().remove("name");
         assert_eq!(judged(&nameless), Some((1, 0)));
     }
@@ -270,19 +266,19 @@ mod tests {
             (json!({"displayName": "P", "icon": "./p.png"}), 2),
         ] {
             assert_eq!(
-                judged(&with("1.0.0", fields.clone())),
+                judged(&with("1.0.0", &fields)),
                 Some((0, ignored)),
                 "{fields}"
             );
         }
-        let later = with("1.1.0", json!({"displayName": "P", "icon": "not a path"}));
+        let later = with("1.1.0", &json!({"displayName": "P", "icon": "not a path"}));
         assert_eq!(judged(&later), Some((0, 0)));
-        assert_eq!(judged(&with("1.1.0", json!({"icon": 1}))), Some((1, 0)));
+        assert_eq!(judged(&with("1.1.0", &json!({"icon": 1}))), Some((1, 0)));
     }
 
     #[test]
     fn only_versions_that_are_known_by_their_whole_identifier_are_read() {
-        assert_eq!(judged(&with("9.0.0", json!({"odd": 1}))), Some((1, 0)));
+        assert_eq!(judged(&with("9.0.0", &json!({"odd": 1}))), Some((1, 0)));
         for (schema, expected) in [
             (
                 json!("https://agent-plugins.org/schemas/1.0.0/other.json"),
