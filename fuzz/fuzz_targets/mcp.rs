@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use grove_server::Server;
-use grove_skills::{Environment, Library, Request, View};
+use grove_skills::live::LiveLibrary;
+use grove_skills::{Environment, Request, View};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::runtime::Runtime;
@@ -49,10 +50,8 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
         view: View::Folders(vec![root]),
         ..Request::default()
     };
-    Server::new(Library::new(
-        Environment::for_home(home.clone(), home),
-        request,
-    ))
+    let environment = Environment::for_home(home.clone(), home);
+    Server::new(LiveLibrary::start(environment, request))
 });
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {

@@ -27,8 +27,9 @@ const TASK: &str = "task";
 const WARNINGS: &str = "grove/warnings";
 
 /// Where agents are looked for, and those that were seen last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct AgentShelf {
+    environment: Environment,
     /// Exactly these folders; none means everywhere.
     folders: Vec<PathBuf>,
     seen: Mutex<Option<Seen>>,
@@ -44,8 +45,9 @@ pub(crate) struct Seen {
 
 impl AgentShelf {
     /// A shelf for agents of these folders.
-    pub(crate) fn new(folders: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(environment: Environment, folders: Vec<PathBuf>) -> Self {
         Self {
+            environment,
             folders,
             seen: Mutex::default(),
         }
@@ -57,8 +59,8 @@ impl AgentShelf {
     }
 
     /// Looks for agents.
-    pub(crate) fn look(&self, environment: &Environment) -> Seen {
-        let library = Arc::new(AgentLibrary::load(environment, &self.folders));
+    pub(crate) fn look(&self) -> Seen {
+        let library = Arc::new(AgentLibrary::load(&self.environment, &self.folders));
         let digest = digest_of(&library);
         let seen = Seen { library, digest };
         *self.seen() = Some(seen.clone());

@@ -4,29 +4,42 @@
 //! changes are noticed.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use grove_skills::live::Subscription;
 use rmcp::RoleServer;
 use rmcp::service::{Peer, SubscriptionContext};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::shelf::{Seen, Shelf};
+use crate::shelf::{Seen, Sights};
 
-/// How long a change that nobody asks about may stay unnoticed.
+/// How long a changed agent that nobody asks about may stay unnoticed.
 const EVERY: Duration = Duration::from_secs(2);
+/// Looking for agents takes this share of the time at most.
+const SHARE: u32 = 100;
 
-/// Looks now and then until the server ends.
-pub(crate) async fn look_now_and_then(shelf: Arc<Shelf>, ended: CancellationToken) {
-    loop {
-        tokio::select! {
-            () = ended.cancelled() => return,
-            () = tokio::time::sleep(EVERY) => {}
+/// Follows a library until it is gone: skills are told of by themselves, agents are looked for now and then once
+/// somebody has asked for them.
+pub(crate) fn follow(mut told: Subscription, sights: Arc<Sights>) {
+    let follow = move || {
+        let mut due = Instant::now() + EVERY;
+        while !told.is_over() {
+            if let Some(update) = told.next(due.saturating_duration_since(Instant::now())) {
+                sights.saw_skills(&update.snapshot);
+            }
+            let start = Instant::now();
+            if start >= due {
+                if sights.has_agents() {
+                    sights.look_for_agents();
+                }
+                due = start + EVERY.max(start.elapsed() * SHARE);
+            }
         }
-        let shelf = Arc::clone(&shelf);
-        // A look that failed has nothing to tell; the next one may.
-        let _ = tokio::task::spawn_blocking(move || shelf.look_at_all()).await;
-    }
+    };
+    let thread = std::thread::Builder::new().name("grove-changes".to_owned());
+    // Without a thread, requests look all the same, and clients hear of a change when one finds it.
+    drop(thread.spawn(follow));
 }
 
 /// Tells a client of every change until one of both is gone.

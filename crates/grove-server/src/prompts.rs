@@ -171,7 +171,7 @@ fn of_skill(
         // A person who calls a skill wants its text, whatever the model was given before.
         again: true,
     };
-    let activated = Disclosure::in_memory(library, session).activate(&call);
+    let activated = Disclosure::in_memory(library, session).activate_since(snapshot, &call);
     let activated = activated.map_err(|error| invalid(explain(&error, name)))?;
     let text = without_controls(&activated.text).into_owned();
     let result = GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]);

@@ -3,13 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use grove_skills::Library;
+use grove_skills::live::LiveLibrary;
 use rmcp::service::{QuitReason, ServerInitializeError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use crate::agents::AgentShelf;
-use crate::changes;
 use crate::connection::{Connection, Open};
 use crate::gate::Gated;
 use crate::http::{self, HttpOptions, Listening};
@@ -55,15 +53,15 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server for a library, which looks once.
-    pub fn new(library: Library) -> Self {
+    /// A server for a library.
+    pub fn new(library: LiveLibrary) -> Self {
         Self::with_agents_in(library, Vec::new())
     }
 
     /// The same with agents of exactly these folders; of the usual places when there are none.
-    pub fn with_agents_in(library: Library, folders: Vec<PathBuf>) -> Self {
+    pub fn with_agents_in(library: LiveLibrary, folders: Vec<PathBuf>) -> Self {
         Self {
-            shelf: Arc::new(Shelf::new(library, AgentShelf::new(folders))),
+            shelf: Arc::new(Shelf::new(library, folders)),
         }
     }
 
@@ -124,11 +122,7 @@ impl Server {
             .build()
             .map_err(ServeError::Start)?;
         let ended = CancellationToken::new();
-        let shelf = Arc::clone(&self.shelf);
-        let done = runtime.block_on(async {
-            tokio::spawn(changes::look_now_and_then(shelf, ended.clone()));
-            serve(ended.clone()).await
-        });
+        let done = runtime.block_on(serve(ended.clone()));
         ended.cancel();
         // A read of stdin that never returns must not keep the process.
         runtime.shutdown_background();

@@ -1,16 +1,20 @@
 //! The library that all connections share.
 //!
-//! Every request looks before it answers, which costs one walk of stats, so an answer is never older than the
-//! request. Looking and changing sessions is done by one at a time; reading files is done by many.
+//! Every request looks before it answers, which costs one walk of stats that requests at the same moment share, so
+//! an answer is never older than the request. Sessions are changed by one at a time; files are read by many.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use grove_catalog::Digest;
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::Library;
+use grove_skills::live::LiveLibrary;
 use tokio::sync::watch;
 
 use crate::agents::{self, AgentShelf};
+use crate::changes;
 use crate::search::Finder;
 use crate::skill_paths::SkillPaths;
 
@@ -41,63 +45,30 @@ impl Seen {
     }
 }
 
-/// A library, the snapshot that was seen last, and who wants to know when that changes.
+/// What was seen last, for everybody who wants to know when that changes.
 #[derive(Debug)]
-pub(crate) struct Shelf {
-    library: RwLock<Library>,
-    /// What was seen last; connections wait on it to say that their lists changed.
+pub(crate) struct Sights {
     seen: watch::Sender<Seen>,
     /// Agents, once somebody asks for prompts.
     agents: AgentShelf,
-    /// Finds skills by words.
-    finder: Finder,
-    /// Paths are a function of the snapshot, and most requests see the same one.
-    paths: Mutex<Option<(Digest, Arc<SkillPaths>)>>,
 }
 
-impl Shelf {
-    /// A shelf whose library has looked once.
-    pub(crate) fn new(mut library: Library, agents: AgentShelf) -> Self {
-        let seen = Seen {
-            skills: library.load().digest,
-            agents: None,
-        };
-        Self {
-            library: RwLock::new(library),
-            seen: watch::Sender::new(seen),
-            agents,
-            finder: Finder::default(),
-            paths: Mutex::new(None),
-        }
+impl Sights {
+    /// Takes what was seen of skills; whoever waits for changes is told.
+    pub(crate) fn saw_skills(&self, snapshot: &Snapshot) {
+        self.saw(|seen| seen.skills = snapshot.digest);
     }
 
-    /// Looks at whatever somebody has asked for; whoever waits for changes is told.
-    pub(crate) fn look_at_all(&self) {
-        self.look();
-        if self.agents.is_asked_for() {
-            self.look_for_agents();
-        }
+    /// Whether somebody has asked for agents.
+    pub(crate) fn has_agents(&self) -> bool {
+        self.agents.is_asked_for()
     }
 
     /// Looks for agents; whoever waits for changes is told.
     pub(crate) fn look_for_agents(&self) -> agents::Seen {
-        let environment = self.reading().environment().clone();
-        let found = self.agents.look(&environment);
+        let found = self.agents.look();
         self.saw(|seen| seen.agents = Some(found.digest));
         found
-    }
-
-    /// Looks at skills; whoever waits for changes is told.
-    pub(crate) fn look(&self) -> Arc<Snapshot> {
-        self.changing(|_, snapshot| Arc::clone(snapshot))
-    }
-
-    /// Looks, and does something that needs the library for itself.
-    pub(crate) fn changing<T>(&self, act: impl FnOnce(&mut Library, &Arc<Snapshot>) -> T) -> T {
-        let mut library = self.library.write().unwrap_or_else(PoisonError::into_inner);
-        let snapshot = library.load();
-        self.saw(|seen| seen.skills = snapshot.digest);
-        act(&mut library, &snapshot)
     }
 
     fn saw(&self, change: impl FnOnce(&mut Seen)) {
@@ -107,10 +78,64 @@ impl Shelf {
             seen.since(&earlier).prompts
         });
     }
+}
+
+/// A library that stays up to date, and who wants to know when it changes.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    library: LiveLibrary,
+    sights: Arc<Sights>,
+    /// Finds skills by words.
+    finder: Finder,
+    /// Paths are a function of the snapshot, and most requests see the same one.
+    paths: Mutex<Option<(Digest, Arc<SkillPaths>)>>,
+}
+
+impl Shelf {
+    /// A shelf for a library, with agents of exactly these folders or of the usual places.
+    pub(crate) fn new(library: LiveLibrary, agents: Vec<PathBuf>) -> Self {
+        let told = library.subscribe();
+        let seen = Seen {
+            skills: told.base().digest,
+            agents: None,
+        };
+        let environment = library.reading().environment().clone();
+        let sights = Arc::new(Sights {
+            seen: watch::Sender::new(seen),
+            agents: AgentShelf::new(environment, agents),
+        });
+        changes::follow(told, Arc::clone(&sights));
+        Self {
+            library,
+            sights,
+            finder: Finder::default(),
+            paths: Mutex::new(None),
+        }
+    }
+
+    /// Looks for agents; whoever waits for changes is told.
+    pub(crate) fn look_for_agents(&self) -> agents::Seen {
+        self.sights.look_for_agents()
+    }
+
+    /// Looks at skills; whoever waits for changes is told.
+    pub(crate) fn look(&self) -> Arc<Snapshot> {
+        let snapshot = self.library.snapshot();
+        self.sights.saw_skills(&snapshot);
+        snapshot
+    }
+
+    /// Looks, and does something that needs the library for itself.
+    pub(crate) fn changing<T>(&self, act: impl FnOnce(&mut Library, &Arc<Snapshot>) -> T) -> T {
+        self.library.turn(|library, snapshot| {
+            self.sights.saw_skills(snapshot);
+            act(library, snapshot)
+        })
+    }
 
     /// The library, for reading files of a snapshot of its.
-    pub(crate) fn reading(&self) -> RwLockReadGuard<'_, Library> {
-        self.library.read().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn reading(&self) -> impl Deref<Target = Library> + '_ {
+        self.library.reading()
     }
 
     /// Where each skill of a snapshot is served.
@@ -133,13 +158,12 @@ impl Shelf {
 
     /// Says when what is seen changes.
     pub(crate) fn changes(&self) -> watch::Receiver<Seen> {
-        self.seen.subscribe()
+        self.sights.seen.subscribe()
     }
 
     /// Writes what was learnt for the next start. What cannot be written is learnt again.
     pub(crate) fn save_cache(&self) {
-        let mut library = self.library.write().unwrap_or_else(PoisonError::into_inner);
-        let _ = library.save_cache();
+        let _ = self.library.with(Library::save_cache);
     }
 }
 

@@ -177,7 +177,7 @@ impl SkillRequest {
                     words: &words,
                     again: self.again,
                 };
-                disclosure.activate(&call).map(with_notes)
+                disclosure.activate_since(snapshot, &call).map(with_notes)
             }
             Some(Action::Expand) => {
                 let expanded = disclosure.expand_in(snapshot, typed);

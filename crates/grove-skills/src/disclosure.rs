@@ -198,15 +198,26 @@ impl<'a> Disclosure<'a> {
 
     /// Looks, and activates what was asked for.
     pub fn activate(&mut self, call: &Call<'_>) -> Result<Activated, DisclosureError> {
-        let mut last = None;
-        for _ in 0..ATTEMPTS {
-            let snapshot = self.library.load();
-            match self.activate_in(&snapshot, call) {
-                Err(error @ DisclosureError::Unsteady(_)) => last = Some(error),
-                done => return done,
+        let snapshot = self.library.load();
+        self.activate_since(&snapshot, call)
+    }
+
+    /// Activates what was asked for in a snapshot that was just looked at, and looks again if the file is not what
+    /// it was then.
+    pub fn activate_since(
+        &mut self,
+        looked: &Arc<Snapshot>,
+        call: &Call<'_>,
+    ) -> Result<Activated, DisclosureError> {
+        let mut done = self.activate_in(looked, call);
+        for _ in 1..ATTEMPTS {
+            if !matches!(done, Err(DisclosureError::Unsteady(_))) {
+                break;
             }
+            let snapshot = self.library.load();
+            done = self.activate_in(&snapshot, call);
         }
-        Err(last.unwrap_or(DisclosureError::Unsteady(PathBuf::new())))
+        done
     }
 
     /// Activates what was asked for in a snapshot of the library's.

@@ -25,6 +25,7 @@ mod rounds;
 mod why;
 mod worker;
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -139,6 +140,21 @@ impl LiveLibrary {
     pub fn with<T>(&self, work: impl FnOnce(&mut Library) -> T) -> T {
         self.rounds.with(work)
     }
+
+    /// The snapshot for a turn, and the library to work with. Many may ask at once: one look serves them all, and
+    /// then they work one after another.
+    pub fn turn<T>(&self, work: impl FnOnce(&mut Library, &Arc<Snapshot>) -> T) -> T {
+        let looked = self.snapshot();
+        self.with(|library| {
+            let snapshot = library.last_snapshot().unwrap_or(looked);
+            work(library, &snapshot)
+        })
+    }
+
+    /// The library, for reading files of a snapshot; many may read at once, and nothing is loaded meanwhile.
+    pub fn reading(&self) -> impl Deref<Target = Library> + '_ {
+        self.rounds.reading()
+    }
 }
 
 impl Drop for LiveLibrary {
@@ -186,6 +202,11 @@ impl Subscription {
     /// The snapshot that the next update is measured from.
     pub fn base(&self) -> &Arc<Snapshot> {
         &self.base
+    }
+
+    /// Whether nobody will ever publish again.
+    pub fn is_over(&self) -> bool {
+        self.rounds.is_stopping()
     }
 
     /// Waits for an update; none when the time is over or nobody will ever publish again.

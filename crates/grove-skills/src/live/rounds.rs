@@ -1,7 +1,9 @@
 //! Loads in turn: one under way and one waiting, however many ask; and what each of them gave.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
 use std::time::{Duration, Instant};
 
 use grove_catalog::snapshot::Snapshot;
@@ -26,7 +28,7 @@ const GATHERING: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(super) struct Rounds {
     /// Taken for a load as a whole and before `state`, so that snapshots are published in their order.
-    library: Mutex<Library>,
+    library: RwLock<Library>,
     state: Mutex<State>,
     changed: Condvar,
     bell: Option<Arc<Bell>>,
@@ -68,7 +70,7 @@ pub(super) struct News {
 impl Rounds {
     pub(super) fn new(library: Library, first: Arc<Snapshot>, bell: Option<Arc<Bell>>) -> Self {
         Self {
-            library: Mutex::new(library),
+            library: RwLock::new(library),
             state: Mutex::new(State {
                 latest: first,
                 begun: 1,
@@ -214,7 +216,7 @@ impl Rounds {
 
     /// Publishes what the library found last.
     pub(super) fn publish_last(&self, why: Causes) {
-        self.publish_from(&self.library(), why);
+        self.publish_from(&self.reading(), why);
     }
 
     fn publish_from(&self, library: &Library, why: Causes) {
@@ -241,8 +243,14 @@ impl Rounds {
         done
     }
 
-    pub(super) fn library(&self) -> MutexGuard<'_, Library> {
-        self.library.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The library for one alone.
+    pub(super) fn library(&self) -> RwLockWriteGuard<'_, Library> {
+        self.library.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The library for all who only read.
+    pub(super) fn reading(&self) -> RwLockReadGuard<'_, Library> {
+        self.library.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks the thread to end.

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 
 use grove_server::{HttpOptions, ServeError, Server, Token};
 use grove_skills::Environment;
+use grove_skills::live::LiveLibrary;
 
-use super::{Outcome, absolute, look, mcp_install, tilde};
+use super::{Outcome, absolute, mcp_install, tilde};
 use crate::args::{Look, McpArgs};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::output::Output;
@@ -27,9 +28,11 @@ pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Outpu
         .iter()
         .map(|folder| absolute(folder, &environment))
         .collect();
-    let serve = |library| Server::with_agents_in(library, agents);
+    let request = super::request(&environment, &flags, None)?;
+    let serve =
+        |environment| Server::with_agents_in(LiveLibrary::start(environment, request), agents);
     match &arguments.http {
-        None => serve(look(environment, &flags)?.library).stdio(),
+        None => serve(environment).stdio(),
         Some(address) => {
             let address = parse(address)?;
             let options = HttpOptions {
@@ -41,7 +44,7 @@ pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Outpu
             let kept = options.token.keep(&environment.state)?;
             let kept = tilde(&kept, &environment);
             let secret = options.token.secret().to_owned();
-            serve(look(environment, &flags)?.library).http(options, move |address| {
+            serve(environment).http(options, move |address| {
                 let mut notes = Output::new();
                 notes.note(&format!("serving skills at http://{address}/mcp"));
                 notes.note(&format!("authorization: Bearer {secret}"));

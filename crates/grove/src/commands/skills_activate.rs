@@ -69,10 +69,7 @@ impl Talk<'_> {
     fn activate(&mut self, call: &Call<'_>) -> Outcome {
         let snapshot = Arc::clone(&self.looked.snapshot);
         let mut disclosure = Disclosure::new(&mut self.looked.library, self.session.as_deref());
-        let activated = match disclosure.activate_in(&snapshot, call) {
-            Err(DisclosureError::Unsteady(_)) => disclosure.activate(call),
-            done => done,
-        };
+        let activated = disclosure.activate_since(&snapshot, call);
         let activated =
             activated.map_err(|error| explain(error, "activate", call.typed, &self.flags))?;
         if self.flags.json {

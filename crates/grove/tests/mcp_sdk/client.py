@@ -259,6 +259,9 @@ async def changes(client, skills, heard):
     check("changes are told", True)
     read = await client.read_resource(f"skill://{folder.name}/SKILL.md", cache_mode="bypass")
     check("and can be read", read.contents[0].text == made, read)
+    (folder / "SKILL.md").write_text("---\nname: [\n")
+    read = await client.read_resource(f"skill://{folder.name}/SKILL.md", cache_mode="bypass")
+    check("its last good version stays", read.contents[0].text == made, read)
 
 
 async def agent_changes(client, skills, heard):
