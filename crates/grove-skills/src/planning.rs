@@ -416,7 +416,12 @@ impl Plan {
         self.diagnostics.extend(found.diagnostics);
         for (order, package) in found.packages.iter().enumerate() {
             for given in package.given.iter().filter(|given| given.kind == kind) {
-                self.add(package_root(order, package, given));
+                // Skills are told by the folder of their root, so that a folder is one root of skills.
+                let mut known = self.roots.iter();
+                let is_known = known.any(|known| known.root.path == given.path);
+                if kind != Kind::Skills || !is_known {
+                    self.add(package_root(order, package, given));
+                }
             }
         }
     }

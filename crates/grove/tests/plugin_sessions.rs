@@ -380,3 +380,26 @@ fn a_package_that_both_name_is_the_users_where_the_project_is_not_asked_for() {
         .map(|it| &it["state"]);
     assert_eq!(state, Some(&json!("ok")), "{listed}");
 }
+
+#[test]
+fn a_file_in_a_folder_that_is_looked_in_anyway_is_there_once() {
+    let home = home();
+    let manifest = json!({"grove": {
+        "skills": [".agents/skills/flat.md"], "agents": [".agents/agents/lead.md"],
+    }});
+    home.file("project/package.json", manifest.to_string());
+    home.file("project/.agents/skills/flat.md", agent("flat"));
+    home.skill("project/.agents/skills/other", "other", "d");
+    home.file("project/.agents/agents/lead.md", agent("lead"));
+    home.file("project/.agents/agents/more.md", agent("more"));
+    home.run("project", ["trust"])
+        .require_success("trust")
+        .unwrap();
+    for (kind, expected) in [("skills", ["flat", "other"]), ("agents", ["lead", "more"])] {
+        assert_eq!(usable(&home, kind), expected);
+        let listed = listed(&home, kind);
+        let all = listed[kind].as_array().unwrap().iter();
+        let own = all.filter(|it| it["source"] != "bundled");
+        assert_eq!(own.count(), 2, "{kind}: {listed}");
+    }
+}

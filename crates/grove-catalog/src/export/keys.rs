@@ -141,7 +141,7 @@ impl Writer<'_, '_> {
     fn other(&mut self, entry: Entry) {
         let mut unknown = self.source.agent.unknown.iter();
         let is_unknown = unknown.any(|kept| kept.key == entry.key);
-        let is_theirs = self.source.format == self.job.rules.export.format;
+        let is_theirs = self.source.format.of_files() == self.job.rules.export.format;
         match (is_unknown, is_theirs) {
             (true, true) => self.entries.push(entry),
             (true, false) => self.left_out(&entry.key, Severity::Info),
