@@ -402,4 +402,9 @@ fn a_file_in_a_folder_that_is_looked_in_anyway_is_there_once() {
         let own = all.filter(|it| it["source"] != "bundled");
         assert_eq!(own.count(), 2, "{kind}: {listed}");
     }
+    let roots = json_of(&home.run("project", ["skills", "roots", "--json"]));
+    let folder = home.path("project/.agents/skills");
+    let paths = roots["roots"].as_array().unwrap().iter();
+    let same = paths.filter(|root| root["path"] == folder.to_str().unwrap());
+    assert_eq!(same.count(), 1, "{roots}");
 }
