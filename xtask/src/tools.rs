@@ -7,6 +7,7 @@ mod agents;
 mod marker;
 mod node;
 mod oracle;
+mod retry;
 mod strace;
 
 pub(crate) use agents::{CLAUDE, CODEX, COPILOT};

@@ -1,5 +1,6 @@
 //! From what a person or a model typed to a skill.
 
+use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
 use crate::identity::name_key;
@@ -70,7 +71,10 @@ pub fn unread(snapshot: &Snapshot, name: &str) -> Option<Reason> {
     let is_unread = |finding: &Diagnostic| {
         finding.code == Code::CandidateLimit && finding.names.iter().any(|known| known == name)
     };
-    let message = "its root has more skills than are read";
+    let message = format!(
+        "`{}` is there and was not read: its root has more skills than are read",
+        one_line(name)
+    );
     let fix = "look with --all, or raise `limits.candidates_per_root`";
     let mut findings = snapshot.diagnostics.iter();
     findings

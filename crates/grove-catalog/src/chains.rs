@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use grove_spec::chain::{self, Format, Line, naming};
-use grove_spec::{Code, Diagnostic, Position};
+use grove_spec::chain::{self, Format, Place, naming};
+use grove_spec::{Code, Diagnostic};
 
 pub use crate::definitions::Answer;
 use crate::definitions::{self, Definition};
-use crate::root::{Root, Source};
+use crate::root::Root;
 
 /// A chain file as it enters resolution.
 pub type Candidate = definitions::Candidate<chain::Parsed>;
@@ -76,6 +76,8 @@ pub enum Call<'a> {
     Agent(&'a str),
     /// A skill.
     Skill(&'a str),
+    /// A model.
+    Model(&'a str),
 }
 
 /// Decides the state of every candidate.
@@ -108,68 +110,71 @@ impl Chains {
         definitions::find(&self.roots, &self.chains, query)
     }
 
-    /// Where a chain comes from.
-    pub fn source(&self, chain: &Chain) -> Source {
-        let root = self.roots.get(chain.root);
-        root.map_or(Source::Bundled, |root| root.source)
-    }
-
     /// Findings about the steps that call for an agent, whoever else has its name.
     pub fn calling(&self, agent: &str) -> Vec<Diagnostic> {
         let mut findings = Vec::new();
         for chain in &self.chains {
             let calls = chain.file().map(calls).unwrap_or_default();
-            let lines = calls.into_iter().filter_map(|(call, line)| match call {
-                Call::Agent(name) if name == agent => Some(line),
+            let places = calls.into_iter().filter_map(|(call, place)| match call {
+                Call::Agent(name) if name == agent => Some(place),
                 _ => None,
             });
-            findings.extend(lines.map(|line| {
+            findings.extend(places.map(|place| {
                 let message = format!("the chain `{}` calls for `{agent}`", chain.name);
                 Diagnostic::new(Code::ChainAgentUnknown, message)
                     .in_file(&self.location(chain))
-                    .at(Position::new(line.0.max(1), 1))
+                    .at(place.0)
             }));
         }
         findings
     }
 
-    /// Notes every agent and skill that a usable chain names and that is not there. `missing` gives near names when
-    /// something is not.
-    pub fn check_calls(&mut self, missing: impl Fn(Call<'_>) -> Option<Vec<String>>) {
+    /// Notes everything that a usable chain names and that is not there, as `missing` says.
+    pub fn check_calls(&mut self, missing: impl Fn(Call<'_>) -> Option<Diagnostic>) {
         for chain in &mut self.chains {
             let root = self.roots.get(chain.root).map(|root| root.path.clone());
             let location = root.unwrap_or_default().join(&chain.path);
             let Some(content) = chain.content.as_ref().filter(|it| it.parsed.is_valid()) else {
                 continue;
             };
-            let mut said: Vec<Diagnostic> = Vec::new();
-            for (call, line) in calls(&content.parsed.chain) {
-                let Some(near) = missing(call) else { continue };
-                let (code, noun, name) = match call {
-                    Call::Agent(name) => (Code::ChainAgentUnknown, "agent", name),
-                    Call::Skill(name) => (Code::ChainSkillUnknown, "skill", name),
-                };
-                let message = format!("no usable {noun} is called `{name}`");
-                let finding = Diagnostic::new(code, message)
-                    .in_file(&location)
-                    .at(Position::new(line.0.max(1), 1));
-                said.push(match near.as_slice() {
-                    [] => finding,
-                    near => finding.with_help(format!("did you mean `{}`?", near.join("`, `"))),
-                });
-            }
+            let calls = calls(&content.parsed.chain).into_iter();
+            let said = calls.filter_map(|(call, place)| {
+                let finding = missing(call)?;
+                Some(finding.in_file(&location).at(place.0))
+            });
             chain.diagnostics.extend(said);
         }
     }
 }
 
-/// Everything that the steps of a chain call for, in order.
-fn calls(chain: &chain::Chain) -> Vec<(Call<'_>, Line)> {
+/// What is said of an agent that is not there, with names that are near.
+pub fn unknown_agent(name: &str, near: &[String]) -> Diagnostic {
+    unknown(Code::ChainAgentUnknown, "agent", name, near)
+}
+
+/// What is said of a skill that is not there, with names that are near.
+pub fn unknown_skill(name: &str, near: &[String]) -> Diagnostic {
+    unknown(Code::ChainSkillUnknown, "skill", name, near)
+}
+
+fn unknown(code: Code, noun: &str, name: &str, near: &[String]) -> Diagnostic {
+    let finding = Diagnostic::new(code, format!("no usable {noun} is called `{name}`"));
+    match near {
+        [] => finding,
+        near => finding.with_help(format!("did you mean `{}`?", near.join("`, `"))),
+    }
+}
+
+/// Everything that the steps of a chain call for, in order, and where.
+fn calls(chain: &chain::Chain) -> Vec<(Call<'_>, Place)> {
     let mut calls = Vec::new();
     for task in chain.steps.iter().flat_map(chain::Step::tasks) {
-        calls.push((Call::Agent(&task.agent), task.line));
+        calls.push((Call::Agent(&task.agent), task.places.agent));
         for skill in task.skills.iter().flatten() {
-            calls.push((Call::Skill(skill), task.line));
+            calls.push((Call::Skill(skill), task.places.skills));
+        }
+        if let Some(model) = &task.model {
+            calls.push((Call::Model(model), task.places.model));
         }
     }
     calls
@@ -177,9 +182,11 @@ fn calls(chain: &chain::Chain) -> Vec<(Call<'_>, Line)> {
 
 #[cfg(test)]
 mod tests {
+    use grove_spec::Position;
+
     use super::*;
     use crate::digest::Digest;
-    use crate::root::{Family, Standing};
+    use crate::root::{Family, Source, Standing};
     use crate::state::State;
     use crate::trust::Trust;
 
@@ -259,19 +266,32 @@ mod tests {
     }
 
     #[test]
-    fn what_steps_name_and_is_not_there_is_said_with_near_names() {
+    fn what_steps_name_and_is_not_there_is_said_where_it_is_named() {
         let roots = vec![root(Source::User, "a")];
-        let all = vec![candidate(0, "x.chain.json", "d")];
+        let text = "{\"name\": \"x\", \"description\": \"d\", \"chain\": [{\n\"agent\": \"a\",\n \"skill\": [\"s\"],\n  \"model\": \"m\"}]}";
+        let mut all = vec![candidate(0, "x.chain.json", "d")];
+        if let Ok(content) = &mut all[0].content {
+            content.parsed = chain::parse(text, Format::Json);
+        }
         let mut chains = resolve(roots, all, Vec::new());
         chains.check_calls(|call| match call {
-            Call::Agent("a") => Some(vec!["b".to_owned()]),
-            Call::Skill("s") => Some(Vec::new()),
+            Call::Agent("a") => Some(unknown_agent("a", &["b".to_owned()])),
+            Call::Skill("s") => Some(unknown_skill("s", &[])),
+            Call::Model("m") => crate::models::unknown("m", [].into_iter()),
             _ => None,
         });
         let found = &chains.chains[0].diagnostics;
-        assert_eq!(found[0].code, Code::ChainAgentUnknown);
+        let said: Vec<(Code, Option<Position>)> =
+            found.iter().map(|it| (it.code, it.position)).collect();
+        assert_eq!(
+            said,
+            [
+                (Code::ChainAgentUnknown, Some(Position::new(2, 1))),
+                (Code::ChainSkillUnknown, Some(Position::new(3, 2))),
+                (Code::ModelUnknown, Some(Position::new(4, 3))),
+            ]
+        );
         assert_eq!(found[0].help_text(), "did you mean `b`?");
-        assert_eq!(found[1].code, Code::ChainSkillUnknown);
         assert_eq!(chains.chains[0].state, State::Ok);
     }
 }

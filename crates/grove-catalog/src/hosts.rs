@@ -67,6 +67,9 @@ pub struct Scan {
     /// Whether it goes on to the folders above where there is no repository to end at.
     #[serde(default)]
     pub climbs: bool,
+    /// Whether its settings name further folders.
+    #[serde(default)]
+    pub named_folders: NamedFolders,
     /// What becomes of a skill file that is itself a link.
     #[serde(default)]
     pub linked_files: LinkedFiles,
@@ -76,6 +79,17 @@ pub struct Scan {
     pub candidates_per_root: Option<u64>,
     /// How many skills of a source it offers, if it has a limit.
     pub loaded_per_source: Option<u64>,
+}
+
+/// Whose settings name folders with skills that a host looks in before its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NamedFolders {
+    /// Nobody's.
+    #[default]
+    Nowhere,
+    /// pi's: `skills` in `.pi/settings.json` of the working folder and in the user's.
+    Pi,
 }
 
 /// What a host does with a skill file that is itself a link; links to folders are another matter.

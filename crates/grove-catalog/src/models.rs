@@ -3,6 +3,9 @@
 //! There is no register of models here: providers add and remove them daily. A name is taken for known when it
 //! belongs to a family that is, or when another agent has it too. An unknown one is worth a warning and no more.
 
+use grove_spec::text::one_line;
+use grove_spec::{Code, Diagnostic};
+
 use crate::address::near_names;
 
 /// How the names of models begin.
@@ -28,8 +31,22 @@ const FAMILIES: [&str; 17] = [
 /// Names by which hosts mean whichever model it is today.
 const WORDS: [&str; 6] = ["default", "haiku", "inherit", "opus", "opusplan", "sonnet"];
 
+/// What is said of a model that nobody has heard of, whoever names it; `others` are the models that agents have.
+pub fn unknown<'a>(
+    model: &str,
+    others: impl Iterator<Item = &'a str> + Clone,
+) -> Option<Diagnostic> {
+    let near = near_models(model, others)?;
+    let names = match near.as_slice() {
+        [] => String::new(),
+        near => format!("; near: `{}`", near.join("`, `")),
+    };
+    let message = format!("no model `{}` is known here{names}", one_line(model));
+    Some(Diagnostic::new(Code::ModelUnknown, message).with_names(near))
+}
+
 /// Whether a name is known; if not, the known ones that are spelled nearly so.
-pub fn near_models<'a>(
+fn near_models<'a>(
     model: &str,
     others: impl Iterator<Item = &'a str> + Clone,
 ) -> Option<Vec<String>> {

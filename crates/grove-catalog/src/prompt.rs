@@ -189,11 +189,7 @@ fn usable(snapshot: &Snapshot, name: &str) -> Result<usize, Diagnostic> {
         Answer::Several(all) => return Err(several(snapshot, name, &all)),
         Answer::None { near } => {
             if let Some(reason) = address::unread(snapshot, name) {
-                let message = format!(
-                    "skill `{name}` is there and was not read: {}",
-                    reason.message
-                );
-                let finding = Diagnostic::new(Code::PreloadUnusable, message);
+                let finding = Diagnostic::new(Code::PreloadUnusable, reason.message);
                 return Err(finding.with_help(reason.fix));
             }
             let mut message = format!("there is no skill `{name}`");

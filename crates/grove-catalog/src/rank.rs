@@ -1,7 +1,8 @@
 //! Which root is stronger.
 //!
 //! bundled < package < extra < managed < user < project. In a project the folder nearer to the working
-//! folder wins; inside one source grove's own folder, then `.agents`, then other hosts' by name.
+//! folder wins; inside one source grove's own folder, then `.agents`, then other hosts' by name, then what their settings
+//! name.
 
 use std::cmp::Ordering;
 
@@ -72,8 +73,11 @@ mod tests {
                 0,
                 "/p/sub/.codex/skills",
             ),
+            root(Source::Project, 0, Family::Named, 0, "/p/sub/a"),
             root(Source::Project, 1, Family::Grove, 0, "/p/.grove/skills"),
             root(Source::Project, 1, Family::Agents, 0, "/p/.agents/skills"),
+            root(Source::Project, 1, Family::Named, 0, "/p/b"),
+            root(Source::Project, 1, Family::Named, 1, "/p/a"),
             root(Source::User, 0, Family::Grove, 0, "/h/.config/grove/skills"),
             root(Source::User, 0, Family::Agents, 0, "/h/.agents/skills"),
             root(
@@ -83,6 +87,7 @@ mod tests {
                 0,
                 "/h/.claude/skills",
             ),
+            root(Source::User, 0, Family::Named, 0, "/h/named"),
             root(
                 Source::Managed,
                 0,

@@ -107,6 +107,8 @@ pub enum Family {
     Agents,
     /// Another host's folder, by its name.
     Host(String),
+    /// A folder that a host's settings name, after every folder that is known by itself.
+    Named,
 }
 
 /// Makes labels unique by adding `#2`, `#3`… to later ones.

@@ -16,7 +16,7 @@ use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMes
 use serde_json::Value;
 
 use crate::shelf::Shelf;
-use crate::wording::explain;
+use crate::wording::{explain, unread};
 use crate::{agents, pages};
 
 /// Prompts on one page.
@@ -162,7 +162,8 @@ fn of_skill(
     let offered = all.get(name);
     let skill = offered.and_then(|offered| Some((offered, snapshot.skills.get(offered.skill)?)));
     let Some((offered, skill)) = skill else {
-        return Err(unknown(name, all.keys()));
+        let unread = unread(snapshot, name).map(invalid);
+        return Err(unread.unwrap_or_else(|| unknown(name, all.keys())));
     };
     let words = words(skill, given).map_err(invalid)?;
     let call = Call {

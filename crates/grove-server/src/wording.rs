@@ -1,5 +1,6 @@
 //! What a model is told when it cannot have what it asked for.
 
+use grove_catalog::address;
 use grove_catalog::disclosure::Refusal;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_skills::disclosure::DisclosureError;
@@ -20,20 +21,12 @@ pub(crate) fn explain(error: &DisclosureError, typed: &str) -> String {
     }
 }
 
-fn refused(snapshot: &Snapshot, refusal: &Refusal, typed: &str) -> String {
-    let typed = one_line(typed);
+fn refused(snapshot: &Snapshot, refusal: &Refusal, raw: &str) -> String {
+    let typed = one_line(raw);
     let skill = |at: usize| snapshot.skills.get(at);
     let name = |at: usize| skill(at).map_or_else(String::new, |skill| one_line(skill.name()));
     match refusal {
-        Refusal::Unknown { near } if near.is_empty() => {
-            format!("no skill is called `{typed}`; search by words for one that fits")
-        }
-        Refusal::Unknown { near } => {
-            format!(
-                "no skill is called `{typed}`; did you mean `{}`?",
-                quoted(near)
-            )
-        }
+        Refusal::Unknown { near } => unknown(snapshot, near, raw),
         Refusal::Several(all) => {
             // Those that are kept for people are nobody's business here.
             let open = |skill: &&Skill| skill.content.flags().model_invocable;
@@ -79,6 +72,22 @@ fn refused(snapshot: &Snapshot, refusal: &Refusal, typed: &str) -> String {
         ),
         Refusal::ForModels(at) => format!("`{}` is kept for models", name(*at)),
     }
+}
+
+fn unknown(snapshot: &Snapshot, near: &[String], typed: &str) -> String {
+    unread(snapshot, typed).unwrap_or_else(|| {
+        let hint = match near {
+            [] => "search by words for one that fits".to_owned(),
+            near => format!("did you mean `{}`?", quoted(near)),
+        };
+        format!("no skill is called `{}`; {hint}", one_line(typed))
+    })
+}
+
+/// That a skill is there and was not read, if so.
+pub(crate) fn unread(snapshot: &Snapshot, typed: &str) -> Option<String> {
+    let reason = address::unread(snapshot, typed)?;
+    Some(format!("{}; {}", reason.message, reason.fix))
 }
 
 fn quoted(names: &[String]) -> String {

@@ -1,17 +1,19 @@
 //! Chains on disk: where they are looked for, what is in their files, which of them are used, and whether the agents
-//! and skills that they name are there.
+//! and skills that they name are there and their models known.
 
 use std::path::PathBuf;
 
 use grove_catalog::address;
 use grove_catalog::agents::{Agents, Answer as AgentAnswer};
-use grove_catalog::chains::{Call, Chain, Chains, resolve};
-use grove_catalog::prompt;
+use grove_catalog::chains::{Call, Chain, Chains, resolve, unknown_agent, unknown_skill};
+use grove_catalog::root::Source;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::state::State;
+use grove_catalog::{models, prompt};
 use grove_fs::document_walk::Document;
 use grove_spec::chain::{self, Format, Parsed, naming};
 use grove_spec::package::Kind;
+use grove_spec::{Code, Diagnostic};
 
 use crate::definition_files::{Bounds, FileContent, FileKind, InRoots, Located};
 use crate::environment::Environment;
@@ -38,6 +40,8 @@ pub struct ChainLibrary {
     /// What was found.
     pub chains: Chains,
     planned: Vec<PlannedRoot>,
+    /// The folders of the project, unless folders were given.
+    project: Vec<PathBuf>,
 }
 
 impl ChainLibrary {
@@ -60,7 +64,13 @@ impl ChainLibrary {
         let mut chains = resolve(roots, candidates, diagnostics);
         let untrusted = CHAIN_FILES.untrusted(&chains.chains);
         chains.diagnostics.extend(untrusted);
-        Self { chains, planned }
+        let project = searched.project.into_iter();
+        let project = project.flat_map(|project| project.root.into_iter().chain(project.folders));
+        Self {
+            chains,
+            planned,
+            project: project.collect(),
+        }
     }
 
     /// The text of a chain's file if it is still the one that was judged.
@@ -75,25 +85,55 @@ impl ChainLibrary {
         }
     }
 
-    /// Notes the agents and skills that steps name and that cannot be used.
+    /// Whose a finding is that is about no chain: the root's that its file lies in; otherwise the project's if it is
+    /// there, and the user's if it is anywhere else.
+    pub fn source_of(&self, finding: &Diagnostic) -> Source {
+        let Some(file) = &finding.file else {
+            let is_of_project = finding.code == Code::ProjectUntrusted;
+            return if is_of_project {
+                Source::Project
+            } else {
+                Source::User
+            };
+        };
+        let around = self
+            .chains
+            .roots
+            .iter()
+            .filter(|root| file.starts_with(&root.path));
+        let nearest = around.max_by_key(|root| root.path.components().count());
+        let in_project = self.project.iter().any(|folder| file.starts_with(folder));
+        match nearest {
+            Some(root) => root.source,
+            None if in_project => Source::Project,
+            None => Source::User,
+        }
+    }
+
+    /// Notes the agents, skills and models that steps name and that cannot be used or are not known.
     pub fn check_calls(&mut self, agents: &Agents, skills: &Snapshot) {
+        let models = agents.agents.iter();
+        let models = models.filter_map(|agent| agent.file()?.model.as_deref());
         self.chains.check_calls(|call| match call {
             Call::Agent(name) => match agents.find(name) {
                 AgentAnswer::One(at) => {
                     let agent = agents.agents.get(at);
                     let usable = agent.is_some_and(|agent| agent.state == State::Ok);
-                    (!usable).then(Vec::new)
+                    (!usable).then(|| unknown_agent(name, &[]))
                 }
-                AgentAnswer::None { near } => Some(near),
+                AgentAnswer::None { near } => Some(unknown_agent(name, &near)),
             },
             Call::Skill(name) => {
                 let chosen = prompt::choose(skills, &[name.to_owned()]);
                 let names = skills.skills.iter().map(Skill::name);
-                chosen
-                    .skills
-                    .is_empty()
-                    .then(|| address::near_names(names, name))
+                let is_missing = chosen.skills.is_empty();
+                is_missing.then(|| match address::unread(skills, name) {
+                    Some(reason) => Diagnostic::new(Code::ChainSkillUnknown, reason.message)
+                        .with_help(reason.fix),
+                    None => unknown_skill(name, &address::near_names(names, name)),
+                })
             }
+            Call::Model(name) => models::unknown(name, models.clone()),
         });
     }
 }

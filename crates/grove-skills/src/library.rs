@@ -14,6 +14,7 @@ use grove_catalog::state::State;
 use grove_fs::probe_walk::{self, Counts, Layout, LinkedFiles};
 use grove_fs::programs;
 use grove_fs::stamp::fingerprint;
+use grove_fs::trust_store::TrustStore;
 use grove_spec::config::{Limits, Settings, Sourced};
 use grove_spec::package::Kind;
 use grove_spec::skill::kept::most_read;
@@ -237,9 +238,22 @@ impl Library {
         roots
     }
 
-    /// The settings in force.
+    /// The settings in force. No root is looked for: who asks for a limit has them already, or needs none.
     pub fn settings(&self) -> LoadedSettings {
-        self.plan().1
+        let is_told = matches!(self.request.view, View::Folders(_));
+        let project = (!is_told).then(|| Project::find(&self.environment));
+        self.settings_in(project.as_ref(), &trusting::store(&self.environment))
+    }
+
+    fn settings_in(&self, project: Option<&Project>, store: &TrustStore) -> LoadedSettings {
+        match self.host() {
+            // Another host knows nothing of Grove's configuration.
+            Some(host) => LoadedSettings {
+                settings: settings_of(&host),
+                ..LoadedSettings::default()
+            },
+            None => LoadedSettings::load(&self.environment, project, store),
+        }
     }
 
     /// The bytes of a skill's file if they are still those that the snapshot speaks of.
@@ -319,22 +333,18 @@ impl Library {
         match (&self.request.view, self.host()) {
             (View::Folders(folders), _) => (
                 planning::exactly(folders),
-                LoadedSettings::load(&self.environment, None, &store),
+                self.settings_in(None, &store),
                 Rules::GROVE,
             ),
             (View::Host(_), Some(host)) => {
                 let project = Project::find(&self.environment);
-                // Another host knows nothing of Grove's configuration.
-                let settings = LoadedSettings {
-                    settings: settings_of(&host),
-                    ..LoadedSettings::default()
-                };
+                let settings = self.settings_in(Some(&project), &store);
                 let plan = planning::of_host(&self.environment, &host, &project);
                 (plan, settings, Rules::of(&host))
             }
             (View::Own | View::Host(_), _) => {
                 let project = Project::find(&self.environment);
-                let loaded = LoadedSettings::load(&self.environment, Some(&project), &store);
+                let loaded = self.settings_in(Some(&project), &store);
                 let environment = &self.environment;
                 let plan = planning::own(
                     Kind::Skills,

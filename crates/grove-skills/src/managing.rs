@@ -19,9 +19,9 @@ use grove_catalog::state::{Reason, State};
 use grove_catalog::{models, prompt};
 use grove_fs::files;
 use grove_fs::lock::Lock;
+use grove_spec::Diagnostic;
 use grove_spec::config::LayerScope;
 use grove_spec::text::one_line;
-use grove_spec::{Code, Diagnostic};
 
 pub use agent_files::{Created, Renaming};
 pub use chain_files::{ChainAsks, NewChain};
@@ -200,16 +200,8 @@ impl<'a> Manager<'a> {
         let own = |agent: &&Agent| self.library.agents.location(agent) != location;
         let others = self.library.agents.agents.iter().filter(own);
         let others = others.filter_map(|agent| agent.file()?.model.as_deref());
-        for model in file.model.iter().chain(&file.fallback_models) {
-            if let Some(near) = models::near_models(model, others.clone()) {
-                let names = match near.as_slice() {
-                    [] => String::new(),
-                    near => format!("; near: `{}`", near.join("`, `")),
-                };
-                let message = format!("no model `{}` is known here{names}", one_line(model));
-                doubts.push(Diagnostic::new(Code::ModelUnknown, message).with_names(near));
-            }
-        }
+        let named = file.model.iter().chain(&file.fallback_models);
+        doubts.extend(named.filter_map(|model| models::unknown(model, others.clone())));
         if !file.skills.is_empty() {
             let mut library = Library::new(self.environment.clone(), Request::default());
             let snapshot = library.load();

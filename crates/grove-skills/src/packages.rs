@@ -10,12 +10,13 @@ mod search;
 
 use std::path::{Path, PathBuf};
 
+use grove_catalog::Source;
 use grove_catalog::trust::Trust;
 use grove_fs::trust_store::TrustStore;
 use grove_spec::Diagnostic;
 use grove_spec::agent::Format;
 use grove_spec::config::Settings;
-use grove_spec::package::{Kind, ManifestFile};
+use grove_spec::package::{Kind, ManifestFile, NamedFolder};
 use grove_spec::text::one_line;
 
 use crate::environment::Environment;
@@ -24,6 +25,7 @@ use crate::scope::Scope;
 use crate::settings::LoadedSettings;
 use crate::trusting;
 use search::Search;
+pub(crate) use search::{first_of_each, named_skills, project_path};
 
 /// The largest manifest or settings file that is read.
 const MAX_FILE_BYTES: u64 = 1_000_000;
@@ -42,6 +44,31 @@ pub struct Packages {
     pub packages: Vec<Package>,
     /// What was in the way.
     pub diagnostics: Vec<Diagnostic>,
+    /// Folders with skills that the same settings name which name packages; the project's first.
+    pub(crate) skills: Vec<NamedSkills>,
+}
+
+/// The folders with skills that one settings file names.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedSkills {
+    /// The settings file; paths begin in its folder.
+    pub(crate) file: PathBuf,
+    /// The project that it belongs to; the user's belong to none.
+    pub(crate) project: Option<PathBuf>,
+    /// The folders, as written.
+    pub(crate) folders: Vec<NamedFolder>,
+    /// What is wrong with how they are written.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+impl NamedSkills {
+    /// Where the folders come from.
+    pub(crate) const fn source(&self) -> Source {
+        match self.project {
+            Some(_) => Source::Project,
+            None => Source::User,
+        }
+    }
 }
 
 /// A package that speaks of agents, chains or skills.
@@ -143,8 +170,15 @@ pub(crate) fn find(
 }
 
 /// The packages of one project folder alone, for whoever remembers what is in it.
-pub(crate) fn of_project(root: &Path, store: &TrustStore) -> Packages {
+pub(crate) fn of_project(root: &Path, trust: &FolderTrust) -> Packages {
     let mut search = Search::default();
-    search.project(root, &FolderTrust::of(root, store));
+    search.project(root, trust);
     search.found
+}
+
+/// The settings in which pi looks for folders with skills: those of the working folder and the user's.
+pub(crate) fn settings_files(environment: &Environment, working: Option<&Path>) -> Vec<PathBuf> {
+    let of_project = working.map(|folder| folder.join(".pi").join(PI_SETTINGS));
+    let of_user = environment.pi_folder().map(|pi| pi.join(PI_SETTINGS));
+    of_project.into_iter().chain(of_user).collect()
 }

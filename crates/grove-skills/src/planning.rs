@@ -1,12 +1,13 @@
 //! Which folders to look in, for Grove itself, for another host, or exactly as told.
 
 pub(crate) mod agent_formats;
+mod named_folders;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use grove_catalog::hosts::{self, Host, HostRoot, Levels};
+use grove_catalog::hosts::{self, Host, HostRoot, Levels, NamedFolders};
 use grove_catalog::root::{Family, Root, Source, Standing, make_labels_unique};
 use grove_catalog::trust::Trust;
 use grove_fs::files;
@@ -152,6 +153,15 @@ pub(crate) fn own(
         let paths: Vec<String> = own.chain(others).collect();
         plan.project_folder(project, folder, distance, &paths, store);
     }
+    let found = packages::find(environment, settings, project, store, scope);
+    let (of_project, of_user): (Vec<_>, Vec<_>) = match kind {
+        Kind::Skills if settings.compat_roots.value => {
+            let named = found.skills.iter().cloned();
+            named.partition(|named| named.project.is_some())
+        }
+        _ => Default::default(),
+    };
+    plan.named_folders(&of_project, environment, project, store);
     if let Some(home) = &environment.home {
         let own = own_folders(kind).iter().map(|path| home.join(path));
         let others = compat(false).flat_map(|root| host_paths(environment, root));
@@ -165,6 +175,7 @@ pub(crate) fn own(
             plan.push(label, path, Source::User, standing, Trust::Trusted, None);
         }
     }
+    plan.named_folders(&of_user, environment, project, store);
     plan.push(
         format!("managed:{}", kind.word()),
         environment.data.join(kind.word()),
@@ -179,10 +190,7 @@ pub(crate) fn own(
     {
         plan.push_given(path, order, Source::Extra);
     }
-    plan.packages(
-        kind,
-        packages::find(environment, settings, project, store, scope),
-    );
+    plan.packages(kind, found);
     if environment.data.starts_with(Environment::NOWHERE) && environment.bundled_dir.is_none() {
         return agent_formats::assign(plan.finish(), kind, environment, &hosts, project);
     }
@@ -223,6 +231,12 @@ pub(crate) fn of_host(environment: &Environment, host: &Host, project: &Project)
     let mut plan = Plan::default();
     let climbed = host.scan.climbs.then(|| project.climbed(environment));
     let project = climbed.as_ref().unwrap_or(project);
+    if host.scan.named_folders == NamedFolders::Pi {
+        let nearest = project.folders.first().map(PathBuf::as_path);
+        let found = packages::named_skills(environment, nearest);
+        plan.diagnostics.extend(found.diagnostics);
+        plan.named_folders_of_host(host, &found.skills, environment, project);
+    }
     let is_set = |name: &String| environment.variable(name).is_some();
     for root in &host.roots {
         if root.unless_env.as_ref().is_some_and(is_set) {
@@ -300,7 +314,7 @@ impl Plan {
             };
             let standing = Standing {
                 distance: u32::try_from(nearness).unwrap_or(u32::MAX),
-                ..self.next_standing(host, root)
+                ..self.next_standing(host, root.source)
             };
             self.host_root(root, path, &shown, standing, Some(folder.clone()));
         }
@@ -313,19 +327,19 @@ impl Plan {
                 Some(home) => below(&path, home),
                 None => path.to_string_lossy().into_owned(),
             };
-            let standing = self.next_standing(host, root);
+            let standing = self.next_standing(host, root.source);
             self.host_root(root, path, &shown, standing, None);
         }
     }
 
     /// The standing on the host's own ladder of a root that comes after all so far.
-    fn next_standing(&self, host: &Host, root: &HostRoot) -> Standing {
+    fn next_standing(&self, host: &Host, source: Source) -> Standing {
         let mut ladder = host.identity.order.iter();
-        let step = ladder.position(|source| *source == root.source);
+        let step = ladder.position(|known| *known == source);
         Standing {
             step: u32::try_from(step.unwrap_or(usize::MAX)).unwrap_or(u32::MAX),
             order: u32::try_from(self.roots.len()).unwrap_or(u32::MAX),
-            ..Standing::of(root.source)
+            ..Standing::of(source)
         }
     }
 
@@ -480,10 +494,16 @@ fn package_root(order: usize, package: &Package, given: &GivenPlace) -> PlannedR
     }
 }
 
-/// The roots of every kind that the packages of one project folder give.
-pub(crate) fn package_roots(project_folder: &Path, store: &TrustStore) -> Vec<(Kind, PlannedRoot)> {
-    let found = packages::of_project(project_folder, store);
+/// The roots of every kind that one project folder has besides the usual ones: its packages give them, or its
+/// settings name them.
+pub(crate) fn further_roots(project_folder: &Path, store: &TrustStore) -> Vec<(Kind, PlannedRoot)> {
+    let trust = FolderTrust::of(project_folder, store);
+    let found = packages::of_project(project_folder, &trust);
     let mut roots = Vec::new();
+    for named in &found.skills {
+        let named = named_folders::in_project(named, &trust).into_iter();
+        roots.extend(named.map(|planned| (Kind::Skills, planned)));
+    }
     for (order, package) in found.packages.iter().enumerate() {
         for given in &package.given {
             roots.push((given.kind, package_root(order, package, given)));

@@ -5,6 +5,7 @@ mod nested;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use grove_catalog::root::Family;
 use grove_catalog::trust::Trust;
 use grove_catalog::{Digest, Source, identity};
 use grove_fs::probe_walk::Layout;
@@ -220,7 +221,11 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
     let of_kind = |kind: Kind| {
         let mut roots =
             planning::own(kind, environment, &settings, &project, store, Scope::Both).roots;
-        roots.retain(|planned| planned.root.source == Source::Project);
+        // What settings name is looked for where they stand and nowhere else, as packages are.
+        roots.retain(|planned| {
+            let root = &planned.root;
+            root.source == Source::Project && root.standing.family != Family::Named
+        });
         roots
     };
     let roots = of_kind(Kind::Skills);
@@ -264,7 +269,7 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
             let planned = moved(planned, folder, look);
             pin_files(&CHAIN_FILES, &planned, &inner, &bounds, folder, &mut pins);
         }
-        for (kind, planned) in planning::package_roots(look, store) {
+        for (kind, planned) in planning::further_roots(look, store) {
             match kind {
                 Kind::Skills => pin_root(&planned, &scan, folder, &mut pins),
                 Kind::Agents => {

@@ -6,6 +6,8 @@
     reason = "tests make and change folders, and fail loudly"
 )]
 
+#[path = "live/nine_places.rs"]
+mod nine_places;
 #[path = "live/world.rs"]
 mod world;
 

@@ -103,6 +103,8 @@ codes! {
     FolderLimit = "folder-limit", Warning, "A root has more folders without skills than are opened; the rest were only probed for SKILL.md.", "point the root at the folder that holds the skills";
     EntryLimit = "entry-limit", Warning, "A folder has more entries than are looked at.", "split the folder";
     RootUnreadable = "root-unreadable", Warning, "A root could not be opened.", "check the path and its permissions";
+    SkillFolderValue = "skill-folder-value", Warning, "`skills` of pi's settings is not a list of paths, or an entry of it is not the path of a folder; every other entry was used.", "write a list of folders";
+    SkillFolderLimit = "skill-folder-limit", Warning, "`skills` of pi's settings names more folders than are looked at.", "name a folder above them";
     RootInvalid = "root-invalid", Warning, "A root is not a folder.", "give the path of a folder";
 
     // Trees.
@@ -168,7 +170,7 @@ codes! {
     PackageSource = "package-source", Warning, "A package is named in a way that cannot be followed or is not allowed here.", "name it as `npm:NAME`, `git:HOST/PATH`, `file:PATH` or a path; a project can only name what lies in it";
     PackageMissing = "package-missing", Warning, "A package that is named, or a folder that a package names, is not there.", "install the package, or remove its name";
     PackageLimit = "package-limit", Warning, "There are more packages, or more entries in a manifest, than are looked at.", "name the packages you need in the settings";
-    PackageSettings = "package-settings", Warning, "A settings file that names packages cannot be read; its packages are not used.", "correct the file";
+    PackageSettings = "package-settings", Warning, "A settings file that names packages or folders with skills cannot be read; what it names is not used.", "correct the file";
 
     // Trust and configuration.
     ProjectUntrusted = "project-untrusted", Info, "The project has content that is not used until the project is trusted.", "review it, then run `grove trust`";

@@ -70,6 +70,16 @@ pub fn split(text: &str) -> Result<Fenced<'_>, NoFence> {
 
 static DASHES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("---"));
 
+/// How the first line of a text ends, and so the others that are added to it.
+pub fn line_end(text: &str) -> &'static str {
+    let (line, next) = line_at(text, 0);
+    match text.get(line.len()..next) {
+        Some("\r\n") => "\r\n",
+        Some("\r") => "\r",
+        _ => "\n",
+    }
+}
+
 /// The line that starts at `offset`, without its end, and where the next one starts.
 ///
 /// A line ends with LF, CRLF or CR.

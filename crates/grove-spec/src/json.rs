@@ -4,6 +4,7 @@
 //! manifests and settings name a line. Nesting and the number of values are bounded.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::diagnostic::Position;
 use crate::yaml::{self, Entry, Node, Scalar, Value};
@@ -22,6 +23,8 @@ pub struct Json {
     pub duplicates: Vec<(String, Position)>,
     /// The members of the outermost object in the order of the text.
     pub members: Vec<Member>,
+    /// The bytes of the items of the outermost list.
+    pub items: Vec<Range<usize>>,
 }
 
 /// A member of the outermost object and the bytes it stands in.
@@ -57,6 +60,7 @@ pub fn parse(text: &str) -> Result<Json, JsonFault> {
         values: 0,
         duplicates: Vec::new(),
         members: Vec::new(),
+        items: Vec::new(),
     };
     let node = reader.value(0)?;
     reader.blanks();
@@ -67,6 +71,7 @@ pub fn parse(text: &str) -> Result<Json, JsonFault> {
         node,
         duplicates: reader.duplicates,
         members: reader.members,
+        items: reader.items,
     })
 }
 
@@ -120,6 +125,7 @@ struct Reader<'a> {
     values: usize,
     duplicates: Vec<(String, Position)>,
     members: Vec<Member>,
+    items: Vec<Range<usize>>,
 }
 
 impl Reader<'_> {
@@ -191,7 +197,12 @@ impl Reader<'_> {
             return Ok(items);
         }
         loop {
+            self.blanks();
+            let start = self.at;
             items.push(self.value(depth + 1)?);
+            if depth == 0 {
+                self.items.push(start..self.at);
+            }
             if !self.goes_on(b']')? {
                 return Ok(items);
             }

@@ -13,7 +13,6 @@ use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -22,9 +21,6 @@ use crate::process::{self, Finished};
 /// The commands a test may need are all in the usual places; what else is installed on the
 /// machine must not change a result.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-
-/// Far above what any command takes, so that only a hanging one meets it.
-const RUN_LIMIT: Duration = Duration::from_mins(1);
 
 /// One temporary folder with `home/`, `project/` and the four XDG folders in it.
 #[derive(Debug)]
@@ -40,11 +36,8 @@ pub struct TestHome {
 impl TestHome {
     /// An empty home for the program at `grove`: `env!("CARGO_BIN_EXE_grove")` in its tests.
     pub fn new(grove: impl Into<PathBuf>) -> Self {
-        let folder = done(
-            "make a folder in",
-            &std::env::temp_dir(),
-            tempfile::tempdir(),
-        );
+        let place = place();
+        let folder = done("make a folder in", &place, tempfile::tempdir_in(&place));
         let root = done("resolve", folder.path(), folder.path().canonicalize());
         let home = Self {
             grove: grove.into(),
@@ -131,17 +124,40 @@ impl TestHome {
     ) -> Finished {
         let mut command = self.command(cwd);
         command.args(arguments);
-        done(
-            "run",
-            &self.grove,
-            process::capture(&mut command, RUN_LIMIT),
-        )
+        let finished = process::capture(&mut command, process::HANGING);
+        done("run", &self.grove, finished)
     }
 
     /// Keeps the temporary folder after the test, to look into it, and gives its path.
     pub fn keep(self) -> PathBuf {
         self.folder.keep()
     }
+}
+
+/// Where temporary folders are made in which the program is run.
+pub fn place() -> PathBuf {
+    place_apart(&std::env::temp_dir())
+}
+
+/// The place for temporary files, or another one where that lies in a project: its skills would be those of the tests.
+fn place_apart(usual: &Path) -> PathBuf {
+    let is_apart = |place: &Path| {
+        let real = place.canonicalize().unwrap_or_default();
+        place.is_dir() && !real.ancestors().any(is_project)
+    };
+    let mut places = [usual, Path::new("/tmp"), Path::new("/var/tmp")].into_iter();
+    places
+        .find(|place| is_apart(place))
+        .unwrap_or_else(|| panic!("{} lies in a project; set TMPDIR", usual.display()))
+        .to_owned()
+}
+
+/// Whether the program would take a folder for a project, or look in it for one that lies below.
+fn is_project(folder: &Path) -> bool {
+    let markers = [".git", ".grove", ".pi", ".agents", "node_modules"];
+    markers
+        .iter()
+        .any(|marker| folder.join(marker).symlink_metadata().is_ok())
 }
 
 fn done<T, E: Display>(action: &str, path: &Path, result: Result<T, E>) -> T {
@@ -189,6 +205,20 @@ mod tests {
             output.stdout_text(),
             "---\nname: x\ndescription: Does x\n---\n\n# x\n"
         );
+    }
+
+    #[test]
+    fn a_home_is_not_made_in_a_project() {
+        let folder = tempfile::tempdir_in(place()).unwrap();
+        let below = folder.path().join("a/b");
+        fs::create_dir_all(&below).unwrap();
+        assert_eq!(place_apart(&below), below);
+        for marker in [".git", ".agents"] {
+            fs::create_dir(folder.path().join(marker)).unwrap();
+            let place = place_apart(&below);
+            assert!(!place.starts_with(folder.path()), "{}", place.display());
+            fs::remove_dir(folder.path().join(marker)).unwrap();
+        }
     }
 
     #[test]

@@ -18,6 +18,9 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 /// of filling the memory.
 const OUTPUT_LIMIT: u64 = 64 * 1024 * 1024;
 
+/// Far above what any short command takes, however busy the machine is: only a hanging one meets it.
+pub const HANGING: Duration = Duration::from_mins(5);
+
 /// How a process came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
@@ -40,12 +43,22 @@ pub struct Finished {
     pub stderr: Vec<u8>,
     /// From just before the start until it was seen to have ended.
     pub elapsed: Duration,
+    /// What it and those it waited for used of the processors, in steps of a hundredth of a second.
+    pub processor_time: Duration,
 }
+
+/// How much longer something may take by the clock than by its processor time before the machine is no excuse.
+const BUSY_FACTOR: u32 = 10;
 
 impl Finished {
     /// Whether it exited with code 0.
     pub fn success(&self) -> bool {
         self.ending == Ending::Exited(0)
+    }
+
+    /// Whether it needed no more than `limit`, as [`is_within`] says.
+    pub fn needed_at_most(&self, limit: Duration) -> bool {
+        is_within(limit, self.elapsed, self.processor_time)
     }
 
     /// Standard output as text; bytes that are not UTF-8 become replacement characters.
@@ -73,6 +86,14 @@ impl Finished {
     }
 }
 
+/// Whether something that took so long by the clock and used so much of the processors needed no more than `limit`.
+///
+/// The clock decides, unless others keep the machine busy: then what counts is the processor time, as long as the
+/// clock shows no more than ten times the limit, so that nothing passes that merely waits.
+pub fn is_within(limit: Duration, elapsed: Duration, processor_time: Duration) -> bool {
+    elapsed <= limit || (processor_time <= limit && elapsed <= limit * BUSY_FACTOR)
+}
+
 /// Runs `command` with captured output and no input, and kills it after `limit`.
 ///
 /// The command gets a process group of its own. Whatever it leaves running is killed with it,
@@ -91,13 +112,14 @@ pub fn capture(command: &mut Command, limit: Duration) -> io::Result<Finished> {
         // The group may be gone already, which is what is wanted.
         let _ = rustix::process::kill_process_group(leader, Signal::KILL);
     });
-    let elapsed = start.elapsed();
     let (stdout, stderr) = (joined(stdout)?, joined(stderr)?);
+    let waited = waited?;
     Ok(Finished {
-        ending: waited?,
+        ending: waited.ending,
         stdout,
         stderr,
-        elapsed,
+        elapsed: waited.ended.duration_since(start),
+        processor_time: waited.processor_time,
     })
 }
 
@@ -108,13 +130,21 @@ pub fn capture(command: &mut Command, limit: Duration) -> io::Result<Finished> {
 pub fn stream(command: &mut Command, limit: Duration) -> io::Result<Finished> {
     let start = Instant::now();
     let mut child = command.stdin(Stdio::null()).spawn()?;
-    let ending = wait_with_deadline(&mut child, limit, kill_descendants)?;
+    let waited = wait_with_deadline(&mut child, limit, kill_descendants)?;
     Ok(Finished {
-        ending,
+        ending: waited.ending,
         stdout: Vec::new(),
         stderr: Vec::new(),
-        elapsed: start.elapsed(),
+        elapsed: waited.ended.duration_since(start),
+        processor_time: waited.processor_time,
     })
+}
+
+/// The end of a child.
+struct Waited {
+    ending: Ending,
+    ended: Instant,
+    processor_time: Duration,
 }
 
 /// Waits for `child`; calls `end_all` at the deadline, and once more when the child has ended.
@@ -125,11 +155,11 @@ fn wait_with_deadline(
     child: &mut Child,
     limit: Duration,
     end_all: impl Fn(Pid) + Sync,
-) -> io::Result<Ending> {
+) -> io::Result<Waited> {
     let pid = Pid::from_child(child);
     let (ended, deadline) = mpsc::channel::<()>();
     let end_all = &end_all;
-    let (waited, timed_out) = thread::scope(|scope| {
+    let (waited, ended, timed_out) = thread::scope(|scope| {
         let watchdog = scope.spawn(move || {
             let late = deadline.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
             if late {
@@ -140,17 +170,41 @@ fn wait_with_deadline(
             late
         });
         let waited = wait_without_reaping(pid);
+        let seen = Instant::now();
         drop(ended);
-        (waited, watchdog.join().unwrap_or(false))
+        (waited, seen, watchdog.join().unwrap_or(false))
     });
     end_all(pid);
+    let processor_time = processor_time_of(&pid.as_raw_pid().to_string())?;
     let status = child.wait()?;
     waited?;
-    Ok(if timed_out {
+    let ending = if timed_out {
         Ending::TimedOut
     } else {
         ending_of(status)
+    };
+    Ok(Waited {
+        ending,
+        ended,
+        processor_time,
     })
+}
+
+/// The processor time of this process, its threads and every child that it waited for until now.
+pub fn own_processor_time() -> io::Result<Duration> {
+    processor_time_of("self")
+}
+
+/// The processor time of a process that runs or was not yet reaped, and of the children that it reaped.
+fn processor_time_of(process: &str) -> io::Result<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The name of the program, in brackets, may hold anything. Behind it the twelfth field is the first of the four
+    // times: of the process and of its children, each outside and inside the kernel.
+    let fields = stat.rsplit_once(')').map(|(_, fields)| fields);
+    let times = fields.unwrap_or_default().split_ascii_whitespace().skip(11);
+    let ticks: Option<u64> = times.take(4).map(|time| time.parse::<u64>().ok()).sum();
+    let ticks = ticks.ok_or_else(|| io::Error::other(format!("no times in {stat:?}")))?;
+    Ok(Duration::from_millis(ticks * 10))
 }
 
 fn wait_without_reaping(pid: Pid) -> io::Result<()> {
@@ -283,6 +337,37 @@ mod tests {
         let start = Instant::now();
         assert_eq!(reader.read_to_end(&mut Vec::new()).unwrap(), 0);
         assert!(start.elapsed() < PLENTY);
+    }
+
+    /// A process that works is told from one that waits.
+    #[test]
+    fn work_and_waiting_are_told_apart() {
+        let limit = Duration::from_millis(200);
+        let waiting = capture(&mut shell("sleep 0.5"), PLENTY).unwrap();
+        assert!(waiting.processor_time < limit, "{waiting:?}");
+        let script = "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done";
+        let working = capture(&mut shell(script), PLENTY).unwrap();
+        assert!(working.processor_time > Duration::from_millis(20));
+        assert!(!working.needed_at_most(Duration::from_millis(10)));
+        // The children count too, once they were waited for.
+        let parent = capture(&mut shell(&format!("({script}); true")), PLENTY).unwrap();
+        assert!(parent.processor_time > Duration::from_millis(20));
+        assert!(own_processor_time().unwrap() >= working.processor_time);
+    }
+
+    #[test]
+    fn a_busy_machine_is_an_excuse_and_waiting_is_not() {
+        let limit = Duration::from_millis(100);
+        for (elapsed, processor_time, is_fine) in [
+            (100, 0, true),
+            (100, 180, true),
+            (900, 90, true),
+            (900, 110, false),
+            (1_001, 0, false),
+        ] {
+            let took = [elapsed, processor_time].map(Duration::from_millis);
+            assert_eq!(is_within(limit, took[0], took[1]), is_fine, "{took:?}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use grove_testkit::agent_program::AgentProgram;
 use grove_testkit::model_server::{ModelServer, Reply, Script};
 use serde_json::json;
 
-const TURN: Duration = Duration::from_mins(2);
+const TURN: Duration = Duration::from_mins(5);
 
 /// What no program says by itself.
 const SECRET: &str = "marigold-7731";

@@ -38,9 +38,9 @@ impl<'a> DiagnosticJson<'a> {
         }
     }
 
-    pub(crate) fn list(diagnostics: &'a [Diagnostic]) -> Vec<Self> {
+    pub(crate) fn list(diagnostics: impl IntoIterator<Item = &'a Diagnostic>) -> Vec<Self> {
         diagnostics
-            .iter()
+            .into_iter()
             .map(|diagnostic| Self::new(diagnostic, None))
             .collect()
     }

@@ -241,7 +241,10 @@ fn a_doctor_names_the_agents_and_chains_whose_files_have_findings() {
         1,
         "the chain is where chains are"
     );
-    assert_ne!(counts["chains"], 0);
+    // Neither a description nor a step.
+    assert_eq!(counts["chains"], 2);
+    let told = "chains: 2 findings need attention: run `grove chains check`";
+    assert!(doctor.contains(told), "{doctor}");
 }
 
 #[test]

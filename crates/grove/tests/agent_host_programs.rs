@@ -14,7 +14,7 @@ use grove_testkit::model_server::{ModelServer, Script};
 use serde_json::Value;
 
 /// A turn takes two seconds; only a hanging program meets this.
-const TURN: Duration = Duration::from_mins(2);
+const TURN: Duration = Duration::from_mins(5);
 
 /// Agents that come with Claude Code.
 const BUILT_IN: [&str; 5] = [

@@ -1,9 +1,15 @@
 //! Whole sessions of `grove chains`: what is found, which file counts, and what is said about steps.
 #![expect(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     clippy::panic,
-    reason = "tests read what programs print, and fail loudly"
+    reason = "tests read files and what programs print, and fail loudly"
 )]
+
+#[path = "chain_sessions/changes.rs"]
+mod changes;
+#[path = "chain_sessions/written.rs"]
+mod written;
 
 use grove_testkit::home::TestHome;
 use grove_testkit::process::{Ending, Finished};
@@ -144,33 +150,6 @@ fn a_file_that_is_invalid_hides_no_other() {
 }
 
 #[test]
-fn a_chain_is_called_by_its_package_and_shown_with_its_steps() {
-    let home = home();
-    let text = "---\nname: flow\npackage: My Pkg\ndescription: d\ncolor: red\n---\n\nIntro.\n\n## scout\nas: found\nreads:\n\nLook\n\n## worker\n\nUse {outputs.found}\n";
-    home.file("home/.agents/chains/flow.chain.md", text);
-    let shown = json_of(&home.run("project", ["chains", "show", "my-pkg.flow", "--json"]));
-    assert_eq!(
-        shown["fields"],
-        json!({
-            "package": "my-pkg",
-            "steps": [
-                {"agent": "scout", "task": "Look", "as": "found", "reads": false},
-                {"agent": "worker", "task": "Use {outputs.found}"}
-            ],
-            "intro": "Intro.",
-            "unknown": {"color": "red"}
-        })
-    );
-    assert_eq!(shown["chain"]["diagnostics"], json!([]));
-    let printed = home.run("project", ["chains", "show", "my-pkg.flow"]);
-    let printed = printed.stdout_text();
-    assert!(printed.contains("step 2       worker: Use"), "{printed}");
-    let missing = home.run("project", ["chains", "show", "my-pkg.flw"]);
-    assert_eq!(missing.ending, Ending::Exited(1));
-    assert!(missing.stderr_text().contains("my-pkg.flow"));
-}
-
-#[test]
 fn unknown_agents_and_skills_of_steps_are_warnings_with_near_names() {
     let home = home();
     home.skill("home/.agents/skills/notes", "notes", "Writes notes");
@@ -205,7 +184,7 @@ fn unknown_agents_and_skills_of_steps_are_warnings_with_near_names() {
         said,
         [
             ("chain-agent-unknown", 6, "did you mean `scout`?"),
-            ("chain-skill-unknown", 6, "did you mean `notes`?")
+            ("chain-skill-unknown", 7, "did you mean `notes`?")
         ]
     );
 }
@@ -253,6 +232,74 @@ fn findings_are_listed_by_scope_with_their_lines() {
         Ending::Exited(0),
         "{}",
         checked.stdout_text()
+    );
+}
+
+#[test]
+fn findings_about_folders_are_listed_by_scope_too() {
+    let home = home();
+    home.run("project", ["trust", "--follow"])
+        .require_success("trust")
+        .unwrap();
+    for root in ["home/.agents/chains", "project/.pi/chains"] {
+        // Seven levels of folders: one more than are walked.
+        home.file(
+            format!("{root}/1/2/3/4/5/6/7/x.chain.json"),
+            in_json("x", "d"),
+        );
+    }
+    home.file("project/.pi/chains/p.chain.json", in_json("p", "d"));
+    home.file("home/.pi/agent/settings.json", "{");
+    home.file("project/.pi/settings.json", "{");
+    let text = home.run("project", ["chains", "check"]).stdout_text();
+    let places: Vec<usize> = [
+        "project: 1 chain\n",
+        "project/.pi/chains\n",
+        "user: 0 chains\n",
+        "home/.agents/chains\n",
+        "4 findings need attention",
+    ]
+    .iter()
+    .map(|words| {
+        text.find(words)
+            .unwrap_or_else(|| panic!("{words}: {text}"))
+    })
+    .collect();
+    assert!(places.is_sorted() && places[0] == 0, "{text}");
+
+    let value = json_of(&home.run("project", ["chains", "check", "--json"]));
+    assert_eq!(value["findings"], 4);
+    let said: Vec<(&str, Vec<(&str, bool)>)> = value["scopes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|scope| {
+            let source = scope["source"].as_str().unwrap();
+            let findings = scope["diagnostics"].as_array().unwrap().iter();
+            let findings = findings.map(|finding| {
+                let file = finding["file"].as_str().unwrap();
+                (
+                    finding["code"].as_str().unwrap(),
+                    file.contains("/project/"),
+                )
+            });
+            let mut findings: Vec<_> = findings.collect();
+            findings.sort_unstable();
+            (source, findings)
+        })
+        .collect();
+    assert_eq!(
+        said,
+        [
+            (
+                "project",
+                vec![("depth-limit", true), ("package-settings", true)]
+            ),
+            (
+                "user",
+                vec![("depth-limit", false), ("package-settings", false)]
+            ),
+        ]
     );
 }
 

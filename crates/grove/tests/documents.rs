@@ -10,7 +10,6 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use grove_testkit::process;
 
@@ -34,7 +33,7 @@ struct Shell {
 impl Shell {
     fn new() -> Self {
         Self {
-            home: tempfile::tempdir().unwrap(),
+            home: tempfile::tempdir_in(grove_testkit::home::place()).unwrap(),
         }
     }
 
@@ -50,7 +49,7 @@ impl Shell {
             .env("HOME", self.home.path())
             .env("npm_config_prefix", self.home.path().join(".npm-global"))
             .env("COLUMNS", "100");
-        let finished = process::capture(&mut shell, Duration::from_mins(1)).unwrap();
+        let finished = process::capture(&mut shell, process::HANGING).unwrap();
         finished.stdout_text()
     }
 }

@@ -14,7 +14,7 @@ use grove_testkit::model_server::{ModelServer, Reply, Request, Script, ToolCall}
 use serde_json::{Value, json};
 
 /// A run takes some seconds; only a hanging program meets this.
-const TURN: Duration = Duration::from_mins(2);
+const TURN: Duration = Duration::from_mins(5);
 
 /// What the skill and the agent say; it is nowhere else.
 const PROTOCOL: &str = "The protocol word is quince.";

@@ -23,7 +23,7 @@ use listing::{Listed, parse, real_text};
 use serde_json::Value;
 
 /// A turn takes two seconds; a busy machine is slower, and only a hanging program meets this.
-const TURN: Duration = Duration::from_mins(2);
+const TURN: Duration = Duration::from_mins(5);
 
 fn home() -> TestHome {
     let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
@@ -293,6 +293,56 @@ fn all_folders_of_a_project_and_a_home_at_once() {
             compare(program, &home, working);
         }
     }
+}
+
+/// Folders that pi's settings name: where paths begin, in which order they are listed, and who wins.
+#[test]
+fn pi_lists_what_its_settings_name_before_its_folders() {
+    let home = home();
+    home.dir("project/pkg");
+    for (file, folders) in [
+        (
+            "home/.pi/agent/settings.json",
+            "\"~/mine\", \"beside\", \"~/mine\"",
+        ),
+        (
+            "project/pkg/.pi/settings.json",
+            "\"../team\", \"near\", \"../one/only\", \"nowhere\"",
+        ),
+        // The settings of a folder above are not pi's.
+        ("project/.pi/settings.json", "\"../above\""),
+    ] {
+        home.file(file, format!("{{\"skills\": [{folders}]}}"));
+    }
+    for folder in [
+        "home/.agents/skills",
+        "home/.pi/agent/skills",
+        "home/.pi/agent/beside",
+        "home/mine",
+        "project/.agents/skills",
+        "project/above",
+        "project/pkg/.agents/skills",
+        "project/pkg/.pi/near",
+        "project/pkg/.pi/skills",
+        "project/pkg/team",
+    ] {
+        let tag = folder.replace(['/', '.'], "-");
+        home.skill(format!("{folder}/group/{tag}"), &tag, "Here")
+            .skill(format!("{folder}/same"), "same", &format!("Of {folder}"));
+    }
+    home.skill("project/pkg/one/only", "only", "A folder that is a skill");
+    home.file(
+        "home/mine/flat.md",
+        "---\nname: flat\ndescription: A file\n---\n\nx\n",
+    );
+    let catalog = compare(AgentProgram::Pi, &home, "project/pkg");
+    let entries = catalog["entries"].as_array().unwrap().iter();
+    let n_named = entries.filter(|one| one["name"] == "flat" || one["name"] == "only");
+    assert_eq!(
+        n_named.count(),
+        2,
+        "both lists have what only settings name"
+    );
 }
 
 /// Where there is no repository some programs look in every folder above, and others do not.

@@ -15,7 +15,7 @@ mod usage;
 mod validate;
 
 use grove_testkit::home::TestHome;
-use grove_testkit::process::Ending;
+use grove_testkit::process::{Ending, HANGING};
 use serde_json::Value;
 use session::{assert_session, assert_session_in, run, small_home};
 use unicode_width::UnicodeWidthStr as _;
@@ -362,8 +362,7 @@ fn every_line_of_a_table_fits() {
     ] {
         let mut command = home.command("home/work");
         command.args(arguments).env("COLUMNS", columns);
-        let limit = std::time::Duration::from_mins(1);
-        let table = grove_testkit::process::capture(&mut command, limit)
+        let table = grove_testkit::process::capture(&mut command, HANGING)
             .unwrap()
             .stdout_text();
         assert!(table.lines().count() > 1, "{table}");

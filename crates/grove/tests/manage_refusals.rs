@@ -142,11 +142,21 @@ fn agents_behind_a_link_out_of_the_project_are_not_changed() {
             "agents rename x y --scope project",
             "agents delete x --scope project",
         ] {
-            refused(&home, words);
+            let said = refused(&home, words);
+            assert!(said.contains("no agent is called `x`"), "{words}: {said}");
         }
+        let told = run(&home, "agents list").stderr_text();
+        let why = "error[path-escape]: the root is a link that leads out of its project";
+        assert!(told.contains(why), "{link}: {told}");
         assert_eq!(read(&home, "outside/agents/x.md"), AGENT, "{link}");
         assert_eq!(below_of(&home, "outside/agents").len(), 1, "{link}");
     }
+    // The same agent in a folder of the project is there and is changed.
+    let home = home();
+    home.file("project/.pi/agents/x.md", AGENT);
+    done(&home, "agents edit x --model opus --scope project");
+    done(&home, "agents delete x --scope project");
+    assert!(!home.path("project/.pi/agents/x.md").exists());
 }
 
 #[test]

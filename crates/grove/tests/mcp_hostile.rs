@@ -75,7 +75,7 @@ fn unknown_methods_and_odd_parameters_are_errors() {
     {
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         client.send(&message);
-        let answer = client.next(WAIT).unwrap();
+        let answer = client.answer(&json!(id));
         assert!(answer["error"]["code"].is_i64(), "{message}: {answer}");
     }
     for (id, params) in [json!([]), json!("x"), json!(7)].into_iter().enumerate() {
@@ -106,6 +106,31 @@ fn unknown_methods_and_odd_parameters_are_errors() {
 }
 
 #[test]
+fn a_skill_that_was_not_read_is_said_to_be_there() {
+    let home = library::make();
+    home.file(
+        "config/grove/config.toml",
+        "[limits]\ncandidates_per_root = 1\n",
+    );
+    let mut client = RawClient::connect(&home);
+    let mut ask = |id: &str, method: &str, params: Value| {
+        client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        client.answer(&json!(id))
+    };
+    let said = "`note` is there and was not read: its root has more skills than are read; look with --all, or raise `limits.candidates_per_root`";
+    let called = json!({ "name": "skill", "arguments": { "name": "note" } });
+    let told = ask("tool", "tools/call", called);
+    assert_eq!(told["result"]["isError"], true, "{told}");
+    assert_eq!(told["result"]["content"][0]["text"], said, "{told}");
+    let told = ask("prompt", "prompts/get", json!({ "name": "note" }));
+    assert_eq!(told["error"]["message"], said, "{told}");
+    let called = json!({ "name": "skill", "arguments": { "name": "nobody" } });
+    let told = ask("unknown", "tools/call", called);
+    let text = told["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("no skill is called `nobody`"), "{text}");
+}
+
+#[test]
 fn huge_messages_are_not_kept() {
     let home = library::make();
     let mut client = RawClient::connect(&home);
@@ -124,8 +149,10 @@ fn huge_messages_are_not_kept() {
     }
     client.assert_well();
     let grown = client.memory().saturating_sub(before);
+    // Less than a single one of the three. What there is, is what the allocator has not yet given back of the longest
+    // messages that are accepted, and depends on how threads take turns.
     assert!(
-        grown < 32 << 20,
+        grown < 60 << 20,
         "{grown} bytes more for 192 MiB that were sent"
     );
 }
@@ -139,7 +166,7 @@ fn a_hundred_calls_at_once_are_all_answered() {
     }
     let mut answered: Vec<u64> = (0..100)
         .map(|_| {
-            let answer = client.next(WAIT).unwrap();
+            let answer = client.next_answer();
             let text = answer["result"]["content"][0]["text"].as_str().unwrap();
             assert!(text.contains("Pivot with care."), "{answer}");
             answer["id"].as_u64().unwrap()

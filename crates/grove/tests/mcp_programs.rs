@@ -14,7 +14,7 @@ use grove_testkit::model_server::{ModelServer, Reply, Script, ToolCall};
 use serde_json::{Value, json};
 
 /// A run takes some seconds; only a hanging program meets this.
-const TURN: Duration = Duration::from_mins(2);
+const TURN: Duration = Duration::from_mins(5);
 
 /// What the leaf says; it is nowhere else.
 const LEAF: &str = "The pivot word is quince.";

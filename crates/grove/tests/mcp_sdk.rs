@@ -21,7 +21,7 @@ use http_server::HttpServer;
 use library::SKILLS;
 
 /// Each run takes some seconds; only a hanging one meets this.
-const LIMIT: Duration = Duration::from_mins(1);
+const LIMIT: Duration = Duration::from_mins(5);
 
 fn python() -> PathBuf {
     let path = std::env::var_os("GROVE_TEST_MCP_PYTHON").map(PathBuf::from);

@@ -31,7 +31,7 @@ use generator::{Case, Random};
 use grove_testkit::process::capture;
 use upstream::Scene;
 
-const LIMIT: Duration = Duration::from_mins(2);
+const LIMIT: Duration = Duration::from_mins(5);
 
 /// Any number will do; it is fixed so that a failure can be seen again.
 const SEED: u64 = 20_261_115;

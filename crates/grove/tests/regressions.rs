@@ -7,7 +7,7 @@
 )]
 
 use grove_testkit::home::TestHome;
-use grove_testkit::process::Finished;
+use grove_testkit::process::{Finished, HANGING};
 use serde_json::Value;
 
 fn home() -> TestHome {
@@ -26,7 +26,7 @@ fn run_without_home(home: &TestHome, arguments: &[&str]) -> Finished {
         .args(arguments)
         .env_clear()
         .env("PATH", "/usr/bin:/bin");
-    grove_testkit::process::capture(&mut command, std::time::Duration::from_mins(1)).unwrap()
+    grove_testkit::process::capture(&mut command, HANGING).unwrap()
 }
 
 fn skills(home: &TestHome, flags: &[&str]) -> Vec<Value> {

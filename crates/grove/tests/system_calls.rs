@@ -6,13 +6,18 @@
     reason = "tests make folders, and fail loudly"
 )]
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use grove_testkit::process;
+use grove_testkit::home::place;
+use grove_testkit::process::{self, Finished};
 
 const N: usize = 40;
+
+/// What opens and reads, with the path of every open file.
+const FILE_CALLS: [&str; 3] = ["-y", "-e", "trace=open,openat,openat2,read,pread64,readv"];
 
 /// How often a run opened skill files, read them, and opened skill folders.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,36 +27,50 @@ struct Bill {
     skill_folder_opens: usize,
 }
 
-fn traced(home: &Path, root: &Path, flags: &[&str]) -> Bill {
+/// Runs the program in a folder with a home, and gives the lines of its trace.
+///
+/// Every thread has a file of its own: in a common one a call that another thread interrupts has two lines, of which
+/// the first does not say whether it failed.
+fn trace(home: &Path, folder: &Path, options: &[&str], words: &[&OsStr]) -> (Finished, String) {
+    let traces = home.join("traces");
+    let _ = std::fs::remove_dir_all(&traces);
+    std::fs::create_dir(&traces).unwrap();
     let mut strace = Command::new("strace");
     strace
-        .args([
-            "-f",
-            "-qq",
-            "-y",
-            "-e",
-            "trace=open,openat,openat2,read,pread64,readv",
-            "-o",
-        ])
-        .arg(home.join("trace"));
-    strace
+        .args(["-ff", "-qq"])
+        .args(options)
+        .arg("-o")
+        .arg(traces.join("thread"))
         .arg(env!("CARGO_BIN_EXE_grove"))
-        .args(["skills", "list", "--json", "--root"])
-        .arg(root)
-        .args(flags);
-    strace
+        .args(words)
         .env_clear()
         .env("HOME", home)
         .env("PATH", "/usr/bin:/bin")
-        .current_dir(home);
-    let finished = process::capture(&mut strace, Duration::from_mins(1))
+        .env("npm_config_prefix", home.join("npm"))
+        .current_dir(folder);
+    let finished = process::capture(&mut strace, process::HANGING)
         .unwrap_or_else(|error| panic!("strace: {error}; `cargo xtask test` installs it"));
     assert!(finished.success(), "{}", finished.stderr_text());
+    let threads = std::fs::read_dir(&traces).unwrap();
+    let text = threads
+        .map(|thread| std::fs::read_to_string(thread.unwrap().path()).unwrap())
+        .collect();
+    (finished, text)
+}
+
+fn traced(home: &Path, root: &Path, flags: &[&str]) -> Bill {
+    let words = ["skills", "list", "--json", "--root"].map(OsStr::new);
+    let flags = flags.iter().map(OsStr::new);
+    let words: Vec<&OsStr> = words
+        .into_iter()
+        .chain([root.as_os_str()])
+        .chain(flags)
+        .collect();
+    let (finished, trace) = trace(home, home, &FILE_CALLS, &words);
     assert_eq!(
         finished.stdout_text().matches("\"state\": \"ok\"").count(),
         N
     );
-    let trace = std::fs::read_to_string(home.join("trace")).unwrap();
     let opened = |line: &&str| line.contains("open") && !line.contains(" = -1 ");
     Bill {
         file_opens: trace
@@ -73,7 +92,7 @@ fn traced(home: &Path, root: &Path, flags: &[&str]) -> Bill {
 
 #[test]
 fn one_open_and_one_read_cold_and_none_warm() {
-    let home = tempfile::tempdir().unwrap();
+    let home = tempfile::tempdir_in(place()).unwrap();
     let root = home.path().join("root");
     for n in 0..N {
         let folder = root.join(format!("group-{}/skill-{n}", n % 3));
@@ -111,39 +130,19 @@ fn one_open_and_one_read_cold_and_none_warm() {
     }
 }
 
-/// The calls in a run's trace that concern agents. A call of one thread that another one interrupts has two
-/// lines, and the second is no call.
+/// The calls in a run's trace that concern agents.
 fn traced_agents(home: &Path, words: &[&str]) -> Vec<String> {
-    let mut strace = Command::new("strace");
-    strace
-        .args([
-            "-f",
-            "-qq",
-            "-y",
-            "-e",
-            "trace=open,openat,openat2,read,pread64,readv",
-            "-o",
-        ])
-        .arg(home.join("trace"))
-        .arg(env!("CARGO_BIN_EXE_grove"))
-        .args(words);
-    strace
-        .env_clear()
-        .env("HOME", home)
-        .env("PATH", "/usr/bin:/bin")
-        .current_dir(home);
-    let finished = process::capture(&mut strace, Duration::from_mins(1))
-        .unwrap_or_else(|error| panic!("strace: {error}; `cargo xtask test` installs it"));
-    assert!(finished.success(), "{}", finished.stderr_text());
-    let trace = std::fs::read_to_string(home.join("trace")).unwrap();
-    let calls = trace.lines().filter(|line| !line.contains("resumed>"));
-    let of_agents = calls.filter(|line| line.contains("/agents/") || line.contains("one-of-"));
+    let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
+    let (_, trace) = trace(home, home, &FILE_CALLS, &words);
+    let of_agents = trace
+        .lines()
+        .filter(|line| line.contains("/agents/") || line.contains("one-of-"));
     of_agents.map(str::to_owned).collect()
 }
 
 #[test]
 fn one_open_and_one_read_for_each_agent_and_none_for_who_wants_skills() {
-    let home = tempfile::tempdir().unwrap();
+    let home = tempfile::tempdir_in(place()).unwrap();
     let folder = home.path().join(".claude/agents/team");
     std::fs::create_dir_all(&folder).unwrap();
     for n in 0..N {
@@ -175,20 +174,8 @@ fn one_open_and_one_read_for_each_agent_and_none_for_who_wants_skills() {
 
 /// How often a run in a project opened something on the way to packages, successfully or not.
 fn package_opens(home: &Path, project: &Path, words: &[&str]) -> usize {
-    let mut strace = Command::new("strace");
-    strace
-        .args(["-f", "-qq", "-e", "trace=open,openat,openat2", "-o"])
-        .arg(home.join("trace"))
-        .arg(env!("CARGO_BIN_EXE_grove"))
-        .args(["skills", "list"])
-        .env_clear()
-        .env("HOME", home)
-        .env("npm_config_prefix", home.join("npm"))
-        .current_dir(project);
-    let finished = process::capture(&mut strace, Duration::from_mins(1))
-        .unwrap_or_else(|error| panic!("strace: {error}; `cargo xtask test` installs it"));
-    assert!(finished.success(), "{}", finished.stderr_text());
-    let trace = std::fs::read_to_string(home.join("trace")).unwrap();
+    let list = ["skills", "list"].map(OsStr::new);
+    let (_, trace) = trace(home, project, &["-e", "trace=open,openat,openat2"], &list);
     trace
         .lines()
         .filter(|line| words.iter().any(|word| line.contains(word)))
@@ -198,7 +185,7 @@ fn package_opens(home: &Path, project: &Path, words: &[&str]) -> usize {
 #[test]
 fn packages_cost_nothing_to_speak_of_where_there_are_none_and_one_open_each_where_they_say_nothing()
 {
-    let home = tempfile::tempdir().unwrap();
+    let home = tempfile::tempdir_in(place()).unwrap();
     let project = home.path().join("project");
     std::fs::create_dir_all(project.join(".git")).unwrap();
     let places = [

@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::PathBuf;
 
+use super::retry;
+
 /// Runs `install` unless the marker of `name` says that `version` is there already.
 pub(super) fn once(
     name: &str,
     version: &str,
-    install: impl FnOnce() -> Result<(), String>,
+    install: impl FnMut() -> Result<(), String>,
 ) -> Result<(), String> {
     let marker = path(name);
     if is_installed(name, version) {
@@ -18,7 +20,7 @@ pub(super) fn once(
     let _ = fs::remove_file(&marker);
     fs::create_dir_all(super::folder())
         .map_err(|error| format!("cannot make {}: {error}", super::folder().display()))?;
-    install()?;
+    retry::some_times(&format!("the install of {name}"), install)?;
     fs::write(&marker, version)
         .map_err(|error| format!("cannot write {}: {error}", marker.display()))
 }

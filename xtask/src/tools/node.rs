@@ -38,7 +38,7 @@ pub(crate) fn install_pi() -> Result<(), String> {
 pub(super) fn npm_install(name: &str, package: &str, version: &str) -> Result<(), String> {
     let node = node_program()?;
     marker::once(name, version, || {
-        let mut npm = Command::new(node);
+        let mut npm = Command::new(&node);
         npm.arg(node_link().join("lib/node_modules/npm/bin/npm-cli.js"))
             .args([
                 "install",

@@ -50,9 +50,10 @@ pub(super) fn python() -> Result<PathBuf, String> {
 
 /// Installs one requirement into the environment, which is made first when it is not there.
 pub(super) fn pip_install(requirement: &str) -> Result<(), String> {
-    if !environment_python().exists() {
+    // pip comes last, so an environment without it was given up halfway, and has to be made anew.
+    if !environment().join("bin/pip").exists() {
         let mut make = Command::new("python3");
-        make.args(["-m", "venv"]).arg(environment());
+        make.args(["-m", "venv", "--clear"]).arg(environment());
         step::quiet("python3 -m venv", &mut make, INSTALL_LIMIT)?;
     }
     let mut pip = Command::new(environment_python());

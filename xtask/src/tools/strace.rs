@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::INSTALL_LIMIT;
+use super::{INSTALL_LIMIT, retry};
 use crate::step;
 
 /// Installs `strace` from the system's packages unless it is there.
@@ -14,9 +14,11 @@ pub(crate) fn install_strace() -> Result<(), String> {
     }
     eprintln!("installing strace");
     // The package lists may be missing or too old, which only shows when an install fails.
-    apt_get(&["install", "--yes", "--no-install-recommends", "strace"]).or_else(|_| {
-        apt_get(&["update"])?;
-        apt_get(&["install", "--yes", "--no-install-recommends", "strace"])
+    retry::some_times("the install of strace", || {
+        apt_get(&["install", "--yes", "--no-install-recommends", "strace"]).or_else(|_| {
+            apt_get(&["update"])?;
+            apt_get(&["install", "--yes", "--no-install-recommends", "strace"])
+        })
     })
 }
 
@@ -39,6 +41,8 @@ fn apt_get(arguments: &[&str]) -> Result<(), String> {
         );
     };
     command
+        // A fresh machine may be busy with its own updates.
+        .args(["-o", "DPkg::Lock::Timeout=120"])
         .args(arguments)
         .env("DEBIAN_FRONTEND", "noninteractive");
     let what = format!("apt-get {}", arguments.first().unwrap_or(&""));

@@ -9,8 +9,10 @@
 //! which path to a folder was found first.
 
 mod declared;
+mod found;
 mod listing;
 mod names;
+mod options;
 mod probe;
 mod queue;
 mod reading;
@@ -20,92 +22,19 @@ use std::ffi::CString;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 pub use crate::beneath::Links;
 use crate::error::FsError;
 use crate::stamp::{FileId, Stamp};
+pub use found::{
+    Below, Content, Counts, Found, IgnoreFile, LimitsHit, Place, Problem, Sighting, Trouble, Walk,
+};
 pub(crate) use listing::is_printable;
+pub use options::{Layout, LinkedFiles, Probe, WalkOptions};
 use probe::Worker;
 use queue::{Group, Queue, Role, Turn};
 pub(crate) use reading::read_whole;
-
-/// What to look for, and how far.
-#[derive(Debug, Clone)]
-pub struct WalkOptions {
-    /// What links may do.
-    pub links: Links,
-    /// How files are probed.
-    pub probe: Probe,
-    /// Which layouts count.
-    pub layout: Layout,
-    /// Files at the top of the root, by name: nothing but these is looked for.
-    pub only: Option<Vec<String>>,
-    /// How many files are read; the rest are named.
-    pub max_candidates: usize,
-    /// How large a file may be.
-    pub max_bytes: u64,
-    /// How many group levels lie above a skill folder at most.
-    pub max_depth: usize,
-    /// How many folders are opened at most.
-    pub max_folders: usize,
-    /// How many entries of one folder are looked at.
-    pub max_entries: usize,
-    /// How many levels of declared folders there are, the folder that nobody declared included.
-    pub max_levels: usize,
-}
-
-/// Whether a probe looks first or opens at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Probe {
-    /// Look first: right when most files are known or many will not be read.
-    Stat,
-    /// Open at once: right when every file has to be read anyway.
-    Open,
-}
-
-/// Which layouts count as skills.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
-    /// A `SKILL.md` in the root itself counts, and ends the walk if a skill folder does.
-    pub root_file: bool,
-    /// `<root>/<name>.md` counts.
-    pub flat_files: bool,
-    /// Nothing below a skill folder is looked at, but for what its file declares.
-    pub stop_at_skill: bool,
-    /// What a skill file declares below its own folder is looked for, if a skill folder ends the walk.
-    pub declared: bool,
-    /// Folders called `node_modules` are looked in like others.
-    pub node_modules: bool,
-    /// What becomes of a skill file that is itself a link.
-    pub linked_files: LinkedFiles,
-    /// Ignore files of these names are collected from every folder walked.
-    pub ignore_files: &'static [&'static str],
-}
-
-impl Layout {
-    /// Everything Grove itself understands.
-    pub const ALL: Self = Self {
-        root_file: true,
-        flat_files: true,
-        stop_at_skill: true,
-        declared: true,
-        node_modules: false,
-        linked_files: LinkedFiles::Follow,
-        ignore_files: &[],
-    };
-}
-
-/// What becomes of a skill file that is itself a link. All but the first cost one look more a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinkedFiles {
-    /// It is read as far as the root's links may lead.
-    Follow,
-    /// It is refused.
-    Skip,
-    /// It is refused unless it leads to a file in the skill's own folder.
-    Inside,
-}
 
 /// Who knows files already and reads new ones. Called from two threads.
 pub trait Visitor: Sync {
@@ -148,184 +77,6 @@ pub trait Visitor: Sync {
 
     /// The item for the bytes of a file.
     fn read(&self, stamp: &Stamp, bytes: &[u8]) -> Self::Item;
-}
-
-/// Which folders below its own a file declares to hold files of its kind.
-///
-/// They are in its folder or in the folder `skills` there, and nowhere deeper.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Below {
-    /// Every folder that has such a file.
-    Every,
-    /// The folders of these names.
-    Named(Vec<String>),
-}
-
-/// A file as a walk sees it.
-#[derive(Debug)]
-pub struct Sighting<'a> {
-    /// Its path, as in [`Found::path`].
-    pub path: &'a str,
-    /// Which layout.
-    pub place: Place,
-    /// Its stamp.
-    pub stamp: &'a Stamp,
-    /// How many hard links it has.
-    pub links: u32,
-    /// Whether a link leads to it.
-    pub through_link: bool,
-}
-
-/// Where a file was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
-    /// `<root>/SKILL.md`.
-    Root,
-    /// `<root>/<name>.md`.
-    Flat,
-    /// `<root>/…/<name>/SKILL.md`.
-    Folder,
-}
-
-/// A file that was found.
-#[derive(Debug)]
-pub struct Found<T> {
-    /// The folder's path below the root with `/`; the file's stem for a flat file; empty for the root's own.
-    pub path: Arc<str>,
-    /// Which layout.
-    pub place: Place,
-    /// Its stamp, if it could be looked at.
-    pub stamp: Option<Stamp>,
-    /// How many hard links the file has.
-    pub links: u32,
-    /// Whether its folder or itself is a link.
-    pub through_link: bool,
-    /// What it became, or why not.
-    pub content: Content<T>,
-}
-
-/// What became of a found file.
-#[derive(Debug)]
-pub enum Content<T> {
-    /// Read, or known.
-    Item(T),
-    /// Not read because of the candidate limit.
-    NotRead,
-    /// It cannot be read.
-    Refused(Trouble),
-}
-
-/// What stood in the way.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
-    /// Larger than the limit.
-    TooLarge {
-        /// Its size.
-        size: u64,
-    },
-    /// A folder, pipe, socket or device.
-    NotRegular,
-    /// A file of `/proc` or the like.
-    Pseudo,
-    /// A link that leaves a contained root.
-    Escape {
-        /// Where the link leads.
-        target: PathBuf,
-    },
-    /// A link that leads nowhere.
-    BrokenLink {
-        /// Where the link leads.
-        target: PathBuf,
-    },
-    /// The kernel said no, or the layout.
-    Error(String),
-    /// A name with control characters, or not UTF-8.
-    UnprintableName,
-    /// A folder that was walked already.
-    Loop,
-    /// Declared folders that are there twice: `skills/<name>` is read, `<name>` beside it is not.
-    Twins {
-        /// Their names.
-        names: Vec<String>,
-    },
-    /// What the file declares lies deeper than [`WalkOptions::max_levels`] and was not looked for.
-    TooDeep,
-    /// `skill.md` in another case.
-    WrongCase {
-        /// The name as found.
-        name: String,
-    },
-}
-
-/// Something to say about a path below the root.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The path below the root, made printable.
-    pub path: String,
-    /// What stood in the way.
-    pub trouble: Trouble,
-}
-
-/// A limit that was reached, with what it left out.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LimitsHit {
-    /// Files named and not read: candidate limit.
-    pub candidates: Vec<String>,
-    /// Folders deeper than the depth limit.
-    pub depth: Vec<String>,
-    /// Folders not opened because of the folder limit.
-    pub folders: Vec<String>,
-    /// Folders with more entries than are looked at.
-    pub entries: Vec<String>,
-}
-
-/// How often the kernel was asked for what.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each field is the operation of the same name")]
-pub struct Counts {
-    pub file_opens: u64,
-    pub file_reads: u64,
-    pub stats: u64,
-    pub folder_opens: u64,
-}
-
-impl std::ops::AddAssign for Counts {
-    fn add_assign(&mut self, other: Self) {
-        self.file_opens += other.file_opens;
-        self.file_reads += other.file_reads;
-        self.stats += other.stats;
-        self.folder_opens += other.folder_opens;
-    }
-}
-
-/// An ignore file met on the way.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IgnoreFile {
-    /// The folder it is in, below the root.
-    pub folder: String,
-    /// Its name.
-    pub name: &'static str,
-    /// Its text.
-    pub text: String,
-}
-
-/// The result of a walk.
-#[derive(Debug)]
-pub struct Walk<T> {
-    /// Every file that was met before was met again as it was, and no other: nothing is listed then.
-    pub unchanged: bool,
-    /// Everything found, sorted by path.
-    pub found: Vec<Found<T>>,
-    /// Everything in the way, sorted by path.
-    pub problems: Vec<Problem>,
-    /// The limits that were reached.
-    pub limits: LimitsHit,
-    /// Ignore files, sorted by folder.
-    pub ignore_files: Vec<IgnoreFile>,
-    /// The folders that were looked in, below the root, sorted: whatever appears in them may be one file more.
-    pub folders: Vec<String>,
-    /// The bill.
-    pub counts: Counts,
 }
 
 /// A root to walk: a folder, and for a contained root the folder it must lie in.

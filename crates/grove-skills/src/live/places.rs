@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use grove_catalog::hosts::{self, NamedFolders};
 use grove_catalog::identity::{self, Layout};
 use grove_fs::stamp::fingerprint;
 use grove_fs::watch::{Change, Interest, Sighting, Wanted};
@@ -62,6 +63,14 @@ impl Places {
                 .extend(packages::signs(environment, &project));
             places.shelves = packages::shelves(environment, &project);
             places.grants = Some(trusting::folder(environment));
+        }
+        if let View::Host(name) = &library.request().view
+            && hosts::by_name(name).is_some_and(|host| host.scan.named_folders == NamedFolders::Pi)
+        {
+            let nearest = project.folders.first().map(PathBuf::as_path);
+            places
+                .settings
+                .extend(packages::settings_files(environment, nearest));
         }
         if !matches!(library.request().view, View::Folders(_)) {
             let working = grove_fs::files::canonical(&environment.working);

@@ -64,7 +64,8 @@ impl Manager<'_> {
         warnings.extend(unknown_keys(&text, asked.asks, &file));
         place.create(text.as_bytes(), None)?;
         let mut report = self.report(&runtime, asked.scope, file, true, warnings);
-        report.notes.extend(self.stands_in_for(&report.file));
+        let notes = self.agent_files().stands_in_for(&report.file);
+        report.notes.extend(notes);
         Ok(report)
     }
 
@@ -131,7 +132,8 @@ impl Manager<'_> {
             self.left_behind(&old_name)
         };
         let mut report = self.report(&runtime, scope, file, changed, warnings);
-        report.notes.extend(self.stands_in_for(&report.file));
+        let notes = self.agent_files().stands_in_for(&report.file);
+        report.notes.extend(notes);
         report.previous = Some(location).filter(|previous| *previous != report.file);
         Ok(report)
     }
@@ -162,22 +164,6 @@ impl Manager<'_> {
             None => report.warnings.extend(self.left_behind(&name)),
         }
         Ok(report)
-    }
-
-    /// Notes about agents that a file takes the place of.
-    fn stands_in_for(&self, file: &Path) -> Vec<String> {
-        let agents = &self.library.agents;
-        let at = agents
-            .agents
-            .iter()
-            .position(|agent| agents.location(agent) == file);
-        let others = agents
-            .agents
-            .iter()
-            .filter(|other| at.is_some() && other.stand_in == at);
-        others
-            .map(|other| one_line(&format!("it takes the place of {}", agents.address(other))))
-            .collect()
     }
 
     /// What still speaks of an agent that has another name now, or is gone.

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use grove_catalog::state::{Reason, State};
-use grove_spec::Diagnostic;
+use grove_catalog::state::State;
 use grove_spec::chain::{Format, compose, edit};
 use grove_spec::config::LayerScope;
 use serde_json::Value;
@@ -158,37 +157,20 @@ impl Manager<'_> {
         let mut chains = ChainLibrary::load(self.environment, &[]);
         let skills = Library::new(self.environment.clone(), Request::default()).load();
         chains.check_calls(&self.library.agents, &skills);
-        let (mut state, mut reasons, mut warnings, mut notes) = (
-            None,
-            Vec::<Reason>::new(),
-            Vec::<Diagnostic>::new(),
-            Vec::new(),
-        );
-        let all = &chains.chains;
-        let at = all
-            .chains
-            .iter()
-            .position(|chain| all.location(chain) == file);
-        if let Some(chain) = at.and_then(|at| all.chains.get(at)) {
-            state = Some(chain.state);
-            reasons.clone_from(&chain.reasons);
-            warnings.clone_from(&chain.diagnostics);
-            let others = all.chains.iter().filter(|other| other.stand_in == at);
-            notes.extend(others.map(|other| {
-                grove_spec::text::one_line(&format!("it takes the place of {}", all.address(other)))
-            }));
-        }
         self.chains = chains;
+        let all = &self.chains.chains;
+        let mut found = all.chains.iter();
+        let chain = found.find(|chain| all.location(chain) == file);
         Changed {
             name: name.to_owned(),
             scope,
             file: file.to_path_buf(),
             previous: None,
             changed,
-            state,
-            reasons,
-            notes,
-            warnings,
+            state: chain.map(|chain| chain.state),
+            reasons: chain.map_or_else(Vec::new, |chain| chain.reasons.clone()),
+            notes: self.chain_files().stands_in_for(file),
+            warnings: chain.map_or_else(Vec::new, |chain| chain.diagnostics.clone()),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::Source;
-use grove_catalog::definitions::{Defined, Definition, location};
+use grove_catalog::definitions::{Defined, Definition, address, location};
 use grove_catalog::target::{Found, Target};
 use grove_fs::files;
 use grove_spec::agent::naming;
@@ -138,6 +138,17 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
             Some((base, below)) => Place::within(base, below),
             None => Ok(Place::of_user(file.to_path_buf())),
         }
+    }
+
+    /// Notes about those that a file takes the place of.
+    pub(super) fn stands_in_for(&self, file: &Path) -> Vec<String> {
+        let Found { roots, all } = self.found;
+        let at = all.iter().position(|one| location(roots, one) == file);
+        let others = all
+            .iter()
+            .filter(|other| at.is_some() && other.stand_in == at);
+        let note = |other| format!("it takes the place of {}", address(roots, other));
+        others.map(|other| one_line(&note(other))).collect()
     }
 
     pub(super) fn location(&self, one: &Defined<P>) -> PathBuf {

@@ -10,7 +10,7 @@ use grove_spec::package::{Given, Kind, Manifest, ManifestFile, may_speak_of_us};
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
-use super::search::{Asked, Place, Search, refused};
+use super::search::{Asked, Place, Search, first_of_each, refused};
 use super::{GivenPlace, MAX_FILE_BYTES, Package};
 
 /// The file that makes a folder a skill.
@@ -87,7 +87,7 @@ impl Search {
             },
             folder,
         };
-        let mut missing: Vec<((Kind, Code), Vec<Diagnostic>)> = Vec::new();
+        let mut missing: Vec<(Kind, Vec<Diagnostic>)> = Vec::new();
         for given in &manifest.given {
             match place_of(&held, given) {
                 Ok(Some(found)) => add_place(&mut package, given, found, place),
@@ -98,29 +98,17 @@ impl Search {
                         Some(position) => finding.at(position),
                         None => finding,
                     };
-                    let fault = (given.kind, finding.code);
-                    match missing.iter_mut().find(|(known, _)| *known == fault) {
+                    match missing.iter_mut().find(|(known, _)| *known == given.kind) {
                         Some((_, findings)) => findings.push(finding),
-                        None => missing.push((fault, vec![finding])),
+                        None => missing.push((given.kind, vec![finding])),
                     }
                 }
             }
         }
         for (_, findings) in missing {
-            self.say_first(findings);
+            self.found.diagnostics.extend(first_of_each(findings));
         }
         self.found.packages.push(package);
-    }
-
-    /// Says the first finding of a field, and how many more there are.
-    fn say_first(&mut self, findings: Vec<Diagnostic>) {
-        let more = findings.len().saturating_sub(1);
-        if let Some(mut first) = findings.into_iter().next() {
-            if more > 0 {
-                first.message = format!("{} and {more} more of this field", first.message);
-            }
-            self.say(first);
-        }
     }
 }
 

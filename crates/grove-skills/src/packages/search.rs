@@ -10,7 +10,7 @@ use grove_spec::config::Settings;
 use grove_spec::package::{ManifestFile, Named, PackageSource, dependencies, read_settings};
 use grove_spec::{Code, Diagnostic};
 
-use super::{MAX_FILE_BYTES, MODULES, PI_MODULES, PI_SETTINGS, Packages, npm_root};
+use super::{MAX_FILE_BYTES, MODULES, NamedSkills, PI_MODULES, PI_SETTINGS, Packages, npm_root};
 use crate::environment::Environment;
 use crate::project::FolderTrust;
 
@@ -172,11 +172,21 @@ impl Search {
                 return None;
             }
         };
-        let (named, findings) = read_settings(&bytes);
-        for finding in findings {
+        let settings = read_settings(&bytes);
+        let said = settings.fault.into_iter().chain(settings.package_findings);
+        for finding in said {
             self.say(finding.in_file(&file));
         }
-        Some(named)
+        if !settings.skills.is_empty() || !settings.skill_findings.is_empty() {
+            let findings = settings.skill_findings.into_iter();
+            self.found.skills.push(NamedSkills {
+                project: place.trust.map(|_| place.held.path().to_path_buf()),
+                folders: settings.skills,
+                diagnostics: findings.map(|finding| finding.in_file(&file)).collect(),
+                file,
+            });
+        }
+        Some(settings.packages)
     }
 
     /// A package of a project's settings, which must lie in the project.
@@ -272,6 +282,60 @@ impl Search {
     }
 }
 
+/// The folders with skills that settings name, as pi finds them, and no packages.
+pub(crate) fn named_skills(environment: &Environment, working: Option<&Path>) -> Packages {
+    let mut search = Search::default();
+    let trust = FolderTrust {
+        grant: None,
+        finding: None,
+    };
+    let held = |folder: &Path| HeldFolder::open(folder).ok();
+    if let Some(held) = working.and_then(held) {
+        let place = Place {
+            held: &held,
+            links: Links::Contain,
+            trust: Some(&trust),
+        };
+        search.settings(&place, &format!(".pi/{PI_SETTINGS}"));
+    }
+    if let Some(held) = environment.pi_folder().as_deref().and_then(held) {
+        let place = Place {
+            held: &held,
+            links: Links::Follow,
+            trust: None,
+        };
+        search.settings(&place, PI_SETTINGS);
+    }
+    // Findings about packages are nobody's who asks for skills alone.
+    let mut found = search.found;
+    let of_file = [Code::PackageSettings, Code::PathEscape];
+    found
+        .diagnostics
+        .retain(|finding| of_file.contains(&finding.code));
+    found
+}
+
+/// Of what is wrong with the entries of one field, the first finding of each code, with how many more there are.
+pub(crate) fn first_of_each(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut firsts: Vec<(Diagnostic, usize)> = Vec::new();
+    for finding in findings {
+        match firsts
+            .iter_mut()
+            .find(|(first, _)| first.code == finding.code)
+        {
+            Some((_, more)) => *more += 1,
+            None => firsts.push((finding, 0)),
+        }
+    }
+    let said = firsts.into_iter().map(|(mut first, more)| {
+        if more > 0 {
+            first.message = format!("{} and {more} more of this field", first.message);
+        }
+        first
+    });
+    said.collect()
+}
+
 /// Whether a folder lies in another one, whatever links lead there.
 fn is_below(folder: &Path, above: &Path) -> bool {
     let real = |path: &Path| files::canonical(path).unwrap_or_else(|_| path.to_path_buf());
@@ -279,7 +343,7 @@ fn is_below(folder: &Path, above: &Path) -> bool {
 }
 
 /// A path that a project's settings name, below the project; none when it leaves. It starts in `.pi`.
-fn project_path(written: &str) -> Option<String> {
+pub(crate) fn project_path(written: &str) -> Option<String> {
     if written.starts_with(['/', '~']) {
         return None;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use grove_catalog::hosts::{AgentRules, Host};
+use grove_catalog::hosts::{AgentRules, Host, NamedFolders};
 use grove_catalog::root::Source;
 use grove_catalog::trust::Trust;
 use grove_fs::files;
@@ -48,6 +48,7 @@ pub(crate) fn of_host(
     host.identity.order.clone_from(&rules.order);
     host.identity.nearest_first = true;
     host.scan.climbs = rules.climbs;
+    host.scan.named_folders = NamedFolders::Nowhere;
     host.unknown.clear();
     let mut plan = with_formats(super::of_host(environment, &host, project), &formats);
     plan.diagnostics.extend(

@@ -7,8 +7,8 @@ use grove_catalog::snapshot::Snapshot;
 use grove_skills::live::{LiveLibrary, Options, Subscription, Update};
 use grove_skills::{Environment, Request, View};
 
-/// Far more than any update takes.
-pub(crate) const PLENTY: Duration = Duration::from_secs(10);
+/// Far more than any update takes, also on a busy machine, and less than until a live library looks without a reason.
+pub(crate) const PLENTY: Duration = Duration::from_secs(20);
 
 pub(crate) struct World {
     folder: tempfile::TempDir,

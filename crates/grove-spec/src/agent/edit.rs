@@ -5,12 +5,11 @@
 //! it is given: if any other field would mean something else, or the new one not what was asked for, the edit
 //! is refused.
 
-use std::fmt::Write as _;
-
 use crate::fence::{self, line_at};
 use crate::skill::print::{double_quoted, scalar_text};
 use crate::yaml::{self, Entry, Node, Scalar, Value as Yaml};
 
+use super::block_list::BlockList;
 use super::fields::split_items;
 
 /// A field's new value.
@@ -103,20 +102,12 @@ impl<'a> File<'a> {
         }
         let fenced = fence::split(text).map_err(|_| EditRefusal::NoFrontmatter)?;
         let entries = readable(fenced.frontmatter).ok_or(EditRefusal::Unreadable)?;
-        let first_line = text.get(..fenced.frontmatter_offset).unwrap_or_default();
-        let line_end = if first_line.ends_with("\r\n") {
-            "\r\n"
-        } else if first_line.ends_with('\r') {
-            "\r"
-        } else {
-            "\n"
-        };
         Ok(Self {
             text,
             block: fenced.frontmatter,
             start: fenced.frontmatter_offset,
             entries,
-            line_end,
+            line_end: fence::line_end(text),
         })
     }
 
@@ -155,11 +146,16 @@ impl<'a> File<'a> {
             Some(gap) if !gap.is_empty() && !rest.is_empty() => gap,
             _ => " ",
         };
-        if let (FieldValue::List(items), Yaml::List(_), true) =
-            (value, &old.value.value, rest.is_empty() && !is_one_line)
+        if let (FieldValue::List(items), Yaml::List(nodes)) = (value, &old.value.value)
             && !items.is_empty()
+            && !is_one_line
+            && (rest.is_empty() || rest.starts_with('#'))
         {
-            return self.block_list(lines, before, items);
+            let (key_line, below) = lines.split_at(next);
+            let list = BlockList::cut(below, nodes);
+            if let Some(list) = list {
+                return format!("{key_line}{}", list.with(items, self.line_end, plain));
+            }
         }
         let comment = if is_one_line {
             trailing_comment(first, key, old)
@@ -175,19 +171,6 @@ impl<'a> File<'a> {
             written(value, Some(manner)),
             self.line_end
         )
-    }
-
-    /// A list with one item a line, indented as before.
-    fn block_list(&self, lines: &str, before: &str, items: &[String]) -> String {
-        let (_, second) = line_at(lines, 0);
-        let (item, _) = line_at(lines, second);
-        let indent = item.get(..item.len() - item.trim_start().len());
-        let indent = indent.unwrap_or_default();
-        let mut text = format!("{before}{}", self.line_end);
-        for item in items {
-            let _ = write!(text, "{indent}- {}{}", plain(item), self.line_end);
-        }
-        text
     }
 
     fn with(&self, span: Span, lines: &str) -> String {

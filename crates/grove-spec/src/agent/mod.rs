@@ -4,6 +4,7 @@
 //! the agent still loads; keys that nobody here knows are kept. [`edit`] changes one field of a file and
 //! nothing else.
 
+mod block_list;
 pub mod compose;
 pub mod edit;
 pub(crate) mod fields;

@@ -259,6 +259,48 @@ fn an_edit_keeps_the_manner_in_which_the_field_was_written() {
 }
 
 #[test]
+fn the_items_of_a_list_that_stay_keep_their_comments() {
+    let list = "tools: # what it may use\n  # always\n  - 'read' # files\n\n  # careful:\n  # it runs things\n  - bash # shell\n  - grep\n  # no more";
+    for (items, after) in [
+        (
+            vec!["read", "bash", "grep", "new"],
+            list.replace("  # no more", "  - new\n  # no more"),
+        ),
+        (
+            vec!["bash", "grep"],
+            list.replace("  # always\n  - 'read' # files\n", ""),
+        ),
+        (
+            vec!["read", "other", "grep"],
+            list.replace(
+                "\n  # careful:\n  # it runs things\n  - bash # shell\n",
+                "  - other\n",
+            ),
+        ),
+        (
+            vec!["grep", "read"],
+            "tools: # what it may use\n  - grep\n  # always\n  - 'read' # files\n  # no more"
+                .to_owned(),
+        ),
+        (
+            vec!["x"],
+            "tools: # what it may use\n  - x\n  # no more".to_owned(),
+        ),
+    ] {
+        for line_end in LINE_ENDS {
+            let lines = |text: &str| with(text).replace('\n', line_end);
+            let changed = edit::set(&lines(list), "tools", &FieldValue::list(items.clone()));
+            assert_eq!(changed, Ok(lines(&after)), "{items:?}");
+        }
+    }
+    // What only looks like items and comments is one item's own text.
+    let odd = "tools:\n  - |-\n    # a\n    - b\n  - c";
+    let text = "# a\n- b";
+    let changed = edit::set(&with(odd), "tools", &FieldValue::list([text, "d"]));
+    assert_eq!(changed, Ok(with(&odd.replace("- c", "- d"))));
+}
+
+#[test]
 fn what_cannot_be_changed_alone_is_not_changed() {
     let value = FieldValue::text("v");
     for (text, refusal) in [

@@ -1,13 +1,11 @@
 //! New chain files, and other steps for one that is there.
 //!
-//! A new chain is a `.chain.md` if that can say it. Other steps leave the frontmatter, or the other members of a
-//! `.chain.json`, byte for byte as they are.
+//! A new chain is a `.chain.md` if that can say it. Other steps leave everything else byte for byte as it is.
 
 use serde_json::{Value, json};
 
+use super::step_edit::{self, Kept};
 use super::{Chain, Format, Parsed, parse, print};
-use crate::fence;
-use crate::json;
 
 /// A chain from its name and its steps as JSON, or what is wrong with them.
 pub fn create(
@@ -32,23 +30,26 @@ pub fn with_steps(text: &str, format: Format, steps: &Value) -> Result<String, S
     let old =
         sound(parse(text, format)).map_err(|why| format!("the chain cannot be read: {why}"))?;
     let file = json!({ "name": "x", "description": "x", "chain": steps });
-    let new = sound(parse(&file.to_string(), Format::Json))?;
-    if new.steps == old.steps {
+    let new = sound(parse(&file.to_string(), Format::Json))?.steps;
+    if new == old.steps {
         return Ok(text.to_owned());
     }
-    let wanted = Chain {
-        steps: new.steps,
-        ..old
-    };
-    let changed = match format {
-        Format::Markdown => markdown(text, &wanted)?,
-        Format::Json => member(text, steps).ok_or("it has no list of steps")?,
-    };
-    if parse(&changed, format).chain == wanted {
-        Ok(changed)
-    } else {
-        Err("the file is written in a way in which its steps cannot be changed alone".to_owned())
+    let kept = Kept::of(&old.steps, &new);
+    let wanted = Chain { steps: new, ..old };
+    if format == Format::Markdown && print::markdown(&wanted).is_err() {
+        return Err("these steps can only be written in a `.chain.json`".to_owned());
     }
+    // What stays in the file can read otherwise beside new text: then it is all written anew.
+    for kept in [kept, Kept::default()] {
+        let changed = match format {
+            Format::Markdown => step_edit::markdown(text, &wanted.steps, kept),
+            Format::Json => step_edit::json(text, steps, kept),
+        };
+        if let Some(changed) = changed.filter(|it| parse(it, format).chain == wanted) {
+            return Ok(changed);
+        }
+    }
+    Err("the file is written in a way in which its steps cannot be changed alone".to_owned())
 }
 
 /// A chain that can be run as it is written.
@@ -57,41 +58,6 @@ fn sound(parsed: Parsed) -> Result<Chain, String> {
         Some(finding) => Err(finding.message.clone()),
         None => Ok(parsed.chain),
     }
-}
-
-/// The frontmatter as it is, and below it what printing gives.
-fn markdown(text: &str, wanted: &Chain) -> Result<String, String> {
-    let printed = print::markdown(wanted)
-        .map_err(|_| "these steps can only be written in a `.chain.json`".to_owned())?;
-    let body = |text: &str| fence::split(text).map(|fenced| fenced.body_offset).ok();
-    let (old, new) = body(text)
-        .zip(body(&printed))
-        .ok_or("it has no frontmatter")?;
-    let head = text.get(..old).unwrap_or_default();
-    let steps = printed.get(new..).unwrap_or_default();
-    let line_end = if head.contains("\r\n") { "\r\n" } else { "\n" };
-    Ok(format!("{head}{}", steps.replace('\n', line_end)))
-}
-
-/// The file with another value for its list of steps.
-fn member(text: &str, steps: &Value) -> Option<String> {
-    let document = json::parse(text).ok()?;
-    let mut members = document.members.iter();
-    let list = members.find(|member| matches!(member.key.as_str(), "chain" | "steps"))?;
-    let before = text.get(..list.value)?;
-    let after = text.get(list.end..)?;
-    let line = text
-        .get(..list.start)?
-        .rsplit('\n')
-        .next()
-        .unwrap_or_default();
-    let indent: String = line.chars().take_while(|c| c.is_whitespace()).collect();
-    let written = if text.contains('\n') {
-        format!("{steps:#}").replace('\n', &format!("\n{indent}"))
-    } else {
-        steps.to_string()
-    };
-    Some(format!("{before}{written}{after}"))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::text::one_line;
 use crate::yaml::{Entry, Node, Value};
 
 /// The list of steps; the second is what the tool that makes chains calls it.
-const STEPS: [&str; 2] = ["chain", "steps"];
+pub(super) const STEPS: [&str; 2] = ["chain", "steps"];
 
 pub(super) fn read(text: &str) -> Parsed {
     let document = match json::parse(text) {
@@ -27,7 +27,7 @@ pub(super) fn read(text: &str) -> Parsed {
     let mut diagnostics = Vec::new();
     for (key, position) in &document.duplicates {
         let message = format!("`{}` stands twice", one_line(key));
-        diagnostics.push(Diagnostic::new(Code::JsonDuplicateKey, message).at(*position));
+        diagnostics.push(Diagnostic::new(Code::DuplicateKey, message).at(*position));
     }
     let mut chain = Chain::default();
     let heads = entries.iter().filter(|entry| is_head_key(&entry.key));

@@ -7,7 +7,7 @@ use super::step_fields::{Reader, Role};
 use super::{Chain, Format, MAX_STEPS, Parsed, Step, is_head_key, read_head};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
-use crate::fence::line_at;
+use crate::fence::{self, line_at};
 use crate::frontmatter;
 use crate::json;
 use crate::skill::body;
@@ -59,6 +59,15 @@ pub(super) fn read(text: &str) -> Parsed {
     Parsed { chain, diagnostics }
 }
 
+/// Where the steps of a file begin, in bytes.
+pub(super) fn step_starts(text: &str) -> Option<Vec<usize>> {
+    let fenced = fence::split(text).ok()?;
+    let lines = Lines::of(fenced.body, 1);
+    let headings = (0..lines.all.len()).filter(|at| lines.heading(*at).is_some());
+    let starts = headings.filter_map(|at| lines.starts.get(at));
+    Some(starts.map(|start| fenced.body_offset + start).collect())
+}
+
 /// The same value with every scalar as text: what looks like a number in YAML is somebody's text.
 fn quoted(node: &Node) -> Node {
     let value = match &node.value {
@@ -87,6 +96,8 @@ fn quoted(node: &Node) -> Node {
 /// The lines of a body with their numbers.
 struct Lines<'a> {
     all: Vec<&'a str>,
+    /// Where each begins, in bytes of the body.
+    starts: Vec<usize>,
     first: u32,
     /// Whether each line is in a code block, its fences included.
     in_code: Vec<bool>,
@@ -94,15 +105,17 @@ struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     fn of(body: &'a str, first: u32) -> Self {
-        let (mut lines, mut offset) = (Vec::new(), 0);
+        let (mut lines, mut starts, mut offset) = (Vec::new(), Vec::new(), 0);
         while offset < body.len() {
             let (line, next) = line_at(body, offset);
             lines.push(line);
+            starts.push(offset);
             offset = next;
         }
         let in_code = code_lines(&lines);
         Self {
             all: lines,
+            starts,
             first,
             in_code,
         }
@@ -217,7 +230,9 @@ fn read_step(
     let mut text = start + settings;
     let mut unknown = Vec::new();
     for (at, line) in block.iter().enumerate().take(settings) {
-        let position = Position::new(lines.number(start + at), 1);
+        let indent = line.chars().take_while(|c| c.is_whitespace()).count();
+        let column = u32::try_from(indent + 1).unwrap_or(u32::MAX);
+        let position = Position::new(lines.number(start + at), column);
         let Some((key, value)) = setting(line, blank.is_some()) else {
             text = start + at;
             let message = "the step's text begins without a blank line before it";
@@ -231,12 +246,12 @@ fn read_step(
         };
         let known = entries.iter().map(|entry| &*entry.key);
         let mut known = known.chain(unknown.iter().map(|(key, _): &(String, _)| key.as_str()));
-        if known.any(|known| known == key) {
-            let message = format!("`{key}` stands twice in one step");
-            reader.report(Code::ChainStep, position, message);
-        } else if ELSEWHERE.contains(&key) {
+        if ELSEWHERE.contains(&key) {
             let message = format!("`{key}` has no meaning in the settings of a `.chain.md`");
             reader.report(Code::ChainStep, position, message);
+        } else if known.any(|known| known == key) {
+            let message = format!("`{key}` stands twice");
+            reader.report(Code::DuplicateKey, position, message);
         } else if KEYS.contains(&key) {
             entries.push(entry);
         } else {

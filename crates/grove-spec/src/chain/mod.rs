@@ -13,6 +13,7 @@ mod markdown;
 pub mod naming;
 pub mod print;
 mod references;
+mod step_edit;
 mod step_fields;
 #[cfg(test)]
 mod tests;
@@ -98,10 +99,42 @@ pub struct Task {
     pub count: Option<u64>,
     /// Keys that nobody here knows, as written.
     pub unknown: Vec<(String, Value)>,
-    /// Where it stands.
-    pub line: Line,
-    /// Where the text of [`Self::task`] begins.
-    pub text_line: Line,
+    /// Where it and its keys stand.
+    pub places: TaskPlaces,
+}
+
+/// Where a task and its keys stand; a key that is not written stands where the task does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TaskPlaces {
+    /// The whole task.
+    pub whole: Place,
+    /// Whose it is.
+    pub agent: Place,
+    /// The text of what is to be done.
+    pub text: Place,
+    /// What it is called while it runs.
+    pub label: Place,
+    /// `as`.
+    pub output_name: Place,
+    /// The skills.
+    pub skills: Place,
+    /// The model.
+    pub model: Place,
+}
+
+impl TaskPlaces {
+    fn at(position: Position) -> Self {
+        let place = Place(position);
+        Self {
+            whole: place,
+            agent: place,
+            text: place,
+            label: place,
+            output_name: place,
+            skills: place,
+            model: place,
+        }
+    }
 }
 
 /// What an output must look like.
@@ -142,7 +175,7 @@ pub struct GroupSettings {
     /// Keys that nobody here knows, as written.
     pub unknown: Vec<(String, Value)>,
     /// Where the step stands.
-    pub line: Line,
+    pub place: Place,
 }
 
 /// The same task for each item of a list.
@@ -191,29 +224,31 @@ pub enum OnEmpty {
 pub struct Collect {
     /// `as`: what the list of outputs is called in later steps.
     pub output_name: String,
+    /// Where `as` stands.
+    pub output_name_place: Place,
     /// What the list must look like.
     pub output_schema: Option<OutputSchema>,
     /// Keys that nobody here knows, as written.
     pub unknown: Vec<(String, Value)>,
 }
 
-/// A line of the file. All are equal: where something is written is no part of what it says.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Line(pub u32);
+/// A place in the file. All are equal: where something is written is no part of what it says.
+#[derive(Debug, Clone, Copy)]
+pub struct Place(pub Position);
 
-impl PartialEq for Line {
+impl Default for Place {
+    fn default() -> Self {
+        Self(Position::new(1, 1))
+    }
+}
+
+impl PartialEq for Place {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Line {}
-
-impl Line {
-    pub(crate) fn position(self) -> Position {
-        Position::new(self.0.max(1), 1)
-    }
-}
+impl Eq for Place {}
 
 impl Step {
     /// The tasks of the step; for a fan-out the one that is repeated.
@@ -225,14 +260,15 @@ impl Step {
         }
     }
 
-    /// The names that later steps can call its outputs by.
-    pub fn output_names(&self) -> Vec<(&str, Line)> {
+    /// The names that later steps can call its outputs by, and where they are given.
+    pub fn output_names(&self) -> Vec<(&str, Place)> {
         if let Self::FanOut(fan_out) = self {
-            return vec![(&fan_out.collect.output_name, fan_out.settings.line)];
+            let collect = &fan_out.collect;
+            return vec![(&collect.output_name, collect.output_name_place)];
         }
         let named = self.tasks().iter();
         named
-            .filter_map(|task| Some((task.output_name.as_deref()?, task.line)))
+            .filter_map(|task| Some((task.output_name.as_deref()?, task.places.output_name)))
             .collect()
     }
 }
@@ -271,7 +307,7 @@ pub fn parse(text: &str, format: Format) -> Parsed {
         Format::Markdown => markdown::read(text),
         Format::Json => json_file::read(text),
     };
-    references::check(&parsed.chain, &mut parsed.diagnostics);
+    references::check(&parsed.chain, format, &mut parsed.diagnostics);
     // People read a file from its top.
     parsed
         .diagnostics

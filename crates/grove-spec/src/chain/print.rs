@@ -57,10 +57,8 @@ pub fn markdown(chain: &Chain) -> Result<String, NotInMarkdown> {
         let _ = write!(text, "\n{}\n", chain.intro);
     }
     for step in &chain.steps {
-        let Step::One(task) = step else {
-            return Err(NotInMarkdown);
-        };
-        step_markdown(&mut text, task)?;
+        text.push('\n');
+        text.push_str(&step_markdown(step)?);
     }
     // Texts can hold what means something else in a file of lines: only reading it again tells.
     let read = parse(&text, Format::Markdown);
@@ -83,8 +81,12 @@ fn scalar(text: &str) -> String {
     }
 }
 
-fn step_markdown(text: &mut String, task: &Task) -> Result<(), NotInMarkdown> {
-    let _ = write!(text, "\n## {}\n", task.agent);
+/// A step as it stands in a `.chain.md`.
+pub(super) fn step_markdown(step: &Step) -> Result<String, NotInMarkdown> {
+    let Step::One(task) = step else {
+        return Err(NotInMarkdown);
+    };
+    let mut text = format!("## {}\n", task.agent);
     let list = |items: &Option<Vec<String>>| {
         items.as_ref().map(|items| {
             if items.is_empty() {
@@ -132,7 +134,7 @@ fn step_markdown(text: &mut String, task: &Task) -> Result<(), NotInMarkdown> {
     if let Some(task) = &task.task {
         let _ = writeln!(text, "{task}");
     }
-    Ok(())
+    Ok(text)
 }
 
 fn output_text(output: &OutputFile) -> String {

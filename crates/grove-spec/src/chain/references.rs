@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Chain, Line, Step, Task};
+use super::{Chain, Format, Place, Step, Task};
 use crate::codes::Code;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Position};
 use crate::text::one_line;
 
 /// What may stand in braces in every task.
@@ -26,47 +26,48 @@ pub(super) fn is_pointer(text: &str) -> bool {
 }
 
 /// Reports names that stand twice and outputs that nobody gave yet.
-pub(super) fn check(chain: &Chain, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn check(chain: &Chain, format: Format, diagnostics: &mut Vec<Diagnostic>) {
     // The first step that gives each name.
-    let mut given: BTreeMap<&str, (usize, Line)> = BTreeMap::new();
+    let mut given: BTreeMap<&str, (usize, Place)> = BTreeMap::new();
     for (at, step) in chain.steps.iter().enumerate() {
-        for (name, line) in step.output_names() {
+        for (name, place) in step.output_names() {
             if name.is_empty() {
                 continue;
             }
             if let Some((_, first)) = given.get(name) {
-                let message = format!("the output of line {} is called `{name}` too", first.0);
+                let line = first.0.line;
+                let message = format!("the output of line {line} is called `{name}` too");
                 let finding = Diagnostic::new(Code::ChainOutputName, message);
-                diagnostics.push(finding.at(line.position()));
+                diagnostics.push(finding.at(place.0));
             } else {
-                given.insert(name, (at, line));
+                given.insert(name, (at, place));
             }
         }
     }
     for (at, step) in chain.steps.iter().enumerate() {
-        let mut need = |name: &str, line: Line| {
+        let mut need = |name: &str, place: Place| {
             let message = match given.get(name) {
                 Some((giver, _)) if *giver < at => return,
                 Some(_) => format!("`{name}` is an output of this step or of a later one"),
                 None => format!("no step gives an output called `{}`", one_line(name)),
             };
-            diagnostics.push(Diagnostic::new(Code::ChainReference, message).at(line.position()));
+            diagnostics.push(Diagnostic::new(Code::ChainReference, message).at(place.0));
         };
         for task in step.tasks() {
-            for (name, line) in outputs_in(task) {
-                need(name, line);
+            for (name, place) in outputs_in(task, format) {
+                need(name, place);
             }
         }
         if let Step::FanOut(fan_out) = step {
             if !fan_out.expand.output.is_empty() {
-                need(&fan_out.expand.output, fan_out.settings.line);
+                need(&fan_out.expand.output, fan_out.settings.place);
             }
             let item = fan_out.expand.item.as_deref().unwrap_or("item");
-            for (name, line) in braces_in(&fan_out.template) {
+            for (name, place) in braces_in(&fan_out.template, format) {
                 if !KNOWN.contains(&name) && name != item {
                     let message = format!("`{{{name}}}` is neither the item nor known");
                     let finding = Diagnostic::new(Code::ChainReference, message);
-                    diagnostics.push(finding.at(line.position()));
+                    diagnostics.push(finding.at(place.0));
                 }
             }
         }
@@ -74,30 +75,35 @@ pub(super) fn check(chain: &Chain, diagnostics: &mut Vec<Diagnostic>) {
 }
 
 /// The outputs that a task speaks of.
-fn outputs_in(task: &Task) -> impl Iterator<Item = (&str, Line)> {
-    marks(task).filter_map(|(mark, line)| Some((mark.strip_prefix("outputs.")?, line)))
+fn outputs_in(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)> {
+    marks(task, format).filter_map(|(mark, place)| Some((mark.strip_prefix("outputs.")?, place)))
 }
 
 /// The names in braces that a task speaks of: `{item}`, `{item.path}`. Other braces are text.
-fn braces_in(task: &Task) -> impl Iterator<Item = (&str, Line)> {
-    marks(task).filter_map(|(mark, line)| {
+fn braces_in(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)> {
+    marks(task, format).filter_map(|(mark, place)| {
         let name = mark.split_once('.').map_or(mark, |(name, _)| name);
-        is_identifier(name).then_some((name, line))
+        is_identifier(name).then_some((name, place))
     })
 }
 
-/// What stands in braces in the task and its label, each with its line.
-fn marks(task: &Task) -> impl Iterator<Item = (&str, Line)> {
+/// What stands in braces in the task and its label, each with its place.
+fn marks(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)> {
     let texts = [
-        (task.task.as_deref(), task.text_line),
-        (task.label.as_deref(), task.line),
+        (task.task.as_deref(), task.places.text),
+        (task.label.as_deref(), task.places.label),
     ];
-    texts.into_iter().flat_map(|(text, first)| {
+    texts.into_iter().flat_map(move |(text, first)| {
         let lines = text.unwrap_or_default().lines().enumerate();
         lines.flat_map(move |(number, line)| {
-            let number = u32::try_from(number).unwrap_or(u32::MAX);
-            let at = Line(first.0.saturating_add(number));
-            in_braces(line).map(move |mark| (mark, at))
+            let below = match format {
+                Format::Markdown => u32::try_from(number).unwrap_or(u32::MAX),
+                // A text of several lines stands on one line there.
+                Format::Json => 0,
+            };
+            let line_number = first.0.line.saturating_add(below);
+            let place = Place(Position::new(line_number, first.0.column));
+            in_braces(line).map(move |mark| (mark, place))
         })
     })
 }

@@ -1,8 +1,8 @@
 //! From the keys of a step to its fields, the same for both formats.
 
 use super::{
-    Collect, Expand, FanOut, Format, Group, GroupSettings, Line, MAX_ITEMS, MAX_TASKS, OnEmpty,
-    Step, Task, references,
+    Collect, Expand, FanOut, Format, Group, GroupSettings, MAX_ITEMS, MAX_TASKS, OnEmpty, Place,
+    Step, Task, TaskPlaces, references,
 };
 use crate::agent::{OutputFile, OutputMode};
 use crate::codes::Code;
@@ -61,9 +61,8 @@ impl Reader<'_> {
                 let message =
                     "`parallel` is a list of tasks, or one task beside `expand` and `collect`";
                 self.wrong(position, message);
-                let line = Line(position.line);
                 Step::One(Box::new(Task {
-                    line,
+                    places: TaskPlaces::at(position),
                     ..Task::default()
                 }))
             }
@@ -73,8 +72,7 @@ impl Reader<'_> {
     /// A task from its keys.
     pub(super) fn task(&mut self, entries: &[Entry], position: Position, role: Role) -> Task {
         let mut task = Task {
-            line: Line(position.line),
-            text_line: Line(position.line),
+            places: TaskPlaces::at(position),
             ..Task::default()
         };
         for entry in entries {
@@ -84,6 +82,13 @@ impl Reader<'_> {
                 continue;
             }
             self.task_key(&mut task, entry);
+        }
+        let mut skills = entries
+            .iter()
+            .filter(|entry| matches!(&*entry.key, "skill" | "skills"));
+        if let (Some(_), Some(second)) = (skills.next(), skills.next()) {
+            let message = "`skill` and `skills` are one key and both are there";
+            self.report(Code::DuplicateKey, second.position, message);
         }
         if task.agent.is_empty() {
             self.wrong(position, "a task without an agent");
@@ -95,23 +100,39 @@ impl Reader<'_> {
     }
 
     fn task_key(&mut self, task: &mut Task, entry: &Entry) {
+        let place = Place(entry.position);
         match &*entry.key {
-            "agent" => task.agent = self.agent(entry),
+            "agent" => {
+                task.places.agent = place;
+                task.agent = self.agent(entry);
+            }
             "task" => {
-                task.text_line = Line(entry.value.position.line);
+                task.places.text = Place(entry.value.position);
                 task.task = self.instructions(entry);
             }
             "phase" => task.phase = self.text(entry),
-            "label" => task.label = self.text(entry),
-            "as" => task.output_name = self.output_name(entry),
+            "label" => {
+                task.places.label = place;
+                task.label = self.text(entry);
+            }
+            "as" => {
+                task.places.output_name = place;
+                task.output_name = self.output_name(entry);
+            }
             "outputSchema" => task.output_schema = self.schema(entry),
             "cwd" => task.cwd = self.text(entry),
             "output" => task.output = self.output(entry),
             "outputMode" => task.output_mode = self.output_mode(entry),
             "reads" => task.reads = self.list(entry),
             "progress" => task.progress = self.boolean(entry),
-            "skill" | "skills" => task.skills = self.list(entry),
-            "model" => task.model = self.text(entry),
+            "skill" | "skills" => {
+                task.places.skills = place;
+                task.skills = self.list(entry);
+            }
+            "model" => {
+                task.places.model = place;
+                task.model = self.text(entry);
+            }
             "acceptance" => task.acceptance = self.acceptance(entry),
             "count" => task.count = self.number(entry, 1, MAX_TASKS as u64),
             _ => self.unknown(&mut task.unknown, entry),
@@ -178,7 +199,7 @@ impl Reader<'_> {
         may_have_worktree: bool,
     ) -> GroupSettings {
         let mut settings = GroupSettings {
-            line: Line(position.line),
+            place: Place(position),
             ..GroupSettings::default()
         };
         for entry in entries {
@@ -277,7 +298,10 @@ impl Reader<'_> {
         };
         for entry in entries {
             match &*entry.key {
-                "as" => collect.output_name = self.output_name(entry).unwrap_or_default(),
+                "as" => {
+                    collect.output_name_place = Place(entry.position);
+                    collect.output_name = self.output_name(entry).unwrap_or_default();
+                }
                 "outputSchema" => collect.output_schema = self.schema(entry),
                 _ => self.unknown(&mut collect.unknown, entry),
             }

@@ -79,7 +79,7 @@ fn a_step_without_a_blank_line_keeps_its_text_and_is_said() {
         (
             "## a\nagent: b\ntask: c\nmodel: m\nmodel: n\n\nDo this\n",
             "Do this",
-            vec![("chain-step", 6), ("chain-step", 7), ("chain-step", 9)],
+            vec![("chain-step", 6), ("chain-step", 7), ("duplicate-key", 9)],
         ),
         ("## a\n\nDo this\n", "Do this", vec![]),
         (
@@ -133,7 +133,7 @@ fn what_is_wrong_with_a_markdown_chain_is_said_with_its_line() {
         ),
         (
             "---\nname: x\ndescription: d\n---\n## a\nas: o\n\nt\n## b\nas: o\n\nt\n",
-            vec![("chain-output-name", 9)],
+            vec![("chain-output-name", 10)],
         ),
         (
             "---\nname: x\ndescription: d\n---\n## a\nas: 1x\n\nt\n",
@@ -171,6 +171,86 @@ fn chain_json(steps: &serde_json::Value) -> String {
 fn codes(steps: &serde_json::Value) -> Vec<&'static str> {
     let parsed = parse(&chain_json(steps), Format::Json);
     said(&parsed).into_iter().map(|(code, _)| code).collect()
+}
+
+/// Code, line and column of every error.
+fn errors(text: &str, format: Format) -> Vec<(&'static str, u32, u32)> {
+    let parsed = parse(text, format);
+    let errors = parsed.diagnostics.iter().filter(|it| it.is_error());
+    errors
+        .map(|finding| {
+            let at = finding.position.unwrap();
+            (finding.code.as_str(), at.line, at.column)
+        })
+        .collect()
+}
+
+#[test]
+fn a_key_that_stands_twice_is_an_error_in_both_formats() {
+    let head = "---\nname: x\ndescription: d\n---\n";
+    for (body, at) in [
+        ("## a\nmodel: m\n  Model: n\n\nt\n", (7, 3)),
+        ("## a\nmine: m\nmine: n\n\nt\n", (7, 1)),
+        ("## a\nskill: m\nskills: n\n\nt\n", (7, 1)),
+    ] {
+        let found = errors(&format!("{head}{body}"), Format::Markdown);
+        assert_eq!(found, [("duplicate-key", at.0, at.1)], "{body}");
+    }
+    for (steps, at) in [
+        (
+            "{\"agent\": \"a\",\n \"model\": \"m\", \"model\": \"n\"}",
+            (3, 16),
+        ),
+        ("{\"agent\": \"a\", \"mine\": 1,\n\"mine\": 1}", (3, 1)),
+        (
+            "{\"agent\": \"a\", \"skill\": \"m\",\n\"skills\": \"n\"}",
+            (3, 1),
+        ),
+        (
+            "{\"parallel\": [{\"agent\": \"a\",\n\"task\": \"t\",\n\"task\": \"t\"}]}",
+            (4, 1),
+        ),
+        (
+            "{\"agent\": \"a\", \"outputSchema\": {\"type\": 1,\n  \"type\": 2}}",
+            (3, 3),
+        ),
+    ] {
+        let text = format!("{{\"name\": \"x\", \"description\": \"d\", \"chain\":\n[{steps}]}}");
+        let found = errors(&text, Format::Json);
+        assert_eq!(found, [("duplicate-key", at.0, at.1)], "{text}");
+    }
+}
+
+#[test]
+fn an_output_name_that_stands_twice_is_said_where_it_stands() {
+    let markdown =
+        "---\nname: x\ndescription: d\n---\n## a\nas: o\n\nt\n## b\nmodel: m\n  As: o\n\nt\n";
+    assert_eq!(
+        errors(markdown, Format::Markdown),
+        [("chain-output-name", 11, 3)]
+    );
+    let head = "{\"name\": \"x\", \"description\": \"d\", \"chain\": [\n{\"agent\": \"a\",\n\"as\": \"o\"},\n";
+    for (steps, at) in [
+        ("{\"agent\": \"b\",\n    \"as\": \"o\"}", (5, 5)),
+        (
+            "{\"parallel\": [{\"agent\": \"b\"}, {\"agent\": \"b\",\n \"as\": \"o\"}]}",
+            (5, 2),
+        ),
+        (
+            "{\"expand\": {\"from\": {\"output\": \"o\", \"path\": \"\"}},\n\"parallel\": {\"agent\": \"b\"},\n\"collect\": {\n\t\"as\": \"o\"}}",
+            (7, 2),
+        ),
+    ] {
+        let text = format!("{head}{steps}]}}");
+        let parsed = parse(&text, Format::Json);
+        assert_eq!(
+            errors(&text, Format::Json),
+            [("chain-output-name", at.0, at.1)],
+            "{text}"
+        );
+        let said = &parsed.diagnostics[0].message;
+        assert_eq!(said, "the output of line 3 is called `o` too");
+    }
 }
 
 #[test]
@@ -314,11 +394,15 @@ fn a_json_chain_that_cannot_be_read_is_said_with_its_line() {
         ),
         (
             "{\"name\": \"x\", \"description\": \"d\",\n\"name\": \"y\",\n\"steps\": [{\"agent\": \"a\"}]}",
-            vec![("json-duplicate-key", 2)],
+            vec![("duplicate-key", 2)],
         ),
         (
             "{\"name\": \"x\", \"description\": \"d\", \"chain\": [\n{\"agent\": \"a\"},\n{\"agent\": \"b\",\n\"task\": \"{outputs.a}\"}]}",
             vec![("chain-reference", 4)],
+        ),
+        (
+            "{\"name\": \"x\", \"description\": \"d\", \"chain\": [{\"agent\": \"b\",\n\"task\": \"a\\n\\n{outputs.a}\",\n\"label\": \"{outputs.b}\"}]}",
+            vec![("chain-reference", 2), ("chain-reference", 3)],
         ),
     ] {
         assert_eq!(said(&parse(text, Format::Json)), expected, "{text}");

@@ -7,9 +7,11 @@ mod agent_plugin;
 mod manifest;
 mod paths;
 mod settings;
+mod skill_folders;
 mod source;
 
 pub use manifest::{Given, Kind, MAX_PATHS, Manifest, ManifestFile, dependencies, may_speak_of_us};
 pub use paths::{PathRefusal, path_below};
-pub use settings::{MAX_NAMED, Named, read_settings};
+pub use settings::{MAX_NAMED, Named, PiSettings, read_settings};
+pub use skill_folders::NamedFolder;
 pub use source::{PackageSource, SourceRefusal, is_package_name};

@@ -1,5 +1,6 @@
-//! The `packages` of a settings file.
+//! A settings file of pi: the packages it names, and the folders with skills.
 
+use super::skill_folders::{self, NamedFolder};
 use super::source::PackageSource;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
@@ -7,7 +8,7 @@ use crate::json::{self, kind_of, text_of};
 use crate::text::one_line;
 use crate::yaml::{Node, Value};
 
-/// Packages that one settings file may name.
+/// Packages that one settings file may name, and folders with skills.
 pub const MAX_NAMED: usize = 200;
 
 /// A package that a settings file names.
@@ -42,44 +43,77 @@ impl Named {
     }
 }
 
-/// Reads `packages` of a settings file: texts, or objects with a text `source`.
-pub fn read_settings(bytes: &[u8]) -> (Vec<Named>, Vec<Diagnostic>) {
-    let complaint = |position: Position, message: String| {
-        let finding = Diagnostic::new(Code::PackageSettings, message);
-        (Vec::new(), vec![finding.at(position)])
-    };
-    let start = Position::new(1, 1);
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        return complaint(start, "the settings are not UTF-8".to_owned());
-    };
-    if text.trim().is_empty() {
-        return (Vec::new(), Vec::new());
-    }
-    let document = match json::parse(text) {
-        Ok(document) => document,
+/// What a settings file of pi says about where things are.
+#[derive(Debug, Default)]
+pub struct PiSettings {
+    /// The packages it names.
+    pub packages: Vec<Named>,
+    /// The folders with skills that it names.
+    pub skills: Vec<NamedFolder>,
+    /// What is wrong with the file as a whole; then nothing of it is used.
+    pub fault: Option<Diagnostic>,
+    /// What is wrong with `packages`.
+    pub package_findings: Vec<Diagnostic>,
+    /// What is wrong with `skills`.
+    pub skill_findings: Vec<Diagnostic>,
+}
+
+/// Reads a settings file: `packages` are texts or objects with a text `source`, `skills` are paths of folders.
+///
+/// What is wrong with one key costs nothing of the other.
+pub fn read_settings(bytes: &[u8]) -> PiSettings {
+    let document = match document_of(bytes) {
+        Ok(Some(document)) => document,
+        Ok(None) => return PiSettings::default(),
         Err(fault) => {
-            let message = format!("the settings cannot be read: {}", fault.message);
-            return complaint(fault.position, message);
+            return PiSettings {
+                fault: Some(fault),
+                ..PiSettings::default()
+            };
         }
     };
+    let mut settings = PiSettings::default();
+    if let Some(packages) = document.get("packages") {
+        (settings.packages, settings.package_findings) = named_in(packages);
+    }
+    if let Some(skills) = document.get("skills") {
+        (settings.skills, settings.skill_findings) = skill_folders::read(skills);
+    }
+    settings
+}
+
+/// The object that a settings file is; none when it is blank.
+fn document_of(bytes: &[u8]) -> Result<Option<Node>, Diagnostic> {
+    let complaint = |position: Position, message: String| {
+        Diagnostic::new(Code::PackageSettings, message).at(position)
+    };
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        let start = Position::new(1, 1);
+        return Err(complaint(start, "the settings are not UTF-8".to_owned()));
+    };
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let document = json::parse(text).map_err(|fault| {
+        let message = format!("the settings cannot be read: {}", fault.message);
+        complaint(fault.position, message)
+    })?;
     if document.node.as_map().is_none() {
         let message = format!(
             "the settings are {}, not an object",
             kind_of(&document.node)
         );
-        return complaint(document.node.position, message);
+        return Err(complaint(document.node.position, message));
     }
-    let Some(packages) = document.node.get("packages") else {
-        return (Vec::new(), Vec::new());
-    };
-    let Value::List(items) = &packages.value else {
-        let message = format!("`packages` is {}, not a list", kind_of(packages));
-        return complaint(packages.position, message);
-    };
-    named_in(items, packages.position)
+    Ok(Some(document.node))
 }
 
-fn named_in(items: &[Node], position: Position) -> (Vec<Named>, Vec<Diagnostic>) {
+fn named_in(packages: &Node) -> (Vec<Named>, Vec<Diagnostic>) {
+    let Value::List(items) = &packages.value else {
+        let message = format!("`packages` is {}, not a list", kind_of(packages));
+        let finding = Diagnostic::new(Code::PackageSettings, message);
+        return (Vec::new(), vec![finding.at(packages.position)]);
+    };
     let (mut named, mut diagnostics) = (Vec::new(), Vec::new());
     for item in items.iter().take(MAX_NAMED) {
         let source = item.get("source").unwrap_or(item);
@@ -101,7 +135,7 @@ fn named_in(items: &[Node], position: Position) -> (Vec<Named>, Vec<Diagnostic>)
             "{} packages are named; the first {MAX_NAMED} are looked at",
             items.len()
         );
-        diagnostics.push(Diagnostic::new(Code::PackageLimit, message).at(position));
+        diagnostics.push(Diagnostic::new(Code::PackageLimit, message).at(packages.position));
     }
     (named, diagnostics)
 }
@@ -111,16 +145,19 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> (Vec<String>, Vec<(&'static str, u32)>) {
-        let (named, diagnostics) = read_settings(text.as_bytes());
-        let codes = diagnostics.iter().map(|finding| {
-            let line = finding.position.map_or(0, |at| at.line);
-            (finding.code.as_str(), line)
-        });
-        let codes = codes.collect();
-        (
-            named.into_iter().map(|named| named.written).collect(),
-            codes,
-        )
+        let settings = read_settings(text.as_bytes());
+        let codes = coded(settings.fault.iter().chain(&settings.package_findings));
+        let named = settings.packages.into_iter();
+        (named.map(|named| named.written).collect(), codes)
+    }
+
+    fn coded<'a>(findings: impl Iterator<Item = &'a Diagnostic>) -> Vec<(&'static str, u32)> {
+        findings
+            .map(|finding| {
+                let line = finding.position.map_or(0, |at| at.line);
+                (finding.code.as_str(), line)
+            })
+            .collect()
     }
 
     #[test]
@@ -152,5 +189,65 @@ mod tests {
             (named.len(), codes),
             (MAX_NAMED, vec![("package-limit", 1)])
         );
+    }
+
+    #[test]
+    fn folders_with_skills_are_read_beside_packages_and_neither_costs_the_other() {
+        let read = |text: &str| {
+            let settings = read_settings(text.as_bytes());
+            let folders = settings.skills.iter();
+            (
+                folders
+                    .map(|folder| (folder.path.clone(), folder.position.line))
+                    .collect::<Vec<_>>(),
+                coded(settings.skill_findings.iter()),
+                settings.packages.len(),
+            )
+        };
+        let text =
+            "{\"skills\": [\n\"a\",\n7,\n\"!b\",\n{},\n\" ~/c \"],\n\"packages\": [\"npm:p\"]}";
+        assert_eq!(
+            read(text),
+            (
+                vec![("a".to_owned(), 2), ("~/c".to_owned(), 6)],
+                vec![
+                    ("skill-folder-value", 3),
+                    ("skill-folder-value", 4),
+                    ("skill-folder-value", 5)
+                ],
+                1
+            )
+        );
+        for wrong in ["7", "\"a\"", "{\"a\": 1}", "null", "true"] {
+            let text = format!("{{\n\"skills\": {wrong},\n\"packages\": [\"npm:p\"]}}");
+            let (folders, codes, packages) = read(&text);
+            assert_eq!(
+                (folders.len(), codes, packages),
+                (0, vec![("skill-folder-value", 2)], 1),
+                "{wrong}"
+            );
+        }
+        let (folders, codes, packages) = read("{\"skills\": [\"a\"], \"packages\": 1}");
+        assert_eq!((folders.len(), codes, packages), (1, vec![], 0));
+        assert_eq!(read("{\"skills\": []}"), (vec![], vec![], 0));
+        let many = vec!["\"a\""; 10_000].join(",");
+        let (folders, codes, _) = read(&format!("{{\"skills\": [{many}]}}"));
+        assert_eq!(
+            (folders.len(), codes),
+            (MAX_NAMED, vec![("skill-folder-limit", 1)])
+        );
+    }
+
+    #[test]
+    fn a_wrong_value_is_named_by_its_key() {
+        for (text, key) in [
+            ("{\"skills\": 1}", "`skills`"),
+            ("{\"skills\": [\"a\", 1]}", "`skills[1]`"),
+            ("{\"skills\": [\"\"]}", "`skills[0]`"),
+        ] {
+            let settings = read_settings(text.as_bytes());
+            let message = &settings.skill_findings[0].message;
+            assert!(message.contains(key), "{message}");
+        }
     }
 }

@@ -6,6 +6,7 @@ use grove_catalog::state::{Reason, State};
 use grove_skills::agents::AgentLibrary;
 use grove_skills::chains::ChainLibrary;
 use grove_skills::{Environment, Library, Request};
+use grove_spec::Diagnostic;
 use grove_spec::chain::{Parsed, Step, print};
 use grove_spec::text::one_line;
 use serde::Serialize;
@@ -160,66 +161,93 @@ fn step_line(step: &Step) -> String {
     one_line(&format!("{who}{gives}: {what}"))
 }
 
+/// What was found in one scope.
+struct InScope<'a> {
+    source: Source,
+    chains: Vec<&'a Chain>,
+    /// What is said of folders and settings, not of one chain.
+    diagnostics: Vec<&'a Diagnostic>,
+}
+
+impl InScope<'_> {
+    fn findings(&self) -> usize {
+        let of_chains = self.chains.iter().flat_map(|chain| &chain.diagnostics);
+        let all = of_chains.chain(self.diagnostics.iter().copied());
+        all.filter(|finding| is_finding(finding)).count()
+    }
+}
+
+/// Everything by scope, strongest first, without scopes in which there is nothing.
+fn by_scope(library: &ChainLibrary) -> Vec<InScope<'_>> {
+    let found = &library.chains;
+    let all = everything(found);
+    let scopes = Source::ALL.into_iter().map(|source| InScope {
+        source,
+        chains: found
+            .chains
+            .iter()
+            .filter(|chain| all.source(chain) == source)
+            .collect(),
+        diagnostics: found
+            .diagnostics
+            .iter()
+            .filter(|finding| library.source_of(finding) == source)
+            .collect(),
+    });
+    scopes
+        .filter(|scope| !scope.chains.is_empty() || !scope.diagnostics.is_empty())
+        .collect()
+}
+
 fn check(library: &ChainLibrary, json: bool, out: &mut Output) -> u8 {
-    let chains = &library.chains;
-    let all = everything(chains);
-    let of_chains = chains.chains.iter().flat_map(|chain| &chain.diagnostics);
-    let findings = chains.diagnostics.iter().chain(of_chains);
-    let findings = findings.filter(|finding| is_finding(finding)).count();
-    let code = u8::from(findings > 0);
-    let scopes: Vec<(Source, Vec<&Chain>)> = Source::ALL
-        .into_iter()
-        .map(|source| {
-            let of_source = chains.chains.iter();
-            let of_source = of_source.filter(|chain| all.source(chain) == source);
-            (source, of_source.collect())
-        })
-        .filter(|(_, chains): &(Source, Vec<&Chain>)| !chains.is_empty())
-        .collect();
+    let all = everything(&library.chains);
+    let scopes = by_scope(library);
+    let findings = scopes.iter().map(InScope::findings).sum();
     if json {
-        let scopes = scopes.iter().map(|(source, chains)| ScopeJson {
-            source: source.as_str(),
-            chains: chains.iter().map(|chain| all.json(chain)).collect(),
+        let scopes = scopes.iter().map(|scope| ScopeJson {
+            source: scope.source.as_str(),
+            chains: scope.chains.iter().map(|chain| all.json(chain)).collect(),
+            diagnostics: DiagnosticJson::list(scope.diagnostics.iter().copied()),
         });
         out.json(&CheckJson {
             schema: "grove.chains.check/1",
             findings,
             scopes: scopes.collect(),
-            diagnostics: DiagnosticJson::list(&chains.diagnostics),
         });
-        return code;
+    } else {
+        for scope in &scopes {
+            print_scope(library, scope, out);
+        }
+        out.line(&if findings == 0 {
+            "nothing needs attention".to_owned()
+        } else {
+            need_attention(findings)
+        });
     }
-    for finding in chains.diagnostics.iter().filter(|it| is_finding(it)) {
-        out.text(&grove_spec::render::render(finding, None));
-        out.line("");
+    u8::from(findings > 0)
+}
+
+fn print_scope(library: &ChainLibrary, scope: &InScope<'_>, out: &mut Output) {
+    let count = counted(scope.chains.len(), "chain");
+    out.line(&format!("{}: {count}", scope.source.as_str()));
+    for finding in scope.diagnostics.iter().filter(|it| is_finding(it)) {
+        print_finding(finding, None, out);
     }
-    for (source, chains) in &scopes {
-        out.line(&format!(
-            "{}: {}",
-            source.as_str(),
-            counted(chains.len(), "chain")
-        ));
-        for chain in chains {
-            if let Some(reason) = unused(chain) {
-                let fix = &reason.fix;
-                out.line(&one_line(&format!(
-                    "{}: {} ({fix})",
-                    chain.name, reason.message
-                )));
-            }
-            let source = library.source(chain);
-            for finding in chain.diagnostics.iter().filter(|it| is_finding(it)) {
-                out.text(&grove_spec::render::render(finding, source.as_deref()));
-                out.line("");
-            }
+    for chain in &scope.chains {
+        if let Some(reason) = unused(chain) {
+            let (name, why, fix) = (&chain.name, &reason.message, &reason.fix);
+            out.line(&one_line(&format!("{name}: {why} ({fix})")));
+        }
+        let source = library.source(chain);
+        for finding in chain.diagnostics.iter().filter(|it| is_finding(it)) {
+            print_finding(finding, source.as_deref(), out);
         }
     }
-    out.line(&if findings == 0 {
-        "nothing needs attention".to_owned()
-    } else {
-        need_attention(findings)
-    });
-    code
+}
+
+fn print_finding(finding: &Diagnostic, source: Option<&str>, out: &mut Output) {
+    out.text(&grove_spec::render::render(finding, source));
+    out.line("");
 }
 
 /// Why a chain is not used although nothing is wrong with its file.
@@ -272,11 +300,11 @@ struct CheckJson<'a> {
     schema: &'static str,
     findings: usize,
     scopes: Vec<ScopeJson<'a>>,
-    diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
 #[derive(Serialize)]
 struct ScopeJson<'a> {
     source: &'static str,
     chains: Vec<DefinedJson<'a>>,
+    diagnostics: Vec<DiagnosticJson<'a>>,
 }

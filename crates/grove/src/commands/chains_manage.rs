@@ -4,6 +4,8 @@ use std::path::Path;
 
 use grove_skills::Environment;
 use grove_skills::managing::{ChainAsks, Manager, NewChain, Renaming};
+use grove_spec::json;
+use grove_spec::text::one_line;
 use serde_json::Value;
 
 use super::Outcome;
@@ -91,7 +93,17 @@ fn parsed(environment: &Environment, steps: &str) -> Result<Value, CommandError>
     } else {
         read_text(environment, Path::new(steps))?
     };
-    serde_json::from_str(&text).map_err(|error| {
-        CommandError::new(ErrorKind::Usage, format!("`steps` is not JSON: {error}"))
-    })
+    let usage = |message: String| CommandError::new(ErrorKind::Usage, message);
+    let document = json::parse(&text).map_err(|fault| {
+        let at = fault.position;
+        let place = format!("line {}, column {}", at.line, at.column);
+        usage(format!("`steps` is not JSON: {} ({place})", fault.message))
+    })?;
+    // Which of the two is meant is not for a reader to guess.
+    if let Some((key, at)) = document.duplicates.first() {
+        let place = format!("line {}, column {}", at.line, at.column);
+        let key = one_line(key);
+        return Err(usage(format!("`{key}` stands twice in `steps` ({place})")));
+    }
+    Ok(json::value_of(&document.node))
 }

@@ -45,8 +45,7 @@ fn quoted(word: &str) -> String {
 /// Nothing bears a name: what is near, or that it was not read.
 pub(super) fn unknown(snapshot: &Snapshot, name: &str, near: &[String]) -> CommandError {
     if let Some(reason) = address::unread(snapshot, name) {
-        let message = format!("`{name}` is there and was not read: {}", reason.message);
-        return CommandError::new(ErrorKind::Finding, message).hint(reason.fix);
+        return CommandError::new(ErrorKind::Finding, reason.message).hint(reason.fix);
     }
     let error = CommandError::new(ErrorKind::Finding, format!("no skill is called `{name}`"));
     if near.is_empty() {

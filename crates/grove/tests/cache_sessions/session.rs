@@ -2,13 +2,10 @@
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use grove_testkit::home::TestHome;
-use grove_testkit::process::{Ending, Finished, capture};
+use grove_testkit::process::{Ending, Finished, HANGING, capture};
 use serde_json::Value;
-
-const LIMIT: Duration = Duration::from_mins(1);
 
 pub(crate) const SKILLS: &str = "home/.agents/skills";
 
@@ -35,7 +32,7 @@ pub(crate) fn run_with_cache(
 ) -> Finished {
     let mut command = home.command("project");
     command.args(arguments).env("XDG_CACHE_HOME", cache);
-    let finished = capture(&mut command, LIMIT).unwrap();
+    let finished = capture(&mut command, HANGING).unwrap();
     let told = finished.stderr_text();
     assert!(
         matches!(finished.ending, Ending::Exited(0 | 1)),

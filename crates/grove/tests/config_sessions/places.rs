@@ -1,9 +1,7 @@
 //! Where everything is: the four XDG folders, their defaults, and what a wrong one means.
 
-use std::time::Duration;
-
 use grove_testkit::home::TestHome;
-use grove_testkit::process::{Finished, capture};
+use grove_testkit::process::{Finished, HANGING, capture};
 use serde_json::{Value, json};
 
 use crate::session::new_home;
@@ -29,7 +27,7 @@ fn run_with(
             None => command.env_remove(variable),
         };
     }
-    capture(&mut command, Duration::from_mins(1)).unwrap()
+    capture(&mut command, HANGING).unwrap()
 }
 
 /// A project, a managed skill and a configuration for the folders that `base` names.
@@ -146,7 +144,7 @@ fn without_a_home_nothing_is_found_and_nothing_breaks() {
         for (variable, ..) in FOLDERS {
             command.env_remove(variable);
         }
-        let finished = capture(&mut command, Duration::from_mins(1)).unwrap();
+        let finished = capture(&mut command, HANGING).unwrap();
         assert!(
             finished.success(),
             "{arguments:?}: {}",

@@ -178,16 +178,19 @@ impl Session {
         let limit = Duration::from_millis(max_ms * TIME_FACTOR);
         // So that the program itself is in memory.
         self.run(&["--version"], &FINE);
-        let mut best = Duration::MAX;
+        let mut took = Vec::new();
         for _ in 0..TIMED_RUNS {
             self.forget_cache();
-            best = best.min(self.look(&["skills", "list", "--json"], &FINE).elapsed);
-            if best <= limit {
+            let run = self.look(&["skills", "list", "--json"], &FINE);
+            if run.needed_at_most(limit) {
                 return;
             }
+            took.push(format!("{:.0?} ({:.0?})", run.elapsed, run.processor_time));
         }
-        self.complaints
-            .push(format!("a list took {best:.0?}, more than {limit:?}"));
+        self.complaints.push(format!(
+            "lists took {}, of the processor in brackets: more than {limit:?}",
+            took.join(", ")
+        ));
     }
 
     fn forget_cache(&self) {

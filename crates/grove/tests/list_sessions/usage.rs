@@ -5,10 +5,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::time::Duration;
 
 use grove_testkit::home::TestHome;
-use grove_testkit::process::{Ending, capture, stream};
+use grove_testkit::process::{Ending, HANGING, capture, stream};
 
 use crate::session::{assert_session, assert_session_in, run, run_in, small_home};
 
@@ -108,7 +107,7 @@ fn a_working_folder_that_is_not_utf8_is_shown_as_well_as_it_can_be() {
     command
         .args(["doctor", "--json"])
         .env("XDG_STATE_HOME", home.path(&folder));
-    let finished = capture(&mut command, Duration::from_mins(1)).unwrap();
+    let finished = capture(&mut command, HANGING).unwrap();
     assert_eq!(finished.ending, Ending::Exited(0));
 }
 
@@ -126,7 +125,7 @@ fn a_working_folder_that_is_gone_is_an_error() {
             .args(["-c", &script])
             .current_dir(home.path("home/gone"))
             .env("HOME", home.path("home"));
-        let finished = capture(&mut command, Duration::from_mins(1)).unwrap();
+        let finished = capture(&mut command, HANGING).unwrap();
         assert_eq!(finished.ending, Ending::Exited(code), "{arguments}");
         let told = finished.stderr_text();
         let gone = "error: the working folder does not exist any more\n";
@@ -177,7 +176,8 @@ fn show_tells_who_is_asked_instead_and_no_size_of_what_was_not_read() {
 
 #[test]
 fn configuration_that_is_there_is_said_to_be() {
-    let home = small_home();
+    // Wide enough for the path of any temporary folder.
+    let home = small_home().with_env("COLUMNS", "1000");
     home.file(
         "config/grove/config.toml",
         "[skills.entries.pdf]\napi_key = \"k\"\n",
@@ -325,7 +325,7 @@ fn a_reader_that_goes_away_is_no_error() {
             .args(arguments)
             .stdout(writer)
             .stderr(File::create(&errors).unwrap());
-        let finished = stream(&mut command, Duration::from_mins(1)).unwrap();
+        let finished = stream(&mut command, HANGING).unwrap();
         assert_eq!(finished.ending, Ending::Exited(0), "{arguments:?}");
         let told = std::fs::read_to_string(&errors).unwrap();
         assert!(
@@ -354,7 +354,7 @@ fn findings_are_told_by_the_exit_code_even_if_nobody_reads_them() {
         .stdout(File::create(home.path("shown")).unwrap())
         .stderr(full());
     for command in [&mut gone, &mut no_notes] {
-        let finished = stream(command, Duration::from_mins(1)).unwrap();
+        let finished = stream(command, HANGING).unwrap();
         assert_eq!(finished.ending, Ending::Exited(1));
     }
 }
@@ -367,7 +367,7 @@ fn a_cache_that_cannot_be_written_is_said_beside_the_data() {
     command
         .args(["skills", "list", "--json"])
         .env("XDG_CACHE_HOME", home.path("in-the-way"));
-    let finished = capture(&mut command, Duration::from_mins(1)).unwrap();
+    let finished = capture(&mut command, HANGING).unwrap();
     assert_eq!(finished.ending, Ending::Exited(0));
     let told = finished.stderr_text();
     assert_eq!(
@@ -391,7 +391,7 @@ fn a_full_disk_is_not_taken_for_success() {
         .args(["skills", "list", "--json"])
         .stdout(full)
         .stderr(File::create(&errors).unwrap());
-    let finished = stream(&mut command, Duration::from_mins(1)).unwrap();
+    let finished = stream(&mut command, HANGING).unwrap();
     assert_eq!(finished.ending, Ending::Exited(4), "nothing was written");
     let told = std::fs::read_to_string(&errors).unwrap();
     assert!(told.contains("error"), "{told}");

@@ -1,0 +1,281 @@
+//! Folders with skills that pi's settings name, as roots.
+//!
+//! A project's settings name what lies in the project and nothing else, and what is there waits for trust like the rest
+//! of the project; the user's name what they like. They come after every folder that is looked in anyway.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+use grove_catalog::hosts::Host;
+use grove_catalog::root::{Family, Root, Source, Standing};
+use grove_catalog::trust::Trust;
+use grove_fs::held_folder::HeldFolder;
+use grove_fs::probe_walk::Links;
+use grove_fs::trust_store::TrustStore;
+use grove_fs::{FsError, files};
+use grove_spec::agent::Format;
+use grove_spec::package::NamedFolder;
+use grove_spec::text::one_line;
+use grove_spec::{Code, Diagnostic};
+
+use super::{Plan, PlannedRoot, below};
+use crate::environment::Environment;
+use crate::packages::{NamedSkills, first_of_each, project_path};
+use crate::project::{FolderTrust, Project};
+
+impl Plan {
+    /// The folders that settings name, for Grove itself.
+    pub(super) fn named_folders(
+        &mut self,
+        all: &[NamedSkills],
+        environment: &Environment,
+        project: &Project,
+        store: &TrustStore,
+    ) {
+        for named in all {
+            let trust = named.project.as_deref();
+            let trust = trust.map(|folder| FolderTrust::of(folder, store));
+            let distance = named.project.as_ref().map_or(0, |folder| {
+                let mut nearer = project.folders.iter();
+                let at = nearer.position(|known| known == folder);
+                at.unwrap_or(project.folders.len())
+            });
+            let placed = Placed::of(named, environment);
+            for path in placed.folders {
+                let order = self.roots.len();
+                let standing = standing(named.source(), distance, order);
+                let root_trust = trust
+                    .as_ref()
+                    .map_or(Trust::Trusted, |trust| trust.of_root(&path));
+                let label = label(named, &path, environment, project.outermost());
+                self.add(planned(named, path, label, standing, root_trust));
+            }
+            self.diagnostics.extend(placed.diagnostics);
+            let damaged = trust.and_then(|trust| trust.finding);
+            let new = damaged.filter(|finding| !self.diagnostics.contains(finding));
+            self.diagnostics.extend(new);
+        }
+    }
+
+    /// The folders that settings name, for a host that looks in them before all others and has its own trust.
+    pub(super) fn named_folders_of_host(
+        &mut self,
+        host: &Host,
+        all: &[NamedSkills],
+        environment: &Environment,
+        project: &Project,
+    ) {
+        for named in all {
+            let placed = Placed::of(named, environment);
+            for path in placed.folders {
+                let standing = self.next_standing(host, named.source());
+                let label = label(named, &path, environment, project.outermost());
+                self.add(planned(named, path, label, standing, Trust::Trusted));
+            }
+            self.diagnostics.extend(placed.diagnostics);
+        }
+    }
+}
+
+/// The roots that the settings of one project folder name, for whoever remembers what is in it.
+pub(super) fn in_project(named: &NamedSkills, trust: &FolderTrust) -> Vec<PlannedRoot> {
+    let Some(project) = &named.project else {
+        return Vec::new();
+    };
+    let folders = Placed::in_project(named, project).folders.into_iter();
+    let roots = folders.enumerate().map(|(order, path)| {
+        let standing = standing(Source::Project, 0, order);
+        let root_trust = trust.of_root(&path);
+        planned(named, path, String::new(), standing, root_trust)
+    });
+    roots.collect()
+}
+
+fn standing(source: Source, distance: usize, order: usize) -> Standing {
+    let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    Standing {
+        distance: small(distance),
+        family: Family::Named,
+        order: small(order),
+        ..Standing::of(source)
+    }
+}
+
+fn label(
+    named: &NamedSkills,
+    path: &Path,
+    environment: &Environment,
+    outermost: Option<&Path>,
+) -> String {
+    let from = match &named.project {
+        Some(project) => outermost
+            .filter(|outer| project.starts_with(outer))
+            .or(Some(project)),
+        None => environment.home.as_deref(),
+    };
+    let shown = from.map_or_else(
+        || path.to_string_lossy().into_owned(),
+        |from| below(path, from),
+    );
+    let shown = if shown.is_empty() { "." } else { &shown };
+    format!("{}:{shown}", named.source().as_str())
+}
+
+fn planned(
+    named: &NamedSkills,
+    path: PathBuf,
+    label: String,
+    standing: Standing,
+    trust: Trust,
+) -> PlannedRoot {
+    PlannedRoot {
+        root: Root {
+            label,
+            path,
+            source: named.source(),
+            standing,
+            trust,
+        },
+        base: named.project.clone(),
+        exists: false,
+        flat_files: true,
+        children_only: false,
+        package: None,
+        format: Format::Native,
+        files: None,
+    }
+}
+
+/// Where the folders of one settings file are, also those that are not there yet, and what is wrong with them.
+struct Placed {
+    folders: Vec<PathBuf>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Placed {
+    fn of(named: &NamedSkills, environment: &Environment) -> Self {
+        let mut placed = match &named.project {
+            Some(project) => Self::in_project(named, project),
+            None => Self::of_user(named, environment),
+        };
+        let of_file = named.diagnostics.iter().cloned();
+        placed.diagnostics.splice(0..0, of_file);
+        placed
+    }
+
+    /// Each folder under its first name: many links to one large folder would be as many walks of it.
+    fn once_each(mut folders: Vec<PathBuf>, findings: Vec<Diagnostic>) -> Self {
+        let mut seen = BTreeSet::new();
+        folders.retain(|path| {
+            let real = files::canonical(path);
+            seen.insert(real.unwrap_or_else(|_| path.clone()))
+        });
+        Self {
+            folders,
+            diagnostics: first_of_each(findings),
+        }
+    }
+
+    fn in_project(named: &NamedSkills, project: &Path) -> Self {
+        let held = HeldFolder::open(project).ok();
+        let mut folders = Vec::new();
+        let mut findings = Vec::new();
+        for folder in &named.folders {
+            let (Some(held), Some(path)) = (&held, project_path(&folder.path)) else {
+                let what = "lies outside of the project that names it";
+                findings.push(finding(named, folder, Code::PathEscape, what));
+                continue;
+            };
+            match held.folder(&path, Links::Contain) {
+                Err(error) if error.leads_out() => {
+                    let what = "is behind a link that leads out of the project";
+                    findings.push(finding(named, folder, Code::PathEscape, what));
+                    continue;
+                }
+                Err(error) => findings.push(unopened(named, folder, &error)),
+                Ok(_) => {}
+            }
+            folders.push(match path.as_str() {
+                "" => project.to_path_buf(),
+                path => project.join(path),
+            });
+        }
+        Self::once_each(folders, findings)
+    }
+
+    fn of_user(named: &NamedSkills, environment: &Environment) -> Self {
+        let from = named.file.parent().unwrap_or(Path::new("/"));
+        let mut folders = Vec::new();
+        let mut findings = Vec::new();
+        for folder in &named.folders {
+            let is_home = folder.path == "~" || folder.path.starts_with("~/");
+            let path = match is_home {
+                // Without a home the working folder would be taken for it, and whatever lies there trusted.
+                true if environment.home.is_none() => {
+                    let what = "is in the home folder, and there is none";
+                    findings.push(finding(named, folder, Code::RootUnreadable, what));
+                    continue;
+                }
+                true => environment.expand(&folder.path),
+                false => from.join(&folder.path),
+            };
+            let path = plain(&path);
+            if let Err(error) = HeldFolder::open(&path) {
+                findings.push(unopened(named, folder, &error));
+            }
+            folders.push(path);
+        }
+        Self::once_each(folders, findings)
+    }
+}
+
+fn unopened(named: &NamedSkills, folder: &NamedFolder, error: &FsError) -> Diagnostic {
+    if files::is_file(&error.path) {
+        let what = "is a file; only folders can be named";
+        finding(named, folder, Code::RootInvalid, what)
+    } else if error.is_not_found() {
+        finding(named, folder, Code::RootUnreadable, "is not there")
+    } else {
+        let what = format!("cannot be opened: {}", error.source);
+        finding(named, folder, Code::RootUnreadable, &what)
+    }
+}
+
+fn finding(named: &NamedSkills, folder: &NamedFolder, code: Code, what: &str) -> Diagnostic {
+    let message = format!("`{}` in `skills` {what}", one_line(&folder.path));
+    Diagnostic::new(code, message)
+        .in_file(&named.file)
+        .at(folder.position)
+}
+
+/// A path without `.` and `..`, by how it is written, as pi resolves one.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_resolved_by_how_they_are_written() {
+        for (path, expected) in [
+            ("/a/b", "/a/b"),
+            ("/a/./b/", "/a/b"),
+            ("/a/x/../b", "/a/b"),
+            ("/a/../../..", "/"),
+        ] {
+            assert_eq!(plain(Path::new(path)), Path::new(expected), "{path}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The `skills` of a settings file: folders in which more skills are.
+
+use super::settings::MAX_NAMED;
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Position};
+use crate::json::{kind_of, text_of};
+use crate::text::{is_control, one_line};
+use crate::yaml::{Node, Value};
+
+/// A folder with skills that a settings file names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedFolder {
+    /// As written, without blanks around it.
+    pub path: String,
+    /// Where.
+    pub position: Position,
+}
+
+/// Why an entry is not a folder's path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    Blank,
+    Unprintable,
+    Pattern,
+}
+
+impl Refusal {
+    const fn reason(self) -> &'static str {
+        match self {
+            Self::Blank => "is blank",
+            Self::Unprintable => "has control characters",
+            Self::Pattern => "is a pattern; only folders can be named",
+        }
+    }
+}
+
+/// Reads `skills`: a list of paths. What is wrong with one entry costs no other.
+pub(super) fn read(skills: &Node) -> (Vec<NamedFolder>, Vec<Diagnostic>) {
+    let finding = |message: String, position: Position| {
+        Diagnostic::new(Code::SkillFolderValue, message).at(position)
+    };
+    let Value::List(items) = &skills.value else {
+        let message = format!("`skills` is {}, not a list of folders", kind_of(skills));
+        return (Vec::new(), vec![finding(message, skills.position)]);
+    };
+    let (mut folders, mut diagnostics) = (Vec::new(), Vec::new());
+    for (number, item) in items.iter().take(MAX_NAMED).enumerate() {
+        let Some(written) = text_of(item) else {
+            let message = format!("`skills[{number}]` is {}, not a path", kind_of(item));
+            diagnostics.push(finding(message, item.position));
+            continue;
+        };
+        match plain_path(written) {
+            Ok(path) => folders.push(NamedFolder {
+                path: path.to_owned(),
+                position: item.position,
+            }),
+            Err(refusal) => {
+                let (shown, reason) = (one_line(written), refusal.reason());
+                let message = format!("`skills[{number}]`, `{shown}`, {reason}");
+                diagnostics.push(finding(message, item.position));
+            }
+        }
+    }
+    if items.len() > MAX_NAMED {
+        let message = format!(
+            "`skills` names {} folders; the first {MAX_NAMED} are looked at",
+            items.len()
+        );
+        let finding = Diagnostic::new(Code::SkillFolderLimit, message);
+        diagnostics.push(finding.at(skills.position));
+    }
+    (folders, diagnostics)
+}
+
+/// A path as pi takes one: what begins with `!`, `+` or `-` or has a wildcard chooses among skills instead.
+fn plain_path(written: &str) -> Result<&str, Refusal> {
+    let path = written.trim();
+    if path.is_empty() {
+        Err(Refusal::Blank)
+    } else if path.contains(|c: char| is_control(c) || matches!(c, '\n' | '\t')) {
+        Err(Refusal::Unprintable)
+    } else if path.starts_with(['!', '+', '-']) || path.contains(['*', '?']) {
+        Err(Refusal::Pattern)
+    } else {
+        Ok(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_text_that_chooses_nothing() {
+        for (written, expected) in [
+            ("skills", Ok("skills")),
+            (" ../team skills/ ", Ok("../team skills/")),
+            ("~/x", Ok("~/x")),
+            ("~", Ok("~")),
+            ("/x", Ok("/x")),
+            (".", Ok(".")),
+            ("a-b+c!", Ok("a-b+c!")),
+            ("", Err(Refusal::Blank)),
+            (" \t", Err(Refusal::Blank)),
+            ("a\0b", Err(Refusal::Unprintable)),
+            ("a\nb", Err(Refusal::Unprintable)),
+            ("a\u{1b}[2Jb", Err(Refusal::Unprintable)),
+            ("!x", Err(Refusal::Pattern)),
+            ("+x", Err(Refusal::Pattern)),
+            ("-x", Err(Refusal::Pattern)),
+            ("x/*", Err(Refusal::Pattern)),
+            ("x?", Err(Refusal::Pattern)),
+        ] {
+            assert_eq!(plain_path(written), expected, "{written:?}");
+        }
+    }
+}
