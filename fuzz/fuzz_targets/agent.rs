@@ -6,13 +6,14 @@ use grove_spec::agent::edit::{FieldValue, remove, set};
 use grove_spec::agent::{Format, Parsed, formats, parse, parse_bytes, print, prompt_text};
 use grove_spec::text::is_control;
 
-const FORMATS: [Format; 6] = [
+const FORMATS: [Format; 7] = [
     Format::Claude,
     Format::Copilot,
     Format::Gemini,
     Format::Opencode,
     Format::OpencodeJson,
     Format::Codex,
+    Format::CodexConfig,
 ];
 
 /// An agent that was read can be written, and is the same agent then.

@@ -1,13 +1,14 @@
 //! Writing a file so that a reader sees the old content or the new one, never a part.
 
+use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::error::FsError;
-use crate::files;
+use crate::spot::Spot;
 
 /// Whether the content must survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +32,12 @@ pub fn write_mode(path: &Path, content: &[u8], mode: u32) -> Result<(), FsError>
 /// Makes a file that is not there yet, and its folder if needed. What is there already is never touched: that
 /// is an error whose source says that the file exists. Without a mode it has the usual one.
 pub fn create(path: &Path, content: &[u8], mode: Option<u32>) -> Result<(), FsError> {
-    put(path, content, Durability::Durable, mode, &mut place_new)
+    create_at(&Spot::at(path)?, content, mode)
+}
+
+/// The same at a place that is held.
+pub fn create_at(spot: &Spot, content: &[u8], mode: Option<u32>) -> Result<(), FsError> {
+    put(spot, content, Durability::Durable, mode, &mut place_new)
 }
 
 /// Whether a file was replaced.
@@ -48,30 +54,35 @@ pub enum Replaced {
 /// The look is the last thing before the renaming. Processes that agree on a lock lose nothing at all;
 /// somebody else's save in the moment between the two is what no file system guards against.
 pub fn replace(path: &Path, before: &[u8], after: &[u8]) -> Result<Replaced, FsError> {
-    replace_through(path, before, after, &mut rename_once)
+    replace_at(&Spot::at(path)?, before, after)
+}
+
+/// The same at a place that is held.
+pub fn replace_at(spot: &Spot, before: &[u8], after: &[u8]) -> Result<Replaced, FsError> {
+    replace_through(spot, before, after, &mut rename_once)
 }
 
 fn replace_through(
-    path: &Path,
+    spot: &Spot,
     before: &[u8],
     after: &[u8],
     once: &mut Rename<'_>,
 ) -> Result<Replaced, FsError> {
-    if !files::has_content(path, before)? {
+    if !spot.has_content(before)? {
         return Ok(Replaced::Changed);
     }
-    let mode = files::mode(path)?;
+    let mode = spot.mode()?;
     let mut outcome = Replaced::Done;
-    let mut place = |from: &Path, to: &Path| {
-        let same = files::has_content(to, before).map_err(|error| error.source)?;
+    let mut place = |spot: &Spot, from: &OsStr| {
+        let same = spot.has_content(before).map_err(|error| error.source)?;
         if same {
-            patiently(from, to, once)
+            patiently(spot, from, once)
         } else {
             outcome = Replaced::Changed;
-            std::fs::remove_file(from)
+            Ok(spot.remove(from)?)
         }
     };
-    put(path, after, Durability::Durable, Some(mode), &mut place)?;
+    put(spot, after, Durability::Durable, Some(mode), &mut place)?;
     Ok(outcome)
 }
 
@@ -81,56 +92,52 @@ fn write_with_mode(
     durability: Durability,
     mode: Option<u32>,
 ) -> Result<(), FsError> {
-    let mut place = |from: &Path, to: &Path| patiently(from, to, &mut rename_once);
-    put(path, content, durability, mode, &mut place)
+    let mut place = |spot: &Spot, from: &OsStr| patiently(spot, from, &mut rename_once);
+    put(&Spot::at(path)?, content, durability, mode, &mut place)
 }
 
-/// How a file that is written gets its name. A parameter, so that tests can refuse it.
-type Rename<'a> = dyn FnMut(&Path, &Path) -> std::io::Result<()> + 'a;
+/// How a file that is written, under a name of its own in the folder of its place, gets its name. A parameter,
+/// so that tests can refuse it.
+type Rename<'a> = dyn FnMut(&Spot, &OsStr) -> std::io::Result<()> + 'a;
 
 /// Writes a file beside its place and puts it there; what was written is gone when that fails.
 fn put(
-    path: &Path,
+    spot: &Spot,
     content: &[u8],
     durability: Durability,
     mode: Option<u32>,
     place: &mut Rename<'_>,
 ) -> Result<(), FsError> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(|error| FsError::new("create", folder, error))?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = spot.name().to_string_lossy();
     let unique = NEXT.fetch_add(1, Ordering::Relaxed);
-    let temporary = folder.join(format!(".{name}.{}.{unique}.tmp", std::process::id()));
-    let written = write_temporary(&temporary, content, durability, mode)
-        .and_then(|()| place(&temporary, path));
+    let temporary = OsString::from(format!(".{name}.{}.{unique}.tmp", std::process::id()));
+    let written = write_temporary(spot, &temporary, content, durability, mode)
+        .and_then(|()| place(spot, &temporary));
     if written.is_err() {
-        let _ = std::fs::remove_file(&temporary);
+        let _ = spot.remove(&temporary);
     }
-    written.map_err(|error| FsError::new("write", path, error))?;
+    written.map_err(|error| FsError::new("write", spot.path(), error))?;
     if durability == Durability::Durable {
-        let folder_file =
-            std::fs::File::open(folder).map_err(|error| FsError::new("open", folder, error))?;
-        folder_file
-            .sync_all()
-            .map_err(|error| FsError::new("sync", folder, error))?;
+        let synced = rustix::fs::fsync(spot.folder());
+        synced.map_err(|errno| FsError::new("sync", spot.path(), errno))?;
     }
     Ok(())
 }
 
 fn write_temporary(
-    path: &Path,
+    spot: &Spot,
+    name: &OsStr,
     content: &[u8],
     durability: Durability,
     mode: Option<u32>,
 ) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    if mode.is_some() {
-        // Closed to others from the first moment; opened up below if the mode says so.
-        options.mode(0o600);
-    }
-    let mut file = options.open(path)?;
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    // Closed to others from the first moment where a mode is wanted; opened up below if it says so.
+    let first = if mode.is_some() { 0o600 } else { 0o666 };
+    let file = rustix::fs::openat(spot.folder(), name, flags, Mode::from_raw_mode(first))?;
+    let mut file = std::fs::File::from(file);
     if let Some(mode) = mode {
         file.set_permissions(std::fs::Permissions::from_mode(mode))?;
     }
@@ -145,14 +152,14 @@ fn write_temporary(
 const WAITS: [u64; 4] = [10, 25, 50, 100];
 
 /// Renames, waiting out what a virus scanner, an indexer or a network share holds for a moment.
-fn patiently(from: &Path, to: &Path, once: &mut Rename<'_>) -> std::io::Result<()> {
+fn patiently(spot: &Spot, from: &OsStr, once: &mut Rename<'_>) -> std::io::Result<()> {
     for wait in WAITS {
-        match once(from, to) {
+        match once(spot, from) {
             Err(error) if may_pass(&error) => std::thread::sleep(Duration::from_millis(wait)),
             done => return done,
         }
     }
-    once(from, to)
+    once(spot, from)
 }
 
 /// Whether a refusal (EBUSY, EPERM, EACCES) may be over in a moment.
@@ -161,28 +168,33 @@ fn may_pass(error: &std::io::Error) -> bool {
     matches!(error.kind(), ResourceBusy | PermissionDenied)
 }
 
-fn rename_once(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::fs::rename(from, to)
+fn rename_once(spot: &Spot, from: &OsStr) -> std::io::Result<()> {
+    let folder = spot.folder();
+    Ok(rustix::fs::renameat(folder, from, folder, spot.name())?)
 }
 
 /// Gives a file its name if nothing has that name.
-fn place_new(from: &Path, to: &Path) -> std::io::Result<()> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
+fn place_new(spot: &Spot, from: &OsStr) -> std::io::Result<()> {
+    use rustix::fs::{AtFlags, RenameFlags, linkat, renameat_with};
     use rustix::io::Errno;
-    let mut once =
-        |from: &Path, to: &Path| match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+    let mut once = |spot: &Spot, from: &OsStr| {
+        let (folder, name) = (spot.folder(), spot.name());
+        match renameat_with(folder, from, folder, name, RenameFlags::NOREPLACE) {
             // Not every file system can rename so; a second name is refused likewise where one is taken.
             Err(Errno::INVAL | Errno::NOSYS) => {
-                std::fs::hard_link(from, to).and_then(|()| std::fs::remove_file(from))
+                linkat(folder, from, folder, name, AtFlags::empty())?;
+                Ok(spot.remove(from)?)
             }
-            done => done.map_err(std::io::Error::from),
-        };
-    patiently(from, to, &mut once)
+            done => Ok(done?),
+        }
+    };
+    patiently(spot, from, &mut once)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files;
 
     #[test]
     fn readers_see_one_whole_version_under_a_thousand_rewrites() {
@@ -233,15 +245,24 @@ mod tests {
         errno: Errno,
         times: usize,
         calls: &mut usize,
-    ) -> impl FnMut(&Path, &Path) -> std::io::Result<()> {
-        move |from, to| {
+    ) -> impl FnMut(&Spot, &OsStr) -> std::io::Result<()> {
+        move |spot, from| {
             *calls += 1;
             if *calls <= times {
                 Err(errno.into())
             } else {
-                std::fs::rename(from, to)
+                rename_once(spot, from)
             }
         }
+    }
+
+    /// The place of a file, by its path and beneath the folder that it is in.
+    fn places(path: &Path) -> [Spot; 2] {
+        let (base, name) = (path.parent().unwrap(), path.file_name().unwrap());
+        [
+            Spot::at(path).unwrap(),
+            Spot::beneath(base, Path::new(name)).unwrap(),
+        ]
     }
 
     fn entries(folder: &Path) -> Vec<String> {
@@ -258,13 +279,17 @@ mod tests {
         for errno in [Errno::PERM, Errno::BUSY, Errno::ACCESS] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("x");
-            std::fs::write(&path, "old").unwrap();
-            let mut calls = 0;
-            let done = replace_through(&path, b"old", b"new", &mut refusing(errno, 2, &mut calls));
-            assert_eq!(done.unwrap(), Replaced::Done, "{errno}");
-            assert_eq!(std::fs::read(&path).unwrap(), b"new");
-            assert_eq!(entries(folder.path()), ["x"], "no temporary file is left");
-            assert_eq!(calls, 3);
+            for place in places(&path) {
+                std::fs::write(&path, "old").unwrap();
+                let mut calls = 0;
+                let mut refuse = refusing(errno, 2, &mut calls);
+                let done = replace_through(&place, b"old", b"new", &mut refuse);
+                drop(refuse);
+                assert_eq!(done.unwrap(), Replaced::Done, "{errno}");
+                assert_eq!(std::fs::read(&path).unwrap(), b"new");
+                assert_eq!(entries(folder.path()), ["x"], "no temporary file is left");
+                assert_eq!(calls, 3);
+            }
         }
     }
 
@@ -274,14 +299,16 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("x");
             std::fs::write(&path, "old").unwrap();
-            let mut calls = 0;
-            let mut refuse = refusing(errno, usize::MAX, &mut calls);
-            let error = replace_through(&path, b"old", b"new", &mut refuse).unwrap_err();
-            drop(refuse);
-            assert!(error.to_string().contains('x'));
-            assert_eq!(calls, attempts, "{errno}");
-            assert_eq!(std::fs::read(&path).unwrap(), b"old");
-            assert_eq!(entries(folder.path()), ["x"]);
+            for place in places(&path) {
+                let mut calls = 0;
+                let mut refuse = refusing(errno, usize::MAX, &mut calls);
+                let error = replace_through(&place, b"old", b"new", &mut refuse).unwrap_err();
+                drop(refuse);
+                assert!(error.to_string().contains('x'));
+                assert_eq!(calls, attempts, "{errno}");
+                assert_eq!(std::fs::read(&path).unwrap(), b"old");
+                assert_eq!(entries(folder.path()), ["x"]);
+            }
         }
     }
 

@@ -83,12 +83,6 @@ pub fn walk<T: Send>(
     read: impl Fn(&str, &[u8]) -> T + Sync,
 ) -> Result<Documents<T>, FsError> {
     let folder = root.open()?;
-    let look = |errno: Errno| FsError::new("look at", &root.path, errno);
-    let device = beneath::look_at(folder.as_fd())
-        .map_err(look)?
-        .stamp
-        .id
-        .device;
     let mut walk = Walk {
         root: folder.as_fd(),
         options,
@@ -104,17 +98,29 @@ pub fn walk<T: Send>(
         .split_off(options.max_files.min(walk.files.len()));
     walk.limits.candidates = beyond;
     let files = std::mem::take(&mut walk.files);
-    let reader = Reader {
-        root: walk.root,
-        device,
-        options,
-    };
+    let reader = Reader::new(root, walk.root, options)?;
     let found = reader.documents(files, &read);
     walk.problems.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(Documents {
         found,
         problems: walk.problems,
         limits: walk.limits,
+    })
+}
+
+/// Reads files that somebody names by their paths below a root, as a walk would read them.
+pub fn read_files<T: Send>(
+    root: &RootFolder,
+    options: &DocumentOptions<'_>,
+    files: &[String],
+    read: impl Fn(&str, &[u8]) -> T + Sync,
+) -> Result<Documents<T>, FsError> {
+    let folder = root.open()?;
+    let reader = Reader::new(root, folder.as_fd(), options)?;
+    Ok(Documents {
+        found: reader.documents(files.to_vec(), &read),
+        problems: Vec::new(),
+        limits: LimitsHit::default(),
     })
 }
 
@@ -273,7 +279,21 @@ struct Reader<'a> {
     options: &'a DocumentOptions<'a>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(
+        root: &RootFolder,
+        folder: BorrowedFd<'a>,
+        options: &'a DocumentOptions<'a>,
+    ) -> Result<Self, FsError> {
+        let look = |errno: Errno| FsError::new("look at", &root.path, errno);
+        let facts = beneath::look_at(folder).map_err(look)?;
+        Ok(Self {
+            root: folder,
+            device: facts.stamp.id.device,
+            options,
+        })
+    }
+
     /// Reads files on two threads, each of which takes some at a time; their order stays.
     fn documents<T: Send>(
         &self,

@@ -30,6 +30,17 @@ pub struct FolderNames {
     pub is_cut: bool,
 }
 
+/// What a path leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A folder.
+    Folder,
+    /// A regular file.
+    File,
+    /// A pipe, a socket or a device.
+    Other,
+}
+
 impl HeldFolder {
     /// Opens a folder, wherever links lead.
     pub fn open(path: &Path) -> Result<Self, FsError> {
@@ -55,6 +66,20 @@ impl HeldFolder {
         let name = name.map_err(|_| fail(Errno::INVAL))?;
         let folder = beneath::open_folder(self.folder.as_fd(), &name, links).map_err(fail)?;
         Ok(Self { folder, path })
+    }
+
+    /// What a path in it leads to, without opening that; an empty path is the folder itself.
+    pub fn entry(&self, below: &str, links: Links) -> Result<EntryKind, FsError> {
+        let path = self.path.join(below);
+        let fail = |errno: Errno| FsError::new("look at", &path, errno);
+        let name = CString::new(if below.is_empty() { "." } else { below });
+        let name = name.map_err(|_| fail(Errno::INVAL))?;
+        let facts = beneath::look(self.folder.as_fd(), &name, links).map_err(fail)?;
+        Ok(match facts.kind {
+            FileType::Directory => EntryKind::Folder,
+            FileType::RegularFile => EntryKind::File,
+            _ => EntryKind::Other,
+        })
     }
 
     /// Reads a regular file in it of at most `limit` bytes.
@@ -129,6 +154,11 @@ mod tests {
             assert!(held.read(&file, Links::Follow, 100).is_ok(), "{path}");
             let inside = held.folder(path, Links::Contain);
             assert_eq!(inside.is_ok(), contained, "{path}");
+            for (name, kind) in [(path, EntryKind::Folder), (&file, EntryKind::File)] {
+                assert_eq!(held.entry(name, Links::Follow).unwrap(), kind);
+                let seen = held.entry(name, Links::Contain).ok();
+                assert_eq!(seen, contained.then_some(kind), "{name}");
+            }
             let read = held.read(&file, Links::Contain, 100);
             assert_eq!(read.is_ok(), contained, "{path}");
             if let Err(error) = read {

@@ -16,6 +16,7 @@ pub mod lock;
 pub mod probe_walk;
 pub mod programs;
 pub mod ranged_file;
+pub mod spot;
 pub mod stamp;
 pub mod trust_store;
 pub mod watch;

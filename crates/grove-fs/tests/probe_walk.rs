@@ -42,6 +42,7 @@ fn options(links: Links, probe: Probe) -> WalkOptions {
         links,
         probe,
         layout: Layout::ALL,
+        only: None,
         max_candidates: usize::MAX,
         max_bytes: 256_000,
         max_depth: 6,

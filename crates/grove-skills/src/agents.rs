@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::{Agent, Agents, resolve_for, resolve_with};
+use grove_catalog::definitions::Candidate;
 use grove_catalog::hosts::{self, AgentRules};
 use grove_catalog::overrides::Layer;
 use grove_fs::document_walk::Document;
@@ -29,8 +30,8 @@ pub(crate) const AGENT_FILES: FileKind<Parsed> = FileKind {
         Format::Codex => |name| Format::Codex.takes(name),
         _ => naming::is_agent_file,
     },
-    parse: |format, _, bytes| {
-        let found = formats::read(bytes, format).into_iter();
+    parse: |format, _, bytes, named| {
+        let found = formats::read_with(bytes, format, named).into_iter();
         found.map(|found| (found.member, found.parsed)).collect()
     },
     counts: is_agent,
@@ -57,19 +58,24 @@ impl AgentLibrary {
     /// The same with the agents and settings of one scope alone.
     pub fn load_scope(environment: &Environment, folders: &[PathBuf], scope: Scope) -> Self {
         let Searched {
-            found:
-                InRoots {
-                    planned,
-                    candidates,
-                    mut diagnostics,
-                },
+            found,
             settings,
             project,
         } = Bounds::search(Kind::Agents, &AGENT_FILES, environment, folders, scope);
+        let InRoots {
+            planned,
+            candidates,
+            mut diagnostics,
+            ..
+        } = without_declared(found);
         let LoadedOverrides {
             mut layers,
             diagnostics: said,
-        } = agent_overrides::load(environment, &settings, project.as_ref());
+        } = agent_overrides::load(
+            environment,
+            &settings,
+            project.as_ref().filter(|_| scope.has_project()),
+        );
         layers.retain(|layer| scope.has_settings(layer.overrides.scope));
         // Whoever looked for packages may have said already that a settings file cannot be read.
         let is_known = |finding: &Diagnostic| {
@@ -108,7 +114,8 @@ impl AgentLibrary {
         let plan = agent_formats::of_host(environment, host, &rules, &project);
         // A host that looks in the shared folder has no root of its own in it.
         let is_shared = |planned: &PlannedRoot| planned.root.path.ends_with(planning::SHARED);
-        let searched = bounds.search_in(&AGENT_FILES, plan, Vec::new(), is_shared);
+        let searched =
+            without_declared(bounds.search_in(&AGENT_FILES, plan, Vec::new(), is_shared));
         let planned = searched.planned;
         let roots = planned.iter().map(|planned| planned.root.clone()).collect();
         let agents = resolve_for(&rules, roots, searched.candidates, searched.diagnostics);
@@ -146,6 +153,32 @@ impl AgentLibrary {
             roots: &self.agents.roots,
             planned: &self.planned,
         }
+    }
+}
+
+/// Leaves out files without a name that settings declare: the settings say what such a role is called.
+fn without_declared(found: InRoots<Parsed>) -> InRoots<Parsed> {
+    let InRoots {
+        planned,
+        mut candidates,
+        named,
+        diagnostics,
+    } = found;
+    let is_declared = |candidate: &Candidate<Parsed>| {
+        let content = candidate.content.as_ref();
+        let is_nameless = content.is_ok_and(|content| content.parsed.agent.name.is_none());
+        let root = planned.get(candidate.root);
+        let file = root.map(|planned| planned.root.path.join(&candidate.path));
+        candidate.member.is_none() && is_nameless && file.is_some_and(|it| named.contains(&it))
+    };
+    if !named.is_empty() {
+        candidates.retain(|candidate| !is_declared(candidate));
+    }
+    InRoots {
+        planned,
+        candidates,
+        named,
+        diagnostics,
     }
 }
 

@@ -24,7 +24,7 @@ use crate::scope::Scope;
 pub(crate) const CHAIN_FILES: FileKind<Parsed> = FileKind {
     noun: "chain",
     wanted: |_| naming::is_chain_file,
-    parse: |_, path, bytes| {
+    parse: |_, path, bytes, _| {
         let format = Format::of(path).unwrap_or(Format::Markdown);
         vec![(None, chain::parse_bytes(bytes, format))]
     },
@@ -58,6 +58,7 @@ impl ChainLibrary {
             planned,
             candidates,
             diagnostics,
+            named: _,
         } = searched.found;
         let roots = planned.iter().map(|planned| planned.root.clone()).collect();
         let mut chains = resolve(roots, candidates, diagnostics);

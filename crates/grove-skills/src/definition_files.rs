@@ -8,6 +8,7 @@ use grove_catalog::{Digest, Root};
 use grove_fs::document_walk::{self, Document, DocumentOptions, Documents};
 use grove_fs::probe_walk::{self, LimitsHit, Links, Trouble};
 use grove_spec::agent::Format;
+use grove_spec::agent::formats::NamedFiles;
 use grove_spec::package::Kind;
 use grove_spec::skill::kept::too_large;
 use grove_spec::text::{counted, first_names};
@@ -15,6 +16,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::environment::Environment;
 use crate::loading::unopened;
+use crate::named_files;
 use crate::planning::{self, Plan, PlannedRoot};
 use crate::project::Project;
 use crate::scope::Scope;
@@ -39,8 +41,9 @@ pub(crate) struct FileKind<P> {
     pub(crate) noun: &'static str,
     /// How a file is told by its name, where files of a root are written so.
     pub(crate) wanted: fn(Format) -> fn(&str) -> bool,
-    /// What a file of this path says, of each that it defines; a name where it may define several.
-    pub(crate) parse: fn(Format, &str, &[u8]) -> InFile<P>,
+    /// What a file of this path says, of each that it defines; a name where it may define several. The last are
+    /// the files that it names.
+    pub(crate) parse: fn(Format, &str, &[u8], &NamedFiles) -> InFile<P>,
     /// Whether a file means to be one; the flag is for the folder that hosts share.
     pub(crate) counts: fn(&Document<FileContent<P>>, Format, bool) -> bool,
     /// What is said of a file that does not count; the flag is as above.
@@ -57,6 +60,8 @@ pub(crate) struct FileContent<P> {
     digest: Digest,
     size: u64,
     pub(crate) found: InFile<P>,
+    /// The files that it names.
+    named: Vec<PathBuf>,
 }
 
 /// How much of a root is read.
@@ -70,6 +75,8 @@ pub(crate) struct InRoots<P> {
     /// The roots that are there.
     pub(crate) planned: Vec<PlannedRoot>,
     pub(crate) candidates: Vec<Candidate<P>>,
+    /// Files that settings name as the rest of what they define.
+    pub(crate) named: Vec<PathBuf>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
@@ -96,7 +103,8 @@ impl Bounds {
         let mut loaded = LoadedSettings::load(environment, project.as_ref(), &store);
         let plan = match &project {
             Some(project) => {
-                let mut plan = planning::own(kind, environment, &loaded.settings, project, &store);
+                let mut plan =
+                    planning::own(kind, environment, &loaded.settings, project, &store, scope);
                 plan.roots.retain(|planned| scope.has(planned));
                 plan
             }
@@ -127,11 +135,14 @@ impl Bounds {
         diagnostics.extend(plan.diagnostics);
         let all = plan.roots;
         let planned: Vec<PlannedRoot> = all.iter().filter(|root| root.exists).cloned().collect();
-        let mut candidates = Vec::new();
+        let (mut candidates, mut named) = (Vec::new(), Vec::new());
         for (root, planned) in planned.iter().enumerate() {
             let inner = roots_in(planned, &all);
             let is_shared = !inner.is_empty() || is_shared(planned);
-            let loaded = files.load_root(planned, &inner, is_shared, self, &mut diagnostics);
+            let mut loaded = files.load_root(planned, &inner, is_shared, self);
+            diagnostics.append(&mut loaded.diagnostics);
+            named.append(&mut loaded.named);
+            let loaded = loaded.candidates;
             candidates.extend(
                 loaded
                     .into_iter()
@@ -141,7 +152,25 @@ impl Bounds {
         InRoots {
             planned,
             candidates,
+            named,
             diagnostics,
+        }
+    }
+}
+
+/// What was found in one root.
+struct InRoot<P> {
+    candidates: Vec<Candidate<P>>,
+    named: Vec<PathBuf>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<P> Default for InRoot<P> {
+    fn default() -> Self {
+        Self {
+            candidates: Vec::new(),
+            named: Vec::new(),
+            diagnostics: Vec::new(),
         }
     }
 }
@@ -152,7 +181,7 @@ pub(crate) fn roots_in(planned: &PlannedRoot, all: &[PlannedRoot]) -> Vec<String
     let root = &planned.root.path;
     let folders = all
         .iter()
-        .filter(|other| planned.file.is_none() && other.file.is_none());
+        .filter(|other| planned.files.is_none() && other.files.is_none());
     let inner = folders.filter_map(|other| other.root.path.strip_prefix(root).ok());
     inner
         .filter(|below| !below.as_os_str().is_empty())
@@ -168,9 +197,9 @@ impl<P: Send> FileKind<P> {
         inner: &[String],
         bounds: &Bounds,
     ) -> Vec<(String, Digest)> {
-        let found = self.load_root(planned, inner, !inner.is_empty(), bounds, &mut Vec::new());
+        let found = self.load_root(planned, inner, !inner.is_empty(), bounds);
+        let found = found.candidates.into_iter();
         found
-            .into_iter()
             .filter_map(|candidate| Some((candidate.path, candidate.content.ok()?.digest)))
             .collect()
     }
@@ -195,33 +224,33 @@ impl<P: Send> FileKind<P> {
         inner: &[String],
         is_shared: bool,
         bounds: &Bounds,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Vec<Candidate<P>> {
-        if let Some(file) = &planned.file {
-            let document = self.settings_file(planned, file, bounds);
-            return self.candidates(document, planned.links(), bounds.max_bytes);
-        }
+    ) -> InRoot<P> {
+        let mut in_root = InRoot::default();
+        let diagnostics = &mut in_root.diagnostics;
         let path = &planned.root.path;
         let not_in: Vec<&str> = inner.iter().map(String::as_str).collect();
-        let max_depth = planned.max_depth.unwrap_or(usize::MAX);
         let options = DocumentOptions {
             links: planned.links(),
             wanted: (self.wanted)(planned.format),
             never: &NEVER,
             foreign: &FOREIGN,
             not_in: &not_in,
-            max_depth: max_depth.min(bounds.max_depth),
+            max_depth: bounds.max_depth,
             max_folders: MAX_FOLDERS,
             max_entries: MAX_ENTRIES,
             max_files: MAX_FILES,
             max_bytes: bounds.max_bytes,
         };
-        let read = |path: &str, bytes: &[u8]| self.content(planned.format, path, bytes);
-        let walk = match document_walk::walk(&planned.folder(), &options, read) {
+        let read = |path: &str, bytes: &[u8]| self.content(planned, path, bytes);
+        let walk = match &planned.files {
+            Some(files) => document_walk::read_files(&planned.folder(), &options, files, read),
+            None => document_walk::walk(&planned.folder(), &options, read),
+        };
+        let walk = match walk {
             Ok(walk) => walk,
             Err(error) => {
                 diagnostics.push(unopened(&error, options.links));
-                return Vec::new();
+                return in_root;
             }
         };
         let Documents {
@@ -242,35 +271,22 @@ impl<P: Send> FileKind<P> {
             let finding = (self.left_out)(document, is_shared)?;
             Some(finding.in_file(&path.join(&document.path)))
         }));
-        found
-            .into_iter()
+        let read = found.iter().filter_map(|it| it.content.as_ref().ok());
+        in_root.named = read.flat_map(|content| content.named.clone()).collect();
+        let found = found.into_iter();
+        in_root.candidates = found
             .flat_map(|document| self.candidates(document, options.links, bounds.max_bytes))
-            .collect()
+            .collect();
+        in_root
     }
 
-    fn content(&self, format: Format, path: &str, bytes: &[u8]) -> FileContent<P> {
+    fn content(&self, planned: &PlannedRoot, path: &str, bytes: &[u8]) -> FileContent<P> {
+        let named = named_files::read(planned, bytes);
         FileContent {
-            digest: Digest::of(bytes),
+            digest: named_files::digest(bytes, &named),
             size: bytes.len() as u64,
-            found: (self.parse)(format, path, bytes),
-        }
-    }
-
-    /// Somebody's settings, which are read as a walk would read them.
-    fn settings_file(
-        &self,
-        planned: &PlannedRoot,
-        file: &str,
-        bounds: &Bounds,
-    ) -> Document<FileContent<P>> {
-        let read =
-            probe_walk::read_below(&planned.folder(), planned.links(), file, bounds.max_bytes);
-        let content = read.map(|bytes| self.content(planned.format, file, &bytes));
-        Document {
-            path: file.to_owned(),
-            id: None,
-            links: 1,
-            content: content.map_err(|error| Trouble::Error(error.source.to_string())),
+            found: (self.parse)(planned.format, path, bytes, &named),
+            named: named.into_values().map(|file| file.path).collect(),
         }
     }
 
@@ -314,6 +330,7 @@ impl<P: Send> FileKind<P> {
             digest,
             size,
             found,
+            named: _,
         } = content;
         let one = |(member, parsed): (Option<String>, P)| {
             let content = Content {
@@ -395,6 +412,7 @@ impl Located<'_> {
             content.size,
         );
         let bytes = read.ok()?;
-        (Digest::of(&bytes) == content.digest).then_some(bytes)
+        let digest = named_files::digest(&bytes, &named_files::read(planned, &bytes));
+        (digest == content.digest).then_some(bytes)
     }
 }

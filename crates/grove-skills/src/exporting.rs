@@ -4,6 +4,7 @@
 //! mark of one that Grove wrote, or, where it cannot carry one, if it is what Grove wrote; whatever else is in
 //! the way is left alone and named.
 
+mod offers;
 mod skill_set;
 mod target;
 
@@ -21,6 +22,7 @@ use grove_spec::{Code, Diagnostic, Severity};
 use crate::agents::AgentLibrary;
 use crate::library::Library;
 use crate::prompt::{self as prompts, PromptError};
+use offers::Offers;
 use skill_set::SkillSet;
 use target::Target;
 
@@ -118,7 +120,7 @@ pub fn export(
     let unknown = || ExportError::UnknownHost(request.host.clone());
     let host = hosts::by_name(&request.host).ok_or_else(unknown)?;
     let rules = AgentRules::by_name(&request.host).ok_or_else(unknown)?;
-    let snapshot = library.load();
+    let usual = library.load();
     let settings = library.last_settings().cloned().unwrap_or_default();
     let configured = usize::try_from(settings.limits.preload_chars.value);
     let job = Job {
@@ -129,9 +131,16 @@ pub fn export(
     };
     let mut exported = Exported::default();
     let mut target = Target::new(&request.out, &rules.export);
-    let mut skills = SkillSet::new(library, &snapshot, &rules.export);
+    let library: &Library = library;
+    let offers = Offers::new(library, usual, agents, chosen);
+    let mut skills = SkillSet::new(offers.library(), &offers.snapshot, &rules.export);
     for agent in chosen {
-        one(agents, agent, &job, &mut skills, &mut target, &mut exported)?;
+        let wanted = Wanted {
+            agents,
+            agent,
+            offers: &offers,
+        };
+        one(&wanted, &job, &mut skills, &mut target, &mut exported)?;
     }
     skills.put(&mut target, &mut exported.diagnostics)?;
     target.settle(request, &mut exported)?;
@@ -139,25 +148,31 @@ pub fn export(
     Ok(exported)
 }
 
+/// An agent, and whence it has its skills.
+struct Wanted<'a> {
+    agents: &'a AgentLibrary,
+    agent: &'a Agent,
+    offers: &'a Offers<'a>,
+}
+
 fn one(
-    agents: &AgentLibrary,
-    agent: &Agent,
+    wanted: &Wanted<'_>,
     job: &Job<'_>,
     skills: &mut SkillSet<'_>,
     target: &mut Target,
     exported: &mut Exported,
 ) -> Result<(), ExportError> {
+    let Wanted {
+        agents,
+        agent,
+        offers,
+    } = *wanted;
     let location = agents.agents.location(agent);
     let unsteady = || PromptError::Unsteady(location.clone());
     let text = agents.source(agent).ok_or_else(unsteady)?;
     let own = prompts::own_of(agent, &location, &text).ok_or_else(unsteady)?;
     let file = own.agent;
-    // An agent of a package has the skills of its package first.
-    let package = agents.package_of(agent).into_iter();
-    let first: Vec<PathBuf> = package
-        .flat_map(|folder| skills.library.roots_of_package(folder))
-        .collect();
-    let mut chosen = prompt::choose_near(skills.snapshot, &file.skills, &first);
+    let mut chosen = offers.choose(agents, agent, &location, file);
     for at in &mut chosen.skills {
         *at = skills.original(*at);
     }

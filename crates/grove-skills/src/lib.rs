@@ -30,6 +30,7 @@ mod library;
 pub mod live;
 mod loading;
 pub mod managing;
+mod named_files;
 pub mod packages;
 mod planning;
 mod project;

@@ -25,6 +25,7 @@ use crate::environment::Environment;
 use crate::loading::{self, LoadedRoot, Scan};
 use crate::planning::{self, Plan, PlannedRoot};
 use crate::project::Project;
+use crate::scope::Scope;
 use crate::settings::LoadedSettings;
 use crate::trusting;
 
@@ -351,6 +352,7 @@ impl Library {
                     &loaded.settings,
                     &project,
                     &store,
+                    Scope::Both,
                 );
                 (plan, loaded, Rules::GROVE)
             }

@@ -82,13 +82,15 @@ pub(crate) fn load(
     let options = WalkOptions {
         links,
         probe: if read_all { Probe::Open } else { Probe::Stat },
-        layout: probe_walk::Layout {
-            flat_files: scan.layout.flat_files && planned.flat_files,
-            ..scan.layout
-        },
+        layout: layout_in(planned, scan),
+        only: planned.files.clone(),
         max_candidates: scan.max_candidates,
         max_bytes: scan.max_read,
-        max_depth: planned.max_depth.unwrap_or(usize::MAX).min(scan.max_depth),
+        max_depth: if planned.children_only {
+            0
+        } else {
+            scan.max_depth
+        },
         max_folders: if scan.lifted { 200_000 } else { MAX_FOLDERS },
         max_entries: MAX_ENTRIES,
         max_levels: grove_catalog::tree::MAX_LEVELS,
@@ -130,6 +132,18 @@ pub(crate) fn load(
                 Counts::default(),
             )
         }
+    }
+}
+
+/// Which layouts count in a root.
+fn layout_in(planned: &PlannedRoot, scan: &Scan) -> probe_walk::Layout {
+    let usual = scan.layout;
+    let is_open = !planned.children_only;
+    probe_walk::Layout {
+        root_file: usual.root_file && is_open,
+        flat_files: usual.flat_files && planned.flat_files && is_open,
+        declared: usual.declared && is_open,
+        ..usual
     }
 }
 
@@ -326,8 +340,9 @@ fn gather(
         let text = keeper.afford(&mut known);
         let number = all.len();
         all.push(known);
-        // A note beside skill folders is no skill unless it has frontmatter.
-        let is_note = found.place == Place::Flat && !content.flags().has_frontmatter;
+        // A note beside skill folders is no skill unless it has frontmatter, or somebody names it as one.
+        let is_beside = found.place == Place::Flat && planned.files.is_none();
+        let is_note = is_beside && !content.flags().has_frontmatter;
         if !is_note
             && !ignored
                 .as_ref()

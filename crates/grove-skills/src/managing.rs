@@ -29,7 +29,7 @@ pub use error::ManageError;
 pub use overriding::OverrideAsk;
 
 use own_files::OwnFiles;
-use within::within;
+use within::Place;
 
 use crate::agents::AgentLibrary;
 use crate::chains::ChainLibrary;
@@ -133,11 +133,12 @@ impl<'a> Manager<'a> {
     }
 
     /// The place of a new file in a scope.
-    fn new_file(&self, scope: LayerScope, below: &Path) -> Result<PathBuf, ManageError> {
+    fn new_file(&self, scope: LayerScope, below: &Path) -> Result<Place, ManageError> {
         match scope {
             LayerScope::User => {
                 let home = self.environment.home.as_ref();
-                Ok(home.ok_or(ManageError::NoHome)?.join(below))
+                let home = home.ok_or(ManageError::NoHome)?;
+                Ok(Place::of_user(home.join(below)))
             }
             LayerScope::Project => {
                 let project = Project::find(self.environment);
@@ -147,7 +148,7 @@ impl<'a> Manager<'a> {
                     .filter(|root| project.folders.contains(root));
                 let outermost = || project.outermost().map(Path::to_path_buf);
                 let root = root.or_else(outermost).ok_or(ManageError::NoProject)?;
-                within(&root, below)
+                Place::within(&root, below)
             }
         }
     }

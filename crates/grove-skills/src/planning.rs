@@ -20,8 +20,9 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::bundled;
 use crate::environment::Environment;
-use crate::packages::{self, GivenFolder, Package, Packages};
+use crate::packages::{self, GivenPlace, Package, Packages};
 use crate::project::{FolderTrust, Project};
+use crate::scope::Scope;
 
 /// A root and how it is to be walked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,14 +35,15 @@ pub struct PlannedRoot {
     pub exists: bool,
     /// Whether files at its top may count, where the scan has them.
     pub flat_files: bool,
-    /// How many levels of folders are walked, where its own rules allow fewer than the settings.
-    pub max_depth: Option<usize>,
+    /// Whether only folders directly in it are skills.
+    pub children_only: bool,
     /// The package that gives it.
     pub package: Option<GivenBy>,
     /// How agents are written here.
     pub format: Format,
-    /// The one file that counts, where the place is not a folder but somebody's settings.
-    pub file: Option<String>,
+    /// The files that count, by path below the root, where the place is not the folder but these: somebody's
+    /// settings, or what a package names.
+    pub files: Option<Vec<String>>,
 }
 
 /// The package that gives a root.
@@ -120,13 +122,15 @@ fn host_folders(kind: Kind, host: &Host) -> &[HostRoot] {
     }
 }
 
-/// Everything Grove itself looks in. Skills, agents and chains have the same places, ladder and trust.
+/// Everything Grove itself looks in. Skills, agents and chains have the same places, ladder and trust. What is
+/// not in the scope is not looked at, and so nothing is said of it.
 pub(crate) fn own(
     kind: Kind,
     environment: &Environment,
     settings: &Settings,
     project: &Project,
     store: &TrustStore,
+    scope: Scope,
 ) -> Plan {
     let mut plan = Plan::default();
     let hosts = if settings.compat_roots.value {
@@ -138,13 +142,18 @@ pub(crate) fn own(
         let roots = hosts.iter().flat_map(|host| host_folders(kind, host));
         roots.filter(move |root| root.compat && (root.source == Source::Project) == in_project)
     };
-    for (distance, folder) in project.folders.iter().enumerate() {
+    let folders: &[PathBuf] = if scope.has_project() {
+        &project.folders
+    } else {
+        &[]
+    };
+    for (distance, folder) in folders.iter().enumerate() {
         let own = own_folders(kind).iter().map(|path| (*path).to_owned());
         let others = compat(true).map(|root| root.path.clone());
         let paths: Vec<String> = own.chain(others).collect();
         plan.project_folder(project, folder, distance, &paths, store);
     }
-    let found = packages::find(environment, settings, project, store);
+    let found = packages::find(environment, settings, project, store, scope);
     let (of_project, of_user): (Vec<_>, Vec<_>) = match kind {
         Kind::Skills if settings.compat_roots.value => {
             let named = found.skills.iter().cloned();
@@ -353,10 +362,10 @@ impl Plan {
             base,
             exists: false,
             flat_files: root.flat_files,
-            max_depth: None,
+            children_only: false,
             package: None,
             format: Format::Native,
-            file: None,
+            files: None,
         });
     }
 
@@ -409,19 +418,24 @@ impl Plan {
             base,
             exists: false,
             flat_files: true,
-            max_depth: None,
+            children_only: false,
             package: None,
             format: Format::Native,
-            file: None,
+            files: None,
         });
     }
 
-    /// The folders of one kind that packages give; the first package goes before the others.
+    /// The places of one kind that packages give; the first package goes before the others.
     fn packages(&mut self, kind: Kind, found: Packages) {
         self.diagnostics.extend(found.diagnostics);
         for (order, package) in found.packages.iter().enumerate() {
             for given in package.given.iter().filter(|given| given.kind == kind) {
-                self.add(package_root(order, package, given));
+                // Skills are told by the folder of their root, so that a folder is one root of skills.
+                let mut known = self.roots.iter();
+                let is_known = known.any(|known| known.root.path == given.path);
+                if kind != Kind::Skills || !is_known {
+                    self.add(package_root(order, package, given));
+                }
             }
         }
     }
@@ -429,7 +443,10 @@ impl Plan {
     /// Adds a root unless its path is there already, and looks whether it exists.
     fn add(&mut self, mut planned: PlannedRoot) {
         let path = &planned.root.path;
-        if self.roots.iter().any(|known| known.root.path == *path) {
+        let is_same = |known: &PlannedRoot| {
+            known.root.path == *path && known.files.is_some() == planned.files.is_some()
+        };
+        if self.roots.iter().any(is_same) {
             return;
         }
         // A package's or a project's own path is checked again when it is opened beneath its base.
@@ -451,8 +468,8 @@ impl Plan {
     }
 }
 
-/// The root that a folder of a package is.
-fn package_root(order: usize, package: &Package, given: &GivenFolder) -> PlannedRoot {
+/// The root that a place of a package is.
+fn package_root(order: usize, package: &Package, given: &GivenPlace) -> PlannedRoot {
     PlannedRoot {
         root: Root {
             label: given.label(package),
@@ -467,13 +484,13 @@ fn package_root(order: usize, package: &Package, given: &GivenFolder) -> Planned
         base: Some(package.base.clone()),
         exists: true,
         flat_files: true,
-        max_depth: given.is_flat.then_some(0),
+        children_only: given.children_only,
         package: Some(GivenBy {
             folder: package.folder.clone(),
             is_projects: package.is_projects,
         }),
-        format: Format::Native,
-        file: None,
+        format: given.format,
+        files: given.files.clone(),
     }
 }
 

@@ -29,6 +29,11 @@ impl Scope {
         }
     }
 
+    /// Whether the project's are looked for.
+    pub(crate) fn has_project(self) -> bool {
+        self != Self::User
+    }
+
     pub(crate) fn has_settings(self, scope: LayerScope) -> bool {
         match scope {
             LayerScope::User => self != Self::Project,

@@ -23,6 +23,7 @@ use crate::instructions;
 use crate::loading::{self, Scan};
 use crate::planning::{self, PlannedRoot};
 use crate::project::{Permitted, Project};
+use crate::scope::Scope;
 use crate::settings::{LoadedSettings, PROJECT_FILES, read_project_file};
 use nested::Nested;
 
@@ -218,7 +219,8 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
         is_repository: false,
     };
     let of_kind = |kind: Kind| {
-        let mut roots = planning::own(kind, environment, &settings, &project, store).roots;
+        let mut roots =
+            planning::own(kind, environment, &settings, &project, store, Scope::Both).roots;
         // What settings name is looked for where they stand and nowhere else, as packages are.
         roots.retain(|planned| {
             let root = &planned.root;
@@ -306,9 +308,12 @@ fn between(environment: &Environment, folder: &Path) -> Vec<PathBuf> {
 
 /// The names in a folder without which no root is in it.
 fn first_parts(roots: &[PlannedRoot], folder: &Path) -> BTreeSet<String> {
-    let places = roots.iter().map(|planned| match &planned.file {
-        Some(file) => planned.root.path.join(file),
-        None => planned.root.path.clone(),
+    let places = roots.iter().flat_map(|planned| {
+        let root = &planned.root.path;
+        match &planned.files {
+            Some(files) => files.iter().map(|file| root.join(file)).collect(),
+            None => vec![root.clone()],
+        }
     });
     places
         .chain(PROJECT_FILES.map(|file| folder.join(file)))

@@ -166,7 +166,7 @@ codes! {
     JsonDuplicateKey = "json-duplicate-key", Warning, "A key stands twice in one object; the last one counts.", "remove one of them";
 
     // Packages.
-    PackageManifest = "package-manifest", Warning, "The manifest of a package cannot be read, or a part of it has the wrong kind; the rest of the package is used.", "correct the manifest, or tell the package's author";
+    PackageManifest = "package-manifest", Warning, "The manifest of a package cannot be read, or a part of it has the wrong kind or is not known; the rest of the package is used, unless the finding refuses it.", "correct the manifest, or tell the package's author";
     PackageSource = "package-source", Warning, "A package is named in a way that cannot be followed or is not allowed here.", "name it as `npm:NAME`, `git:HOST/PATH`, `file:PATH` or a path; a project can only name what lies in it";
     PackageMissing = "package-missing", Warning, "A package that is named, or a folder that a package names, is not there.", "install the package, or remove its name";
     PackageLimit = "package-limit", Warning, "There are more packages, or more entries in a manifest, than are looked at.", "name the packages you need in the settings";

@@ -171,6 +171,11 @@ fn claude_code_has_the_agents_that_are_listed_for_it() {
     });
 }
 
+/// A role as settings declare it.
+fn declared(name: &str, file: &str) -> String {
+    format!("[agents.{name}]\ndescription = \"Declared\"\nconfig_file = \"{file}\"\n")
+}
+
 /// Roles have another format, and Codex names them where it describes its tool for them.
 #[test]
 fn codex_has_the_roles_that_are_listed_for_it() {
@@ -178,7 +183,27 @@ fn codex_has_the_roles_that_are_listed_for_it() {
     let project = home.path("project");
     home.file(
         "home/.codex/config.toml",
-        format!("[projects.{project:?}]\ntrust_level = \"trusted\"\n"),
+        format!(
+            "[projects.{project:?}]\ntrust_level = \"trusted\"\n{}{}{}",
+            declared("declared", "roles/d.toml"),
+            declared("renamed", "agents/nameless.toml"),
+            declared("other-name", "roles/named.toml"),
+        ),
+    );
+    home.file(
+        "project/.codex/config.toml",
+        declared("of-project", "../roles/p.toml"),
+    );
+    for role in [
+        "home/.codex/roles/d.toml",
+        "home/.codex/agents/nameless.toml",
+        "project/roles/p.toml",
+    ] {
+        home.file(role, "developer_instructions = \"x\"\n");
+    }
+    home.file(
+        "home/.codex/roles/named.toml",
+        "name = \"own-name\"\ndeveloper_instructions = \"x\"\n",
     );
     for folder in [
         "home/.codex/agents",
@@ -226,6 +251,9 @@ fn codex_has_the_roles_that_are_listed_for_it() {
             .map(str::to_owned)
             .collect();
         assert_eq!(names, real, "{working}");
+        for name in ["declared", "renamed", "own-name", "of-project"] {
+            assert!(real.contains(name), "{working}: {name}: {real:?}");
+        }
         let folder = location.rsplit_once('/').unwrap().0;
         let below = folder
             .strip_prefix(home.path("").to_str().unwrap())

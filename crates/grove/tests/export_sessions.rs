@@ -472,3 +472,72 @@ fn what_settings_say_in_place_of_an_agents_text_is_exported() {
     );
     assert!(!text.contains("REVIEW-BODY"), "{text}");
 }
+
+#[test]
+fn the_folders_of_skill_path_give_skills_to_their_own_agent_and_the_key_is_said() {
+    for host in HOSTS {
+        let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
+        home.dir("project/.git");
+        put_agent(
+            &home,
+            "first",
+            "skills: same, mine\nskillPath: ./kit\n",
+            "FIRST",
+        );
+        put_agent(&home, "third", "skills: mine\n", "THIRD");
+        put_skill(&home, "same", "", "USUAL-SAME");
+        let skill = |name: &str, body: &str| {
+            format!("---\nname: {name}\ndescription: About {name}.\n---\n{body}\n")
+        };
+        home.file(
+            "home/.grove/agents/kit/mine/SKILL.md",
+            skill("mine", "KIT-MINE"),
+        );
+        let (_, exported) = export(&home, host, &["--inline-skills", "first", "third"]);
+        let told = |name: &str| {
+            let text = exported_text(&home, name);
+            ["USUAL-SAME", "KIT-MINE"].map(|body| text.contains(body))
+        };
+        assert_eq!(told("first"), [true, true], "{host}");
+        // Another agent is told what it would be told by itself.
+        assert_eq!(told("third"), [false, false], "{host}");
+        let findings = exported["warnings"].as_array().unwrap();
+        let about_key = findings.iter().filter(|finding| {
+            finding["message"].as_str().unwrap().contains("`skillPath`")
+                && finding["severity"] == "info"
+        });
+        assert_eq!(about_key.count(), 1, "{host}: {findings:?}");
+        assert!(
+            !exported_text(&home, "first").contains("skillPath"),
+            "{host}"
+        );
+        let unknown = findings
+            .iter()
+            .filter(|finding| finding["code"] == "preload-unknown");
+        assert_eq!(unknown.count(), 1, "{host}: {findings:?}");
+    }
+}
+
+/// The text of an exported agent, in whichever folder its host has it.
+fn exported_text(home: &TestHome, name: &str) -> String {
+    fn files(folder: &Path, name: &str) -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        entries
+            .flat_map(|path| {
+                let file = path.file_name().unwrap().to_str().unwrap().to_owned();
+                if path.is_dir() {
+                    files(&path, name)
+                } else if file.split('.').next() == Some(name) {
+                    vec![path]
+                } else {
+                    Vec::new()
+                }
+            })
+            .collect()
+    }
+    let found = files(&home.path("project"), name);
+    assert_eq!(found.len(), 1, "{found:?}");
+    fs::read_to_string(&found[0]).unwrap()
+}

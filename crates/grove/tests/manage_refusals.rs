@@ -380,3 +380,40 @@ fn an_empty_value_unsets_in_a_file_as_in_an_override_and_brackets_say_none() {
     assert_eq!(read(&home, "home/.grove/agents/x.md"), AGENT);
     assert!(!read(&home, "config/grove/config.toml").contains("tools"));
 }
+
+#[test]
+fn a_package_of_blanks_is_refused_for_agents_and_chains_alike() {
+    let steps = r#"[{"agent":"scout","task":"t"}]"#;
+    for blank in [" ", "   ", "\t"] {
+        for kind in ["agents", "chains"] {
+            let mut words = vec![
+                kind,
+                "create",
+                "w",
+                "--description",
+                "d",
+                "--package",
+                blank,
+            ];
+            if kind == "chains" {
+                words.extend(["--steps", steps]);
+            }
+            let home = home();
+            let made = home.run("project", words);
+            assert_ne!(code(&made), 0, "{kind} {blank:?}: {}", made.stdout_text());
+            assert!(
+                made.stderr_text().contains("package"),
+                "{}",
+                made.stderr_text()
+            );
+            assert!(!home.path("home/.grove").exists(), "{kind} {blank:?}");
+        }
+    }
+    // An empty one says that there is none.
+    let home = home();
+    done(&home, "agents create w --package p --description d");
+    let renamed = home.run("project", ["agents", "rename", "p.w", "w", "--package", ""]);
+    assert_eq!(code(&renamed), 0, "{}", renamed.stderr_text());
+    let renamed = home.run("project", ["agents", "rename", "w", "v", "--package", " "]);
+    assert_ne!(code(&renamed), 0);
+}

@@ -87,6 +87,9 @@ impl Writer<'_, '_> {
                 .and_then(|rest| rest.strip_prefix('.'));
             agent.name = Some(local.unwrap_or(name).to_owned());
         }
+        if !std::mem::take(&mut agent.skill_path).is_empty() {
+            self.skill_path();
+        }
         skills.clone_into(&mut agent.skills);
         if skills.is_empty() {
             agent.skill_injection = SkillInjection::Full;
@@ -108,6 +111,7 @@ impl Writer<'_, '_> {
             // The name is written already, with the package in it.
             "name" | "package" | "skillInjection" => {}
             "description" => self.entries.push(entry),
+            "skillPath" => self.skill_path(),
             "skills" if skills.is_empty() => {}
             "skills" => self.entries.push(print::commas("skills", skills)),
             "tools" => self.tools(),
@@ -137,12 +141,22 @@ impl Writer<'_, '_> {
     fn other(&mut self, entry: Entry) {
         let mut unknown = self.source.agent.unknown.iter();
         let is_unknown = unknown.any(|kept| kept.key == entry.key);
-        let is_theirs = self.source.format == self.job.rules.export.format;
+        let is_theirs = self.source.format.of_files() == self.job.rules.export.format;
         match (is_unknown, is_theirs) {
             (true, true) => self.entries.push(entry),
             (true, false) => self.left_out(&entry.key, Severity::Info),
             (false, _) => self.left_out(&entry.key, Severity::Warning),
         }
+    }
+
+    /// The folders are of the machine that is exported from: the skills that are named come along instead.
+    fn skill_path(&mut self) {
+        let message = format!(
+            "`skillPath` of agent `{}` is not written for {}: the skills that it names are copied from there",
+            self.source.name, self.job.title
+        );
+        let finding = Diagnostic::new(Code::ExportUnmapped, message);
+        self.diagnostics.push(finding.with_severity(Severity::Info));
     }
 
     fn thinking(&mut self) {

@@ -9,9 +9,7 @@ pub(super) fn translate(model: &str, from: Format, to: &ExportRules) -> Option<S
     let Some(models) = &to.models else {
         return Some(model.to_owned());
     };
-    let is_theirs =
-        from == to.format || matches!((from, to.format), (Format::OpencodeJson, Format::Opencode));
-    if is_theirs {
+    if from.of_files() == to.format {
         return Some(model.to_owned());
     }
     match model.split_once('/') {

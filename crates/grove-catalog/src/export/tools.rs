@@ -99,7 +99,7 @@ fn rules_of(format: Format) -> Option<ExportRules> {
         Format::Copilot => "copilot",
         Format::Gemini => "gemini",
         Format::Opencode | Format::OpencodeJson => "opencode",
-        Format::Codex => "codex",
+        Format::Codex | Format::CodexConfig => "codex",
     };
     AgentRules::by_name(host).map(|rules| rules.export)
 }

@@ -169,7 +169,8 @@ pub fn walk<V: Visitor>(
         groups: Mutex::default(),
     };
     let mut total = Output::default();
-    let has_root_file = options.layout.root_file && shared.probe_root(&mut total);
+    let is_whole = options.only.is_none();
+    let has_root_file = is_whole && options.layout.root_file && shared.probe_root(&mut total);
     if has_root_file && options.layout.stop_at_skill {
         return Ok(total.finish(&shared));
     }

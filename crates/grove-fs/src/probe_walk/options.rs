@@ -11,6 +11,8 @@ pub struct WalkOptions {
     pub probe: Probe,
     /// Which layouts count.
     pub layout: Layout,
+    /// Files at the top of the root, by name: nothing but these is looked for.
+    pub only: Option<Vec<String>>,
     /// How many files are read; the rest are named.
     pub max_candidates: usize,
     /// How large a file may be.

@@ -121,6 +121,12 @@ impl<'a, V: Visitor> Worker<'a, V> {
             self.output.limits.entries.push(group.path.clone());
         }
         self.output.folders.push(group.path.clone());
+        if let Some(only) = &self.shared.options.only {
+            for file in only.iter().filter_map(|name| listing.markdown.find(name)) {
+                self.flat(&folder, file.name);
+            }
+            return;
+        }
         // The probe missed, yet an entry of that name is here: a link that leads nowhere.
         if group.depth > 0
             && listing.skill_entry == Some(FileType::Symlink)

@@ -9,7 +9,7 @@ use grove_spec::config::LayerScope;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
-use super::own_files::{create_file, full_name, package, replace_file, sanitised};
+use super::own_files::{full_name, package, sanitised};
 use super::{AGENTS, Changed, ManageError, Manager};
 
 /// An agent that is to be made.
@@ -32,7 +32,7 @@ pub struct Renaming<'a> {
     pub name: &'a str,
     /// What it is to be called, as typed.
     pub to: &'a str,
-    /// Another package; a blank one means none, nothing means the one it has.
+    /// Another package; an empty one means none, nothing means the one it has.
     pub package: Option<&'a str>,
     /// Whose, if that must be said.
     pub scope: Option<LayerScope>,
@@ -44,7 +44,8 @@ impl Manager<'_> {
         let name = sanitised(asked.name)?;
         let package = asked.package.map(package).transpose()?.flatten();
         let file_name = naming::file_name(&name, package.as_deref());
-        let file = self.new_file(asked.scope, &Path::new(AGENTS).join(&file_name))?;
+        let place = self.new_file(asked.scope, &Path::new(AGENTS).join(&file_name))?;
+        let file = place.path().to_path_buf();
         let runtime = full_name(&name, package.as_deref());
         self.require_new(&runtime, asked.scope, None)?;
         if files::is_there(&file) {
@@ -61,7 +62,7 @@ impl Manager<'_> {
         }
         let mut warnings = self.doubts(&parsed.agent, &file);
         warnings.extend(unknown_keys(&text, asked.asks, &file));
-        create_file(&file, text.as_bytes(), None)?;
+        place.create(text.as_bytes(), None)?;
         let mut report = self.report(&runtime, asked.scope, file, true, warnings);
         let notes = self.agent_files().stands_in_for(&report.file);
         report.notes.extend(notes);
@@ -78,7 +79,7 @@ impl Manager<'_> {
         let (agent, scope) = self.agent_files().own(name, scope)?;
         let own_name = agent.name.clone();
         let location = self.library.agents.location(agent);
-        let (file, before) = self.agent_files().readable(agent)?;
+        let (place, before) = self.agent_files().readable(agent)?;
         let after = compose::change(&before, asks).map_err(field)?;
         let changed = after != before;
         let fields = agent::parse(&after).agent;
@@ -93,7 +94,7 @@ impl Manager<'_> {
         });
         warnings.extend(unknown_keys(&after, asks, &location));
         if changed {
-            replace_file(&file, before.as_bytes(), after.as_bytes())?;
+            place.replace(before.as_bytes(), after.as_bytes())?;
         }
         Ok(self.report(&own_name, scope, location, changed, warnings))
     }

@@ -7,7 +7,7 @@ use grove_spec::chain::{Format, compose, edit};
 use grove_spec::config::LayerScope;
 use serde_json::Value;
 
-use super::own_files::{create_file, full_name, package, replace_file, sanitised};
+use super::own_files::{full_name, package, sanitised};
 use super::{CHAINS, Changed, ManageError, Manager, Renaming};
 use crate::chains::ChainLibrary;
 use crate::library::{Library, Request};
@@ -54,9 +54,9 @@ impl Manager<'_> {
         );
         let (format, text) = made.map_err(|why| field("steps", why))?;
         let below = Path::new(CHAINS).join(format!("{runtime}{}", format.ending()));
-        let file = self.new_file(asked.scope, &below)?;
-        create_file(&file, text.as_bytes(), None)?;
-        Ok(self.report_chain(&runtime, asked.scope, &file, true))
+        let place = self.new_file(asked.scope, &below)?;
+        place.create(text.as_bytes(), None)?;
+        Ok(self.report_chain(&runtime, asked.scope, place.path(), true))
     }
 
     /// Changes the description or the steps of a chain's file.
@@ -69,7 +69,7 @@ impl Manager<'_> {
         let files_of = self.chain_files();
         let (chain, scope) = files_of.own(name, scope)?;
         let (name, location) = (chain.name.clone(), files_of.location(chain));
-        let (file, before) = files_of.readable(chain)?;
+        let (place, before) = files_of.readable(chain)?;
         let format = Format::of(&chain.path).unwrap_or(Format::Markdown);
         let mut after = before.clone();
         if let Some(description) = asks.description {
@@ -82,7 +82,7 @@ impl Manager<'_> {
         }
         let changed = after != before;
         if changed {
-            replace_file(&file, before.as_bytes(), after.as_bytes())?;
+            place.replace(before.as_bytes(), after.as_bytes())?;
         }
         Ok(self.report_chain(&name, scope, &location, changed))
     }

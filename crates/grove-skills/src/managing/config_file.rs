@@ -6,8 +6,8 @@ use grove_fs::files;
 use grove_spec::config::LayerScope;
 use grove_spec::config::edit::ConfigRefusal;
 
-use super::own_files::{create_file, replace_file, utf8};
-use super::within::within;
+use super::own_files::utf8;
+use super::within::Place;
 use super::{ManageError, Manager};
 use crate::project::Project;
 use crate::settings::{MAX_CONFIG_BYTES, PROJECT_FILE, user_file};
@@ -17,7 +17,7 @@ pub(super) struct ConfigFile {
     /// The file that a reader reads.
     pub(super) path: PathBuf,
     /// Where it is written: a link stays, and what it leads to is replaced.
-    real: PathBuf,
+    place: Place,
     /// Nothing when there is no file.
     before: Option<String>,
     pub(super) text: String,
@@ -26,24 +26,24 @@ pub(super) struct ConfigFile {
 impl Manager<'_> {
     /// The configuration of a scope.
     pub(super) fn config(&self, scope: LayerScope) -> Result<ConfigFile, ManageError> {
-        let path = match scope {
-            LayerScope::User => user_file(self.environment),
+        let place = match scope {
+            LayerScope::User => Place::of_user(user_file(self.environment)),
             LayerScope::Project => {
                 let project = Project::find(self.environment);
                 let root = project.root.as_deref().or_else(|| project.outermost());
                 let root = root.ok_or(ManageError::NoProject)?;
-                within(root, Path::new(PROJECT_FILE))?
+                Place::within(root, Path::new(PROJECT_FILE))?
             }
         };
-        let real = files::canonical(&path).unwrap_or_else(|_| path.clone());
-        let before = match files::read_bounded(&real, MAX_CONFIG_BYTES) {
+        let path = place.path().to_path_buf();
+        let before = match files::read_bounded(&place.real(), MAX_CONFIG_BYTES) {
             Ok(bytes) => Some(utf8(bytes, &path)?),
             Err(error) if error.is_not_found() && !files::is_there(&path) => None,
             Err(error) => return Err(error.into()),
         };
         Ok(ConfigFile {
             path,
-            real,
+            place,
             text: before.clone().unwrap_or_default(),
             before,
         })
@@ -81,7 +81,7 @@ impl ConfigFile {
                 self.write()?;
             }
             (None, Some(written)) => {
-                files::remove_same(&self.real, written.as_bytes())?;
+                self.place.remove_same(written.as_bytes())?;
             }
             (None, None) => {}
         }
@@ -94,8 +94,8 @@ impl ConfigFile {
         match &self.before {
             Some(before) if *before == self.text => return Ok(false),
             None if self.text.is_empty() => return Ok(false),
-            Some(before) => replace_file(&self.real, before.as_bytes(), new)?,
-            None => create_file(&self.real, new, None)?,
+            Some(before) => self.place.replace(before.as_bytes(), new)?,
+            None => self.place.create(new, None)?,
         }
         self.before = Some(self.text.clone());
         Ok(true)

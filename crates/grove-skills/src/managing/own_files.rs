@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use grove_catalog::Source;
 use grove_catalog::definitions::{Defined, Definition, address, location};
 use grove_catalog::target::{Found, Target};
-use grove_fs::atomic::{self, Replaced};
 use grove_fs::files;
 use grove_spec::agent::naming;
 use grove_spec::config::LayerScope;
 use grove_spec::text::one_line;
 
 use super::ManageError;
+use super::within::Place;
 use crate::definition_files::Located;
 
 /// The files of all agents, or of all chains.
@@ -67,28 +67,28 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
         Ok((one, scope))
     }
 
-    /// The text of a file, and the file that a link in its place leads to.
-    pub(super) fn readable(&self, one: &Defined<P>) -> Result<(PathBuf, String), ManageError> {
-        let place = self.location(one);
+    /// The text of a file, and the place where it is changed.
+    pub(super) fn readable(&self, one: &Defined<P>) -> Result<(Place, String), ManageError> {
+        let shown = self.location(one);
         if one.content.is_none() {
             return Err(ManageError::Unreadable {
-                file: place,
+                file: shown,
                 why: "it cannot be read".to_owned(),
             });
         }
         let Some(bytes) = self.located.bytes(one) else {
-            return Err(ManageError::Changed(place));
+            return Err(ManageError::Changed(shown));
         };
-        let text = utf8(bytes, &place)?;
-        let file = files::canonical(&place)?;
-        // What came with a project must not lead out of it.
+        let text = utf8(bytes, &shown)?;
+        let place = self.place(one, &shown)?;
+        // What came with a project must not lead out of its folder for such files.
         let root = self.found.roots.get(one.root);
         if let Some(root) = root.filter(|root| root.source == Source::Project)
-            && !file.starts_with(files::canonical(&root.path)?)
+            && !place.real().starts_with(files::canonical(&root.path)?)
         {
-            return Err(ManageError::NotPlain(place));
+            return Err(ManageError::NotPlain(shown));
         }
-        Ok((file, text))
+        Ok((place, text))
     }
 
     /// Writes another text into a file, under another name if it has one now.
@@ -99,29 +99,44 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
         before: &str,
         after: &str,
     ) -> Result<(), ManageError> {
-        let from = self.location(one);
-        if from == to {
-            let file = files::canonical(&from)?;
-            return replace_file(&file, before.as_bytes(), after.as_bytes());
+        let shown = self.location(one);
+        let from = self.place(one, &shown)?;
+        if shown == to {
+            return from.replace(before.as_bytes(), after.as_bytes());
         }
         self.require_plain(one)?;
         // The new file has a name of its own before the old one loses its: nothing is lost in between.
-        create_file(to, after.as_bytes(), Some(files::mode(&from)?))?;
-        if files::remove_same(&from, before.as_bytes())? {
+        let new = self.place(one, to)?;
+        new.create(after.as_bytes(), Some(files::mode(&shown)?))?;
+        if from.remove_same(before.as_bytes())? {
             return Ok(());
         }
-        files::remove_same(to, after.as_bytes())?;
-        Err(ManageError::Changed(from))
+        new.remove_same(after.as_bytes())?;
+        Err(ManageError::Changed(shown))
     }
 
     /// Deletes a file that still has the text it was read with.
     pub(super) fn delete(&self, one: &Defined<P>, before: &str) -> Result<(), ManageError> {
         self.require_plain(one)?;
         let file = self.location(one);
-        if files::remove_same(&file, before.as_bytes())? {
+        if self.place(one, &file)?.remove_same(before.as_bytes())? {
             Ok(())
         } else {
             Err(ManageError::Changed(file))
+        }
+    }
+
+    /// The place of a file in the root of another one: a project's is held beneath the project.
+    fn place(&self, one: &Defined<P>, file: &Path) -> Result<Place, ManageError> {
+        let label = self.found.roots.get(one.root).map(|root| &root.label);
+        let mut planned = self.located.planned.iter();
+        let planned = planned.find(|planned| Some(&planned.root.label) == label);
+        let base = planned
+            .filter(|planned| planned.root.source == Source::Project)
+            .map(|planned| planned.base.as_deref().unwrap_or(&planned.root.path));
+        match base.and_then(|base| Some((base, file.strip_prefix(base).ok()?))) {
+            Some((base, below)) => Place::within(base, below),
+            None => Ok(Place::of_user(file.to_path_buf())),
         }
     }
 
@@ -174,9 +189,9 @@ pub(super) fn sanitised(name: &str) -> Result<String, ManageError> {
     naming::sanitised(name).ok_or_else(|| ManageError::Name(one_line(name)))
 }
 
-/// A package as it is used in names; a blank one is none.
+/// A package as it is used in names; an empty text says that there is none, and blanks say nothing.
 pub(super) fn package(text: &str) -> Result<Option<String>, ManageError> {
-    if text.trim().is_empty() {
+    if text.is_empty() {
         return Ok(None);
     }
     let package = naming::package(text);
@@ -190,28 +205,5 @@ pub(super) fn full_name(name: &str, package: Option<&str>) -> String {
     match package {
         Some(package) => format!("{package}.{name}"),
         None => name.to_owned(),
-    }
-}
-
-/// Makes a file where there is none.
-pub(super) fn create_file(
-    file: &Path,
-    content: &[u8],
-    mode: Option<u32>,
-) -> Result<(), ManageError> {
-    atomic::create(file, content, mode).map_err(|error| {
-        if error.source.kind() == std::io::ErrorKind::AlreadyExists {
-            ManageError::FileExists(file.to_path_buf())
-        } else {
-            error.into()
-        }
-    })
-}
-
-/// Replaces a file that has not changed.
-pub(super) fn replace_file(file: &Path, before: &[u8], after: &[u8]) -> Result<(), ManageError> {
-    match atomic::replace(file, before, after)? {
-        Replaced::Done => Ok(()),
-        Replaced::Changed => Err(ManageError::Changed(file.to_path_buf())),
     }
 }

@@ -1,26 +1,165 @@
-//! What is written for a project stays in it: a link that came with the project must not lead the writing elsewhere.
+//! Where a file is written. What is written for a project stays in it: a link that came with the project must not
+//! lead the writing elsewhere, nor one that somebody puts in its way in the moment before.
 
 use std::path::{Path, PathBuf};
 
+use grove_fs::atomic::{self, Replaced};
 use grove_fs::files;
+use grove_fs::spot::Spot;
 
 use super::ManageError;
 
-/// The file below a project's folder, if no link on the way to it leads out of the folder.
-pub(super) fn within(root: &Path, below: &Path) -> Result<PathBuf, ManageError> {
-    let real = files::canonical(root)?;
-    let mut way = root.to_path_buf();
-    for part in below {
-        way.push(part);
-        if !files::is_link(&way) {
-            continue;
-        }
-        let leads_to = files::canonical(&way);
-        // Nobody can say that a link that leads nowhere will stay inside once something is there.
-        if !leads_to.as_ref().is_ok_and(|to| to.starts_with(&real)) {
-            let to = leads_to.or_else(|_| files::link_target(&way))?;
-            return Err(ManageError::LedOut { link: way, to });
+/// The place of a file that is made, changed or removed.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The path as people know it.
+    path: PathBuf,
+    home: Home,
+}
+
+#[derive(Debug)]
+enum Home {
+    /// The user's own: links lead where the user wants. The path is without the last of them.
+    User(PathBuf),
+    /// A project's: its real folder, and the path below it without any link.
+    Project { base: PathBuf, below: PathBuf },
+}
+
+impl Place {
+    /// A place of the user's own; a link in place of the file stays, and what it leads to is written.
+    pub(super) fn of_user(path: PathBuf) -> Self {
+        let real = files::canonical(&path).unwrap_or_else(|_| path.clone());
+        Self {
+            path,
+            home: Home::User(real),
         }
     }
-    Ok(way)
+
+    /// A place below a project's folder, if no link on the way to it leads out of the folder.
+    pub(super) fn within(root: &Path, below: &Path) -> Result<Self, ManageError> {
+        let base = files::canonical(root)?;
+        let mut way = root.to_path_buf();
+        let mut real = base.clone();
+        for part in below {
+            way.push(part);
+            real.push(part);
+            if !files::is_link(&way) {
+                continue;
+            }
+            let leads_to = files::canonical(&way);
+            // Nobody can say that a link that leads nowhere will stay inside once something is there.
+            if !leads_to.as_ref().is_ok_and(|to| to.starts_with(&base)) {
+                let to = leads_to.or_else(|_| files::link_target(&way))?;
+                return Err(ManageError::LedOut { link: way, to });
+            }
+            real = leads_to?;
+        }
+        let below = real.strip_prefix(&base).unwrap_or(&real).to_path_buf();
+        Ok(Self {
+            path: way,
+            home: Home::Project { base, below },
+        })
+    }
+
+    /// The path as people know it.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file itself, whatever links lead to it.
+    pub(super) fn real(&self) -> PathBuf {
+        match &self.home {
+            Home::User(real) => real.clone(),
+            Home::Project { base, below } => base.join(below),
+        }
+    }
+
+    /// Makes a file where there is none.
+    pub(super) fn create(&self, content: &[u8], mode: Option<u32>) -> Result<(), ManageError> {
+        atomic::create_at(&self.spot()?, content, mode).map_err(|error| {
+            if error.source.kind() == std::io::ErrorKind::AlreadyExists {
+                ManageError::FileExists(self.path.clone())
+            } else {
+                error.into()
+            }
+        })
+    }
+
+    /// Replaces a file that has not changed.
+    pub(super) fn replace(&self, before: &[u8], after: &[u8]) -> Result<(), ManageError> {
+        match atomic::replace_at(&self.spot()?, before, after)? {
+            Replaced::Done => Ok(()),
+            Replaced::Changed => Err(ManageError::Changed(self.path.clone())),
+        }
+    }
+
+    /// Removes a plain file that has this content; says whether it did.
+    pub(super) fn remove_same(&self, content: &[u8]) -> Result<bool, ManageError> {
+        Ok(self.spot()?.remove_same(content)?)
+    }
+
+    /// The place, held. In a project no link is followed from here on: one that was not there is an error.
+    fn spot(&self) -> Result<Spot, ManageError> {
+        Ok(match &self.home {
+            Home::User(real) => Spot::at(real)?,
+            Home::Project { base, below } => Spot::beneath(base, below)?,
+        })
+    }
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests put links in the way of what is written"
+)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_put_in_the_way_after_the_look_leads_nothing_out_of_the_project() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, out) = (folder.path().join("project"), folder.path().join("out"));
+        for base in [&root.join(".grove/agents"), &out] {
+            std::fs::create_dir_all(base).unwrap();
+            std::fs::write(base.join("x.md"), "old").unwrap();
+        }
+        let place = |name: &str| Place::within(&root, &Path::new(".grove/agents").join(name));
+        let (new, old) = (place("new.md").unwrap(), place("x.md").unwrap());
+        std::fs::rename(root.join(".grove/agents"), root.join("before")).unwrap();
+        symlink(&out, root.join(".grove/agents")).unwrap();
+        assert!(new.create(b"new", None).is_err());
+        assert!(old.replace(b"old", b"new").is_err());
+        assert!(old.remove_same(b"old").is_err());
+        let names = std::fs::read_dir(&out).unwrap();
+        let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["x.md"]);
+        assert_eq!(std::fs::read(out.join("x.md")).unwrap(), b"old");
+    }
+
+    #[test]
+    fn a_link_that_stays_in_the_project_is_resolved_before_anything_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        std::fs::create_dir_all(root.join("tools/grove")).unwrap();
+        symlink("tools/grove", root.join(".grove")).unwrap();
+        let place = Place::within(root, Path::new(".grove/agents/x.md")).unwrap();
+        place.create(b"text", None).unwrap();
+        assert_eq!(place.path(), root.join(".grove/agents/x.md"));
+        assert_eq!(
+            std::fs::read(root.join("tools/grove/agents/x.md")).unwrap(),
+            b"text"
+        );
+        assert!(matches!(
+            place.create(b"more", None),
+            Err(ManageError::FileExists(_))
+        ));
+        place.replace(b"text", b"more").unwrap();
+        assert!(matches!(
+            place.replace(b"text", b"x"),
+            Err(ManageError::Changed(_))
+        ));
+        assert!(place.remove_same(b"more").unwrap());
+    }
 }

@@ -114,5 +114,5 @@ fn as_settings(planned: &mut PlannedRoot) {
     // An agent's own file goes before what settings say in the same place.
     let order = &mut planned.root.standing.order;
     *order = order.saturating_add(1);
-    planned.file = Some(name);
+    planned.files = Some(vec![name]);
 }

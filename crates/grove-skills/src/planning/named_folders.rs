@@ -139,10 +139,10 @@ fn planned(
         base: named.project.clone(),
         exists: false,
         flat_files: true,
-        max_depth: None,
+        children_only: false,
         package: None,
         format: Format::Native,
-        file: None,
+        files: None,
     }
 }
 

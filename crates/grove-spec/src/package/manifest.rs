@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::agent_plugin;
 use super::paths::{PathRefusal, path_below};
 use super::source::is_package_name;
+use crate::agent::{self, Format};
+use crate::chain;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::json::{self, kind_of, text_of};
@@ -12,10 +15,6 @@ use crate::yaml::{Node, Value};
 
 /// Paths of one list that are looked at.
 pub const MAX_PATHS: usize = 64;
-
-/// How the schemas of Agent Plugins begin, and the versions whose layout is known.
-const AGENT_PLUGINS: &str = "https://agent-plugins.org/schemas/";
-const AGENT_PLUGINS_KNOWN: [&str; 2] = ["1.0.0/", "1.1.0/"];
 
 /// A file in which a package says what it gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,18 +64,31 @@ impl Kind {
             Self::Chains => "chains",
         }
     }
+
+    /// Whether a file of this name can be named where folders of this kind are.
+    pub fn takes_file(self, file_name: &str) -> bool {
+        match self {
+            Self::Skills => file_name
+                .strip_suffix(".md")
+                .is_some_and(|stem| !stem.is_empty()),
+            Self::Agents => agent::naming::is_agent_file(file_name),
+            Self::Chains => chain::naming::is_chain_file(file_name),
+        }
+    }
 }
 
-/// A folder that a package gives.
+/// A folder or a file that a package gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
     /// What is in it.
     pub kind: Kind,
     /// Its path below the package; empty for the package itself.
     pub path: String,
+    /// How agents are written in it.
+    pub format: Format,
     /// Whether it is missed when it is not there: a plugin's usual folders are not.
     pub is_named: bool,
-    /// Whether only what lies directly in it counts.
+    /// Whether only folders that lie directly in it count.
     pub is_flat: bool,
     /// Where it is named.
     pub position: Option<Position>,
@@ -175,24 +187,25 @@ impl Manifest {
             self.add(kind, kind.word().to_owned(), None);
             self.list(node, &[], kind);
         }
+        for given in &mut self.given {
+            given.format = Format::Claude;
+        }
     }
 
+    /// The skills directly in `skills`, unless the manifest refuses the plugin.
     fn agent_plugin(&mut self, node: &Node) {
-        let schema = node.get("$schema");
-        let Some(version) = schema
-            .and_then(text_of)
-            .and_then(|schema| schema.strip_prefix(AGENT_PLUGINS))
-        else {
-            // A file of this name is often somebody else's.
+        let Some(judged) = agent_plugin::judge(node) else {
             return;
         };
         self.speaks = true;
-        let is_known = AGENT_PLUGINS_KNOWN
-            .iter()
-            .any(|known| version.starts_with(known));
-        if !is_known {
-            let position = schema.map_or(node.position, |schema| schema.position);
-            self.complain(position, "the version of the plugin's layout is not known");
+        let is_refused = !judged.refusals.is_empty();
+        for (position, message) in judged.refusals {
+            self.complain(position, format!("the plugin is not used: {message}"));
+        }
+        for (position, message) in judged.ignored {
+            self.complain(position, message);
+        }
+        if is_refused {
             return;
         }
         self.add(Kind::Skills, Kind::Skills.word().to_owned(), None);
@@ -284,6 +297,7 @@ impl Manifest {
         self.given.push(Given {
             kind,
             path,
+            format: Format::Native,
             is_named: position.is_some(),
             is_flat: false,
             position,
@@ -406,6 +420,8 @@ mod tests {
     fn plugins_have_usual_folders() {
         let text = json!({"name": "p", "agents": "./team", "skills": ["skills", "more"]});
         let manifest = Manifest::read(text.to_string().as_bytes(), ManifestFile::Claude);
+        let formats: Vec<Format> = manifest.given.iter().map(|given| given.format).collect();
+        assert_eq!(formats, [Format::Claude; 4]);
         assert_eq!(
             given(&manifest),
             [
@@ -422,6 +438,16 @@ mod tests {
         let known = plugin("https://agent-plugins.org/schemas/1.0.0/plugin.schema.json");
         assert_eq!(given(&known), [("skills", "skills")]);
         assert!(known.given[0].is_flat);
+        assert_eq!(
+            codes(&known),
+            ["package-manifest"],
+            "a field that is not known is said"
+        );
+        let nameless =
+            json!({"$schema": "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"});
+        let nameless = Manifest::read(nameless.to_string().as_bytes(), ManifestFile::AgentPlugin);
+        assert_eq!(codes(&nameless), ["package-manifest"]);
+        assert!(nameless.speaks && nameless.given.is_empty());
         let later = plugin("https://agent-plugins.org/schemas/9.0.0/plugin.schema.json");
         assert_eq!(codes(&later), ["package-manifest"]);
         assert!(!plugin("https://example.org/other").speaks);

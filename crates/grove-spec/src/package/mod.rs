@@ -3,6 +3,7 @@
 //! Nothing here knows a disk: paths are judged by how they are written. Whoever opens them does so beneath the
 //! package, since a link is no matter of spelling.
 
+mod agent_plugin;
 mod manifest;
 mod paths;
 mod settings;

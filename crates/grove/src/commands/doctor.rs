@@ -194,7 +194,7 @@ impl Attention {
     }
 }
 
-/// A package and how many folders of each kind it gives.
+/// A package and how many places of each kind it gives.
 #[derive(Serialize)]
 struct PackageJson {
     name: String,

@@ -18,28 +18,17 @@ const MAX_DEPTH: usize = 16;
 /// How many values a role may have: the place of each is counted from the top of the file.
 const MAX_VALUES: usize = 2_000;
 
+/// The role that a file is.
 pub(super) fn role(text: &str) -> Parsed {
-    let table = match DeTable::parse(text) {
-        Ok(table) => table,
-        Err(error) => {
-            let message = format!("not TOML: {}", error.message());
-            let finding = Diagnostic::new(Code::AgentSyntax, message);
-            let place = error
-                .span()
-                .map_or(Position::new(1, 1), |span| position_of(text, span.start));
-            return Parsed::refused(finding.at(place));
-        }
+    let entries = parse(text).and_then(|table| {
+        let mut tree = Tree::new(text);
+        tree.entries(table.get_ref(), 0).ok_or_else(too_much)
+    });
+    let entries = match entries {
+        Ok(entries) => entries,
+        Err(finding) => return Parsed::refused(finding),
     };
     let mut diagnostics = Vec::new();
-    let mut tree = Tree {
-        text,
-        left: MAX_VALUES,
-    };
-    let Some(entries) = tree.entries(table.get_ref(), 0) else {
-        let message = format!("more than {MAX_VALUES} values, or more than {MAX_DEPTH} levels");
-        let finding = Diagnostic::new(Code::AgentSyntax, message);
-        return Parsed::refused(finding.at(Position::new(1, 1)));
-    };
     if !entries.iter().any(|entry| entry.key == BODY) {
         let message = format!("no `{BODY}`, so there is nothing to tell the agent");
         let finding = Diagnostic::new(Code::AgentSyntax, message);
@@ -60,13 +49,47 @@ pub(super) fn role(text: &str) -> Parsed {
     }
 }
 
+/// The entries of one table of a file, without a look at what else is in it; none when it has no such table.
+pub(super) fn tables_of(text: &str, name: &str) -> Result<Vec<Entry>, Diagnostic> {
+    let table = parse(text)?;
+    match table.get_ref().get(name).map(Spanned::get_ref) {
+        Some(DeValue::Table(inner)) => {
+            let mut tree = Tree::new(text);
+            tree.entries(inner, 0).ok_or_else(too_much)
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn parse(text: &str) -> Result<Spanned<DeTable<'_>>, Diagnostic> {
+    DeTable::parse(text).map_err(|error| {
+        let message = format!("not TOML: {}", error.message());
+        let place = error
+            .span()
+            .map_or(Position::new(1, 1), |span| position_of(text, span.start));
+        Diagnostic::new(Code::AgentSyntax, message).at(place)
+    })
+}
+
+fn too_much() -> Diagnostic {
+    let message = format!("more than {MAX_VALUES} values, or more than {MAX_DEPTH} levels");
+    Diagnostic::new(Code::AgentSyntax, message).at(Position::new(1, 1))
+}
+
 /// A TOML table as the tree that YAML is read into.
 struct Tree<'a> {
     text: &'a str,
     left: usize,
 }
 
-impl Tree<'_> {
+impl<'a> Tree<'a> {
+    const fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            left: MAX_VALUES,
+        }
+    }
+
     /// A table's entries in the order of the file; none when there is too much of it.
     fn entries(&mut self, table: &DeTable<'_>, depth: usize) -> Option<Vec<Entry>> {
         let mut placed: Vec<(usize, Entry)> = Vec::new();

@@ -5,9 +5,11 @@
 //! that says so. Keys of Grove's own are understood in every format.
 
 mod codex;
+mod codex_config;
 mod keys;
 mod opencode;
 
+pub use codex_config::{NamedFile, NamedFiles};
 use serde::{Deserialize, Serialize};
 
 use super::{Agent, Parsed, fields, known_keys, naming, near_frontmatter};
@@ -36,6 +38,8 @@ pub enum Format {
     OpencodeJson,
     /// A role of Codex: TOML.
     Codex,
+    /// The roles that Codex's settings declare.
+    CodexConfig,
 }
 
 impl Format {
@@ -47,7 +51,7 @@ impl Format {
             Self::Copilot => "Copilot",
             Self::Gemini => "Gemini CLI",
             Self::Opencode | Self::OpencodeJson => "OpenCode",
-            Self::Codex => "Codex",
+            Self::Codex | Self::CodexConfig => "Codex",
         }
     }
 
@@ -57,6 +61,7 @@ impl Format {
             Self::Codex => file_name
                 .strip_suffix(".toml")
                 .is_some_and(|stem| !stem.is_empty()),
+            Self::CodexConfig => file_name == "config.toml",
             Self::OpencodeJson => matches!(file_name, "opencode.json" | "opencode.jsonc"),
             _ => naming::is_agent_file(file_name),
         }
@@ -64,12 +69,22 @@ impl Format {
 
     /// Whether the format is Markdown with frontmatter, in which a file without it is a note.
     pub const fn is_markdown(self) -> bool {
-        !matches!(self, Self::Codex | Self::OpencodeJson)
+        !matches!(self, Self::Codex | Self::CodexConfig | Self::OpencodeJson)
     }
 
     /// Whether a file of this format has other things than agents, secrets perhaps, and is never quoted.
     pub const fn is_settings(self) -> bool {
-        matches!(self, Self::OpencodeJson)
+        matches!(self, Self::OpencodeJson | Self::CodexConfig)
+    }
+
+    /// The format of a host's own agent files, where this is how its settings have them.
+    #[must_use]
+    pub const fn of_files(self) -> Self {
+        match self {
+            Self::OpencodeJson => Self::Opencode,
+            Self::CodexConfig => Self::Codex,
+            other => other,
+        }
     }
 }
 
@@ -82,8 +97,21 @@ pub struct Found {
     pub parsed: Parsed,
 }
 
-/// Reads every agent of a file.
+/// The files that a file names as the rest of its agents, by their paths as they are written there.
+pub fn named_files(bytes: &[u8], format: Format) -> Vec<String> {
+    if format != Format::CodexConfig {
+        return Vec::new();
+    }
+    frontmatter::text_of(bytes).map_or_else(|_| Vec::new(), codex_config::named_files)
+}
+
+/// Reads every agent of a file that names no others.
 pub fn read(bytes: &[u8], format: Format) -> Vec<Found> {
+    read_with(bytes, format, &NamedFiles::new())
+}
+
+/// Reads every agent of a file, with the files that [`named_files`] has.
+pub fn read_with(bytes: &[u8], format: Format, named: &NamedFiles) -> Vec<Found> {
     let alone = |parsed: Parsed| {
         vec![Found {
             member: None,
@@ -97,6 +125,7 @@ pub fn read(bytes: &[u8], format: Format) -> Vec<Found> {
     match format {
         Format::OpencodeJson => opencode::settings(text),
         Format::Codex => alone(codex::role(text)),
+        Format::CodexConfig => codex_config::roles(text, named),
         markdown => alone(read_markdown(text, markdown)),
     }
 }

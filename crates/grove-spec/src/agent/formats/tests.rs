@@ -301,3 +301,101 @@ fn what_is_missing_in_settings_is_missing_where_the_agent_stands() {
     assert_eq!(said(&found[0].parsed), []);
     assert_eq!(said(&found[1].parsed), [("description-missing", 4)]);
 }
+
+/// A role's file under the path by which settings name it.
+fn named(path: &str, content: Result<&str, &str>) -> NamedFiles {
+    let content = content.map(|text| text.as_bytes().to_vec());
+    let file = NamedFile {
+        path: std::path::Path::new("/settings").join(path),
+        content: content.map_err(str::to_owned),
+    };
+    NamedFiles::from([(path.to_owned(), file)])
+}
+
+#[test]
+fn roles_that_codex_settings_declare_have_what_their_files_say_first() {
+    let settings = "api_key = 'secret'\n[agents]\nmax_threads = 6\n[agents.lead]\ndescription = 'declared'\nconfig_file = 'roles/lead.toml'\nnickname_candidates = ['A']\n";
+    assert_eq!(
+        named_files(settings.as_bytes(), Format::CodexConfig),
+        ["roles/lead.toml"]
+    );
+    assert_eq!(named_files(settings.as_bytes(), Format::Codex), [""; 0]);
+    for (file, name, description) in [
+        ("developer_instructions = 'Do'\n", "lead", "declared"),
+        (
+            "name = 'own'\ndescription = 'of the file'\ndeveloper_instructions = 'Do'\nmodel_reasoning_effort = 'high'\n",
+            "own",
+            "of the file",
+        ),
+    ] {
+        let named = named("roles/lead.toml", Ok(file));
+        let found = read_with(settings.as_bytes(), Format::CodexConfig, &named);
+        let [found] = found.as_slice() else {
+            panic!("one role: {found:?}");
+        };
+        assert_eq!(found.member.as_deref(), Some("lead"));
+        let agent = &found.parsed.agent;
+        assert_eq!(agent.name.as_deref(), Some(name));
+        assert_eq!(agent.description.as_deref(), Some(description));
+        assert_eq!(found.parsed.body("anything"), Some("Do"));
+        let codes: Vec<&str> = found
+            .parsed
+            .diagnostics
+            .iter()
+            .map(|it| it.code.as_str())
+            .collect();
+        assert_eq!(codes, ["agent-unmapped"], "`nickname_candidates`");
+        assert!(
+            found.parsed.diagnostics[0].file.is_none(),
+            "it is in the settings themselves"
+        );
+    }
+}
+
+#[test]
+fn a_declared_role_without_a_file_that_can_be_read_is_no_agent() {
+    let none = NamedFiles::new();
+    let file = |content| named("r.toml", content);
+    for (declared, named, code, in_file) in [
+        ("description = 'd'", &none, "agent-syntax", false),
+        ("config_file = 1", &none, "field-required-type", false),
+        ("config_file = 'r.toml'", &none, "agent-elsewhere", false),
+        (
+            "config_file = 'r.toml'",
+            &file(Err("no")),
+            "agent-elsewhere",
+            false,
+        ),
+        (
+            "config_file = 'r.toml'",
+            &file(Ok("= no TOML")),
+            "agent-syntax",
+            true,
+        ),
+        (
+            "config_file = 'r.toml'",
+            &file(Ok("name = 'x'")),
+            "agent-syntax",
+            true,
+        ),
+    ] {
+        let settings = format!("[agents.lead]\n{declared}\n");
+        let found = read_with(settings.as_bytes(), Format::CodexConfig, named);
+        assert_eq!(found.len(), 1, "{declared}");
+        assert!(!found[0].parsed.is_valid(), "{declared}");
+        let finding = &found[0].parsed.diagnostics[0];
+        assert_eq!(finding.code.as_str(), code, "{declared}");
+        assert_eq!(finding.file.is_some(), in_file, "{declared}");
+    }
+    for nothing in [
+        "",
+        "[agents]\nmax_depth = 1\n",
+        "agents = 3\n",
+        "[other.agents.x]\n",
+    ] {
+        let found = read_with(nothing.as_bytes(), Format::CodexConfig, &none);
+        assert_eq!(found, [], "{nothing}");
+    }
+    let broken = read_with(b"[agents", Format::CodexConfig, &none);
+    assert!(!broken[0].parsed.is_valid());
+}

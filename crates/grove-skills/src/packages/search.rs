@@ -1,0 +1,405 @@
+//! Where packages may lie, in order: the project's places, then the user's, then everybody's.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use grove_fs::held_folder::HeldFolder;
+use grove_fs::probe_walk::Links;
+use grove_fs::{FsError, files};
+use grove_spec::config::Settings;
+use grove_spec::package::{ManifestFile, Named, PackageSource, dependencies, read_settings};
+use grove_spec::{Code, Diagnostic};
+
+use super::{MAX_FILE_BYTES, MODULES, NamedSkills, PI_MODULES, PI_SETTINGS, Packages, npm_root};
+use crate::environment::Environment;
+use crate::project::FolderTrust;
+
+/// Packages in one folder of packages whose manifests are read.
+const MAX_INSTALLED: usize = 2_000;
+/// Entries of one folder of packages that are looked at.
+const MAX_ENTRIES: usize = 20_000;
+
+/// A search for packages, and what it found so far.
+#[derive(Default)]
+pub(super) struct Search {
+    pub(super) found: Packages,
+    /// The packages that were looked at, by their real paths.
+    pub(super) seen: BTreeSet<PathBuf>,
+}
+
+/// Where packages lie, and what they may do there.
+pub(super) struct Place<'a> {
+    /// The folder relative to which they are opened.
+    pub(super) held: &'a HeldFolder,
+    /// What links to packages may do.
+    pub(super) links: Links,
+    /// The trust of the project they belong to; the user's are trusted.
+    pub(super) trust: Option<&'a FolderTrust>,
+}
+
+/// Who asks for a package, and so what is said when there is none.
+#[derive(Clone, Copy)]
+pub(super) enum Asked<'a> {
+    /// Nobody: it lies among others that have nothing to do with agents.
+    Nobody,
+    /// It lies where packages for agents lie.
+    Installed,
+    /// Settings, under this name.
+    By(&'a str),
+}
+
+impl Search {
+    /// What is in a project.
+    pub(super) fn project(&mut self, root: &Path, trust: &FolderTrust) {
+        let Ok(held) = HeldFolder::open(root) else {
+            return;
+        };
+        let place = Place {
+            held: &held,
+            links: Links::Contain,
+            trust: Some(trust),
+        };
+        self.package(&place, "", &[ManifestFile::Npm], Asked::Installed);
+        self.installed(&place, &format!(".pi/{PI_MODULES}"), Asked::Installed);
+        if let Some(named) = self.settings(&place, &format!(".pi/{PI_SETTINGS}")) {
+            for package in named {
+                self.named_by_project(&place, &package);
+            }
+        }
+        self.dependencies(&place);
+    }
+
+    /// What the project's `package.json` depends on, in `node_modules`; everything there when it depends on nothing.
+    ///
+    /// The packages that others brought along are many, and nobody chose them.
+    fn dependencies(&mut self, place: &Place<'_>) {
+        let Ok(modules) = place.held.folder(MODULES, place.links) else {
+            return;
+        };
+        let manifest = place
+            .held
+            .read(ManifestFile::Npm.path(), place.links, MAX_FILE_BYTES);
+        let mut names = manifest.map_or_else(|_| Vec::new(), |bytes| dependencies(&bytes));
+        if names.is_empty() {
+            return self.installed(place, MODULES, Asked::Nobody);
+        }
+        self.cap(&mut names, modules.path(), false);
+        for name in names {
+            let below = format!("{MODULES}/{name}");
+            self.package(place, &below, &[ManifestFile::Npm], Asked::Nobody);
+        }
+    }
+
+    /// Leaves out what is beyond the limit, and says so.
+    fn cap(&mut self, names: &mut Vec<String>, folder: &Path, is_cut: bool) {
+        let beyond = names.split_off(MAX_INSTALLED.min(names.len()));
+        if is_cut || !beyond.is_empty() {
+            let message = format!("more than {MAX_INSTALLED} packages; the rest were not read");
+            let finding = Diagnostic::new(Code::PackageLimit, message);
+            self.say(finding.in_file(folder).with_names(beyond));
+        }
+    }
+
+    /// What the user has, and npm for everybody.
+    pub(super) fn user(
+        &mut self,
+        environment: &Environment,
+        settings: &Settings,
+        project: Option<&Path>,
+    ) {
+        let pi = environment.pi_folder();
+        if let Some(held) = pi.as_deref().and_then(|pi| HeldFolder::open(pi).ok()) {
+            let place = Place {
+                held: &held,
+                links: Links::Follow,
+                trust: None,
+            };
+            self.installed(&place, PI_MODULES, Asked::Installed);
+            for package in self.settings(&place, PI_SETTINGS).unwrap_or_default() {
+                self.named_by_user(environment, held.path(), held.path(), &package);
+            }
+        }
+        let configured = &settings.packages;
+        for written in &configured.value {
+            match Named::read(written, None) {
+                Ok(package) => {
+                    let from = &environment.config;
+                    let pi = pi.as_deref().unwrap_or(from);
+                    self.named_by_user(environment, from, pi, &package);
+                }
+                Err(finding) => {
+                    let origin = configured.origin.as_ref();
+                    self.say(match origin {
+                        Some(origin) => finding
+                            .in_file(&origin.file)
+                            .at(grove_spec::Position::new(origin.line, 1)),
+                        None => finding,
+                    });
+                }
+            }
+        }
+        let global = npm_root::find(environment).and_then(|root| HeldFolder::open(&root).ok());
+        let is_outside = |held: &HeldFolder| {
+            // A project that puts a `node` of its own on the search path would speak for the user.
+            let of_project = project.is_some_and(|project| is_below(held.path(), project));
+            if of_project {
+                let message =
+                    "npm's global packages lie in this project and are not taken for the user's";
+                let help = "name them in the project's `package.json`, or set `npm_config_prefix`";
+                let finding = Diagnostic::new(Code::PackageSource, message).with_help(help);
+                self.say(finding.in_file(held.path()));
+            }
+            !of_project
+        };
+        if let Some(held) = global.filter(is_outside) {
+            let place = Place {
+                held: &held,
+                links: Links::Follow,
+                trust: None,
+            };
+            self.installed(&place, "", Asked::Nobody);
+        }
+    }
+
+    /// The packages that a settings file names; none when there is no such file.
+    fn settings(&mut self, place: &Place<'_>, below: &str) -> Option<Vec<Named>> {
+        let file = place.held.path().join(below);
+        let bytes = match place.held.read(below, place.links, MAX_FILE_BYTES) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_not_found() => return None,
+            Err(error) => {
+                self.say(refused(&error, Code::PackageSettings, "the settings"));
+                return None;
+            }
+        };
+        let settings = read_settings(&bytes);
+        let said = settings.fault.into_iter().chain(settings.package_findings);
+        for finding in said {
+            self.say(finding.in_file(&file));
+        }
+        if !settings.skills.is_empty() || !settings.skill_findings.is_empty() {
+            let findings = settings.skill_findings.into_iter();
+            self.found.skills.push(NamedSkills {
+                project: place.trust.map(|_| place.held.path().to_path_buf()),
+                folders: settings.skills,
+                diagnostics: findings.map(|finding| finding.in_file(&file)).collect(),
+                file,
+            });
+        }
+        Some(settings.packages)
+    }
+
+    /// A package of a project's settings, which must lie in the project.
+    fn named_by_project(&mut self, place: &Place<'_>, package: &Named) {
+        let below = match &package.source {
+            PackageSource::Npm(name) => Some(format!(".pi/{PI_MODULES}/{name}")),
+            PackageSource::Git(path) => Some(format!(".pi/git/{path}")),
+            PackageSource::Path(path) => project_path(path),
+        };
+        let Some(below) = below else {
+            let message = format!(
+                "the package `{}` lies outside of the project that names it",
+                package.written
+            );
+            let file = place.held.path().join(".pi").join(PI_SETTINGS);
+            let finding = Diagnostic::new(Code::PackageSource, message).in_file(&file);
+            return self.say(match package.position {
+                Some(position) => finding.at(position),
+                None => finding,
+            });
+        };
+        let asked = Asked::By(&package.written);
+        self.package(place, &below, &ManifestFile::ALL, asked);
+    }
+
+    /// A package of the user's settings, wherever it lies.
+    fn named_by_user(
+        &mut self,
+        environment: &Environment,
+        from: &Path,
+        pi: &Path,
+        package: &Named,
+    ) {
+        let folder = match &package.source {
+            PackageSource::Npm(name) => pi.join(PI_MODULES).join(name),
+            PackageSource::Git(path) => pi.join("git").join(path),
+            PackageSource::Path(path) if path == "~" || path.starts_with("~/") => {
+                environment.expand(path)
+            }
+            PackageSource::Path(path) => from.join(path),
+        };
+        let held = match HeldFolder::open(&folder) {
+            Ok(held) => held,
+            Err(error) => return self.say(absent(&package.written, &error)),
+        };
+        let place = Place {
+            held: &held,
+            links: Links::Follow,
+            trust: None,
+        };
+        let asked = Asked::By(&package.written);
+        self.package(&place, "", &ManifestFile::ALL, asked);
+    }
+
+    /// Everything in a folder of packages, those in `@scope` folders included.
+    fn installed(&mut self, place: &Place<'_>, below: &str, asked: Asked<'_>) {
+        let manifests: &[ManifestFile] = match asked {
+            // Whatever a program is made of is here too, so no more than the one file is asked for.
+            Asked::Nobody => &[ManifestFile::Npm],
+            _ => &ManifestFile::ALL,
+        };
+        let Ok(folder) = place.held.folder(below, place.links) else {
+            return;
+        };
+        let Ok(listed) = folder.folder_names(MAX_ENTRIES) else {
+            return;
+        };
+        let mut is_cut = listed.is_cut;
+        let mut names = Vec::with_capacity(listed.names.len());
+        for name in listed.names {
+            if name.starts_with('@') {
+                let scope = folder.folder(&name, place.links);
+                let inner = scope.and_then(|scope| scope.folder_names(MAX_ENTRIES));
+                let inner = inner.unwrap_or_default();
+                is_cut |= inner.is_cut;
+                names.extend(inner.names.iter().map(|inner| format!("{name}/{inner}")));
+            } else {
+                names.push(name);
+            }
+        }
+        self.cap(&mut names, folder.path(), is_cut);
+        for name in names {
+            let path = match below {
+                "" => name,
+                below => format!("{below}/{name}"),
+            };
+            self.package(place, &path, manifests, asked);
+        }
+    }
+
+    pub(super) fn say(&mut self, finding: Diagnostic) {
+        self.found.diagnostics.push(finding);
+    }
+}
+
+/// The folders with skills that settings name, as pi finds them, and no packages.
+pub(crate) fn named_skills(environment: &Environment, working: Option<&Path>) -> Packages {
+    let mut search = Search::default();
+    let trust = FolderTrust {
+        grant: None,
+        finding: None,
+    };
+    let held = |folder: &Path| HeldFolder::open(folder).ok();
+    if let Some(held) = working.and_then(held) {
+        let place = Place {
+            held: &held,
+            links: Links::Contain,
+            trust: Some(&trust),
+        };
+        search.settings(&place, &format!(".pi/{PI_SETTINGS}"));
+    }
+    if let Some(held) = environment.pi_folder().as_deref().and_then(held) {
+        let place = Place {
+            held: &held,
+            links: Links::Follow,
+            trust: None,
+        };
+        search.settings(&place, PI_SETTINGS);
+    }
+    // Findings about packages are nobody's who asks for skills alone.
+    let mut found = search.found;
+    let of_file = [Code::PackageSettings, Code::PathEscape];
+    found
+        .diagnostics
+        .retain(|finding| of_file.contains(&finding.code));
+    found
+}
+
+/// Of what is wrong with the entries of one field, the first finding of each code, with how many more there are.
+pub(crate) fn first_of_each(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut firsts: Vec<(Diagnostic, usize)> = Vec::new();
+    for finding in findings {
+        match firsts
+            .iter_mut()
+            .find(|(first, _)| first.code == finding.code)
+        {
+            Some((_, more)) => *more += 1,
+            None => firsts.push((finding, 0)),
+        }
+    }
+    let said = firsts.into_iter().map(|(mut first, more)| {
+        if more > 0 {
+            first.message = format!("{} and {more} more of this field", first.message);
+        }
+        first
+    });
+    said.collect()
+}
+
+/// Whether a folder lies in another one, whatever links lead there.
+fn is_below(folder: &Path, above: &Path) -> bool {
+    let real = |path: &Path| files::canonical(path).unwrap_or_else(|_| path.to_path_buf());
+    real(folder).starts_with(real(above))
+}
+
+/// A path that a project's settings name, below the project; none when it leaves. It starts in `.pi`.
+pub(crate) fn project_path(written: &str) -> Option<String> {
+    if written.starts_with(['/', '~']) {
+        return None;
+    }
+    let mut parts = vec![".pi"];
+    for part in written.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// What is said of a file that is there and cannot be read.
+pub(super) fn refused(error: &FsError, code: Code, what: &str) -> Diagnostic {
+    let finding = if error.leads_out() {
+        let message = format!("{what} is behind a link that leads out of the project");
+        Diagnostic::new(Code::PathEscape, message)
+    } else {
+        Diagnostic::new(code, format!("{what} cannot be read: {}", error.source))
+    };
+    finding.in_file(&error.path)
+}
+
+fn absent(written: &str, error: &FsError) -> Diagnostic {
+    let message = if error.is_not_found() {
+        format!("the package `{written}` is not there")
+    } else {
+        format!("the package `{written}` cannot be opened: {}", error.source)
+    };
+    Diagnostic::new(Code::PackageMissing, message).in_file(&error.path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_projects_settings_reach_no_further_than_the_project() {
+        for (written, expected) in [
+            ("./x", Some(".pi/x")),
+            ("../packages/x", Some("packages/x")),
+            ("..", Some("")),
+            (".", Some(".pi")),
+            ("./a/../b", Some(".pi/b")),
+            ("../..", None),
+            ("../../x", None),
+            ("../x/../../y", None),
+            ("/etc", None),
+            ("~", None),
+            ("~/x", None),
+        ] {
+            assert_eq!(project_path(written).as_deref(), expected, "{written}");
+        }
+    }
+}

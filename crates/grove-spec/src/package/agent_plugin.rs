@@ -1,0 +1,298 @@
+//! The `plugin.json` of Agent Plugins: a closed manifest, and one place for skills that it cannot change.
+//!
+//! A field that is not known is said and passed over, and so is an `extensions` that is no object; whatever else
+//! is wrong refuses the plugin as a whole. Schemas are never fetched: the versions whose rules are known are here.
+
+use crate::diagnostic::Position;
+use crate::json::{kind_of, text_of};
+use crate::text::one_line;
+use crate::yaml::{Entry, Node, Value};
+
+/// How the identifiers of schemas begin.
+const SCHEMAS: &str = "https://agent-plugins.org/schemas/";
+/// Versions whose rules are known, as their identifiers go on.
+const VERSIONS: [(&str, Version); 2] = [
+    ("1.0.0/plugin.schema.json", Version::V1_0),
+    ("1.1.0/plugin.schema.json", Version::V1_1),
+];
+/// Characters of a name.
+const MAX_NAME: usize = 64;
+
+/// A version of the manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Version {
+    V1_0,
+    V1_1,
+}
+
+/// What a field must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Text,
+    Texts,
+    Author,
+    /// An object, and passed over when it is none.
+    Extensions,
+}
+
+/// The fields beside `$schema` and `name`, and the version that brought each.
+const FIELDS: [(&str, Shape, Version); 10] = [
+    ("version", Shape::Text, Version::V1_0),
+    ("description", Shape::Text, Version::V1_0),
+    ("author", Shape::Author, Version::V1_0),
+    ("homepage", Shape::Text, Version::V1_0),
+    ("repository", Shape::Text, Version::V1_0),
+    ("license", Shape::Text, Version::V1_0),
+    ("keywords", Shape::Texts, Version::V1_0),
+    ("extensions", Shape::Extensions, Version::V1_0),
+    ("displayName", Shape::Text, Version::V1_1),
+    ("icon", Shape::Text, Version::V1_1),
+];
+
+/// What is wrong with a manifest, and where.
+pub(super) type Fault = (Position, String);
+
+/// A manifest as it was judged.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Judged {
+    /// Why the plugin is not used at all; it is used when there is nothing.
+    pub(super) refusals: Vec<Fault>,
+    /// What is passed over.
+    pub(super) ignored: Vec<Fault>,
+}
+
+/// Judges the manifest of a plugin; none when the file does not say that it is one, since others have a file of
+/// the same name.
+pub(super) fn judge(node: &Node) -> Option<Judged> {
+    let schema = node.get("$schema")?;
+    let named = text_of(schema)?.strip_prefix(SCHEMAS)?;
+    let mut judged = Judged::default();
+    let mut known = VERSIONS.iter();
+    let Some((_, version)) = known.find(|(identifier, _)| *identifier == named) else {
+        let message = format!(
+            "the version `{}` of Agent Plugins is not known",
+            one_line(named)
+        );
+        judged.refusals.push((schema.position, message));
+        return Some(judged);
+    };
+    judged.name(node);
+    for entry in node.as_map().unwrap_or_default() {
+        judged.field(entry, *version);
+    }
+    Some(judged)
+}
+
+impl Judged {
+    fn name(&mut self, node: &Node) {
+        let fault = match node.get("name") {
+            None => Some((node.position, "there is no `name`".to_owned())),
+            Some(name) => match text_of(name) {
+                Some(text) if is_name(text) => None,
+                Some(text) => {
+                    let message = format!(
+                        "`name` is `{}`: a name has up to {MAX_NAME} small letters, digits, `-` and `.`, begins and ends with a letter or digit, and has no `--` or `..`",
+                        one_line(text)
+                    );
+                    Some((name.position, message))
+                }
+                None => Some((name.position, not("name", name, "text"))),
+            },
+        };
+        self.refusals.extend(fault);
+    }
+
+    fn field(&mut self, entry: &Entry, version: Version) {
+        let (key, value) = (&*entry.key, &entry.value);
+        if matches!(key, "$schema" | "name") {
+            return;
+        }
+        let mut fields = FIELDS.iter();
+        let known = fields.find(|(name, _, since)| *name == key && *since <= version);
+        match known.map(|(_, shape, _)| shape) {
+            None => {
+                let message = format!(
+                    "`{}` is no field of a plugin; it is passed over",
+                    one_line(key)
+                );
+                self.ignored.push((entry.position, message));
+            }
+            Some(Shape::Text) => {
+                if text_of(value).is_none() {
+                    self.refusals
+                        .push((value.position, not(key, value, "text")));
+                }
+            }
+            Some(Shape::Texts) => {
+                let is_texts = matches!(&value.value, Value::List(items)
+                    if items.iter().all(|item| text_of(item).is_some()));
+                if !is_texts {
+                    let message = format!("`{key}` is not a list of texts");
+                    self.refusals.push((value.position, message));
+                }
+            }
+            Some(Shape::Author) => self.refusals.extend(author_fault(value)),
+            Some(Shape::Extensions) => {
+                if value.as_map().is_none() {
+                    let message = format!("{}; it is passed over", not(key, value, "an object"));
+                    self.ignored.push((value.position, message));
+                }
+            }
+        }
+    }
+}
+
+fn author_fault(value: &Node) -> Option<Fault> {
+    let Some(entries) = value.as_map() else {
+        return Some((value.position, not("author", value, "an object")));
+    };
+    entries.iter().find_map(|entry| {
+        let key = one_line(&entry.key);
+        if !matches!(&*entry.key, "name" | "email" | "url") {
+            let message = format!("`author.{key}` is no field of an author");
+            return Some((entry.position, message));
+        }
+        let is_text = text_of(&entry.value).is_some();
+        let fault = (
+            entry.value.position,
+            not(&format!("author.{key}"), &entry.value, "text"),
+        );
+        (!is_text).then_some(fault)
+    })
+}
+
+fn not(key: &str, value: &Node, wanted: &str) -> String {
+    format!("`{key}` is {}, not {wanted}", kind_of(value))
+}
+
+/// Whether a plugin may be called so.
+fn is_name(name: &str) -> bool {
+    let is_end = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = name.as_bytes();
+    (1..=MAX_NAME).contains(&bytes.len())
+        && bytes
+            .iter()
+            .all(|byte| is_end(byte) || matches!(byte, b'-' | b'.'))
+        && bytes.first().is_some_and(is_end)
+        && bytes.last().is_some_and(is_end)
+        && !name.contains("--")
+        && !name.contains("..")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+    use crate::json;
+
+    /// How many findings refuse a manifest and how many pass over something; none when it is no plugin's.
+    fn judged(manifest: &Json) -> Option<(usize, usize)> {
+        let parsed = json::parse(&manifest.to_string()).unwrap();
+        judge(&parsed.node).map(|judged| (judged.refusals.len(), judged.ignored.len()))
+    }
+
+    fn with(version: &str, fields: &Json) -> Json {
+        let mut manifest = json!({
+            "$schema": format!("https://agent-plugins.org/schemas/{version}/plugin.schema.json"),
+            "name": "p",
+        });
+        let all = manifest.as_object_mut().unwrap();
+        all.extend(fields.as_object().unwrap().clone());
+        manifest
+    }
+
+    #[test]
+    fn names_as_the_specification_has_them() {
+        let long = "a".repeat(MAX_NAME);
+        for name in ["my-plugin", "acme.tools", "lint3r", "a", "a.-b", &long] {
+            assert!(is_name(name), "{name}");
+        }
+        let longer = "a".repeat(MAX_NAME + 1);
+        for name in [
+            "",
+            "My-Plugin",
+            "-start",
+            "end-",
+            ".a",
+            "a.",
+            "has--double",
+            "too.many..dots",
+            "a b",
+            "a_b",
+            "ä",
+            &longer,
+        ] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_manifest_without_a_valid_name_or_with_a_field_of_the_wrong_kind_is_refused() {
+        for fields in [
+            json!({"name": ""}),
+            json!({"name": 1}),
+            json!({"name": null}),
+            json!({"name": "No"}),
+            json!({"version": 1}),
+            json!({"description": null}),
+            json!({"author": "me"}),
+            json!({"author": {"name": 1}}),
+            json!({"author": {"phone": "1"}}),
+            json!({"homepage": []}),
+            json!({"keywords": "a"}),
+            json!({"keywords": ["a", 1]}),
+        ] {
+            assert_eq!(judged(&with("1.0.0", &fields)), Some((1, 0)), "{fields}");
+        }
+        let mut nameless = with("1.0.0", &json!({}));
+        nameless.as_object_mut().unwrap().remove("name");
+        assert_eq!(judged(&nameless), Some((1, 0)));
+    }
+
+    #[test]
+    fn what_is_not_known_is_passed_over_and_said() {
+        for (fields, ignored) in [
+            (json!({}), 0),
+            (json!({"skills": ["x"], "agents": "y"}), 2),
+            (json!({"extensions": []}), 1),
+            (json!({"extensions": {"com.example": 1}}), 0),
+            (
+                json!({"version": "soon", "author": {"email": "nowhere"}, "license": "mine", "homepage": "here",
+                       "repository": "", "keywords": [], "description": ""}),
+                0,
+            ),
+            // These came later.
+            (json!({"displayName": "P", "icon": "./p.png"}), 2),
+        ] {
+            assert_eq!(
+                judged(&with("1.0.0", &fields)),
+                Some((0, ignored)),
+                "{fields}"
+            );
+        }
+        let later = with("1.1.0", &json!({"displayName": "P", "icon": "not a path"}));
+        assert_eq!(judged(&later), Some((0, 0)));
+        assert_eq!(judged(&with("1.1.0", &json!({"icon": 1}))), Some((1, 0)));
+    }
+
+    #[test]
+    fn only_versions_that_are_known_by_their_whole_identifier_are_read() {
+        assert_eq!(judged(&with("9.0.0", &json!({"odd": 1}))), Some((1, 0)));
+        for (schema, expected) in [
+            (
+                json!("https://agent-plugins.org/schemas/1.0.0/other.json"),
+                Some((1, 0)),
+            ),
+            (json!("https://example.org/plugin.schema.json"), None),
+            (json!(1), None),
+        ] {
+            assert_eq!(
+                judged(&json!({"$schema": schema, "name": "p"})),
+                expected,
+                "{schema}"
+            );
+        }
+        assert_eq!(judged(&json!({"name": "p"})), None);
+    }
+}
