@@ -6,6 +6,8 @@
 
 mod keys;
 mod models;
+mod powers;
+mod toml;
 mod tools;
 
 use std::path::Path;
@@ -141,7 +143,7 @@ pub fn agent(job: &Job<'_>, source: &Source<'_>) -> (File, Vec<Diagnostic>) {
     let entries = keys::translate(job, source, &name, &skills, &mut diagnostics);
     let mark = generated::mark(source.address);
     let text = match export.format {
-        Format::Codex => keys::toml(&entries, &mark, &body),
+        Format::Codex => toml::role(&entries, &mark, &body),
         _ => print::markdown(&entries, Some(&mark), &body),
     };
     let length = body.chars().count();

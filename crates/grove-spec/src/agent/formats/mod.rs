@@ -8,6 +8,7 @@ mod codex;
 mod codex_config;
 mod keys;
 mod opencode;
+pub mod restriction;
 
 pub use codex_config::{NamedFile, NamedFiles};
 use serde::{Deserialize, Serialize};
@@ -188,25 +189,33 @@ fn meaning(entries: Vec<Entry>, format: Format, diagnostics: &mut Vec<Diagnostic
     let translated = keys::translate(entries, format, diagnostics);
     let mut agent = fields::read(translated.native, diagnostics);
     agent.is_disabled = translated.is_disabled;
-    if let Some(denied) = translated.denied
-        && let Some(tools) = &mut agent.tools
-    {
-        tools.retain(|tool| !denied.contains(tool));
-    }
-    for entry in &agent.unknown {
-        let message = format!(
-            "`{}` of {} has no counterpart here; it is kept and not used",
-            entry.key,
-            format.title()
-        );
-        diagnostics.push(Diagnostic::new(Code::AgentUnmapped, message).at(entry.position));
+    if let Some(tools) = &mut agent.tools {
+        let denied = translated.denied.iter();
+        tools.retain(|tool| !denied.clone().any(|name| restriction::denies(name, tool)));
     }
     agent.unknown.extend(translated.kept);
+    agent.unknown.sort_by_key(|entry| entry.position);
+    for entry in &agent.unknown {
+        diagnostics.push(match restriction::of(entry, format) {
+            Some(_) => restricting(entry, format),
+            None => unmapped(entry, format),
+        });
+    }
     agent
 }
 
+/// The finding about a key that has no meaning here.
+fn unmapped(entry: &Entry, format: Format) -> Diagnostic {
+    let message = format!(
+        "`{}` of {} has no counterpart here; it is kept and not used",
+        entry.key,
+        format.title()
+    );
+    Diagnostic::new(Code::AgentUnmapped, message).at(entry.position)
+}
+
 /// The finding about a key that restricts an agent in a way that is not possible here.
-fn restriction(entry: &Entry, format: Format) -> Diagnostic {
+fn restricting(entry: &Entry, format: Format) -> Diagnostic {
     let message = format!(
         "`{}` of {} restricts the agent in a way that Grove cannot; it is kept and not used",
         entry.key,
