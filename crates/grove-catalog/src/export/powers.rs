@@ -124,13 +124,17 @@ impl Writer<'_, '_> {
             Denied::Changes => {
                 powers.denied.extend(CHANGING.map(str::to_owned));
                 stricter = self.job.rules.export.format != Format::Codex;
+                if stricter {
+                    // Others whom it calls might change something; a sandbox is around them too.
+                    powers.denied.insert("subagent".to_owned());
+                }
             }
         }
         let (key, agent, title) = (&entry.key, self.source.name, self.job.title);
         let message = if stricter {
             format!(
-                "`{key}` keeps agent `{agent}` from changing anything; in {title} it has no tools that write or \
-                 run commands"
+                "`{key}` keeps agent `{agent}` from changing anything; in {title} it has no tools that write, run \
+                 commands or call other agents"
             )
         } else if is_whole {
             return;
@@ -213,7 +217,7 @@ impl Writer<'_, '_> {
             );
             return self.say(message, Severity::Warning, None);
         }
-        self.read_only(Severity::Info, "");
+        self.read_only("");
     }
 
     /// Tools that are denied, said to Codex: it can keep an agent from changing, and from nothing else.
@@ -230,20 +234,22 @@ impl Writer<'_, '_> {
         if !is_read_only {
             return;
         }
-        if denies("bash") {
-            self.read_only(Severity::Info, "");
+        self.read_only(if denies("bash") {
+            ""
         } else {
-            self.read_only(Severity::Warning, ", with commands neither");
-        }
+            ", with commands neither"
+        });
     }
 
-    fn read_only(&mut self, severity: Severity, more: &str) {
+    /// Codex is told, and does not keep to it where the agent is called by another: that has to be known.
+    fn read_only(&mut self, more: &str) {
         self.entries.push(print::text("sandbox_mode", "read-only"));
         let message = format!(
-            "{} has no list of tools; agent `{}` may read and not change{more}, by `sandbox_mode`",
-            self.job.title, self.source.name
+            "{} has no list of tools; agent `{}` may read and not change{more}, by `sandbox_mode`, in whose place \
+             {} may use its caller's",
+            self.job.title, self.source.name, self.job.title
         );
-        self.say(message, severity, None);
+        self.say(message, Severity::Warning, None);
     }
 
     fn unmapped_tools(&mut self, unmapped: &[String]) {
