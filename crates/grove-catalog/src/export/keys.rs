@@ -178,8 +178,7 @@ impl Writer<'_, '_> {
             "`skillPath` of agent `{}` is not written for {}: the skills that it names are copied from there",
             self.source.name, self.job.title
         );
-        let finding = Diagnostic::new(Code::ExportUnmapped, message);
-        self.diagnostics.push(finding.with_severity(Severity::Info));
+        self.say(message, Severity::Info, self.source.place("skillPath"));
     }
 
     fn thinking(&mut self) {
@@ -200,9 +199,11 @@ impl Writer<'_, '_> {
         )
     }
 
-    fn left_out(&mut self, key: &str, severity: Severity) {
-        let message = self.no_counterpart(key);
-        self.say(message, severity, None);
+    /// Says that something of a key is left out: `key`, `key: value` or `key.part`.
+    fn left_out(&mut self, what: &str, severity: Severity) {
+        let message = self.no_counterpart(what);
+        let key = what.split([':', '.']).next().unwrap_or(what);
+        self.say(message, severity, self.source.place(key));
     }
 
     /// A finding about a key, in the file of the agent if that is where the key stands.

@@ -25,6 +25,8 @@ struct Powers {
     denied: BTreeSet<String>,
     /// The key that says so, and where it stands.
     key: Option<(String, Position)>,
+    /// Where the list of tools stands.
+    tools: Option<Position>,
 }
 
 impl Writer<'_, '_> {
@@ -87,6 +89,7 @@ impl Writer<'_, '_> {
             allowed: self.source.agent.tools.clone(),
             denied: BTreeSet::new(),
             key: None,
+            tools: self.source.place("tools"),
         };
         if self.is_theirs() {
             return powers;
@@ -150,14 +153,14 @@ impl Writer<'_, '_> {
     fn translated(&mut self, powers: &Powers, own: &[String]) -> Vec<String> {
         let export = &self.job.rules.export;
         let tools = powers.vocabulary.translate(own, export, &powers.denied);
-        self.unmapped_tools(&tools.unmapped);
+        self.unmapped_tools(powers, &tools.unmapped);
         let mut names = tools.names;
         if names.is_empty() && !own.is_empty() {
             let message = format!(
                 "agent `{}` has no tools in {}: none of those that it names is there",
                 self.source.name, self.job.title
             );
-            self.say(message, Severity::Warning, None);
+            self.say(message, Severity::Warning, powers.place());
         }
         let reading = tools::reading(export);
         let reads = self.source.is_light() && !self.source.skills.is_empty();
@@ -209,15 +212,15 @@ impl Writer<'_, '_> {
             let mut left = names.iter().filter(|name| !powers.denied.contains(*name));
             changes |= left.any(|name| CHANGING.contains(&&**name) || name.starts_with("mcp:"));
         }
-        self.unmapped_tools(&unmapped);
+        self.unmapped_tools(powers, &unmapped);
         if changes {
             let message = format!(
                 "`tools` of agent `{}` has no counterpart in {} and was left out",
                 self.source.name, self.job.title
             );
-            return self.say(message, Severity::Warning, None);
+            return self.say(message, Severity::Warning, powers.place());
         }
-        self.read_only("");
+        self.read_only(powers, "");
     }
 
     /// Tools that are denied, said to Codex: it can keep an agent from changing, and from nothing else.
@@ -234,25 +237,26 @@ impl Writer<'_, '_> {
         if !is_read_only {
             return;
         }
-        self.read_only(if denies("bash") {
+        let more = if denies("bash") {
             ""
         } else {
             ", with commands neither"
-        });
+        };
+        self.read_only(powers, more);
     }
 
     /// Codex is told, and does not keep to it where the agent is called by another: that has to be known.
-    fn read_only(&mut self, more: &str) {
+    fn read_only(&mut self, powers: &Powers, more: &str) {
         self.entries.push(print::text("sandbox_mode", "read-only"));
         let message = format!(
             "{} has no list of tools; agent `{}` may read and not change{more}, by `sandbox_mode`, in whose place \
              {} may use its caller's",
             self.job.title, self.source.name, self.job.title
         );
-        self.say(message, Severity::Warning, None);
+        self.say(message, Severity::Warning, powers.place());
     }
 
-    fn unmapped_tools(&mut self, unmapped: &[String]) {
+    fn unmapped_tools(&mut self, powers: &Powers, unmapped: &[String]) {
         if unmapped.is_empty() {
             return;
         }
@@ -262,7 +266,7 @@ impl Writer<'_, '_> {
             quoted(unmapped),
             self.source.name
         );
-        self.say(message, Severity::Warning, None);
+        self.say(message, Severity::Warning, powers.place());
     }
 
     /// Tools that the agent must not have and that nothing keeps from it.
@@ -283,7 +287,8 @@ impl Writer<'_, '_> {
 
 impl Powers {
     fn place(&self) -> Option<Position> {
-        self.key.as_ref().map(|(_, position)| *position)
+        let key = self.key.as_ref().map(|(_, position)| *position);
+        key.or(self.tools)
     }
 }
 

@@ -30,6 +30,7 @@ fn exported(lines: &str, format: Format, host: &str) -> (File, Vec<Diagnostic>) 
         address: "a@user:x",
         agent: &parsed.agent,
         format,
+        places: &parsed.places,
         body: parsed.body(&text).unwrap(),
         skills: &[],
     };
@@ -192,9 +193,35 @@ fn an_agent_none_of_whose_tools_is_known_there_has_none_and_that_is_said() {
     }
     // Codex, which has no list, is not told that nothing is changed without a word about what was not understood.
     let (_, findings) = exported("tools: ['vscode/memory']", Format::Copilot, "codex");
-    assert!(findings[0].message.contains("`vscode/memory`"), "{findings:?}");
+    assert!(
+        findings[0].message.contains("`vscode/memory`"),
+        "{findings:?}"
+    );
     let (file, findings) = exported("tools: Read, Bash(git log:*)", Format::Claude, "codex");
     assert_eq!((lines(&file).as_str(), warnings(&findings)), ("", 1));
+}
+
+#[test]
+fn a_finding_has_the_line_of_the_key_in_the_words_of_its_file() {
+    for (written, format, host, line) in [
+        ("color: red\ntools: LSP", Format::Claude, "pi", 5),
+        ("tools: Read\neffort: max", Format::Claude, "copilot", 5),
+        ("maxTurns: 3\nmaxTokens: 4", Format::Native, "codex", 5),
+        (
+            "model_reasoning_effort = 'none'",
+            Format::Codex,
+            "claude",
+            4,
+        ),
+    ] {
+        let (_, findings) = exported(written, format, host);
+        let first = findings.first().unwrap();
+        assert_eq!(
+            first.position.map(|at| at.line),
+            Some(line),
+            "{written}: {findings:?}"
+        );
+    }
 }
 
 /// Tools by Grove's names and by those of files that deny them.

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Agent, Parsed, fields, naming, near_frontmatter};
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::skill::body;
-use crate::yaml::Entry;
+use crate::yaml::{Entry, Key};
 use crate::{frontmatter, generated};
 
 /// How an agent is written in a file.
@@ -138,7 +138,7 @@ pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
         Err(refusal) => return Parsed::refused(near_frontmatter::sharpen(text, refusal)),
     };
     let mut diagnostics = document.diagnostics;
-    let agent = document.entries.map_or_else(Agent::default, |entries| {
+    let Meaning { agent, places } = document.entries.map_or_else(Meaning::default, |entries| {
         meaning(entries, format, &mut diagnostics)
     });
     body::check(text, document.body_offset, &mut diagnostics);
@@ -146,6 +146,7 @@ pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
         agent,
         body_offset: document.body_offset,
         inner_body: None,
+        places,
         generated_from: generated::source_of(text).map(str::to_owned),
         diagnostics,
     }
@@ -157,7 +158,7 @@ fn from_values(
     body_key: &str,
     format: Format,
     diagnostics: &mut Vec<Diagnostic>,
-) -> (Agent, String) {
+) -> (Meaning, String) {
     let (bodies, entries): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|entry| entry.key == body_key);
     let mut inner_body = String::new();
@@ -181,12 +182,24 @@ fn from_values(
     (meaning(entries, format, diagnostics), inner_body)
 }
 
+/// What the keys of a file mean, and where they stand.
+#[derive(Default)]
+struct Meaning {
+    agent: Agent,
+    places: Vec<(Key, Position)>,
+}
+
 /// What the keys of a file mean.
-fn meaning(entries: Vec<Entry>, format: Format, diagnostics: &mut Vec<Diagnostic>) -> Agent {
+fn meaning(entries: Vec<Entry>, format: Format, diagnostics: &mut Vec<Diagnostic>) -> Meaning {
+    let place = |entry: &Entry| (entry.key.clone(), entry.position);
     if format == Format::Native {
-        return fields::read(entries, diagnostics);
+        return Meaning {
+            places: entries.iter().map(place).collect(),
+            agent: fields::read(entries, diagnostics),
+        };
     }
     let translated = keys::translate(entries, format, diagnostics);
+    let places = translated.native.iter().map(place).collect();
     let mut agent = fields::read(translated.native, diagnostics);
     agent.is_disabled = translated.is_disabled;
     if let Some(tools) = &mut agent.tools {
@@ -201,7 +214,7 @@ fn meaning(entries: Vec<Entry>, format: Format, diagnostics: &mut Vec<Diagnostic
             None => unmapped(entry, format),
         });
     }
-    agent
+    Meaning { agent, places }
 }
 
 /// The finding about a key that has no meaning here.
