@@ -1,11 +1,13 @@
 //! Agents as `grove agents export` writes them, used by the real programs, offline and with a scripted model:
 //! what the model is told has the text of the skills that the agent names.
 #![expect(
+    clippy::disallowed_methods,
     clippy::panic,
     clippy::unwrap_used,
     reason = "a test that cannot go on should say why"
 )]
 
+use std::fs;
 use std::time::Duration;
 
 use grove_testkit::agent_program::AgentProgram;
@@ -259,7 +261,7 @@ fn codex_does_not_keep_to_the_sandbox_of_a_role() {
     );
     let home = exported_from(CLAUDE_FILE, &text, AgentProgram::Codex);
     let role = home.path("project/.codex/agents/reviewer.toml");
-    let role = std::fs::read_to_string(role).unwrap();
+    let role = fs::read_to_string(role).unwrap();
     assert!(role.contains("sandbox_mode = \"read-only\"\n"), "{role}");
     trust_project(&home);
     let requests = asked(AgentProgram::Codex, &home, &[], spawning());
@@ -274,9 +276,10 @@ fn codex_does_not_keep_to_the_sandbox_of_a_role() {
 /// Without a person to ask, Codex uses a project's roles only if its settings trust the project.
 fn trust_project(home: &TestHome) {
     let project = home.path("project");
+    let project = project.display();
     home.file(
         "home/.codex/config.toml",
-        format!("[projects.{project:?}]\ntrust_level = \"trusted\"\n"),
+        format!("[projects.\"{project}\"]\ntrust_level = \"trusted\"\n"),
     );
 }
 

@@ -66,7 +66,7 @@ pub(super) fn translate(
     writer.entries.extend(first);
     writer.powers();
     for entry in rest {
-        writer.key(entry, skills);
+        writer.key(&entry, skills);
     }
     for entry in unknown {
         writer.other(entry);
@@ -109,7 +109,7 @@ impl Writer<'_, '_> {
         self.entries = print::entries(&agent);
     }
 
-    fn key(&mut self, entry: Entry, skills: &[String]) {
+    fn key(&mut self, entry: &Entry, skills: &[String]) {
         let export = &self.job.rules.export;
         match &*entry.key {
             // The name is written already, with the package in it, and so are the tools.

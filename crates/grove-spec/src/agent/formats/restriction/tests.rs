@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -168,11 +170,11 @@ proptest! {
     ) {
         let mut lines = String::from("tools:\n");
         if let Some(rest) = rest {
-            lines.push_str(&format!("  '*': {rest}\n"));
+            writeln!(lines, "  '*': {rest}").unwrap();
         }
         let switches: Vec<(&String, &bool)> = names.iter().zip(&states).collect();
         for (name, is_on) in &switches {
-            lines.push_str(&format!("  x{name}: {is_on}\n"));
+            writeln!(lines, "  x{name}: {is_on}").unwrap();
         }
         let text = format!("---\nname: a\ndescription: d\n{lines}---\n");
         let agent = read(text.as_bytes(), Format::Opencode).remove(0).parsed.agent;
