@@ -19,10 +19,10 @@ pub mod settings;
 
 use serde::{Deserialize, Serialize};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Position};
 use crate::frontmatter;
 use crate::text::without_controls;
-use crate::yaml::{Entry, Node};
+use crate::yaml::{Entry, Key, Node};
 
 pub use formats::Format;
 
@@ -163,6 +163,8 @@ pub struct Parsed {
     pub body_offset: usize,
     /// The body where it is a value in the file rather than what comes after the frontmatter.
     pub inner_body: Option<String>,
+    /// Where the keys of the file stand, by what they are called here.
+    pub places: Vec<(Key, Position)>,
     /// The address of the agent that Grove wrote the file from, if it did.
     pub generated_from: Option<String>,
     /// What was found.
@@ -193,6 +195,7 @@ impl Parsed {
             agent: Agent::default(),
             body_offset: 0,
             inner_body: None,
+            places: Vec::new(),
             generated_from: None,
             diagnostics: vec![diagnostic],
         }
