@@ -21,6 +21,7 @@ pub mod render;
 pub mod skill;
 
 pub mod text;
+pub mod wildcard;
 pub mod yaml;
 
 pub use codes::Code;

@@ -143,6 +143,7 @@ fn planned(
         package: None,
         format: Format::Native,
         files: None,
+        chosen: None,
     }
 }
 
