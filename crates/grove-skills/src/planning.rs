@@ -46,6 +46,8 @@ pub struct PlannedRoot {
     pub files: Option<Vec<String>>,
     /// Which of the skills in it count, where a package or whoever names it does not mean all.
     pub chosen: Option<Chosen>,
+    /// What `~` is in the paths of files that it names; a project's are never there.
+    pub home: Option<PathBuf>,
 }
 
 /// The package that gives a root.
@@ -369,6 +371,7 @@ impl Plan {
             format: Format::Native,
             files: None,
             chosen: None,
+            home: None,
         });
     }
 
@@ -426,6 +429,7 @@ impl Plan {
             format: Format::Native,
             files: None,
             chosen: None,
+            home: None,
         });
     }
 
@@ -496,6 +500,7 @@ fn package_root(order: usize, package: &Package, given: &GivenPlace) -> PlannedR
         format: given.format,
         files: given.files.clone(),
         chosen: given.chosen.clone(),
+        home: None,
     }
 }
 

@@ -124,6 +124,7 @@ codes! {
     AgentCollision = "agent-collision", Warning, "Several agents of one root have the same name; the first in order is used.", "rename one of them";
     AgentSyntax = "agent-syntax", Error, "An agent file in TOML or JSON cannot be read, or has no text for the agent.", "correct the file at the line";
     AgentElsewhere = "agent-elsewhere", Error, "What the agent is told is not in this file.", "put its text into the file";
+    AgentVariable = "agent-variable", Warning, "A value of an agent in settings names a variable of the environment, or a file where none is read; it stays as it is written.", "write the value itself";
     AgentNote = "agent-note", Info, "A file among agents has no frontmatter, so it was taken for a note and is no agent.", "nothing to do, unless it is meant to be an agent: then begin it with a line `---`, keys, and a line `---`";
     AgentUnmapped = "agent-unmapped", Info, "A key of another host's agent file has no counterpart here; it is kept and not used.", "nothing to do, unless the agent depends on it";
     PreloadUnknown = "preload-unknown", Warning, "An agent names a skill that is not there; the agent works without it.", "correct the name in `skills`, or add the skill";

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use grove_spec::agent::Format;
+use grove_spec::Code;
+use grove_spec::agent::{Format, naming};
 use serde::Deserialize;
 
 use crate::agents::Agent;
@@ -19,6 +20,12 @@ pub struct AgentRules {
     pub order: Vec<Source>,
     /// Whether a file without a name counts under the file's own.
     pub name_from_file: bool,
+    /// Whether that name is the file's path below the folder for agents, `nested/x`, and not its last part alone.
+    #[serde(default)]
+    pub name_from_path: bool,
+    /// Whether a file without frontmatter counts, as an agent whose text it is.
+    #[serde(default)]
+    pub without_frontmatter: bool,
     /// Whether a file without a description counts.
     pub without_description: bool,
     /// Whether folders in its folders are looked in.
@@ -114,6 +121,9 @@ impl AgentRules {
 
     /// Leaves an agent out that the host would not have, and says why.
     pub(crate) fn apply(&self, agent: &mut Agent) {
+        if self.name_from_path {
+            name_by_path(agent);
+        }
         if agent.state != State::Ok {
             return;
         }
@@ -166,6 +176,20 @@ impl AgentRules {
         }
         None
     }
+}
+
+/// Calls an agent whose file has no name by the path of its file.
+fn name_by_path(agent: &mut Agent) {
+    let is_named = agent.file().is_some_and(|file| file.name.is_some());
+    if is_named || agent.member.is_some() {
+        return;
+    }
+    let name = naming::stem(&agent.path).to_owned();
+    let mut findings = agent.diagnostics.iter_mut();
+    if let Some(finding) = findings.find(|finding| finding.code == Code::NameMissing) {
+        finding.message = format!("no name; the path of its file `{name}` is used");
+    }
+    agent.name = name;
 }
 
 #[cfg(test)]

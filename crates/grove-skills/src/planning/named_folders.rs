@@ -144,6 +144,7 @@ fn planned(
         format: Format::Native,
         files: None,
         chosen: None,
+        home: None,
     }
 }
 

@@ -8,6 +8,7 @@ mod codex;
 mod codex_config;
 mod keys;
 mod opencode;
+mod opencode_references;
 
 pub use codex_config::{NamedFile, NamedFiles};
 use serde::{Deserialize, Serialize};
@@ -99,10 +100,12 @@ pub struct Found {
 
 /// The files that a file names as the rest of its agents, by their paths as they are written there.
 pub fn named_files(bytes: &[u8], format: Format) -> Vec<String> {
-    if format != Format::CodexConfig {
-        return Vec::new();
-    }
-    frontmatter::text_of(bytes).map_or_else(|_| Vec::new(), codex_config::named_files)
+    let named_in: fn(&str) -> Vec<String> = match format {
+        Format::CodexConfig => codex_config::named_files,
+        Format::OpencodeJson => opencode::named_files,
+        _ => return Vec::new(),
+    };
+    frontmatter::text_of(bytes).map_or_else(|_| Vec::new(), named_in)
 }
 
 /// Reads every agent of a file that names no others.
@@ -123,11 +126,32 @@ pub fn read_with(bytes: &[u8], format: Format, named: &NamedFiles) -> Vec<Found>
         Err(refusal) => return alone(Parsed::refused(refusal)),
     };
     match format {
-        Format::OpencodeJson => opencode::settings(text),
+        Format::OpencodeJson => opencode::settings(text, named),
         Format::Codex => alone(codex::role(text)),
         Format::CodexConfig => codex_config::roles(text, named),
         markdown => alone(read_markdown(text, markdown)),
     }
+}
+
+/// Reads a Markdown file for a host to which frontmatter is no must: without it the whole file is the agent's text.
+pub fn read_bare(bytes: &[u8], format: Format) -> Vec<Found> {
+    let mut found = read(bytes, format);
+    for one in &mut found {
+        let is_bare = |finding: &Diagnostic| finding.code == Code::FrontmatterMissing;
+        if format.is_markdown() && one.parsed.diagnostics.iter().any(is_bare) {
+            one.parsed = Parsed {
+                agent: Agent::default(),
+                body_offset: 0,
+                inner_body: None,
+                generated_from: None,
+                diagnostics: Vec::new(),
+            };
+            if let Ok(text) = frontmatter::text_of(bytes) {
+                body::check(text, 0, &mut one.parsed.diagnostics);
+            }
+        }
+    }
+    found
 }
 
 /// Reads the text of a Markdown file.
