@@ -10,7 +10,7 @@ mod spending;
 use grove_spec::agent::Format;
 use serde::Deserialize;
 
-pub use agent_rules::{AgentRules, ExportRules, Models, Preload};
+pub use agent_rules::{AgentRules, ExportRules, FrontmatterReading, Models, Preload};
 pub use name_form::NameForm;
 pub use spending::{Budget, BuiltIn, Listing, Measure, Overflow, Style};
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::{Agent, Agents, resolve_for, resolve_with};
 use grove_catalog::definitions::Candidate;
-use grove_catalog::hosts::{self, AgentRules};
+use grove_catalog::hosts::{self, AgentRules, FrontmatterReading};
 use grove_catalog::overrides::Layer;
 use grove_fs::document_walk::Document;
 use grove_spec::agent::{Format, Parsed, formats, naming};
@@ -51,6 +51,15 @@ const BARE_FILES: FileKind<Parsed> = FileKind {
         found.map(|found| (found.member, found.parsed)).collect()
     },
     counts: |document, format, is_shared| !is_shared || is_agent(document, format, is_shared),
+    ..AGENT_FILES
+};
+
+/// The same for a host that repairs frontmatter by quotes alone.
+const QUOTED_FILES: FileKind<Parsed> = FileKind {
+    parse: |format, _, bytes, _| {
+        let found = formats::read_quoted(bytes, format).into_iter();
+        found.map(|found| (found.member, found.parsed)).collect()
+    },
     ..AGENT_FILES
 };
 
@@ -129,10 +138,10 @@ impl AgentLibrary {
         let plan = agent_formats::of_host(environment, host, &rules, &project);
         // A host that looks in the shared folder has no root of its own in it.
         let is_shared = |planned: &PlannedRoot| planned.root.path.ends_with(planning::SHARED);
-        let files = if rules.without_frontmatter {
-            &BARE_FILES
-        } else {
-            &AGENT_FILES
+        let files = match rules.frontmatter {
+            FrontmatterReading::Quoting => &QUOTED_FILES,
+            FrontmatterReading::Grove if rules.without_frontmatter => &BARE_FILES,
+            FrontmatterReading::Grove => &AGENT_FILES,
         };
         let searched = without_declared(bounds.search_in(files, plan, Vec::new(), is_shared));
         let planned = searched.planned;

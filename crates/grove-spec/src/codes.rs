@@ -190,6 +190,7 @@ codes! {
     UsageDamaged = "usage-damaged", Info, "The record of which skills are used was damaged and is begun anew.", "nothing to do";
     UsageNewer = "usage-newer", Info, "The record of which skills are used was written by a later version of grove: it is left alone and nothing is remembered.", "update grove";
     UsageUnwritable = "usage-unwritable", Info, "The record of which skills are used could not be written.", "check the permissions of the state folder";
+    HostFrontmatter = "host-frontmatter", Warning, "The host that is asked about cannot read the frontmatter, which Grove can.", "put values in double quotes, and begin the file with `---`";
     HostUnknownRule = "host-unknown-rule", Info, "What this host does here is not known, so its view may differ.", "check the host itself";
 }
 

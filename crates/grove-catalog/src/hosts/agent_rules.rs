@@ -26,6 +26,9 @@ pub struct AgentRules {
     /// Whether a file without frontmatter counts, as an agent whose text it is.
     #[serde(default)]
     pub without_frontmatter: bool,
+    /// How it reads frontmatter that is not quite YAML.
+    #[serde(default)]
+    pub frontmatter: FrontmatterReading,
     /// Whether a file without a description counts.
     pub without_description: bool,
     /// Whether folders in its folders are looked in.
@@ -43,6 +46,17 @@ pub struct AgentRules {
     pub not_followed: Vec<String>,
     /// What is written for it.
     pub export: ExportRules,
+}
+
+/// How a host reads frontmatter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FrontmatterReading {
+    /// As Grove does, or in a way that is not known.
+    #[default]
+    Grove,
+    /// It puts quotes around values with a character of YAML, and repairs nothing else.
+    Quoting,
 }
 
 /// What is written for a host.
@@ -142,6 +156,14 @@ impl AgentRules {
                 fix,
             ))
         };
+        let mut findings = agent.diagnostics.iter();
+        if findings.any(|finding| finding.code == Code::HostFrontmatter) {
+            return reason(
+                "not-repaired",
+                "whose frontmatter it cannot read",
+                "put values in double quotes, and begin the file with `---`",
+            );
+        }
         let file_name = agent.path.rsplit('/').next().unwrap_or_default();
         let prefix = self.ignored_prefix.as_deref();
         if !self.nested && agent.path.contains('/') {

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::{Agent, Parsed, fields, naming, near_frontmatter};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::quoted_frontmatter::{self, Quoted};
 use crate::skill::body;
 use crate::yaml::Entry;
 use crate::{frontmatter, generated};
@@ -152,6 +153,54 @@ pub fn read_bare(bytes: &[u8], format: Format) -> Vec<Found> {
         }
     }
     found
+}
+
+/// Reads a Markdown file for a host that repairs frontmatter by quotes alone, and replaces what is no text.
+///
+/// What Grove says of the file is kept. An agent that the host does not have is marked by a finding.
+pub fn read_quoted(bytes: &[u8], format: Format) -> Vec<Found> {
+    let mut found = read(bytes, format);
+    if !format.is_markdown() {
+        return found;
+    }
+    let text = String::from_utf8_lossy(bytes);
+    for one in &mut found {
+        match quoted_frontmatter::read(&text) {
+            Ok(quoted) => as_quoted(&mut one.parsed, quoted, format),
+            // A note is a note for both.
+            Err(_) if !one.parsed.has_frontmatter() => {}
+            Err(unread) => {
+                let finding = Diagnostic::new(Code::HostFrontmatter, unread.reason());
+                one.parsed.diagnostics.push(finding);
+            }
+        }
+    }
+    found
+}
+
+/// Gives an agent the fields that the host has: the name and the description decide whether it has the agent.
+fn as_quoted(parsed: &mut Parsed, quoted: Quoted, format: Format) {
+    let mut entries = quoted.entries;
+    entries.retain(|entry| {
+        let is_asked = matches!(&*entry.key, "name" | "description");
+        !is_asked || quoted_frontmatter::is_text(&entry.value.value)
+    });
+    let mut findings = Vec::new();
+    let agent = meaning(entries, format, &mut findings);
+    if parsed.is_valid() && parsed.has_frontmatter() {
+        parsed.agent.name = agent.name;
+        parsed.agent.description = agent.description;
+        return;
+    }
+    parsed.agent = agent;
+    parsed.body_offset = quoted.body_offset;
+    // What Grove cannot read the host can.
+    for finding in &mut parsed.diagnostics {
+        if finding.is_error() {
+            finding.severity = Severity::Warning;
+        }
+    }
+    parsed.diagnostics.append(&mut findings);
 }
 
 /// Reads the text of a Markdown file.
