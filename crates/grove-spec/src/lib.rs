@@ -16,7 +16,7 @@ pub mod generated;
 pub mod hidden_text;
 pub mod json;
 pub mod package;
-mod quoted_frontmatter;
+pub mod quoted_frontmatter;
 pub mod reference;
 pub mod render;
 pub mod skill;

@@ -53,6 +53,18 @@ impl Unread {
     }
 }
 
+/// Where the body starts for such a host, in a file with frontmatter that it cannot read; none where it can.
+///
+/// What it cannot read it passes over, unless it does not take it for frontmatter at all.
+pub fn unread_body(bytes: &[u8]) -> Option<usize> {
+    let text = String::from_utf8_lossy(bytes);
+    match read(&text) {
+        Ok(_) => None,
+        Err(Unread::NoFence) => Some(0),
+        Err(Unread::NotYaml) => Some(fenced(&text)?.1),
+    }
+}
+
 /// Reads the frontmatter of a text.
 pub(crate) fn read(text: &str) -> Result<Quoted, Unread> {
     let (inside, body_offset) = fenced(text).ok_or(Unread::NoFence)?;
