@@ -121,10 +121,7 @@ pub fn parts_match(
     one_matches: impl Fn(&str, &str) -> bool,
 ) -> bool {
     // At the end it stands for something that is there.
-    let (parts, needs_more) = match parts.split_last() {
-        Some((last, _)) if last == "**" => (parts, true),
-        _ => (parts, false),
-    };
+    let needs_more = parts.last().is_some_and(|last| last == "**");
     let (mut p, mut n) = (0, 0);
     let mut back: Option<(usize, usize)> = None;
     while let Some(name) = names.get(n) {
@@ -157,7 +154,7 @@ pub fn parts_match(
         n = from + 1;
     }
     let rest = parts.get(p..).unwrap_or_default();
-    rest.iter().all(|part| part == "**") && !(needs_more && !rest.is_empty())
+    (rest.is_empty() || !needs_more) && rest.iter().all(|part| part == "**")
 }
 
 /// Matches one name against a pattern without `/`, remembering only the last `*`: linear in practice.

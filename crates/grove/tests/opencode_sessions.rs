@@ -1,4 +1,4 @@
-//! Agents as OpenCode has them: in its settings, with the files that prompts name, and in its folders.
+//! Agents as `OpenCode` has them: in its settings, with the files that prompts name, and in its folders.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

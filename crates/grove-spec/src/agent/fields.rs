@@ -7,8 +7,12 @@ use crate::skill::fields::{clean, parse_boolean};
 use crate::text::{is_control, one_line};
 use crate::yaml::{Entry, Value};
 
-/// Reads the fields of an agent.
-pub(crate) fn read(entries: Vec<Entry>, diagnostics: &mut Vec<Diagnostic>) -> Agent {
+/// Reads the fields of an agent that begins at `start`.
+pub(crate) fn read(
+    entries: Vec<Entry>,
+    start: Position,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Agent {
     let mut reader = Reader {
         diagnostics,
         agent: Agent::default(),
@@ -21,7 +25,7 @@ pub(crate) fn read(entries: Vec<Entry>, diagnostics: &mut Vec<Diagnostic>) -> Ag
     let Reader { agent, .. } = reader;
     if agent.description.is_none() && !diagnostics.iter().any(Diagnostic::is_error) {
         let finding = Diagnostic::new(Code::DescriptionMissing, "no description");
-        diagnostics.push(finding.at(Position::new(1, 1)));
+        diagnostics.push(finding.at(start));
     }
     agent
 }

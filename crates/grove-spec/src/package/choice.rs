@@ -7,7 +7,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::json::{self, kind_of, text_of};
 use crate::text::{is_control, one_line};
-use crate::wildcard::{Wildcard, is_wildcard};
+use crate::wildcard::{Wildcard, WildcardRefusal, is_wildcard};
 use crate::yaml::{Node, Value};
 
 /// The file that makes a folder a skill.
@@ -69,7 +69,7 @@ impl Choice {
         let text = text.replace('\\', "/");
         let target = match sign {
             Sign::Take | Sign::Leave => {
-                Target::Pattern(Wildcard::parse(&text).map_err(|refusal| refusal.reason())?)
+                Target::Pattern(Wildcard::parse(&text).map_err(WildcardRefusal::reason)?)
             }
             Sign::Add | Sign::Remove => {
                 let plain = text.strip_prefix("./").unwrap_or(&text);
@@ -171,9 +171,10 @@ impl SkillFilter {
                     );
                     findings.push(Diagnostic::new(Code::PackageLimit, message).at(item.position));
                 }
-                match choice.rules.is_empty() {
-                    true => Self::Nothing,
-                    false => Self::Chosen(choice),
+                if choice.rules.is_empty() {
+                    Self::Nothing
+                } else {
+                    Self::Chosen(choice)
                 }
             }
             Some((_, node)) => {

@@ -13,9 +13,9 @@ mod opencode_references;
 pub use codex_config::{NamedFile, NamedFiles};
 use serde::{Deserialize, Serialize};
 
-use super::{Agent, Parsed, fields, naming, near_frontmatter};
+use super::{Agent, Parsed, fields, known_keys, naming, near_frontmatter};
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::quoted_frontmatter::{self, Quoted};
 use crate::skill::body;
 use crate::yaml::Entry;
@@ -205,13 +205,13 @@ fn as_quoted(parsed: &mut Parsed, quoted: Quoted, format: Format) {
 
 /// Reads the text of a Markdown file.
 pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
-    let document = match frontmatter::read(text) {
+    let document = match frontmatter::read(text, known_keys::is_known) {
         Ok(document) => document,
         Err(refusal) => return Parsed::refused(near_frontmatter::sharpen(text, refusal)),
     };
     let mut diagnostics = document.diagnostics;
     let agent = document.entries.map_or_else(Agent::default, |entries| {
-        meaning(entries, format, &mut diagnostics)
+        meaning(entries, format, Position::new(1, 1), &mut diagnostics)
     });
     body::check(text, document.body_offset, &mut diagnostics);
     Parsed {
@@ -223,11 +223,11 @@ pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
     }
 }
 
-/// An agent whose keys and body are values of a file.
+/// An agent whose keys and body are values of a file, in which it begins at `start`.
 fn from_values(
     entries: Vec<Entry>,
     body_key: &str,
-    format: Format,
+    (format, start): (Format, Position),
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Agent, String) {
     let (bodies, entries): (Vec<_>, Vec<_>) =
@@ -250,40 +250,44 @@ fn from_values(
             }
         }
     }
-    (meaning(entries, format, diagnostics), inner_body)
+    (meaning(entries, format, start, diagnostics), inner_body)
 }
 
-/// What the keys of a file mean.
-fn meaning(entries: Vec<Entry>, format: Format, diagnostics: &mut Vec<Diagnostic>) -> Agent {
+/// What the keys of an agent mean; `start` is where it begins in its file.
+fn meaning(
+    entries: Vec<Entry>,
+    format: Format,
+    start: Position,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Agent {
+    let said = known_keys::own_keys(&entries);
     if format == Format::Native {
-        return fields::read(entries, diagnostics);
+        let agent = fields::read(entries, start, diagnostics);
+        known_keys::report(&agent.unknown, &said, format, diagnostics);
+        return agent;
     }
     let translated = keys::translate(entries, format, diagnostics);
-    let mut agent = fields::read(translated.native, diagnostics);
+    let mut agent = fields::read(translated.native, start, diagnostics);
     agent.is_disabled = translated.is_disabled;
     if let Some(denied) = translated.denied
         && let Some(tools) = &mut agent.tools
     {
         tools.retain(|tool| !denied.contains(tool));
     }
-    for entry in &agent.unknown {
-        let message = format!(
-            "`{}` of {} has no counterpart here; it is kept and not used",
-            entry.key,
-            format.title()
-        );
-        diagnostics.push(Diagnostic::new(Code::AgentUnmapped, message).at(entry.position));
-    }
+    known_keys::report(&agent.unknown, &said, format, diagnostics);
     agent.unknown.extend(translated.kept);
     agent
 }
 
 /// The finding about a key that restricts an agent in a way that is not possible here.
-fn restriction(entry: &Entry, format: Format) -> Diagnostic {
+pub(super) fn restriction(entry: &Entry, format: Format) -> Diagnostic {
+    let whose = match format {
+        Format::Native => String::new(),
+        host => format!(" of {}", host.title()),
+    };
     let message = format!(
-        "`{}` of {} restricts the agent in a way that Grove cannot; it is kept and not used",
-        entry.key,
-        format.title()
+        "`{}`{whose} restricts the agent in a way that Grove cannot; it is kept and not used",
+        entry.key
     );
     Diagnostic::new(Code::AgentUnmapped, message)
         .with_severity(Severity::Warning)

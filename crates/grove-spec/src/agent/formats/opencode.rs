@@ -213,7 +213,12 @@ fn agent(entry: &Entry, named: &NamedFiles) -> Parsed {
             Err(finding) => diagnostics.push(finding),
         }
     }
-    let (agent, inner_body) = from_values(entries, BODY, Format::OpencodeJson, &mut diagnostics);
+    let (agent, inner_body) = from_values(
+        entries,
+        BODY,
+        (Format::OpencodeJson, entry.position),
+        &mut diagnostics,
+    );
     Parsed {
         agent,
         body_offset: 0,

@@ -29,15 +29,13 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     let (mut parts, mut rest) = (Vec::new(), text);
     while let Some((before, after)) = rest.split_once(FILE) {
         parts.push(Part::Text(before));
-        match after.split_once('}').filter(|(path, _)| !path.is_empty()) {
-            Some((path, after)) => {
-                parts.push(Part::File(path));
-                rest = after;
-            }
-            None => {
-                parts.push(Part::Text(FILE));
-                rest = after;
-            }
+        let named = after.split_once('}').filter(|(path, _)| !path.is_empty());
+        if let Some((path, after)) = named {
+            parts.push(Part::File(path));
+            rest = after;
+        } else {
+            parts.push(Part::Text(FILE));
+            rest = after;
         }
     }
     parts.push(Part::Text(rest));

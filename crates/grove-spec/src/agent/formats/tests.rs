@@ -46,12 +46,9 @@ fn an_agent_of_claude_code() {
             ("agent-unmapped", 12)
         ]
     );
-    assert!(
-        parsed
-            .diagnostics
-            .iter()
-            .all(|one| one.severity == Severity::Info)
-    );
+    // What restricts an agent weighs more than what is merely not known here.
+    let weights: Vec<Severity> = parsed.diagnostics.iter().map(|one| one.severity).collect();
+    assert_eq!(weights, [Severity::Warning, Severity::Info, Severity::Info]);
     let kept: Vec<&str> = agent.unknown.iter().map(|entry| &*entry.key).collect();
     assert_eq!(kept, ["permissionMode", "color", "hooks"]);
     assert_eq!(parsed.body(text), Some("Review.\n"));
@@ -295,6 +292,14 @@ fn comments_and_last_commas_of_settings_are_read_over_and_texts_are_not() {
     for wrong in ["{\"agent\": {} /* x", "{\"agent\": [1,,2]}"] {
         assert!(!one(wrong, Format::OpencodeJson).is_valid(), "{wrong}");
     }
+}
+
+#[test]
+fn what_is_missing_in_settings_is_missing_where_the_agent_stands() {
+    let text = "{\n  \"agent\": {\n    \"a\": {\"description\": \"d\", \"prompt\": \"p\"},\n    \"b\": {\n      \"prompt\": \"p\"\n    }\n  }\n}\n";
+    let found = super::read(text.as_bytes(), Format::OpencodeJson);
+    assert_eq!(said(&found[0].parsed), []);
+    assert_eq!(said(&found[1].parsed), [("description-missing", 4)]);
 }
 
 /// A role's file under the path by which settings name it.
