@@ -95,9 +95,14 @@ fn fenced(text: &str) -> Option<(&str, usize)> {
 
 /// The entries of a text that is YAML without any repair.
 fn strict(text: &str) -> Option<Vec<Entry>> {
-    let block = yaml::read_block(text, 2);
-    let is_fault = |finding: &Diagnostic| finding.is_error() || finding.code == Code::YamlRepaired;
-    (!block.diagnostics.iter().any(is_fault)).then_some(block.entries)
+    let block = yaml::read_block(text, 2, |_| false);
+    // Whatever was repaired was said.
+    let is_size = |finding: &Diagnostic| finding.code == Code::FrontmatterTooLarge;
+    block
+        .diagnostics
+        .iter()
+        .all(is_size)
+        .then_some(block.entries)
 }
 
 /// The text with what Grove's reader refuses and a parser of YAML takes in another form, line by line.

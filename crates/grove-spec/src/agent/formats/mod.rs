@@ -186,7 +186,7 @@ fn as_quoted(parsed: &mut Parsed, quoted: Quoted, format: Format) {
         !is_asked || quoted_frontmatter::is_text(&entry.value.value)
     });
     let mut findings = Vec::new();
-    let agent = meaning(entries, format, &mut findings);
+    let agent = meaning(entries, format, Position::new(1, 1), &mut findings);
     if parsed.is_valid() && parsed.has_frontmatter() {
         parsed.agent.name = agent.name;
         parsed.agent.description = agent.description;
