@@ -244,12 +244,13 @@ impl Reader<'_> {
 
     /// Names in order, each once; `false` is how one writes that there are none.
     fn names(&mut self, entry: &Entry) -> Vec<String> {
-        if entry.value.as_text() == Some("false") {
-            return Vec::new();
-        }
         let mut seen = std::collections::BTreeSet::new();
         let mut names = self.items(entry);
         names.retain(|name| seen.insert(name.clone()));
+        // Judged when it is clean: what is printed must be read the same.
+        if names == ["false"] {
+            names.clear();
+        }
         names
     }
 
