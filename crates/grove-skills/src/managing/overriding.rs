@@ -79,7 +79,8 @@ impl Manager<'_> {
     pub fn enable(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
         let meant = self.switched_off(name)?;
         let mut config = self.config(scope)?;
-        if meant.state != Some(State::Disabled) {
+        // What a configuration that waits for trust says is not in force, and will be.
+        if meant.state != Some(State::Disabled) && !self.waits_for_trust(&config.path) {
             return Ok(self.overridden(&meant, scope, config.path, false, Vec::new()));
         }
         let before = config.saved();

@@ -305,3 +305,17 @@ fn a_text_from_settings_is_proved_by_the_settings() {
     let digest = grove_catalog::Digest::of(settings.as_bytes()).to_string();
     assert_eq!(own["digest"], digest);
 }
+
+#[test]
+fn what_a_project_switches_off_is_switched_on_in_its_file_before_it_is_trusted() {
+    let home = home();
+    home.file("project/.grove/config.toml", "# ours\n");
+    done(&home, &["trust"]);
+    done(&home, &["agents", "disable", "scout", "--scope", "project"]);
+    let off = read(&home, "project/.grove/config.toml");
+    assert!(off.contains("disabled = true"), "{off}");
+    done(&home, &["agents", "enable", "scout", "--scope", "project"]);
+    assert_eq!(read(&home, "project/.grove/config.toml"), "# ours\n");
+    done(&home, &["trust"]);
+    assert_eq!(states(&home, "scout")[0].1, "ok");
+}
