@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use grove_spec::agent::{self, naming};
+use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
 
 pub use crate::definitions::Answer;
@@ -24,6 +25,7 @@ pub type Content = definitions::Content<agent::Parsed>;
 pub type Agent = definitions::Defined<agent::Parsed>;
 
 impl Definition for agent::Parsed {
+    const KIND: Kind = Kind::Agents;
     const COLLISION: Code = Code::AgentCollision;
 
     fn diagnostics(&self) -> &[Diagnostic] {
@@ -223,7 +225,7 @@ mod tests {
     fn what_cannot_be_used_shadows_nobody() {
         let pins = BTreeMap::from([(
             "p/a.md".to_owned(),
-            Digest::of(file("a").as_bytes()).to_string(),
+            crate::trust::pin(&Digest::of(file("a").as_bytes()), [Kind::Agents]),
         )]);
         let pinned = Trust::Pinned {
             pins: Arc::new(pins),

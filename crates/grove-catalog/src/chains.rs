@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use grove_spec::chain::{self, Format, Place, naming};
+use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
 
 pub use crate::definitions::Answer;
@@ -19,6 +20,7 @@ pub type Content = definitions::Content<chain::Parsed>;
 pub type Chain = definitions::Defined<chain::Parsed>;
 
 impl Definition for chain::Parsed {
+    const KIND: Kind = Kind::Chains;
     const COLLISION: Code = Code::ChainCollision;
 
     fn diagnostics(&self) -> &[Diagnostic] {

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use grove_spec::package::Kind;
 use grove_spec::skill::name_key;
 use grove_spec::{Code, Diagnostic};
 
@@ -20,6 +21,9 @@ use crate::trust;
 
 /// What a file of some kind says, as far as these rules ask.
 pub trait Definition {
+    /// What it is.
+    const KIND: Kind;
+
     /// The finding about two of one name in one root.
     const COLLISION: Code;
 
@@ -231,7 +235,7 @@ fn judge<P: Definition>(planned: &Root, root: usize, candidate: Candidate<P>) ->
             let reason = Reason::new(fault.code.as_str(), &*fault.message, fault.help_text());
             (State::Invalid, vec![reason])
         }
-        None => match trust::judge(&planned.trust, &candidate.path, digest) {
+        None => match trust::judge(&planned.trust, &candidate.path, digest, Some(P::KIND)) {
             Some((state, reason)) => (state, vec![reason]),
             None => match content
                 .as_ref()
@@ -357,7 +361,9 @@ pub fn find<P: Definition>(roots: &[Root], all: &[Defined<P>], query: &str) -> A
         let mut aliases = aliases.unwrap_or_default().iter();
         aliases.any(|alias| name_key(alias) == key)
     };
-    let by_id = |defined: &Defined<P>| defined.id() == query || P::stem(&defined.path) == query;
+    // The name of a file that defines several is nobody's.
+    let by_stem = |it: &Defined<P>| it.member.is_none() && P::stem(&it.path) == query;
+    let by_id = |defined: &Defined<P>| defined.id() == query || by_stem(defined);
     let usable = |defined: &Defined<P>| defined.state == State::Ok;
     let ways: [Way<'_, P>; 6] = [
         &|defined| query.contains('@') && address(roots, defined) == query,

@@ -55,6 +55,8 @@ pub(crate) struct NamedSkills {
     pub(crate) file: PathBuf,
     /// The project that it belongs to; the user's belong to none.
     pub(crate) project: Option<PathBuf>,
+    /// Whether the file is as it was when the project was trusted, as far as it was.
+    pub(crate) is_as_seen: bool,
     /// The folders, as written.
     pub(crate) folders: Vec<NamedFolder>,
     /// What is wrong with how they are written.

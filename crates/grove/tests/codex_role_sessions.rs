@@ -212,3 +212,35 @@ fn settings_that_are_no_toml_or_declare_nothing_break_nothing() {
         listed.stdout_text()
     );
 }
+
+#[test]
+fn the_name_of_the_settings_file_is_no_roles_name() {
+    let home = home();
+    home.file(
+        "home/.codex/config.toml",
+        "[agents.alpha]\ndescription = 'a'\nconfig_file = 'alpha.toml'\n[agents.beta]\ndescription = 'b'\nconfig_file = 'beta.toml'\n",
+    );
+    home.file("home/.codex/alpha.toml", role("Be alpha."));
+    home.file("home/.codex/beta.toml", role("Be beta."));
+    home.file(
+        "home/.config/opencode/opencode.json",
+        "{\"agent\": {\"gamma\": {\"description\": \"g\", \"prompt\": \"Be gamma.\"}}}",
+    );
+    assert_eq!(agents(&home, &[]).len(), 3, "{:?}", agents(&home, &[]));
+    for query in ["config", "opencode"] {
+        for command in [&["prompt", query][..], &["agents", "disable", query]] {
+            let finished = home.run("project", command);
+            let told = finished.stderr_text();
+            assert!(told.contains(&format!("`{query}`")), "{command:?}: {told}");
+            assert!(!finished.success(), "{command:?}");
+        }
+    }
+    let alpha = home.run("project", ["prompt", "alpha"]).stdout_text();
+    assert!(alpha.contains("Be alpha."));
+    let chain = "{\"name\": \"c\", \"description\": \"d\", \"chain\": [{\"agent\": \"config\"}]}";
+    home.file("home/.grove/chains/c.chain.json", chain);
+    let check = home
+        .run("project", ["chains", "check", "--json"])
+        .stdout_text();
+    assert!(check.contains("chain-agent-unknown"), "{check}");
+}

@@ -279,17 +279,20 @@ fn what_a_projects_settings_name_waits_for_trust_and_naming_more_gains_none() {
             .stdout_text()
             .contains("body from")
     );
-    // Nor does the whole project, and what was seen is what it was.
+    // Nor does the whole project: who goes before whom was not seen either.
     home.file(settings, "{\"skills\": [\"..\"]}");
     assert_eq!(
         states(),
         [
-            ("project/seen".to_owned(), "ok".to_owned()),
+            ("project/seen".to_owned(), "changed".to_owned()),
             ("project/unseen".to_owned(), "changed".to_owned())
         ]
     );
-    trust(&home);
+    // As they were seen, they name what was seen.
+    home.file(settings, "{\"skills\": [\"../seen\"]}");
+    assert_eq!(states(), one("project/seen", "ok"));
     home.file(settings, "{\"skills\": [\"../unseen\"]}");
+    trust(&home);
     assert_eq!(states(), one("project/unseen", "ok"));
     // The content counts, not the place.
     home.file(
@@ -352,6 +355,7 @@ fn a_project_names_nothing_outside_of_itself_and_the_user_may() {
     assert_eq!(used(&home).as_deref(), Some("project/within"));
     // The user goes where the user likes.
     home.file("project/.pi/settings.json", "{}");
+    trust(&home);
     home.link("home/far", home.path("outside"));
     home.file("home/.pi/agent/settings.json", "{\"skills\": [\"~/far\"]}");
     assert_eq!(used(&home).as_deref(), Some("home/far"));

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use grove_catalog::Digest;
 use grove_fs::held_folder::HeldFolder;
 use grove_fs::probe_walk::Links;
 use grove_fs::{FsError, files};
@@ -12,7 +13,7 @@ use grove_spec::{Code, Diagnostic};
 
 use super::{MAX_FILE_BYTES, MODULES, NamedSkills, PI_MODULES, PI_SETTINGS, Packages, npm_root};
 use crate::environment::Environment;
-use crate::project::FolderTrust;
+use crate::project::{FolderTrust, Naming};
 
 /// Packages in one folder of packages whose manifests are read.
 const MAX_INSTALLED: usize = 2_000;
@@ -28,6 +29,7 @@ pub(super) struct Search {
 }
 
 /// Where packages lie, and what they may do there.
+#[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     /// The folder relative to which they are opened.
     pub(super) held: &'a HeldFolder,
@@ -35,6 +37,13 @@ pub(super) struct Place<'a> {
     pub(super) links: Links,
     /// The trust of the project they belong to; the user's are trusted.
     pub(super) trust: Option<&'a FolderTrust>,
+}
+
+/// The packages that a settings file names.
+struct NamedPackages {
+    packages: Vec<Named>,
+    /// Whether the file is as it was when the project was trusted, as far as it was.
+    is_as_seen: bool,
 }
 
 /// Who asks for a package, and so what is said when there is none.
@@ -62,7 +71,12 @@ impl Search {
         self.package(&place, "", &[ManifestFile::Npm], Asked::Installed);
         self.installed(&place, &format!(".pi/{PI_MODULES}"), Asked::Installed);
         if let Some(named) = self.settings(&place, &format!(".pi/{PI_SETTINGS}")) {
-            for package in named {
+            let anew = trust.through(&held.path().join(".pi").join(PI_SETTINGS));
+            let place = Place {
+                trust: Some(if named.is_as_seen { trust } else { &anew }),
+                ..place
+            };
+            for package in named.packages {
                 self.named_by_project(&place, &package);
             }
         }
@@ -115,7 +129,8 @@ impl Search {
                 trust: None,
             };
             self.installed(&place, PI_MODULES, Asked::Installed);
-            for package in self.settings(&place, PI_SETTINGS).unwrap_or_default() {
+            let named = self.settings(&place, PI_SETTINGS);
+            for package in named.map(|named| named.packages).unwrap_or_default() {
                 self.named_by_user(environment, held.path(), held.path(), &package);
             }
         }
@@ -162,11 +177,24 @@ impl Search {
     }
 
     /// The packages that a settings file names; none when there is no such file.
-    fn settings(&mut self, place: &Place<'_>, below: &str) -> Option<Vec<Named>> {
+    ///
+    /// What decides which folders count, and which goes first, was seen with them: while a project's settings are not
+    /// as they were seen, this is said, and nothing that they name is used.
+    fn settings(&mut self, place: &Place<'_>, below: &str) -> Option<NamedPackages> {
         let file = place.held.path().join(below);
+        let naming = |digest: Option<&Digest>| {
+            let trust = place.trust;
+            trust.map_or(Naming::AsSeen, |trust| trust.naming(&file, digest))
+        };
         let bytes = match place.held.read(below, place.links, MAX_FILE_BYTES) {
             Ok(bytes) => bytes,
-            Err(error) if error.is_not_found() => return None,
+            Err(error) if error.is_not_found() => {
+                if naming(None) == Naming::Changed {
+                    let message = "pi's settings are gone since the project was trusted; nothing that they named is used";
+                    self.say(Diagnostic::new(Code::SettingsChanged, message).in_file(&file));
+                }
+                return None;
+            }
             Err(error) => {
                 self.say(refused(&error, Code::PackageSettings, "the settings"));
                 return None;
@@ -177,16 +205,34 @@ impl Search {
         for finding in said {
             self.say(finding.in_file(&file));
         }
+        let naming = naming(Some(&Digest::of(&bytes)));
+        let names_any = !settings.skills.is_empty() || !settings.packages.is_empty();
+        let change = match naming {
+            Naming::Changed => Some("changed"),
+            Naming::New if names_any => Some("are new"),
+            _ => None,
+        };
+        if let Some(change) = change {
+            let message = format!(
+                "pi's settings {change} since the project was trusted; no folder and no package that they name is used"
+            );
+            self.say(Diagnostic::new(Code::SettingsChanged, message).in_file(&file));
+        }
+        let is_as_seen = naming == Naming::AsSeen;
         if !settings.skills.is_empty() || !settings.skill_findings.is_empty() {
             let findings = settings.skill_findings.into_iter();
             self.found.skills.push(NamedSkills {
                 project: place.trust.map(|_| place.held.path().to_path_buf()),
+                is_as_seen,
                 folders: settings.skills,
                 diagnostics: findings.map(|finding| finding.in_file(&file)).collect(),
                 file,
             });
         }
-        Some(settings.packages)
+        Some(NamedPackages {
+            packages: settings.packages,
+            is_as_seen,
+        })
     }
 
     /// A package of a project's settings, which must lie in the project.
@@ -288,6 +334,7 @@ pub(crate) fn named_skills(environment: &Environment, working: Option<&Path>) ->
     let trust = FolderTrust {
         grant: None,
         finding: None,
+        named_anew: None,
     };
     let held = |folder: &Path| HeldFolder::open(folder).ok();
     if let Some(held) = working.and_then(held) {

@@ -34,7 +34,13 @@ impl Plan {
     ) {
         for named in all {
             let trust = named.project.as_deref();
-            let trust = trust.map(|folder| FolderTrust::of(folder, store));
+            let trust = trust.map(|folder| {
+                let trust = FolderTrust::of(folder, store);
+                match named.is_as_seen {
+                    true => trust,
+                    false => trust.through(&named.file),
+                }
+            });
             let distance = named.project.as_ref().map_or(0, |folder| {
                 let mut nearer = project.folders.iter();
                 let at = nearer.position(|known| known == folder);
