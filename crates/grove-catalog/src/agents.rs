@@ -40,6 +40,10 @@ impl Definition for agent::Parsed {
         naming::stem(path)
     }
 
+    fn named_file(&self) -> Option<&str> {
+        self.named_file.as_deref()
+    }
+
     fn aliases(&self) -> &[String] {
         &self.agent.aliases
     }
@@ -179,6 +183,7 @@ mod tests {
             content: Ok(Content {
                 digest: Digest::of(text.as_bytes()),
                 size: text.len() as u64,
+                rest: None,
                 parsed: agent::parse(text),
             }),
             diagnostics: Vec::new(),

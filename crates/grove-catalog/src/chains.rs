@@ -223,6 +223,7 @@ mod tests {
             content: Ok(Content {
                 digest: Digest::of(text.as_bytes()),
                 size: text.len() as u64,
+                rest: None,
                 parsed: chain::parse(&text, format),
             }),
             diagnostics: Vec::new(),

@@ -41,6 +41,11 @@ pub trait Definition {
         Self::stem(path)
     }
 
+    /// The other file that says the rest, by its path as it is written.
+    fn named_file(&self) -> Option<&str> {
+        None
+    }
+
     /// Other names it answers to.
     fn aliases(&self) -> &[String] {
         &[]
@@ -82,12 +87,40 @@ pub struct Candidate<P> {
 /// What a file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content<P> {
-    /// The digest of its bytes.
+    /// The digest of its bytes, and of those of the other file that says the rest.
     pub digest: Digest,
     /// Its size in bytes.
     pub size: u64,
+    /// The other file that says the rest, where it names one.
+    pub rest: Option<Rest>,
     /// Its fields and findings. After resolution an agent's fields are those in force, overrides included.
     pub parsed: P,
+}
+
+/// A file that says the rest of what another one defines, and has its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rest {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its path from the root, as the other file writes it.
+    pub written: String,
+    /// The digest of its bytes.
+    pub digest: Digest,
+    /// The digest of the bytes of the file that names it.
+    pub named_in: Digest,
+}
+
+impl<P> Content<P> {
+    /// Each file that it is made of, by path from the root, with its digest. `path` is that of its own file.
+    pub fn files<'a>(&'a self, path: &'a str) -> impl Iterator<Item = (&'a str, &'a Digest)> {
+        let own = match &self.rest {
+            Some(rest) => &rest.named_in,
+            None => &self.digest,
+        };
+        let rest = self.rest.iter();
+        let rest = rest.map(|rest| (rest.written.as_str(), &rest.digest));
+        std::iter::once((path, own)).chain(rest)
+    }
 }
 
 /// One definition of a resolved set.
@@ -228,14 +261,20 @@ fn judge<P: Definition>(planned: &Root, root: usize, candidate: Candidate<P>) ->
     for finding in &mut diagnostics {
         finding.file.get_or_insert_with(|| location.clone());
     }
-    let digest = content.as_ref().map(|content| &content.digest);
+    let judged = match &content {
+        // Each file was seen by itself, so that a change is said of the file that changed.
+        Some(content) => content
+            .files(&candidate.path)
+            .find_map(|(file, it)| trust::judge(&planned.trust, file, Some(it), Some(P::KIND))),
+        None => trust::judge(&planned.trust, &candidate.path, None, Some(P::KIND)),
+    };
     let fault = diagnostics.iter().find(|finding| finding.is_error());
     let (state, reasons) = match fault {
         Some(fault) => {
             let reason = Reason::new(fault.code.as_str(), &*fault.message, fault.help_text());
             (State::Invalid, vec![reason])
         }
-        None => match trust::judge(&planned.trust, &candidate.path, digest, Some(P::KIND)) {
+        None => match judged {
             Some((state, reason)) => (state, vec![reason]),
             None => match content
                 .as_ref()

@@ -49,6 +49,21 @@ pub fn is_of(pin: &str, digest: &str) -> bool {
     pin.split(' ').next() == Some(digest)
 }
 
+/// A path below a granted folder without `.` and `..`, by how it is written: the key of a pin.
+pub fn plain(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
 fn counted_as(pin: &str, kind: Kind) -> bool {
     pin.split(' ').skip(1).any(|word| word == kind.word())
 }
@@ -82,7 +97,7 @@ pub fn judge(
             ),
         )),
         Trust::Pinned { pins, prefix } => {
-            let seen = pins.get(&format!("{prefix}{file_below_root}"));
+            let seen = pins.get(&plain(&format!("{prefix}{file_below_root}")));
             let digest = digest.map(Digest::to_string).unwrap_or_default();
             match seen {
                 Some(pin) if is_of(pin, &digest) => {
@@ -208,6 +223,18 @@ mod tests {
             Some(Kind::Skills),
         );
         assert_eq!(judged.map(|(state, _)| state), Some(State::Changed));
+    }
+
+    #[test]
+    fn a_file_has_one_key_however_its_path_is_written() {
+        for (path, expected) in [
+            ("a/b.md", "a/b.md"),
+            (".codex/../roles/x.toml", "roles/x.toml"),
+            (".codex/./x.toml", ".codex/x.toml"),
+            ("a//b", "a/b"),
+        ] {
+            assert_eq!(plain(path), expected, "{path}");
+        }
     }
 
     #[test]

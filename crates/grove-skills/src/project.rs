@@ -176,10 +176,12 @@ impl FolderTrust {
     pub(crate) fn of_root(&self, root: &Path) -> Trust {
         match &self.grant {
             None => Trust::Untrusted,
-            Some(grant) if grant.follow => Trust::Trusted,
             Some(grant) => {
                 if let Some(by) = &self.named_anew {
                     return Trust::NamedAnew { by: by.clone() };
+                }
+                if grant.follow {
+                    return Trust::Trusted;
                 }
                 let below = root
                     .strip_prefix(&grant.path)

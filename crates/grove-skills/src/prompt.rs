@@ -62,8 +62,11 @@ pub(crate) fn own_of<'a>(agent: &'a Agent, location: &'a Path, source: &'a str) 
     let own = Own {
         name: &agent.name,
         agent: &content.parsed.agent,
-        file: location,
-        digest: content.digest,
+        file: content.rest.as_ref().map_or(location, |rest| &rest.path),
+        digest: content
+            .rest
+            .as_ref()
+            .map_or(content.digest, |rest| rest.digest),
         body: content.parsed.body(source)?,
         named_in: skills.map_or(location, |set| &set.origin.file),
     };

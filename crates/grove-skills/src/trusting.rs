@@ -273,7 +273,7 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
             let planned = moved(planned, folder, look);
             pin_files(&CHAIN_FILES, &planned, &inner, &bounds, folder, &mut pins);
         }
-        for (kind, planned) in planning::further_roots(look, store) {
+        for (kind, planned) in planning::further_roots(look, folder, store) {
             match kind {
                 Kind::Skills => pin_root(&planned, &scan, folder, &mut pins),
                 Kind::Agents => {
@@ -375,7 +375,7 @@ fn pin(file: &Path, digest: Digest, kind: Option<Kind>, folder: &Path, pins: &mu
     let Ok(below) = file.strip_prefix(folder) else {
         return;
     };
-    let below = below.to_string_lossy().into_owned();
+    let below = trust::plain(&below.to_string_lossy());
     let seen = pins
         .entry(below)
         .or_insert_with(|| (digest, BTreeSet::new()));

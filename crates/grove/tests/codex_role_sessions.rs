@@ -214,6 +214,47 @@ fn settings_that_are_no_toml_or_declare_nothing_break_nothing() {
 }
 
 #[test]
+fn each_role_file_is_seen_and_named_by_itself() {
+    let home = home();
+    home.dir("project/.git");
+    home.file(
+        "project/.codex/config.toml",
+        "[agents.one]\ndescription = '1'\nconfig_file = 'roles/one.toml'\n[agents.two]\ndescription = '2'\nconfig_file = '../two.toml'\n",
+    );
+    home.file("project/.codex/roles/one.toml", role("Be one."));
+    home.file("project/two.toml", role("Be two."));
+    let trust = || json(&home.run("project", ["trust", "--json"]));
+    let files = [".codex/config.toml", ".codex/roles/one.toml", "two.toml"];
+    assert_eq!(trust()["new"], serde_json::json!(files));
+    let digest = |name: &str| {
+        let shown = json(&home.run("project", ["agents", "show", name, "--json"]));
+        shown["digest"].as_str().unwrap().to_owned()
+    };
+    let before = (digest("one"), digest("two"));
+    home.file("project/two.toml", role("Be another."));
+    let states = |one: &str, two: &str| {
+        let pair = |name: &str, state: &str| (name.to_owned(), state.to_owned());
+        vec![pair("one", one), pair("two", two)]
+    };
+    assert_eq!(agents(&home, &[]), states("ok", "changed"));
+    assert_eq!(digest("one"), before.0);
+    assert_ne!(digest("two"), before.1);
+    let granted = trust();
+    assert_eq!(granted["changed"], serde_json::json!(["two.toml"]));
+    assert_eq!(granted["unchanged"], 2);
+    assert_eq!(agents(&home, &[]), states("ok", "ok"));
+
+    let file = home.path("project/two.toml");
+    let shown = json(&home.run("project", ["agents", "show", "two", "--json"]));
+    assert_eq!(shown["textFile"].as_str(), file.to_str());
+    let told = json(&home.run("project", ["prompt", "two", "--json"]));
+    let block = &told["blocks"][0];
+    assert_eq!(block["source"].as_str(), file.to_str(), "{told}");
+    let text = home.run("project", ["agents", "show", "two"]).stdout_text();
+    assert!(text.contains("two.toml"), "{text}");
+}
+
+#[test]
 fn the_name_of_the_settings_file_is_no_roles_name() {
     let home = home();
     home.file(

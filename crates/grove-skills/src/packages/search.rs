@@ -83,6 +83,40 @@ impl Search {
         self.dependencies(&place);
     }
 
+    /// The folders with skills that the settings in another folder of the project name. Packages are looked for in one
+    /// folder of a project, and nothing is said of those of others.
+    pub(super) fn folders_named_in(&mut self, folder: &Path, trust: &FolderTrust) {
+        let Ok(held) = HeldFolder::open(folder) else {
+            return;
+        };
+        let place = Place {
+            held: &held,
+            links: Links::Contain,
+            trust: Some(trust),
+        };
+        let before = self.found.diagnostics.len();
+        self.settings(&place, &format!(".pi/{PI_SETTINGS}"));
+        let mut said = self.found.diagnostics.split_off(before);
+        let of_file = [
+            Code::PackageSettings,
+            Code::PathEscape,
+            Code::SettingsChanged,
+        ];
+        said.retain(|finding| of_file.contains(&finding.code));
+        self.found.diagnostics.extend(said);
+    }
+
+    /// Says how far a project's settings reach: no further than the folder that is trusted as the project.
+    pub(super) fn reach(&mut self, project: Option<&Path>) {
+        for named in &mut self.found.skills {
+            if let (Some(folder), Some(project)) = (&named.project, project)
+                && folder.starts_with(project)
+            {
+                named.within = Some(project.to_path_buf());
+            }
+        }
+    }
+
     /// What the project's `package.json` depends on, in `node_modules`; everything there when it depends on nothing.
     ///
     /// The packages that others brought along are many, and nobody chose them.
@@ -223,6 +257,7 @@ impl Search {
             let findings = settings.skill_findings.into_iter();
             self.found.skills.push(NamedSkills {
                 project: place.trust.map(|_| place.held.path().to_path_buf()),
+                within: place.trust.map(|_| place.held.path().to_path_buf()),
                 is_as_seen,
                 folders: settings.skills,
                 diagnostics: findings.map(|finding| finding.in_file(&file)).collect(),
@@ -390,11 +425,16 @@ fn is_below(folder: &Path, above: &Path) -> bool {
 }
 
 /// A path that a project's settings name, below the project; none when it leaves. It starts in `.pi`.
-pub(crate) fn project_path(written: &str) -> Option<String> {
+fn project_path(written: &str) -> Option<String> {
+    path_from(".pi", written)
+}
+
+/// The same from a folder below the project.
+pub(crate) fn path_from<'a>(folder: &'a str, written: &'a str) -> Option<String> {
     if written.starts_with(['/', '~']) {
         return None;
     }
-    let mut parts = vec![".pi"];
+    let mut parts: Vec<&str> = folder.split('/').collect();
     for part in written.split('/') {
         match part {
             "" | "." => {}

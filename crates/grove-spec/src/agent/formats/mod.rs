@@ -145,6 +145,7 @@ pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
         agent,
         body_offset: document.body_offset,
         inner_body: None,
+        named_file: None,
         generated_from: generated::source_of(text).map(str::to_owned),
         diagnostics,
     }

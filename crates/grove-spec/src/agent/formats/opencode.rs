@@ -150,6 +150,7 @@ fn agent(entry: &Entry) -> Parsed {
         agent,
         body_offset: 0,
         inner_body: Some(inner_body),
+        named_file: None,
         generated_from: None,
         diagnostics,
     }
