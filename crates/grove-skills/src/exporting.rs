@@ -17,7 +17,8 @@ use grove_catalog::prompt;
 use grove_catalog::snapshot::Snapshot;
 use grove_fs::FsError;
 use grove_spec::agent::SkillInjection;
-use grove_spec::{Code, Diagnostic, Severity};
+use grove_spec::yaml::Key;
+use grove_spec::{Code, Diagnostic, Position, Severity};
 
 use crate::agents::AgentLibrary;
 use crate::library::Library;
@@ -192,11 +193,13 @@ fn one(
     }
     let named = skills.named(&kept);
     let address = agents.agents.address(agent);
+    let places = places_of(agent);
     let source = Source {
         name: &agent.name,
         address: &address,
         agent: file,
         format: agents.format(agent),
+        places: &places,
         body: own.body,
         skills: &named,
     };
@@ -214,6 +217,17 @@ fn one(
     }
     exported.diagnostics.extend(warnings);
     Ok(())
+}
+
+/// Where the keys of an agent's file stand, without those in whose place settings say something.
+fn places_of(agent: &Agent) -> Vec<(Key, Position)> {
+    let content = agent.content.iter();
+    let places = content.flat_map(|content| &content.parsed.places);
+    let is_set = |key: &str| {
+        let mut set = agent.overridden.iter();
+        set.any(|set| set.field.as_str() == key)
+    };
+    places.filter(|(key, _)| !is_set(key)).cloned().collect()
 }
 
 fn address_of(snapshot: &Snapshot, at: usize) -> String {

@@ -1,11 +1,13 @@
 //! Agents as `grove agents export` writes them, used by the real programs, offline and with a scripted model:
 //! what the model is told has the text of the skills that the agent names.
 #![expect(
+    clippy::disallowed_methods,
     clippy::panic,
     clippy::unwrap_used,
     reason = "a test that cannot go on should say why"
 )]
 
+use std::fs;
 use std::time::Duration;
 
 use grove_testkit::agent_program::AgentProgram;
@@ -20,12 +22,19 @@ const TURN: Duration = Duration::from_mins(5);
 const PROTOCOL: &str = "The protocol word is quince.";
 const OWN: &str = "The reviewer's word is medlar.";
 
-/// A project with an agent that names a skill, exported for a program.
-fn exported(program: AgentProgram, arguments: &[&str]) -> TestHome {
+/// A home with a project that Git knows.
+fn with_project() -> TestHome {
     let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
     home.file("project/.git/HEAD", "ref: refs/heads/main\n")
         .dir("project/.git/objects")
-        .dir("project/.git/refs")
+        .dir("project/.git/refs");
+    home
+}
+
+/// A project with an agent that names a skill, exported for a program.
+fn exported(program: AgentProgram, arguments: &[&str]) -> TestHome {
+    let home = with_project();
+    home
         .file(
             "home/.grove/agents/reviewer.md",
             format!(
@@ -110,14 +119,168 @@ fn claude_code_preloads_the_skills_of_an_exported_agent_that_it_delegates_to() {
         asked["messages"]
     );
     // The tools are those of the agent, by the names that they have there.
-    let mut tools: Vec<&str> = asked["tools"]
-        .as_array()
-        .unwrap()
+    assert_eq!(tools_of(child), ["Grep", "Read"]);
+}
+
+/// The names of the tools that a model was given, sorted.
+fn tools_of(request: &Request) -> Vec<String> {
+    let asked = request.json();
+    let tools = asked["tools"].as_array().cloned().unwrap_or_default();
+    let name = |tool: &Value| {
+        let name = tool["name"].as_str().or(tool["function"]["name"].as_str());
+        name.map(str::to_owned)
+    };
+    let mut names: Vec<String> = tools.iter().filter_map(name).collect();
+    names.sort_unstable();
+    names
+}
+
+/// An agent of another host in the user's folder, exported for a program.
+fn exported_from(path: &str, text: &str, program: AgentProgram) -> TestHome {
+    let home = with_project();
+    home.file(path, text);
+    let export = ["agents", "export", "--host", program.host(), "reviewer"];
+    let finished = home.run("project", export);
+    finished.require_success("grove agents export").unwrap();
+    home
+}
+
+const OPENCODE_FILE: &str = "home/.config/opencode/agents/reviewer.md";
+const CLAUDE_FILE: &str = "home/.claude/agents/reviewer.md";
+
+#[test]
+fn claude_code_has_no_tools_that_an_agent_of_opencode_switches_off() {
+    let text = format!(
+        "---\ndescription: Reviews.\nmode: subagent\ntools:\n  read: true\n  write: false\n  edit: false\n---\n{OWN}\n"
+    );
+    let home = exported_from(OPENCODE_FILE, &text, AgentProgram::Claude);
+    let requests = asked(AgentProgram::Claude, &home, &[], delegating());
+    let child = requests.iter().find(|request| says(request, OWN)).unwrap();
+    let tools = tools_of(child);
+    let has = |name: &str| tools.iter().any(|tool| tool == name);
+    for (tool, expected) in [
+        ("Read", true),
+        ("Bash", true),
+        ("Write", false),
+        ("Edit", false),
+        ("NotebookEdit", false),
+    ] {
+        assert_eq!(has(tool), expected, "{tool}: {tools:?}");
+    }
+    // Without the list it would have them.
+    let others = requests.iter().filter(|request| !says(request, OWN));
+    let usual: Vec<String> = others.flat_map(tools_of).collect();
+    for tool in ["Write", "Edit", "NotebookEdit"] {
+        assert!(usual.iter().any(|name| name == tool), "{tool}: {usual:?}");
+    }
+}
+
+#[test]
+fn claude_code_and_grove_find_the_same_tools_between_blanks_and_commas() {
+    for written in [
+        "Read Grep",
+        "Read, Grep",
+        "[Read Grep]",
+        "Read Bash(git log, git diff) Write",
+    ] {
+        let home = with_project();
+        let text = format!("---\nname: reviewer\ndescription: d\ntools: {written}\n---\n{OWN}\n");
+        home.file(CLAUDE_FILE, text);
+        let requests = asked(AgentProgram::Claude, &home, &[], delegating());
+        let child = requests.iter().find(|request| says(request, OWN)).unwrap();
+        let shown = home.run("project", ["agents", "show", "reviewer", "--json"]);
+        let shown: Value = serde_json::from_str(&shown.stdout_text()).unwrap();
+        let tools = shown["fields"]["tools"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let name = |tool: &Value| {
+            tool.as_str()
+                .and_then(|it| it.split('(').next().map(str::to_owned))
+        };
+        let mut tools: Vec<String> = tools.iter().filter_map(name).collect();
+        tools.sort_unstable();
+        assert_eq!(tools_of(child), tools, "{written}: {shown}");
+    }
+}
+
+#[test]
+fn copilot_has_no_tools_that_an_agent_of_claude_code_must_not_have() {
+    let text = format!(
+        "---\nname: reviewer\ndescription: Reviews.\ndisallowedTools: Write, Edit, Bash\n---\n{OWN}\n"
+    );
+    let home = exported_from(CLAUDE_FILE, &text, AgentProgram::Copilot);
+    let with_agent = ["--agent", "reviewer"];
+    let requests = asked(AgentProgram::Copilot, &home, &with_agent, Script::plain());
+    let told = requests.iter().find(|request| says(request, OWN)).unwrap();
+    let tools = tools_of(told);
+    assert!(tools.iter().any(|tool| tool == "view"), "{tools:?}");
+    for tool in [
+        "bash",
+        "edit",
+        "create",
+        "str_replace_editor",
+        "apply_patch",
+    ] {
+        assert!(!tools.iter().any(|name| name == tool), "{tool}: {tools:?}");
+    }
+}
+
+/// Whether a model of Codex can run commands.
+fn has_shell(request: &Request) -> bool {
+    let names = ["shell", "shell_command", "exec_command"];
+    tools_of(request)
         .iter()
-        .filter_map(|tool| tool["name"].as_str())
-        .collect();
-    tools.sort_unstable();
-    assert_eq!(tools, ["Grep", "Read"]);
+        .any(|tool| names.contains(&&**tool))
+}
+
+#[test]
+fn codex_uses_the_tables_of_a_role_that_was_exported_for_it() {
+    let file = "home/.codex/agents/reviewer.toml";
+    for (table, expected) in [("[features]\nshell_tool = false\n", false), ("", true)] {
+        let role = format!(
+            "name = \"reviewer\"\ndescription = \"Reviews.\"\nnickname_candidates = [\"Lens\"]\n\
+             developer_instructions = \"{OWN}\"\n{table}[[skills.config]]\npath = \"/x/SKILL.md\"\n\
+             enabled = false\n"
+        );
+        let home = exported_from(file, &role, AgentProgram::Codex);
+        // The role that is used is the exported one alone.
+        home.file(file, "");
+        trust_project(&home);
+        let requests = asked(AgentProgram::Codex, &home, &[], spawning());
+        let told = requests.iter().find(|request| says(request, OWN)).unwrap();
+        assert_eq!(has_shell(told), expected, "{:?}", tools_of(told));
+    }
+}
+
+/// What is told of it in docs/hosts.md, and why an export warns: a role has the sandbox of its caller.
+#[test]
+fn codex_does_not_keep_to_the_sandbox_of_a_role() {
+    let text = format!(
+        "---\nname: reviewer\ndescription: Reviews.\ndisallowedTools: Write, Edit, Bash\n---\n{OWN}\n"
+    );
+    let home = exported_from(CLAUDE_FILE, &text, AgentProgram::Codex);
+    let role = home.path("project/.codex/agents/reviewer.toml");
+    let role = fs::read_to_string(role).unwrap();
+    assert!(role.contains("sandbox_mode = \"read-only\"\n"), "{role}");
+    trust_project(&home);
+    let requests = asked(AgentProgram::Codex, &home, &[], spawning());
+    let told = requests.iter().find(|request| says(request, OWN)).unwrap();
+    assert!(
+        says(told, "`sandbox_mode` is `workspace-write`"),
+        "{}",
+        told.json()["input"]
+    );
+}
+
+/// Without a person to ask, Codex uses a project's roles only if its settings trust the project.
+fn trust_project(home: &TestHome) {
+    let project = home.path("project");
+    let project = project.display();
+    home.file(
+        "home/.codex/config.toml",
+        format!("[projects.\"{project}\"]\ntrust_level = \"trusted\"\n"),
+    );
 }
 
 /// What is told of it in docs/hosts.md: whoever runs the agent itself needs its skills in its text.
@@ -209,12 +372,7 @@ fn spawning() -> Script {
 #[test]
 fn codex_has_the_skills_of_an_exported_role_in_what_it_tells_the_agent() {
     let home = exported(AgentProgram::Codex, &[]);
-    // Without a person to ask, Codex uses a project's roles only if its settings trust the project.
-    let project = home.path("project");
-    home.file(
-        "home/.codex/config.toml",
-        format!("[projects.{project:?}]\ntrust_level = \"trusted\"\n"),
-    );
+    trust_project(&home);
     let requests = asked(AgentProgram::Codex, &home, &[], spawning());
     let told = requests.iter().find(|request| says(request, OWN)).unwrap();
     assert_in_order(&told.json()["input"].to_string());

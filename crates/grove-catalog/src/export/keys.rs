@@ -1,12 +1,11 @@
 //! An agent's keys in the words of another host.
 
-use std::fmt::Write as _;
-
+use grove_spec::agent::formats::restriction;
 use grove_spec::agent::{Format, SkillInjection, print};
-use grove_spec::yaml::{Entry, Value};
-use grove_spec::{Code, Diagnostic, Severity};
+use grove_spec::yaml::{Entry, Node, Value};
+use grove_spec::{Code, Diagnostic, Position, Severity};
 
-use super::{Job, Source, models, tools};
+use super::{Job, Source, models};
 
 /// Keys that only say how Grove runs an agent; whoever else runs it does so in its own way.
 const RUNNING: [&str; 18] = [
@@ -29,9 +28,6 @@ const RUNNING: [&str; 18] = [
     "acceptanceRole",
     "aliases",
 ];
-
-/// Tools with which an agent changes something.
-const CHANGING: [&str; 3] = ["write", "edit", "bash"];
 
 /// The keys of the host's file, and what has no place in it.
 pub(super) fn translate(
@@ -62,17 +58,27 @@ pub(super) fn translate(
             .diagnostics
             .push(finding.with_help("add `description:` to the agent"));
     }
-    for entry in print::entries(source.agent) {
-        writer.key(entry, skills);
+    let mut known = source.agent.clone();
+    let unknown = std::mem::take(&mut known.unknown);
+    let (first, rest): (Vec<Entry>, Vec<Entry>) = print::entries(&known)
+        .into_iter()
+        .partition(|entry| entry.key == "description");
+    writer.entries.extend(first);
+    writer.powers();
+    for entry in rest {
+        writer.key(&entry, skills);
+    }
+    for entry in unknown {
+        writer.other(entry);
     }
     writer.entries
 }
 
-struct Writer<'a, 'b> {
-    job: &'a Job<'a>,
-    source: &'a Source<'a>,
-    diagnostics: &'b mut Vec<Diagnostic>,
-    entries: Vec<Entry>,
+pub(super) struct Writer<'a, 'b> {
+    pub(super) job: &'a Job<'a>,
+    pub(super) source: &'a Source<'a>,
+    pub(super) diagnostics: &'b mut Vec<Diagnostic>,
+    pub(super) entries: Vec<Entry>,
 }
 
 impl Writer<'_, '_> {
@@ -94,27 +100,23 @@ impl Writer<'_, '_> {
         if skills.is_empty() {
             agent.skill_injection = SkillInjection::Full;
         }
-        if let Some(own) = &agent.tools {
-            agent.tools = Some(self.translated(own));
-        }
-        if self.source.format != Format::Native {
+        agent.tools = self.native_tools();
+        if !self.is_theirs() {
             for entry in std::mem::take(&mut agent.unknown) {
-                self.left_out(&entry.key, Severity::Info);
+                self.other(entry);
             }
         }
         self.entries = print::entries(&agent);
     }
 
-    fn key(&mut self, entry: Entry, skills: &[String]) {
+    fn key(&mut self, entry: &Entry, skills: &[String]) {
         let export = &self.job.rules.export;
         match &*entry.key {
-            // The name is written already, with the package in it.
-            "name" | "package" | "skillInjection" => {}
-            "description" => self.entries.push(entry),
+            // The name is written already, with the package in it, and so are the tools.
+            "name" | "package" | "skillInjection" | "tools" => {}
             "skillPath" => self.skill_path(),
             "skills" if skills.is_empty() => {}
             "skills" => self.entries.push(print::commas("skills", skills)),
-            "tools" => self.tools(),
             "model" => {
                 let model = self.source.agent.model.as_deref().unwrap_or_default();
                 match models::translate(model, self.source.format, export) {
@@ -132,20 +134,41 @@ impl Writer<'_, '_> {
                 let minutes = milliseconds.div_ceil(60_000).max(1);
                 self.entries.push(print::word("timeout_mins", &minutes));
             }
+            "turnBudget" if export.turns.is_some() => self.turns(&entry.value),
             key if RUNNING.contains(&key) || key == "async" => self.left_out(key, Severity::Info),
-            _ => self.other(entry),
+            key => self.left_out(key, Severity::Warning),
         }
     }
 
     /// A key that Grove does not know is the host's own if the file was written for it.
     fn other(&mut self, entry: Entry) {
-        let mut unknown = self.source.agent.unknown.iter();
-        let is_unknown = unknown.any(|kept| kept.key == entry.key);
-        let is_theirs = self.source.format.of_files() == self.job.rules.export.format;
-        match (is_unknown, is_theirs) {
-            (true, true) => self.entries.push(entry),
-            (true, false) => self.left_out(&entry.key, Severity::Info),
-            (false, _) => self.left_out(&entry.key, Severity::Warning),
+        if self.is_theirs() {
+            // What was set in place of what the file says counts alone.
+            if !self.entries.iter().any(|written| written.key == entry.key) {
+                self.entries.push(entry);
+            }
+        } else if restriction::of(&entry, self.source.format).is_none() {
+            let message = self.no_counterpart(&entry.key);
+            self.say(message, Severity::Info, Some(entry.position));
+        }
+    }
+
+    /// Whether the file was written for the host that it is exported for.
+    pub(super) fn is_theirs(&self) -> bool {
+        self.source.format.of_files() == self.job.rules.export.format
+    }
+
+    fn turns(&mut self, budget: &Node) {
+        let said = budget.get("maxTurns").unwrap_or(budget).as_text();
+        let turns = said.and_then(|text| text.trim().parse::<u64>().ok());
+        let Some((turns, key)) = turns.zip(self.job.rules.export.turns.as_deref()) else {
+            return self.left_out("turnBudget", Severity::Info);
+        };
+        self.entries.push(print::word(key, &turns));
+        if let Value::Map(entries) = &budget.value {
+            for entry in entries.iter().filter(|entry| entry.key != "maxTurns") {
+                self.left_out(&format!("turnBudget.{}", entry.key), Severity::Info);
+            }
         }
     }
 
@@ -155,125 +178,42 @@ impl Writer<'_, '_> {
             "`skillPath` of agent `{}` is not written for {}: the skills that it names are copied from there",
             self.source.name, self.job.title
         );
-        let finding = Diagnostic::new(Code::ExportUnmapped, message);
-        self.diagnostics.push(finding.with_severity(Severity::Info));
+        self.say(message, Severity::Info, self.source.place("skillPath"));
     }
 
     fn thinking(&mut self) {
         let thinking = self.source.agent.thinking.as_deref().unwrap_or_default();
         let effort = self.job.rules.export.effort.split_first();
         match effort {
-            Some((key, words)) if words.iter().any(|word| word == thinking) => {
+            Some((key, words)) if self.is_theirs() || words.iter().any(|word| word == thinking) => {
                 self.entries.push(print::text(key, thinking));
             }
             _ => self.left_out(&format!("thinking: {thinking}"), Severity::Warning),
         }
     }
 
-    fn tools(&mut self) {
-        let export = &self.job.rules.export;
-        let own = self.source.agent.tools.clone().unwrap_or_default();
-        if export.format == Format::Codex {
-            return self.sandbox(&own);
-        }
-        let names = self.translated(&own);
-        self.entries.push(match export.format {
-            Format::Claude => print::commas("tools", &names),
-            Format::Opencode => {
-                let off = [("*".to_owned(), false)];
-                let on = names.into_iter().map(|name| (name, true));
-                let switches: Vec<(String, bool)> = off.into_iter().chain(on).collect();
-                print::switches("tools", &switches)
-            }
-            _ => print::list("tools", &names),
-        });
-    }
-
-    /// Tools in the host's names, with one that reads if the agent has skills to read.
-    fn translated(&mut self, own: &[String]) -> Vec<String> {
-        let export = &self.job.rules.export;
-        let tools = tools::translate(own, self.source.format, export);
-        self.unmapped_tools(&tools.unmapped);
-        let mut names = tools.names;
-        let reading = tools::reading(export);
-        if self.source.is_light() && !self.source.skills.is_empty() && !names.contains(&reading) {
-            names.push(reading);
-        }
-        names
-    }
-
-    /// Codex has no list of tools; an agent that changes nothing is kept from it in another way.
-    fn sandbox(&mut self, own: &[String]) {
-        let names = own
-            .iter()
-            .flat_map(|tool| tools::in_own_names(tool, self.source.format));
-        let changes = |tool: &str| CHANGING.contains(&tool) || tool.starts_with("mcp:");
-        if names.into_iter().any(|tool| changes(&tool)) {
-            return self.left_out("tools", Severity::Warning);
-        }
-        self.entries.push(print::text("sandbox_mode", "read-only"));
-        let message = format!(
-            "{} has no list of tools; agent `{}` may read and not change, by `sandbox_mode`",
-            self.job.title, self.source.name
-        );
-        let finding = Diagnostic::new(Code::ExportUnmapped, message);
-        self.diagnostics.push(finding.with_severity(Severity::Info));
-    }
-
-    fn unmapped_tools(&mut self, unmapped: &[String]) {
-        if unmapped.is_empty() {
-            return;
-        }
-        let names: Vec<String> = unmapped.iter().map(|tool| format!("`{tool}`")).collect();
-        let message = format!(
-            "{} has no tool of its own, or not all, for {} of agent `{}`",
-            self.job.title,
-            names.join(", "),
-            self.source.name
-        );
-        self.diagnostics
-            .push(Diagnostic::new(Code::ExportUnmapped, message));
-    }
-
-    fn left_out(&mut self, key: &str, severity: Severity) {
-        let message = format!(
+    fn no_counterpart(&self, key: &str) -> String {
+        format!(
             "`{key}` of agent `{}` has no counterpart in {} and was left out",
             self.source.name, self.job.title
-        );
-        self.diagnostics
-            .push(Diagnostic::new(Code::ExportUnmapped, message).with_severity(severity));
+        )
     }
-}
 
-/// A role of Codex.
-pub(super) fn toml(entries: &[Entry], mark: &str, body: &str) -> String {
-    let mut out = format!("{mark}\n");
-    for entry in entries {
-        if let Value::Text(scalar) = &entry.value.value {
-            let _ = writeln!(out, "{} = {}", entry.key, toml_text(&scalar.text));
-        }
+    /// Says that something of a key is left out: `key`, `key: value` or `key.part`.
+    fn left_out(&mut self, what: &str, severity: Severity) {
+        let message = self.no_counterpart(what);
+        let key = what.split([':', '.']).next().unwrap_or(what);
+        self.say(message, severity, self.source.place(key));
     }
-    let _ = writeln!(out, "developer_instructions = {}", toml_text(body));
-    out
-}
 
-/// A text in quotes; one of several lines keeps them.
-fn toml_text(text: &str) -> String {
-    let is_long = text.contains('\n');
-    let mut quoted = String::with_capacity(text.len() + 8);
-    quoted.push_str(if is_long { "\"\"\"\n" } else { "\"" });
-    for c in text.chars() {
-        match c {
-            '\\' => quoted.push_str("\\\\"),
-            '"' => quoted.push_str("\\\""),
-            '\n' if is_long => quoted.push('\n'),
-            '\t' => quoted.push('\t'),
-            c if u32::from(c) < 0x20 || c == '\u{7f}' => {
-                let _ = write!(quoted, "\\u{:04x}", u32::from(c));
-            }
-            c => quoted.push(c),
-        }
+    /// A finding about a key, in the file of the agent if that is where the key stands.
+    pub(super) fn say(&mut self, message: String, severity: Severity, at: Option<Position>) {
+        let finding = Diagnostic::new(Code::ExportUnmapped, message).with_severity(severity);
+        // Keys of a role that settings declare may be in another file than the settings.
+        let place = at.filter(|_| self.source.format != Format::CodexConfig);
+        self.diagnostics.push(match place {
+            Some(place) => finding.at(place),
+            None => finding,
+        });
     }
-    quoted.push_str(if is_long { "\"\"\"" } else { "\"" });
-    quoted
 }

@@ -6,13 +6,16 @@
 
 mod keys;
 mod models;
+mod powers;
+mod toml;
 mod tools;
 
 use std::path::Path;
 
 use grove_spec::agent::{self, Format, SkillInjection, print, prompt_text};
 use grove_spec::text::{escape_xml, one_line};
-use grove_spec::{Code, Diagnostic, generated};
+use grove_spec::yaml::Key;
+use grove_spec::{Code, Diagnostic, Position, generated};
 
 use crate::catalog;
 use crate::disclosure::{MAX_FILLED, block, body_for_prompt};
@@ -44,6 +47,8 @@ pub struct Source<'a> {
     pub agent: &'a agent::Agent,
     /// How its file is written.
     pub format: Format,
+    /// Where keys of its file stand, by what they are called here.
+    pub places: &'a [(Key, Position)],
     /// Its own text.
     pub body: &'a str,
     /// The skills it has, in the order in which it names them.
@@ -51,6 +56,14 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
+    /// Where a key stands, or one of the same in other words.
+    fn place(&self, key: &str) -> Option<Position> {
+        let mut places = self.places.iter();
+        places
+            .find(|(name, _)| *name == key)
+            .map(|(_, place)| *place)
+    }
+
     /// Whether the agent gets a list of its skills and reads them itself.
     fn is_light(&self) -> bool {
         self.agent.skill_injection == SkillInjection::Light
@@ -141,7 +154,7 @@ pub fn agent(job: &Job<'_>, source: &Source<'_>) -> (File, Vec<Diagnostic>) {
     let entries = keys::translate(job, source, &name, &skills, &mut diagnostics);
     let mark = generated::mark(source.address);
     let text = match export.format {
-        Format::Codex => keys::toml(&entries, &mark, &body),
+        Format::Codex => toml::role(&entries, &mark, &body),
         _ => print::markdown(&entries, Some(&mark), &body),
     };
     let length = body.chars().count();

@@ -20,6 +20,7 @@ fn exported(text: &str, host: &str) -> (File, Vec<Diagnostic>) {
         address: "reviewer@user:.grove/agents",
         agent: &parsed.agent,
         format: Format::Native,
+        places: &parsed.places,
         body: parsed.body(text).unwrap(),
         skills: &[],
     };
@@ -54,7 +55,7 @@ fn each_host_gets_its_own_file() {
         (
             "opencode",
             ".opencode/agents/team-reviewer.md",
-            "name: team-reviewer\ndescription: \"Reviews: all\"\ntools:\n  \"*\": false\n  read: true\n  grep: true\n  bash: true\nmodel: anthropic/claude-x",
+            "name: team-reviewer\ndescription: \"Reviews: all\"\ntools:\n  \"*\": false\n  read: true\n  grep: true\n  bash: true\nmodel: anthropic/claude-x\nreasoningEffort: high",
         ),
         (
             "pi",
@@ -119,7 +120,8 @@ fn what_a_host_cannot_be_told_is_said() {
         "{}",
         file.text
     );
-    assert_eq!(about(&diagnostics, Severity::Warning), Vec::<&str>::new());
+    // Codex has it from the caller where an agent is called.
+    assert_eq!(about(&diagnostics, Severity::Warning), ["team.reviewer"]);
 }
 
 #[test]
@@ -183,4 +185,38 @@ fn a_branch_leads_to_its_children() {
          name: office\ndescription: d\n---\nChoose.\n\n## Further skills\n\nRead the file of the one that the \
          task needs.\n\n- `../sheets/SKILL.md`: About sheets.\n- `../mail/SKILL.md`\n"
     );
+}
+
+#[test]
+fn a_limit_of_turns_has_the_name_that_the_host_has_for_it() {
+    let text = "---\nname: a\ndescription: d\nturnBudget: {maxTurns: 7, graceTurns: 2}\n---\nx\n";
+    for (host, line) in [
+        ("claude", "maxTurns: 7\n"),
+        ("gemini", "max_turns: 7\n"),
+        ("opencode", "steps: 7\n"),
+    ] {
+        let (file, diagnostics) = exported(text, host);
+        assert!(file.text.contains(line), "{host}: {}", file.text);
+        assert_eq!(
+            about(&diagnostics, Severity::Info),
+            ["team.reviewer", "turnBudget.graceTurns"],
+            "{host}"
+        );
+    }
+    for (text, said) in [
+        (
+            text.replace("{maxTurns: 7, graceTurns: 2}", "many"),
+            "turnBudget",
+        ),
+        (text.to_owned(), "turnBudget"),
+    ] {
+        let host = if text.contains("many") {
+            "claude"
+        } else {
+            "copilot"
+        };
+        let (file, diagnostics) = exported(&text, host);
+        assert!(!file.text.contains("urns"), "{host}: {}", file.text);
+        assert_eq!(about(&diagnostics, Severity::Info), ["team.reviewer", said]);
+    }
 }

@@ -1,11 +1,17 @@
 //! Tools by the names of another host.
 
+use std::collections::BTreeSet;
+
 use grove_spec::agent::Format;
+use grove_spec::agent::formats::restriction::tool_name;
 
 use crate::hosts::{AgentRules, ExportRules};
 
 /// How entries for tools of MCP servers begin in Grove's own words.
 const MCP: &str = "mcp:";
+
+/// The tools that are always there where Grove's own format is used.
+const USUAL: [&str; 7] = ["read", "grep", "find", "ls", "bash", "edit", "write"];
 
 /// Tools in another host's names, and those that it has none for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -14,29 +20,144 @@ pub(super) struct Tools {
     pub(super) unmapped: Vec<String>,
 }
 
-/// Translates a list of tools from the format it was written in.
-pub(super) fn translate(tools: &[String], from: Format, to: &ExportRules) -> Tools {
-    let mut translated = Tools::default();
-    for tool in tools {
-        if from == to.format {
-            translated.names.push(tool.clone());
-            continue;
-        }
-        let own = in_own_names(tool, from);
-        let theirs: Vec<String> = own
-            .iter()
-            .filter_map(|tool| in_host_names(tool, to))
-            .collect();
-        if theirs.is_empty() || theirs.len() < own.len() {
-            translated.unmapped.push(tool.clone());
-        }
-        for name in theirs {
-            if !translated.names.contains(&name) {
-                translated.names.push(name);
-            }
+impl Tools {
+    fn add(&mut self, name: String) {
+        if !self.names.contains(&name) {
+            self.names.push(name);
         }
     }
-    translated
+}
+
+/// The names of tools in the files of a format.
+pub(super) struct Vocabulary {
+    format: Format,
+    /// None for Grove's own, in which every name stands for itself.
+    rules: Option<ExportRules>,
+}
+
+/// A tool in Grove's own words.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Own {
+    /// Several where a host has one for what are several here, and none where there is no such tool.
+    pub(super) names: Vec<String>,
+    /// Whether all uses of it are meant.
+    pub(super) is_whole: bool,
+}
+
+impl Vocabulary {
+    pub(super) fn of(format: Format) -> Self {
+        let host = match format {
+            Format::Native => None,
+            Format::Claude => Some("claude"),
+            Format::Copilot => Some("copilot"),
+            Format::Gemini => Some("gemini"),
+            Format::Opencode | Format::OpencodeJson => Some("opencode"),
+            Format::Codex | Format::CodexConfig => Some("codex"),
+        };
+        let rules = host.and_then(AgentRules::by_name);
+        Self {
+            format: format.of_files(),
+            rules: rules.map(|rules| rules.export),
+        }
+    }
+
+    /// A tool of the format in Grove's own words.
+    pub(super) fn own(&self, tool: &str) -> Own {
+        let Some(rules) = &self.rules else {
+            return Own {
+                names: vec![tool.to_owned()],
+                is_whole: true,
+            };
+        };
+        let name = tool_name(tool);
+        let names = known(name, rules).unwrap_or_else(|| match name.split_once('/') {
+            // Tools of a set that nobody here knows are still no tools of a server.
+            Some((set, rest)) if is_set(set, rules) => match rest {
+                "*" => known(set, rules).unwrap_or_default(),
+                _ => Vec::new(),
+            },
+            _ => mcp_server(name, rules).into_iter().collect(),
+        });
+        Own {
+            names,
+            is_whole: name == tool,
+        }
+    }
+
+    /// Translates a list of tools, without what the agent must not have.
+    pub(super) fn translate(
+        &self,
+        tools: &[String],
+        to: &ExportRules,
+        denied: &BTreeSet<String>,
+    ) -> Tools {
+        let taken = taken(denied, to);
+        let mut translated = Tools::default();
+        for tool in tools {
+            let own = self.own(tool);
+            if own.names.iter().any(|name| denied.contains(name)) {
+                continue;
+            }
+            if self.format == to.format {
+                translated.add(tool.clone());
+                continue;
+            }
+            let theirs: Vec<String> = own
+                .names
+                .iter()
+                .filter(|_| own.is_whole)
+                .filter_map(|tool| in_host_names(tool, to))
+                .filter(|name| !taken.contains(name))
+                .collect();
+            if theirs.is_empty() || theirs.len() < own.names.len() {
+                translated.unmapped.push(tool.clone());
+            }
+            for name in theirs {
+                translated.add(name);
+            }
+        }
+        translated
+    }
+}
+
+/// A host's names for tools that an agent must not have, all of them.
+pub(super) fn denied(denied: &BTreeSet<String>, to: &ExportRules) -> Tools {
+    let mut tools = Tools::default();
+    for tool in denied {
+        match in_host_names(tool, to) {
+            Some(name) => tools.add(name),
+            None => tools.unmapped.push(tool.clone()),
+        }
+    }
+    // A tool by another name does the same. Where one tool does several things, one of them is enough.
+    for (name, own) in &to.aliases {
+        if own.iter().any(|own| denied.contains(own)) {
+            tools.add(name.clone());
+        }
+    }
+    tools
+}
+
+/// A host's tools without those that an agent must not have.
+pub(super) fn others(denied: &BTreeSet<String>, to: &ExportRules) -> Vec<String> {
+    if to.format == Format::Native {
+        let left = USUAL.iter().filter(|tool| !denied.contains(**tool));
+        return left.map(|tool| (*tool).to_owned()).collect();
+    }
+    let taken = taken(denied, to);
+    let mut left = Tools::default();
+    for name in to.tools.values().filter(|name| !taken.contains(name)) {
+        left.add(name.clone());
+    }
+    left.names
+}
+
+/// A host's tools that do what an agent must not, among other things perhaps.
+fn taken<'a>(denied: &BTreeSet<String>, to: &'a ExportRules) -> BTreeSet<&'a String> {
+    denied
+        .iter()
+        .filter_map(|tool| to.tools.get(tool))
+        .collect()
 }
 
 /// A host's tool that reads files.
@@ -45,16 +166,21 @@ pub(super) fn reading(to: &ExportRules) -> String {
     name.map_or_else(|| "read".to_owned(), Clone::clone)
 }
 
-/// A tool in Grove's own names: several where a host has one for what are several here.
-pub(super) fn in_own_names(tool: &str, from: Format) -> Vec<String> {
-    let Some(rules) = rules_of(from) else {
-        return vec![tool.to_owned()];
-    };
-    if let Some(server) = mcp_server(tool, &rules) {
-        return vec![server];
+/// What a host's own tool is here; none where the host has no tool of that name that is known.
+fn known(name: &str, rules: &ExportRules) -> Option<Vec<String>> {
+    let is = |theirs: &str| theirs == name || (rules.any_case && theirs.eq_ignore_ascii_case(name));
+    let own = rules.tools.iter().filter(|(_, theirs)| is(theirs));
+    let own: Vec<String> = own.map(|(own, _)| own.clone()).collect();
+    if !own.is_empty() {
+        return Some(own);
     }
-    let own = rules.tools.iter().filter(|(_, theirs)| *theirs == tool);
-    own.map(|(own, _)| own.clone()).collect()
+    let mut aliases = rules.aliases.iter();
+    let (_, own) = aliases.find(|(theirs, _)| is(theirs))?;
+    Some(own.clone())
+}
+
+fn is_set(name: &str, rules: &ExportRules) -> bool {
+    rules.sets.iter().any(|set| set.eq_ignore_ascii_case(name))
 }
 
 fn in_host_names(tool: &str, to: &ExportRules) -> Option<String> {
@@ -78,112 +204,22 @@ fn mcp_server(tool: &str, rules: &ExportRules) -> Option<String> {
     let between = after.strip_suffix("TOOL")?;
     let end = all.split_once("SERVER")?.1;
     let named = tool.strip_prefix(before)?;
+    // What has a dot or several slashes is named after an extension or a catalogue, and not after a server.
+    let server = |server: &str| !server.is_empty() && !server.contains(['.', '/']);
     // All tools first: for one host that is a tool called `*`.
     if !end.is_empty()
-        && let Some(server) = named.strip_suffix(end)
+        && let Some(named) = named.strip_suffix(end)
     {
-        return Some(format!("{MCP}{server}"));
+        return server(named).then(|| format!("{MCP}{named}"));
     }
     match named.split_once(between) {
-        Some((server, tool)) => Some(format!("{MCP}{server}/{tool}")),
+        Some((named, tool)) => {
+            (server(named) && !tool.contains('/')).then(|| format!("{MCP}{named}/{tool}"))
+        }
         None if end.is_empty() && !before.is_empty() => Some(format!("{MCP}{named}")),
         None => None,
     }
 }
 
-/// The rules of the host whose format it is; none for Grove's own.
-fn rules_of(format: Format) -> Option<ExportRules> {
-    let host = match format {
-        Format::Native => return None,
-        Format::Claude => "claude",
-        Format::Copilot => "copilot",
-        Format::Gemini => "gemini",
-        Format::Opencode | Format::OpencodeJson => "opencode",
-        Format::Codex | Format::CodexConfig => "codex",
-    };
-    AgentRules::by_name(host).map(|rules| rules.export)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tools_have_the_names_of_the_host() {
-        let of = |host: &str| AgentRules::by_name(host).unwrap().export;
-        for (tools, from, host, names, unmapped) in [
-            (
-                "read grep find bash",
-                Format::Native,
-                "claude",
-                "Read Grep Glob Bash",
-                "",
-            ),
-            (
-                "read ls ./x.ts",
-                Format::Native,
-                "claude",
-                "Read",
-                "ls ./x.ts",
-            ),
-            (
-                "mcp:docs mcp:docs/find",
-                Format::Native,
-                "claude",
-                "mcp__docs mcp__docs__find",
-                "",
-            ),
-            (
-                "mcp:docs mcp:docs/find",
-                Format::Native,
-                "copilot",
-                "docs/* docs/find",
-                "",
-            ),
-            ("mcp:docs", Format::Native, "gemini", "", "mcp:docs"),
-            ("grep find ls", Format::Native, "copilot", "search", ""),
-            (
-                "Read Edit mcp__a__b mcp__c",
-                Format::Claude,
-                "pi",
-                "read edit mcp:a/b mcp:c",
-                "",
-            ),
-            (
-                "Bash(git:*) Read",
-                Format::Claude,
-                "claude",
-                "Bash(git:*) Read",
-                "",
-            ),
-            (
-                "Bash(git:*) Read",
-                Format::Claude,
-                "pi",
-                "read",
-                "Bash(git:*)",
-            ),
-            (
-                "edit docs/* docs/find",
-                Format::Copilot,
-                "pi",
-                "edit write mcp:docs mcp:docs/find",
-                "",
-            ),
-            ("search", Format::Copilot, "claude", "Glob Grep", "search"),
-            ("read_file", Format::Gemini, "opencode", "read", ""),
-        ] {
-            let list = |text: &str| -> Vec<String> {
-                text.split_whitespace().map(str::to_owned).collect()
-            };
-            assert_eq!(
-                translate(&list(tools), from, &of(host)),
-                Tools {
-                    names: list(names),
-                    unmapped: list(unmapped)
-                },
-                "{tools} for {host}"
-            );
-        }
-    }
-}
+mod tests;

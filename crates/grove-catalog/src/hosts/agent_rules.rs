@@ -62,6 +62,17 @@ pub struct ExportRules {
     /// Its names for Grove's tools. Tools that are not here have no counterpart, unless the table is empty.
     #[serde(default)]
     pub tools: BTreeMap<String, String>,
+    /// Further names of its tools, with what they are in Grove's words; nothing where Grove has no such tool.
+    #[serde(default)]
+    pub aliases: BTreeMap<String, Vec<String>>,
+    /// What its own tools may have before a `/`, where another word would be an MCP server.
+    #[serde(default)]
+    pub sets: Vec<String>,
+    /// Whether its tools may be written in letters of any size.
+    #[serde(default)]
+    pub any_case: bool,
+    /// The key for the turns that an agent may take.
+    pub turns: Option<String>,
     /// How it writes all tools of an MCP server and one of them, with `SERVER` and `TOOL` in their places.
     pub mcp: Option<[String; 2]>,
     /// Keys of Grove's that it reads as Grove does.

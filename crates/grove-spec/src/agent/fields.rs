@@ -4,6 +4,7 @@ use super::{Agent, ContextMode, OutputFile, OutputMode, PromptMode, SkillInjecti
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::skill::fields::{clean, parse_boolean};
+use crate::skill::split_outside_parentheses;
 use crate::text::{is_control, one_line};
 use crate::yaml::{Entry, Value};
 
@@ -244,12 +245,13 @@ impl Reader<'_> {
 
     /// Names in order, each once; `false` is how one writes that there are none.
     fn names(&mut self, entry: &Entry) -> Vec<String> {
-        if entry.value.as_text() == Some("false") {
-            return Vec::new();
-        }
         let mut seen = std::collections::BTreeSet::new();
         let mut names = self.items(entry);
         names.retain(|name| seen.insert(name.clone()));
+        // Judged when it is clean: what is printed must be read the same.
+        if names == ["false"] {
+            names.clear();
+        }
         names
     }
 
@@ -312,24 +314,5 @@ fn given(entry: Entry) -> Option<crate::yaml::Node> {
 
 /// The parts of a text between commas and line ends outside parentheses: `Bash(git add, git mv), Read` has two.
 pub(crate) fn split_items(text: &str) -> Vec<String> {
-    let mut items = Vec::new();
-    let (mut depth, mut start) = (0_usize, 0);
-    for (at, c) in text.char_indices() {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            ',' | '\n' if depth == 0 => {
-                items.push(text.get(start..at).unwrap_or_default());
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    items.push(text.get(start..).unwrap_or_default());
-    items
-        .into_iter()
-        .map(str::trim)
-        .filter(|item| !item.is_empty())
-        .map(str::to_owned)
-        .collect()
+    split_outside_parentheses(text, |c| matches!(c, ',' | '\n'))
 }

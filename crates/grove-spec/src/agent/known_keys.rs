@@ -2,7 +2,7 @@
 //!
 //! Where frontmatter is no YAML these words decide what is a key and what is text.
 
-use super::formats::{Format, restriction};
+use super::formats::{Format, restricting, restriction};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::text::edits;
@@ -108,57 +108,9 @@ const OTHERS: [&str; 59] = [
     "systemPrompt",
 ];
 
-/// Keys that take something from an agent, whoever knows them.
-const RESTRICTING: [&str; 22] = [
-    "disallowedTools",
-    "disallowed-tools",
-    "disallowed_tools",
-    "denyTools",
-    "deny-tools",
-    "deny_tools",
-    "deniedTools",
-    "denied-tools",
-    "excludeTools",
-    "exclude-tools",
-    "excludedTools",
-    "blockedTools",
-    "blocked-tools",
-    "disabledTools",
-    "disabled-tools",
-    "allowedTools",
-    "allowed-tools",
-    "allowed_tools",
-    "permission",
-    "permissions",
-    "sandbox",
-    "sandbox_mode",
-];
-
-/// Keys that take something from an agent when they have this value.
-const RESTRICTING_SWITCHES: [(&str, &str); 7] = [
-    ("spawning", "false"),
-    ("permissionMode", "plan"),
-    ("permissionMode", "dontAsk"),
-    ("readonly", "true"),
-    ("readOnly", "true"),
-    ("read-only", "true"),
-    ("network", "false"),
-];
-
 /// Whether a word is a key where an agent's frontmatter is no YAML and somebody has to decide.
 pub(crate) fn is_known(key: &str) -> bool {
-    let lists = [&OWN[..], &OTHERS, &RESTRICTING];
-    lists.iter().any(|list| list.contains(&key))
-        || RESTRICTING_SWITCHES.iter().any(|(word, _)| *word == key)
-}
-
-/// Whether a key takes something from an agent that Grove would leave to it.
-fn is_restricting(entry: &Entry) -> bool {
-    let value = entry.value.as_text();
-    RESTRICTING.contains(&&*entry.key)
-        || RESTRICTING_SWITCHES
-            .iter()
-            .any(|(word, says)| *word == entry.key && value == Some(says))
+    OWN.contains(&key) || OTHERS.contains(&key) || restriction::keys().any(|word| word == key)
 }
 
 /// The keys of Grove's own that a file has.
@@ -175,8 +127,8 @@ pub(super) fn report(
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     for entry in unknown {
-        if is_restricting(entry) {
-            diagnostics.push(restriction(entry, format));
+        if restriction::of(entry, format).is_some() {
+            diagnostics.push(restricting(entry, format));
         } else if let Some(meant) = misspelt(&entry.key).filter(|meant| !said.contains(meant)) {
             let message = format!("`{}` is not known here; it is kept and not used", entry.key);
             let finding = Diagnostic::new(Code::AgentUnknownField, message)
@@ -229,9 +181,8 @@ mod tests {
 
     #[test]
     fn each_key_stands_in_one_list() {
-        let mut all: Vec<&str> = [&OWN[..], &OTHERS, &RESTRICTING].concat();
-        let switches = RESTRICTING_SWITCHES.iter().map(|(word, _)| *word);
-        all.extend(switches.collect::<std::collections::BTreeSet<_>>());
+        let mut all: Vec<&str> = [&OWN[..], &OTHERS].concat();
+        all.extend(restriction::keys());
         let count = all.len();
         all.sort_unstable();
         all.dedup();

@@ -19,10 +19,10 @@ pub mod settings;
 
 use serde::{Deserialize, Serialize};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Position};
 use crate::frontmatter;
 use crate::text::without_controls;
-use crate::yaml::{Entry, Node};
+use crate::yaml::{Entry, Key, Node};
 
 pub use formats::Format;
 
@@ -165,6 +165,8 @@ pub struct Parsed {
     pub inner_body: Option<String>,
     /// The file that says the rest and has the body, by its path as it is written in this one.
     pub named_file: Option<String>,
+    /// Where the keys of the file stand, by what they are called here.
+    pub places: Vec<(Key, Position)>,
     /// The address of the agent that Grove wrote the file from, if it did.
     pub generated_from: Option<String>,
     /// What was found.
@@ -196,6 +198,7 @@ impl Parsed {
             body_offset: 0,
             inner_body: None,
             named_file: None,
+            places: Vec::new(),
             generated_from: None,
             diagnostics: vec![diagnostic],
         }

@@ -259,6 +259,14 @@ fn an_edit_keeps_the_manner_in_which_the_field_was_written() {
 }
 
 #[test]
+fn no_skills_are_none_whatever_is_hidden_in_the_word() {
+    for none in ["false", "\"f\\x07alse\"", "[false]", "'false'"] {
+        let parsed = parse(&format!("---\nname: a\nskills: {none}\n---\n"));
+        assert_eq!(parsed.agent.skills, [""; 0], "{none}");
+    }
+}
+
+#[test]
 fn an_edit_takes_all_lines_of_a_value_that_is_no_yaml() {
     let examples = "description: Use it. Examples:\n\n<example>\nContext: a\nuser: \"x\"\n</example>\n\n<example>\nContext: b\n</example>";
     let quoted = "description: \"Use it.\n\n<example>\nContext: a\n</example>\"";

@@ -20,6 +20,7 @@ use crate::yaml::Entry;
 pub use fields::is_standard_name;
 pub use kept::parse_within;
 pub use requirements::Requirements;
+pub(crate) use tools::split_outside_parentheses;
 pub use tools::split_tools;
 pub use tree_keys::{Children, TreeKeys};
 

@@ -2,27 +2,32 @@
 
 /// Splits a string of tools at spaces and commas outside parentheses.
 pub fn split_tools(text: &str) -> Vec<String> {
-    let mut tools = Vec::new();
+    split_outside_parentheses(text, |c| matches!(c, ',' | ' ' | '\t' | '\n'))
+}
+
+/// The parts of a text that have something in them, between characters outside parentheses.
+pub(crate) fn split_outside_parentheses(text: &str, is_between: fn(char) -> bool) -> Vec<String> {
+    let mut parts = Vec::new();
     let mut depth = 0_usize;
     let mut start = 0;
     for (offset, c) in text.char_indices() {
         match c {
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
-            ',' | ' ' | '\t' | '\n' if depth == 0 => {
-                push(&mut tools, text.get(start..offset));
+            c if depth == 0 && is_between(c) => {
+                push(&mut parts, text.get(start..offset));
                 start = offset + c.len_utf8();
             }
             _ => {}
         }
     }
-    push(&mut tools, text.get(start..));
-    tools
+    push(&mut parts, text.get(start..));
+    parts
 }
 
-fn push(tools: &mut Vec<String>, piece: Option<&str>) {
+fn push(parts: &mut Vec<String>, piece: Option<&str>) {
     if let Some(piece) = piece.map(str::trim).filter(|piece| !piece.is_empty()) {
-        tools.push(piece.to_owned());
+        parts.push(piece.to_owned());
     }
 }
 

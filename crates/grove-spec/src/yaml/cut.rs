@@ -43,6 +43,7 @@ pub(super) fn cut(text: &str, first_line: u32, is_known: IsKnown) -> Option<Vec<
         taken: BTreeSet::new(),
         starts: Vec::new(),
         inside_until: 0,
+        left: text.len().saturating_mul(4),
     };
     for line in &lines {
         cutter.take(line)?;
@@ -165,6 +166,8 @@ struct Cutter<'a> {
     starts: Vec<Start<'a>>,
     /// Where brackets or quotes close that a key's line opened.
     inside_until: usize,
+    /// How many bytes may still be looked at for what closes brackets, so that a file full of them costs no more.
+    left: usize,
 }
 
 impl<'a> Cutter<'a> {
@@ -254,9 +257,12 @@ impl<'a> Cutter<'a> {
     }
 
     /// Whether brackets or quotes are closed at the end of a line, before any known key; nothing if never.
-    fn closed(&self, start: usize) -> Option<bool> {
+    fn closed(&mut self, start: usize) -> Option<bool> {
         let value = self.text.get(start..)?;
-        let length = closed_length(value)?;
+        let found = (self.left > 0).then(|| closed_length(value))?;
+        let looked_at = found.unwrap_or(value.len());
+        self.left = self.left.saturating_sub(looked_at);
+        let length = found?;
         let (after, _) = line_at(value, length);
         let after = after.trim_start().strip_prefix(',').unwrap_or(after);
         let mut offset = 0;

@@ -34,14 +34,15 @@ pub(super) fn role(text: &str) -> Parsed {
         let finding = Diagnostic::new(Code::AgentSyntax, message);
         diagnostics.push(finding.at(Position::new(1, 1)));
     }
-    let (agent, inner_body) = from_values(
+    let (meaning, inner_body) = from_values(
         entries,
         BODY,
         (Format::Codex, Position::new(1, 1)),
         &mut diagnostics,
     );
     Parsed {
-        agent,
+        agent: meaning.agent,
+        places: meaning.places,
         body_offset: 0,
         inner_body: Some(inner_body),
         named_file: None,

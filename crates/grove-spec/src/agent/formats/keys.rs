@@ -1,33 +1,40 @@
 //! Keys of other hosts in the words of Grove's own.
 
-use super::{Format, restriction};
-use crate::agent::fields::split_items;
+use super::Format;
+use super::restriction::{self, Denied, tool_items, tool_name};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::yaml::{Entry, Node, Value, key};
+use crate::yaml::{self, Entry, Node, Value, key};
 
 /// Keys in Grove's words, and what does not fit into keys.
 #[derive(Default)]
 pub(super) struct Translated {
     pub(super) native: Vec<Entry>,
-    /// Keys that were said and are kept as written.
+    /// Keys with the name of one of Grove's that mean something else; they are kept as written.
     pub(super) kept: Vec<Entry>,
-    /// Tools that the agent must not have.
-    pub(super) denied: Option<Vec<String>>,
+    /// Tools that are taken from those that the agent has.
+    pub(super) denied: Vec<String>,
     /// Whether the file switches its agent off.
     pub(super) is_disabled: bool,
 }
 
 /// Keys that mean what a key of Grove's own means.
-const SAME: [(Format, &str, &str); 7] = [
+const SAME: [(Format, &str, &str); 10] = [
     (Format::Claude, "effort", "thinking"),
     (Format::Claude, "background", "async"),
+    (Format::Claude, "maxTurns", TURNS),
     (Format::Copilot, "reasoning-effort", "thinking"),
     (Format::Codex, "model_reasoning_effort", "thinking"),
     (Format::Opencode, "reasoningEffort", "thinking"),
-    (Format::OpencodeJson, "reasoningEffort", "thinking"),
-    (Format::Gemini, "timeout_mins", "maxExecutionTimeMs"),
+    (Format::Opencode, "steps", TURNS),
+    (Format::Opencode, "maxSteps", TURNS),
+    (Format::Gemini, "timeout_mins", MINUTES),
+    (Format::Gemini, "max_turns", TURNS),
 ];
+/// A number of turns there; here it is in a mapping.
+const TURNS: &str = "turnBudget";
+/// A number of minutes there.
+const MINUTES: &str = "maxExecutionTimeMs";
 
 /// Puts the keys of a host's file into Grove's words.
 pub(super) fn translate(
@@ -38,16 +45,21 @@ pub(super) fn translate(
     let has_tools = entries
         .iter()
         .any(|entry| entry.key == "tools" && !entry.value.is_null());
+    // The old name of a key counts where the new one is not said.
+    let has_steps = entries.iter().any(|entry| entry.key == "steps");
     let mut translated = Translated::default();
     for mut entry in entries {
         let same = SAME
             .iter()
-            .find(|(of, theirs, _)| *of == format && entry.key == *theirs);
+            .filter(|(_, theirs, _)| !(has_steps && *theirs == "maxSteps"))
+            .find(|(of, theirs, _)| *of == format.of_files() && entry.key == *theirs);
         if let Some((_, theirs, ours)) = same {
             entry.key = key(ours);
-            if *ours == "maxExecutionTimeMs" {
-                entry.value = in_milliseconds(entry.value, theirs, diagnostics);
-            }
+            entry.value = match *ours {
+                MINUTES => in_milliseconds(entry.value, theirs, diagnostics),
+                TURNS => as_turns(entry.value, theirs, diagnostics),
+                _ => entry.value,
+            };
             translated.native.push(entry);
             continue;
         }
@@ -57,6 +69,14 @@ pub(super) fn translate(
 }
 
 impl Translated {
+    /// The keys of Grove's own format.
+    pub(super) fn unchanged(native: Vec<Entry>) -> Self {
+        Self {
+            native,
+            ..Self::default()
+        }
+    }
+
     fn special(
         &mut self,
         entry: Entry,
@@ -69,13 +89,24 @@ impl Translated {
             (_, "model") if entry.value.as_text() == Some("inherit") => {}
             (Format::Copilot, "model") => self.models(entry),
             (Format::Copilot | Format::Claude | Format::Gemini, "tools")
-                if means_all(&entry.value) => {}
+                if tool_items(&entry.value, format) == ["*"] => {}
+            (Format::Claude, "tools")
+                if !entry.value.is_null() && entry.value.as_map().is_none() =>
+            {
+                let items = tool_items(&entry.value, format).into_iter();
+                self.list(
+                    &entry,
+                    items.map(|item| Node::text(item, entry.value.position)),
+                );
+            }
             (Format::Claude, "disallowedTools") => {
+                let items = tool_items(&entry.value, format);
+                let is_whole = items.iter().all(|item| tool_name(item) == item);
                 if has_tools {
-                    self.denied = Some(items(&entry.value));
-                } else {
-                    diagnostics.push(restriction(&entry, format));
-                    self.kept.push(entry);
+                    self.denied = items;
+                }
+                if !has_tools || !is_whole {
+                    self.native.push(entry);
                 }
             }
             (Format::Gemini, "kind") => match entry.value.as_text() {
@@ -86,12 +117,11 @@ impl Translated {
                     diagnostics.push(finding.at(entry.position));
                 }
             },
-            (Format::Opencode | Format::OpencodeJson, "tools") => {
-                self.tool_switches(entry, format, diagnostics);
-            }
-            (Format::Opencode | Format::OpencodeJson, "permission")
-            | (Format::Codex, "sandbox_mode") => {
-                diagnostics.push(restriction(&entry, format));
+            (Format::Opencode | Format::OpencodeJson, "tools") => self.tool_switches(entry, format),
+            // Tables of its own settings.
+            (Format::Codex | Format::CodexConfig, "skills" | "tools")
+                if entry.value.as_map().is_some() =>
+            {
                 self.kept.push(entry);
             }
             (Format::Opencode | Format::OpencodeJson, "disable" | "disabled") => {
@@ -126,47 +156,56 @@ impl Translated {
     }
 
     /// `tools` as switches by name: a list of what is allowed only where everything else is switched off.
-    fn tool_switches(&mut self, entry: Entry, format: Format, diagnostics: &mut Vec<Diagnostic>) {
+    fn tool_switches(&mut self, entry: Entry, format: Format) {
         let Some(switches) = entry.value.as_map() else {
             self.native.push(entry);
             return;
         };
-        let is = |switch: &Entry, word: &str| switch.value.as_text() == Some(word);
-        let rest_is_off = switches
-            .iter()
-            .any(|switch| switch.key == "*" && is(switch, "false"));
-        if rest_is_off {
-            let on = switches.iter().filter(|switch| is(switch, "true"));
-            let names = on.map(|switch| Node::text(&*switch.key, switch.position));
-            let list = Value::List(names.collect());
-            self.native.push(Entry {
-                key: key("tools"),
-                position: entry.position,
-                value: Node::new(list, entry.value.position),
-            });
-            return;
+        match restriction::of(&entry, format).map(|it| it.denied) {
+            Some(Denied::Others(allowed)) => {
+                let on = switches
+                    .iter()
+                    .filter(|switch| allowed.iter().any(|name| switch.key == *name));
+                let names = on.map(|switch| Node::text(&*switch.key, switch.position));
+                self.list(&entry, names);
+            }
+            _ => self.kept.push(entry),
         }
-        if switches.iter().any(|switch| is(switch, "false")) {
-            diagnostics.push(restriction(&entry, format));
-            self.kept.push(entry);
-        }
+    }
+
+    /// The list of a key in its place.
+    fn list(&mut self, entry: &Entry, items: impl Iterator<Item = Node>) {
+        self.native.push(Entry {
+            key: entry.key.clone(),
+            position: entry.position,
+            value: Node::new(Value::List(items.collect()), entry.value.position),
+        });
     }
 }
 
-/// Whether a list of tools says that the agent has all of them.
-fn means_all(value: &Node) -> bool {
-    items(value) == ["*"]
+/// A number of turns as the mapping in which Grove has it.
+fn as_turns(value: Node, key: &str, diagnostics: &mut Vec<Diagnostic>) -> Node {
+    if value.is_null() {
+        return value;
+    }
+    let position = value.position;
+    if whole_number(&value).is_none() {
+        let message = format!("`{key}` is not a whole number from 1");
+        diagnostics.push(Diagnostic::new(Code::FieldType, message).at(position));
+        return Node::plain("", position);
+    }
+    let turns = Entry {
+        key: yaml::key("maxTurns"),
+        position,
+        value,
+    };
+    Node::new(Value::Map(vec![turns]), position)
 }
 
-fn items(value: &Node) -> Vec<String> {
-    match &value.value {
-        Value::List(items) => items
-            .iter()
-            .filter_map(Node::as_text)
-            .map(str::to_owned)
-            .collect(),
-        _ => split_items(value.as_text().unwrap_or_default()),
-    }
+/// A number that counts something.
+fn whole_number(value: &Node) -> Option<u64> {
+    let number = value.as_text()?.trim().parse::<u64>().ok();
+    number.filter(|number| *number > 0)
 }
 
 /// A number of minutes as milliseconds; what is no such number is left to be reported by who reads it.
@@ -174,11 +213,8 @@ fn in_milliseconds(value: Node, key: &str, diagnostics: &mut Vec<Diagnostic>) ->
     if value.is_null() {
         return value;
     }
-    let minutes = value
-        .as_text()
-        .and_then(|text| text.trim().parse::<u64>().ok());
-    let whole = minutes.filter(|minutes| *minutes > 0);
-    if let Some(milliseconds) = whole.and_then(|minutes| minutes.checked_mul(60_000)) {
+    let minutes = whole_number(&value);
+    if let Some(milliseconds) = minutes.and_then(|minutes| minutes.checked_mul(60_000)) {
         return Node::plain(milliseconds.to_string(), value.position);
     }
     let message = format!("`{key}` is not a whole number of minutes from 1");

@@ -8,6 +8,7 @@ mod codex;
 mod codex_config;
 mod keys;
 mod opencode;
+pub mod restriction;
 
 pub use codex_config::{NamedFile, NamedFiles};
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use super::{Agent, Parsed, fields, known_keys, naming, near_frontmatter};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::skill::body;
-use crate::yaml::Entry;
+use crate::yaml::{Entry, Key};
 use crate::{frontmatter, generated};
 
 /// How an agent is written in a file.
@@ -137,7 +138,7 @@ pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
         Err(refusal) => return Parsed::refused(near_frontmatter::sharpen(text, refusal)),
     };
     let mut diagnostics = document.diagnostics;
-    let agent = document.entries.map_or_else(Agent::default, |entries| {
+    let Meaning { agent, places } = document.entries.map_or_else(Meaning::default, |entries| {
         meaning(entries, format, Position::new(1, 1), &mut diagnostics)
     });
     body::check(text, document.body_offset, &mut diagnostics);
@@ -146,6 +147,7 @@ pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
         body_offset: document.body_offset,
         inner_body: None,
         named_file: None,
+        places,
         generated_from: generated::source_of(text).map(str::to_owned),
         diagnostics,
     }
@@ -157,7 +159,7 @@ fn from_values(
     body_key: &str,
     (format, start): (Format, Position),
     diagnostics: &mut Vec<Diagnostic>,
-) -> (Agent, String) {
+) -> (Meaning, String) {
     let (bodies, entries): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|entry| entry.key == body_key);
     let mut inner_body = String::new();
@@ -181,34 +183,41 @@ fn from_values(
     (meaning(entries, format, start, diagnostics), inner_body)
 }
 
+/// What the keys of a file mean, and where they stand.
+#[derive(Default)]
+struct Meaning {
+    agent: Agent,
+    places: Vec<(Key, Position)>,
+}
+
 /// What the keys of an agent mean; `start` is where it begins in its file.
 fn meaning(
     entries: Vec<Entry>,
     format: Format,
     start: Position,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Agent {
+) -> Meaning {
     let said = known_keys::own_keys(&entries);
-    if format == Format::Native {
-        let agent = fields::read(entries, start, diagnostics);
-        known_keys::report(&agent.unknown, &said, format, diagnostics);
-        return agent;
-    }
-    let translated = keys::translate(entries, format, diagnostics);
+    let place = |entry: &Entry| (entry.key.clone(), entry.position);
+    let translated = match format {
+        Format::Native => keys::Translated::unchanged(entries),
+        _ => keys::translate(entries, format, diagnostics),
+    };
+    let places = translated.native.iter().map(place).collect();
     let mut agent = fields::read(translated.native, start, diagnostics);
-    agent.is_disabled = translated.is_disabled;
-    if let Some(denied) = translated.denied
-        && let Some(tools) = &mut agent.tools
-    {
-        tools.retain(|tool| !denied.contains(tool));
+    agent.is_disabled |= translated.is_disabled;
+    if let Some(tools) = &mut agent.tools {
+        let denied = translated.denied.iter();
+        tools.retain(|tool| !denied.clone().any(|name| restriction::denies(name, tool)));
     }
-    known_keys::report(&agent.unknown, &said, format, diagnostics);
     agent.unknown.extend(translated.kept);
-    agent
+    agent.unknown.sort_by_key(|entry| entry.position);
+    known_keys::report(&agent.unknown, &said, format, diagnostics);
+    Meaning { agent, places }
 }
 
 /// The finding about a key that restricts an agent in a way that is not possible here.
-pub(super) fn restriction(entry: &Entry, format: Format) -> Diagnostic {
+pub(super) fn restricting(entry: &Entry, format: Format) -> Diagnostic {
     let whose = match format {
         Format::Native => String::new(),
         host => format!(" of {}", host.title()),

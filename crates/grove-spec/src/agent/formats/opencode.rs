@@ -140,14 +140,15 @@ fn agent(entry: &Entry) -> Parsed {
             .with_help("write the agent as a Markdown file in .opencode/agents");
         diagnostics.push(finding.at(prompt.position));
     }
-    let (agent, inner_body) = from_values(
+    let (meaning, inner_body) = from_values(
         entries,
         BODY,
         (Format::OpencodeJson, entry.position),
         &mut diagnostics,
     );
     Parsed {
-        agent,
+        agent: meaning.agent,
+        places: meaning.places,
         body_offset: 0,
         inner_body: Some(inner_body),
         named_file: None,

@@ -46,9 +46,12 @@ fn an_agent_of_claude_code() {
             ("agent-unmapped", 12)
         ]
     );
-    // What restricts an agent weighs more than what is merely not known here.
-    let weights: Vec<Severity> = parsed.diagnostics.iter().map(|one| one.severity).collect();
-    assert_eq!(weights, [Severity::Warning, Severity::Info, Severity::Info]);
+    // Two of the three keep it from something.
+    let severities = parsed.diagnostics.iter().map(|one| one.severity);
+    assert_eq!(
+        severities.collect::<Vec<_>>(),
+        [Severity::Warning, Severity::Info, Severity::Warning]
+    );
     let kept: Vec<&str> = agent.unknown.iter().map(|entry| &*entry.key).collect();
     assert_eq!(kept, ["permissionMode", "color", "hooks"]);
     assert_eq!(parsed.body(text), Some("Review.\n"));
@@ -120,14 +123,85 @@ fn an_agent_of_gemini_cli() {
     assert_eq!(parsed.agent.tools, Some(words(&["read_file"])));
     assert_eq!(parsed.agent.model, None);
     assert_eq!(parsed.agent.max_execution_time_ms, Some(300_000));
-    assert_eq!(
-        said(&parsed),
-        [("agent-unmapped", 8), ("agent-unmapped", 9)]
-    );
+    assert_eq!(turns(&parsed), Some("10"));
+    assert_eq!(said(&parsed), [("agent-unmapped", 8)]);
     let remote = "---\nname: a\ndescription: d\nkind: remote\n---\n";
     assert_eq!(said(&one(remote, Format::Gemini)), [("agent-elsewhere", 4)]);
     let wrong = "---\nname: a\ndescription: d\ntimeout_mins: soon\n---\n";
     assert_eq!(said(&one(wrong, Format::Gemini)), [("field-type", 4)]);
+}
+
+/// The turns that an agent may take, as they are written.
+fn turns(parsed: &Parsed) -> Option<&str> {
+    let budget = parsed.agent.turn_budget.as_ref()?;
+    budget.get("maxTurns")?.as_text()
+}
+
+#[test]
+fn every_host_with_a_limit_of_turns_has_the_one_of_grove() {
+    for (format, line, expected) in [
+        (Format::Claude, "maxTurns: 7", Some("7")),
+        (Format::Gemini, "max_turns: 50", Some("50")),
+        (Format::Opencode, "steps: 3", Some("3")),
+        (Format::Opencode, "maxSteps: 4", Some("4")),
+        (Format::Opencode, "steps: 3\nmaxSteps: 4", Some("3")),
+        (Format::Opencode, "steps:", None),
+        (Format::Native, "turnBudget: {maxTurns: 5}", Some("5")),
+    ] {
+        let text = format!("---\nname: a\ndescription: d\n{line}\n---\n");
+        assert_eq!(turns(&one(&text, format)), expected, "{text}");
+    }
+    for line in ["maxTurns: 0", "maxTurns: many", "maxTurns: [1]"] {
+        let text = format!("---\nname: a\ndescription: d\n{line}\n---\n");
+        let parsed = one(&text, Format::Claude);
+        assert_eq!(parsed.agent.turn_budget, None, "{line}");
+        assert_eq!(said(&parsed), [("field-type", 4)], "{line}");
+    }
+}
+
+#[test]
+fn tools_that_are_denied_are_taken_from_those_that_an_agent_of_claude_code_has() {
+    for (tools, denied, expected, findings) in [
+        ("Read Write Edit", "Write Edit", vec!["Read"], 0),
+        ("Read, Bash(git log:*)", "Bash", vec!["Read"], 0),
+        ("mcp__a__b, mcp__ab__c", "mcp__a", vec!["mcp__ab__c"], 0),
+        // Of some uses alone it cannot be said in a list of tools.
+        ("Read, Bash", "Bash(rm:*)", vec!["Read", "Bash"], 1),
+    ] {
+        let text = format!(
+            "---\nname: a\ndescription: d\ntools: {tools}\ndisallowedTools: {denied}\n---\n"
+        );
+        let parsed = one(&text, Format::Claude);
+        assert_eq!(parsed.agent.tools, Some(words(&expected)), "{text}");
+        assert_eq!(parsed.diagnostics.len(), findings, "{text}");
+        assert_eq!(parsed.agent.unknown.len(), findings, "{text}");
+    }
+    // In Grove's own format a blank is part of a name.
+    let text = "---\nname: a\ndescription: d\ntools: Read Write, Edit\n---\n";
+    let native = one(text, Format::Native);
+    assert_eq!(native.agent.tools, Some(words(&["Read Write", "Edit"])));
+}
+
+#[test]
+fn tables_of_codex_with_the_name_of_a_key_of_grove_are_kept() {
+    let text = "name = 'a'\ndescription = 'd'\ndeveloper_instructions = 'x'\n[tools]\nview_image = true\n\
+        [[skills.config]]\npath = '/x/SKILL.md'\nenabled = false\n";
+    let parsed = one(text, Format::Codex);
+    let kept: Vec<&str> = parsed
+        .agent
+        .unknown
+        .iter()
+        .map(|entry| &*entry.key)
+        .collect();
+    assert_eq!(kept, ["tools", "skills"]);
+    assert_eq!(
+        said(&parsed),
+        [("agent-unmapped", 4), ("agent-unmapped", 6)]
+    );
+    assert_eq!(
+        (parsed.agent.tools, parsed.agent.skills),
+        (None, Vec::new())
+    );
 }
 
 #[test]

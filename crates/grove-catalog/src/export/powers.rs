@@ -1,0 +1,301 @@
+//! What an agent may do, said to another host: never more than its own file lets it.
+//!
+//! Three things say so in files: a list of tools, a list of tools that it must not have, and keys that keep it
+//! from changing anything. A host that has no place for one of them gets what is stricter, with a warning.
+
+use std::collections::BTreeSet;
+
+use grove_spec::agent::formats::restriction::{self, Denied};
+use grove_spec::agent::{Format, print};
+use grove_spec::yaml::Entry;
+use grove_spec::{Position, Severity};
+
+use super::keys::Writer;
+use super::tools::{self, Vocabulary};
+
+/// Tools with which an agent changes something.
+const CHANGING: [&str; 3] = ["write", "edit", "bash"];
+
+/// What an agent may do.
+struct Powers {
+    vocabulary: Vocabulary,
+    /// The tools that it has, by the names of its own file; the usual ones without.
+    allowed: Option<Vec<String>>,
+    /// Tools that it must not have, in Grove's words.
+    denied: BTreeSet<String>,
+    /// The key that says so, and where it stands.
+    key: Option<(String, Position)>,
+    /// Where the list of tools stands.
+    tools: Option<Position>,
+}
+
+impl Writer<'_, '_> {
+    /// Writes what the agent may do.
+    pub(super) fn powers(&mut self) {
+        let powers = self.own_powers();
+        let format = self.job.rules.export.format;
+        if let Some(own) = &powers.allowed {
+            if format == Format::Codex {
+                return self.sandbox(&powers, own);
+            }
+            let names = self.translated(&powers, own);
+            return self.entries.push(match format {
+                Format::Claude => print::commas("tools", &names),
+                Format::Opencode => {
+                    let off = [("*".to_owned(), false)];
+                    let on = names.into_iter().map(|name| (name, true));
+                    let switches: Vec<(String, bool)> = off.into_iter().chain(on).collect();
+                    print::switches("tools", &switches)
+                }
+                _ => print::list("tools", &names),
+            });
+        }
+        if powers.denied.is_empty() {
+            return;
+        }
+        match format {
+            Format::Claude => {
+                let names = self.denied_names(&powers);
+                self.entries.push(print::commas("disallowedTools", &names));
+            }
+            Format::Opencode => {
+                self.one_switch_for_editing(&powers);
+                let names = self.denied_names(&powers).into_iter();
+                let off: Vec<(String, bool)> = names.map(|name| (name, false)).collect();
+                self.entries.push(print::switches("tools", &off));
+            }
+            Format::Codex => self.denied_by_sandbox(&powers),
+            _ => {
+                let left = self.those_left(&powers);
+                self.entries.push(print::list("tools", &left));
+            }
+        }
+    }
+
+    /// The tools of an agent in Grove's own format; none for the usual ones.
+    pub(super) fn native_tools(&mut self) -> Option<Vec<String>> {
+        let powers = self.own_powers();
+        match &powers.allowed {
+            Some(own) => Some(self.translated(&powers, own)),
+            None if powers.denied.is_empty() => None,
+            None => Some(self.those_left(&powers)),
+        }
+    }
+
+    /// What the agent's own file lets it do. The host that it was written for gets the keys themselves.
+    fn own_powers(&mut self) -> Powers {
+        let mut powers = Powers {
+            vocabulary: Vocabulary::of(self.source.format),
+            allowed: self.source.agent.tools.clone(),
+            denied: BTreeSet::new(),
+            key: None,
+            tools: self.source.place("tools"),
+        };
+        if self.is_theirs() {
+            return powers;
+        }
+        let source = self.source;
+        for entry in &source.agent.unknown {
+            // What somebody set in place of a file's list of tools counts alone.
+            if entry.key == "tools" && source.agent.tools.is_some() {
+                continue;
+            }
+            if let Some(found) = restriction::of(entry, source.format) {
+                self.restrict(&mut powers, entry, found.denied, found.is_whole);
+            }
+        }
+        powers
+    }
+
+    fn restrict(&mut self, powers: &mut Powers, entry: &Entry, denied: Denied, mut is_whole: bool) {
+        powers
+            .key
+            .get_or_insert_with(|| (entry.key.to_string(), entry.position));
+        let mut stricter = false;
+        match denied {
+            Denied::Tools(names) => {
+                for name in names {
+                    let own = powers.vocabulary.own(&name).names;
+                    is_whole &= !own.is_empty();
+                    powers.denied.extend(own);
+                }
+            }
+            Denied::Others(names) => match &mut powers.allowed {
+                Some(allowed) => allowed.retain(|tool| names.contains(tool)),
+                none => *none = Some(names),
+            },
+            Denied::Changes => {
+                powers.denied.extend(CHANGING.map(str::to_owned));
+                stricter = self.job.rules.export.format != Format::Codex;
+                if stricter {
+                    // Others whom it calls might change something; a sandbox is around them too.
+                    powers.denied.insert("subagent".to_owned());
+                }
+            }
+        }
+        let (key, agent, title) = (&entry.key, self.source.name, self.job.title);
+        let message = if stricter {
+            format!(
+                "`{key}` keeps agent `{agent}` from changing anything; in {title} it has no tools that write, run \
+                 commands or call other agents"
+            )
+        } else if is_whole {
+            return;
+        } else {
+            format!(
+                "`{key}` restricts agent `{agent}` in a way that {title} cannot be told, or not in full"
+            )
+        };
+        self.say(message, Severity::Warning, Some(entry.position));
+    }
+
+    /// Tools in the host's names, with one that reads if the agent has skills to read.
+    fn translated(&mut self, powers: &Powers, own: &[String]) -> Vec<String> {
+        let export = &self.job.rules.export;
+        let tools = powers.vocabulary.translate(own, export, &powers.denied);
+        self.unmapped_tools(powers, &tools.unmapped);
+        let mut names = tools.names;
+        if names.is_empty() && !own.is_empty() {
+            let message = format!(
+                "agent `{}` has no tools in {}: none of those that it names is there",
+                self.source.name, self.job.title
+            );
+            self.say(message, Severity::Warning, powers.place());
+        }
+        let reading = tools::reading(export);
+        let reads = self.source.is_light() && !self.source.skills.is_empty();
+        if reads && !powers.denied.contains("read") && !names.contains(&reading) {
+            names.push(reading);
+        }
+        names
+    }
+
+    fn denied_names(&mut self, powers: &Powers) -> Vec<String> {
+        let tools = tools::denied(&powers.denied, &self.job.rules.export);
+        self.still_there(powers, &tools.unmapped);
+        tools.names
+    }
+
+    /// `OpenCode` has one permission for every tool that writes into files.
+    fn one_switch_for_editing(&mut self, powers: &Powers) {
+        let [writes, edits] = ["write", "edit"].map(|tool| powers.denied.contains(tool));
+        if writes != edits {
+            let message = format!(
+                "{} has one switch for `write` and `edit`, so agent `{}` has neither there",
+                self.job.title, self.source.name
+            );
+            self.say(message, Severity::Warning, powers.place());
+        }
+    }
+
+    /// A list of all tools but those that are denied, where that is the only list.
+    fn those_left(&mut self, powers: &Powers) -> Vec<String> {
+        let left = tools::others(&powers.denied, &self.job.rules.export);
+        let message = format!(
+            "{} has no list of tools that an agent must not have, so agent `{}` has these alone: {}",
+            self.job.title,
+            self.source.name,
+            quoted(&left)
+        );
+        self.say(message, Severity::Warning, powers.place());
+        left
+    }
+
+    /// Codex has no list of tools; an agent that changes nothing is kept from it in another way.
+    fn sandbox(&mut self, powers: &Powers, own: &[String]) {
+        let (mut unmapped, mut changes) = (Vec::new(), false);
+        for tool in own {
+            let names = powers.vocabulary.own(tool).names;
+            if names.is_empty() {
+                unmapped.push(tool.clone());
+            }
+            let mut left = names.iter().filter(|name| !powers.denied.contains(*name));
+            changes |= left.any(|name| CHANGING.contains(&&**name) || name.starts_with("mcp:"));
+        }
+        self.unmapped_tools(powers, &unmapped);
+        if changes {
+            let message = format!(
+                "`tools` of agent `{}` has no counterpart in {} and was left out",
+                self.source.name, self.job.title
+            );
+            return self.say(message, Severity::Warning, powers.place());
+        }
+        self.read_only(powers, "");
+    }
+
+    /// Tools that are denied, said to Codex: it can keep an agent from changing, and from nothing else.
+    fn denied_by_sandbox(&mut self, powers: &Powers) {
+        let denies = |tool: &str| powers.denied.contains(tool);
+        let is_read_only = denies("write") && denies("edit");
+        let still_there: Vec<String> = powers
+            .denied
+            .iter()
+            .filter(|tool| !(is_read_only && CHANGING.contains(&&***tool)))
+            .cloned()
+            .collect();
+        self.still_there(powers, &still_there);
+        if !is_read_only {
+            return;
+        }
+        let more = if denies("bash") {
+            ""
+        } else {
+            ", with commands neither"
+        };
+        self.read_only(powers, more);
+    }
+
+    /// Codex is told, and does not keep to it where the agent is called by another: that has to be known.
+    fn read_only(&mut self, powers: &Powers, more: &str) {
+        self.entries.push(print::text("sandbox_mode", "read-only"));
+        let message = format!(
+            "{} has no list of tools; agent `{}` may read and not change{more}, by `sandbox_mode`, in whose place \
+             {} may use its caller's",
+            self.job.title, self.source.name, self.job.title
+        );
+        self.say(message, Severity::Warning, powers.place());
+    }
+
+    fn unmapped_tools(&mut self, powers: &Powers, unmapped: &[String]) {
+        if unmapped.is_empty() {
+            return;
+        }
+        let message = format!(
+            "{} has no tool of its own, or not all, for {} of agent `{}`",
+            self.job.title,
+            quoted(unmapped),
+            self.source.name
+        );
+        self.say(message, Severity::Warning, powers.place());
+    }
+
+    /// Tools that the agent must not have and that nothing keeps from it.
+    fn still_there(&mut self, powers: &Powers, tools: &[String]) {
+        if tools.is_empty() {
+            return;
+        }
+        let key = powers.key.as_ref().map_or("tools", |(key, _)| key);
+        let message = format!(
+            "`{key}` keeps {} from agent `{}`, which {} cannot be told",
+            quoted(tools),
+            self.source.name,
+            self.job.title
+        );
+        self.say(message, Severity::Warning, powers.place());
+    }
+}
+
+impl Powers {
+    fn place(&self) -> Option<Position> {
+        let key = self.key.as_ref().map(|(_, position)| *position);
+        key.or(self.tools)
+    }
+}
+
+fn quoted(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests;

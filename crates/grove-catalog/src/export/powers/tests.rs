@@ -1,0 +1,298 @@
+use grove_spec::Diagnostic;
+use grove_spec::agent::formats::{self, restriction};
+use proptest::prelude::*;
+
+use super::super::{File, Job, Source, agent};
+use super::*;
+use crate::hosts::AgentRules;
+
+const HOSTS: [&str; 6] = ["claude", "codex", "copilot", "gemini", "opencode", "pi"];
+
+/// A file of a format with these lines, exported for a host.
+fn exported(lines: &str, format: Format, host: &str) -> (File, Vec<Diagnostic>) {
+    let text = match format {
+        Format::Codex => {
+            format!("name = 'a'\ndescription = 'd'\ndeveloper_instructions = 'x'\n{lines}\n")
+        }
+        _ => format!("---\nname: a\ndescription: d\n{lines}\n---\nx\n"),
+    };
+    let parsed = formats::read(text.as_bytes(), format).remove(0).parsed;
+    assert!(parsed.is_valid(), "{text}: {:?}", parsed.diagnostics);
+    let rules = AgentRules::by_name(host).unwrap();
+    let job = Job {
+        title: "The host",
+        rules: &rules,
+        inline: false,
+        budget: usize::MAX,
+    };
+    let source = Source {
+        name: "a",
+        address: "a@user:x",
+        agent: &parsed.agent,
+        format,
+        places: &parsed.places,
+        body: parsed.body(&text).unwrap(),
+        skills: &[],
+    };
+    agent(&job, &source)
+}
+
+fn warnings(findings: &[Diagnostic]) -> usize {
+    let warnings = findings.iter();
+    warnings
+        .filter(|finding| finding.severity == Severity::Warning)
+        .count()
+}
+
+/// The lines of a file between its description and its text.
+fn lines(file: &File) -> String {
+    let text = &file.text;
+    let from = text.find("description").unwrap();
+    let rest = &text[from..];
+    let from = rest.find('\n').unwrap() + 1;
+    let to = rest.find("---\n").or(rest.find("developer_instructions"));
+    rest[from..to.unwrap()].trim_end().to_owned()
+}
+
+#[test]
+fn what_an_agent_must_not_have_it_has_nowhere() {
+    let claude = "disallowedTools: Write, Edit, Bash";
+    let opencode = "tools:\n  read: true\n  grep: true\n  write: false\n  edit: false";
+    let permission = "permission:\n  edit: deny\n  bash: deny";
+    let codex = "sandbox_mode = \"read-only\"";
+    let no_changes = "disallowedTools: Bash, Edit, Write, MultiEdit, NotebookEdit, PowerShell";
+    let nothing_changes =
+        "disallowedTools: Bash, Edit, Agent, Write, MultiEdit, NotebookEdit, PowerShell, Task";
+    let no_edits = "disallowedTools: Edit, Write, MultiEdit, NotebookEdit";
+    let all_off = "tools:\n  bash: false\n  edit: false\n  write: false\n  apply_patch: false\n  multiedit: false\n  patch: false";
+    let gemini = "tools:\n  - glob\n  - grep_search\n  - list_directory\n  - read_file\n  - write_todos\n  - web_fetch\n  - google_web_search";
+    let copilot = "tools:\n  - search\n  - read\n  - agent\n  - todo\n  - web";
+    let read_only = "tools:\n  - search\n  - read\n  - todo\n  - web";
+    let pi = "tools: read, grep, find, ls";
+    for (written, format, host, expected, n_warnings) in [
+        (claude, Format::Claude, "claude", claude, 0),
+        (claude, Format::Claude, "opencode", all_off, 0),
+        // It is told, and does not keep to it with an agent that another calls.
+        (claude, Format::Claude, "codex", codex, 1),
+        (claude, Format::Claude, "gemini", gemini, 1),
+        (claude, Format::Claude, "copilot", copilot, 1),
+        (claude, Format::Claude, "pi", pi, 1),
+        (opencode, Format::Opencode, "opencode", opencode, 0),
+        (opencode, Format::Opencode, "claude", no_edits, 0),
+        // There it cannot change anything with commands either.
+        (opencode, Format::Opencode, "codex", codex, 1),
+        (permission, Format::Opencode, "opencode", permission, 0),
+        (permission, Format::Opencode, "claude", no_changes, 0),
+        (permission, Format::Opencode, "codex", codex, 1),
+        (permission, Format::Opencode, "pi", pi, 1),
+        (codex, Format::Codex, "codex", codex, 0),
+        // A sandbox lets commands run that only read: without it there are none.
+        (codex, Format::Codex, "claude", nothing_changes, 1),
+        (codex, Format::Codex, "copilot", read_only, 2),
+        ("permissionMode: plan", Format::Claude, "codex", codex, 1),
+        ("permissionMode: plan", Format::Claude, "pi", pi, 2),
+        (
+            "permission: {'*': deny, read: allow, grep: allow}",
+            Format::Opencode,
+            "claude",
+            "tools: Read, Grep",
+            0,
+        ),
+        (
+            "tools: Read, Bash\ndisallowedTools: Bash(rm:*)",
+            Format::Claude,
+            "pi",
+            "tools: read",
+            1,
+        ),
+        (
+            "tools: Read, Bash\ndisallowedTools: Bash(rm:*)",
+            Format::Claude,
+            "claude",
+            "tools: Read, Bash\ndisallowedTools: Bash(rm:*)",
+            0,
+        ),
+        ("disallowedTools: Bash", Format::Claude, "codex", "", 1),
+        // One switch is for both.
+        (
+            "disallowedTools: Write",
+            Format::Claude,
+            "opencode",
+            "tools:\n  write: false",
+            1,
+        ),
+    ] {
+        let (file, findings) = exported(written, format, host);
+        assert_eq!(lines(&file), expected, "{written} for {host}");
+        assert_eq!(
+            warnings(&findings),
+            n_warnings,
+            "{written} for {host}: {findings:?}"
+        );
+    }
+}
+
+#[test]
+fn a_restriction_that_cannot_be_said_is_a_warning_with_its_line() {
+    for (written, format) in [
+        ("hooks: {PreToolUse: [x]}", Format::Claude),
+        ("isolation: worktree", Format::Claude),
+        ("permission: {bash: ask}", Format::Opencode),
+        ("sandbox_mode = 'workspace-write'", Format::Codex),
+        ("permission: {bash: deny}", Format::Native),
+    ] {
+        for host in HOSTS {
+            let (_, findings) = exported(written, format, host);
+            let is_own = AgentRules::by_name(host).unwrap().export.format == format;
+            assert_eq!(
+                warnings(&findings),
+                usize::from(!is_own),
+                "{written} for {host}"
+            );
+            for finding in &findings {
+                assert_eq!(finding.position.map(|at| at.line), Some(4), "{finding:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tools_of_an_editor_are_not_taken_for_servers() {
+    let tools = "tools: ['search/codebase', 'edit/editFiles', 'execute/runInTerminal', 'read/readFile', 'web/fetch', \
+        'shell', 'todo']";
+    for (host, expected) in [
+        (
+            "claude",
+            "tools: Grep, Edit, Bash, Read, WebFetch, TodoWrite",
+        ),
+        ("pi", "tools: grep, edit, bash, read, web_fetch, todo"),
+        (
+            "gemini",
+            "tools:\n  - grep_search\n  - replace\n  - run_shell_command\n  - read_file\n  - web_fetch\n  - write_todos",
+        ),
+        (
+            "opencode",
+            "tools:\n  \"*\": false\n  grep: true\n  edit: true\n  bash: true\n  read: true\n  webfetch: true\n  todowrite: true",
+        ),
+    ] {
+        let (file, findings) = exported(tools, Format::Copilot, host);
+        assert_eq!(lines(&file), expected, "{host}");
+        assert_eq!(warnings(&findings), 0, "{host}: {findings:?}");
+    }
+}
+
+#[test]
+fn an_agent_none_of_whose_tools_is_known_there_has_none_and_that_is_said() {
+    for host in ["claude", "gemini", "opencode", "pi"] {
+        let (file, findings) = exported("tools: ['vscode/memory']", Format::Copilot, host);
+        let said = findings
+            .iter()
+            .filter(|it| it.message.contains("has no tools in"));
+        assert_eq!(said.count(), 1, "{host}: {findings:?}");
+        assert!(lines(&file).starts_with("tools:"), "{host}: {}", file.text);
+    }
+    // Codex, which has no list, is not told that nothing is changed without a word about what was not understood.
+    let (_, findings) = exported("tools: ['vscode/memory']", Format::Copilot, "codex");
+    assert!(
+        findings[0].message.contains("`vscode/memory`"),
+        "{findings:?}"
+    );
+    let (file, findings) = exported("tools: Read, Bash(git log:*)", Format::Claude, "codex");
+    assert_eq!((lines(&file).as_str(), warnings(&findings)), ("", 1));
+}
+
+#[test]
+fn a_finding_has_the_line_of_the_key_in_the_words_of_its_file() {
+    for (written, format, host, line) in [
+        ("color: red\ntools: LSP", Format::Claude, "pi", 5),
+        ("tools: Read\neffort: max", Format::Claude, "copilot", 5),
+        ("maxTurns: 3\nmaxTokens: 4", Format::Native, "codex", 5),
+        (
+            "model_reasoning_effort = 'none'",
+            Format::Codex,
+            "claude",
+            4,
+        ),
+    ] {
+        let (_, findings) = exported(written, format, host);
+        let first = findings.first().unwrap();
+        assert_eq!(
+            first.position.map(|at| at.line),
+            Some(line),
+            "{written}: {findings:?}"
+        );
+    }
+}
+
+/// Tools by Grove's names and by those of files that deny them.
+const TOOLS: [(&str, &str, &str); 6] = [
+    ("read", "Read", "read"),
+    ("write", "Write", "write"),
+    ("edit", "Edit", "edit"),
+    ("bash", "Bash", "bash"),
+    ("grep", "Grep", "grep"),
+    ("web_fetch", "WebFetch", "webfetch"),
+];
+
+/// Whether an agent in a file of a host has a tool, by Grove's name for it.
+fn has(file: &File, format: Format, tool: &str) -> bool {
+    let parsed = formats::read(file.text.as_bytes(), format).remove(0).parsed;
+    assert!(parsed.is_valid(), "{}: {:?}", file.text, parsed.diagnostics);
+    let vocabulary = Vocabulary::of(format);
+    let is_among = |names: &[String]| {
+        let mut names = names.iter();
+        names.any(|name| vocabulary.own(name).names.iter().any(|own| own == tool))
+    };
+    let denied = parsed.agent.unknown.iter().any(|entry| {
+        match restriction::of(entry, format).map(|it| it.denied) {
+            Some(Denied::Tools(names)) => is_among(&names),
+            Some(Denied::Others(names)) => !is_among(&names),
+            Some(Denied::Changes) => CHANGING.contains(&tool),
+            None => false,
+        }
+    });
+    !denied && parsed.agent.tools.as_deref().is_none_or(is_among)
+}
+
+proptest! {
+    /// Whatever a file denies, and in whichever words, no host gives it; Codex, which cannot be told, warns.
+    #[test]
+    fn powers_only_shrink(
+        denied in prop::sample::subsequence(TOOLS.to_vec(), 1..TOOLS.len()),
+        way in 0_usize..4,
+        host in prop::sample::select(HOSTS.to_vec()),
+    ) {
+        let names: Vec<&str> = denied.iter().map(|(_, claude, opencode)| {
+            if way == 0 { *claude } else { *opencode }
+        }).collect();
+        let each = |word: &str| -> String {
+            let lines: Vec<String> =
+                names.iter().map(|name| format!("\n  {name}: {word}")).collect();
+            lines.concat()
+        };
+        let (format, lines) = match way {
+            0 => (Format::Claude, format!("disallowedTools: {}", names.join(" "))),
+            1 => (Format::Opencode, format!("tools:{}", each("false"))),
+            2 => (Format::Opencode, format!("permission:{}", each("deny"))),
+            _ => (Format::Opencode, format!("permission:{}", each("{'*': deny, 'x*': allow}"))),
+        };
+        let (file, findings) = exported(&lines, format, host);
+        let to = AgentRules::by_name(host).unwrap().export.format;
+        for (tool, _, _) in &denied {
+            if has(&file, to, tool) {
+                prop_assert_eq!(host, "codex", "{} in {}", tool, file.text);
+                prop_assert!(warnings(&findings) > 0, "{} in {}", tool, file.text);
+            }
+        }
+        // What is not denied is not taken away where the host can be told.
+        if matches!(host, "claude" | "opencode") {
+            let is_editing = |tool: &str| tool == "write" || tool == "edit";
+            let edits = denied.iter().any(|(tool, _, _)| is_editing(tool));
+            for (tool, _, _) in TOOLS {
+                let is_denied = denied.iter().any(|(other, _, _)| *other == tool)
+                    || (edits && is_editing(tool) && (way > 0 || host == "opencode"));
+                prop_assert_eq!(has(&file, to, tool), !is_denied, "{} in {}", tool, file.text);
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+use grove_spec::Position;
+use grove_spec::agent::Format;
+use grove_spec::agent::formats::read;
+use proptest::prelude::*;
+
+use super::*;
+
+const NOWHERE: Position = Position::new(1, 1);
+
+fn entry(name: &str, value: Node) -> Entry {
+    Entry {
+        key: grove_spec::yaml::key(name),
+        position: NOWHERE,
+        value,
+    }
+}
+
+/// A value without where it stands.
+fn placeless(node: &Node) -> Node {
+    let value = match &node.value {
+        Value::Text(scalar) => Value::Text(scalar.clone()),
+        Value::List(items) => Value::List(items.iter().map(placeless).collect()),
+        Value::Map(entries) => Value::Map(sorted(entries)),
+    };
+    Node::new(value, NOWHERE)
+}
+
+/// Entries without where they stand: in a file of tables the plain keys come first.
+fn sorted(entries: &[Entry]) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = entries
+        .iter()
+        .map(|it| entry(&it.key, placeless(&it.value)))
+        .collect();
+    entries.sort_by(|a, b| a.key.cmp(&b.key));
+    entries
+}
+
+#[test]
+fn tables_come_after_the_text_and_words_stay_words() {
+    let text = "name = \"lens\"\ndeveloper_instructions = \"Look.\"\nnickname_candidates = [\"Lens\", 3, true]\n\
+        mixed = [{a = 1}, 2]\n\n[features]\nmulti_agent = false\nsince = 2026-01-02\n\n\
+        [mcp_servers.docs]\nurl = \"https://x\"\n\n[mcp_servers.\"a b\"]\n\n\
+        [[skills.config]]\npath = \"/x/SKILL.md\"\nenabled = false\n\n[[skills.config]]\npath = \"/y\"\n";
+    let parsed = read(text.as_bytes(), Format::Codex).remove(0).parsed;
+    assert!(parsed.is_valid(), "{:?}", parsed.diagnostics);
+    let mut entries = vec![entry("name", Node::text("lens", NOWHERE))];
+    entries.extend(parsed.agent.unknown.clone());
+    let made = role(&entries, "# a mark", "Look.");
+    let (top, tables) = text.split_once("mixed").unwrap();
+    let top = top.replace("developer_instructions = \"Look.\"\n", "");
+    let (mixed, tables) = tables.split_once('\n').unwrap();
+    assert_eq!(
+        made,
+        format!("# a mark\n{top}mixed{mixed}\ndeveloper_instructions = \"Look.\"\n{tables}")
+    );
+}
+
+fn values() -> impl Strategy<Value = Node> {
+    let texts = prop::sample::select(vec![
+        "",
+        "x",
+        "two\nlines",
+        "\"",
+        "\\",
+        "a = 1",
+        "[t]",
+        "ü\t",
+        "true",
+        "\u{1}",
+    ]);
+    let words = prop::sample::select(vec!["1", "-2.5", "true", "false", "2026-01-02", "0x1f"]);
+    let leaf = prop_oneof![
+        texts.prop_map(|text| Node::text(text, NOWHERE)),
+        words.prop_map(|word| Node::plain(word, NOWHERE)),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4)
+                .prop_map(|items| Node::new(Value::List(items), NOWHERE)),
+            tables(inner).prop_map(|entries| Node::new(Value::Map(entries), NOWHERE)),
+        ]
+    })
+}
+
+fn tables(inner: impl Strategy<Value = Node>) -> impl Strategy<Value = Vec<Entry>> {
+    let names = prop::sample::select(vec!["xa", "x-b", "x c", "x.d", "x\"e", "xü"]);
+    prop::collection::btree_map(names, inner, 0..4).prop_map(|entries| {
+        let entries = entries.into_iter();
+        entries.map(|(name, value)| entry(name, value)).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_as_what_it_was_written_from(
+        entries in tables(values()),
+        body in "[a-z\"\\\\\n]{1,20}",
+    ) {
+        let made = role(&entries, "# a mark", &body);
+        let found = read(made.as_bytes(), Format::Codex).remove(0).parsed;
+        prop_assert!(found.is_valid(), "{}\n{:?}", made, found.diagnostics);
+        prop_assert_eq!(sorted(&found.agent.unknown), sorted(&entries), "{}", made);
+        prop_assert_eq!(found.body(&made), Some(&*body), "{}", made);
+    }
+}
