@@ -1,7 +1,8 @@
 //! What is said when whoever asks for a name gets another one than the first that bears it.
 //!
 //! What cannot be used shadows nothing, so something weaker answers in its place. Whoever asked is told: the two are
-//! different texts by different people. What somebody switched off or filtered is missed by nobody.
+//! different texts by different people. What somebody switched off or filtered is missed by nobody,
+//! and of a project that nobody trusts nothing is expected: listings say so of all of it.
 
 use std::path::PathBuf;
 
@@ -35,10 +36,7 @@ impl Passed<'_> {
 
 /// Whether one at a place, which another one stands in for, is missed there.
 fn is_passed(at: usize, state: State, stand_in: Option<usize>, used: usize) -> bool {
-    let is_missed = matches!(
-        state,
-        State::Untrusted | State::Changed | State::Ineligible | State::Invalid
-    );
+    let is_missed = matches!(state, State::Changed | State::Ineligible | State::Invalid);
     // Both lists have the strongest first.
     is_missed && stand_in == Some(used) && at < used
 }
@@ -93,7 +91,7 @@ mod tests {
     fn only_what_is_stronger_and_missed_is_said() {
         for (at, state, stand_in, expected) in [
             (0, State::Changed, Some(1), true),
-            (0, State::Untrusted, Some(1), true),
+            (0, State::Untrusted, Some(1), false),
             (0, State::Ineligible, Some(1), true),
             (0, State::Invalid, Some(1), true),
             (0, State::Disabled, Some(1), false),
