@@ -162,6 +162,8 @@ fn planned(
         package: None,
         format: Format::Native,
         files: None,
+        chosen: None,
+        home: None,
     }
 }
 
