@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use grove_spec::agent::{self, naming};
+use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
 
 pub use crate::definitions::Answer;
@@ -24,6 +25,7 @@ pub type Content = definitions::Content<agent::Parsed>;
 pub type Agent = definitions::Defined<agent::Parsed>;
 
 impl Definition for agent::Parsed {
+    const KIND: Kind = Kind::Agents;
     const COLLISION: Code = Code::AgentCollision;
 
     fn diagnostics(&self) -> &[Diagnostic] {
@@ -36,6 +38,10 @@ impl Definition for agent::Parsed {
 
     fn stem(path: &str) -> &str {
         naming::stem(path)
+    }
+
+    fn named_file(&self) -> Option<&str> {
+        self.named_file.as_deref()
     }
 
     fn aliases(&self) -> &[String] {
@@ -177,6 +183,7 @@ mod tests {
             content: Ok(Content {
                 digest: Digest::of(text.as_bytes()),
                 size: text.len() as u64,
+                rest: None,
                 parsed: agent::parse(text),
             }),
             diagnostics: Vec::new(),
@@ -223,7 +230,7 @@ mod tests {
     fn what_cannot_be_used_shadows_nobody() {
         let pins = BTreeMap::from([(
             "p/a.md".to_owned(),
-            Digest::of(file("a").as_bytes()).to_string(),
+            crate::trust::pin(&Digest::of(file("a").as_bytes()), [Kind::Agents]),
         )]);
         let pinned = Trust::Pinned {
             pins: Arc::new(pins),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use grove_spec::chain::{self, Format, Place, naming};
+use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
 
 pub use crate::definitions::Answer;
@@ -19,6 +20,7 @@ pub type Content = definitions::Content<chain::Parsed>;
 pub type Chain = definitions::Defined<chain::Parsed>;
 
 impl Definition for chain::Parsed {
+    const KIND: Kind = Kind::Chains;
     const COLLISION: Code = Code::ChainCollision;
 
     fn diagnostics(&self) -> &[Diagnostic] {
@@ -221,6 +223,7 @@ mod tests {
             content: Ok(Content {
                 digest: Digest::of(text.as_bytes()),
                 size: text.len() as u64,
+                rest: None,
                 parsed: chain::parse(&text, format),
             }),
             diagnostics: Vec::new(),

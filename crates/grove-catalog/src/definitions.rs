@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use grove_spec::package::Kind;
 use grove_spec::skill::name_key;
 use grove_spec::{Code, Diagnostic};
 
@@ -20,6 +21,9 @@ use crate::trust;
 
 /// What a file of some kind says, as far as these rules ask.
 pub trait Definition {
+    /// What it is.
+    const KIND: Kind;
+
     /// The finding about two of one name in one root.
     const COLLISION: Code;
 
@@ -35,6 +39,11 @@ pub trait Definition {
     /// What tells it from every other file of its root.
     fn id(path: &str) -> &str {
         Self::stem(path)
+    }
+
+    /// The other file that says the rest, by its path as it is written.
+    fn named_file(&self) -> Option<&str> {
+        None
     }
 
     /// Other names it answers to.
@@ -78,12 +87,40 @@ pub struct Candidate<P> {
 /// What a file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content<P> {
-    /// The digest of its bytes.
+    /// The digest of its bytes, and of those of the other file that says the rest.
     pub digest: Digest,
     /// Its size in bytes.
     pub size: u64,
+    /// The other file that says the rest, where it names one.
+    pub rest: Option<Rest>,
     /// Its fields and findings. After resolution an agent's fields are those in force, overrides included.
     pub parsed: P,
+}
+
+/// A file that says the rest of what another one defines, and has its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rest {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its path from the root, as the other file writes it.
+    pub written: String,
+    /// The digest of its bytes.
+    pub digest: Digest,
+    /// The digest of the bytes of the file that names it.
+    pub named_in: Digest,
+}
+
+impl<P> Content<P> {
+    /// Each file that it is made of, by path from the root, with its digest. `path` is that of its own file.
+    pub fn files<'a>(&'a self, path: &'a str) -> impl Iterator<Item = (&'a str, &'a Digest)> {
+        let own = match &self.rest {
+            Some(rest) => &rest.named_in,
+            None => &self.digest,
+        };
+        let rest = self.rest.iter();
+        let rest = rest.map(|rest| (rest.written.as_str(), &rest.digest));
+        std::iter::once((path, own)).chain(rest)
+    }
 }
 
 /// One definition of a resolved set.
@@ -224,14 +261,20 @@ fn judge<P: Definition>(planned: &Root, root: usize, candidate: Candidate<P>) ->
     for finding in &mut diagnostics {
         finding.file.get_or_insert_with(|| location.clone());
     }
-    let digest = content.as_ref().map(|content| &content.digest);
+    let judged = match &content {
+        // Each file was seen by itself, so that a change is said of the file that changed.
+        Some(content) => content
+            .files(&candidate.path)
+            .find_map(|(file, it)| trust::judge(&planned.trust, file, Some(it), Some(P::KIND))),
+        None => trust::judge(&planned.trust, &candidate.path, None, Some(P::KIND)),
+    };
     let fault = diagnostics.iter().find(|finding| finding.is_error());
     let (state, reasons) = match fault {
         Some(fault) => {
             let reason = Reason::new(fault.code.as_str(), &*fault.message, fault.help_text());
             (State::Invalid, vec![reason])
         }
-        None => match trust::judge(&planned.trust, &candidate.path, digest) {
+        None => match judged {
             Some((state, reason)) => (state, vec![reason]),
             None => match content
                 .as_ref()
@@ -357,7 +400,9 @@ pub fn find<P: Definition>(roots: &[Root], all: &[Defined<P>], query: &str) -> A
         let mut aliases = aliases.unwrap_or_default().iter();
         aliases.any(|alias| name_key(alias) == key)
     };
-    let by_id = |defined: &Defined<P>| defined.id() == query || P::stem(&defined.path) == query;
+    // The name of a file that defines several is nobody's.
+    let by_stem = |it: &Defined<P>| it.member.is_none() && P::stem(&it.path) == query;
+    let by_id = |defined: &Defined<P>| defined.id() == query || by_stem(defined);
     let usable = |defined: &Defined<P>| defined.state == State::Ok;
     let ways: [Way<'_, P>; 6] = [
         &|defined| query.contains('@') && address(roots, defined) == query,

@@ -28,6 +28,7 @@ pub mod root;
 mod same_name;
 pub mod search;
 pub mod snapshot;
+pub mod stand_in;
 pub mod state;
 pub mod target;
 pub mod tree;

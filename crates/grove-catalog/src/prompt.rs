@@ -20,6 +20,7 @@ use crate::catalog;
 use crate::digest::Digest;
 use crate::disclosure::{MAX_FILLED, TooLong, block, body_for_prompt, folder_of};
 use crate::snapshot::{Skill, Snapshot};
+use crate::stand_in;
 use crate::state::State;
 
 pub use base::{Base, BaseUse};
@@ -110,7 +111,7 @@ pub struct Prompt {
 pub struct Chosen {
     /// Skills of the snapshot, in declared order, each once.
     pub skills: Vec<usize>,
-    /// Names that mean nothing usable.
+    /// Names that mean nothing usable, or something other than the first that bears them.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -153,9 +154,16 @@ pub fn choose_near(snapshot: &Snapshot, names: &[String], first: &[PathBuf]) -> 
     let mut chosen = Chosen::default();
     for name in names {
         let near = first.iter().find_map(|root| in_root(snapshot, root, name));
+        let is_near = near.is_some();
         match near.unwrap_or_else(|| usable(snapshot, name)) {
             Ok(at) if chosen.skills.contains(&at) => {}
-            Ok(at) => chosen.skills.push(at),
+            Ok(at) => {
+                chosen.skills.push(at);
+                if !is_near {
+                    let said = stand_in::of_skill(snapshot, at, name);
+                    chosen.warnings.extend(said);
+                }
+            }
             Err(warning) => chosen.warnings.push(warning),
         }
     }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use grove_spec::config::Settings;
+use grove_spec::package::Kind;
 use grove_spec::skill::check_folder;
 use grove_spec::text::first_names;
 use grove_spec::{Code, Diagnostic};
@@ -274,8 +275,12 @@ impl Policy<'_> {
         let root = self.roots.get(skill.place.root)?;
         let file = || identity::file_below_root(skill.place.layout, &skill.place.id);
         if root.trust != trust::Trust::Trusted
-            && let Some((state, reason)) =
-                trust::judge(&root.trust, &file(), skill.content.digest.as_ref())
+            && let Some((state, reason)) = trust::judge(
+                &root.trust,
+                &file(),
+                skill.content.digest.as_ref(),
+                Some(Kind::Skills),
+            )
         {
             return Some((state, vec![reason]));
         }

@@ -183,6 +183,7 @@ mod tests {
                 content: Ok(Content {
                     digest: Digest::of(text.as_bytes()),
                     size: text.len() as u64,
+                    rest: None,
                     parsed: agent::parse(&text),
                 }),
                 diagnostics: Vec::new(),

@@ -12,6 +12,7 @@ use grove_catalog::state::State;
 use grove_skills::agents::AgentLibrary;
 use grove_skills::prompt::{PromptError, Told, Wishes, prompt};
 use grove_skills::{Environment, Library};
+use grove_spec::Diagnostic;
 use grove_spec::text::{one_line, without_controls};
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -117,21 +118,27 @@ pub(crate) fn get(
     if let Some(description) = agent.description() {
         result = result.with_description(one_line(description));
     }
-    if !told.warnings.is_empty() {
-        let warnings = told.warnings.iter().map(|warning| {
-            json!({
-                "code": warning.code.as_str(),
-                "severity": warning.severity.as_str(),
-                "message": one_line(&warning.message),
-                "help": one_line(warning.help_text()),
-                "file": warning.file.as_ref().map(|file| one_line(&file.to_string_lossy())),
-            })
-        });
-        let mut meta = JsonObject::new();
-        meta.insert(WARNINGS.to_owned(), Value::Array(warnings.collect()));
-        result.meta = Some(MetaObject(meta));
-    }
+    result.meta = warnings_meta(&told.warnings);
     Ok(result)
+}
+
+/// Warnings about a prompt, for the host and not for the model: what they quote may be a stranger's.
+pub(crate) fn warnings_meta(warnings: &[Diagnostic]) -> Option<MetaObject> {
+    if warnings.is_empty() {
+        return None;
+    }
+    let warnings = warnings.iter().map(|warning| {
+        json!({
+            "code": warning.code.as_str(),
+            "severity": warning.severity.as_str(),
+            "message": one_line(&warning.message),
+            "help": one_line(warning.help_text()),
+            "file": warning.file.as_ref().map(|file| one_line(&file.to_string_lossy())),
+        })
+    });
+    let mut meta = JsonObject::new();
+    meta.insert(WARNINGS.to_owned(), Value::Array(warnings.collect()));
+    Some(MetaObject(meta))
 }
 
 fn task(given: Option<&JsonObject>) -> Result<Option<String>, ErrorData> {

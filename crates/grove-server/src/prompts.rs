@@ -10,6 +10,7 @@ use grove_catalog::state::State;
 use grove_skills::Library;
 use grove_skills::agents::AgentLibrary;
 use grove_skills::disclosure::{Call, Disclosure, SessionCell};
+use grove_spec::Code;
 use grove_spec::text::{one_line, without_controls};
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
@@ -175,7 +176,10 @@ fn of_skill(
     let activated = Disclosure::in_memory(library, session).activate_since(snapshot, &call);
     let activated = activated.map_err(|error| invalid(explain(&error, name)))?;
     let text = without_controls(&activated.text).into_owned();
-    let result = GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]);
+    let mut result = GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]);
+    let mut warnings = activated.diagnostics;
+    warnings.retain(|finding| finding.code == Code::StandIn);
+    result.meta = agents::warnings_meta(&warnings);
     Ok(match skill.description() {
         Some(description) => result.with_description(one_line(description)),
         None => result,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_catalog::definitions::{Candidate, Content, Defined};
+use grove_catalog::definitions::{Candidate, Content, Defined, Definition};
 use grove_catalog::state::State;
 use grove_catalog::{Digest, Root};
 use grove_fs::document_walk::{self, Document, DocumentOptions, Documents};
@@ -61,7 +61,7 @@ pub(crate) struct FileContent<P> {
     size: u64,
     pub(crate) found: InFile<P>,
     /// The files that it names.
-    named: Vec<PathBuf>,
+    named: NamedFiles,
 }
 
 /// How much of a root is read.
@@ -91,7 +91,7 @@ pub(crate) struct Searched<P> {
 
 impl Bounds {
     /// Looks everywhere in a scope, or in exactly these folders as trusted user roots.
-    pub(crate) fn search<P: Send>(
+    pub(crate) fn search<P: Definition + Send>(
         kind: Kind,
         files: &FileKind<P>,
         environment: &Environment,
@@ -125,7 +125,7 @@ impl Bounds {
 
     /// Looks in the roots of a plan. A folder with roots in it is shared with other things, and so is whatever
     /// else `is_shared` names.
-    pub(crate) fn search_in<P: Send>(
+    pub(crate) fn search_in<P: Definition + Send>(
         &self,
         files: &FileKind<P>,
         plan: Plan,
@@ -189,8 +189,8 @@ pub(crate) fn roots_in(planned: &PlannedRoot, all: &[PlannedRoot]) -> Vec<String
         .collect()
 }
 
-impl<P: Send> FileKind<P> {
-    /// The files of one root, for whoever remembers what was seen: path below the root, and digest.
+impl<P: Definition + Send> FileKind<P> {
+    /// The files of one root, for whoever remembers what was seen: path from the root, and digest.
     pub(crate) fn digests(
         &self,
         planned: &PlannedRoot,
@@ -198,10 +198,13 @@ impl<P: Send> FileKind<P> {
         bounds: &Bounds,
     ) -> Vec<(String, Digest)> {
         let found = self.load_root(planned, inner, !inner.is_empty(), bounds);
-        let found = found.candidates.into_iter();
-        found
-            .filter_map(|candidate| Some((candidate.path, candidate.content.ok()?.digest)))
-            .collect()
+        let mut digests = Vec::new();
+        for candidate in &found.candidates {
+            let content = candidate.content.iter();
+            let files = content.flat_map(|content| content.files(&candidate.path));
+            digests.extend(files.map(|(path, digest)| (path.to_owned(), *digest)));
+        }
+        digests
     }
 
     /// What is said when a project's are not used.
@@ -272,7 +275,8 @@ impl<P: Send> FileKind<P> {
             Some(finding.in_file(&path.join(&document.path)))
         }));
         let read = found.iter().filter_map(|it| it.content.as_ref().ok());
-        in_root.named = read.flat_map(|content| content.named.clone()).collect();
+        let named = read.flat_map(|content| content.named.values());
+        in_root.named = named.map(|file| file.path.clone()).collect();
         let found = found.into_iter();
         in_root.candidates = found
             .flat_map(|document| self.candidates(document, options.links, bounds.max_bytes))
@@ -283,10 +287,10 @@ impl<P: Send> FileKind<P> {
     fn content(&self, planned: &PlannedRoot, path: &str, bytes: &[u8]) -> FileContent<P> {
         let named = named_files::read(planned, bytes);
         FileContent {
-            digest: named_files::digest(bytes, &named),
+            digest: Digest::of(bytes),
             size: bytes.len() as u64,
             found: (self.parse)(planned.format, path, bytes, &named),
-            named: named.into_values().map(|file| file.path).collect(),
+            named,
         }
     }
 
@@ -330,12 +334,15 @@ impl<P: Send> FileKind<P> {
             digest,
             size,
             found,
-            named: _,
+            named,
         } = content;
         let one = |(member, parsed): (Option<String>, P)| {
+            let written = parsed.named_file();
+            let rest = written.and_then(|written| named_files::rest(digest, &named, written));
             let content = Content {
-                digest,
+                digest: named_files::digest(digest, rest.as_ref()),
                 size,
+                rest,
                 parsed,
             };
             candidate(member, Ok(content))
@@ -412,7 +419,11 @@ impl Located<'_> {
             content.size,
         );
         let bytes = read.ok()?;
-        let digest = named_files::digest(&bytes, &named_files::read(planned, &bytes));
-        (digest == content.digest).then_some(bytes)
+        let own = Digest::of(&bytes);
+        let rest = content.rest.as_ref().and_then(|rest| {
+            let named = named_files::read(planned, &bytes);
+            named_files::rest(own, &named, &rest.written)
+        });
+        (named_files::digest(own, rest.as_ref()) == content.digest).then_some(bytes)
     }
 }

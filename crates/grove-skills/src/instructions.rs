@@ -112,6 +112,7 @@ impl Found {
             &trust.of_root(folder),
             name.unwrap_or_default(),
             Some(&counts.digest),
+            None,
         );
         match judged {
             None => self.files.push(counts),

@@ -1,18 +1,19 @@
 //! Files that somebody's settings name as the rest of their agents.
 //!
 //! A project's settings reach no further than the project, and links neither; a user's name any file. What they
-//! say together is judged together: a change of either is a change.
+//! say together is one agent: a change of either is a change, of the agents that it concerns.
 
 use std::path::{Component, Path};
 
 use grove_catalog::Digest;
+use grove_catalog::definitions::Rest;
 use grove_fs::files;
 use grove_fs::held_folder::HeldFolder;
 use grove_fs::probe_walk::Links;
 use grove_spec::agent::Format;
 use grove_spec::agent::formats::{self, NamedFile, NamedFiles};
 
-use crate::planning::PlannedRoot;
+use crate::planning::{PlannedRoot, plain};
 
 /// The largest file that is read because settings name it.
 const MAX_BYTES: u64 = 256_000;
@@ -28,21 +29,26 @@ pub(crate) fn read(planned: &PlannedRoot, bytes: &[u8]) -> NamedFiles {
         .collect()
 }
 
-/// The digest of a file with everything that it names.
-pub(crate) fn digest(bytes: &[u8], named: &NamedFiles) -> Digest {
-    if named.is_empty() {
-        return Digest::of(bytes);
-    }
-    // Digests of one length stand for paths and texts, so that no two lists give one text.
-    let parts = named.iter().flat_map(|(written, file)| {
-        let content = file.content.as_ref().map(|bytes| Digest::of(bytes));
-        let content = content.map_or_else(|_| "none".to_owned(), |digest| digest.to_string());
-        [Digest::of(written.as_bytes()).to_string(), content]
-    });
-    let all: Vec<String> = std::iter::once(Digest::of(bytes).to_string())
-        .chain(parts)
-        .collect();
-    Digest::of(all.join("\n").as_bytes())
+/// What is known of a file that another one with this digest names, if it was read.
+pub(crate) fn rest(named_in: Digest, named: &NamedFiles, written: &str) -> Option<Rest> {
+    let file = named.get(written)?;
+    let bytes = file.content.as_ref().ok()?;
+    Some(Rest {
+        path: file.path.clone(),
+        written: written.to_owned(),
+        digest: Digest::of(bytes),
+        named_in,
+    })
+}
+
+/// The digest of what a file and the rest of it say together.
+pub(crate) fn digest(own: Digest, rest: Option<&Rest>) -> Digest {
+    let Some(rest) = rest else {
+        return own;
+    };
+    // Digests of one length stand for the path and the texts, so that no two lists give one text.
+    let written = Digest::of(rest.written.as_bytes());
+    Digest::of(format!("{own}\n{written}\n{}", rest.digest).as_bytes())
 }
 
 fn one(planned: &PlannedRoot, written: &str) -> NamedFile {
@@ -60,6 +66,11 @@ fn one(planned: &PlannedRoot, written: &str) -> NamedFile {
             read.map_err(|error| error.source.to_string())
         }
         Links::Contain => contained(planned.base.as_deref().unwrap_or(root), root, written),
+    };
+    // What was reached without a link has the path that one would write.
+    let path = match planned.links() {
+        Links::Contain => plain(&path),
+        Links::Follow => path,
     };
     NamedFile { path, content }
 }
@@ -115,22 +126,31 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_of_everything_that_was_read() {
+    fn a_digest_is_of_what_one_agent_is_made_of() {
         let named = |content: Result<Vec<u8>, String>| {
+            let other = NamedFile {
+                path: "y".into(),
+                content: Ok(b"other".to_vec()),
+            };
             let file = NamedFile {
                 path: "x".into(),
                 content,
             };
-            NamedFiles::from([("x".to_owned(), file)])
+            NamedFiles::from([("x".to_owned(), file), ("y".to_owned(), other)])
+        };
+        let of = |own: &[u8], content: Result<Vec<u8>, String>, written: &str| {
+            let own = Digest::of(own);
+            digest(own, rest(own, &named(content), written).as_ref())
         };
         let mut digests = vec![
-            digest(b"a", &NamedFiles::new()),
-            digest(b"a", &named(Ok(b"1".to_vec()))),
-            digest(b"a", &named(Ok(b"2".to_vec()))),
-            digest(b"b", &named(Ok(b"1".to_vec()))),
-            digest(b"a", &named(Err("gone".to_owned()))),
+            of(b"a", Err("gone".to_owned()), "x"),
+            of(b"a", Ok(b"1".to_vec()), "x"),
+            of(b"a", Ok(b"2".to_vec()), "x"),
+            of(b"b", Ok(b"1".to_vec()), "x"),
+            of(b"a", Ok(b"1".to_vec()), "y"),
         ];
         assert_eq!(digests[0], Digest::of(b"a"));
+        assert_eq!(digests[4], of(b"a", Ok(b"2".to_vec()), "y"));
         let n = digests.len();
         digests.sort_unstable_by_key(ToString::to_string);
         digests.dedup();

@@ -25,7 +25,7 @@ use crate::scope::Scope;
 use crate::settings::LoadedSettings;
 use crate::trusting;
 use search::Search;
-pub(crate) use search::{first_of_each, named_skills, project_path};
+pub(crate) use search::{first_of_each, named_skills, path_from};
 
 /// The largest manifest or settings file that is read.
 const MAX_FILE_BYTES: u64 = 1_000_000;
@@ -53,8 +53,12 @@ pub struct Packages {
 pub(crate) struct NamedSkills {
     /// The settings file; paths begin in its folder.
     pub(crate) file: PathBuf,
-    /// The project that it belongs to; the user's belong to none.
+    /// The folder of the project that it belongs to; the user's belong to none.
     pub(crate) project: Option<PathBuf>,
+    /// The folder that nothing which it names may leave: all of the project, as trust has it.
+    pub(crate) within: Option<PathBuf>,
+    /// Whether the file is as it was when the project was trusted, as far as it was.
+    pub(crate) is_as_seen: bool,
     /// The folders, as written.
     pub(crate) folders: Vec<NamedFolder>,
     /// What is wrong with how they are written.
@@ -138,7 +142,10 @@ pub(crate) fn signs(environment: &Environment, project: &Project) -> Vec<PathBuf
         let below = [PI_SETTINGS, PI_MODULES];
         below.map(|below| pi.join(below))
     });
-    of_project.chain(of_user).collect()
+    let others = project.folders.iter();
+    let others = others.filter(|folder| Some(folder.as_path()) != root);
+    let others = others.map(|folder| folder.join(".pi").join(PI_SETTINGS));
+    of_project.chain(others).chain(of_user).collect()
 }
 
 /// Folders in which packages are installed, each in a folder of its own.
@@ -166,15 +173,21 @@ pub(crate) fn find(
     let root = project.root.as_deref().or_else(|| project.outermost());
     if let Some(root) = root.filter(|_| scope.has_project()) {
         search.project(root, &FolderTrust::of(root, store));
+        let others = project.folders.iter().filter(|folder| *folder != root);
+        for folder in others {
+            search.folders_named_in(folder, &FolderTrust::of(folder, store));
+        }
+        search.reach(project.grant_folder());
     }
     search.user(environment, settings, root);
     search.found
 }
 
-/// The packages of one project folder alone, for whoever remembers what is in it.
-pub(crate) fn of_project(root: &Path, trust: &FolderTrust) -> Packages {
+/// The packages of one folder of a project alone, for whoever remembers what is in it.
+pub(crate) fn of_project(root: &Path, within: &Path, trust: &FolderTrust) -> Packages {
     let mut search = Search::default();
     search.project(root, trust);
+    search.reach(Some(within));
     search.found
 }
 

@@ -3,6 +3,8 @@
 pub(crate) mod agent_formats;
 mod named_folders;
 
+pub(crate) use named_folders::plain;
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -506,9 +508,13 @@ fn package_root(order: usize, package: &Package, given: &GivenPlace) -> PlannedR
 
 /// The roots of every kind that one project folder has besides the usual ones: its packages give them, or its
 /// settings name them.
-pub(crate) fn further_roots(project_folder: &Path, store: &TrustStore) -> Vec<(Kind, PlannedRoot)> {
+pub(crate) fn further_roots(
+    project_folder: &Path,
+    project: &Path,
+    store: &TrustStore,
+) -> Vec<(Kind, PlannedRoot)> {
     let trust = FolderTrust::of(project_folder, store);
-    let found = packages::of_project(project_folder, &trust);
+    let found = packages::of_project(project_folder, project, &trust);
     let mut roots = Vec::new();
     for named in &found.skills {
         let named = named_folders::in_project(named, &trust).into_iter();

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use grove_catalog::Digest;
 use grove_catalog::trust::{self, Trust};
 use grove_fs::files;
 use grove_fs::trust_store::{Grant, Lookup, TrustStore};
@@ -113,9 +114,23 @@ impl Permitted {
 }
 
 /// What the trust store says about a folder.
+#[derive(Clone)]
 pub(crate) struct FolderTrust {
     pub(crate) grant: Option<Grant>,
     pub(crate) finding: Option<Diagnostic>,
+    /// The settings that name the roots in question, where they are not as they were seen.
+    pub(crate) named_anew: Option<PathBuf>,
+}
+
+/// How a file that names other places stands to what was seen of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Naming {
+    /// It is as it was seen, or nobody looked at the project, or all changes are followed.
+    AsSeen,
+    /// It was not there.
+    New,
+    /// It was otherwise.
+    Changed,
 }
 
 impl FolderTrust {
@@ -125,10 +140,12 @@ impl FolderTrust {
             Lookup::Granted(grant) => Self {
                 grant: Some(grant),
                 finding: None,
+                named_anew: None,
             },
             Lookup::None => Self {
                 grant: None,
                 finding: None,
+                named_anew: None,
             },
             Lookup::Damaged(file) => {
                 let finding = Diagnostic::new(
@@ -139,6 +156,7 @@ impl FolderTrust {
                 Self {
                     grant: None,
                     finding: Some(finding),
+                    named_anew: None,
                 }
             }
             Lookup::Moved(path) => {
@@ -148,6 +166,7 @@ impl FolderTrust {
                 Self {
                     grant: None,
                     finding: Some(finding),
+                    named_anew: None,
                 }
             }
         }
@@ -157,8 +176,13 @@ impl FolderTrust {
     pub(crate) fn of_root(&self, root: &Path) -> Trust {
         match &self.grant {
             None => Trust::Untrusted,
-            Some(grant) if grant.follow => Trust::Trusted,
             Some(grant) => {
+                if let Some(by) = &self.named_anew {
+                    return Trust::NamedAnew { by: by.clone() };
+                }
+                if grant.follow {
+                    return Trust::Trusted;
+                }
                 let below = root
                     .strip_prefix(&grant.path)
                     .unwrap_or(root)
@@ -179,15 +203,36 @@ impl FolderTrust {
     /// Whether a file other than a skill, given by path and content, was seen as it is.
     pub(crate) fn covers_file(&self, file: &Path, digest: &str) -> bool {
         self.grant.as_ref().is_some_and(|grant| {
-            let below = file
-                .strip_prefix(&grant.path)
-                .unwrap_or(file)
-                .to_string_lossy();
-            grant.follow
-                || grant
-                    .pins
-                    .get(below.as_ref())
-                    .is_some_and(|pin| pin == digest)
+            let seen = seen_of(grant, file);
+            grant.follow || seen.is_some_and(|pin| trust::is_of(pin, digest))
         })
     }
+
+    /// How a file that names other places, given with its digest while it is there, stands to what was seen.
+    pub(crate) fn naming(&self, file: &Path, digest: Option<&Digest>) -> Naming {
+        let pinned = self.grant.as_ref().filter(|grant| !grant.follow);
+        let Some(grant) = pinned else {
+            return Naming::AsSeen;
+        };
+        match (seen_of(grant, file), digest) {
+            (None, None) => Naming::AsSeen,
+            (None, Some(_)) => Naming::New,
+            (Some(pin), Some(digest)) if trust::is_of(pin, &digest.to_string()) => Naming::AsSeen,
+            (Some(_), _) => Naming::Changed,
+        }
+    }
+
+    /// The trust of roots that a file names which is not as it was seen.
+    pub(crate) fn through(&self, file: &Path) -> Self {
+        Self {
+            named_anew: Some(file.to_path_buf()),
+            ..self.clone()
+        }
+    }
+}
+
+/// What was seen of a file.
+fn seen_of<'a>(grant: &'a Grant, file: &Path) -> Option<&'a String> {
+    let below = file.strip_prefix(&grant.path).unwrap_or(file);
+    grant.pins.get(below.to_string_lossy().as_ref())
 }

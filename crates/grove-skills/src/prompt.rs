@@ -8,6 +8,7 @@ use grove_catalog::agents::Agent;
 use grove_catalog::catalog::{self, Budget, Style};
 use grove_catalog::prompt::{self, Base, Instructions, Own, Prompt, Read};
 use grove_catalog::snapshot::Snapshot;
+use grove_catalog::stand_in;
 use grove_spec::agent::overrides::Field;
 use grove_spec::agent::{PromptMode, SkillInjection};
 use grove_spec::config::Settings;
@@ -40,6 +41,8 @@ pub struct Wishes {
     pub budget: Option<usize>,
     /// The prompt of whoever runs the agent.
     pub base: Option<Base>,
+    /// The agent as it was asked for; none means by its name.
+    pub asked: Option<String>,
 }
 
 /// A prompt with the skills it was made of.
@@ -59,8 +62,11 @@ pub(crate) fn own_of<'a>(agent: &'a Agent, location: &'a Path, source: &'a str) 
     let own = Own {
         name: &agent.name,
         agent: &content.parsed.agent,
-        file: location,
-        digest: content.digest,
+        file: content.rest.as_ref().map_or(location, |rest| &rest.path),
+        digest: content
+            .rest
+            .as_ref()
+            .map_or(content.digest, |rest| rest.digest),
         body: content.parsed.body(source)?,
         named_in: skills.map_or(location, |set| &set.origin.file),
     };
@@ -105,13 +111,23 @@ pub fn prompt(
                     let of_settings = agents.agents.concerning(agent);
                     let own = agent.diagnostics.iter().chain(of_settings);
                     let own = own.filter(|finding| finding.severity != Severity::Info);
-                    told.prompt.warnings.splice(0..0, own.cloned());
+                    let others = stood_in_for(agents, agent, wishes);
+                    let said = others.into_iter().chain(own.cloned());
+                    told.prompt.warnings.splice(0..0, said);
                     told
                 });
             }
         }
     }
     Err(last.unwrap_or_else(unsteady))
+}
+
+/// What is said of those of its name that go before an agent and cannot be used.
+fn stood_in_for(agents: &AgentLibrary, agent: &Agent, wishes: &Wishes) -> Vec<Diagnostic> {
+    let mut all = agents.agents.agents.iter();
+    let at = all.position(|known| (known.root, known.id()) == (agent.root, agent.id()));
+    let asked = wishes.asked.as_deref().unwrap_or(&agent.name);
+    at.map_or_else(Vec::new, |at| stand_in::of_agent(&agents.agents, at, asked))
 }
 
 /// One attempt.

@@ -5,8 +5,9 @@ mod nested;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use grove_catalog::definitions::Definition;
 use grove_catalog::root::Family;
-use grove_catalog::trust::Trust;
+use grove_catalog::trust::{self, Trust};
 use grove_catalog::{Digest, Source, identity};
 use grove_fs::probe_walk::Layout;
 use grove_fs::trust_store::{Grant, Lookup, TrustStore};
@@ -67,8 +68,11 @@ pub struct Granted {
     pub not_searched: Vec<String>,
 }
 
-/// The digest of each file when it was seen, by path below the granted folder.
+/// What is remembered of each file that was seen, by path below the granted folder.
 type Pins = BTreeMap<String, String>;
+
+/// The digest of each file and as what it counts, by path below the folder.
+type Seen = BTreeMap<String, (Digest, BTreeSet<Kind>)>;
 
 /// Trusts a folder as it is now; the working folder's project when none is given.
 pub fn grant(
@@ -254,7 +258,7 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
     let permitted = Permitted::in_environment(environment);
     let mut looks: BTreeSet<PathBuf> = holders.iter().map(|path| folder.join(path)).collect();
     looks.extend(between(environment, folder));
-    let mut pins = Pins::new();
+    let mut pins = Seen::new();
     for look in looks.iter().filter(|look| permitted.allows(look)) {
         for planned in &roots {
             pin_root(&moved(planned, folder, look), &scan, folder, &mut pins);
@@ -269,7 +273,7 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
             let planned = moved(planned, folder, look);
             pin_files(&CHAIN_FILES, &planned, &inner, &bounds, folder, &mut pins);
         }
-        for (kind, planned) in planning::further_roots(look, store) {
+        for (kind, planned) in planning::further_roots(look, folder, store) {
             match kind {
                 Kind::Skills => pin_root(&planned, &scan, folder, &mut pins),
                 Kind::Agents => {
@@ -282,16 +286,19 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
         }
         for (file, bytes) in instructions::in_folder(folder, look, scan.max_bytes) {
             if let Ok(bytes) = bytes {
-                pin(&file, Digest::of(&bytes), folder, &mut pins);
+                pin(&file, Digest::of(&bytes), None, folder, &mut pins);
             }
         }
         for file in PROJECT_FILES {
             if let Ok(bytes) = read_project_file(look, file) {
-                pin(&look.join(file), Digest::of(&bytes), folder, &mut pins);
+                let file = look.join(file);
+                pin(&file, Digest::of(&bytes), None, folder, &mut pins);
             }
         }
     }
-    (pins, not_searched)
+    let pins = pins.into_iter();
+    let pins = pins.map(|(path, (digest, kinds))| (path, trust::pin(&digest, kinds)));
+    (pins.collect(), not_searched)
 }
 
 /// The granted folder and, when one works below it, every folder from there, wherever it lies.
@@ -334,7 +341,7 @@ fn moved(planned: &PlannedRoot, from: &Path, to: &Path) -> PlannedRoot {
     moved
 }
 
-fn pin_root(planned: &PlannedRoot, scan: &Scan, folder: &Path, pins: &mut Pins) {
+fn pin_root(planned: &PlannedRoot, scan: &Scan, folder: &Path, pins: &mut Seen) {
     let root = &planned.root.path;
     if !files::is_folder(root) {
         return;
@@ -343,30 +350,40 @@ fn pin_root(planned: &PlannedRoot, scan: &Scan, folder: &Path, pins: &mut Pins) 
     for candidate in &loaded.candidates {
         if let Some(digest) = candidate.content.digest {
             let file = identity::file_below_root(candidate.layout, &candidate.id);
-            pin(&root.join(file), digest, folder, pins);
+            pin(&root.join(file), digest, Some(Kind::Skills), folder, pins);
         }
     }
 }
 
-fn pin_files<P: Send>(
+fn pin_files<P: Definition + Send>(
     files_of_kind: &FileKind<P>,
     planned: &PlannedRoot,
     inner: &[String],
     bounds: &Bounds,
     folder: &Path,
-    pins: &mut Pins,
+    pins: &mut Seen,
 ) {
     if files::is_folder(&planned.root.path) {
         for (path, digest) in files_of_kind.digests(planned, inner, bounds) {
-            pin(&planned.root.path.join(path), digest, folder, pins);
+            let file = planned.root.path.join(path);
+            pin(&file, digest, Some(P::KIND), folder, pins);
         }
     }
 }
 
-fn pin(file: &Path, digest: Digest, folder: &Path, pins: &mut Pins) {
-    if let Ok(below) = file.strip_prefix(folder) {
-        pins.insert(below.to_string_lossy().into_owned(), digest.to_string());
+fn pin(file: &Path, digest: Digest, kind: Option<Kind>, folder: &Path, pins: &mut Seen) {
+    let Ok(below) = file.strip_prefix(folder) else {
+        return;
+    };
+    let below = trust::plain(&below.to_string_lossy());
+    let seen = pins
+        .entry(below)
+        .or_insert_with(|| (digest, BTreeSet::new()));
+    // A file that changes while it is looked at is pinned as it was last, and as nothing else.
+    if seen.0 != digest {
+        *seen = (digest, BTreeSet::new());
     }
+    seen.1.extend(kind);
 }
 
 /// Whether a project folder is trusted, for display.
@@ -375,5 +392,6 @@ pub fn describe(trust: &Trust) -> &'static str {
         Trust::Trusted => "trusted",
         Trust::Untrusted => "untrusted",
         Trust::Pinned { .. } => "trusted as seen",
+        Trust::NamedAnew { .. } => "named anew",
     }
 }

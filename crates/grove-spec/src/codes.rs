@@ -127,6 +127,7 @@ codes! {
     AgentVariable = "agent-variable", Warning, "A value of an agent in settings names a variable of the environment, or a file where none is read; it stays as it is written.", "write the value itself";
     AgentNote = "agent-note", Info, "A file among agents has no frontmatter, so it was taken for a note and is no agent.", "nothing to do, unless it is meant to be an agent: then begin it with a line `---`, keys, and a line `---`";
     AgentUnmapped = "agent-unmapped", Info, "A key of an agent file has no counterpart here; it is kept and not used. Where it restricts the agent this is a warning.", "nothing to do, unless the agent depends on it";
+    StandIn = "stand-in", Warning, "An agent or a skill that goes before all others of its name cannot be used; another one stands in for it.", "see the message for what it needs, or name the one that is meant as `id@root`";
     PreloadUnknown = "preload-unknown", Warning, "An agent names a skill that is not there; the agent works without it.", "correct the name in `skills`, or add the skill";
     PreloadUnusable = "preload-unusable", Warning, "An agent names a skill that cannot be used; the agent works without it.", "see `grove skills show` for what the skill needs";
     PreloadBudget = "preload-budget", Warning, "A skill does not fit into what an agent's prompt may take for its skills and was left out whole.", "shorten the skill, name fewer skills, or write `skillInjection: light`";
@@ -182,6 +183,7 @@ codes! {
     ConfigUnknownKey = "config-unknown-key", Warning, "A configuration key is not known.", "see the configuration reference";
     ConfigForbidden = "config-forbidden", Warning, "A project's configuration may not set this key; it was not used.", "set it in the user's configuration";
     ConfigUntrusted = "config-untrusted", Info, "The project's configuration is not used until the project is trusted.", "review it, then run `grove trust`";
+    SettingsChanged = "settings-changed", Warning, "The settings of a trusted project are not as they were when it was trusted; nothing that they name is used.", "review them, then run `grove trust` again";
     KeptLastGood = "kept-last-good", Warning, "The file is invalid at present, so its last good version is used as long as it is watched.", "correct the file";
     WatchPolling = "watch-polling", Warning, "Not every change is noticed by itself, so that Grove looks for changes from time to time.", "nothing to do, unless changes should be seen sooner";
     CacheDamaged = "cache-damaged", Info, "A cache file was damaged or of another version and was rebuilt.", "nothing to do";

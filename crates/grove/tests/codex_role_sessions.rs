@@ -212,3 +212,76 @@ fn settings_that_are_no_toml_or_declare_nothing_break_nothing() {
         listed.stdout_text()
     );
 }
+
+#[test]
+fn each_role_file_is_seen_and_named_by_itself() {
+    let home = home();
+    home.dir("project/.git");
+    home.file(
+        "project/.codex/config.toml",
+        "[agents.one]\ndescription = '1'\nconfig_file = 'roles/one.toml'\n[agents.two]\ndescription = '2'\nconfig_file = '../two.toml'\n",
+    );
+    home.file("project/.codex/roles/one.toml", role("Be one."));
+    home.file("project/two.toml", role("Be two."));
+    let trust = || json(&home.run("project", ["trust", "--json"]));
+    let files = [".codex/config.toml", ".codex/roles/one.toml", "two.toml"];
+    assert_eq!(trust()["new"], serde_json::json!(files));
+    let digest = |name: &str| {
+        let shown = json(&home.run("project", ["agents", "show", name, "--json"]));
+        shown["digest"].as_str().unwrap().to_owned()
+    };
+    let before = (digest("one"), digest("two"));
+    home.file("project/two.toml", role("Be another."));
+    let states = |one: &str, two: &str| {
+        let pair = |name: &str, state: &str| (name.to_owned(), state.to_owned());
+        vec![pair("one", one), pair("two", two)]
+    };
+    assert_eq!(agents(&home, &[]), states("ok", "changed"));
+    assert_eq!(digest("one"), before.0);
+    assert_ne!(digest("two"), before.1);
+    let granted = trust();
+    assert_eq!(granted["changed"], serde_json::json!(["two.toml"]));
+    assert_eq!(granted["unchanged"], 2);
+    assert_eq!(agents(&home, &[]), states("ok", "ok"));
+
+    let file = home.path("project/two.toml");
+    let shown = json(&home.run("project", ["agents", "show", "two", "--json"]));
+    assert_eq!(shown["textFile"].as_str(), file.to_str());
+    let told = json(&home.run("project", ["prompt", "two", "--json"]));
+    let block = &told["blocks"][0];
+    assert_eq!(block["source"].as_str(), file.to_str(), "{told}");
+    let text = home.run("project", ["agents", "show", "two"]).stdout_text();
+    assert!(text.contains("two.toml"), "{text}");
+}
+
+#[test]
+fn the_name_of_the_settings_file_is_no_roles_name() {
+    let home = home();
+    home.file(
+        "home/.codex/config.toml",
+        "[agents.alpha]\ndescription = 'a'\nconfig_file = 'alpha.toml'\n[agents.beta]\ndescription = 'b'\nconfig_file = 'beta.toml'\n",
+    );
+    home.file("home/.codex/alpha.toml", role("Be alpha."));
+    home.file("home/.codex/beta.toml", role("Be beta."));
+    home.file(
+        "home/.config/opencode/opencode.json",
+        "{\"agent\": {\"gamma\": {\"description\": \"g\", \"prompt\": \"Be gamma.\"}}}",
+    );
+    assert_eq!(agents(&home, &[]).len(), 3, "{:?}", agents(&home, &[]));
+    for query in ["config", "opencode"] {
+        for command in [&["prompt", query][..], &["agents", "disable", query]] {
+            let finished = home.run("project", command);
+            let told = finished.stderr_text();
+            assert!(told.contains(&format!("`{query}`")), "{command:?}: {told}");
+            assert!(!finished.success(), "{command:?}");
+        }
+    }
+    let alpha = home.run("project", ["prompt", "alpha"]).stdout_text();
+    assert!(alpha.contains("Be alpha."));
+    let chain = "{\"name\": \"c\", \"description\": \"d\", \"chain\": [{\"agent\": \"config\"}]}";
+    home.file("home/.grove/chains/c.chain.json", chain);
+    let check = home
+        .run("project", ["chains", "check", "--json"])
+        .stdout_text();
+    assert!(check.contains("chain-agent-unknown"), "{check}");
+}

@@ -279,17 +279,20 @@ fn what_a_projects_settings_name_waits_for_trust_and_naming_more_gains_none() {
             .stdout_text()
             .contains("body from")
     );
-    // Nor does the whole project, and what was seen is what it was.
+    // Nor does the whole project: who goes before whom was not seen either.
     home.file(settings, "{\"skills\": [\"..\"]}");
     assert_eq!(
         states(),
         [
-            ("project/seen".to_owned(), "ok".to_owned()),
+            ("project/seen".to_owned(), "changed".to_owned()),
             ("project/unseen".to_owned(), "changed".to_owned())
         ]
     );
-    trust(&home);
+    // As they were seen, they name what was seen.
+    home.file(settings, "{\"skills\": [\"../seen\"]}");
+    assert_eq!(states(), one("project/seen", "ok"));
     home.file(settings, "{\"skills\": [\"../unseen\"]}");
+    trust(&home);
     assert_eq!(states(), one("project/unseen", "ok"));
     // The content counts, not the place.
     home.file(
@@ -352,6 +355,7 @@ fn a_project_names_nothing_outside_of_itself_and_the_user_may() {
     assert_eq!(used(&home).as_deref(), Some("project/within"));
     // The user goes where the user likes.
     home.file("project/.pi/settings.json", "{}");
+    trust(&home);
     home.link("home/far", home.path("outside"));
     home.file("home/.pi/agent/settings.json", "{\"skills\": [\"~/far\"]}");
     assert_eq!(used(&home).as_deref(), Some("home/far"));
@@ -503,4 +507,73 @@ fn without_hosts_folders_their_settings_name_none() {
     home.file("config/grove/config.toml", "compat_roots = false\n");
     assert_eq!(used(&home), None);
     assert_eq!(codes(&home), []);
+}
+
+#[test]
+fn settings_of_every_folder_up_to_the_repository_name_folders_and_reach_all_of_it() {
+    let home = home();
+    home.file("project/.pi/settings.json", "{\"skills\": [\"../lib\"]}");
+    home.skill("project/lib/l1", "l1", "named at the top");
+    home.skill("project/.pi/skills/z", "z", "at the top");
+    home.skill("project/lib2/l2", "l2", "named from below");
+    home.skill("project/lib/x", "x", "far");
+    home.skill("project/sub/deep/near/x", "x", "near");
+    let inner = "project/sub/deep/.pi/settings.json";
+    home.file(inner, "{\"skills\": [\"../near\", \"../../../lib2\"]}");
+    home.run("project/sub/deep", ["trust"])
+        .require_success("trust")
+        .unwrap();
+    let states = || -> Vec<(String, String)> {
+        let finished = home.run("project/sub/deep", ["skills", "list", "--json"]);
+        let list = json_of(&finished);
+        assert_eq!(list["diagnostics"], json!([]), "{list}");
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let skills = list["skills"].as_array().unwrap().iter();
+        let all = skills.map(|skill| (text(&skill["address"]), text(&skill["state"])));
+        all.collect()
+    };
+    let mut found = states();
+    found.sort();
+    let expected = [
+        ("l1@project:lib", "ok"),
+        ("l2@project:lib2", "ok"),
+        ("x@project:lib", "shadowed"),
+        ("x@project:sub/deep/near", "ok"),
+        ("z@project:.pi/skills", "ok"),
+    ];
+    let expected = expected.map(|(address, state)| (address.to_owned(), state.to_owned()));
+    assert_eq!(found, expected);
+
+    // What lies outside of the repository stays outside.
+    home.skill("outside/o", "o", "outside");
+    home.file(inner, "{\"skills\": [\"../../../../outside\"]}");
+    let finished = home.run("project/sub/deep", ["skills", "list", "--json"]);
+    let list = json_of(&finished);
+    let codes = list["diagnostics"].as_array().unwrap().iter();
+    assert!(
+        codes
+            .map(|it| &it["code"])
+            .any(|code| code == "path-escape"),
+        "{list}"
+    );
+    assert!(!finished.stdout_text().contains("\"o\""));
+}
+
+#[test]
+fn trust_of_an_inner_folder_is_no_trust_in_what_its_settings_name_above() {
+    let home = home();
+    home.skill("project/lib/l1", "l1", "above");
+    home.file(
+        "project/sub/.pi/settings.json",
+        "{\"skills\": [\"../../lib\"]}",
+    );
+    for arguments in [&["trust", "."][..], &["trust", ".", "--follow"]] {
+        home.run("project/sub", arguments)
+            .require_success("trust")
+            .unwrap();
+        let list = json_of(&home.run("project/sub", ["skills", "list", "--json"]));
+        let skills = list["skills"].as_array().unwrap();
+        assert_eq!(skills.len(), 1, "{list}");
+        assert_eq!(skills[0]["state"], "untrusted", "{arguments:?}");
+    }
 }

@@ -6,8 +6,12 @@
     reason = "the test moves folders and damages files, and fails where it cannot"
 )]
 
+#[path = "trust_sessions/naming.rs"]
+mod naming;
 #[path = "trust_sessions/session.rs"]
 mod session;
+#[path = "trust_sessions/stand_ins.rs"]
+mod stand_ins;
 
 use std::fs;
 use std::path::Path;

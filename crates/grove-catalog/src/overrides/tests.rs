@@ -48,6 +48,7 @@ fn agents(sources: &[Source], layers: &[Layer]) -> Agents {
             content: Ok(Content {
                 digest: Digest::of(text.as_bytes()),
                 size: text.len() as u64,
+                rest: None,
                 parsed: agent::parse(&text),
             }),
             diagnostics: Vec::new(),

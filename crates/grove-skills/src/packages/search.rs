@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use grove_catalog::Digest;
 use grove_fs::held_folder::HeldFolder;
 use grove_fs::probe_walk::Links;
 use grove_fs::{FsError, files};
@@ -14,7 +15,7 @@ use grove_spec::{Code, Diagnostic};
 
 use super::{MAX_FILE_BYTES, MODULES, NamedSkills, PI_MODULES, PI_SETTINGS, Packages, npm_root};
 use crate::environment::Environment;
-use crate::project::FolderTrust;
+use crate::project::{FolderTrust, Naming};
 
 /// Packages in one folder of packages whose manifests are read.
 const MAX_INSTALLED: usize = 2_000;
@@ -32,6 +33,7 @@ pub(super) struct Search {
 }
 
 /// Where packages lie, and what they may do there.
+#[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     /// The folder relative to which they are opened.
     pub(super) held: &'a HeldFolder,
@@ -39,6 +41,14 @@ pub(super) struct Place<'a> {
     pub(super) links: Links,
     /// The trust of the project they belong to; the user's are trusted.
     pub(super) trust: Option<&'a FolderTrust>,
+}
+
+/// The packages that a settings file names.
+#[derive(Default)]
+struct NamedPackages {
+    packages: Vec<Named>,
+    /// Whether the file is as it was when the project was trusted, as far as it was.
+    is_as_seen: bool,
 }
 
 /// Who asks for a package, and so what is said when there is none.
@@ -65,17 +75,56 @@ impl Search {
         };
         let named = self.settings(&place, &format!(".pi/{PI_SETTINGS}"));
         let named = named.unwrap_or_default();
-        for package in &named {
+        for package in &named.packages {
             if let Some(below) = below_project(package) {
                 self.remember(&root.join(below), package);
             }
         }
         self.package(&place, "", &[ManifestFile::Npm], Asked::Installed);
         self.installed(&place, &format!(".pi/{PI_MODULES}"), Asked::Installed);
-        for package in &named {
-            self.named_by_project(&place, package);
+        let anew = trust.through(&held.path().join(".pi").join(PI_SETTINGS));
+        let through = Place {
+            trust: Some(if named.is_as_seen { trust } else { &anew }),
+            ..place
+        };
+        for package in &named.packages {
+            self.named_by_project(&through, package);
         }
         self.dependencies(&place);
+    }
+
+    /// The folders with skills that the settings in another folder of the project name. Packages are looked for in one
+    /// folder of a project, and nothing is said of those of others.
+    pub(super) fn folders_named_in(&mut self, folder: &Path, trust: &FolderTrust) {
+        let Ok(held) = HeldFolder::open(folder) else {
+            return;
+        };
+        let place = Place {
+            held: &held,
+            links: Links::Contain,
+            trust: Some(trust),
+        };
+        let before = self.found.diagnostics.len();
+        self.settings(&place, &format!(".pi/{PI_SETTINGS}"));
+        let mut said = self.found.diagnostics.split_off(before);
+        let of_file = [
+            Code::PackageSettings,
+            Code::PathEscape,
+            Code::SettingsChanged,
+        ];
+        said.retain(|finding| of_file.contains(&finding.code));
+        self.found.diagnostics.extend(said);
+    }
+
+    /// Says how far a project's settings reach: no further than the folder that is trusted as the project.
+    pub(super) fn reach(&mut self, project: Option<&Path>) {
+        for named in &mut self.found.skills {
+            if let (Some(folder), Some(project)) = (&named.project, project)
+                && folder.starts_with(project)
+            {
+                named.within = Some(project.to_path_buf());
+            }
+        }
     }
 
     /// What the project's `package.json` depends on, in `node_modules`; everything there when it depends on nothing.
@@ -124,7 +173,10 @@ impl Search {
                 trust: None,
             };
             let pi = held.path();
-            let named = self.settings(&place, PI_SETTINGS).unwrap_or_default();
+            let named = self
+                .settings(&place, PI_SETTINGS)
+                .unwrap_or_default()
+                .packages;
             for package in &named {
                 self.remember(&of_user(environment, pi, pi, package), package);
             }
@@ -184,11 +236,24 @@ impl Search {
     }
 
     /// The packages that a settings file names; none when there is no such file.
-    fn settings(&mut self, place: &Place<'_>, below: &str) -> Option<Vec<Named>> {
+    ///
+    /// What decides which folders count, and which goes first, was seen with them: while a project's settings are not
+    /// as they were seen, this is said, and nothing that they name is used.
+    fn settings(&mut self, place: &Place<'_>, below: &str) -> Option<NamedPackages> {
         let file = place.held.path().join(below);
+        let naming = |digest: Option<&Digest>| {
+            let trust = place.trust;
+            trust.map_or(Naming::AsSeen, |trust| trust.naming(&file, digest))
+        };
         let bytes = match place.held.read(below, place.links, MAX_FILE_BYTES) {
             Ok(bytes) => bytes,
-            Err(error) if error.is_not_found() => return None,
+            Err(error) if error.is_not_found() => {
+                if naming(None) == Naming::Changed {
+                    let message = "pi's settings are gone since the project was trusted; nothing that they named is used";
+                    self.say(Diagnostic::new(Code::SettingsChanged, message).in_file(&file));
+                }
+                return None;
+            }
             Err(error) => {
                 self.say(refused(&error, Code::PackageSettings, "the settings"));
                 return None;
@@ -199,16 +264,35 @@ impl Search {
         for finding in said {
             self.say(finding.in_file(&file));
         }
+        let naming = naming(Some(&Digest::of(&bytes)));
+        let names_any = !settings.skills.is_empty() || !settings.packages.is_empty();
+        let change = match naming {
+            Naming::Changed => Some("changed"),
+            Naming::New if names_any => Some("are new"),
+            _ => None,
+        };
+        if let Some(change) = change {
+            let message = format!(
+                "pi's settings {change} since the project was trusted; no folder and no package that they name is used"
+            );
+            self.say(Diagnostic::new(Code::SettingsChanged, message).in_file(&file));
+        }
+        let is_as_seen = naming == Naming::AsSeen;
         if !settings.skills.is_empty() || !settings.skill_findings.is_empty() {
             let findings = settings.skill_findings.into_iter();
             self.found.skills.push(NamedSkills {
                 project: place.trust.map(|_| place.held.path().to_path_buf()),
+                within: place.trust.map(|_| place.held.path().to_path_buf()),
+                is_as_seen,
                 folders: settings.skills,
                 diagnostics: findings.map(|finding| finding.in_file(&file)).collect(),
                 file,
             });
         }
-        Some(settings.packages)
+        Some(NamedPackages {
+            packages: settings.packages,
+            is_as_seen,
+        })
     }
 
     /// A package of a project's settings, which must lie in the project.
@@ -299,6 +383,7 @@ pub(crate) fn named_skills(environment: &Environment, working: Option<&Path>) ->
     let trust = FolderTrust {
         grant: None,
         finding: None,
+        named_anew: None,
     };
     let held = |folder: &Path| HeldFolder::open(folder).ok();
     if let Some(held) = working.and_then(held) {
@@ -375,11 +460,16 @@ fn of_user(environment: &Environment, from: &Path, pi: &Path, package: &Named) -
 }
 
 /// A path that a project's settings name, below the project; none when it leaves. It starts in `.pi`.
-pub(crate) fn project_path(written: &str) -> Option<String> {
+fn project_path(written: &str) -> Option<String> {
+    path_from(".pi", written)
+}
+
+/// The same from a folder below the project.
+pub(crate) fn path_from<'a>(folder: &'a str, written: &'a str) -> Option<String> {
     if written.starts_with(['/', '~']) {
         return None;
     }
-    let mut parts = vec![".pi"];
+    let mut parts: Vec<&str> = folder.split('/').collect();
     for part in written.split('/') {
         match part {
             "" | "." => {}

@@ -20,7 +20,7 @@ use grove_spec::{Code, Diagnostic};
 
 use super::{Plan, PlannedRoot, below};
 use crate::environment::Environment;
-use crate::packages::{NamedSkills, first_of_each, project_path};
+use crate::packages::{NamedSkills, first_of_each, path_from};
 use crate::project::{FolderTrust, Project};
 
 impl Plan {
@@ -34,7 +34,13 @@ impl Plan {
     ) {
         for named in all {
             let trust = named.project.as_deref();
-            let trust = trust.map(|folder| FolderTrust::of(folder, store));
+            let trust = trust.map(|folder| {
+                let trust = FolderTrust::of(folder, store);
+                match named.is_as_seen {
+                    true => trust,
+                    false => trust.through(&named.file),
+                }
+            });
             let distance = named.project.as_ref().map_or(0, |folder| {
                 let mut nearer = project.folders.iter();
                 let at = nearer.position(|known| known == folder);
@@ -46,7 +52,7 @@ impl Plan {
                 let standing = standing(named.source(), distance, order);
                 let root_trust = trust
                     .as_ref()
-                    .map_or(Trust::Trusted, |trust| trust.of_root(&path));
+                    .map_or(Trust::Trusted, |trust| trust_of(trust, &path, store));
                 let label = label(named, &path, environment, project.outermost());
                 self.add(planned(named, path, label, standing, root_trust));
             }
@@ -75,6 +81,19 @@ impl Plan {
             self.diagnostics.extend(placed.diagnostics);
         }
     }
+}
+
+/// The trust of a folder that settings of this trust name. It may lie above theirs, where another grant decides; and
+/// what nobody looked at names nothing that is trusted.
+fn trust_of(settings: &FolderTrust, path: &Path, store: &TrustStore) -> Trust {
+    if settings.grant.is_none() {
+        return Trust::Untrusted;
+    }
+    let own = FolderTrust {
+        named_anew: settings.named_anew.clone(),
+        ..FolderTrust::of(path, store)
+    };
+    own.of_root(path)
 }
 
 /// The roots that the settings of one project folder name, for whoever remembers what is in it.
@@ -136,7 +155,7 @@ fn planned(
             standing,
             trust,
         },
-        base: named.project.clone(),
+        base: named.within.clone(),
         exists: false,
         flat_files: true,
         children_only: false,
@@ -179,11 +198,13 @@ impl Placed {
     }
 
     fn in_project(named: &NamedSkills, project: &Path) -> Self {
-        let held = HeldFolder::open(project).ok();
+        let within = named.within.as_deref().unwrap_or(project);
+        let from = below(&project.join(".pi"), within);
+        let held = HeldFolder::open(within).ok();
         let mut folders = Vec::new();
         let mut findings = Vec::new();
         for folder in &named.folders {
-            let (Some(held), Some(path)) = (&held, project_path(&folder.path)) else {
+            let (Some(held), Some(path)) = (&held, path_from(&from, &folder.path)) else {
                 let what = "lies outside of the project that names it";
                 findings.push(finding(named, folder, Code::PathEscape, what));
                 continue;
@@ -198,8 +219,8 @@ impl Placed {
                 Ok(_) => {}
             }
             folders.push(match path.as_str() {
-                "" => project.to_path_buf(),
-                path => project.join(path),
+                "" => within.to_path_buf(),
+                path => within.join(path),
             });
         }
         Self::once_each(folders, findings)
@@ -251,7 +272,7 @@ fn finding(named: &NamedSkills, folder: &NamedFolder, code: Code, what: &str) ->
 }
 
 /// A path without `.` and `..`, by how it is written, as pi resolves one.
-fn plain(path: &Path) -> PathBuf {
+pub(crate) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {

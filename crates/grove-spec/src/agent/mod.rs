@@ -163,6 +163,8 @@ pub struct Parsed {
     pub body_offset: usize,
     /// The body where it is a value in the file rather than what comes after the frontmatter.
     pub inner_body: Option<String>,
+    /// The file that says the rest and has the body, by its path as it is written in this one.
+    pub named_file: Option<String>,
     /// Where the keys of the file stand, by what they are called here.
     pub places: Vec<(Key, Position)>,
     /// The address of the agent that Grove wrote the file from, if it did.
@@ -195,6 +197,7 @@ impl Parsed {
             agent: Agent::default(),
             body_offset: 0,
             inner_body: None,
+            named_file: None,
             places: Vec::new(),
             generated_from: None,
             diagnostics: vec![diagnostic],

@@ -197,6 +197,9 @@ struct ShowJson<'a> {
     agent: DefinedJson<'a>,
     fields: serde_json::Value,
     digest: Option<String>,
+    /// The other file that has its text, where the one at its location names it.
+    #[serde(rename = "textFile", skip_serializing_if = "Option::is_none")]
+    text_file: Option<String>,
     /// The fields that are not as the file has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     overrides: Vec<OverrideJson>,
@@ -221,6 +224,9 @@ impl<'a> ShowJson<'a> {
             agent: shown,
             fields: fields(agent),
             digest: content.map(|content| content.digest.to_string()),
+            text_file: content
+                .and_then(|content| content.rest.as_ref())
+                .map(|rest| rest.path.to_string_lossy().into_owned()),
             overrides: agent
                 .overridden
                 .iter()

@@ -94,6 +94,13 @@ impl<'a, P: Definition> Everything<'a, P> {
         for path in &one.also_at {
             row("also at", &tilde(path, environment), out);
         }
+        let rest = one
+            .content
+            .as_ref()
+            .and_then(|content| content.rest.as_ref());
+        if let Some(rest) = rest {
+            row("text in", &tilde(&rest.path, environment), out);
+        }
         row("root", &path_text(self.label(one)), out);
         if let Some(content) = &one.content {
             row("digest", &content.digest.to_string(), out);

@@ -36,6 +36,7 @@ pub(super) fn run(
     let wishes = Wishes {
         budget: arguments.budget,
         base: base.map(|base| read_base(base, &environment)).transpose()?,
+        asked: Some(arguments.agent.clone()),
     };
     let flags = Look {
         roots: arguments.roots.clone(),

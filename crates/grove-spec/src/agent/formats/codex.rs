@@ -45,6 +45,7 @@ pub(super) fn role(text: &str) -> Parsed {
         places: meaning.places,
         body_offset: 0,
         inner_body: Some(inner_body),
+        named_file: None,
         generated_from: generated::source_of(text).map(str::to_owned),
         diagnostics,
     }

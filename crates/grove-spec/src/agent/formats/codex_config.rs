@@ -149,5 +149,6 @@ fn role_file(
     for finding in &mut parsed.diagnostics {
         finding.file.get_or_insert_with(|| file.path.clone());
     }
+    parsed.named_file = Some(path.to_owned());
     Ok(parsed)
 }

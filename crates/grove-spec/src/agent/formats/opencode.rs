@@ -224,6 +224,7 @@ fn agent(entry: &Entry, named: &NamedFiles) -> Parsed {
         places: meaning.places,
         body_offset: 0,
         inner_body: Some(inner_body),
+        named_file: None,
         generated_from: None,
         diagnostics,
     }
