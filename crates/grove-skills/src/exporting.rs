@@ -199,6 +199,7 @@ fn one(
         address: &address,
         agent: file,
         format: agents.format(agent),
+        is_packaged: agents.package_of(agent).is_some(),
         places: &places,
         body: own.body,
         skills: &named,

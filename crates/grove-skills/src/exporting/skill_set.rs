@@ -150,6 +150,16 @@ impl<'a> SkillSet<'a> {
             let source = source.and_then(|bytes| String::from_utf8(bytes).ok());
             let unsteady = || PromptError::Unsteady(location.clone());
             let source = source.ok_or_else(unsteady)?;
+            let source = if self.is_packaged(skill) {
+                let (text, findings) = export::packaged_skill(skill.name(), &source);
+                diagnostics.extend(findings.into_iter().map(|one| one.in_file(&location)));
+                match text {
+                    Some(text) => text,
+                    None => continue,
+                }
+            } else {
+                source
+            };
             let children = self.shown_children(*at);
             let address = address_of(self.snapshot, *at);
             let text = if generated::is_marked(&source) {
@@ -162,6 +172,12 @@ impl<'a> SkillSet<'a> {
             self.put_resources(skill, &folder, target, diagnostics)?;
         }
         Ok(())
+    }
+
+    /// Whether a skill came with a package, and so may not grant itself anything.
+    fn is_packaged(&self, skill: &Skill) -> bool {
+        let planned = self.library.planned_root(self.snapshot, skill);
+        planned.is_some_and(|planned| planned.package_folder().is_some())
     }
 
     fn put_resources(
