@@ -142,3 +142,143 @@ fn what_a_user_grants_an_agent_of_their_own_is_kept() {
     let text = read(&home, "project/.claude/agents/own.md");
     assert!(text.contains("permissionMode: acceptEdits"), "{text}");
 }
+
+#[test]
+fn copies_that_somebody_made_and_changes_that_somebody_wrote_are_left_alone() {
+    let home = home();
+    put_agent(&home, "ed", "skills: rn\n", "EDIT");
+    put_skill(&home, "rn", "NOTES");
+    export(&home, &[]);
+    let made = read(&home, "project/.claude/agents/ed.md");
+    let skill = read(&home, "project/.claude/skills/rn/SKILL.md");
+    let record = read(&home, "project/.claude/skills/rn/.grove-export");
+    home.file(
+        "project/.claude/agents/mine.md",
+        made.replace("name: ed", "name: mine"),
+    )
+    .file("project/.claude/skills/rn-mine/SKILL.md", &skill)
+    .file("project/.claude/skills/rn-mine/.grove-export", record)
+    .file("project/.claude/agents/ed.md", format!("{made}by hand\n"));
+    put_agent(&home, "ed", "skills: rn\n", "EDIT-AGAIN");
+    let (code, value) = export(&home, &[]);
+    assert_eq!(code, 1, "{value}");
+    assert_eq!(state(&value, ".claude/agents/ed.md"), Some("not-ours"));
+    assert_eq!(
+        read(&home, "project/.claude/agents/ed.md"),
+        format!("{made}by hand\n")
+    );
+    assert!(home.path("project/.claude/agents/mine.md").exists());
+    assert_eq!(
+        read(&home, "project/.claude/skills/rn-mine/SKILL.md"),
+        skill
+    );
+    assert_eq!(warnings(&value, "export-not-ours").len(), 3, "{value}");
+    assert_eq!(export(&home, &["--check"]).0, 1);
+    // What is as it was written is Grove's again.
+    home.file("project/.claude/agents/ed.md", made);
+    let (_, value) = export(&home, &[]);
+    assert_eq!(state(&value, ".claude/agents/ed.md"), Some("changed"));
+}
+
+#[test]
+fn a_file_without_a_record_is_taken_over_only_as_it_would_be_written() {
+    let home = home();
+    put_agent(&home, "one", "", "ONE");
+    put_agent(&home, "two", "", "TWO");
+    export(&home, &[]);
+    fs::remove_file(home.path("project/.claude/agents/.grove-export")).unwrap();
+    put_agent(&home, "two", "", "TWO-AGAIN");
+    let (code, value) = export(&home, &[]);
+    assert_eq!(code, 1);
+    assert_eq!(state(&value, ".claude/agents/one.md"), Some("same"));
+    assert_eq!(state(&value, ".claude/agents/two.md"), Some("not-ours"));
+    fs::remove_file(home.path("home/.grove/agents/one.md")).unwrap();
+    let (_, value) = export(&home, &[]);
+    assert_eq!(state(&value, ".claude/agents/one.md"), Some("removed"));
+}
+
+#[test]
+fn an_export_of_one_agent_keeps_the_record_of_the_others() {
+    let home = home();
+    put_agent(&home, "one", "", "ONE");
+    put_agent(&home, "two", "", "TWO");
+    export(&home, &["one"]);
+    export(&home, &["two"]);
+    let (code, value) = export(&home, &["--check"]);
+    assert_eq!(code, 0, "{value}");
+    fs::remove_file(home.path("home/.grove/agents/one.md")).unwrap();
+    fs::remove_file(home.path("home/.grove/agents/two.md")).unwrap();
+    let (_, value) = export(&home, &[]);
+    for path in ["one.md", "two.md", ".grove-export"] {
+        let path = format!(".claude/agents/{path}");
+        assert_eq!(state(&value, &path), Some("removed"), "{value}");
+    }
+}
+
+#[test]
+fn what_was_exported_stays_while_its_source_cannot_be_used() {
+    let home = home();
+    put_agent(&home, "one", "", "ONE");
+    put_agent(&home, "two", "skills: rn\n", "TWO");
+    put_skill(&home, "rn", "NOTES");
+    export(&home, &[]);
+    home.file(
+        "home/.grove/agents/two.md",
+        "---\nname: two\ndescription: d\n",
+    );
+    let (code, value) = export(&home, &[]);
+    assert_eq!(code, 0, "{value}");
+    let said = warnings(&value, "export-left-out");
+    assert_eq!(said.len(), 1, "{value}");
+    assert!(
+        said[0].contains("`two@user:.grove/agents` is invalid"),
+        "{said:?}"
+    );
+    assert!(home.path("project/.claude/agents/two.md").exists());
+    assert!(home.path("project/.claude/skills/rn/SKILL.md").exists());
+    assert_eq!(export(&home, &["--check"]).0, 1);
+    fs::remove_file(home.path("home/.grove/agents/two.md")).unwrap();
+    let (_, value) = export(&home, &[]);
+    assert_eq!(state(&value, ".claude/agents/two.md"), Some("removed"));
+    assert_eq!(state(&value, ".claude/skills/rn/SKILL.md"), Some("removed"));
+    assert_eq!(export(&home, &["--check"]).0, 0);
+}
+
+#[test]
+fn agents_of_a_project_without_trust_are_named_and_their_exports_stay() {
+    let home = home();
+    let text = "---\nname: near\ndescription: d\n---\nNEAR\n";
+    home.file("project/.grove/agents/near.md", text);
+    let (code, value) = export(&home, &["--check"]);
+    assert_eq!(code, 1, "{value}");
+    let said = warnings(&value, "export-left-out");
+    assert!(said.len() == 1 && said[0].contains("untrusted"), "{said:?}");
+    home.run("project", ["trust"])
+        .require_success("trust")
+        .unwrap();
+    export(&home, &[]);
+    assert!(home.path("project/.claude/agents/near.md").exists());
+    home.file("project/.grove/agents/near.md", format!("{text}more\n"));
+    let (_, value) = export(&home, &[]);
+    let said = warnings(&value, "export-left-out");
+    assert!(said.len() == 1 && said[0].contains("changed"), "{said:?}");
+    assert!(home.path("project/.claude/agents/near.md").exists());
+    home.run("project", ["untrust"])
+        .require_success("untrust")
+        .unwrap();
+    let (_, value) = export(&home, &[]);
+    assert_eq!(warnings(&value, "export-left-out").len(), 1, "{value}");
+    assert!(home.path("project/.claude/agents/near.md").exists());
+}
+
+#[test]
+fn an_agent_with_another_name_in_the_same_file_is_exported_under_that_alone() {
+    let home = home();
+    put_agent(&home, "one", "", "ONE");
+    export(&home, &[]);
+    let text = read(&home, "home/.grove/agents/one.md").replace("name: one", "name: other");
+    home.file("home/.grove/agents/one.md", text);
+    let (_, value) = export(&home, &[]);
+    assert_eq!(state(&value, ".claude/agents/one.md"), Some("removed"));
+    assert_eq!(state(&value, ".claude/agents/other.md"), Some("new"));
+}

@@ -1,6 +1,6 @@
 //! The skills of an export: those that agents name and those below them, each once and under one name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use grove_catalog::export::{self, Child, Named};
 use grove_catalog::hosts::ExportRules;
@@ -168,10 +168,19 @@ impl<'a> SkillSet<'a> {
                 export::skill_text(&source, &address, &children)
             };
             let text = text.ok_or_else(unsteady)?;
-            target.put_skill(folder.clone(), text);
+            target.put_skill(&folder, text);
             self.put_resources(skill, &folder, target, diagnostics)?;
         }
         Ok(())
+    }
+
+    /// The addresses of skills that are there and cannot be used.
+    pub(super) fn held(&self) -> BTreeSet<String> {
+        let skills = self.snapshot.skills.iter();
+        skills
+            .filter(|skill| !skill.state.is_usable())
+            .map(|skill| self.snapshot.address(skill))
+            .collect()
     }
 
     /// Whether a skill came with a package, and so may not grant itself anything.
