@@ -4,6 +4,7 @@
 //! [`record`] says that Grove wrote; whatever else is in the way is left alone and named.
 
 mod left_out;
+mod missing;
 mod offers;
 mod record;
 mod skill_set;

@@ -222,21 +222,28 @@ fn what_was_exported_stays_while_its_source_cannot_be_used() {
     put_agent(&home, "two", "skills: rn\n", "TWO");
     put_skill(&home, "rn", "NOTES");
     export(&home, &[]);
-    home.file(
-        "home/.grove/agents/two.md",
-        "---\nname: two\ndescription: d\n",
-    );
-    let (code, value) = export(&home, &[]);
-    assert_eq!(code, 0, "{value}");
-    let said = warnings(&value, "export-left-out");
-    assert_eq!(said.len(), 1, "{value}");
-    assert!(
-        said[0].contains("`two@user:.grove/agents` is invalid"),
-        "{said:?}"
-    );
-    assert!(home.path("project/.claude/agents/two.md").exists());
-    assert!(home.path("project/.claude/skills/rn/SKILL.md").exists());
-    assert_eq!(export(&home, &["--check"]).0, 1);
+    for (text, code, words) in [
+        // Without its end the frontmatter is none, and the file no agent.
+        (
+            "---\nname: two\ndescription: d\n",
+            "frontmatter-unclosed",
+            "no agent",
+        ),
+        (
+            "---\nname: a/b\ndescription: d\n---\nx\n",
+            "export-left-out",
+            "`two@user:.grove/agents` is invalid",
+        ),
+    ] {
+        home.file("home/.grove/agents/two.md", text);
+        let (exit, value) = export(&home, &[]);
+        assert_eq!(exit, 0, "{value}");
+        let said = warnings(&value, code);
+        assert!(said.len() == 1 && said[0].contains(words), "{value}");
+        assert!(home.path("project/.claude/agents/two.md").exists());
+        assert!(home.path("project/.claude/skills/rn/SKILL.md").exists());
+        assert_eq!(export(&home, &["--check"]).0, 1);
+    }
     fs::remove_file(home.path("home/.grove/agents/two.md")).unwrap();
     let (_, value) = export(&home, &[]);
     assert_eq!(state(&value, ".claude/agents/two.md"), Some("removed"));
@@ -281,4 +288,41 @@ fn an_agent_with_another_name_in_the_same_file_is_exported_under_that_alone() {
     let (_, value) = export(&home, &[]);
     assert_eq!(state(&value, ".claude/agents/one.md"), Some("removed"));
     assert_eq!(state(&value, ".claude/agents/other.md"), Some("new"));
+}
+
+#[test]
+fn every_file_of_a_skill_that_is_not_copied_is_named_with_the_reason() {
+    let home = home();
+    put_agent(&home, "ed", "skills: rn\n", "EDIT");
+    put_skill(&home, "rn", "NOTES");
+    let folder = home.path("home/.agents/skills/rn");
+    home.file("home/ext/t.md", "t")
+        .file("home/.agents/skills/rn/.env.example", "A=1\n")
+        .file("home/.agents/skills/rn/.git/HEAD", "x")
+        .file("home/.agents/skills/rn/two\nlines.md", "x")
+        .file("home/.agents/skills/rn/good.md", "x");
+    std::os::unix::fs::symlink("../../../ext/t.md", folder.join("template.md")).unwrap();
+    let big = fs::File::create(folder.join("big.bin")).unwrap();
+    big.set_len(3 << 30).unwrap();
+    let (code, value) = export(&home, &[]);
+    assert_eq!(code, 0, "{value}");
+    assert_eq!(
+        state(&value, ".claude/skills/rn/good.md"),
+        Some("new"),
+        "{value}"
+    );
+    let said = warnings(&value, "export-partial");
+    for (name, why) in [
+        ("`.env.example`", "hidden"),
+        ("`two\\nlines.md`", "its name"),
+        ("`template.md`", "a link that leads out"),
+        ("`big.bin`", "more than 16 MiB"),
+    ] {
+        let found = said
+            .iter()
+            .filter(|message| message.contains(name) && message.contains(why));
+        assert_eq!(found.count(), 1, "{name}: {said:?}");
+    }
+    assert_eq!(said.len(), 4, "{said:?}");
+    assert_eq!(export(&home, &["--check"]).0, 1);
 }

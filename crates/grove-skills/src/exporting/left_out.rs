@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use grove_catalog::agents::{Agent, Agents};
-use grove_catalog::root::Source;
+use grove_catalog::root::{Root, Source};
 use grove_catalog::state::State;
+use grove_spec::agent::naming;
 use grove_spec::{Code, Diagnostic, Severity};
 
 use crate::agents::AgentLibrary;
@@ -61,5 +62,30 @@ pub(super) fn say(
         });
         addresses.insert(address);
     }
+    for finding in &all.diagnostics {
+        let Some(address) = address_of_file(all, theirs, finding) else {
+            continue;
+        };
+        if finding.severity != Severity::Info {
+            diagnostics.push(finding.clone());
+        }
+        addresses.insert(address);
+    }
     addresses
+}
+
+/// The address that an agent would have whose file is so broken that it is none, of which only a finding is left.
+fn address_of_file(all: &Agents, theirs: Option<&Agents>, finding: &Diagnostic) -> Option<String> {
+    let file = finding.file.as_deref()?;
+    let is_theirs = |root: &Root| {
+        let mut roots = theirs.into_iter().flat_map(|theirs| &theirs.roots);
+        roots.any(|other| other.path == root.path)
+    };
+    let mut roots = all.roots.iter();
+    let root = roots.find(|root| file.starts_with(&root.path) && file != root.path)?;
+    if root.source == Source::Bundled || is_theirs(root) {
+        return None;
+    }
+    let path = file.strip_prefix(&root.path).ok()?.to_str()?;
+    Some(format!("{}@{}", naming::stem(path), root.label))
 }

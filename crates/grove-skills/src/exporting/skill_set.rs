@@ -7,16 +7,17 @@ use grove_catalog::hosts::ExportRules;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::state::State;
 use grove_fs::files;
-use grove_spec::text::first_names;
 use grove_spec::{Code, Diagnostic, generated};
 
+use super::missing::{Missing, is_larger};
 use super::target::Target;
 use super::{ExportError, address_of};
 use crate::library::Library;
 use crate::prompt::PromptError;
+use crate::resources::ReadRefusal;
 
 /// The largest file beside a skill's own that is copied.
-const MAX_BYTES: u64 = 16 << 20;
+pub(super) const MAX_BYTES: u64 = 16 << 20;
 
 pub(super) struct SkillSet<'a> {
     pub(super) library: &'a Library,
@@ -199,8 +200,12 @@ impl<'a> SkillSet<'a> {
         let found = self.library.resources(self.snapshot, skill)?;
         let location = self.snapshot.location(&skill.place);
         let beside = location.parent().unwrap_or(&location);
-        let mut missing = Vec::new();
+        let mut missing = Missing::of(&found);
         for name in found.names {
+            if name.ends_with('/') {
+                missing.add(name, "it lies deeper than folders are looked into");
+                continue;
+            }
             let read = self
                 .library
                 .read_file(self.snapshot, skill, &name, MAX_BYTES);
@@ -209,23 +214,14 @@ impl<'a> SkillSet<'a> {
                     let mode = files::mode(&beside.join(&name)).unwrap_or_default();
                     target.put_resource(folder, &name, bytes, mode & 0o111 != 0);
                 }
-                Err(_) => missing.push(name),
+                Err(_) if is_larger(&beside.join(&name)) => {
+                    missing.add(name, format!("it has more than {} MiB", MAX_BYTES >> 20));
+                }
+                Err(ReadRefusal::Fs(error)) => missing.add(name, error.source.to_string()),
+                Err(refusal) => missing.add(name, refusal.to_string()),
             }
         }
-        if !missing.is_empty() || found.not_seen > 0 || found.uncounted {
-            let more = if found.not_seen > 0 || found.uncounted {
-                "; there are more files than are looked at"
-            } else {
-                ""
-            };
-            let message = format!(
-                "not all files of skill `{}` were copied: {}{more}",
-                skill.name(),
-                first_names(&missing)
-            );
-            let finding = Diagnostic::new(Code::ExportPartial, message);
-            diagnostics.push(finding.in_file(&location).with_names(missing));
-        }
+        missing.say(skill.name(), &location, diagnostics);
         Ok(())
     }
 }
