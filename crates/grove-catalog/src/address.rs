@@ -1,6 +1,6 @@
 //! From what a person or a model typed to a skill.
 
-use grove_spec::text::one_line;
+use grove_spec::text::{edits, one_line};
 use grove_spec::{Code, Diagnostic};
 
 use crate::identity::name_key;
@@ -103,48 +103,4 @@ pub fn near_names<'a>(names: impl Iterator<Item = &'a str>, query: &str) -> Vec<
         .take(3)
         .map(|(_, name)| (*name).to_owned())
         .collect()
-}
-
-/// The number of edits between two short texts, if at most `allowed`; a swap of neighbours is one.
-pub(crate) fn edits(a: &str, b: &str, allowed: usize) -> Option<usize> {
-    let (a, b): (Vec<char>, Vec<char>) =
-        (a.chars().take(80).collect(), b.chars().take(80).collect());
-    if a.len().abs_diff(b.len()) > allowed {
-        return None;
-    }
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, y) in b.iter().enumerate() {
-            let cell = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX / 2);
-            let mut best = (cell(&last, j + 1) + 1)
-                .min(cell(&row, j) + 1)
-                .min(cell(&last, j) + usize::from(x != y));
-            if i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x) {
-                best = best.min(cell(&before_last, j - 1) + 1);
-            }
-            row.push(best);
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last.last().copied().filter(|count| *count <= allowed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::edits;
-
-    #[test]
-    fn edits_are_counted_with_swaps() {
-        for (a, b, expected) in [
-            ("tmux", "tmux", Some(0)),
-            ("tmxu", "tmux", Some(1)),
-            ("tmu", "tmux", Some(1)),
-            ("abc", "xyz", None),
-            ("", "ab", Some(2)),
-        ] {
-            assert_eq!(edits(a, b, 2), expected, "{a} {b}");
-        }
-    }
 }

@@ -71,11 +71,13 @@ impl Sights {
         found
     }
 
+    /// Whoever follows has to see each step: the first look for agents is no news, and what comes after it is news
+    /// only to those who have seen it.
     fn saw(&self, change: impl FnOnce(&mut Seen)) {
         self.seen.send_if_modified(|seen| {
             let earlier = *seen;
             change(seen);
-            seen.since(&earlier).prompts
+            *seen != earlier
         });
     }
 }

@@ -222,6 +222,7 @@ fn unnamed(parsed: &Parsed, file_name: &str) -> Option<Diagnostic> {
     is_unnamed.then(|| {
         let stem = naming::stem(file_name);
         let message = format!("no name; the file's name `{stem}` is used");
-        Diagnostic::new(Code::NameMissing, message)
+        let help = format!("add `name: {stem}`");
+        Diagnostic::new(Code::NameMissing, message).with_help(help)
     })
 }

@@ -18,7 +18,7 @@ use grove_fs::{FileId, Stamp};
 use grove_spec::skill::Parsed;
 
 /// Rises whenever what is read out of a file, or how it is stored, changes.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 const MAX_CACHE_BYTES: u64 = 1 << 30;
 const MAX_CACHE_FILES: usize = 256;
 

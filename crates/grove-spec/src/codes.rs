@@ -65,7 +65,7 @@ codes! {
     FrontmatterUnreadable = "frontmatter-unreadable", Error, "The frontmatter is larger than what is given to a YAML parser and is not plain keys and text.", "shorten the frontmatter to at most 16 KiB";
     UnsupportedFrontmatter = "unsupported-frontmatter", Error, "The frontmatter is TOML or JSON; skills have YAML.", "write the keys as YAML between two lines `---`";
     YamlSyntax = "yaml-syntax", Error, "The frontmatter is not valid YAML and could not be repaired.", "put the value in double quotes";
-    YamlRepaired = "yaml-repaired", Warning, "A value was not valid YAML and was read as plain text.", "put the value in double quotes";
+    YamlRepaired = "yaml-repaired", Warning, "A part of the frontmatter is not valid YAML and was read as its author meant it: a value as text, a line in brackets or quotes as if it were indented, a known key in spite of its blanks.", "put the value in double quotes";
     YamlAnchor = "yaml-anchor", Error, "Anchors are not accepted in frontmatter.", "write the value out, or put it in double quotes";
     YamlAlias = "yaml-alias", Error, "Aliases are not accepted in frontmatter.", "write the value out, or put it in double quotes";
     YamlTag = "yaml-tag", Error, "Tags are not accepted in frontmatter.", "remove the tag, or put the value in double quotes";
@@ -75,12 +75,12 @@ codes! {
     YamlNotMapping = "yaml-not-mapping", Error, "The frontmatter is not a mapping of keys to values.", "write `key: value` lines";
 
     // Fields.
-    NameMissing = "name-missing", Info, "The skill has no name of its own; the folder's is used.", "add `name:` with the folder's name";
+    NameMissing = "name-missing", Info, "The skill or agent has no name of its own; the folder's or the file's is used.", "add `name:` with the folder's name";
     NameInvalid = "name-invalid", Warning, "The name has characters outside the standard's grammar.", "use lower-case letters, digits and single hyphens";
     NameTooLong = "name-too-long", Warning, "The name is longer than the standard's 64 characters.", "shorten the name";
     NameMismatch = "name-mismatch", Warning, "The name differs from the folder's name.", "rename the folder or the skill so that both agree";
     NameCollision = "name-collision", Warning, "Several skills in one root have the same name, or names that differ only in case or form.", "rename one, or address them by id";
-    DescriptionMissing = "description-missing", Warning, "The skill has no description, so no model is told of it.", "add `description:` that says what it does and when to use it";
+    DescriptionMissing = "description-missing", Warning, "The skill or agent has no description, so no model is told of it.", "add `description:` that says what it does and when to use it";
     DescriptionTooLong = "description-too-long", Warning, "The description is longer than the standard's 1,024 characters; of a file over the size limit 16,384 are kept.", "shorten it; put details in the body";
     CompatibilityTooLong = "compatibility-too-long", Warning, "`compatibility` is longer than the standard's 500 characters.", "shorten it";
     FieldRequiredType = "field-required-type", Error, "A field that must be text is something else.", "write the value as text";
@@ -125,7 +125,7 @@ codes! {
     AgentSyntax = "agent-syntax", Error, "An agent file in TOML or JSON cannot be read, or has no text for the agent.", "correct the file at the line";
     AgentElsewhere = "agent-elsewhere", Error, "What the agent is told is not in this file.", "put its text into the file";
     AgentNote = "agent-note", Info, "A file among agents has no frontmatter, so it was taken for a note and is no agent.", "nothing to do, unless it is meant to be an agent: then begin it with a line `---`, keys, and a line `---`";
-    AgentUnmapped = "agent-unmapped", Info, "A key of another host's agent file has no counterpart here; it is kept and not used.", "nothing to do, unless the agent depends on it";
+    AgentUnmapped = "agent-unmapped", Info, "A key of an agent file has no counterpart here; it is kept and not used. Where it restricts the agent this is a warning.", "nothing to do, unless the agent depends on it";
     PreloadUnknown = "preload-unknown", Warning, "An agent names a skill that is not there; the agent works without it.", "correct the name in `skills`, or add the skill";
     PreloadUnusable = "preload-unusable", Warning, "An agent names a skill that cannot be used; the agent works without it.", "see `grove skills show` for what the skill needs";
     PreloadBudget = "preload-budget", Warning, "A skill does not fit into what an agent's prompt may take for its skills and was left out whole.", "shorten the skill, name fewer skills, or write `skillInjection: light`";
@@ -133,7 +133,7 @@ codes! {
     OverrideUnknownField = "override-unknown-field", Info, "Settings override a field of an agent that cannot be overridden; it was not used.", "see the configuration reference for the fields that can be";
     OverrideUnknown = "override-unknown", Warning, "Settings override an agent that is not there.", "correct the name, or remove the override";
     SettingsUnreadable = "settings-unreadable", Warning, "A host's settings file cannot be read or is not JSON; nothing in it was used.", "correct the file";
-    AgentUnknownField = "agent-unknown-field", Info, "A field that was asked for is not known here; it is kept as written.", "check the spelling";
+    AgentUnknownField = "agent-unknown-field", Info, "A key of an agent is not known here and is nearly one that is, or was asked for; it is kept as written.", "check the spelling";
     ModelUnknown = "model-unknown", Warning, "No model of this name is known here; whoever runs the agent may know it.", "check the spelling";
     ExportUnmapped = "export-unmapped", Warning, "Something that an agent says cannot be said to the host that it is exported for.", "change the agent, or accept that the host does without it";
     ExportBudget = "export-budget", Warning, "An agent's text with its skills is longer than what the host takes.", "name fewer skills, shorten them, or write `skillInjection: light`";

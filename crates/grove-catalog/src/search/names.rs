@@ -1,8 +1,8 @@
 //! A query that is a name: the skill of that name comes first, those of nearly that name come early.
 
-use crate::address::edits;
 use crate::identity::{collision_key, folder_of};
 use crate::snapshot::{Skill, Snapshot};
+use grove_spec::text::edits;
 
 /// What is added for how well a name fits; more than any words can give comes first.
 const EXACT: f32 = 1_000.0;

@@ -10,7 +10,7 @@ use super::index::{Index, Source, Term};
 use super::near_words::near;
 use super::stem::stem;
 use super::words::words;
-use crate::address::edits;
+use grove_spec::text::edits;
 
 /// Bytes of a query that are looked at.
 const MAX_QUERY: usize = 4_000;

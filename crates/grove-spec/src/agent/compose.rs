@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::edit::{self, EditRefusal, FieldValue};
 use super::fields::split_items;
 use super::{Parsed, SkillInjection, parse, prompt_text};
+use crate::codes::Code;
 use crate::fence;
 
 /// One thing that is asked for.
@@ -180,7 +181,8 @@ fn with_body(text: &str, body: &str) -> Result<String, Refusal> {
 
 fn has_key(text: &str, key: &str) -> bool {
     let block = fence::split(text).map(|fenced| fenced.frontmatter);
-    let entries = block.map(|block| crate::yaml::read_block(block, 2).entries);
+    let read = |block| crate::yaml::read_block(block, 2, super::known_keys::is_known);
+    let entries = block.map(|block| read(block).entries);
     entries.is_ok_and(|entries| entries.iter().any(|entry| entry.key == key))
 }
 
@@ -208,10 +210,12 @@ fn refusal(field: &str, message: impl Into<String>) -> Refusal {
     }
 }
 
-/// How often each thing is said of a file, wherever it stands.
+/// How often each thing is said of a file, wherever it stands. A key that means nothing here is kept as written, and
+/// so no reason against writing it.
 fn findings(parsed: &Parsed) -> BTreeMap<String, usize> {
     let mut all = BTreeMap::new();
-    for finding in &parsed.diagnostics {
+    let is_kept = |code| matches!(code, Code::AgentUnknownField | Code::AgentUnmapped);
+    for finding in parsed.diagnostics.iter().filter(|it| !is_kept(it.code)) {
         *all.entry(finding.message.clone()).or_default() += 1;
     }
     all
@@ -223,6 +227,21 @@ mod tests {
 
     fn ask(key: &str, value: &str) -> Ask {
         Ask::Set(key.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn a_key_that_means_nothing_here_is_written_all_the_same() {
+        let text = "---\nname: a\ndescription: Use it:\n<b>\nc: d\nmodel: m\n---\n";
+        for key in ["deny-tools", "desciptions", "owner"] {
+            let changed = change(text, &[ask(key, "x")]).unwrap();
+            let expected = text.replace("model: m\n", &format!("model: m\n{key}: x\n"));
+            assert_eq!(changed, expected);
+            assert_eq!(unknown_keys(&changed, &[ask(key, "x")]), [key]);
+        }
+        // Lines that move with a change before them are no new fault.
+        let text = "---\nname: a\nskills:\n  - s\n  - t\ndescription: Use it:\n<b>\n---\n";
+        let changed = change(text, &[ask("skills", "s")]);
+        assert_eq!(changed, Ok(text.replace("  - t\n", "")));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::yaml::{self, Entry, Node, Scalar, Value as Yaml};
 
 use super::block_list::BlockList;
 use super::fields::split_items;
+use super::known_keys;
 
 /// A field's new value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +83,9 @@ pub fn remove(text: &str, key: &str) -> Result<String, EditRefusal> {
     Ok(changed)
 }
 
+/// The number of the frontmatter's first line.
+const FIRST_LINE: u32 = 2;
+
 /// A range of bytes of the file.
 type Span = (usize, usize);
 
@@ -116,22 +120,24 @@ impl<'a> File<'a> {
     }
 
     /// The lines of a key: from its own to the last that is neither blank nor a comment before the next key.
+    ///
+    /// The reader knows where keys begin, also where that is not plain to see.
     fn span(&self, key: &str) -> Option<Span> {
-        let (mut offset, mut found): (usize, Option<Span>) = (0, None);
-        while offset < self.block.len() {
+        let start = self.entry(key)?.position.line;
+        let later = self.entries.iter().map(|entry| entry.position.line);
+        let next_key = later.filter(|line| *line > start).min();
+        let (mut offset, mut number, mut found) = (0, FIRST_LINE, None);
+        while offset < self.block.len() && next_key.is_none_or(|line| number < line) {
             let (line, next) = line_at(self.block, offset);
-            match (&mut found, key_of(line)) {
-                (None, Some(word)) if word == key => found = Some((offset, next)),
-                (Some(_), Some(_)) => break,
+            match &mut found {
+                None if number == start => found = Some((offset, next)),
                 // A comment in the first column after a value is about what follows.
-                (Some(span), None) if !line.trim().is_empty() && !line.starts_with('#') => {
-                    span.1 = next;
-                }
+                Some(span) if !line.trim().is_empty() && !line.starts_with('#') => span.1 = next,
                 _ => {}
             }
-            offset = next;
+            (offset, number) = (next, number + 1);
         }
-        found.map(|(start, end)| (self.start + start, self.start + end))
+        found.map(|(start, end): Span| (self.start + start, self.start + end))
     }
 
     /// The lines of a key with another value, in the manner of the old ones.
@@ -139,11 +145,20 @@ impl<'a> File<'a> {
         let lines = self.text.get(span.0..span.1).unwrap_or_default();
         let (first, next) = line_at(lines, 0);
         let is_one_line = next >= lines.len();
-        let colon = first.find(':').map_or(first.len(), |at| at + 1);
-        let (before, after) = first.split_at(colon);
+        // A key may be followed by another colon or blank than YAML's, and is not any longer.
+        let colon = first.char_indices().find(|(_, c)| yaml::is_colon(*c));
+        let (end, next_char) = colon.map_or((first.len(), first.len()), |(at, c)| {
+            (at, at + c.len_utf8())
+        });
+        let mut before = first.get(..end).unwrap_or_default();
+        // Blanks before one key of several are a slip, and go with its old value.
+        if self.entries.iter().any(|entry| entry.position.column == 1) {
+            before = before.trim_start();
+        }
+        let after = first.get(next_char..).unwrap_or_default();
         let rest = after.trim_start();
         let gap = match after.get(..after.len() - rest.len()) {
-            Some(gap) if !gap.is_empty() && !rest.is_empty() => gap,
+            Some(gap) if !rest.is_empty() && gap.starts_with([' ', '\t']) => gap,
             _ => " ",
         };
         if let (FieldValue::List(items), Yaml::List(nodes)) = (value, &old.value.value)
@@ -167,7 +182,7 @@ impl<'a> File<'a> {
         let manner = Manner::of(value_text.unwrap_or_default(), &old.value);
         let comment = first.get(end..).unwrap_or_default();
         format!(
-            "{before}{gap}{}{comment}{}",
+            "{before}:{gap}{}{comment}{}",
             written(value, Some(manner)),
             self.line_end
         )
@@ -223,25 +238,13 @@ fn readable(block: &str) -> Option<Vec<Entry>> {
     while offset < block.len() {
         let (line, next) = line_at(block, offset);
         if !line.trim().is_empty() && !line.trim_start().starts_with('#') {
-            let read = yaml::read_block(block, 2);
+            let read = yaml::read_block(block, FIRST_LINE, known_keys::is_known);
             let sound = !read.diagnostics.iter().any(crate::Diagnostic::is_error);
             return sound.then_some(read.entries);
         }
         offset = next;
     }
     Some(Vec::new())
-}
-
-/// The key that a line begins with in its first column.
-fn key_of(line: &str) -> Option<&str> {
-    let first = line.chars().next()?;
-    if first.is_whitespace() || matches!(first, '#' | '-') {
-        return None;
-    }
-    let (word, rest) = line.split_once(':')?;
-    let ends = rest.is_empty() || rest.starts_with([' ', '\t']);
-    let word = word.trim_end().trim_matches(['"', '\'']);
-    ends.then_some(word)
 }
 
 /// A value without its positions.

@@ -8,8 +8,12 @@ use crate::skill::split_outside_parentheses;
 use crate::text::{is_control, one_line};
 use crate::yaml::{Entry, Value};
 
-/// Reads the fields of an agent.
-pub(crate) fn read(entries: Vec<Entry>, diagnostics: &mut Vec<Diagnostic>) -> Agent {
+/// Reads the fields of an agent that begins at `start`.
+pub(crate) fn read(
+    entries: Vec<Entry>,
+    start: Position,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Agent {
     let mut reader = Reader {
         diagnostics,
         agent: Agent::default(),
@@ -22,7 +26,7 @@ pub(crate) fn read(entries: Vec<Entry>, diagnostics: &mut Vec<Diagnostic>) -> Ag
     let Reader { agent, .. } = reader;
     if agent.description.is_none() && !diagnostics.iter().any(Diagnostic::is_error) {
         let finding = Diagnostic::new(Code::DescriptionMissing, "no description");
-        diagnostics.push(finding.at(Position::new(1, 1)));
+        diagnostics.push(finding.at(start));
     }
     agent
 }
@@ -241,12 +245,13 @@ impl Reader<'_> {
 
     /// Names in order, each once; `false` is how one writes that there are none.
     fn names(&mut self, entry: &Entry) -> Vec<String> {
-        if entry.value.as_text() == Some("false") {
-            return Vec::new();
-        }
         let mut seen = std::collections::BTreeSet::new();
         let mut names = self.items(entry);
         names.retain(|name| seen.insert(name.clone()));
+        // Judged when it is clean: what is printed must be read the same.
+        if names == ["false"] {
+            names.clear();
+        }
         names
     }
 

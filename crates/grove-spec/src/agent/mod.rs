@@ -9,6 +9,7 @@ pub mod compose;
 pub mod edit;
 pub(crate) mod fields;
 pub mod formats;
+pub(crate) mod known_keys;
 pub mod naming;
 mod near_frontmatter;
 mod override_fields;

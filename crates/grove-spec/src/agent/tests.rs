@@ -259,6 +259,53 @@ fn an_edit_keeps_the_manner_in_which_the_field_was_written() {
 }
 
 #[test]
+fn no_skills_are_none_whatever_is_hidden_in_the_word() {
+    for none in ["false", "\"f\\x07alse\"", "[false]", "'false'"] {
+        let parsed = parse(&format!("---\nname: a\nskills: {none}\n---\n"));
+        assert_eq!(parsed.agent.skills, [""; 0], "{none}");
+    }
+}
+
+#[test]
+fn an_edit_takes_all_lines_of_a_value_that_is_no_yaml() {
+    let examples = "description: Use it. Examples:\n\n<example>\nContext: a\nuser: \"x\"\n</example>\n\n<example>\nContext: b\n</example>";
+    let quoted = "description: \"Use it.\n\n<example>\nContext: a\n</example>\"";
+    for before in [
+        examples,
+        quoted,
+        " description: one blank too many",
+        "description:none",
+        "description\u{ff1a}wide",
+        "description:\u{a0}odd",
+        "description:\ttab",
+    ] {
+        for line_end in LINE_ENDS {
+            let lines = |description: &str| {
+                let text = format!("---\nname: a\n{description}\n\n# which\nmodel: m\n---\nB\n");
+                text.replace('\n', line_end)
+            };
+            let gap = if before.contains('\t') { '\t' } else { ' ' };
+            let changed = edit::set(&lines(before), "description", &FieldValue::text("new"));
+            let changed = changed.map(|text| text.replace(['"', '\''], ""));
+            assert_eq!(
+                changed,
+                Ok(lines(&format!("description:{gap}new"))),
+                "{before}"
+            );
+            let other = edit::set(&lines(before), "model", &FieldValue::text("n"));
+            assert_eq!(
+                other,
+                Ok(lines(before).replace("model: m", "model: n")),
+                "{before}"
+            );
+        }
+    }
+    let list = "tools: [\n  'Read',\n  'Edit'\n]";
+    let changed = edit::set(&with(list), "tools", &FieldValue::list(["Read"]));
+    assert_eq!(changed, Ok(with("tools: [Read]")));
+}
+
+#[test]
 fn the_items_of_a_list_that_stay_keep_their_comments() {
     let list = "tools: # what it may use\n  # always\n  - 'read' # files\n\n  # careful:\n  # it runs things\n  - bash # shell\n  - grep\n  # no more";
     for (items, after) in [

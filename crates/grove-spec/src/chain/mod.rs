@@ -318,7 +318,7 @@ pub fn parse(text: &str, format: Format) -> Parsed {
 /// Name, package and description, read as an agent's are.
 fn read_head(entries: Vec<Entry>, chain: &mut Chain, diagnostics: &mut Vec<Diagnostic>) {
     let mut found = Vec::new();
-    let head = agent_fields::read(entries, &mut found);
+    let head = agent_fields::read(entries, Position::new(1, 1), &mut found);
     // A description is the agent's choice and a chain's duty.
     found.retain(|finding| finding.code != Code::DescriptionMissing);
     let judged = found.iter().any(Diagnostic::is_error);

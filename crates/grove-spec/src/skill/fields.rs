@@ -39,6 +39,38 @@ pub(super) const EXTENSION_KEYS: [&str; 15] = [
     "when-to-use",
 ];
 
+/// Other ways of writing those, and keys that many skills have although nobody reads them.
+const FURTHER_KEYS: [&str; 22] = [
+    "allowed_tools",
+    "website",
+    "url",
+    "command_dispatch",
+    "command_tool",
+    "command_arg_mode",
+    "version",
+    "author",
+    "tags",
+    "category",
+    "keywords",
+    "tools",
+    "disallowed-tools",
+    "effort",
+    "shell",
+    "hooks",
+    "fallback",
+    "title",
+    "user_invocable",
+    "triggers",
+    "requires",
+    "dependencies",
+];
+
+/// Whether a word is a key where a skill's frontmatter is no YAML and somebody has to decide.
+pub(super) fn is_known_key(key: &str) -> bool {
+    let lists = [&STANDARD_KEYS[..], &EXTENSION_KEYS, &FURTHER_KEYS];
+    lists.iter().any(|list| list.contains(&key))
+}
+
 /// Reads the fields of a skill.
 pub(super) fn read(entries: Vec<Entry>, diagnostics: &mut Vec<Diagnostic>) -> Skill {
     let mut reader = Reader {

@@ -171,7 +171,7 @@ pub fn parse_bytes(bytes: &[u8]) -> Parsed {
 
 /// Reads the text of a skill file.
 pub fn parse(text: &str) -> Parsed {
-    let document = match frontmatter::read(text) {
+    let document = match frontmatter::read(text, fields::is_known_key) {
         Ok(document) => document,
         Err(refusal) => return Parsed::refused(refusal),
     };

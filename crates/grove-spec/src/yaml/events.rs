@@ -25,7 +25,11 @@ pub fn parse(text: &str, first_line: u32) -> Result<Vec<Entry>, Refusal> {
                 format!("frontmatter is {}, not a mapping", node.kind()),
             )
             .at(node.position),
-            kind: RefusalKind::Guard,
+            // `name:x` is text to YAML and a key to people.
+            kind: match &node.value {
+                Value::Text(scalar) if scalar.plain => RefusalKind::Syntax,
+                _ => RefusalKind::Guard,
+            },
         }),
     }
 }

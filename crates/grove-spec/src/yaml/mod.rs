@@ -5,8 +5,10 @@
 //! reads what people write that is not YAML. Scalars keep the text as written: what a field means is
 //! decided by who asks for it, never by a type guess.
 
+mod cut;
 pub mod events;
-pub mod repair;
+mod lenient;
+mod repair;
 pub mod scan;
 
 use std::borrow::Cow;
@@ -14,6 +16,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::{Diagnostic, Position};
+
+pub(crate) use cut::is_colon;
 
 /// How deep lists and maps may nest.
 pub const MAX_DEPTH: usize = 16;
@@ -170,8 +174,26 @@ pub struct Block {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+/// Tells the keys that a file may have at its top level; only what is no YAML is asked about.
+pub type IsKnown = fn(&str) -> bool;
+
+/// How a top-level key is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    /// In the first column, with a colon and a blank after it.
+    Proper,
+    /// With blanks before it.
+    Indented,
+    /// With nothing between colon and value.
+    NoBlank,
+    /// With another blank than YAML's after the colon.
+    Blank(char),
+    /// With another colon than YAML's.
+    Colon(char),
+}
+
 /// Reads a frontmatter block whose first line is `first_line` of its file.
-pub fn read_block(text: &str, first_line: u32) -> Block {
+pub fn read_block(text: &str, first_line: u32, is_known: IsKnown) -> Block {
     if let Some(entries) = scan::scan(text, first_line) {
         let mut diagnostics = Vec::new();
         if text.len() > MAX_BYTES {
@@ -202,7 +224,7 @@ pub fn read_block(text: &str, first_line: u32) -> Block {
             entries,
             diagnostics: Vec::new(),
         },
-        Err(refusal) => repair::repair(text, first_line, refusal),
+        Err(refusal) => repair::repair(text, first_line, refusal, is_known),
     }
 }
 

@@ -1,39 +1,45 @@
 //! Reading what people write that is not YAML: an unquoted colon, a value that starts with a sign
 //! YAML reserves, a stray quote.
 //!
-//! The block is cut into its top-level entries. Each entry that is YAML on its own is taken as YAML;
-//! any other is taken as the text a person sees there. Every repair is a diagnostic.
+//! What only needs its blanks put right is put right. Otherwise the block is cut into its top-level entries; each
+//! that is YAML on its own is taken as YAML, any other as the text a person sees there. Every repair is a diagnostic.
 
+use super::cut::{Chunk, cut, nested_key};
 use super::events::{self, Refusal, RefusalKind};
-use super::{Block, Entry, Node, Value, key};
+use super::{Block, Entry, IsKnown, Node, Sign, Value, key, lenient};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::fence::line_at;
 
-/// Reads a refused block entry by entry, or returns it with the refusal as its finding.
-pub fn repair(text: &str, first_line: u32, refusal: Refusal) -> Block {
+/// Reads a refused block, or returns it with the refusal as its finding.
+pub(super) fn repair(text: &str, first_line: u32, refusal: Refusal, is_known: IsKnown) -> Block {
+    let refused = |diagnostic: Diagnostic| Block {
+        entries: Vec::new(),
+        diagnostics: vec![diagnostic],
+    };
     if refusal.kind == RefusalKind::Guard {
+        return refused(refusal.diagnostic);
+    }
+    if let Some((entries, diagnostics)) = lenient::parse(text, first_line) {
         return Block {
-            entries: Vec::new(),
-            diagnostics: vec![refusal.diagnostic],
+            entries,
+            diagnostics,
         };
     }
-    let Some(chunks) = cut(text, first_line) else {
-        return Block {
-            entries: Vec::new(),
-            diagnostics: vec![refusal.diagnostic],
-        };
+    let Some(chunks) = cut(text, first_line, is_known) else {
+        return refused(refusal.diagnostic);
     };
+    // A text is no list of keys because of a colon in it.
+    if refusal.diagnostic.code == Code::YamlNotMapping
+        && !chunks.iter().any(|chunk| is_known(chunk.key))
+    {
+        return refused(refusal.diagnostic);
+    }
     let mut block = Block::default();
     for chunk in &chunks {
         let repaired = match chunk.read() {
             Ok(read) => read,
-            Err(diagnostic) => {
-                return Block {
-                    entries: Vec::new(),
-                    diagnostics: vec![diagnostic],
-                };
-            }
+            Err(diagnostic) => return refused(diagnostic),
         };
         if let Some(first) = block
             .entries
@@ -44,129 +50,131 @@ pub fn repair(text: &str, first_line: u32, refusal: Refusal) -> Block {
                 "key `{}` stands twice, first in line {}",
                 chunk.key, first.position.line
             );
-            let finding = Diagnostic::new(Code::DuplicateKey, message).at(repaired.entry.position);
-            return Block {
-                entries: Vec::new(),
-                diagnostics: vec![finding],
-            };
+            let finding = Diagnostic::new(Code::DuplicateKey, message);
+            return refused(finding.at(repaired.entry.position));
         }
-        block.diagnostics.extend(repaired.finding);
+        block.diagnostics.extend(repaired.findings);
         block.entries.push(repaired.entry);
     }
     // Every entry is YAML on its own and the whole is not: nothing was understood.
     if block.diagnostics.is_empty() {
-        return Block {
-            entries: Vec::new(),
-            diagnostics: vec![refusal.diagnostic],
-        };
+        return refused(refusal.diagnostic);
     }
     block
 }
 
-/// One top-level key with the lines that belong to it.
-struct Chunk<'a> {
-    key: &'a str,
-    /// From the first character after the key's colon to the end of its last line.
-    value: &'a str,
-    /// The whole entry.
-    text: &'a str,
-    line: u32,
-}
-
 struct Repaired {
     entry: Entry,
-    finding: Option<Diagnostic>,
-}
-
-/// Cuts a block at the lines that start with a key in the first column.
-///
-/// A line before the first key that is neither blank nor a comment means that this is no list of
-/// keys at all.
-fn cut(text: &str, first_line: u32) -> Option<Vec<Chunk<'_>>> {
-    let mut chunks: Vec<Chunk<'_>> = Vec::new();
-    let mut starts: Vec<(usize, usize, u32)> = Vec::new();
-    let (mut offset, mut number) = (0, first_line);
-    while offset < text.len() {
-        let (line, next) = line_at(text, offset);
-        if let Some(key_length) = key_length(line) {
-            starts.push((offset, key_length, number));
-        } else if starts.is_empty() && !line.trim().is_empty() && !line.starts_with('#') {
-            return None;
-        }
-        offset = next;
-        number += 1;
-    }
-    for (index, (start, key_length, line)) in starts.iter().copied().enumerate() {
-        let end = starts.get(index + 1).map_or(text.len(), |next| next.0);
-        let whole = text.get(start..end)?;
-        let key = whole
-            .get(..key_length)?
-            .trim_end()
-            .trim_matches(['"', '\'']);
-        let value = whole.get(key_length..)?.strip_prefix(':')?;
-        chunks.push(Chunk {
-            key,
-            value,
-            text: whole,
-            line,
-        });
-    }
-    (!chunks.is_empty()).then_some(chunks)
-}
-
-/// The length of the key that a line starts with, up to its colon.
-fn key_length(line: &str) -> Option<usize> {
-    let colon = line.find(':')?;
-    let key = line.get(..colon)?.trim_end();
-    let bare = key.trim_matches(['"', '\'']);
-    let first = bare.chars().next()?;
-    let fits = (first.is_alphanumeric() || first == '_')
-        && bare.len() <= 64
-        && bare
-            .chars()
-            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
-    fits.then_some(colon)
+    findings: Vec<Diagnostic>,
 }
 
 impl Chunk<'_> {
     fn read(&self) -> Result<Repaired, Diagnostic> {
-        let position = Position::new(self.line, 1);
-        let refusal = match events::parse(self.text, self.line) {
-            Ok(mut entries)
-                if entries.len() == 1
-                    && entries.first().is_some_and(|entry| entry.key == self.key) =>
-            {
-                if let Some(entry) = entries.pop() {
-                    return Ok(Repaired {
-                        entry,
-                        finding: None,
-                    });
-                }
-                None
-            }
-            Ok(_) => None,
-            Err(refusal) if refusal.kind == RefusalKind::Guard && !self.is_prose() => {
-                return Err(refusal.diagnostic);
-            }
+        let mut findings: Vec<Diagnostic> = self.odd_sign().into_iter().collect();
+        let refusal = match events::parse(&self.text, self.line) {
+            Ok(entries) => match self.alone(entries) {
+                Some(entry) => return Ok(Repaired { entry, findings }),
+                None => None,
+            },
             Err(refusal) => Some(refusal),
         };
+        if let Some((entries, put_right)) = lenient::parse(&self.text, self.line)
+            && let Some(entry) = self.alone(entries)
+        {
+            findings.extend(put_right);
+            return Ok(Repaired { entry, findings });
+        }
+        if let Some(refusal) = &refusal
+            && refusal.kind == RefusalKind::Guard
+            && !self.is_prose()
+        {
+            return Err(refusal.diagnostic.clone());
+        }
         let value = self.as_nested_keys().unwrap_or_else(|| self.as_text());
-        let why = refusal.map_or_else(String::new, |refusal| {
-            format!(" ({})", refusal.diagnostic.message)
-        });
-        let finding = Diagnostic::new(
-            Code::YamlRepaired,
-            format!("`{}` was read as plain text{why}", self.key),
-        )
-        .at(Position::new(self.line, 1));
+        findings.push(self.as_text_finding(refusal.as_ref()));
         Ok(Repaired {
             entry: Entry {
                 key: key(self.key),
-                position,
+                position: self.position(),
                 value,
             },
-            finding: Some(finding),
+            findings,
         })
+    }
+
+    fn position(&self) -> Position {
+        Position::new(self.line, u32::try_from(self.indent + 1).unwrap_or(1))
+    }
+
+    /// The entry, if it is the only one and this one.
+    fn alone(&self, mut entries: Vec<Entry>) -> Option<Entry> {
+        let mut entry = entries.pop()?;
+        if !entries.is_empty() || entry.key != self.key {
+            return None;
+        }
+        if self.sign != Sign::Proper {
+            // It was read from a line that was written anew.
+            entry.position = self.position();
+            if entry.value.position.line == self.line {
+                entry.value.position = self.value_position();
+            }
+        }
+        Some(entry)
+    }
+
+    /// Where the value begins on the line of the key.
+    fn value_position(&self) -> Position {
+        let value = self.value.trim_start_matches([' ', '\t']);
+        let before = self.indent + self.key.chars().count() + 1;
+        let column = before + self.value.len() - value.len() + 1;
+        Position::new(self.line, u32::try_from(column).unwrap_or(1))
+    }
+
+    /// What is said of a key that is not written as YAML has it.
+    fn odd_sign(&self) -> Option<Diagnostic> {
+        let (what, help) = match self.sign {
+            Sign::Proper => return None,
+            Sign::Indented => (
+                "has a blank too many before it and was read as a key".to_owned(),
+                "begin the key in the first column",
+            ),
+            Sign::NoBlank => (
+                "has no blank after its colon".to_owned(),
+                "write a blank after the colon",
+            ),
+            Sign::Blank(blank) => (
+                format!("has {} after its colon in place of a blank", named(blank)),
+                "write a blank after the colon",
+            ),
+            Sign::Colon(colon) => (
+                format!("has {} after it in place of a colon", named(colon)),
+                "write `:` and a blank",
+            ),
+        };
+        let finding = Diagnostic::new(Code::YamlRepaired, format!("`{}` {what}", self.key));
+        Some(finding.with_help(help).at(self.position()))
+    }
+
+    /// What is said of a value that was read as text.
+    fn as_text_finding(&self, refusal: Option<&Refusal>) -> Diagnostic {
+        let Some(first) = self.flush else {
+            let why = refusal.map_or_else(String::new, |refusal| {
+                format!(" ({})", refusal.diagnostic.message)
+            });
+            let message = format!("`{}` was read as plain text{why}", self.key);
+            let finding = Diagnostic::new(Code::YamlRepaired, message);
+            return finding.at(Position::new(self.line, 1));
+        };
+        let message = format!(
+            "`{}` goes on in lines that are not indented; everything up to the next key was read as its text",
+            self.key
+        );
+        let help = format!(
+            "write `{}: |` and the text below it, indented by two blanks",
+            self.key
+        );
+        let finding = Diagnostic::new(Code::YamlRepaired, message);
+        finding.with_help(help).at(Position::new(first, 1))
     }
 
     /// Whether the value starts on the key's line with a sign that prose may start with.
@@ -175,13 +183,13 @@ impl Chunk<'_> {
     /// tag does not.
     fn is_prose(&self) -> bool {
         let value = self.value.trim_start();
-        value.starts_with('*') && value.contains(' ')
+        let is_marked = value.starts_with(['&', '!', '*']);
+        (value.starts_with('*') && value.contains(' ')) || (self.flush.is_some() && !is_marked)
     }
 
     /// The text a person sees: quotes at both ends removed, lines joined.
     fn as_text(&self) -> Node {
-        let position = Position::new(self.line, u32::try_from(self.key.len() + 3).unwrap_or(1));
-        let trimmed = self.value.trim();
+        let trimmed = without_comments_after(self.value).trim();
         let block = trimmed.strip_prefix(['>', '|']).map(|rest| {
             rest.trim_start_matches(['-', '+', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
         });
@@ -190,14 +198,10 @@ impl Chunk<'_> {
             _ => (trimmed, false),
         };
         let unquoted = strip_quotes(prose);
-        let joined: Vec<&str> = unquoted
-            .lines()
-            .flat_map(|line| line.split('\r'))
-            .map(str::trim)
-            .collect();
-        let text = joined.join(if literal { "\n" } else { " " });
+        let lines = unquoted.lines().flat_map(|line| line.split('\r'));
+        let text = joined(lines.map(str::trim), literal);
         // Prose that reads like `null` is still prose, so it is never a plain scalar.
-        Node::text(text.trim(), position)
+        Node::text(text.trim(), self.value_position())
     }
 
     /// `key: value` lines at one indent below an empty value, each read as text where it is no YAML.
@@ -215,11 +219,7 @@ impl Chunk<'_> {
             if offset > 0 && !content.is_empty() && !content.starts_with('#') {
                 let this = line.len() - content.len();
                 let same_level = *indent.get_or_insert(this) == this && this > 0;
-                let key_length = key_length(content).filter(|_| same_level)?;
-                let key = content
-                    .get(..key_length)?
-                    .trim_end()
-                    .trim_matches(['"', '\'']);
+                let (key, key_length) = nested_key(content).filter(|_| same_level)?;
                 let value = content.get(key_length + 1..)?.trim();
                 if entries.iter().any(|entry| entry.key == key) {
                     return None;
@@ -252,6 +252,53 @@ impl Chunk<'_> {
     }
 }
 
+/// Lines as one text: as they are, or as YAML folds them, where an empty line is a line end.
+fn joined<'a>(lines: impl Iterator<Item = &'a str>, literal: bool) -> String {
+    let mut text = String::new();
+    let (mut is_first, mut blanks) = (true, 0);
+    for line in lines {
+        if line.is_empty() && !literal {
+            blanks += 1;
+            continue;
+        }
+        match (is_first, literal, blanks) {
+            (true, ..) => {}
+            (_, true, _) => text.push('\n'),
+            (_, false, 0) => text.push(' '),
+            (_, false, _) => text.extend(std::iter::repeat_n('\n', blanks)),
+        }
+        text.push_str(line);
+        (is_first, blanks) = (false, 0);
+    }
+    text
+}
+
+/// The lines of a value without the comments in the first column after its last line: they are about what follows.
+fn without_comments_after(value: &str) -> &str {
+    let mut end = 0;
+    let mut offset = 0;
+    while offset < value.len() {
+        let (line, next) = line_at(value, offset);
+        if offset == 0 || !(line.trim().is_empty() || line.starts_with('#')) {
+            end = next;
+        }
+        offset = next;
+    }
+    value.get(..end).unwrap_or(value)
+}
+
+/// A character that is easily taken for another, by name and number.
+fn named(c: char) -> String {
+    let name = match c {
+        '\u{a0}' => "a no-break space",
+        '\u{3000}' => "an ideographic space",
+        '\u{ff1a}' => "a full-width colon",
+        c if c.is_whitespace() => "another space",
+        _ => "another sign",
+    };
+    format!("{name} (U+{:04X})", u32::from(c))
+}
+
 /// Text without the quotes around the whole of it.
 ///
 /// `'it's broken'` is quoted as a whole; `"Quick" and "easy"` is not: its second quote closes a word.
@@ -276,95 +323,4 @@ fn strip_quotes(text: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::yaml::{Node, read_block};
-
-    fn description(text: &str) -> (Option<String>, Vec<&'static str>) {
-        let block = read_block(text, 2);
-        let codes = block.diagnostics.iter().map(|d| d.code.as_str()).collect();
-        let node = block
-            .entries
-            .iter()
-            .find(|entry| entry.key == "description")
-            .map(|entry| &entry.value);
-        (node.and_then(Node::as_text).map(str::to_owned), codes)
-    }
-
-    #[test]
-    fn what_people_write_is_read_as_they_see_it() {
-        for (value, expected) in [
-            ("Use when: the user asks", "Use when: the user asks"),
-            ("[WIP] does things", "[WIP] does things"),
-            ("{name} is replaced", "{name} is replaced"),
-            ("@mention somebody", "@mention somebody"),
-            ("*important* thing", "*important* thing"),
-            ("& more", "& more"),
-            ("&c is a thing", "&c is a thing"),
-            ("!important note", "!important note"),
-            ("%d items", "%d items"),
-            ("`code` first", "`code` first"),
-            ("\"quoted\" and more", "\"quoted\" and more"),
-            ("'it's broken'", "it's broken"),
-            ("\"a \\d regex\"", "a \\d regex"),
-            ("\"Quick\" X \"make a GIF.\"", "\"Quick\" X \"make a GIF.\""),
-            ("'a 'quoted' word: here'", "a 'quoted' word: here"),
-            ("{{ product }} text", "{{ product }} text"),
-            ("first: line\n  second: line", "first: line second: line"),
-            ("- dash: first", "- dash: first"),
-            (">\n  a: b\n c: d", "a: b c: d"),
-        ] {
-            let text = format!("name: x\ndescription: {value}\nlicense: MIT\n");
-            assert_eq!(
-                description(&text),
-                (Some(expected.to_owned()), vec!["yaml-repaired"]),
-                "{value:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn what_is_refused_stays_refused() {
-        for (text, code) in [
-            (
-                "name: x\ndescription: d\ndescription: e: f\n",
-                "duplicate-key",
-            ),
-            (
-                "name: !!python/object/apply:os.system [\"x\"]\ndescription: a: b\n",
-                "yaml-tag",
-            ),
-            (
-                "name: x\ndescription: a: b\nmetadata:\n  a: &a [1]\n  b: *a\n",
-                "yaml-anchor",
-            ),
-            ("just words\nmore words: and more: words\n", "yaml-syntax"),
-        ] {
-            assert_eq!(description(text), (None, vec![code]), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn nested_keys_keep_their_shape() {
-        let block = read_block(
-            "name: x\nmetadata:\n  author: me: myself\n  version: 1\n",
-            2,
-        );
-        let metadata = block
-            .entries
-            .iter()
-            .find(|entry| entry.key == "metadata")
-            .map(|entry| &entry.value);
-        assert_eq!(
-            metadata
-                .and_then(|node| node.get("author"))
-                .and_then(Node::as_text),
-            Some("me: myself")
-        );
-        assert_eq!(
-            metadata
-                .and_then(|node| node.get("version"))
-                .and_then(Node::as_text),
-            Some("1")
-        );
-    }
-}
+mod tests;

@@ -309,8 +309,8 @@ async def talk(transport, mode, skills, keeps_session):
         await extension(client, skills)
         await prompts(client)
         await agents(client, skills)
-        await changes(client, skills, heard)
         await agent_changes(client, skills, heard)
+        await changes(client, skills, heard)
         many = await asyncio.gather(*(call(client, "skill", name="pivot", again=True) for _ in range(100)))
         check("a hundred at once", all("Pivot with care." in text(one) for one in many))
 

@@ -267,7 +267,9 @@ proptest! {
             if way == 0 { *claude } else { *opencode }
         }).collect();
         let each = |word: &str| -> String {
-            names.iter().map(|name| format!("\n  {name}: {word}")).collect()
+            let lines: Vec<String> =
+                names.iter().map(|name| format!("\n  {name}: {word}")).collect();
+            lines.concat()
         };
         let (format, lines) = match way {
             0 => (Format::Claude, format!("disallowedTools: {}", names.join(" "))),

@@ -34,7 +34,12 @@ pub(super) fn role(text: &str) -> Parsed {
         let finding = Diagnostic::new(Code::AgentSyntax, message);
         diagnostics.push(finding.at(Position::new(1, 1)));
     }
-    let (meaning, inner_body) = from_values(entries, BODY, Format::Codex, &mut diagnostics);
+    let (meaning, inner_body) = from_values(
+        entries,
+        BODY,
+        (Format::Codex, Position::new(1, 1)),
+        &mut diagnostics,
+    );
     Parsed {
         agent: meaning.agent,
         places: meaning.places,

@@ -96,7 +96,7 @@ fn parsed(role: &Entry, named: &NamedFiles) -> Parsed {
         },
     );
     let mut diagnostics = Vec::new();
-    let own = meaning(declared, Format::Codex, &mut diagnostics).agent;
+    let own = meaning(declared, Format::Codex, role.position, &mut diagnostics).agent;
     let mut parsed = match role_file(role.position, file.as_ref(), named) {
         Ok(parsed) => parsed,
         Err(finding) => Parsed::refused(finding),

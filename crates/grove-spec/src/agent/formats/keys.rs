@@ -69,6 +69,14 @@ pub(super) fn translate(
 }
 
 impl Translated {
+    /// The keys of Grove's own format.
+    pub(super) fn unchanged(native: Vec<Entry>) -> Self {
+        Self {
+            native,
+            ..Self::default()
+        }
+    }
+
     fn special(
         &mut self,
         entry: Entry,

@@ -14,7 +14,7 @@ pub mod restriction;
 pub use codex_config::{NamedFile, NamedFiles};
 use serde::{Deserialize, Serialize};
 
-use super::{Agent, Parsed, fields, naming, near_frontmatter};
+use super::{Agent, Parsed, fields, known_keys, naming, near_frontmatter};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::skill::body;
@@ -134,13 +134,13 @@ pub fn read_with(bytes: &[u8], format: Format, named: &NamedFiles) -> Vec<Found>
 
 /// Reads the text of a Markdown file.
 pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
-    let document = match frontmatter::read(text) {
+    let document = match frontmatter::read(text, known_keys::is_known) {
         Ok(document) => document,
         Err(refusal) => return Parsed::refused(near_frontmatter::sharpen(text, refusal)),
     };
     let mut diagnostics = document.diagnostics;
     let Meaning { agent, places } = document.entries.map_or_else(Meaning::default, |entries| {
-        meaning(entries, format, &mut diagnostics)
+        meaning(entries, format, Position::new(1, 1), &mut diagnostics)
     });
     body::check(text, document.body_offset, &mut diagnostics);
     Parsed {
@@ -153,11 +153,11 @@ pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
     }
 }
 
-/// An agent whose keys and body are values of a file.
+/// An agent whose keys and body are values of a file, in which it begins at `start`.
 fn from_values(
     entries: Vec<Entry>,
     body_key: &str,
-    format: Format,
+    (format, start): (Format, Position),
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Meaning, String) {
     let (bodies, entries): (Vec<_>, Vec<_>) =
@@ -180,7 +180,7 @@ fn from_values(
             }
         }
     }
-    (meaning(entries, format, diagnostics), inner_body)
+    (meaning(entries, format, start, diagnostics), inner_body)
 }
 
 /// What the keys of a file mean, and where they stand.
@@ -190,50 +190,41 @@ struct Meaning {
     places: Vec<(Key, Position)>,
 }
 
-/// What the keys of a file mean.
-fn meaning(entries: Vec<Entry>, format: Format, diagnostics: &mut Vec<Diagnostic>) -> Meaning {
+/// What the keys of an agent mean; `start` is where it begins in its file.
+fn meaning(
+    entries: Vec<Entry>,
+    format: Format,
+    start: Position,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Meaning {
+    let said = known_keys::own_keys(&entries);
     let place = |entry: &Entry| (entry.key.clone(), entry.position);
-    if format == Format::Native {
-        return Meaning {
-            places: entries.iter().map(place).collect(),
-            agent: fields::read(entries, diagnostics),
-        };
-    }
-    let translated = keys::translate(entries, format, diagnostics);
+    let translated = match format {
+        Format::Native => keys::Translated::unchanged(entries),
+        _ => keys::translate(entries, format, diagnostics),
+    };
     let places = translated.native.iter().map(place).collect();
-    let mut agent = fields::read(translated.native, diagnostics);
-    agent.is_disabled = translated.is_disabled;
+    let mut agent = fields::read(translated.native, start, diagnostics);
+    agent.is_disabled |= translated.is_disabled;
     if let Some(tools) = &mut agent.tools {
         let denied = translated.denied.iter();
         tools.retain(|tool| !denied.clone().any(|name| restriction::denies(name, tool)));
     }
     agent.unknown.extend(translated.kept);
     agent.unknown.sort_by_key(|entry| entry.position);
-    for entry in &agent.unknown {
-        diagnostics.push(match restriction::of(entry, format) {
-            Some(_) => restricting(entry, format),
-            None => unmapped(entry, format),
-        });
-    }
+    known_keys::report(&agent.unknown, &said, format, diagnostics);
     Meaning { agent, places }
 }
 
-/// The finding about a key that has no meaning here.
-fn unmapped(entry: &Entry, format: Format) -> Diagnostic {
-    let message = format!(
-        "`{}` of {} has no counterpart here; it is kept and not used",
-        entry.key,
-        format.title()
-    );
-    Diagnostic::new(Code::AgentUnmapped, message).at(entry.position)
-}
-
 /// The finding about a key that restricts an agent in a way that is not possible here.
-fn restricting(entry: &Entry, format: Format) -> Diagnostic {
+pub(super) fn restricting(entry: &Entry, format: Format) -> Diagnostic {
+    let whose = match format {
+        Format::Native => String::new(),
+        host => format!(" of {}", host.title()),
+    };
     let message = format!(
-        "`{}` of {} restricts the agent in a way that Grove cannot; it is kept and not used",
-        entry.key,
-        format.title()
+        "`{}`{whose} restricts the agent in a way that Grove cannot; it is kept and not used",
+        entry.key
     );
     Diagnostic::new(Code::AgentUnmapped, message)
         .with_severity(Severity::Warning)

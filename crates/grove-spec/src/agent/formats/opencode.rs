@@ -140,7 +140,12 @@ fn agent(entry: &Entry) -> Parsed {
             .with_help("write the agent as a Markdown file in .opencode/agents");
         diagnostics.push(finding.at(prompt.position));
     }
-    let (meaning, inner_body) = from_values(entries, BODY, Format::OpencodeJson, &mut diagnostics);
+    let (meaning, inner_body) = from_values(
+        entries,
+        BODY,
+        (Format::OpencodeJson, entry.position),
+        &mut diagnostics,
+    );
     Parsed {
         agent: meaning.agent,
         places: meaning.places,

@@ -45,6 +45,52 @@ impl Restriction {
     }
 }
 
+/// Lists of tools that an agent must not have, as people write them wherever they are read.
+const DENYING: [&str; 15] = [
+    "disallowedTools",
+    "disallowed-tools",
+    "disallowed_tools",
+    "denyTools",
+    "deny-tools",
+    "deny_tools",
+    "deniedTools",
+    "denied-tools",
+    "excludeTools",
+    "exclude-tools",
+    "excludedTools",
+    "blockedTools",
+    "blocked-tools",
+    "disabledTools",
+    "disabled-tools",
+];
+/// Keys that take something from an agent, whoever knows them.
+const RESTRICTING: [&str; 7] = [
+    "allowedTools",
+    "allowed-tools",
+    "allowed_tools",
+    "permission",
+    "permissions",
+    "sandbox",
+    "sandbox_mode",
+];
+/// Keys that take something from an agent when they have this value.
+const SWITCHES: [(&str, &str); 5] = [
+    ("spawning", "false"),
+    ("readonly", "true"),
+    ("readOnly", "true"),
+    ("read-only", "true"),
+    ("network", "false"),
+];
+/// A key of Claude Code that gives more with some values and takes something with others.
+const MODE: &str = "permissionMode";
+
+/// The keys that are known to restrict whoever's file they are in, each once.
+pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
+    let switches = SWITCHES.iter().map(|(key, _)| *key);
+    let lists = DENYING.into_iter().chain(RESTRICTING);
+    lists.chain(switches).chain([MODE])
+}
+
 /// What a key that Grove does not know keeps an agent from, if it does.
 pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
     let value = &entry.value;
@@ -57,13 +103,6 @@ pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
         (!is_one).then(Restriction::of_its_own)
     };
     match (format.of_files(), &*entry.key) {
-        (Format::Claude, "disallowedTools") => denied_tools(&tool_items(value, format)),
-        (Format::Claude, "permissionMode") if word == Some("plan") => {
-            Some(Restriction::of_changes())
-        }
-        (Format::Claude, "permissionMode") => {
-            unless(&["default", "acceptEdits", "bypassPermissions", "auto"])
-        }
         (Format::Codex, "sandbox_mode") if word == Some("read-only") => {
             Some(Restriction::of_changes())
         }
@@ -79,12 +118,22 @@ pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
         (Format::Claude | Format::Copilot, "hooks")
         | (Format::Claude, "isolation")
         | (Format::Copilot, "github")
-        | (Format::Codex, "sandbox_workspace_write" | "default_permissions" | "permissions")
-        | (Format::Native, "permission" | "permissions" | "disallowedTools") => {
+        | (Format::Codex, "sandbox_workspace_write" | "default_permissions") => {
             Some(Restriction::of_its_own())
         }
         (Format::Copilot, "agents") => {
             unless(&["*"]).filter(|_| tool_items(value, format) != ["*"])
+        }
+        (_, MODE) if word == Some("plan") => Some(Restriction::of_changes()),
+        (_, MODE) => unless(&["default", "acceptEdits", "bypassPermissions", "auto"]),
+        (_, key) if DENYING.contains(&key) => denied_tools(&tool_items(value, format)),
+        (_, key) if RESTRICTING.contains(&key) => Some(Restriction::of_its_own()),
+        (_, key)
+            if SWITCHES
+                .iter()
+                .any(|switch| Some(*switch) == word.map(|word| (key, word))) =>
+        {
+            Some(Restriction::of_its_own())
         }
         _ => None,
     }

@@ -368,6 +368,14 @@ fn comments_and_last_commas_of_settings_are_read_over_and_texts_are_not() {
     }
 }
 
+#[test]
+fn what_is_missing_in_settings_is_missing_where_the_agent_stands() {
+    let text = "{\n  \"agent\": {\n    \"a\": {\"description\": \"d\", \"prompt\": \"p\"},\n    \"b\": {\n      \"prompt\": \"p\"\n    }\n  }\n}\n";
+    let found = super::read(text.as_bytes(), Format::OpencodeJson);
+    assert_eq!(said(&found[0].parsed), []);
+    assert_eq!(said(&found[1].parsed), [("description-missing", 4)]);
+}
+
 /// A role's file under the path by which settings name it.
 fn named(path: &str, content: Result<&str, &str>) -> NamedFiles {
     let content = content.map(|text| text.as_bytes().to_vec());

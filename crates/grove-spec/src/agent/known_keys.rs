@@ -1,0 +1,241 @@
+//! The keys that agent files have, Grove's and those of other hosts, and what is said of a key that nobody knows.
+//!
+//! Where frontmatter is no YAML these words decide what is a key and what is text.
+
+use super::formats::{Format, restricting, restriction};
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::text::edits;
+use crate::yaml::Entry;
+
+/// Keys of Grove's own format.
+pub(crate) const OWN: [&str; 33] = [
+    "name",
+    "package",
+    "description",
+    "tools",
+    "extensions",
+    "model",
+    "fallbackModels",
+    "thinking",
+    "skills",
+    "skill",
+    "skillPath",
+    "defaultReads",
+    "aliases",
+    "acceptanceRole",
+    "turnBudget",
+    "toolBudget",
+    "acceptance",
+    "maxSubagentDepth",
+    "maxExecutionTimeMs",
+    "timeoutMs",
+    "maxTokens",
+    "systemPromptMode",
+    "skillInjection",
+    "defaultContext",
+    "outputMode",
+    "output",
+    "inheritProjectContext",
+    "inheritSkills",
+    "defaultProgress",
+    "interactive",
+    "completionGuard",
+    "async",
+    "disabled",
+];
+
+/// Keys of other hosts, and keys that many agents have although nobody reads them.
+const OTHERS: [&str; 59] = [
+    "color",
+    "effort",
+    "mcpServers",
+    "hooks",
+    "maxTurns",
+    "initialPrompt",
+    "memory",
+    "background",
+    "isolation",
+    "mcp-servers",
+    "mcp_servers",
+    "infer",
+    "disable-model-invocation",
+    "user-invocable",
+    "model-policy",
+    "reasoning-effort",
+    "github",
+    "deferred-tool-loading",
+    "strict-tools-list",
+    "include-custom-instructions",
+    "target",
+    "metadata",
+    "argument-hint",
+    "agents",
+    "handoffs",
+    "kind",
+    "display_name",
+    "temperature",
+    "max_turns",
+    "timeout_mins",
+    "auth",
+    "agent_card",
+    "mode",
+    "top_p",
+    "steps",
+    "maxSteps",
+    "hidden",
+    "disable",
+    "prompt",
+    "options",
+    "reasoningEffort",
+    "textVerbosity",
+    "nickname_candidates",
+    "developer_instructions",
+    "model_reasoning_effort",
+    "model_reasoning_summary",
+    "model_verbosity",
+    "personality",
+    "service_tier",
+    "features",
+    "version",
+    "author",
+    "license",
+    "tags",
+    "category",
+    "role",
+    "title",
+    "priority",
+    "systemPrompt",
+];
+
+/// Whether a word is a key where an agent's frontmatter is no YAML and somebody has to decide.
+pub(crate) fn is_known(key: &str) -> bool {
+    OWN.contains(&key) || OTHERS.contains(&key) || restriction::keys().any(|word| word == key)
+}
+
+/// The keys of Grove's own that a file has.
+pub(super) fn own_keys(entries: &[Entry]) -> Vec<&'static str> {
+    let has = |own: &&str| entries.iter().any(|entry| entry.key == **own);
+    OWN.iter().copied().filter(has).collect()
+}
+
+/// What is said of the keys of a file that mean nothing here; `said` are those that do.
+pub(super) fn report(
+    unknown: &[Entry],
+    said: &[&str],
+    format: Format,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    for entry in unknown {
+        if restriction::of(entry, format).is_some() {
+            diagnostics.push(restricting(entry, format));
+        } else if let Some(meant) = misspelt(&entry.key).filter(|meant| !said.contains(meant)) {
+            let message = format!("`{}` is not known here; it is kept and not used", entry.key);
+            let finding = Diagnostic::new(Code::AgentUnknownField, message)
+                .with_severity(Severity::Info)
+                .with_help(format!("did you mean `{meant}`?"));
+            diagnostics.push(finding.at(entry.position));
+        } else if format != Format::Native {
+            let message = format!(
+                "`{}` of {} has no counterpart here; it is kept and not used",
+                entry.key,
+                format.title()
+            );
+            diagnostics.push(Diagnostic::new(Code::AgentUnmapped, message).at(entry.position));
+        }
+    }
+}
+
+/// The key of Grove's own that a word nobody knows is nearly written as.
+pub(super) fn misspelt(key: &str) -> Option<&'static str> {
+    if is_known(key) || key.len() > 40 {
+        return None;
+    }
+    let bare = |word: &str| word.replace(['-', '_'], "").to_lowercase();
+    let written = bare(key);
+    let near = OWN.iter().filter_map(|own| {
+        let own_bare = bare(own);
+        // In a short word one letter makes another word.
+        let allowed = match own_bare.len() {
+            ..4 => 0,
+            4..7 => 1,
+            _ => 2,
+        };
+        edits(&written, &own_bare, allowed).map(|count| (count, *own))
+    });
+    near.min().map(|(_, own)| own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::parse;
+
+    #[test]
+    fn every_key_of_our_own_is_read() {
+        for key in OWN.iter().filter(|key| **key != "disabled") {
+            let parsed = parse(&format!("---\n{key}: a\n---\n"));
+            assert_eq!(parsed.agent.unknown, [], "{key}");
+        }
+    }
+
+    #[test]
+    fn each_key_stands_in_one_list() {
+        let mut all: Vec<&str> = [&OWN[..], &OTHERS].concat();
+        all.extend(restriction::keys());
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+
+    #[test]
+    fn a_misspelt_key_is_told_from_another_one() {
+        for (written, meant) in [
+            ("desciption", Some("description")),
+            ("Description", Some("description")),
+            ("descripton", Some("description")),
+            ("tool", Some("tools")),
+            ("toosl", Some("tools")),
+            ("skillls", Some("skills")),
+            ("inherit_skills", Some("inheritSkills")),
+            ("system-prompt-mode", Some("systemPromptMode")),
+            ("max_tokens", Some("maxTokens")),
+            ("nmae", Some("name")),
+            ("mode", None),
+            ("color", None),
+            ("agents", None),
+            ("owner", None),
+            ("toolkit", None),
+            ("game", Some("name")),
+            ("x", None),
+        ] {
+            assert_eq!(misspelt(written), meant, "{written}");
+        }
+    }
+
+    #[test]
+    fn keys_that_restrict_are_named_at_their_line_in_every_format() {
+        let text = "---\nname: a\ndescription: d\ndeny-tools: bash\nspawning: false\n---\n";
+        for format in [
+            Format::Native,
+            Format::Claude,
+            Format::Copilot,
+            Format::Gemini,
+            Format::Opencode,
+        ] {
+            let found = crate::agent::formats::read(text.as_bytes(), format);
+            let warned: Vec<_> = found[0]
+                .parsed
+                .diagnostics
+                .iter()
+                .filter(|finding| finding.severity == Severity::Warning)
+                .map(|finding| (finding.code.as_str(), finding.position.map(|at| at.line)))
+                .collect();
+            let expected = [("agent-unmapped", Some(4)), ("agent-unmapped", Some(5))];
+            assert_eq!(warned, expected, "{format:?}");
+        }
+        let harmless = "---\nname: a\ndescription: d\nspawning: true\nowner: me\ncolor: red\n---\n";
+        assert_eq!(parse(harmless).diagnostics, []);
+    }
+}

@@ -1,0 +1,319 @@
+//! Cutting a block that is no YAML into its top-level keys and the lines of each.
+//!
+//! A key stands in the first column with a colon and a blank after it. What people write instead is taken for a key
+//! only if the word is one of the keys that the file may have, and nothing else in the file is that key: one blank
+//! too many before it, none after the colon, another blank or colon than YAML's. And where a text goes on in lines
+//! that are not indented, it goes on up to the next such key: `Context:` and `user:` of an example are no keys.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::lenient::{closed_length, is_nothing};
+use super::{IsKnown, Sign};
+use crate::fence::line_at;
+
+/// One top-level key with the lines that belong to it.
+pub(super) struct Chunk<'a> {
+    pub(super) key: &'a str,
+    /// From the first character after the key's colon to the end of its last line.
+    pub(super) value: &'a str,
+    /// The whole entry as YAML would have it.
+    pub(super) text: Cow<'a, str>,
+    pub(super) line: u32,
+    /// How many blanks stand before the key.
+    pub(super) indent: usize,
+    /// How the key is written.
+    pub(super) sign: Sign,
+    /// The first line of its text that is not indented.
+    pub(super) flush: Option<u32>,
+}
+
+/// Cuts a block; nothing if it is no list of keys at all.
+pub(super) fn cut(text: &str, first_line: u32, is_known: IsKnown) -> Option<Vec<Chunk<'_>>> {
+    let lines = Line::all(text, first_line);
+    let proper: BTreeSet<&str> = lines
+        .iter()
+        .filter_map(|line| KeyLine::proper(line.text))
+        .map(|key_line| key_line.key)
+        .collect();
+    let mut cutter = Cutter {
+        text,
+        is_known,
+        proper,
+        taken: BTreeSet::new(),
+        starts: Vec::new(),
+        inside_until: 0,
+        left: text.len().saturating_mul(4),
+    };
+    for line in &lines {
+        cutter.take(line)?;
+    }
+    cutter.chunks()
+}
+
+struct Line<'a> {
+    text: &'a str,
+    offset: usize,
+    number: u32,
+}
+
+impl<'a> Line<'a> {
+    fn all(text: &'a str, first_line: u32) -> Vec<Self> {
+        let mut lines = Vec::new();
+        let (mut offset, mut number) = (0, first_line);
+        while offset < text.len() {
+            let (line, next) = line_at(text, offset);
+            lines.push(Line {
+                text: line,
+                offset,
+                number,
+            });
+            offset = next;
+            number = number.saturating_add(1);
+        }
+        lines
+    }
+
+    /// Blank, or a comment in the first column.
+    fn is_aside(&self) -> bool {
+        self.text.trim().is_empty() || self.text.starts_with('#')
+    }
+}
+
+/// A line that begins with a key.
+struct KeyLine<'a> {
+    key: &'a str,
+    /// How much of the line is blanks, key and colon.
+    length: usize,
+    indent: usize,
+    sign: Sign,
+}
+
+impl<'a> KeyLine<'a> {
+    /// A key in the first column with a colon and a blank after it.
+    fn proper(line: &'a str) -> Option<Self> {
+        Self::read(line).filter(|key_line| key_line.sign == Sign::Proper)
+    }
+
+    /// A key however it is written.
+    fn read(line: &'a str) -> Option<Self> {
+        let inner = line.trim_start_matches(' ');
+        let indent = line.len() - inner.len();
+        let (at, colon) = inner
+            .char_indices()
+            .find(|(_, c)| is_colon(*c))
+            .filter(|(at, _)| *at > 0)?;
+        let key = word(inner.get(..at)?)?;
+        let after = inner.get(at + colon.len_utf8()..)?;
+        let sign = match after.chars().next() {
+            _ if colon != ':' => Sign::Colon(colon),
+            None | Some(' ' | '\t') if indent > 0 => Sign::Indented,
+            None | Some(' ' | '\t') => Sign::Proper,
+            Some(blank) if blank.is_whitespace() => Sign::Blank(blank),
+            Some(_) => Sign::NoBlank,
+        };
+        Some(Self {
+            key,
+            length: indent + at + colon.len_utf8(),
+            indent,
+            sign,
+        })
+    }
+}
+
+/// Colons, the one of YAML and those that look like it.
+pub(crate) fn is_colon(c: char) -> bool {
+    matches!(c, ':' | '\u{ff1a}' | '\u{fe55}' | '\u{2236}' | '\u{a789}')
+}
+
+/// The word that a key is, in quotes or not.
+fn word(key: &str) -> Option<&str> {
+    let bare = key.trim_end().trim_matches(['"', '\'']);
+    let first = bare.chars().next()?;
+    let fits = (first.is_alphanumeric() || first == '_')
+        && bare.len() <= 64
+        && bare
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    fits.then_some(bare)
+}
+
+/// The key that a line begins with, at an indent, and how long it is up to its colon.
+pub(super) fn nested_key(content: &str) -> Option<(&str, usize)> {
+    let colon = content.find(':')?;
+    Some((word(content.get(..colon)?)?, colon))
+}
+
+/// Where a key begins.
+struct Start<'a> {
+    offset: usize,
+    line: u32,
+    key_line: KeyLine<'a>,
+    /// Whether there was nothing yet but the line of the key.
+    is_alone: bool,
+    /// Whether the value is a text, which may go on in lines that are not indented.
+    is_text: bool,
+    flush: Option<u32>,
+}
+
+struct Cutter<'a> {
+    text: &'a str,
+    is_known: IsKnown,
+    /// Keys that are written as YAML has it.
+    proper: BTreeSet<&'a str>,
+    /// Keys that were found so far.
+    taken: BTreeSet<&'a str>,
+    starts: Vec<Start<'a>>,
+    /// Where brackets or quotes close that a key's line opened.
+    inside_until: usize,
+    /// How many bytes may still be looked at for what closes brackets, so that a file full of them costs no more.
+    left: usize,
+}
+
+impl<'a> Cutter<'a> {
+    fn take(&mut self, line: &Line<'a>) -> Option<()> {
+        if line.offset < self.inside_until {
+            return Some(());
+        }
+        if let Some(key_line) = KeyLine::read(line.text)
+            && self.is_key(&key_line, line.text)
+        {
+            self.start(line, key_line);
+            return Some(());
+        }
+        let Some(last) = self.starts.last_mut() else {
+            return line.is_aside().then_some(());
+        };
+        if line.is_aside() {
+            return Some(());
+        }
+        // A list may stand in the first column, and so may the bracket that closes one.
+        let is_flush = !line.text.starts_with([' ', '\t', ']', '}'])
+            && line.text != "-"
+            && !line.text.starts_with("- ");
+        if is_flush && last.is_alone && !last.is_text {
+            last.is_text = last.key_line.length == last.text_length(self.text);
+        }
+        if is_flush && last.is_text {
+            last.flush.get_or_insert(line.number);
+        }
+        last.is_alone = false;
+        Some(())
+    }
+
+    fn is_key(&self, key_line: &KeyLine<'_>, line: &str) -> bool {
+        let last = self.starts.last();
+        let in_flush_text = last.is_some_and(|last| last.flush.is_some());
+        let is_known = (self.is_known)(key_line.key);
+        let is_free = !self.proper.contains(key_line.key) && !self.taken.contains(key_line.key);
+        let after = line.get(key_line.length..).unwrap_or_default();
+        match key_line.sign {
+            Sign::Proper => is_known || !in_flush_text,
+            // Below a value on the line of its key YAML has only text, in which there is no `key: `.
+            Sign::Indented => {
+                is_known
+                    && is_free
+                    && last.is_none_or(|last| {
+                        last.is_alone && last.is_text && !last.begins_block(self.text)
+                    })
+            }
+            _ if key_line.indent > 0 => false,
+            Sign::NoBlank => {
+                let is_setting = !in_flush_text
+                    && key_line.key.starts_with(|c: char| c.is_ascii_lowercase())
+                    && !after.contains(char::is_whitespace);
+                is_free && !after.starts_with("//") && (is_known || is_setting)
+            }
+            Sign::Blank(_) | Sign::Colon(_) => is_known && is_free,
+        }
+    }
+
+    fn start(&mut self, line: &Line<'a>, key_line: KeyLine<'a>) {
+        self.taken.insert(key_line.key);
+        let value_offset = line.offset + key_line.length;
+        let rest = self.text.get(value_offset..).unwrap_or_default();
+        let (first, _) = line_at(rest, 0);
+        let inner = first.trim_start();
+        let value_start = value_offset + first.len() - inner.len();
+        let mut is_text = !inner.is_empty() && !inner.starts_with('#');
+        if inner.starts_with(['[', '{', '"', '\'']) {
+            let closed = self.closed(value_start);
+            is_text = closed.map_or(!inner.starts_with(['[', '{']), |at_line_end| !at_line_end);
+            if closed == Some(true) {
+                let value = self.text.get(value_start..).unwrap_or_default();
+                self.inside_until = value_start + closed_length(value).unwrap_or_default();
+                // What a quoted text is followed by may still be a key with a blank too many.
+                is_text = inner.starts_with(['"', '\'']);
+            }
+        }
+        self.starts.push(Start {
+            offset: line.offset,
+            line: line.number,
+            key_line,
+            is_alone: true,
+            is_text,
+            flush: None,
+        });
+    }
+
+    /// Whether brackets or quotes are closed at the end of a line, before any known key; nothing if never.
+    fn closed(&mut self, start: usize) -> Option<bool> {
+        let value = self.text.get(start..)?;
+        let found = (self.left > 0).then(|| closed_length(value))?;
+        let looked_at = found.unwrap_or(value.len());
+        self.left = self.left.saturating_sub(looked_at);
+        let length = found?;
+        let (after, _) = line_at(value, length);
+        let after = after.trim_start().strip_prefix(',').unwrap_or(after);
+        let mut offset = 0;
+        while offset < length {
+            let (line, next) = line_at(value, offset);
+            let known = KeyLine::proper(line).filter(|_| offset > 0);
+            if known.is_some_and(|key_line| (self.is_known)(key_line.key)) {
+                return None;
+            }
+            offset = next;
+        }
+        Some(is_nothing(after))
+    }
+
+    fn chunks(self) -> Option<Vec<Chunk<'a>>> {
+        let mut chunks = Vec::with_capacity(self.starts.len());
+        let ends = self.starts.iter().skip(1).map(|start| start.offset);
+        let ends: Vec<usize> = ends.chain([self.text.len()]).collect();
+        for (start, end) in self.starts.into_iter().zip(ends) {
+            let whole = self.text.get(start.offset..end)?;
+            let value = whole.get(start.key_line.length..)?;
+            let (key, sign) = (start.key_line.key, start.key_line.sign);
+            let text = match sign {
+                Sign::Proper => Cow::Borrowed(whole),
+                _ => Cow::Owned(format!("{key}: {}", value.trim_start())),
+            };
+            chunks.push(Chunk {
+                key,
+                value,
+                text,
+                line: start.line,
+                indent: start.key_line.indent,
+                sign,
+                flush: start.flush,
+            });
+        }
+        (!chunks.is_empty()).then_some(chunks)
+    }
+}
+
+impl Start<'_> {
+    /// The length of the key's line without the blanks at its end.
+    fn text_length(&self, text: &str) -> usize {
+        let (line, _) = line_at(text, self.offset);
+        line.trim_end().len()
+    }
+
+    /// Whether the value is the sign of a block of text, which follows.
+    fn begins_block(&self, text: &str) -> bool {
+        let (line, _) = line_at(text, self.offset);
+        let value = line.get(self.key_line.length..).unwrap_or_default();
+        value.trim_start().starts_with(['|', '>'])
+    }
+}

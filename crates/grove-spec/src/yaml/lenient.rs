@@ -1,0 +1,376 @@
+//! YAML that other parsers take and the full one refuses, made such that it is taken: lines in brackets or
+//! quotes that are not indented, tabs for blanks, a comma after a closing bracket.
+//!
+//! One pass over the lines tells what is structure and what is inside of brackets, quotes or a block of text. Only
+//! blanks are added, taken away or put for a tab or a comma, outside of texts, and the full parser must take
+//! the result, so that nothing is read here that YAML would read otherwise.
+
+use super::events;
+use super::{Entry, Node, Value};
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Position};
+use crate::fence::line_at;
+
+/// An indent beyond which nobody writes; what is made of a block stays small.
+const MAX_INDENT: usize = 256;
+
+/// Reads a refused block with its blanks put right, and says what was put right.
+///
+/// A tab after a key's colon is YAML, and so nothing is said of it.
+pub(super) fn parse(text: &str, first_line: u32) -> Option<(Vec<Entry>, Vec<Diagnostic>)> {
+    let mut pass = Pass::new(text);
+    let (mut offset, mut number) = (0, first_line);
+    while offset < text.len() {
+        let (line, next) = line_at(text, offset);
+        pass.line(line, number)?;
+        pass.out
+            .push_str(text.get(offset + line.len()..next).unwrap_or_default());
+        offset = next;
+        number = number.saturating_add(1);
+    }
+    if pass.out == text {
+        return None;
+    }
+    let mut entries = events::parse(&pass.out, first_line).ok()?;
+    if pass.has_tabs && !entries.iter().all(|entry| has_plain_keys(&entry.value)) {
+        return None;
+    }
+    for entry in &mut entries {
+        pass.shift_back(entry);
+    }
+    Some((entries, pass.findings))
+}
+
+/// How many bytes a value in brackets or quotes takes, from its first character to the one that closes it.
+pub(super) fn closed_length(value: &str) -> Option<usize> {
+    let mut inside = Inside::opened_by(value)?;
+    let mut offset = 0;
+    while offset < value.len() {
+        let (line, next) = line_at(value, offset);
+        let skipped = usize::from(offset == 0);
+        if let Some(length) = inside.run(line.get(skipped..)?) {
+            return Some(offset + skipped + length);
+        }
+        offset = next;
+    }
+    None
+}
+
+/// Brackets and quotes that are open.
+struct Inside {
+    depth: usize,
+    quote: Option<char>,
+}
+
+impl Inside {
+    /// What the first character of a value opens.
+    fn opened_by(value: &str) -> Option<Self> {
+        let first = value.chars().next()?;
+        let quote = matches!(first, '"' | '\'').then_some(first);
+        let depth = usize::from(matches!(first, '[' | '{'));
+        (quote.is_some() || depth > 0).then_some(Self { depth, quote })
+    }
+
+    /// Goes through a line, or the rest of one, up to what closes the last that is open.
+    fn run(&mut self, line: &str) -> Option<usize> {
+        let mut chars = line.char_indices().peekable();
+        // An apostrophe in a word opens nothing, and a hash in a word is no comment.
+        let (mut may_open, mut after_blank) = (true, true);
+        while let Some((at, c)) = chars.next() {
+            if let Some(quote) = self.quote {
+                let is_next = |next: &(usize, char)| next.1 == quote;
+                if c == '\\' && quote == '"' {
+                    chars.next();
+                } else if c == quote && (quote == '"' || chars.next_if(is_next).is_none()) {
+                    self.quote = None;
+                    if self.depth == 0 {
+                        return Some(at + 1);
+                    }
+                    (may_open, after_blank) = (false, false);
+                }
+                continue;
+            }
+            match c {
+                '"' | '\'' if may_open => self.quote = Some(c),
+                '#' if after_blank => return None,
+                '[' | '{' => self.depth += 1,
+                ']' | '}' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.depth == 0 {
+                        return Some(at + 1);
+                    }
+                }
+                _ => {}
+            }
+            may_open = matches!(c, ',' | ':' | '[' | '{') || (may_open && matches!(c, ' ' | '\t'));
+            after_blank = matches!(c, ' ' | '\t');
+        }
+        None
+    }
+}
+
+/// What a line begins in.
+enum State {
+    Structure,
+    /// In brackets or quotes that a line of this indent opened.
+    Inside(Inside, usize),
+    /// In a block of text below a line of this indent.
+    Block(usize),
+}
+
+struct Pass {
+    state: State,
+    out: String,
+    /// What one tab at the start of a line stands for.
+    tab_width: usize,
+    has_tabs: bool,
+    /// Lines whose indent was changed: old and new.
+    shifted: Vec<(u32, usize, usize)>,
+    findings: Vec<Diagnostic>,
+    /// How many findings there were when the last key of the first column began.
+    said_before: usize,
+}
+
+impl Pass {
+    fn new(text: &str) -> Self {
+        Self {
+            state: State::Structure,
+            out: String::with_capacity(text.len() + 64),
+            tab_width: blanks_of_a_level(text),
+            has_tabs: false,
+            shifted: Vec::new(),
+            findings: Vec::new(),
+            said_before: 0,
+        }
+    }
+
+    /// Takes one line without its end; nothing if it is written as nobody writes.
+    fn line(&mut self, line: &str, number: u32) -> Option<()> {
+        let content = line.trim_start_matches([' ', '\t']);
+        let lead = line.get(..line.len() - content.len())?;
+        let tabs = lead.matches('\t').count();
+        let indent = lead.len() - tabs + tabs.checked_mul(self.tab_width)?;
+        if indent > MAX_INDENT {
+            return None;
+        }
+        if content.is_empty() {
+            self.out.push_str(line);
+            return Some(());
+        }
+        match &self.state {
+            State::Block(above) if indent > *above => {
+                // After the blanks that indent a block a tab is text.
+                let content = line.trim_start_matches('\t');
+                let tabs = line.len() - content.len();
+                let lead = line.get(..tabs)?;
+                self.indent(number, lead, tabs * self.tab_width);
+                self.out.push_str(content);
+            }
+            State::Inside(_, above) => {
+                let above = *above;
+                self.inside(content, number, lead, above, indent);
+            }
+            _ => {
+                self.state = State::Structure;
+                self.structure(content, number, lead, indent);
+            }
+        }
+        Some(())
+    }
+
+    /// A line that begins in brackets or quotes, where its indent means nothing but must be there.
+    fn inside(&mut self, content: &str, number: u32, lead: &str, above: usize, indent: usize) {
+        let State::Inside(mut inside, above_line) =
+            std::mem::replace(&mut self.state, State::Structure)
+        else {
+            return;
+        };
+        if indent <= above {
+            let message = if inside.quote.is_some() && inside.depth == 0 {
+                "what stands in quotes goes on in a line that is not indented"
+            } else {
+                "what stands in brackets goes on in a line that is not indented"
+            };
+            self.say(
+                number,
+                lead.len() + 1,
+                message,
+                "indent the line by two blanks",
+            );
+        }
+        let indent = above + 2;
+        self.shifted.push((number, lead.len(), indent));
+        self.out.extend(std::iter::repeat_n(' ', indent));
+        match inside.run(content) {
+            None => {
+                self.out.push_str(content);
+                self.state = State::Inside(inside, above_line);
+            }
+            Some(length) => self.closed(content, length, number, lead.len()),
+        }
+    }
+
+    /// A line of keys and items.
+    fn structure(&mut self, content: &str, number: u32, lead: &str, indent: usize) {
+        if lead.is_empty() {
+            self.said_before = self.findings.len();
+        }
+        self.indent(number, lead, indent);
+        let mut rest = content;
+        while let Some(item) = rest.strip_prefix("- ").or(rest.strip_prefix("-\t")) {
+            rest = item.trim_start_matches([' ', '\t']);
+        }
+        let items = content.len() - rest.len();
+        self.out.push_str(content.get(..items).unwrap_or_default());
+        let mut above = indent;
+        if let Some(colon) = key_end(rest) {
+            // What belongs to a key of an item is indented more than the key.
+            above += items;
+            let (key, value) = rest.split_at(colon);
+            let after_tabs = value.trim_start_matches('\t');
+            let inner = after_tabs.trim_start_matches([' ', '\t']);
+            self.out.push_str(key);
+            // The full parser takes no letter after a tab alone.
+            let tabs = value.len() - after_tabs.len();
+            self.out.extend(std::iter::repeat_n(' ', tabs));
+            let blanks = after_tabs.get(..after_tabs.len() - inner.len());
+            self.out.push_str(blanks.unwrap_or_default());
+            rest = inner;
+        }
+        let column = lead.len() + content.len() - rest.len();
+        if rest.starts_with(['|', '>']) {
+            self.out.push_str(rest);
+            self.state = State::Block(above);
+        } else if let Some(mut inside) = Inside::opened_by(rest) {
+            match rest.get(1..).and_then(|rest| inside.run(rest)) {
+                None => {
+                    self.out.push_str(rest);
+                    self.state = State::Inside(inside, above);
+                }
+                Some(length) => self.closed(rest, length + 1, number, column),
+            }
+        } else {
+            self.out.push_str(rest);
+        }
+    }
+
+    /// What is left of a line after its brackets or quotes were closed.
+    fn closed(&mut self, text: &str, length: usize, number: u32, column: usize) {
+        let (value, after) = text.split_at_checked(length).unwrap_or((text, ""));
+        self.out.push_str(value);
+        let is_list = value.ends_with([']', '}']);
+        match after.trim_start().strip_prefix(',') {
+            Some(rest) if is_list && is_nothing(rest) => {
+                let comma = after.len() - after.trim_start().len();
+                let place = column + value.chars().count() + comma + 1;
+                self.say(
+                    number,
+                    place,
+                    "a comma stands after the closing bracket",
+                    "remove the comma",
+                );
+                self.out.extend(std::iter::repeat_n(' ', comma + 1));
+                self.out.push_str(rest);
+            }
+            _ => self.out.push_str(after),
+        }
+    }
+
+    fn indent(&mut self, number: u32, lead: &str, indent: usize) {
+        if lead.contains('\t') {
+            self.has_tabs = true;
+            self.shifted.push((number, lead.len(), indent));
+            let message =
+                "a tab indents the line, which YAML does not allow; it was read as one level";
+            self.say(number, 1, message, "indent with blanks");
+        }
+        self.out.extend(std::iter::repeat_n(' ', indent));
+    }
+
+    /// One finding of a kind for each key of the first column.
+    fn say(&mut self, line: u32, column: usize, message: &str, help: &str) {
+        let said = self.findings.get(self.said_before..).unwrap_or_default();
+        if said.iter().any(|finding| finding.message == message) {
+            return;
+        }
+        let place = Position::new(line, u32::try_from(column).unwrap_or(1));
+        let finding = Diagnostic::new(Code::YamlRepaired, message);
+        self.findings.push(finding.with_help(help).at(place));
+    }
+
+    /// Puts the columns back where they are in the file.
+    fn shift_back(&self, entry: &mut Entry) {
+        self.place_back(&mut entry.position);
+        self.shift_node(&mut entry.value);
+    }
+
+    // Values are nested no deeper than the parser allows.
+    fn shift_node(&self, node: &mut Node) {
+        self.place_back(&mut node.position);
+        match &mut node.value {
+            Value::Text(_) => {}
+            Value::List(items) => items.iter_mut().for_each(|item| self.shift_node(item)),
+            Value::Map(entries) => entries.iter_mut().for_each(|entry| self.shift_back(entry)),
+        }
+    }
+
+    fn place_back(&self, place: &mut Position) {
+        // Lines are taken in order.
+        let found = self
+            .shifted
+            .binary_search_by_key(&place.line, |shifted| shifted.0);
+        if let Some((_, old, new)) = found.ok().and_then(|at| self.shifted.get(at)) {
+            let column = usize::try_from(place.column).unwrap_or(1) + old;
+            let column = column.saturating_sub(*new).max(1);
+            place.column = u32::try_from(column).unwrap_or(1);
+        }
+    }
+}
+
+/// Where the key of a line ends, after its colon.
+fn key_end(line: &str) -> Option<usize> {
+    let is_end = |after: &str| after.is_empty() || after.starts_with([' ', '\t']);
+    if line.starts_with(['"', '\'']) {
+        let length = closed_length(line)?;
+        let after = line.get(length..)?.strip_prefix(':')?;
+        return is_end(after).then_some(length + 1);
+    }
+    if line.starts_with(['[', '{', '#', '|', '>']) {
+        return None;
+    }
+    let mut colons = line.match_indices(':').map(|(at, _)| at + 1);
+    colons.find(|end| line.get(*end..).is_some_and(is_end))
+}
+
+/// Whether nothing but a comment is left of a line.
+pub(super) fn is_nothing(rest: &str) -> bool {
+    let inner = rest.trim_start();
+    inner.is_empty() || (inner.starts_with('#') && inner.len() < rest.len())
+}
+
+/// How many blanks one level of indent has in a block: the fewest that a line begins with, or two.
+fn blanks_of_a_level(text: &str) -> usize {
+    let mut fewest = None;
+    let mut offset = 0;
+    while offset < text.len() {
+        let (line, next) = line_at(text, offset);
+        let content = line.trim_start_matches(' ');
+        let indent = line.len() - content.len();
+        if indent > 0 && !content.is_empty() && !content.starts_with('\t') {
+            fewest = Some(fewest.map_or(indent, |fewest: usize| fewest.min(indent)));
+        }
+        offset = next;
+    }
+    fewest.unwrap_or(2)
+}
+
+/// Whether the keys of all mappings are words: `Use it when: asked` below a key is a sentence.
+fn has_plain_keys(node: &Node) -> bool {
+    match &node.value {
+        Value::Text(_) => true,
+        Value::List(items) => items.iter().all(has_plain_keys),
+        Value::Map(entries) => entries
+            .iter()
+            .all(|entry| !entry.key.contains(char::is_whitespace) && has_plain_keys(&entry.value)),
+    }
+}
