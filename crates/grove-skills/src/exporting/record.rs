@@ -61,12 +61,11 @@ impl Record {
         if self.files.is_empty() {
             return None;
         }
-        let lines = self.files.iter();
-        let lines: String = lines
-            .map(|(path, digest)| format!("{digest} {path}\n"))
-            .collect();
         let mark = generated::mark("what the files that it lists were made from");
-        Some(format!("{mark}\n{lines}"))
+        let lines = self.files.iter();
+        let lines = lines.map(|(path, digest)| format!("{digest} {path}"));
+        let lines: Vec<String> = std::iter::once(mark).chain(lines).collect();
+        Some(format!("{}\n", lines.join("\n")))
     }
 }
 
