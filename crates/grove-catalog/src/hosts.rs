@@ -10,7 +10,7 @@ mod spending;
 use grove_spec::agent::Format;
 use serde::Deserialize;
 
-pub use agent_rules::{AgentRules, ExportRules, Models, Preload};
+pub use agent_rules::{AgentRules, ExportRules, FrontmatterReading, Models, Preload};
 pub use name_form::NameForm;
 pub use spending::{Budget, BuiltIn, Listing, Measure, Overflow, Style};
 
@@ -131,6 +131,9 @@ pub struct Identity {
     /// Whether frontmatter that is not valid YAML is repaired; otherwise such a skill is left out.
     #[serde(default = "yes")]
     pub repairs: bool,
+    /// How it reads frontmatter that is not quite YAML, where it repairs some.
+    #[serde(default)]
+    pub frontmatter: FrontmatterReading,
     /// Whether a folder nearer to the working folder goes before one that the host names first.
     #[serde(default = "yes")]
     pub nearest_first: bool,

@@ -3,6 +3,8 @@
 //! Comments, negation, patterns for folders only, patterns bound to their folder, `*`, `?`, `[…]` and
 //! `**`. The last pattern that matches decides.
 
+use grove_spec::wildcard;
+
 /// The patterns of all ignore files that apply to a tree.
 #[derive(Debug, Default)]
 pub struct IgnoreRules {
@@ -106,93 +108,13 @@ impl Pattern {
         };
         if self.bound {
             let names: Vec<&str> = below.split('/').collect();
-            return parts_match(&self.parts, &names);
+            return wildcard::parts_match(&self.parts, &names, wildcard::name_matches);
         }
         let last = below.rsplit('/').next().unwrap_or(below);
         self.parts
             .first()
-            .is_some_and(|part| name_matches(part, last))
+            .is_some_and(|part| wildcard::name_matches(part, last))
     }
-}
-
-fn parts_match(parts: &[String], names: &[&str]) -> bool {
-    match parts.split_first() {
-        None => names.is_empty(),
-        Some((part, rest)) if part == "**" => {
-            (rest.is_empty() && !names.is_empty())
-                || (!rest.is_empty()
-                    && (0..=names.len())
-                        .any(|skip| parts_match(rest, names.get(skip..).unwrap_or_default())))
-        }
-        Some((part, rest)) => names
-            .split_first()
-            .is_some_and(|(name, names)| name_matches(part, name) && parts_match(rest, names)),
-    }
-}
-
-/// Matches one name against a pattern without `/`, remembering only the last `*`: linear in practice.
-fn name_matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), name.chars().collect());
-    let (mut p, mut n) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while n < name.len() {
-        if pattern.get(p) == Some(&'*') {
-            star = Some((p + 1, n));
-            p += 1;
-        } else if let Some(length) =
-            one_matches(pattern.get(p..).unwrap_or_default(), name.get(n).copied())
-        {
-            p += length;
-            n += 1;
-        } else if let Some((after, from)) = star {
-            star = Some((after, from + 1));
-            p = after;
-            n = from + 1;
-        } else {
-            return false;
-        }
-    }
-    pattern
-        .get(p..)
-        .is_some_and(|rest| rest.iter().all(|c| *c == '*'))
-}
-
-/// How many pattern characters match one character.
-fn one_matches(pattern: &[char], c: Option<char>) -> Option<usize> {
-    let c = c?;
-    match pattern.first()? {
-        '?' => Some(1),
-        '\\' => (pattern.get(1) == Some(&c)).then_some(2),
-        '[' => class_matches(pattern, c),
-        first => (*first == c).then_some(1),
-    }
-}
-
-fn class_matches(pattern: &[char], c: char) -> Option<usize> {
-    let negated = matches!(pattern.get(1), Some('!' | '^'));
-    let start = if negated { 2 } else { 1 };
-    let length = pattern
-        .iter()
-        .skip(start + 1)
-        .position(|c| *c == ']')
-        .map(|at| at + 1);
-    let Some(length) = length else {
-        return (c == '[').then_some(1);
-    };
-    let class = pattern.get(start..start + length)?;
-    let mut inside = false;
-    let mut at = 0;
-    while let Some(low) = class.get(at) {
-        if let (Some('-'), Some(high)) = (class.get(at + 1), class.get(at + 2)) {
-            inside |= (*low..=*high).contains(&c);
-            at += 3;
-        } else {
-            inside |= *low == c;
-            at += 1;
-        }
-    }
-    (inside != negated).then_some(start + length + 1)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::{Agent, Agents, resolve_for, resolve_with};
 use grove_catalog::definitions::Candidate;
-use grove_catalog::hosts::{self, AgentRules};
+use grove_catalog::hosts::{self, AgentRules, FrontmatterReading};
 use grove_catalog::overrides::Layer;
 use grove_fs::document_walk::Document;
 use grove_spec::agent::{Format, Parsed, formats, naming};
@@ -37,6 +37,30 @@ pub(crate) const AGENT_FILES: FileKind<Parsed> = FileKind {
     counts: is_agent,
     left_out: no_agent,
     note: unnamed,
+};
+
+/// The same for a host to which a file without frontmatter is an agent.
+const BARE_FILES: FileKind<Parsed> = FileKind {
+    parse: |format, _, bytes, named| {
+        let found = if format.is_markdown() {
+            formats::read_bare(bytes, format)
+        } else {
+            formats::read_with(bytes, format, named)
+        };
+        let found = found.into_iter();
+        found.map(|found| (found.member, found.parsed)).collect()
+    },
+    counts: |document, format, is_shared| !is_shared || is_agent(document, format, is_shared),
+    ..AGENT_FILES
+};
+
+/// The same for a host that repairs frontmatter by quotes alone.
+const QUOTED_FILES: FileKind<Parsed> = FileKind {
+    parse: |format, _, bytes, _| {
+        let found = formats::read_quoted(bytes, format).into_iter();
+        found.map(|found| (found.member, found.parsed)).collect()
+    },
+    ..AGENT_FILES
 };
 
 /// Every agent, and how its file is read again.
@@ -114,8 +138,12 @@ impl AgentLibrary {
         let plan = agent_formats::of_host(environment, host, &rules, &project);
         // A host that looks in the shared folder has no root of its own in it.
         let is_shared = |planned: &PlannedRoot| planned.root.path.ends_with(planning::SHARED);
-        let searched =
-            without_declared(bounds.search_in(&AGENT_FILES, plan, Vec::new(), is_shared));
+        let files = match rules.frontmatter {
+            FrontmatterReading::Quoting => &QUOTED_FILES,
+            FrontmatterReading::Grove if rules.without_frontmatter => &BARE_FILES,
+            FrontmatterReading::Grove => &AGENT_FILES,
+        };
+        let searched = without_declared(bounds.search_in(files, plan, Vec::new(), is_shared));
         let planned = searched.planned;
         let roots = planned.iter().map(|planned| planned.root.clone()).collect();
         let agents = resolve_for(&rules, roots, searched.candidates, searched.diagnostics);
@@ -169,7 +197,11 @@ fn without_declared(found: InRoots<Parsed>) -> InRoots<Parsed> {
         let is_nameless = content.is_ok_and(|content| content.parsed.agent.name.is_none());
         let root = planned.get(candidate.root);
         let file = root.map(|planned| planned.root.path.join(&candidate.path));
-        candidate.member.is_none() && is_nameless && file.is_some_and(|it| named.contains(&it))
+        let is_codex = root.is_some_and(|planned| planned.format == Format::Codex);
+        is_codex
+            && candidate.member.is_none()
+            && is_nameless
+            && file.is_some_and(|it| named.contains(&it))
     };
     if !named.is_empty() {
         candidates.retain(|candidate| !is_declared(candidate));

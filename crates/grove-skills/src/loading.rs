@@ -15,6 +15,7 @@ use grove_fs::probe_walk::{
 };
 use grove_fs::stamp::{fingerprint, now};
 use grove_fs::{FsError, Stamp};
+use grove_spec::package::Chosen;
 use grove_spec::skill::{Children, Parsed, Requirements, parse_within};
 use grove_spec::{Code, Diagnostic};
 
@@ -52,6 +53,7 @@ struct Trace {
     ignore_files: Vec<IgnoreFile>,
     folders: Vec<String>,
     keeps: bool,
+    chosen: Option<Chosen>,
 }
 
 /// How a root is to be scanned.
@@ -110,7 +112,7 @@ pub(crate) fn load(
     match probe_walk::walk(&planned.folder(), &options, &reader) {
         Ok(mut walk) => {
             let counts = walk.counts;
-            if let Some(last) = last.filter(|last| last.is_met_again(&walk, scan, keeps)) {
+            if let Some(last) = last.filter(|last| last.is_met_again(&walk, planned, scan, keeps)) {
                 return (Arc::clone(last), counts);
             }
             if walk.unchanged {
@@ -149,7 +151,13 @@ fn layout_in(planned: &PlannedRoot, scan: &Scan) -> probe_walk::Layout {
 
 impl LoadedRoot {
     /// Whether a walk met the same files, unchanged, at the same paths and nothing else.
-    fn is_met_again(&self, walk: &Walk<Item>, scan: &Scan, keeps: bool) -> bool {
+    fn is_met_again(
+        &self,
+        walk: &Walk<Item>,
+        planned: &PlannedRoot,
+        scan: &Scan,
+        keeps: bool,
+    ) -> bool {
         self.trace.as_ref().is_some_and(|trace| {
             walk.unchanged
                 && trace.scan == *scan
@@ -158,6 +166,7 @@ impl LoadedRoot {
                 && trace.ignore_files == walk.ignore_files
                 && trace.folders == walk.folders
                 && trace.keeps == keeps
+                && trace.chosen == planned.chosen
         })
     }
 
@@ -323,6 +332,9 @@ fn gather(
             {
                 continue;
             }
+            probe_walk::Content::Refused(_) if !is_chosen(planned, found.place, &found.path) => {
+                continue;
+            }
             probe_walk::Content::Refused(trouble) => {
                 let finding = troubles::refusal(&trouble, scan.max_bytes);
                 let candidate = candidate(&root.path, &found, refused(finding));
@@ -344,6 +356,7 @@ fn gather(
         let is_beside = found.place == Place::Flat && planned.files.is_none();
         let is_note = is_beside && !content.flags().has_frontmatter;
         if !is_note
+            && is_chosen(planned, found.place, &found.path)
             && !ignored
                 .as_ref()
                 .is_some_and(|rules| is_ignored(rules, found.place, &found.path))
@@ -351,6 +364,17 @@ fn gather(
             let candidate = candidate(&root.path, &found, content);
             keeper.take(candidate, text, Some(number), &mut loaded);
         }
+    }
+    let is_led = planned
+        .chosen
+        .as_ref()
+        .is_some_and(|it| !it.leads.is_empty());
+    if is_led && loaded.candidates.is_empty() {
+        let message = "the patterns of the package lead to no skill in this folder";
+        let finding = Diagnostic::new(Code::PackageMissing, message).in_file(&root.path);
+        loaded
+            .diagnostics
+            .push(finding.with_help("correct the patterns in its `package.json`"));
     }
     loaded.diagnostics.extend(
         walk.problems
@@ -387,6 +411,7 @@ fn gather(
         ignore_files: walk.ignore_files,
         folders: walk.folders,
         keeps: keeping.is_some(),
+        chosen: planned.chosen.clone(),
     });
     loaded
 }
@@ -436,6 +461,18 @@ fn ignore_rules(walk: &Walk<Item>) -> Option<IgnoreRules> {
         rules.add(&file.folder, &file.text);
     }
     Some(rules)
+}
+
+/// Whether whoever gives the root means a skill in it.
+fn is_chosen(planned: &PlannedRoot, place: Place, path: &str) -> bool {
+    let Some(chosen) = &planned.chosen else {
+        return true;
+    };
+    match place {
+        Place::Root => chosen.takes("SKILL.md"),
+        Place::Flat => chosen.takes(&format!("{path}.md")),
+        Place::Folder => chosen.takes(&format!("{path}/SKILL.md")),
+    }
 }
 
 fn is_ignored(rules: &IgnoreRules, place: Place, path: &str) -> bool {

@@ -9,6 +9,7 @@ use grove_catalog::Digest;
 use grove_fs::files;
 use grove_fs::held_folder::HeldFolder;
 use grove_fs::probe_walk::Links;
+use grove_spec::agent::Format;
 use grove_spec::agent::formats::{self, NamedFile, NamedFiles};
 
 use crate::planning::PlannedRoot;
@@ -46,9 +47,14 @@ pub(crate) fn digest(bytes: &[u8], named: &NamedFiles) -> Digest {
 
 fn one(planned: &PlannedRoot, written: &str) -> NamedFile {
     let root = &planned.root.path;
-    let path = root.join(written);
+    let at_home = written
+        .strip_prefix("~/")
+        .filter(|_| planned.format == Format::OpencodeJson);
+    let at_home = at_home.and_then(|below| Some(planned.home.as_ref()?.join(below)));
+    let is_known = at_home.is_some();
+    let path = at_home.unwrap_or_else(|| root.join(written));
     let content = match planned.links() {
-        _ if written.starts_with('~') => Err("`~` is not followed here".to_owned()),
+        _ if written.starts_with('~') && !is_known => Err("`~` is not followed here".to_owned()),
         Links::Follow => {
             let read = files::read_bounded(&path, MAX_BYTES);
             read.map_err(|error| error.source.to_string())

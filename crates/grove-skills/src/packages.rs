@@ -16,7 +16,7 @@ use grove_fs::trust_store::TrustStore;
 use grove_spec::Diagnostic;
 use grove_spec::agent::Format;
 use grove_spec::config::Settings;
-use grove_spec::package::{Kind, ManifestFile, NamedFolder};
+use grove_spec::package::{Chosen, Kind, ManifestFile, NamedFolder};
 use grove_spec::text::one_line;
 
 use crate::environment::Environment;
@@ -95,6 +95,8 @@ pub struct GivenPlace {
     pub path: PathBuf,
     /// The files that count, by path below the folder, where the package gives these and not the folder.
     pub files: Option<Vec<String>>,
+    /// Which of the skills in it count, where not all do.
+    pub chosen: Option<Chosen>,
     pub(crate) format: Format,
     pub(crate) children_only: bool,
     pub(crate) trust: Trust,

@@ -15,7 +15,7 @@ use grove_fs::probe_walk::{Links, RootFolder};
 use grove_fs::trust_store::TrustStore;
 use grove_spec::agent::Format;
 use grove_spec::config::Settings;
-use grove_spec::package::Kind;
+use grove_spec::package::{Chosen, Kind};
 use grove_spec::{Code, Diagnostic};
 
 use crate::bundled;
@@ -44,6 +44,10 @@ pub struct PlannedRoot {
     /// The files that count, by path below the root, where the place is not the folder but these: somebody's
     /// settings, or what a package names.
     pub files: Option<Vec<String>>,
+    /// Which of the skills in it count, where a package or whoever names it does not mean all.
+    pub chosen: Option<Chosen>,
+    /// What `~` is in the paths of files that it names; a project's are never there.
+    pub home: Option<PathBuf>,
 }
 
 /// The package that gives a root.
@@ -366,6 +370,8 @@ impl Plan {
             package: None,
             format: Format::Native,
             files: None,
+            chosen: None,
+            home: None,
         });
     }
 
@@ -422,6 +428,8 @@ impl Plan {
             package: None,
             format: Format::Native,
             files: None,
+            chosen: None,
+            home: None,
         });
     }
 
@@ -491,6 +499,8 @@ fn package_root(order: usize, package: &Package, given: &GivenPlace) -> PlannedR
         }),
         format: given.format,
         files: given.files.clone(),
+        chosen: given.chosen.clone(),
+        home: None,
     }
 }
 

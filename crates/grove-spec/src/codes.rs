@@ -124,6 +124,7 @@ codes! {
     AgentCollision = "agent-collision", Warning, "Several agents of one root have the same name; the first in order is used.", "rename one of them";
     AgentSyntax = "agent-syntax", Error, "An agent file in TOML or JSON cannot be read, or has no text for the agent.", "correct the file at the line";
     AgentElsewhere = "agent-elsewhere", Error, "What the agent is told is not in this file.", "put its text into the file";
+    AgentVariable = "agent-variable", Warning, "A value of an agent in settings names a variable of the environment, or a file where none is read; it stays as it is written.", "write the value itself";
     AgentNote = "agent-note", Info, "A file among agents has no frontmatter, so it was taken for a note and is no agent.", "nothing to do, unless it is meant to be an agent: then begin it with a line `---`, keys, and a line `---`";
     AgentUnmapped = "agent-unmapped", Info, "A key of an agent file has no counterpart here; it is kept and not used. Where it restricts the agent this is a warning.", "nothing to do, unless the agent depends on it";
     PreloadUnknown = "preload-unknown", Warning, "An agent names a skill that is not there; the agent works without it.", "correct the name in `skills`, or add the skill";
@@ -191,6 +192,7 @@ codes! {
     UsageDamaged = "usage-damaged", Info, "The record of which skills are used was damaged and is begun anew.", "nothing to do";
     UsageNewer = "usage-newer", Info, "The record of which skills are used was written by a later version of grove: it is left alone and nothing is remembered.", "update grove";
     UsageUnwritable = "usage-unwritable", Info, "The record of which skills are used could not be written.", "check the permissions of the state folder";
+    HostFrontmatter = "host-frontmatter", Warning, "The host that is asked about cannot read the frontmatter, which Grove can.", "put values in double quotes, and begin the file with `---`";
     HostUnknownRule = "host-unknown-rule", Info, "What this host does here is not known, so its view may differ.", "check the host itself";
 }
 

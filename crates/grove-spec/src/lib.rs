@@ -16,11 +16,13 @@ pub mod generated;
 pub mod hidden_text;
 pub mod json;
 pub mod package;
+pub mod quoted_frontmatter;
 pub mod reference;
 pub mod render;
 pub mod skill;
 
 pub mod text;
+pub mod wildcard;
 pub mod yaml;
 
 pub use codes::Code;

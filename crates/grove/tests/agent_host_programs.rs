@@ -149,26 +149,142 @@ fn compare(program: AgentProgram, real: impl Fn(&TestHome, &str) -> BTreeSet<Str
     }
 }
 
+/// The agents that Claude Code says it has, without its own.
+fn agents_of_claude(home: &TestHome, working: &str) -> BTreeSet<String> {
+    let server = ModelServer::start(Script::plain()).unwrap();
+    let (home, working) = (home.path("home"), home.path(working));
+    let finished = AgentProgram::Claude
+        .run(&server, &home, &working, "Say the answer.", TURN)
+        .unwrap_or_else(|why| panic!("{why}"));
+    let text = finished.stdout_text();
+    let mut lines = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let first = lines.find(|line| line["subtype"] == "init").unwrap();
+    let names = first["agents"].as_array().unwrap().iter();
+    names
+        .filter_map(Value::as_str)
+        .filter(|name| !BUILT_IN.contains(name))
+        .map(str::to_owned)
+        .collect()
+}
+
 #[test]
 fn claude_code_has_the_agents_that_are_listed_for_it() {
-    compare(AgentProgram::Claude, |home, working| {
-        let server = ModelServer::start(Script::plain()).unwrap();
-        let (home, working) = (home.path("home"), home.path(working));
-        let finished = AgentProgram::Claude
-            .run(&server, &home, &working, "Say the answer.", TURN)
-            .unwrap_or_else(|why| panic!("{why}"));
-        let text = finished.stdout_text();
-        let mut lines = text
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let first = lines.find(|line| line["subtype"] == "init").unwrap();
-        let names = first["agents"].as_array().unwrap().iter();
-        names
-            .filter_map(Value::as_str)
-            .filter(|name| !BUILT_IN.contains(name))
-            .map(str::to_owned)
-            .collect()
-    });
+    compare(AgentProgram::Claude, agents_of_claude);
+}
+
+/// Frontmatter that is not quite YAML, or not quite frontmatter, by the name of its agent. `@` stands for the name.
+fn odd_frontmatters() -> Vec<(String, Vec<u8>)> {
+    let values = [
+        "plain",
+        "Ends with a colon:",
+        "Use when: x",
+        "wow! ends:",
+        "\"Matches \\d+ in C:\\Users\"",
+        "\"a\\tb\"",
+        "'It's a reviewer'",
+        "'It's a: reviewer' x",
+        "it's fine",
+        "\"It\" is a reviewer",
+        "\"a\": b",
+        "\"never closed",
+        "say \"hi\": now",
+        "a\\d: c",
+        "@@handle does it",
+        "`code` does it",
+        "%x",
+        "*bold* text",
+        "&anchor text",
+        "!important text",
+        "!!str x",
+        "| text",
+        "> text",
+        "|\n  text",
+        "{placeholder} text",
+        "[tag] text",
+        "- item",
+        "? what",
+        ", x",
+        "a --- b",
+        "---x",
+        "first line\nsecond line",
+        "first line\n  second line",
+        "first line\n  second: line",
+        "first\ndescription: second",
+        "d\n<<: x",
+        "d\ntools:\n\t- Read",
+        "d\ntools: [Read,\n  Grep]",
+        "d\ntools: [Read, Grep",
+        "d\ntools: [Read,\n  Grep",
+        "d\nmodel: sonnet:",
+        "d\nkey2: a: b",
+        "d\nmeta:\n  x: a: b",
+        "d\n- item",
+        "42",
+        "\"42\"",
+        "true",
+        "yes",
+        "1e3",
+        "2020-01-01",
+        "~",
+        "[a, b]",
+        "\n  a: b",
+    ];
+    let files = [
+        "\u{feff}---\nname: @\ndescription: d\n---\nBody\n",
+        "\n---\nname: @\ndescription: d\n---\nBody\n",
+        "---\r\nname: @\r\ndescription: d\r\n---\r\nBody\r\n",
+        "---\rname: @\rdescription: d\r---\rBody\r",
+        "---  \nname: @\ndescription: d\n---  \nBody\n",
+        "---\nname: @\ndescription: d\n--- # end\nBody\n",
+        "---\nname: @\ndescription: d\n----\nBody\n",
+        "---\nname: @\ndescription: d\n  ---\nBody\n",
+        "---\nname: @\ndescription: d\n...\nBody\n",
+        "---\nname: @\ndescription: d\nBody\n",
+        "----\nname: @\ndescription: d\n----\nBody\n",
+        "---\nname: @\ndescription: d\n---",
+        "# @\nBody\n",
+    ];
+    let of_values = values
+        .iter()
+        .map(|value| format!("---\nname: @\ndescription: {value}\n---\nBody\n"));
+    let of_files = files.iter().map(|file| (*file).to_owned());
+    let all = of_values.chain(of_files).enumerate();
+    let mut all: Vec<(String, Vec<u8>)> = all
+        .map(|(number, text)| {
+            let name = format!("odd-{number}");
+            let text = text.replacen('@', &name, 1).replace("@@", "@");
+            (name, text.into_bytes())
+        })
+        .collect();
+    all.push((
+        "odd-bytes".to_owned(),
+        b"---\nname: odd-bytes\ndescription: caf\xe9\n---\nBody\n".to_vec(),
+    ));
+    all
+}
+
+#[test]
+fn claude_code_has_the_agents_with_odd_frontmatter_that_are_listed_for_it() {
+    let home = home(false);
+    let odd = odd_frontmatters();
+    for (name, bytes) in &odd {
+        home.file(format!("home/.claude/agents/{name}.md"), bytes);
+    }
+    let (names, _) = ours(AgentProgram::Claude, &home, "project");
+    let real = agents_of_claude(&home, "project");
+    let said = |names: &BTreeSet<String>| -> Vec<String> {
+        let of = odd.iter().map(|(name, bytes)| {
+            let is_there = names.contains(name);
+            format!("{is_there} {:?}", String::from_utf8_lossy(bytes))
+        });
+        of.collect()
+    };
+    assert_eq!(said(&names), said(&real));
+    // Both kinds are in the table, or it would compare nothing.
+    let taken = odd.iter().filter(|(name, _)| real.contains(name)).count();
+    assert!((10..odd.len() - 10).contains(&taken), "{taken}");
 }
 
 /// A role as settings declare it.

@@ -116,6 +116,8 @@ fn the_first_place_wins_a_name_and_the_next_stands_in() {
         }
         let manifest = home.path(folder).join("package.json");
         std::fs::remove_file(manifest).unwrap();
+        // Without a manifest these would be found where skills usually are.
+        std::fs::remove_dir_all(home.path(folder).join("skills")).unwrap();
     }
     assert_eq!(used(&home, "project"), ["nobody"; 3]);
 }
@@ -563,4 +565,270 @@ fn a_bad_field_is_one_finding_and_folders_of_git_and_npm_are_nobodys() {
     };
     assert_eq!((about("missing-"), about("git or npm")), (1, 2), "{said:?}");
     assert_eq!(about("and 49 more"), 1, "{said:?}");
+}
+
+/// The skills that are listed, by name, and the findings of the listing: code, line and message.
+fn skills_and_findings(home: &TestHome) -> (Vec<String>, Vec<(String, u64, String)>) {
+    let listed = json_of(&home.run("project", ["skills", "list", "--json"]));
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut names: Vec<String> = listed["skills"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|skill| text(&skill["name"]))
+        .collect();
+    names.sort();
+    let findings = listed["diagnostics"].as_array().unwrap().iter();
+    let findings = findings.map(|it| {
+        (
+            text(&it["code"]),
+            it["line"].as_u64().unwrap_or_default(),
+            text(&it["message"]),
+        )
+    });
+    (names, findings.collect())
+}
+
+/// A package with the skills `good`, `bad`, the nested `deep` and the single file `flat`.
+fn four_skills(home: &TestHome, folder: &str, manifest: &Value) {
+    home.file(format!("{folder}/package.json"), manifest.to_string());
+    for (path, name) in [("good", "good"), ("bad", "bad"), ("group/deep", "deep")] {
+        home.skill(format!("{folder}/skills/{path}"), name, "From a package");
+    }
+    home.file(
+        format!("{folder}/skills/flat.md"),
+        agent("From a package").replace("name: x", "name: flat"),
+    );
+}
+
+#[test]
+fn settings_choose_among_the_skills_of_a_package_they_name() {
+    let pi = json!({"name": "p", "pi": {"skills": ["./skills"]}});
+    for (filter, expected) in [
+        (json!([]), &[][..]),
+        (json!(["good"]), &["good"]),
+        (json!(["skills/*"]), &["bad", "flat", "good"]),
+        (json!(["skills/**", "!bad"]), &["deep", "flat", "good"]),
+        (json!(["!**", "+skills/group/deep"]), &["deep"]),
+        (json!(["-./skills/good"]), &["bad", "deep", "flat"]),
+        (json!(["!{good,bad}"]), &["deep", "flat"]),
+        (json!(["nothing-*"]), &[]),
+    ] {
+        for (settings, source) in [
+            ("home/.pi/agent/settings.json", "~/pk"),
+            ("home/.pi/agent/settings.json", "npm:pk"),
+            ("project/.pi/settings.json", "npm:pk"),
+            ("project/.pi/settings.json", "../pk"),
+        ] {
+            let home = home();
+            let folder = match (settings.starts_with("home"), source) {
+                (true, "~/pk") => "home/pk",
+                (true, _) => "home/.pi/agent/npm/node_modules/pk",
+                (false, "npm:pk") => "project/.pi/npm/node_modules/pk",
+                (false, _) => "project/pk",
+            };
+            four_skills(&home, folder, &pi);
+            let named = json!({"packages": [{"source": source, "skills": filter}]});
+            home.file(settings, named.to_string());
+            home.run("project", ["trust"])
+                .require_success("trust")
+                .unwrap();
+            let (names, findings) = skills_and_findings(&home);
+            assert_eq!(names, expected, "{filter} {settings} {source}");
+            assert_eq!(findings, [], "{filter} {settings} {source}");
+        }
+    }
+}
+
+#[test]
+fn a_filter_that_cannot_be_read_is_said_with_its_line_and_lets_no_skill_through() {
+    for (entry, line) in [
+        ("{\"source\": \"~/pk\",\n\"skills\": \"good\"}", 2),
+        ("{\"source\": \"~/pk\", \"skills\": [\n\n7]}", 3),
+    ] {
+        let home = home();
+        four_skills(&home, "home/pk", &json!({"pi": {"skills": ["skills"]}}));
+        let settings = format!("{{\"packages\": [{entry}]}}");
+        home.file("home/.pi/agent/settings.json", settings);
+        let (names, findings) = skills_and_findings(&home);
+        assert_eq!(names, [""; 0], "{entry}");
+        assert_eq!(
+            (&*findings[0].0, findings[0].1),
+            ("package-source", line),
+            "{findings:?}"
+        );
+        assert_eq!(findings.len(), 1);
+    }
+}
+
+#[test]
+fn a_package_that_says_nothing_to_pi_gives_its_usual_folder_of_skills() {
+    let four = &["bad", "deep", "flat", "good"][..];
+    let text = json!("~/pk");
+    let object = json!({"source": "~/pk"});
+    for (manifest, entry, expected) in [
+        (json!({"name": "p"}), &text, four),
+        (json!({"name": "p"}), &object, four),
+        (json!({"name": "p", "grove": {"agents": []}}), &text, four),
+        // It says what it gives to pi, and that is no skills.
+        (
+            json!({"name": "p", "pi": {"extensions": ["./x.ts"]}}),
+            &text,
+            &[],
+        ),
+        (
+            json!({"name": "p", "pi": {"extensions": ["./x.ts"]}}),
+            &object,
+            four,
+        ),
+        (json!({"name": "p", "pi": {"skills": []}}), &text, &[]),
+        (
+            json!({"name": "p", "grove": {"skills": ["skills/good"]}}),
+            &text,
+            &["good"],
+        ),
+    ] {
+        let home = home();
+        four_skills(&home, "home/pk", &manifest);
+        let settings = json!({"packages": [entry]});
+        home.file("home/.pi/agent/settings.json", settings.to_string());
+        let (names, _) = skills_and_findings(&home);
+        assert_eq!(names, expected, "{manifest} {entry}");
+    }
+    let home = home();
+    home.skill("home/bare/skills/s", "s", "In a package without a manifest");
+    home.dir("home/empty/src");
+    home.file(
+        "home/.pi/agent/settings.json",
+        "{\"packages\": [\"~/bare\", \"~/empty\"]}",
+    );
+    let (names, findings) = skills_and_findings(&home);
+    assert_eq!(names, ["s"]);
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert!(findings[0].2.contains("~/empty"), "{findings:?}");
+}
+
+#[test]
+fn a_package_nobody_names_gives_no_folder_that_its_manifest_does_not() {
+    let home = home();
+    four_skills(
+        &home,
+        "project/node_modules/p",
+        &json!({"name": "p", "grove": {"agents": []}}),
+    );
+    four_skills(
+        &home,
+        "project/.pi/npm/node_modules/q",
+        &json!({"name": "q"}),
+    );
+    home.run("project", ["trust"])
+        .require_success("trust")
+        .unwrap();
+    assert_eq!(skills_and_findings(&home).0, [""; 0]);
+}
+
+#[test]
+fn a_manifest_names_skills_by_patterns_and_leaves_some_out() {
+    for (list, expected) in [
+        (
+            json!(["./skills/*", "!./skills/bad"]),
+            &["deep", "flat", "good"][..],
+        ),
+        (
+            json!(["./skills/*", "!skills/bad"]),
+            &["deep", "flat", "good"],
+        ),
+        (json!(["./skills", "!**/deep"]), &["bad", "flat", "good"]),
+        (json!(["skills/g*"]), &["deep", "good"]),
+        (
+            json!(["skills/g*", "skills/flat.md"]),
+            &["deep", "flat", "good"],
+        ),
+        (json!(["skills/flat.md", "skills/good*"]), &["flat", "good"]),
+        (
+            json!(["skills/good*", "skills"]),
+            &["bad", "deep", "flat", "good"],
+        ),
+        (json!(["**/SKILL.md"]), &["bad", "deep", "good"]),
+        (json!(["skills/*.md"]), &["flat"]),
+        (json!(["skills/?ad"]), &["bad"]),
+        (json!(["skills", "!**", "+skills/good"]), &["good"]),
+        (json!(["skills", "-skills/good"]), &["bad", "deep", "flat"]),
+    ] {
+        for key in ["pi", "grove"] {
+            let home = home();
+            four_skills(
+                &home,
+                "home/pk",
+                &json!({"name": "p", key: {"skills": list}}),
+            );
+            home.file("home/.pi/agent/settings.json", "{\"packages\": [\"~/pk\"]}");
+            let (names, findings) = skills_and_findings(&home);
+            assert_eq!(names, expected, "{key} {list}");
+            assert_eq!(findings, [], "{key} {list}");
+        }
+    }
+}
+
+#[test]
+fn patterns_of_a_manifest_stay_in_the_package_and_say_when_they_lead_nowhere() {
+    for (pattern, code) in [
+        ("../*", "path-escape"),
+        ("skills/../../*", "path-escape"),
+        ("/*", "path-escape"),
+        ("nowhere/*", "package-missing"),
+        ("skills/x*", "package-missing"),
+        (
+            "skills/{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}*",
+            "package-manifest",
+        ),
+    ] {
+        let home = home();
+        four_skills(
+            &home,
+            "home/pk",
+            &json!({"name": "p", "pi": {"skills": [pattern]}}),
+        );
+        home.skill("home/other", "other", "Beside the package");
+        home.file("home/.pi/agent/settings.json", "{\"packages\": [\"~/pk\"]}");
+        let (names, findings) = skills_and_findings(&home);
+        assert_eq!(names, [""; 0], "{pattern}");
+        let codes: Vec<&str> = findings.iter().map(|it| it.0.as_str()).collect();
+        assert_eq!(codes, [code], "{pattern} {findings:?}");
+    }
+}
+
+#[test]
+fn an_address_of_a_repository_names_its_clone() {
+    let home = home();
+    four_skills(
+        &home,
+        "home/.pi/agent/git/example.org/o/r",
+        &json!({"name": "p"}),
+    );
+    home.file(
+        "home/.pi/agent/settings.json",
+        "{\"packages\": [\"https://example.org/o/r@v1\", \"https://example.org/o/absent\"]}",
+    );
+    let (names, findings) = skills_and_findings(&home);
+    assert_eq!(names, ["bad", "deep", "flat", "good"]);
+    assert_eq!(findings.len(), 1);
+    assert_eq!(findings[0].0, "package-missing");
+    assert!(findings[0].2.contains("o/absent"), "{findings:?}");
+}
+
+#[test]
+fn a_filter_that_changes_counts_at_once() {
+    let home = home();
+    four_skills(&home, "home/pk", &json!({"pi": {"skills": ["skills"]}}));
+    for (filter, expected) in [
+        ("[\"good\"]", &["good"][..]),
+        ("[\"bad\"]", &["bad"]),
+        ("[]", &[]),
+    ] {
+        let settings =
+            format!("{{\"packages\": [{{\"source\": \"~/pk\", \"skills\": {filter}}}]}}");
+        home.file("home/.pi/agent/settings.json", settings);
+        assert_eq!(skills_and_findings(&home).0, expected, "{filter}");
+    }
 }

@@ -31,7 +31,8 @@ pub struct Options {
     pub working: PathBuf,
     /// The context window in tokens, for hosts whose budget is a share of it; none means their default.
     pub window_tokens: Option<u64>,
-    /// Bodies of skills without a description, by their number in the snapshot: some hosts show a part.
+    /// Bodies of skills without a description that the host can read, by their number in the snapshot: some hosts
+    /// show a part.
     pub bodies: BTreeMap<usize, String>,
 }
 
@@ -166,15 +167,13 @@ fn entries(snapshot: &Snapshot, host: &Host, options: &Options) -> Vec<Entry> {
             return None;
         }
         let style = host.listing.style;
-        let description = match skill.description() {
+        let body = options.bodies.get(&index);
+        let description = match skill.description().filter(|_| body.is_none()) {
             Some(text) if style == Style::Bullets => {
                 bullets::with_use(text, skill.file().details().when_to_use.as_deref())
             }
             Some(text) => text.to_owned(),
-            None => {
-                let body = options.bodies.get(&index).map_or("", String::as_str);
-                fallback::description(style, body)
-            }
+            None => fallback::description(style, body.map_or("", String::as_str)),
         };
         Some(Entry {
             skill: index,

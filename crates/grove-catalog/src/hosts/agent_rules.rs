@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use grove_spec::agent::Format;
+use grove_spec::Code;
+use grove_spec::agent::{Format, naming};
 use serde::Deserialize;
 
 use crate::agents::Agent;
@@ -19,6 +20,15 @@ pub struct AgentRules {
     pub order: Vec<Source>,
     /// Whether a file without a name counts under the file's own.
     pub name_from_file: bool,
+    /// Whether that name is the file's path below the folder for agents, `nested/x`, and not its last part alone.
+    #[serde(default)]
+    pub name_from_path: bool,
+    /// Whether a file without frontmatter counts, as an agent whose text it is.
+    #[serde(default)]
+    pub without_frontmatter: bool,
+    /// How it reads frontmatter that is not quite YAML.
+    #[serde(default)]
+    pub frontmatter: FrontmatterReading,
     /// Whether a file without a description counts.
     pub without_description: bool,
     /// Whether folders in its folders are looked in.
@@ -36,6 +46,17 @@ pub struct AgentRules {
     pub not_followed: Vec<String>,
     /// What is written for it.
     pub export: ExportRules,
+}
+
+/// How a host reads frontmatter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FrontmatterReading {
+    /// As Grove does, or in a way that is not known.
+    #[default]
+    Grove,
+    /// It puts quotes around values with a character of YAML, and repairs nothing else.
+    Quoting,
 }
 
 /// What is written for a host.
@@ -125,6 +146,9 @@ impl AgentRules {
 
     /// Leaves an agent out that the host would not have, and says why.
     pub(crate) fn apply(&self, agent: &mut Agent) {
+        if self.name_from_path {
+            name_by_path(agent);
+        }
         if agent.state != State::Ok {
             return;
         }
@@ -143,6 +167,14 @@ impl AgentRules {
                 fix,
             ))
         };
+        let mut findings = agent.diagnostics.iter();
+        if findings.any(|finding| finding.code == Code::HostFrontmatter) {
+            return reason(
+                "not-repaired",
+                "whose frontmatter it cannot read",
+                "put values in double quotes, and begin the file with `---`",
+            );
+        }
         let file_name = agent.path.rsplit('/').next().unwrap_or_default();
         let prefix = self.ignored_prefix.as_deref();
         if !self.nested && agent.path.contains('/') {
@@ -177,6 +209,20 @@ impl AgentRules {
         }
         None
     }
+}
+
+/// Calls an agent whose file has no name by the path of its file.
+fn name_by_path(agent: &mut Agent) {
+    let is_named = agent.file().is_some_and(|file| file.name.is_some());
+    if is_named || agent.member.is_some() {
+        return;
+    }
+    let name = naming::stem(&agent.path).to_owned();
+    let mut findings = agent.diagnostics.iter_mut();
+    if let Some(finding) = findings.find(|finding| finding.code == Code::NameMissing) {
+        finding.message = format!("no name; the path of its file `{name}` is used");
+    }
+    agent.name = name;
 }
 
 #[cfg(test)]

@@ -1,13 +1,17 @@
 //! What one package gives: the folders and files that its manifest names and that are there, all in the package.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use grove_catalog::trust::Trust;
 use grove_fs::files;
 use grove_fs::held_folder::{EntryKind, HeldFolder};
 use grove_fs::probe_walk::Links;
-use grove_spec::package::{Given, Kind, Manifest, ManifestFile, may_speak_of_us};
+use grove_spec::package::{
+    Choice, Chosen, Given, Kind, Manifest, ManifestFile, SkillFilter, may_speak_of_us,
+};
 use grove_spec::text::one_line;
+use grove_spec::wildcard::Wildcard;
 use grove_spec::{Code, Diagnostic};
 
 use super::search::{Asked, Place, Search, first_of_each, refused};
@@ -25,6 +29,7 @@ impl Search {
         manifests: &[ManifestFile],
         asked: Asked<'_>,
     ) {
+        let mut speaks_to_pi = false;
         for file in manifests {
             let path = match below {
                 "" => file.path().to_owned(),
@@ -41,31 +46,59 @@ impl Search {
             if *file == ManifestFile::Npm && !may_speak_of_us(&bytes) {
                 continue;
             }
-            let manifest = Manifest::read(&bytes, *file);
+            let mut manifest = Manifest::read(&bytes, *file);
+            if *file == ManifestFile::Npm && self.has_usual_skills(place, below, &manifest) {
+                manifest.add_usual_skills();
+            }
             if manifest.speaks {
                 return self.take(place, below, &path, manifest);
             }
+            speaks_to_pi |= manifest.has_pi;
+        }
+        // A package with extensions for pi and nothing else is as it should be.
+        if speaks_to_pi {
+            return;
         }
         if let Asked::By(written) = asked {
             let folder = place.held.path().join(below);
-            let why = if files::is_folder(&folder) {
-                "gives neither agents nor chains nor skills"
-            } else {
-                "is not there"
+            let has_skills = |held: HeldFolder| {
+                matches!(
+                    held.entry(Kind::Skills.word(), Links::Contain),
+                    Ok(EntryKind::Folder)
+                )
             };
-            let finding = Diagnostic::new(
-                Code::PackageMissing,
-                format!("the package `{written}` {why}"),
-            );
-            self.say(finding.in_file(&folder));
+            let held = place.held.folder(below, place.links);
+            if held.is_ok_and(has_skills) {
+                let mut usual = Manifest::default();
+                usual.add_usual_skills();
+                return self.take(place, below, below, usual);
+            }
+            self.say(missing(written, &folder));
         }
+    }
+
+    /// Whether the usual folder counts beside what a manifest names: pi looks there in packages that say nothing to
+    /// it, and in those of which settings choose.
+    fn has_usual_skills(&self, place: &Place<'_>, below: &str, manifest: &Manifest) -> bool {
+        let real = files::canonical(&place.held.path().join(below));
+        let filter = real.ok().and_then(|real| self.filters.get(&real));
+        filter.is_some_and(|filter| !manifest.has_pi || *filter != SkillFilter::Unsaid)
     }
 
     fn take(&mut self, place: &Place<'_>, below: &str, path: &str, mut manifest: Manifest) {
         let folder = place.held.path().join(below);
         let real = files::canonical(&folder).unwrap_or_else(|_| folder.clone());
+        let filter = self.filters.get(&real).cloned().unwrap_or_default();
         if !self.seen.insert(real) {
             return;
+        }
+        let choice = Arc::new(std::mem::take(&mut manifest.choice));
+        let choices = match &filter {
+            SkillFilter::Chosen(chosen) => vec![choice, Arc::new(chosen.clone())],
+            _ => vec![choice],
+        };
+        if filter == SkillFilter::Nothing {
+            manifest.given.retain(|given| given.kind != Kind::Skills);
         }
         let file = place.held.path().join(path);
         for finding in std::mem::take(&mut manifest.diagnostics) {
@@ -90,7 +123,7 @@ impl Search {
         let mut missing: Vec<(Kind, Vec<Diagnostic>)> = Vec::new();
         for given in &manifest.given {
             match place_of(&held, given) {
-                Ok(Some(found)) => add_place(&mut package, given, found, place),
+                Ok(Some(found)) => add_place(&mut package, given, found, place, &choices),
                 Ok(None) => {}
                 Err(finding) => {
                     let finding = finding.in_file(&file);
@@ -109,6 +142,21 @@ impl Search {
             self.found.diagnostics.extend(first_of_each(findings));
         }
         self.found.packages.push(package);
+    }
+}
+
+/// What is said of a package that is named and gives nothing.
+fn missing(written: &str, folder: &Path) -> Diagnostic {
+    let say = |why: &str| {
+        let message = format!("the package `{written}` {why}");
+        Diagnostic::new(Code::PackageMissing, message).in_file(folder)
+    };
+    if files::is_folder(folder) {
+        say("gives neither agents nor chains nor skills").with_help(
+            "name what it gives in its `package.json`, put skills into its folder `skills`, or remove its name",
+        )
+    } else {
+        say("is not there")
     }
 }
 
@@ -169,7 +217,13 @@ fn place_of(held: &HeldFolder, given: &Given) -> Result<Option<Found>, Diagnosti
 }
 
 /// Adds what was found to the places of a package.
-fn add_place(package: &mut Package, given: &Given, found: Found, place: &Place<'_>) {
+fn add_place(
+    package: &mut Package,
+    given: &Given,
+    found: Found,
+    place: &Place<'_>,
+    choices: &[Arc<Choice>],
+) {
     let (below, file) = match (found, given.kind) {
         (Found::Folder, _) => (given.path.as_str(), None),
         // A skill is its folder, whichever of the two is named.
@@ -190,15 +244,12 @@ fn add_place(package: &mut Package, given: &Given, found: Found, place: &Place<'
     let mut known = package.given.iter_mut().filter(is_same);
     let known = known.find(|known| is_skills || known.files.is_some() == file.is_some());
     match (known, file) {
-        (Some(known), None) => known.files = None,
-        (Some(known), Some(file)) => {
-            if let Some(files) = &mut known.files {
-                files.push(file.to_owned());
-            }
-        }
+        (Some(known), None) => known.widen(given.pattern.clone()),
+        (Some(known), Some(file)) => known.add_file(file),
         (None, file) => package.given.push(GivenPlace {
             kind: given.kind,
             files: file.map(|file| vec![file.to_owned()]),
+            chosen: chosen(given, below, choices),
             format: given.format,
             children_only: given.is_flat,
             trust: place
@@ -207,6 +258,63 @@ fn add_place(package: &mut Package, given: &Given, found: Found, place: &Place<'
             path,
             below: below.to_owned(),
         }),
+    }
+}
+
+/// Which skills of a place count; none when all do.
+fn chosen(given: &Given, below: &str, choices: &[Arc<Choice>]) -> Option<Chosen> {
+    let said = choices.iter().filter(|choice| !choice.is_everything());
+    let choices: Vec<Arc<Choice>> = said.cloned().collect();
+    let leads: Vec<Wildcard> = given.pattern.iter().cloned().collect();
+    let is_all = leads.is_empty() && choices.is_empty();
+    (given.kind == Kind::Skills && !is_all).then(|| Chosen {
+        below: below.to_owned(),
+        leads,
+        choices,
+    })
+}
+
+impl GivenPlace {
+    /// The same folder is named again, whole or by a pattern.
+    fn widen(&mut self, pattern: Option<Wildcard>) {
+        let files = self.files.take();
+        let Some(pattern) = pattern else {
+            if let Some(chosen) = &mut self.chosen {
+                chosen.leads.clear();
+            }
+            return;
+        };
+        // What was all of it stays so.
+        let is_all = self
+            .chosen
+            .as_ref()
+            .is_none_or(|chosen| chosen.leads.is_empty());
+        if is_all && files.is_none() {
+            return;
+        }
+        let chosen = self.chosen.get_or_insert_with(|| Chosen {
+            below: self.below.clone(),
+            ..Chosen::default()
+        });
+        for file in files.unwrap_or_default() {
+            let path = chosen.below_package(&file);
+            chosen.leads.extend(Wildcard::parse(&path).ok());
+        }
+        chosen.leads.push(pattern);
+    }
+
+    /// A file in the same folder is named.
+    fn add_file(&mut self, file: &str) {
+        if let Some(files) = &mut self.files {
+            files.push(file.to_owned());
+        } else if let Some(chosen) = self
+            .chosen
+            .as_mut()
+            .filter(|chosen| !chosen.leads.is_empty())
+        {
+            let path = chosen.below_package(file);
+            chosen.leads.extend(Wildcard::parse(&path).ok());
+        }
     }
 }
 

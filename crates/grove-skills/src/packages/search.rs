@@ -1,13 +1,15 @@
 //! Where packages may lie, in order: the project's places, then the user's, then everybody's.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use grove_fs::held_folder::HeldFolder;
 use grove_fs::probe_walk::Links;
 use grove_fs::{FsError, files};
 use grove_spec::config::Settings;
-use grove_spec::package::{ManifestFile, Named, PackageSource, dependencies, read_settings};
+use grove_spec::package::{
+    ManifestFile, Named, PackageSource, SkillFilter, dependencies, read_settings,
+};
 use grove_spec::{Code, Diagnostic};
 
 use super::{MAX_FILE_BYTES, MODULES, NamedSkills, PI_MODULES, PI_SETTINGS, Packages, npm_root};
@@ -25,6 +27,8 @@ pub(super) struct Search {
     pub(super) found: Packages,
     /// The packages that were looked at, by their real paths.
     pub(super) seen: BTreeSet<PathBuf>,
+    /// Which skills count of the packages that settings name, by their real paths.
+    pub(super) filters: BTreeMap<PathBuf, SkillFilter>,
 }
 
 /// Where packages lie, and what they may do there.
@@ -59,12 +63,17 @@ impl Search {
             links: Links::Contain,
             trust: Some(trust),
         };
+        let named = self.settings(&place, &format!(".pi/{PI_SETTINGS}"));
+        let named = named.unwrap_or_default();
+        for package in &named {
+            if let Some(below) = below_project(package) {
+                self.remember(&root.join(below), package);
+            }
+        }
         self.package(&place, "", &[ManifestFile::Npm], Asked::Installed);
         self.installed(&place, &format!(".pi/{PI_MODULES}"), Asked::Installed);
-        if let Some(named) = self.settings(&place, &format!(".pi/{PI_SETTINGS}")) {
-            for package in named {
-                self.named_by_project(&place, &package);
-            }
+        for package in &named {
+            self.named_by_project(&place, package);
         }
         self.dependencies(&place);
     }
@@ -114,9 +123,14 @@ impl Search {
                 links: Links::Follow,
                 trust: None,
             };
+            let pi = held.path();
+            let named = self.settings(&place, PI_SETTINGS).unwrap_or_default();
+            for package in &named {
+                self.remember(&of_user(environment, pi, pi, package), package);
+            }
             self.installed(&place, PI_MODULES, Asked::Installed);
-            for package in self.settings(&place, PI_SETTINGS).unwrap_or_default() {
-                self.named_by_user(environment, held.path(), held.path(), &package);
+            for package in &named {
+                self.named_by_user(environment, pi, pi, package);
             }
         }
         let configured = &settings.packages;
@@ -161,6 +175,14 @@ impl Search {
         }
     }
 
+    /// Keeps what settings say of the skills of a package, which may be found before its turn comes.
+    fn remember(&mut self, folder: &Path, package: &Named) {
+        if let Ok(real) = files::canonical(folder) {
+            let filter = self.filters.entry(real);
+            filter.or_insert_with(|| package.skills.clone());
+        }
+    }
+
     /// The packages that a settings file names; none when there is no such file.
     fn settings(&mut self, place: &Place<'_>, below: &str) -> Option<Vec<Named>> {
         let file = place.held.path().join(below);
@@ -191,12 +213,7 @@ impl Search {
 
     /// A package of a project's settings, which must lie in the project.
     fn named_by_project(&mut self, place: &Place<'_>, package: &Named) {
-        let below = match &package.source {
-            PackageSource::Npm(name) => Some(format!(".pi/{PI_MODULES}/{name}")),
-            PackageSource::Git(path) => Some(format!(".pi/git/{path}")),
-            PackageSource::Path(path) => project_path(path),
-        };
-        let Some(below) = below else {
+        let Some(below) = below_project(package) else {
             let message = format!(
                 "the package `{}` lies outside of the project that names it",
                 package.written
@@ -220,14 +237,8 @@ impl Search {
         pi: &Path,
         package: &Named,
     ) {
-        let folder = match &package.source {
-            PackageSource::Npm(name) => pi.join(PI_MODULES).join(name),
-            PackageSource::Git(path) => pi.join("git").join(path),
-            PackageSource::Path(path) if path == "~" || path.starts_with("~/") => {
-                environment.expand(path)
-            }
-            PackageSource::Path(path) => from.join(path),
-        };
+        let folder = of_user(environment, from, pi, package);
+        self.remember(&folder, package);
         let held = match HeldFolder::open(&folder) {
             Ok(held) => held,
             Err(error) => return self.say(absent(&package.written, &error)),
@@ -340,6 +351,27 @@ pub(crate) fn first_of_each(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
 fn is_below(folder: &Path, above: &Path) -> bool {
     let real = |path: &Path| files::canonical(path).unwrap_or_else(|_| path.to_path_buf());
     real(folder).starts_with(real(above))
+}
+
+/// Where a package lies that a project's settings name, below the project; none when it leaves.
+fn below_project(package: &Named) -> Option<String> {
+    match &package.source {
+        PackageSource::Npm(name) => Some(format!(".pi/{PI_MODULES}/{name}")),
+        PackageSource::Git(path) => Some(format!(".pi/git/{path}")),
+        PackageSource::Path(path) => project_path(path),
+    }
+}
+
+/// Where a package lies that the user's settings name.
+fn of_user(environment: &Environment, from: &Path, pi: &Path, package: &Named) -> PathBuf {
+    match &package.source {
+        PackageSource::Npm(name) => pi.join(PI_MODULES).join(name),
+        PackageSource::Git(path) => pi.join("git").join(path),
+        PackageSource::Path(path) if path == "~" || path.starts_with("~/") => {
+            environment.expand(path)
+        }
+        PackageSource::Path(path) => from.join(path),
+    }
 }
 
 /// A path that a project's settings name, below the project; none when it leaves. It starts in `.pi`.

@@ -30,7 +30,7 @@ pub(super) fn assign(
     for host in hosts {
         formats.extend(formats_of(host, environment, project, |compat| compat));
     }
-    with_formats(plan, &formats)
+    with_formats(plan, &formats, environment)
 }
 
 /// Everything another host looks in for agents, with that host's trust.
@@ -50,7 +50,11 @@ pub(crate) fn of_host(
     host.scan.climbs = rules.climbs;
     host.scan.named_folders = NamedFolders::Nowhere;
     host.unknown.clear();
-    let mut plan = with_formats(super::of_host(environment, &host, project), &formats);
+    let mut plan = with_formats(
+        super::of_host(environment, &host, project),
+        &formats,
+        environment,
+    );
     plan.diagnostics.extend(
         rules
             .not_followed
@@ -84,7 +88,7 @@ fn formats_of(
 }
 
 /// Says of every root how agents are written there; the path of settings becomes their folder and their name.
-fn with_formats(mut plan: Plan, formats: &Formats) -> Plan {
+fn with_formats(mut plan: Plan, formats: &Formats, environment: &Environment) -> Plan {
     for planned in &mut plan.roots {
         let path = &planned.root.path;
         let Some(format) = formats.get(path) else {
@@ -93,6 +97,9 @@ fn with_formats(mut plan: Plan, formats: &Formats) -> Plan {
         planned.format = *format;
         if format.is_settings() {
             as_settings(planned);
+            // A project's files reach nothing outside of the project.
+            let is_users = planned.root.source == Source::User;
+            planned.home = environment.home.clone().filter(|_| is_users);
         }
     }
     plan

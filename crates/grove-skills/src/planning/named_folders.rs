@@ -143,6 +143,8 @@ fn planned(
         package: None,
         format: Format::Native,
         files: None,
+        chosen: None,
+        home: None,
     }
 }
 

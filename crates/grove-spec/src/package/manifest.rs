@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::agent_plugin;
+use super::choice::{Choice, folder_of_pattern};
 use super::paths::{PathRefusal, path_below};
 use super::source::is_package_name;
 use crate::agent::{self, Format};
@@ -11,6 +12,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::json::{self, kind_of, text_of};
 use crate::text::one_line;
+use crate::wildcard::Wildcard;
 use crate::yaml::{Node, Value};
 
 /// Paths of one list that are looked at.
@@ -90,6 +92,8 @@ pub struct Given {
     pub is_named: bool,
     /// Whether only folders that lie directly in it count.
     pub is_flat: bool,
+    /// The pattern that leads to what counts in it, where a pattern and not the folder is named.
+    pub pattern: Option<Wildcard>,
     /// Where it is named.
     pub position: Option<Position>,
 }
@@ -99,10 +103,18 @@ pub struct Given {
 pub struct Manifest {
     /// The package's name.
     pub name: Option<String>,
+    /// The file that was read.
+    file: Option<ManifestFile>,
     /// The folders, in order, each once.
     pub given: Vec<Given>,
     /// Whether it says anything about what is given here, also if that is nothing or wrong.
     pub speaks: bool,
+    /// Whether there is an object for pi, and so no folder is taken for what it would be without one.
+    pub has_pi: bool,
+    /// Whether it has a list of skills, be it empty.
+    says_skills: bool,
+    /// Which of its skills count.
+    pub choice: Choice,
     /// What was found.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -141,7 +153,10 @@ pub fn dependencies(bytes: &[u8]) -> Vec<String> {
 impl Manifest {
     /// Reads a manifest.
     pub fn read(bytes: &[u8], file: ManifestFile) -> Self {
-        let mut manifest = Self::default();
+        let mut manifest = Self {
+            file: Some(file),
+            ..Self::default()
+        };
         let document = std::str::from_utf8(bytes)
             .map_err(|_| ("the manifest is not UTF-8".to_owned(), Position::new(1, 1)))
             .and_then(|text| json::parse(text).map_err(|fault| (fault.message, fault.position)));
@@ -178,13 +193,21 @@ impl Manifest {
             self.list(node, &["pi", "subagents"], kind);
         }
         self.list(node, &["pi"], Kind::Skills);
+        self.has_pi = node.get("pi").is_some_and(|pi| pi.as_map().is_some());
+    }
+
+    /// Adds the folder in which skills usually are, unless the manifest names others.
+    pub fn add_usual_skills(&mut self) {
+        if !self.says_skills {
+            self.add(Kind::Skills, Kind::Skills.word().to_owned(), None, None);
+        }
     }
 
     /// A plugin's own folders, and those it names beside them.
     fn claude(&mut self, node: &Node) {
         self.speaks = true;
         for kind in [Kind::Skills, Kind::Agents] {
-            self.add(kind, kind.word().to_owned(), None);
+            self.add(kind, kind.word().to_owned(), None, None);
             self.list(node, &[], kind);
         }
         for given in &mut self.given {
@@ -208,7 +231,7 @@ impl Manifest {
         if is_refused {
             return;
         }
-        self.add(Kind::Skills, Kind::Skills.word().to_owned(), None);
+        self.add(Kind::Skills, Kind::Skills.word().to_owned(), None, None);
         for given in &mut self.given {
             given.is_flat = true;
         }
@@ -235,6 +258,7 @@ impl Manifest {
             return;
         };
         self.speaks = true;
+        self.says_skills |= kind == Kind::Skills;
         let key = format!("{path}{}", kind.word());
         match &value.value {
             Value::List(items) => self.paths(items, kind, &key, value.position),
@@ -255,8 +279,19 @@ impl Manifest {
                 unreadable.push(kind_of(item).to_owned());
                 continue;
             };
-            match path_below(text.trim()) {
-                Ok(path) => self.add(kind, path, Some(item.position)),
+            let text = text.trim();
+            if self.file == Some(ManifestFile::Npm)
+                && kind == Kind::Skills
+                && text.starts_with(['!', '+', '-'])
+            {
+                if let Err(why) = self.choice.add(text) {
+                    let message = format!("`{key}` has `{}`, which {why}", one_line(text));
+                    self.complain(item.position, message);
+                }
+                continue;
+            }
+            match path_below(text) {
+                Ok(path) => self.named(kind, path, key, item.position),
                 Err(PathRefusal::Leaves) => {
                     let message = format!("`{key}` names `{}`, out of the package", one_line(text));
                     let help = "name a folder in the package";
@@ -288,10 +323,37 @@ impl Manifest {
         }
     }
 
-    fn add(&mut self, kind: Kind, path: String, position: Option<Position>) {
+    /// Adds a path, or what a pattern leads to: skills are chosen by patterns, as pi does it.
+    fn named(&mut self, kind: Kind, path: String, key: &str, position: Position) {
+        let is_chosen = self.file == Some(ManifestFile::Npm) && kind == Kind::Skills;
+        let Some(folder) = folder_of_pattern(&path).filter(|_| is_chosen) else {
+            return self.add(kind, path, Some(position), None);
+        };
+        match Wildcard::parse(&path) {
+            Ok(pattern) => self.add(kind, folder, Some(position), Some(pattern)),
+            Err(refusal) => {
+                let message = format!(
+                    "`{key}` has `{}`, which {}",
+                    one_line(&path),
+                    refusal.reason()
+                );
+                self.complain(position, message);
+            }
+        }
+    }
+
+    fn add(
+        &mut self,
+        kind: Kind,
+        path: String,
+        position: Option<Position>,
+        pattern: Option<Wildcard>,
+    ) {
         self.speaks = true;
         let mut known = self.given.iter();
-        if known.any(|given| given.kind == kind && given.path == path) {
+        let is_same =
+            |given: &Given| given.kind == kind && given.path == path && given.pattern == pattern;
+        if known.any(is_same) {
             return;
         }
         self.given.push(Given {
@@ -300,6 +362,7 @@ impl Manifest {
             format: Format::Native,
             is_named: position.is_some(),
             is_flat: false,
+            pattern,
             position,
         });
     }

@@ -1,5 +1,6 @@
 //! A settings file of pi: the packages it names, and the folders with skills.
 
+use super::choice::SkillFilter;
 use super::skill_folders::{self, NamedFolder};
 use super::source::PackageSource;
 use crate::codes::Code;
@@ -20,6 +21,8 @@ pub struct Named {
     pub written: String,
     /// Where.
     pub position: Option<Position>,
+    /// Which of its skills count.
+    pub skills: SkillFilter,
 }
 
 impl Named {
@@ -30,6 +33,7 @@ impl Named {
                 source,
                 written: one_line(written),
                 position,
+                skills: SkillFilter::Unsaid,
             }),
             Err(refusal) => {
                 let message = format!("the package `{}` {}", one_line(written), refusal.reason());
@@ -126,7 +130,12 @@ fn named_in(packages: &Node) -> (Vec<Named>, Vec<Diagnostic>) {
             continue;
         };
         match Named::read(written, Some(source.position)) {
-            Ok(read) => named.push(read),
+            Ok(mut read) => {
+                let (skills, findings) = SkillFilter::read(item);
+                read.skills = skills;
+                diagnostics.extend(findings);
+                named.push(read);
+            }
             Err(finding) => diagnostics.push(finding),
         }
     }

@@ -1,6 +1,9 @@
-//! How settings name a package: `npm:NAME`, `git:HOST/PATH`, `file:PATH` or a path.
+//! How settings name a package: `npm:NAME`, `git:HOST/PATH`, a repository's address, `file:PATH` or a path.
 
 use crate::text::is_control;
+
+/// How the address of a repository begins.
+const SCHEMES: [&str; 4] = ["https://", "http://", "ssh://", "git://"];
 
 /// A package as it is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +49,9 @@ impl PackageSource {
         }
         if let Some(spec) = text.strip_prefix("npm:") {
             return npm(spec.trim());
+        }
+        if SCHEMES.iter().any(|scheme| text.starts_with(scheme)) {
+            return git(text);
         }
         if let Some(spec) = text.strip_prefix("git:") {
             return git(spec.trim());
@@ -98,6 +104,7 @@ fn git(spec: &str) -> Result<PackageSource, SourceRefusal> {
     let (host, path) = host_and_path(spec).ok_or(SourceRefusal::NoRepository)?;
     let path = path.split(['@', '#']).next().unwrap_or_default();
     let path = path.trim_start_matches('/');
+    let path = path.strip_suffix('/').unwrap_or(path);
     let path = path.strip_suffix(".git").unwrap_or(path);
     let parts: Vec<&str> = path.split('/').collect();
     if !is_safe_part(host) || !parts.iter().all(|part| is_safe_part(part)) {
@@ -110,7 +117,7 @@ fn git(spec: &str) -> Result<PackageSource, SourceRefusal> {
 }
 
 fn host_and_path(spec: &str) -> Option<(&str, &str)> {
-    for scheme in ["https://", "http://", "ssh://", "git://"] {
+    for scheme in SCHEMES {
         if let Some(rest) = spec.strip_prefix(scheme) {
             let (authority, path) = rest.split_once('/')?;
             let host = authority.rsplit('@').next().unwrap_or(authority);
@@ -175,7 +182,17 @@ mod tests {
             ("x", Err(SourceRefusal::Unknown)),
             (".hidden", Err(SourceRefusal::Unknown)),
             ("~user/x", Err(SourceRefusal::Unknown)),
-            ("https://example.org/x", Err(SourceRefusal::Unknown)),
+            ("https://example.org/o/r", git("example.org/o/r")),
+            ("https://example.org/o/r.git@v1", git("example.org/o/r")),
+            ("https://u:p@example.org/o/r/", git("example.org/o/r")),
+            ("ssh://git@example.org:22/o/r#main", git("example.org/o/r")),
+            ("git://example.org/o/r", git("example.org/o/r")),
+            ("https://example.org/x", Err(SourceRefusal::NoRepository)),
+            ("https://example.org", Err(SourceRefusal::NoRepository)),
+            ("https://example.org/../../x", Err(SourceRefusal::Unsafe)),
+            ("https://../o/r", Err(SourceRefusal::Unsafe)),
+            ("ftp://example.org/o/r", Err(SourceRefusal::Unknown)),
+            ("example.org/o/r", Err(SourceRefusal::Unknown)),
             ("", Err(SourceRefusal::Unknown)),
         ] {
             assert_eq!(PackageSource::parse(text), expected, "{text:?}");

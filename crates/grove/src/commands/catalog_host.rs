@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use grove_catalog::host_listing::{self, HostListing, Options};
-use grove_catalog::hosts::{self, Host, MissingDescription};
-use grove_catalog::snapshot::Snapshot;
+use grove_catalog::hosts::{self, FrontmatterReading, Host, MissingDescription};
+use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_spec::{Code, quoted_frontmatter};
 use serde::Serialize;
 
 use super::{Looked, Outcome, counted};
@@ -93,19 +94,27 @@ fn bodies(looked: &Looked, host: &Host) -> BTreeMap<usize, String> {
     if host.identity.missing_description != MissingDescription::Fallback {
         return BTreeMap::new();
     }
-    let undescribed = looked
-        .snapshot
-        .skills
-        .iter()
-        .enumerate()
-        .filter(|(_, skill)| skill.model_invocable() && skill.description().is_none());
-    undescribed
+    let told = looked.snapshot.skills.iter().enumerate();
+    told.filter(|(_, skill)| skill.model_invocable())
         .filter_map(|(index, skill)| {
-            let bytes = looked.library.source(&looked.snapshot, skill)?;
-            let body = bytes.get(skill.content.parsed().body_offset..)?;
+            let is_asked = skill.description().is_none() || may_be_unread(skill, host);
+            let bytes = is_asked.then(|| looked.library.source(&looked.snapshot, skill))??;
+            let own = skill.content.parsed().body_offset;
+            let start = match skill.description() {
+                None => own,
+                Some(_) => quoted_frontmatter::unread_body(&bytes)?,
+            };
+            let body = bytes.get(start..)?;
             Some((index, String::from_utf8_lossy(body).into_owned()))
         })
         .collect()
+}
+
+/// Whether a host that repairs less than Grove may not have the frontmatter of a skill.
+fn may_be_unread(skill: &Skill, host: &Host) -> bool {
+    let mut findings = skill.all_diagnostics();
+    host.identity.frontmatter == FrontmatterReading::Quoting
+        && findings.any(|finding| finding.code == Code::YamlRepaired)
 }
 
 fn count(listing: &HostListing, how: &str) -> usize {

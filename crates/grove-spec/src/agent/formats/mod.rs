@@ -9,6 +9,7 @@ mod codex_config;
 pub mod granting;
 mod keys;
 mod opencode;
+mod opencode_references;
 pub mod restriction;
 
 pub use codex_config::{NamedFile, NamedFiles};
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::{Agent, Parsed, fields, known_keys, naming, near_frontmatter};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
+use crate::quoted_frontmatter::{self, Quoted};
 use crate::skill::body;
 use crate::yaml::{Entry, Key};
 use crate::{frontmatter, generated};
@@ -101,10 +103,12 @@ pub struct Found {
 
 /// The files that a file names as the rest of its agents, by their paths as they are written there.
 pub fn named_files(bytes: &[u8], format: Format) -> Vec<String> {
-    if format != Format::CodexConfig {
-        return Vec::new();
-    }
-    frontmatter::text_of(bytes).map_or_else(|_| Vec::new(), codex_config::named_files)
+    let named_in: fn(&str) -> Vec<String> = match format {
+        Format::CodexConfig => codex_config::named_files,
+        Format::OpencodeJson => opencode::named_files,
+        _ => return Vec::new(),
+    };
+    frontmatter::text_of(bytes).map_or_else(|_| Vec::new(), named_in)
 }
 
 /// Reads every agent of a file that names no others.
@@ -125,11 +129,82 @@ pub fn read_with(bytes: &[u8], format: Format, named: &NamedFiles) -> Vec<Found>
         Err(refusal) => return alone(Parsed::refused(refusal)),
     };
     match format {
-        Format::OpencodeJson => opencode::settings(text),
+        Format::OpencodeJson => opencode::settings(text, named),
         Format::Codex => alone(codex::role(text)),
         Format::CodexConfig => codex_config::roles(text, named),
         markdown => alone(read_markdown(text, markdown)),
     }
+}
+
+/// Reads a Markdown file for a host to which frontmatter is no must: without it the whole file is the agent's text.
+pub fn read_bare(bytes: &[u8], format: Format) -> Vec<Found> {
+    let mut found = read(bytes, format);
+    for one in &mut found {
+        let is_bare = |finding: &Diagnostic| finding.code == Code::FrontmatterMissing;
+        if format.is_markdown() && one.parsed.diagnostics.iter().any(is_bare) {
+            one.parsed = Parsed {
+                agent: Agent::default(),
+                body_offset: 0,
+                inner_body: None,
+                places: Vec::new(),
+                generated_from: None,
+                diagnostics: Vec::new(),
+            };
+            if let Ok(text) = frontmatter::text_of(bytes) {
+                body::check(text, 0, &mut one.parsed.diagnostics);
+            }
+        }
+    }
+    found
+}
+
+/// Reads a Markdown file for a host that repairs frontmatter by quotes alone, and replaces what is no text.
+///
+/// What Grove says of the file is kept. An agent that the host does not have is marked by a finding.
+pub fn read_quoted(bytes: &[u8], format: Format) -> Vec<Found> {
+    let mut found = read(bytes, format);
+    if !format.is_markdown() {
+        return found;
+    }
+    let text = String::from_utf8_lossy(bytes);
+    for one in &mut found {
+        match quoted_frontmatter::read(&text) {
+            Ok(quoted) => as_quoted(&mut one.parsed, quoted, format),
+            // A note is a note for both.
+            Err(_) if !one.parsed.has_frontmatter() => {}
+            Err(unread) => {
+                let finding = Diagnostic::new(Code::HostFrontmatter, unread.reason());
+                one.parsed.diagnostics.push(finding);
+            }
+        }
+    }
+    found
+}
+
+/// Gives an agent the fields that the host has: the name and the description decide whether it has the agent.
+fn as_quoted(parsed: &mut Parsed, quoted: Quoted, format: Format) {
+    let mut entries = quoted.entries;
+    entries.retain(|entry| {
+        let is_asked = matches!(&*entry.key, "name" | "description");
+        !is_asked || quoted_frontmatter::is_text(&entry.value.value)
+    });
+    let mut findings = Vec::new();
+    let Meaning { agent, places } = meaning(entries, format, Position::new(1, 1), &mut findings);
+    if parsed.is_valid() && parsed.has_frontmatter() {
+        parsed.agent.name = agent.name;
+        parsed.agent.description = agent.description;
+        return;
+    }
+    parsed.agent = agent;
+    parsed.places = places;
+    parsed.body_offset = quoted.body_offset;
+    // What Grove cannot read the host can.
+    for finding in &mut parsed.diagnostics {
+        if finding.is_error() {
+            finding.severity = Severity::Warning;
+        }
+    }
+    parsed.diagnostics.append(&mut findings);
 }
 
 /// Reads the text of a Markdown file.

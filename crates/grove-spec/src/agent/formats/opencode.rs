@@ -1,18 +1,35 @@
-//! Agents in `OpenCode`'s settings: `agent` is an object with an agent under each name.
+//! Agents in `OpenCode`'s settings: `agent` is an object with an agent under each name, and so is the older `mode`.
 
-use super::{Format, Found, from_values};
+use super::{Format, Found, NamedFiles, from_values, opencode_references as references};
 use crate::agent::Parsed;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::json;
-use crate::yaml::{Entry, Node};
+use crate::yaml::{Entry, Node, Value};
 
 /// The key with the agent's text.
 const BODY: &str = "prompt";
+/// The keys under which agents stand: their own, and the older one.
+const KEYS: [&str; 2] = ["agent", OLD_KEY];
+/// The older key, which in an agent says whether one talks to it.
+const OLD_KEY: &str = "mode";
 /// Agents that one file may hold.
 const MAX_AGENTS: usize = 500;
 
-pub(super) fn settings(text: &str) -> Vec<Found> {
+/// The paths of the files that prompts name, as they are written.
+pub(super) fn named_files(text: &str) -> Vec<String> {
+    let Ok(read) = json::parse(&without_comments(text)) else {
+        return Vec::new();
+    };
+    let entries = KEYS.iter().filter_map(|key| read.node.get(key)?.as_map());
+    let prompts = entries
+        .flatten()
+        .filter_map(|entry| entry.value.get(BODY)?.as_text());
+    references::named_in(prompts)
+}
+
+/// The agents of a text, with the files that [`named_files`] has.
+pub(super) fn settings(text: &str, named: &NamedFiles) -> Vec<Found> {
     let json::Json {
         node, duplicates, ..
     } = match json::parse(&without_comments(text)) {
@@ -23,15 +40,12 @@ pub(super) fn settings(text: &str) -> Vec<Found> {
             return refused(finding.at(fault.position));
         }
     };
-    let Some(agents) = node.get("agent") else {
-        return Vec::new();
-    };
-    let Some(entries) = agents.as_map() else {
-        let message = format!("`agent` is {}, not an object", agents.kind());
-        let finding = Diagnostic::new(Code::AgentSyntax, message);
-        return refused(finding.at(agents.position));
-    };
-    let mut found: Vec<Found> = entries.iter().take(MAX_AGENTS).map(one).collect();
+    let (entries, faults) = entries_of(&node);
+    let mut found: Vec<Found> = entries
+        .iter()
+        .take(MAX_AGENTS)
+        .map(|entry| one(entry, named))
+        .collect();
     if let Some(first) = found.first_mut() {
         let twice = duplicates.into_iter().map(|(key, position)| {
             let message = format!("`{key}` stands twice; the last one counts");
@@ -46,7 +60,64 @@ pub(super) fn settings(text: &str) -> Vec<Found> {
         let member = Some(beyond.key.to_string());
         found.push(Found { member, parsed });
     }
+    found.extend(faults.into_iter().flat_map(refused));
     found
+}
+
+/// The agents under both keys. One that stands under both has the fields of both, and those of the older key count:
+/// `OpenCode` puts them over the others.
+fn entries_of(node: &Node) -> (Vec<Entry>, Vec<Diagnostic>) {
+    let (mut all, mut faults): (Vec<Entry>, Vec<Diagnostic>) = (Vec::new(), Vec::new());
+    for key in KEYS {
+        let Some(agents) = node.get(key) else {
+            continue;
+        };
+        let Some(entries) = agents.as_map() else {
+            let message = format!("`{key}` is {}, not an object", agents.kind());
+            let finding = Diagnostic::new(Code::AgentSyntax, message);
+            faults.push(finding.at(agents.position));
+            continue;
+        };
+        for entry in entries {
+            let mut entry = entry.clone();
+            if key == OLD_KEY {
+                make_primary(&mut entry);
+            }
+            match all.iter_mut().find(|known| known.key == entry.key) {
+                Some(known) => join(known, entry),
+                None => all.push(entry),
+            }
+            // One more than are read, so that it can be said.
+            if all.len() > MAX_AGENTS {
+                break;
+            }
+        }
+    }
+    (all, faults)
+}
+
+/// What stands under the older key is an agent that one talks to.
+fn make_primary(entry: &mut Entry) {
+    let position = entry.position;
+    if let Value::Map(fields) = &mut entry.value.value {
+        fields.retain(|field| field.key != OLD_KEY);
+        fields.push(Entry {
+            key: crate::yaml::key(OLD_KEY),
+            position,
+            value: Node::text("primary", position),
+        });
+    }
+}
+
+/// Puts the fields of one entry over those of another of the same name.
+fn join(known: &mut Entry, over: Entry) {
+    match (&mut known.value.value, over.value.value) {
+        (Value::Map(fields), Value::Map(stronger)) => {
+            fields.retain(|field| !stronger.iter().any(|other| other.key == field.key));
+            fields.extend(stronger);
+        }
+        (value, other) => *value = other,
+    }
 }
 
 /// The text with blanks in place of comments and of commas before an end, so that everything else stays in
@@ -107,14 +178,14 @@ fn blank(c: char) -> char {
     if c == '\n' { c } else { ' ' }
 }
 
-fn one(entry: &Entry) -> Found {
+fn one(entry: &Entry, named: &NamedFiles) -> Found {
     Found {
         member: Some(entry.key.to_string()),
-        parsed: agent(entry),
+        parsed: agent(entry, named),
     }
 }
 
-fn agent(entry: &Entry) -> Parsed {
+fn agent(entry: &Entry, named: &NamedFiles) -> Parsed {
     let Some(entries) = entry.value.as_map() else {
         let message = format!("`{}` is {}, not an object", entry.key, entry.value.kind());
         let finding = Diagnostic::new(Code::AgentSyntax, message);
@@ -130,15 +201,17 @@ fn agent(entry: &Entry) -> Parsed {
         };
         entries.insert(0, name);
     }
-    let names_a_file = |one: &Entry| {
-        let text = one.value.as_text().unwrap_or_default();
-        one.key == BODY && text.contains("{file:")
-    };
-    if let Some(prompt) = entries.iter().find(|one| names_a_file(one)) {
-        let message = "`prompt` names a file, which Grove does not read";
-        let finding = Diagnostic::new(Code::AgentElsewhere, message)
-            .with_help("write the agent as a Markdown file in .opencode/agents");
-        diagnostics.push(finding.at(prompt.position));
+    for one in &mut entries {
+        let is_prompt = one.key == BODY;
+        diagnostics.extend(references::literal(one, is_prompt));
+        if !is_prompt {
+            continue;
+        }
+        match references::filled(one, named) {
+            Ok(None) => {}
+            Ok(Some(text)) => one.value = Node::text(text, one.value.position),
+            Err(finding) => diagnostics.push(finding),
+        }
     }
     let (meaning, inner_body) = from_values(
         entries,

@@ -1,0 +1,127 @@
+//! What `OpenCode` puts into the values of its settings: `{file:PATH}` and `{env:NAME}`.
+//!
+//! A file that a prompt names is read by whoever reads the settings, within the same bounds and the same trust.
+//! A variable is not: what an agent is told must not depend on who asks, and an environment holds secrets.
+
+use super::NamedFiles;
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::frontmatter;
+use crate::text::one_line;
+use crate::yaml::{Entry, Node, Value};
+
+/// How the name of a file begins.
+const FILE: &str = "{file:";
+/// How the name of a variable begins.
+const VARIABLE: &str = "{env:";
+/// Files that one file's prompts may name.
+const MAX_FILES: usize = 100;
+/// Bytes of a prompt with everything that it names.
+const MAX_PROMPT: usize = 1_000_000;
+
+/// A text in parts: what is written, and the paths of files.
+enum Part<'a> {
+    Text(&'a str),
+    File(&'a str),
+}
+
+fn parts(text: &str) -> Vec<Part<'_>> {
+    let (mut parts, mut rest) = (Vec::new(), text);
+    while let Some((before, after)) = rest.split_once(FILE) {
+        parts.push(Part::Text(before));
+        let named = after.split_once('}').filter(|(path, _)| !path.is_empty());
+        if let Some((path, after)) = named {
+            parts.push(Part::File(path));
+            rest = after;
+        } else {
+            parts.push(Part::Text(FILE));
+            rest = after;
+        }
+    }
+    parts.push(Part::Text(rest));
+    parts
+}
+
+/// The paths of the files that prompts name, as they are written, each once.
+pub(super) fn named_in<'a>(prompts: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut paths: Vec<String> = prompts
+        .flat_map(parts)
+        .filter_map(|part| match part {
+            Part::File(path) => Some(path.to_owned()),
+            Part::Text(_) => None,
+        })
+        .collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths.truncate(MAX_FILES);
+    paths
+}
+
+/// The prompt with the text of the files that it names; why not otherwise.
+pub(super) fn filled(prompt: &Entry, named: &NamedFiles) -> Result<Option<String>, Diagnostic> {
+    let text = prompt.value.as_text().unwrap_or_default();
+    if !text.contains(FILE) {
+        return Ok(None);
+    }
+    let mut whole = String::with_capacity(text.len());
+    for part in parts(text) {
+        let added = match part {
+            Part::Text(text) => text,
+            Part::File(path) => text_of_file(path, named)
+                .map_err(|why| unread(prompt, path, &why))?
+                .trim(),
+        };
+        if whole.len() + added.len() > MAX_PROMPT {
+            let message =
+                format!("`prompt` has more than {MAX_PROMPT} bytes with the files it names");
+            return Err(Diagnostic::new(Code::AgentElsewhere, message).at(prompt.position));
+        }
+        whole.push_str(added);
+    }
+    Ok(Some(whole))
+}
+
+fn text_of_file<'a>(path: &str, named: &'a NamedFiles) -> Result<&'a str, String> {
+    if path.contains(VARIABLE) {
+        return Err("its path has a variable of the environment".to_owned());
+    }
+    let file = named
+        .get(path)
+        .ok_or_else(|| format!("more than {MAX_FILES} files are named"))?;
+    let bytes = file.content.as_ref().map_err(Clone::clone)?;
+    frontmatter::text_of(bytes).map_err(|refusal| refusal.message)
+}
+
+fn unread(prompt: &Entry, path: &str, why: &str) -> Diagnostic {
+    let message = format!(
+        "`prompt` names `{}`, which was not read: {why}",
+        one_line(path)
+    );
+    Diagnostic::new(Code::AgentElsewhere, message)
+        .with_help("name a text file by its path from this file, or write the agent as a Markdown file in .opencode/agents")
+        .at(prompt.position)
+}
+
+/// What is said of values that are not as `OpenCode` would have them.
+pub(super) fn literal(entry: &Entry, is_prompt: bool) -> Option<Diagnostic> {
+    let what = if holds(&entry.value, VARIABLE) {
+        "a variable of the environment, which Grove does not put in"
+    } else if !is_prompt && holds(&entry.value, FILE) {
+        "a file, which Grove reads for `prompt` alone"
+    } else {
+        return None;
+    };
+    let message = format!(
+        "`{}` names {what}; it stays as it is written",
+        one_line(&entry.key)
+    );
+    Some(Diagnostic::new(Code::AgentVariable, message).at(entry.position))
+}
+
+fn holds(node: &Node, word: &str) -> bool {
+    match &node.value {
+        Value::Text(scalar) => scalar.text.contains(word),
+        Value::List(items) => items.iter().any(|item| holds(item, word)),
+        Value::Map(entries) => entries.iter().any(|entry| holds(&entry.value, word)),
+    }
+}

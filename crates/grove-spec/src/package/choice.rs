@@ -1,0 +1,348 @@
+//! Which skills of a package count: patterns in its manifest, and in the settings that name it.
+
+use std::sync::Arc;
+
+use super::manifest::MAX_PATHS;
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Position};
+use crate::json::{self, kind_of, text_of};
+use crate::text::{is_control, one_line};
+use crate::wildcard::{Wildcard, WildcardRefusal, is_wildcard};
+use crate::yaml::{Node, Value};
+
+/// The file that makes a folder a skill.
+const SKILL_FILE: &str = "SKILL.md";
+
+/// What a rule does with the skills it is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    /// Without a sign: these, and no others that no rule takes.
+    Take,
+    /// `!`: not these.
+    Leave,
+    /// `+`: this one after all.
+    Add,
+    /// `-`: this one in no case.
+    Remove,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Target {
+    Pattern(Wildcard),
+    /// A path as written, without `./`.
+    Exact(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Rule {
+    sign: Sign,
+    target: Target,
+}
+
+/// Rules that choose among the skills of a package.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Choice {
+    rules: Vec<Rule>,
+    /// Whether nothing counts that no rule is about, and the last rule decides: `autoload: false`.
+    is_delta: bool,
+}
+
+impl Choice {
+    /// Whether it chooses nothing, so that everything counts.
+    pub fn is_everything(&self) -> bool {
+        self.rules.is_empty() && !self.is_delta
+    }
+
+    /// Adds a rule as it is written; the reason when it cannot be one.
+    pub(super) fn add(&mut self, written: &str) -> Result<(), &'static str> {
+        if written.contains(|c: char| is_control(c) || matches!(c, '\n' | '\t')) {
+            return Err("has control characters");
+        }
+        let signs = [('!', Sign::Leave), ('+', Sign::Add), ('-', Sign::Remove)];
+        let signed = signs
+            .iter()
+            .find_map(|(sign, means)| Some((*means, written.strip_prefix(*sign)?)));
+        let (sign, text) = signed.unwrap_or((Sign::Take, written));
+        if text.trim().is_empty() {
+            return Err("is blank");
+        }
+        let text = text.replace('\\', "/");
+        let target = match sign {
+            Sign::Take | Sign::Leave => {
+                Target::Pattern(Wildcard::parse(&text).map_err(WildcardRefusal::reason)?)
+            }
+            Sign::Add | Sign::Remove => {
+                let plain = text.strip_prefix("./").unwrap_or(&text);
+                Target::Exact(plain.trim_end_matches('/').to_owned())
+            }
+        };
+        self.rules.push(Rule { sign, target });
+        Ok(())
+    }
+
+    /// Whether a skill counts, by the path of its file below the package.
+    fn takes(&self, file: &str) -> bool {
+        let any = |sign: Sign| {
+            let mut rules = self.rules.iter().filter(move |rule| rule.sign == sign);
+            rules.any(|rule| rule.is_about(file))
+        };
+        if self.is_delta {
+            let last = self.rules.iter().rev().find(|rule| rule.is_about(file));
+            return last.is_some_and(|rule| matches!(rule.sign, Sign::Take | Sign::Add));
+        }
+        let chooses = self.rules.iter().any(|rule| rule.sign == Sign::Take);
+        let taken = (!chooses || any(Sign::Take)) && !any(Sign::Leave);
+        (taken || any(Sign::Add)) && !any(Sign::Remove)
+    }
+}
+
+impl Rule {
+    /// A skill is told by its file or its folder; a pattern may also be the name of either alone.
+    fn is_about(&self, file: &str) -> bool {
+        let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
+        let is_folder = name == SKILL_FILE;
+        match &self.target {
+            Target::Exact(path) => path == file || (is_folder && path == folder),
+            Target::Pattern(pattern) => {
+                let folder_name = folder.rsplit('/').next().unwrap_or(folder);
+                pattern.matches(file)
+                    || pattern.matches(name)
+                    || (is_folder && (pattern.matches(folder) || pattern.matches(folder_name)))
+            }
+        }
+    }
+}
+
+/// What settings say of the skills of a package they name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum SkillFilter {
+    /// The package is named by a text alone.
+    #[default]
+    Unsaid,
+    /// It is an object that says nothing of skills: its usual folder counts too.
+    Usual,
+    /// None of them.
+    Nothing,
+    /// These.
+    Chosen(Choice),
+}
+
+impl SkillFilter {
+    /// Reads the filter of a package that settings name. What cannot be read lets nothing through: whoever filters
+    /// means to have less.
+    pub(super) fn read(item: &Node) -> (Self, Vec<Diagnostic>) {
+        if item.as_map().is_none() {
+            return (Self::Unsaid, Vec::new());
+        }
+        let mut findings = Vec::new();
+        let mut say = |position: Position, message: String| {
+            findings.push(Diagnostic::new(Code::PackageSource, message).at(position));
+        };
+        let autoload = item.get("autoload");
+        let is_delta = autoload.is_some_and(|node| json::value_of(node) == false);
+        if let Some(node) = autoload.filter(|node| !json::value_of(node).is_boolean()) {
+            let message = format!("`autoload` is {}, not true or false", kind_of(node));
+            say(node.position, message);
+        }
+        let mut choice = Choice {
+            rules: Vec::new(),
+            is_delta,
+        };
+        let filter = match item.get("skills").map(|node| (&node.value, node)) {
+            None if is_delta => Self::Nothing,
+            None => Self::Usual,
+            Some((Value::List(items), _)) => {
+                for item in items.iter().take(MAX_PATHS) {
+                    let refusal = match text_of(item) {
+                        None => Some(format!("is {}, not a pattern", kind_of(item))),
+                        Some(text) => choice
+                            .add(text)
+                            .err()
+                            .map(|why| format!("has `{}`, which {why}", one_line(text))),
+                    };
+                    if let Some(why) = refusal {
+                        say(item.position, format!("the filter `skills` {why}"));
+                    }
+                }
+                if items.len() > MAX_PATHS {
+                    let message = format!(
+                        "the filter `skills` has {} patterns; the first {MAX_PATHS} are looked at",
+                        items.len()
+                    );
+                    findings.push(Diagnostic::new(Code::PackageLimit, message).at(item.position));
+                }
+                if choice.rules.is_empty() {
+                    Self::Nothing
+                } else {
+                    Self::Chosen(choice)
+                }
+            }
+            Some((_, node)) => {
+                let message = format!(
+                    "the filter `skills` is {}, not a list of patterns; none of the package's skills are used",
+                    kind_of(node)
+                );
+                say(node.position, message);
+                Self::Nothing
+            }
+        };
+        (filter, findings)
+    }
+}
+
+/// What counts in one folder of skills that a package gives.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chosen {
+    /// The folder's path below the package.
+    pub below: String,
+    /// Patterns that lead to the skills; when there are none everything in the folder is meant.
+    pub leads: Vec<Wildcard>,
+    /// What the manifest and the settings choose; a skill must pass both.
+    pub choices: Vec<Arc<Choice>>,
+}
+
+impl Chosen {
+    /// The path below the package of a file that is given by its path below the folder.
+    pub fn below_package(&self, file: &str) -> String {
+        match self.below.as_str() {
+            "" => file.to_owned(),
+            below => format!("{below}/{file}"),
+        }
+    }
+
+    /// Whether a skill counts, by the path of its file below the folder.
+    pub fn takes(&self, file: &str) -> bool {
+        let whole = self.below_package(file);
+        let is_led_to = |lead: &Wildcard| {
+            let above = whole
+                .match_indices('/')
+                .filter_map(|(at, _)| whole.get(..at));
+            above.chain([whole.as_str()]).any(|part| lead.matches(part))
+        };
+        (self.leads.is_empty() || self.leads.iter().any(is_led_to))
+            && self.choices.iter().all(|choice| choice.takes(&whole))
+    }
+}
+
+/// The folder in which everything lies that a pattern leads to; none when the text is no pattern.
+pub(super) fn folder_of_pattern(path: &str) -> Option<String> {
+    let parts: Vec<&str> = path.split('/').collect();
+    let first = parts.iter().position(|part| is_wildcard(part))?;
+    // Braces and classes before it may stand for more than one folder.
+    let plain = parts.iter().take(first);
+    let plain = plain.take_while(|part| !part.contains(['{', '[']));
+    Some(plain.copied().collect::<Vec<_>>().join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice(rules: &[&str], is_delta: bool) -> Choice {
+        let mut choice = Choice {
+            rules: Vec::new(),
+            is_delta,
+        };
+        for rule in rules {
+            choice.add(rule).unwrap();
+        }
+        choice
+    }
+
+    /// The skills `a`, `b` and the single file `c` that are left.
+    fn left(choice: Choice) -> Vec<&'static str> {
+        let chosen = Chosen {
+            below: "skills".to_owned(),
+            leads: Vec::new(),
+            choices: vec![Arc::new(choice)],
+        };
+        let all = [("a", "a/SKILL.md"), ("b", "g/b/SKILL.md"), ("c", "c.md")];
+        let kept = all.into_iter().filter(|(_, file)| chosen.takes(file));
+        kept.map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn signs_choose_by_file_folder_or_name_and_the_stronger_sign_wins() {
+        for (rules, expected) in [
+            (&[][..], &["a", "b", "c"][..]),
+            (&["a"], &["a"]),
+            (&["skills/a"], &["a"]),
+            (&["./skills/a/"], &["a"]),
+            (&["skills/a/SKILL.md"], &["a"]),
+            (&["skills/*"], &["a", "c"]),
+            (&["skills/**"], &["a", "b", "c"]),
+            (&["c.md"], &["c"]),
+            (&["c"], &[]),
+            (&["!b"], &["a", "c"]),
+            (&["!**"], &[]),
+            (&["a", "!a"], &[]),
+            (&["!**", "+skills/a"], &["a"]),
+            (&["!**", "+./skills/c.md"], &["c"]),
+            (&["+skills/a"], &["a", "b", "c"]),
+            (&["a", "+skills/g/b"], &["a", "b"]),
+            (&["a", "+b"], &["a"]),
+            (&["+skills/a", "-skills/a"], &["b", "c"]),
+            (&["-a"], &["a", "b", "c"]),
+            (&["-skills/a/"], &["b", "c"]),
+        ] {
+            assert_eq!(left(choice(rules, false)), expected, "{rules:?}");
+        }
+    }
+
+    #[test]
+    fn without_loading_by_itself_the_last_rule_about_a_skill_decides() {
+        for (rules, expected) in [
+            (&[][..], &[][..]),
+            (&["a"], &["a"]),
+            (&["skills/**", "!a"], &["b", "c"]),
+            (&["!a", "skills/**"], &["a", "b", "c"]),
+            (&["-skills/a", "+skills/a"], &["a"]),
+        ] {
+            assert_eq!(left(choice(rules, true)), expected, "{rules:?}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_leads_to_everything_below_what_it_matches() {
+        for (lead, file, expected) in [
+            ("skills/*", "a/SKILL.md", true),
+            ("skills/*", "a/deep/SKILL.md", true),
+            ("skills/a*", "b/SKILL.md", false),
+            ("skills/*/SKILL.md", "a/SKILL.md", true),
+            ("skills/*/SKILL.md", "a/b/SKILL.md", false),
+            ("skills/*.md", "c.md", true),
+            ("skills/*.md", "a/SKILL.md", false),
+        ] {
+            let chosen = Chosen {
+                below: "skills".to_owned(),
+                leads: vec![Wildcard::parse(lead).unwrap()],
+                choices: Vec::new(),
+            };
+            assert_eq!(chosen.takes(file), expected, "{lead} {file}");
+        }
+    }
+
+    #[test]
+    fn the_folder_of_a_pattern_is_what_stands_before_its_first_wildcard() {
+        for (path, expected) in [
+            ("skills", None),
+            ("skills/{a,b}", None),
+            ("skills/*", Some("skills")),
+            ("a/b/x?/c", Some("a/b")),
+            ("*/skills", Some("")),
+            ("**", Some("")),
+            ("a/{b,c}/*", Some("a")),
+        ] {
+            assert_eq!(folder_of_pattern(path).as_deref(), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn rules_that_are_none_are_refused() {
+        for written in ["", " ", "!", "+", "a\0b", "!a\nb"] {
+            assert!(Choice::default().add(written).is_err(), "{written:?}");
+        }
+        let many = "{a,b}".repeat(7);
+        assert!(Choice::default().add(&many).is_err());
+    }
+}
