@@ -41,6 +41,50 @@ pub struct FileNames {
     pub uncounted: bool,
     /// Links that lead out of the folder or nowhere.
     pub links_out: usize,
+    /// Entries that are there and not among the names, the first of them, each with the reason.
+    pub left_out: Vec<(String, LeftOut)>,
+}
+
+/// Why an entry of a folder is not among its names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeftOut {
+    /// Its name begins with a dot, or is `node_modules`.
+    Hidden,
+    /// Its name is not text that can be shown.
+    Name,
+    /// It is a link that leads out of the folder or nowhere.
+    LinkOut,
+    /// It is a link to a folder.
+    LinkToFolder,
+    /// It is neither a file nor a folder.
+    Special,
+    /// It cannot be opened.
+    Closed,
+}
+
+impl LeftOut {
+    /// The reason, for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hidden => "hidden files and `node_modules` are not looked at",
+            Self::Name => "its name is not text on one line",
+            Self::LinkOut => "it is a link that leads out of the folder or nowhere",
+            Self::LinkToFolder => "it is a link to a folder",
+            Self::Special => "it is neither a file nor a folder",
+            Self::Closed => "it cannot be opened",
+        }
+    }
+}
+
+/// Entries that are named though they are left out.
+const MAX_LEFT_OUT: usize = 100;
+
+impl FileNames {
+    fn leave_out(&mut self, name: String, why: LeftOut) {
+        if self.left_out.len() < MAX_LEFT_OUT {
+            self.left_out.push((name, why));
+        }
+    }
 }
 
 /// Lists the files in a folder below a root and further down. Hidden entries and `node_modules` do not count.
@@ -70,7 +114,8 @@ pub fn below(
             // A folder that cannot be opened below the top has nothing to name.
             match walk.folder(&path, &mut deeper) {
                 Err(errno) if path.is_empty() => return Err(fail(errno)),
-                _ => {}
+                Err(_) => walk.found.leave_out(path, LeftOut::Closed),
+                Ok(()) => {}
             }
         }
         if depth == options.max_depth {
@@ -96,7 +141,7 @@ impl NameWalk<'_> {
         let name = CString::new(if path.is_empty() { "." } else { path });
         let name = name.map_err(|_| Errno::INVAL)?;
         let folder = beneath::open_folder(self.top, &name, Links::Contain)?;
-        for (name, kind) in self.entries(folder.as_fd())? {
+        for (name, kind) in self.entries(path, folder.as_fd())? {
             let Ok(text) = name.to_str().map(str::to_owned) else {
                 continue;
             };
@@ -121,8 +166,9 @@ impl NameWalk<'_> {
                 FileType::RegularFile => self.found.names.push(below),
                 FileType::Directory if !self.options.not_in.contains(&below) => deeper.push(below),
                 FileType::Symlink => self.link(below),
+                FileType::Directory => {}
                 // What is neither a file nor a folder is nothing that can be read.
-                _ => {}
+                _ => self.found.leave_out(below, LeftOut::Special),
             }
         }
         Ok(())
@@ -134,19 +180,35 @@ impl NameWalk<'_> {
         };
         match beneath::look(self.top, &path, Links::Contain) {
             Ok(facts) if facts.kind == FileType::RegularFile => self.found.names.push(below),
-            Ok(_) => {}
-            Err(_) => self.found.links_out += 1,
+            Ok(_) => self.found.leave_out(below, LeftOut::LinkToFolder),
+            Err(_) => {
+                self.found.links_out += 1;
+                self.found.leave_out(below, LeftOut::LinkOut);
+            }
         }
     }
 
     /// The entries of a folder that count, sorted.
-    fn entries(&mut self, folder: BorrowedFd<'_>) -> Result<Vec<(CString, FileType)>, Errno> {
+    fn entries(
+        &mut self,
+        path: &str,
+        folder: BorrowedFd<'_>,
+    ) -> Result<Vec<(CString, FileType)>, Errno> {
+        let shown = |name: &CStr| {
+            let slash = if path.is_empty() { "" } else { "/" };
+            format!("{path}{slash}{}", name.to_string_lossy().escape_debug())
+        };
+        let mut left_out = Vec::new();
         let mut buffer = [MaybeUninit::<u8>::uninit(); 16 * 1024];
         let mut raw = RawDir::new(folder, &mut buffer);
         let mut all = Vec::new();
         while let Some(entry) = raw.next() {
             let entry = entry?;
             if !counts(entry.file_name()) {
+                let is_itself = matches!(entry.file_name().to_bytes(), b"." | b"..");
+                if !is_itself && left_out.len() < MAX_LEFT_OUT {
+                    left_out.push((shown(entry.file_name()), LeftOut::Hidden));
+                }
                 continue;
             }
             self.read += 1;
@@ -158,7 +220,14 @@ impl NameWalk<'_> {
                 all.push((entry.file_name().to_owned(), entry.file_type()));
             } else {
                 self.found.not_seen += 1;
+                if left_out.len() < MAX_LEFT_OUT {
+                    left_out.push((shown(entry.file_name()), LeftOut::Name));
+                }
             }
+        }
+        left_out.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for (name, why) in left_out {
+            self.found.leave_out(name, why);
         }
         all.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         Ok(all)
@@ -252,6 +321,20 @@ mod tests {
                 not_seen: 1,
                 uncounted: false,
                 links_out: 3,
+                left_out: [
+                    (".git", LeftOut::Hidden),
+                    (".hidden", LeftOut::Hidden),
+                    ("bad\\u{7}name", LeftOut::Name),
+                    ("node_modules", LeftOut::Hidden),
+                    ("again", LeftOut::LinkToFolder),
+                    ("dangling", LeftOut::LinkOut),
+                    ("etc", LeftOut::LinkOut),
+                    ("out.md", LeftOut::LinkOut),
+                    ("pipe", LeftOut::Special),
+                    ("a/loop", LeftOut::LinkToFolder),
+                ]
+                .map(|(name, why)| (name.to_owned(), why))
+                .to_vec(),
             }
         );
     }

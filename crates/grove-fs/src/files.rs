@@ -73,6 +73,12 @@ pub fn mode(path: &Path) -> Result<u32, FsError> {
     Ok(metadata.mode() & 0o7777)
 }
 
+/// How many bytes what a path leads to has.
+pub fn size(path: &Path) -> Result<u64, FsError> {
+    let metadata = std::fs::metadata(path).map_err(|error| FsError::new("look at", path, error))?;
+    Ok(metadata.len())
+}
+
 /// Whether a path leads to a folder.
 pub fn is_folder(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.is_dir())

@@ -1,13 +1,16 @@
 //! Exporting agents and their skills for another host: reading, comparing, writing.
 //!
-//! What is written is decided by [`grove_catalog::export`]. A file is replaced or removed only if it carries the
-//! mark of one that Grove wrote, or, where it cannot carry one, if it is what Grove wrote; whatever else is in
-//! the way is left alone and named.
+//! What is written is decided by [`grove_catalog::export`]. A file is replaced or removed only if it is what a
+//! [`record`] says that Grove wrote; whatever else is in the way is left alone and named.
 
+mod left_out;
+mod missing;
 mod offers;
+mod record;
 mod skill_set;
 mod target;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use grove_catalog::agents::Agent;
@@ -25,7 +28,9 @@ use crate::library::Library;
 use crate::prompt::{self as prompts, PromptError};
 use offers::Offers;
 use skill_set::SkillSet;
-use target::Target;
+use target::{Held, Target};
+
+pub use left_out::is_wanted;
 
 /// What is exported.
 #[derive(Debug, Clone)]
@@ -55,6 +60,8 @@ pub enum FileState {
     Same,
     /// It was made by an earlier export and is no part of this one.
     Stale,
+    /// It was stale, and is gone.
+    Removed,
     /// Something of somebody else's is in its place.
     NotOurs,
 }
@@ -67,6 +74,7 @@ impl FileState {
             Self::Changed => "changed",
             Self::Same => "same",
             Self::Stale => "stale",
+            Self::Removed => "removed",
             Self::NotOurs => "not-ours",
         }
     }
@@ -144,7 +152,17 @@ pub fn export(
         one(&wanted, &job, &mut skills, &mut target, &mut exported)?;
     }
     skills.put(&mut target, &mut exported.diagnostics)?;
-    target.settle(request, &mut exported)?;
+    let held = Held {
+        agents: if request.is_whole {
+            let theirs = AgentLibrary::of_host(library.environment(), &request.host);
+            let theirs = theirs.as_ref().map(|library| &library.agents);
+            left_out::say(agents, theirs, &mut exported.diagnostics)
+        } else {
+            BTreeSet::new()
+        },
+        skills: skills.held(),
+    };
+    target.settle(request, &held, &mut exported)?;
     exported.files.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(exported)
 }
@@ -199,6 +217,7 @@ fn one(
         address: &address,
         agent: file,
         format: agents.format(agent),
+        is_packaged: agents.package_of(agent).is_some(),
         places: &places,
         body: own.body,
         skills: &named,
@@ -209,7 +228,7 @@ fn one(
         let message = format!("another agent is called as `{}` would be there", agent.name);
         warnings.push(Diagnostic::new(Code::ExportName, message));
     } else {
-        target.put_marked(made.path, made.text);
+        target.put_agent(made.path, made.text);
         exported.n_agents += 1;
     }
     for warning in &mut warnings {

@@ -141,7 +141,9 @@ codes! {
     ExportBudget = "export-budget", Warning, "An agent's text with its skills is longer than what the host takes.", "name fewer skills, shorten them, or write `skillInjection: light`";
     ExportName = "export-name", Warning, "Two agents or two skills would have one name at the host; the first one is exported.", "rename one of them";
     ExportNotOurs = "export-not-ours", Warning, "A file that Grove did not write, or that was changed since, stands where one would be written; it was left alone.", "move it away, or remove it, and export again";
-    ExportPartial = "export-partial", Warning, "Not all files of a skill could be exported.", "see the message for which are missing";
+    ExportPowers = "export-powers", Warning, "Something of a package would let an agent or a skill do more once it is in a host's own folders.", "read it; if you want it, write it into a file of your own";
+    ExportLeftOut = "export-left-out", Warning, "An agent cannot be used as it is, so it was not exported; what was exported of it before stays.", "see `grove agents show` for what it needs";
+    ExportPartial = "export-partial", Warning, "A file of a skill was not copied.", "put a plain file with another name in its place, or accept that the host does without it";
     SkillPathUnused = "skill-path-unused", Warning, "A folder in an agent's `skillPath` was not looked in.", "put the skills into a folder that is looked in anyway, such as `.agents/skills`";
     InstructionsUntrusted = "instructions-untrusted", Warning, "A project's instructions are not in the prompt: nobody has looked at them as they are.", "review the file, then run `grove trust`";
     InstructionsUnread = "instructions-unread", Warning, "A project's instructions could not be read, or may not be, and are not in the prompt.", "replace the file with a plain text file in the project";

@@ -300,13 +300,17 @@ fn what_changed_is_written_again_and_what_is_gone_is_removed() {
     let (code, check) = export(&home, "claude", &["--check"]);
     assert_eq!(code, Some(1));
     let expected = [
+        (".claude/agents/.grove-export", "changed"),
         (".claude/agents/planner.md", "same"),
         (".claude/agents/reviewer.md", "changed"),
+        (".claude/skills/office/.grove-export", "stale"),
         (".claude/skills/office/SKILL.md", "stale"),
+        (".claude/skills/pivot/.grove-export", "stale"),
         (".claude/skills/pivot/SKILL.md", "stale"),
-        (".claude/skills/protocol/.grove-export", "stale"),
+        (".claude/skills/protocol/.grove-export", "changed"),
         (".claude/skills/protocol/SKILL.md", "same"),
         (".claude/skills/protocol/scripts/run.sh", "stale"),
+        (".claude/skills/sheets/.grove-export", "stale"),
         (".claude/skills/sheets/SKILL.md", "stale"),
     ];
     let expected: BTreeMap<String, String> = expected
@@ -316,6 +320,11 @@ fn what_changed_is_written_again_and_what_is_gone_is_removed() {
     assert_eq!(states(&check), expected);
     let (code, value) = export(&home, "claude", &[]);
     assert_eq!(code, Some(0));
+    let done = |state: &str| state.replace("stale", "removed");
+    let expected = expected.iter();
+    let expected: BTreeMap<String, String> = expected
+        .map(|(path, state)| (path.clone(), done(state)))
+        .collect();
     assert_eq!(states(&value), expected);
     assert!(read(&home, "project/.claude/agents/reviewer.md").contains("REVIEW-AGAIN"));
     assert!(!home.path("project/.claude/skills/office").exists());

@@ -143,6 +143,9 @@ impl Writer<'_, '_> {
     /// A key that Grove does not know is the host's own if the file was written for it.
     fn other(&mut self, entry: Entry) {
         if self.is_theirs() {
+            let Some(entry) = self.shrunk(entry) else {
+                return;
+            };
             // What was set in place of what the file says counts alone.
             if !self.entries.iter().any(|written| written.key == entry.key) {
                 self.entries.push(entry);

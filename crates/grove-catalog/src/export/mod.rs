@@ -6,6 +6,7 @@
 
 mod keys;
 mod models;
+mod packaged;
 mod powers;
 mod toml;
 mod tools;
@@ -22,6 +23,8 @@ use crate::disclosure::{MAX_FILLED, block, body_for_prompt};
 use crate::hosts::{AgentRules, Preload};
 use crate::prompt::LISTING;
 use crate::snapshot::Skill;
+
+pub use packaged::packaged_skill;
 
 /// For whom is exported, and how.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +50,8 @@ pub struct Source<'a> {
     pub agent: &'a agent::Agent,
     /// How its file is written.
     pub format: Format,
+    /// Whether it came with a package, and so may not grant itself anything.
+    pub is_packaged: bool,
     /// Where keys of its file stand, by what they are called here.
     pub places: &'a [(Key, Position)],
     /// Its own text.

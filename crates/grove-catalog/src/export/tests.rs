@@ -20,6 +20,7 @@ fn exported(text: &str, host: &str) -> (File, Vec<Diagnostic>) {
         address: "reviewer@user:.grove/agents",
         agent: &parsed.agent,
         format: Format::Native,
+        is_packaged: false,
         places: &parsed.places,
         body: parsed.body(text).unwrap(),
         skills: &[],

@@ -1,22 +1,23 @@
 //! The skills of an export: those that agents name and those below them, each once and under one name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use grove_catalog::export::{self, Child, Named};
 use grove_catalog::hosts::ExportRules;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::state::State;
 use grove_fs::files;
-use grove_spec::text::first_names;
 use grove_spec::{Code, Diagnostic, generated};
 
+use super::missing::{Missing, is_larger};
 use super::target::Target;
 use super::{ExportError, address_of};
 use crate::library::Library;
 use crate::prompt::PromptError;
+use crate::resources::ReadRefusal;
 
 /// The largest file beside a skill's own that is copied.
-const MAX_BYTES: u64 = 16 << 20;
+pub(super) const MAX_BYTES: u64 = 16 << 20;
 
 pub(super) struct SkillSet<'a> {
     pub(super) library: &'a Library,
@@ -150,6 +151,16 @@ impl<'a> SkillSet<'a> {
             let source = source.and_then(|bytes| String::from_utf8(bytes).ok());
             let unsteady = || PromptError::Unsteady(location.clone());
             let source = source.ok_or_else(unsteady)?;
+            let source = if self.is_packaged(skill) {
+                let (text, findings) = export::packaged_skill(skill.name(), &source);
+                diagnostics.extend(findings.into_iter().map(|one| one.in_file(&location)));
+                match text {
+                    Some(text) => text,
+                    None => continue,
+                }
+            } else {
+                source
+            };
             let children = self.shown_children(*at);
             let address = address_of(self.snapshot, *at);
             let text = if generated::is_marked(&source) {
@@ -158,10 +169,25 @@ impl<'a> SkillSet<'a> {
                 export::skill_text(&source, &address, &children)
             };
             let text = text.ok_or_else(unsteady)?;
-            target.put_skill(folder.clone(), text);
+            target.put_skill(&folder, text);
             self.put_resources(skill, &folder, target, diagnostics)?;
         }
         Ok(())
+    }
+
+    /// The addresses of skills that are there and cannot be used.
+    pub(super) fn held(&self) -> BTreeSet<String> {
+        let skills = self.snapshot.skills.iter();
+        skills
+            .filter(|skill| !skill.state.is_usable())
+            .map(|skill| self.snapshot.address(skill))
+            .collect()
+    }
+
+    /// Whether a skill came with a package, and so may not grant itself anything.
+    fn is_packaged(&self, skill: &Skill) -> bool {
+        let planned = self.library.planned_root(self.snapshot, skill);
+        planned.is_some_and(|planned| planned.package_folder().is_some())
     }
 
     fn put_resources(
@@ -174,8 +200,12 @@ impl<'a> SkillSet<'a> {
         let found = self.library.resources(self.snapshot, skill)?;
         let location = self.snapshot.location(&skill.place);
         let beside = location.parent().unwrap_or(&location);
-        let mut missing = Vec::new();
+        let mut missing = Missing::of(&found);
         for name in found.names {
+            if name.ends_with('/') {
+                missing.add(name, "it lies deeper than folders are looked into");
+                continue;
+            }
             let read = self
                 .library
                 .read_file(self.snapshot, skill, &name, MAX_BYTES);
@@ -184,23 +214,14 @@ impl<'a> SkillSet<'a> {
                     let mode = files::mode(&beside.join(&name)).unwrap_or_default();
                     target.put_resource(folder, &name, bytes, mode & 0o111 != 0);
                 }
-                Err(_) => missing.push(name),
+                Err(_) if is_larger(&beside.join(&name)) => {
+                    missing.add(name, format!("it has more than {} MiB", MAX_BYTES >> 20));
+                }
+                Err(ReadRefusal::Fs(error)) => missing.add(name, error.source.to_string()),
+                Err(refusal) => missing.add(name, refusal.to_string()),
             }
         }
-        if !missing.is_empty() || found.not_seen > 0 || found.uncounted {
-            let more = if found.not_seen > 0 || found.uncounted {
-                "; there are more files than are looked at"
-            } else {
-                ""
-            };
-            let message = format!(
-                "not all files of skill `{}` were copied: {}{more}",
-                skill.name(),
-                first_names(&missing)
-            );
-            let finding = Diagnostic::new(Code::ExportPartial, message);
-            diagnostics.push(finding.in_file(&location).with_names(missing));
-        }
+        missing.say(skill.name(), &location, diagnostics);
         Ok(())
     }
 }

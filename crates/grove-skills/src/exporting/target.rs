@@ -8,10 +8,9 @@ use grove_catalog::hosts::ExportRules;
 use grove_fs::{FsError, atomic, files};
 use grove_spec::{Code, Diagnostic, generated};
 
+use super::record::Record;
 use super::{ExportRequest, Exported, FileState};
 
-/// In a skill's folder, what else Grove wrote there: a line with digest and path for each file.
-const RECORD: &str = ".grove-export";
 /// The largest file that is compared.
 const MAX_BYTES: u64 = 64 << 20;
 /// Entries of a folder that are looked at for what an earlier export left.
@@ -23,15 +22,22 @@ pub(super) struct Target {
     ending: String,
     skills: String,
     files: BTreeMap<String, Planned>,
-    /// Folders of skills.
-    folders: BTreeSet<String>,
+    /// The paths of agents.
+    agent_files: Vec<String>,
+    /// The paths of skills' files by their folders.
+    skill_files: BTreeMap<String, Vec<String>>,
+}
+
+/// Addresses of what cannot be used as it is and is still there: what was made from it stays.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    pub(super) agents: BTreeSet<String>,
+    pub(super) skills: BTreeSet<String>,
 }
 
 struct Planned {
     bytes: Vec<u8>,
     is_executable: bool,
-    /// The skill's folder for what cannot carry the mark.
-    folder: Option<String>,
 }
 
 impl Target {
@@ -42,7 +48,8 @@ impl Target {
             ending: rules.ending.clone(),
             skills: rules.skills.clone(),
             files: BTreeMap::new(),
-            folders: BTreeSet::new(),
+            agent_files: Vec::new(),
+            skill_files: BTreeMap::new(),
         }
     }
 
@@ -61,20 +68,13 @@ impl Target {
         }
     }
 
-    pub(super) fn put_marked(&mut self, path: String, text: String) {
-        self.files.insert(
-            path,
-            Planned {
-                bytes: text.into_bytes(),
-                is_executable: false,
-                folder: None,
-            },
-        );
+    pub(super) fn put_agent(&mut self, path: String, text: String) {
+        self.agent_files.push(path.clone());
+        self.put(path, text.into_bytes(), false);
     }
 
-    pub(super) fn put_skill(&mut self, folder: String, text: String) {
-        self.put_marked(format!("{folder}/SKILL.md"), text);
-        self.folders.insert(folder);
+    pub(super) fn put_skill(&mut self, folder: &str, text: String) {
+        self.put_resource(folder, "SKILL.md", text.into_bytes(), false);
     }
 
     pub(super) fn put_resource(
@@ -84,120 +84,204 @@ impl Target {
         bytes: Vec<u8>,
         is_executable: bool,
     ) {
-        self.files.insert(
-            format!("{folder}/{name}"),
-            Planned {
-                bytes,
-                is_executable,
-                folder: Some(folder.to_owned()),
-            },
-        );
+        let path = format!("{folder}/{name}");
+        let files = self.skill_files.entry(folder.to_owned()).or_default();
+        files.push(path.clone());
+        self.put(path, bytes, is_executable);
+    }
+
+    fn put(&mut self, path: String, bytes: Vec<u8>, is_executable: bool) {
+        let planned = Planned {
+            bytes,
+            is_executable,
+        };
+        self.files.insert(path, planned);
     }
 
     /// Compares with what is there, writes what differs and removes what an earlier export left.
     pub(super) fn settle(
         mut self,
         request: &ExportRequest,
+        held: &Held,
         exported: &mut Exported,
     ) -> Result<(), FsError> {
-        self.add_records();
         let mut stale = Vec::new();
-        let mut closed = BTreeSet::new();
-        let mut known = BTreeMap::new();
-        for folder in &self.folders {
-            if self.is_somebody_elses(&format!("{folder}/SKILL.md")) {
-                closed.insert(folder.clone());
-                continue;
+        let mut records = self.settled(&mut stale, request, held, exported);
+        let agents = std::mem::take(&mut self.agent_files);
+        let mut folders: Vec<(String, Vec<String>)> = vec![(self.agents.clone(), agents)];
+        folders.extend(std::mem::take(&mut self.skill_files));
+        for (folder, paths) in folders {
+            let mut record = records.remove(&folder).unwrap_or_default();
+            let own = self.own_file(&folder);
+            let is_closed = own.is_some_and(|own| self.state(&own, &record) == FileState::NotOurs);
+            for path in paths {
+                let Some(planned) = self.files.get(&path) else {
+                    continue;
+                };
+                let state = if is_closed {
+                    FileState::NotOurs
+                } else {
+                    self.compare(&path, planned, &record)
+                };
+                if state == FileState::NotOurs {
+                    if !is_closed || path.ends_with("/SKILL.md") {
+                        exported.diagnostics.push(not_ours(&self.out.join(&path)));
+                    }
+                } else {
+                    record.insert(&path, &planned.bytes);
+                }
+                self.write(&path, planned, state, request)?;
+                exported.files.push((path, state));
             }
-            let record = self.record(folder);
-            let left = record.iter().filter(|(path, _)| !self.has(path));
-            for (path, digest) in left {
-                self.leave(path, digest, &mut stale, exported);
+            if !is_closed {
+                records.insert(folder, record);
             }
-            known.extend(record);
-        }
-        if request.is_whole {
-            self.find_stale(&mut stale, exported);
-        }
-        let is_closed = |path: &str| {
-            let mut closed = closed.iter();
-            closed.any(|folder| {
-                let rest = path.strip_prefix(folder.as_str());
-                rest.is_some_and(|rest| rest.starts_with('/'))
-            })
-        };
-        for (path, planned) in &self.files {
-            let state = if is_closed(path) {
-                FileState::NotOurs
-            } else {
-                self.compare(path, planned, &known)
-            };
-            if state == FileState::NotOurs && (!is_closed(path) || path.ends_with("/SKILL.md")) {
-                exported.diagnostics.push(not_ours(&self.out.join(path)));
-            }
-            let is_written = matches!(state, FileState::New | FileState::Changed);
-            if is_written && !request.is_dry {
-                let mode = if planned.is_executable { 0o755 } else { 0o644 };
-                atomic::write_mode(&self.out.join(path), &planned.bytes, mode)?;
-            }
-            exported.files.push((path.clone(), state));
         }
         for path in stale {
-            if !request.is_dry {
+            let state = if request.is_dry {
+                FileState::Stale
+            } else {
                 self.remove(&path)?;
-            }
-            exported.files.push((path, FileState::Stale));
+                FileState::Removed
+            };
+            exported.files.push((path, state));
+        }
+        for (folder, record) in records {
+            self.settle_record(&folder, &record, request, exported)?;
         }
         Ok(())
     }
 
-    /// Adds to each skill's folder the record of what cannot carry the mark.
-    fn add_records(&mut self) {
-        let mut records: BTreeMap<String, String> = BTreeMap::new();
-        for (path, planned) in &self.files {
-            if let Some(folder) = &planned.folder {
-                let line = format!("{} {path}\n", Digest::of(&planned.bytes));
-                records.entry(folder.clone()).or_default().push_str(&line);
+    /// The records of all folders without what an earlier export left, which goes to `stale`.
+    fn settled(
+        &self,
+        stale: &mut Vec<String>,
+        request: &ExportRequest,
+        held: &Held,
+        exported: &mut Exported,
+    ) -> BTreeMap<String, Record> {
+        let mut records = BTreeMap::new();
+        let mut folders: BTreeSet<String> = self.skill_files.keys().cloned().collect();
+        if request.is_whole {
+            let names = files::list(&self.out.join(&self.skills), MAX_ENTRIES).unwrap_or_default();
+            let names = names.into_iter().filter(|(_, is_folder)| *is_folder);
+            folders.extend(names.map(|(name, _)| format!("{}/{name}", self.skills)));
+            self.find_copies(&folders, exported);
+        }
+        let mut agents = self.record(&self.agents);
+        let mut is_held = false;
+        agents.files.retain(|path, digest| {
+            let keeps = self.has(path) || (!request.is_whole && self.is_there(path));
+            if !keeps && self.is_there(path) && self.is_from(path, &held.agents) {
+                is_held = true;
+                return true;
             }
+            keeps || self.leave(path, digest, stale, exported)
+        });
+        records.insert(self.agents.clone(), agents);
+        for folder in folders {
+            let mut record = self.record(&folder);
+            let own = format!("{folder}/SKILL.md");
+            // Nobody knows which skills an agent has that cannot be read.
+            let is_kept = !self.has(&own) && (is_held || self.is_from(&own, &held.skills));
+            record.files.retain(|path, digest| {
+                is_kept || self.has(path) || self.leave(path, digest, stale, exported)
+            });
+            records.insert(folder, record);
         }
-        for (folder, lines) in records {
-            let text = format!("{}\n{lines}", generated::mark("the skill's own folder"));
-            self.put_marked(format!("{folder}/{RECORD}"), text);
-        }
+        records
     }
 
-    /// The files beside a skill's own that an earlier export wrote, with the digest of each.
-    fn record(&self, folder: &str) -> BTreeMap<String, String> {
-        let path = format!("{folder}/{RECORD}");
-        let Some(text) = self.marked_text(&path) else {
-            return BTreeMap::new();
-        };
-        let below = format!("{folder}/");
-        let lines = text.lines().skip(1).filter_map(|line| line.split_once(' '));
-        // A record that somebody changed must not lead out of the folder.
-        let stays =
-            |path: &str| path.starts_with(&below) && !path.split('/').any(|part| part == "..");
-        lines
-            .filter(|(_, path)| stays(path))
-            .map(|(digest, path)| (path.to_owned(), digest.to_owned()))
-            .chain([(path.clone(), Digest::of(text.as_bytes()).to_string())])
-            .collect()
+    fn record(&self, folder: &str) -> Record {
+        if self.is_through_link(&Record::path(folder)) {
+            return Record::default();
+        }
+        Record::read(&self.out, folder)
     }
 
-    /// The text of a file that carries the mark.
-    fn marked_text(&self, path: &str) -> Option<String> {
+    fn is_there(&self, path: &str) -> bool {
+        files::is_there(&self.out.join(path))
+    }
+
+    /// What a file that carries the mark says that it was made from.
+    fn source_of(&self, path: &str) -> Option<String> {
         if self.is_through_link(path) {
             return None;
         }
         let bytes = files::read_bounded(&self.out.join(path), MAX_BYTES).ok()?;
         let text = String::from_utf8(bytes).ok()?;
-        generated::is_marked(&text).then_some(text)
+        generated::source_of(&text).map(str::to_owned)
     }
 
-    /// Whether something stands at a place that does not carry the mark.
-    fn is_somebody_elses(&self, path: &str) -> bool {
-        let whole = self.out.join(path);
-        (files::is_there(&whole) || files::is_link(&whole)) && self.marked_text(path).is_none()
+    /// Whether a file was made from one of these.
+    fn is_from(&self, path: &str, addresses: &BTreeSet<String>) -> bool {
+        let source = self.source_of(path);
+        source.is_some_and(|source| addresses.contains(&source))
+    }
+
+    /// The file of a skill's folder without which nothing else in it is Grove's.
+    fn own_file(&self, folder: &str) -> Option<String> {
+        let own = format!("{folder}/SKILL.md");
+        (folder != self.agents && self.has(&own)).then_some(own)
+    }
+
+    fn state(&self, path: &str, record: &Record) -> FileState {
+        let planned = self.files.get(path);
+        planned.map_or(FileState::Same, |planned| {
+            self.compare(path, planned, record)
+        })
+    }
+
+    fn write(
+        &self,
+        path: &str,
+        planned: &Planned,
+        state: FileState,
+        request: &ExportRequest,
+    ) -> Result<(), FsError> {
+        let is_written = matches!(state, FileState::New | FileState::Changed);
+        if !is_written || request.is_dry {
+            return Ok(());
+        }
+        let mode = if planned.is_executable { 0o755 } else { 0o644 };
+        atomic::write_mode(&self.out.join(path), &planned.bytes, mode)
+    }
+
+    fn settle_record(
+        &self,
+        folder: &str,
+        record: &Record,
+        request: &ExportRequest,
+        exported: &mut Exported,
+    ) -> Result<(), FsError> {
+        let path = Record::path(folder);
+        let is_ours = self.source_of(&path).is_some();
+        let Some(text) = record.text() else {
+            if is_ours {
+                let state = if request.is_dry {
+                    FileState::Stale
+                } else {
+                    self.remove(&path)?;
+                    FileState::Removed
+                };
+                exported.files.push((path, state));
+            }
+            return Ok(());
+        };
+        let planned = Planned {
+            bytes: text.into_bytes(),
+            is_executable: false,
+        };
+        let mut state = self.compare(&path, &planned, &Record::default());
+        if state == FileState::NotOurs && is_ours {
+            state = FileState::Changed;
+        }
+        if state == FileState::NotOurs {
+            exported.diagnostics.push(not_ours(&self.out.join(&path)));
+        }
+        self.write(&path, &planned, state, request)?;
+        exported.files.push((path, state));
+        Ok(())
     }
 
     /// Whether the way to a file, or the file itself, is a link: what is written there would be elsewhere.
@@ -209,12 +293,7 @@ impl Target {
         })
     }
 
-    fn compare(
-        &self,
-        path: &str,
-        planned: &Planned,
-        known: &BTreeMap<String, String>,
-    ) -> FileState {
+    fn compare(&self, path: &str, planned: &Planned, record: &Record) -> FileState {
         let whole = self.out.join(path);
         if self.is_through_link(path) {
             return FileState::NotOurs;
@@ -225,59 +304,59 @@ impl Target {
             Err(_) => return FileState::NotOurs,
         };
         let is_executable = files::mode(&whole).is_ok_and(|mode| mode & 0o111 != 0);
-        if there == planned.bytes && is_executable == planned.is_executable {
-            return FileState::Same;
-        }
-        let is_marked = || std::str::from_utf8(&there).is_ok_and(generated::is_marked);
-        let is_ours = match &planned.folder {
-            Some(_) => {
-                there == planned.bytes
-                    || known
-                        .get(path)
-                        .is_some_and(|digest| *digest == Digest::of(&there).to_string())
-            }
-            None => is_marked(),
-        };
-        if is_ours {
+        let is_same = there == planned.bytes;
+        if is_same && is_executable == planned.is_executable {
+            FileState::Same
+        } else if is_same || record.has(path, &there) {
             FileState::Changed
         } else {
             FileState::NotOurs
         }
     }
 
-    /// A file of an earlier export that is no part of this one: stale if it is still what was written.
-    fn leave(&self, path: &str, digest: &str, stale: &mut Vec<String>, exported: &mut Exported) {
+    /// A file of an earlier export that is no part of this one: stale if it is still what was written. Says whether
+    /// it stays in the record.
+    fn leave(
+        &self,
+        path: &str,
+        digest: &str,
+        stale: &mut Vec<String>,
+        exported: &mut Exported,
+    ) -> bool {
         let whole = self.out.join(path);
         if self.is_through_link(path) {
-            return;
+            return false;
         }
         match files::read_bounded(&whole, MAX_BYTES) {
-            Ok(bytes) if Digest::of(&bytes).to_string() == digest => stale.push(path.to_owned()),
-            Ok(_) => exported.diagnostics.push(not_ours(&whole)),
-            Err(_) => {}
+            Ok(bytes) if Digest::of(&bytes).to_string() == digest => {
+                stale.push(path.to_owned());
+                false
+            }
+            Ok(_) => {
+                exported.diagnostics.push(not_ours(&whole));
+                true
+            }
+            Err(_) => false,
         }
     }
 
-    /// Agents and skills that an earlier export made and this one does not.
-    fn find_stale(&self, stale: &mut Vec<String>, exported: &mut Exported) {
-        let names = |folder: &str| files::list(&self.out.join(folder), MAX_ENTRIES);
-        for (name, is_folder) in names(&self.agents).unwrap_or_default() {
-            let path = format!("{}/{name}", self.agents);
-            let is_agent = !is_folder && name.ends_with(&self.ending) && !self.has(&path);
-            if is_agent && self.marked_text(&path).is_some() {
-                stale.push(path);
+    /// Says which files carry the mark without being in a record: copies that somebody made, who may not know it.
+    fn find_copies(&self, folders: &BTreeSet<String>, exported: &mut Exported) {
+        let names = files::list(&self.out.join(&self.agents), MAX_ENTRIES).unwrap_or_default();
+        let names = names.into_iter().filter(|(_, is_folder)| !is_folder);
+        let agents = names.map(|(name, _)| (format!("{}/{name}", self.agents), &self.agents));
+        let agents = agents.filter(|(path, _)| path.ends_with(&self.ending));
+        let skills = folders
+            .iter()
+            .map(|folder| (format!("{folder}/SKILL.md"), folder));
+        for (path, folder) in agents.chain(skills) {
+            let is_known = self.has(&path) || self.record(folder).files.contains_key(&path);
+            if !is_known && self.source_of(&path).is_some() {
+                let finding = not_ours(&self.out.join(&path));
+                exported.diagnostics.push(finding.with_help(
+                    "if it is yours, remove the comment that says that it was generated; if not, remove the file",
+                ));
             }
-        }
-        for (name, is_folder) in names(&self.skills).unwrap_or_default() {
-            let folder = format!("{}/{name}", self.skills);
-            let path = format!("{folder}/SKILL.md");
-            if !is_folder || self.has(&path) || self.marked_text(&path).is_none() {
-                continue;
-            }
-            for (path, digest) in self.record(&folder) {
-                self.leave(&path, &digest, stale, exported);
-            }
-            stale.push(path);
         }
     }
 

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_catalog::agents::{Agent, Agents};
-use grove_catalog::root::Source;
+use grove_catalog::agents::Agent;
 use grove_catalog::state::State;
 use grove_skills::agents::AgentLibrary;
 use grove_skills::exporting::{self, ExportError, ExportRequest, Exported, FileState};
@@ -84,7 +83,8 @@ fn choose<'a>(
         let theirs = theirs.as_ref().map(|library| &library.agents);
         let chosen = all.agents.iter();
         return Ok(chosen
-            .filter(|agent| is_exported(all, agent, theirs))
+            .filter(|agent| agent.state == State::Ok)
+            .filter(|agent| exporting::is_wanted(all, agent, theirs))
             .collect());
     }
     let mut chosen: Vec<&Agent> = Vec::new();
@@ -104,20 +104,6 @@ fn choose<'a>(
     Ok(chosen)
 }
 
-/// Whether an agent is exported without being named: usable, written by somebody, and not the host's already.
-fn is_exported(all: &Agents, agent: &Agent, theirs: Option<&Agents>) -> bool {
-    let source = all.roots.get(agent.root).map(|root| root.source);
-    let location = all.location(agent);
-    let is_theirs = theirs.is_some_and(|theirs| {
-        let mut agents = theirs.agents.iter();
-        agents.any(|other| theirs.location(other) == location)
-    });
-    agent.state == State::Ok
-        && source != Some(Source::Bundled)
-        && agent.generated_from().is_none()
-        && !is_theirs
-}
-
 fn print(
     environment: &Environment,
     request: &ExportRequest,
@@ -132,11 +118,7 @@ fn print(
         .iter()
         .filter(|(_, state)| *state != FileState::Same);
     for (path, state) in changed {
-        let what = match (state, request.is_dry) {
-            (FileState::Stale, false) => "removed",
-            (state, _) => state.as_str(),
-        };
-        out.line(&format!("{what:<8} {}", super::path_text(path)));
+        out.line(&format!("{:<8} {}", state.as_str(), super::path_text(path)));
     }
     let same = exported
         .files

@@ -30,6 +30,7 @@ fn exported(lines: &str, format: Format, host: &str) -> (File, Vec<Diagnostic>) 
         address: "a@user:x",
         agent: &parsed.agent,
         format,
+        is_packaged: false,
         places: &parsed.places,
         body: parsed.body(&text).unwrap(),
         skills: &[],

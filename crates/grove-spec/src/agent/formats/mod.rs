@@ -6,6 +6,7 @@
 
 mod codex;
 mod codex_config;
+pub mod granting;
 mod keys;
 mod opencode;
 mod opencode_references;

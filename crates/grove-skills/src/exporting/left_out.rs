@@ -1,0 +1,91 @@
+//! Agents that an export of all leaves out though somebody wrote them: each is said, with what to do.
+
+use std::collections::BTreeSet;
+
+use grove_catalog::agents::{Agent, Agents};
+use grove_catalog::root::{Root, Source};
+use grove_catalog::state::State;
+use grove_spec::agent::naming;
+use grove_spec::{Code, Diagnostic, Severity};
+
+use crate::agents::AgentLibrary;
+
+/// Whether an agent is exported without being named if it can be used: written by somebody, and not the host's
+/// already.
+pub fn is_wanted(all: &Agents, agent: &Agent, theirs: Option<&Agents>) -> bool {
+    let source = all.roots.get(agent.root).map(|root| root.source);
+    let location = all.location(agent);
+    let is_theirs = theirs.is_some_and(|theirs| {
+        let mut agents = theirs.agents.iter();
+        agents.any(|other| theirs.location(other) == location)
+    });
+    source != Some(Source::Bundled) && agent.generated_from().is_none() && !is_theirs
+}
+
+/// Says which agents are left out because of their state, and gives their addresses.
+pub(super) fn say(
+    agents: &AgentLibrary,
+    theirs: Option<&Agents>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> BTreeSet<String> {
+    let all = &agents.agents;
+    let mut addresses = BTreeSet::new();
+    for agent in &all.agents {
+        // The one that goes before it is exported in its place.
+        let is_left_out = !matches!(agent.state, State::Ok | State::Shadowed);
+        if !is_left_out || !is_wanted(all, agent, theirs) {
+            continue;
+        }
+        let address = all.address(agent);
+        let why = agent.reasons.iter().map(|reason| reason.message.as_str());
+        let why: Vec<&str> = why.collect();
+        let colon = if why.is_empty() { "" } else { ": " };
+        let message = format!(
+            "agent `{address}` is {} and was left out{colon}{}",
+            agent.state.as_str(),
+            why.join("; ")
+        );
+        let severity = match agent.state {
+            // Somebody wants it so.
+            State::Disabled | State::Filtered => Severity::Info,
+            _ => Severity::Warning,
+        };
+        let finding = Diagnostic::new(Code::ExportLeftOut, message)
+            .in_file(&all.location(agent))
+            .with_severity(severity);
+        let fixes = agent.reasons.iter().map(|reason| reason.fix.as_str());
+        let fixes: Vec<&str> = fixes.filter(|fix| !fix.is_empty()).collect();
+        diagnostics.push(if fixes.is_empty() {
+            finding
+        } else {
+            finding.with_help(fixes.join("; "))
+        });
+        addresses.insert(address);
+    }
+    for finding in &all.diagnostics {
+        let Some(address) = address_of_file(all, theirs, finding) else {
+            continue;
+        };
+        if finding.severity != Severity::Info {
+            diagnostics.push(finding.clone());
+        }
+        addresses.insert(address);
+    }
+    addresses
+}
+
+/// The address that an agent would have whose file is so broken that it is none, of which only a finding is left.
+fn address_of_file(all: &Agents, theirs: Option<&Agents>, finding: &Diagnostic) -> Option<String> {
+    let file = finding.file.as_deref()?;
+    let is_theirs = |root: &Root| {
+        let mut roots = theirs.into_iter().flat_map(|theirs| &theirs.roots);
+        roots.any(|other| other.path == root.path)
+    };
+    let mut roots = all.roots.iter();
+    let root = roots.find(|root| file.starts_with(&root.path) && file != root.path)?;
+    if root.source == Source::Bundled || is_theirs(root) {
+        return None;
+    }
+    let path = file.strip_prefix(&root.path).ok()?.to_str()?;
+    Some(format!("{}@{}", naming::stem(path), root.label))
+}

@@ -1,0 +1,158 @@
+//! Keys of other hosts that let an agent or a skill do more than whoever runs it lets it by itself.
+//!
+//! The counterpart of [`super::restriction`], and one definition too. What somebody wrote for a host in a folder of
+//! their own may say these; what came with a package may not, because a copy in the host's own folders would be taken
+//! for something that its owner wrote.
+
+use super::Format;
+use crate::yaml::{Entry, Node, Value};
+
+/// Keys of a Codex role that give it nothing: a role is a layer of the whole configuration, so the rest may.
+const CODEX_HARMLESS: [&str; 7] = [
+    "name",
+    "description",
+    "nickname_candidates",
+    "personality",
+    "model_reasoning_summary",
+    "model_verbosity",
+    "hide_agent_reasoning",
+];
+
+/// Keys of a skill's file with which a host runs something without being asked to.
+pub const OF_SKILLS: [&str; 1] = ["hooks"];
+
+/// A key of an agent's file without what it grants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shrunk {
+    /// It grants nothing.
+    Harmless,
+    /// What is left of it.
+    Partly(Entry),
+    /// Nothing is left.
+    Gone,
+}
+
+/// What is left of a key that Grove does not know without what it grants.
+pub fn without(entry: &Entry, format: Format) -> Shrunk {
+    let word = entry.value.as_text();
+    let only = |words: &[&str]| {
+        let is_one = word.is_some_and(|word| words.contains(&word));
+        if is_one {
+            Shrunk::Harmless
+        } else {
+            Shrunk::Gone
+        }
+    };
+    match (format.of_files(), &*entry.key) {
+        (Format::Claude, "permissionMode") => only(&["plan", "dontAsk"]),
+        (Format::Codex, "sandbox_mode") => only(&["read-only"]),
+        (Format::Codex, "approval_policy") => only(&["untrusted"]),
+        (Format::Codex, "web_search") => only(&["disabled", "cached"]),
+        (Format::Codex, key) if CODEX_HARMLESS.contains(&key) => Shrunk::Harmless,
+        (Format::Claude, "hooks" | "mcpServers")
+        | (Format::Copilot, "hooks" | "mcp-servers" | "mcpServers")
+        | (Format::Gemini, "hooks" | "mcp_servers" | "mcpServers")
+        | (Format::Opencode, "mcp" | "plugin")
+        | (Format::Codex, _) => Shrunk::Gone,
+        (Format::Opencode, "permission") => match unpermitted(&entry.value) {
+            Some(value) if value == entry.value => Shrunk::Harmless,
+            Some(value) => Shrunk::Partly(Entry {
+                value,
+                ..entry.clone()
+            }),
+            None => Shrunk::Gone,
+        },
+        _ => Shrunk::Harmless,
+    }
+}
+
+/// A permission without what it allows. What is left stands in the same order, so that less is allowed by every rule.
+fn unpermitted(value: &Node) -> Option<Node> {
+    match &value.value {
+        Value::Map(entries) => {
+            let kept = entries.iter().filter_map(|entry| {
+                Some(Entry {
+                    value: unpermitted(&entry.value)?,
+                    ..entry.clone()
+                })
+            });
+            let kept: Vec<Entry> = kept.collect();
+            (!kept.is_empty()).then(|| Node::new(Value::Map(kept), value.position))
+        }
+        _ => matches!(value.as_text(), Some("deny" | "ask")).then(|| value.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::formats::read;
+
+    /// What is left of the one key of a file that Grove does not know.
+    fn shrunk(lines: &str, format: Format) -> Shrunk {
+        let text = match format {
+            Format::Codex => format!("name = 'a'\ndeveloper_instructions = 'x'\n{lines}\n"),
+            _ => format!("---\nname: a\ndescription: d\n{lines}\n---\n"),
+        };
+        let parsed = read(text.as_bytes(), format).remove(0).parsed;
+        let [entry] = parsed.agent.unknown.as_slice() else {
+            panic!("one key: {:?}", parsed.agent.unknown);
+        };
+        without(entry, format)
+    }
+
+    #[test]
+    fn what_grants_is_gone_at_every_host() {
+        for (lines, format) in [
+            ("permissionMode: bypassPermissions", Format::Claude),
+            ("permissionMode: acceptEdits", Format::Claude),
+            ("permissionMode: somethingNew", Format::Claude),
+            ("permissionMode: [plan]", Format::Claude),
+            ("hooks:\n  Stop: []", Format::Claude),
+            ("mcpServers:\n  x:\n    command: evil", Format::Claude),
+            ("mcp-servers:\n  x:\n    command: evil", Format::Copilot),
+            ("mcp_servers:\n  x:\n    command: evil", Format::Gemini),
+            ("permission: allow", Format::Opencode),
+            ("permission:\n  bash: allow", Format::Opencode),
+            ("permission:\n  bash:\n    'rm *': allow", Format::Opencode),
+            ("sandbox_mode = 'danger-full-access'", Format::Codex),
+            ("sandbox_mode = 'workspace-write'", Format::Codex),
+            ("approval_policy = 'never'", Format::Codex),
+            ("notify = ['evil']", Format::Codex),
+            ("mcp_servers.x.command = 'evil'", Format::Codex),
+        ] {
+            assert_eq!(shrunk(lines, format), Shrunk::Gone, "{lines}");
+        }
+    }
+
+    #[test]
+    fn what_restricts_or_is_of_no_weight_stays() {
+        for (lines, format) in [
+            ("permissionMode: plan", Format::Claude),
+            ("disallowedTools: Bash", Format::Claude),
+            ("color: blue", Format::Claude),
+            ("permission:\n  bash: deny\n  edit: ask", Format::Opencode),
+            ("temperature: 0.1", Format::Opencode),
+            ("sandbox_mode = 'read-only'", Format::Codex),
+            ("approval_policy = 'untrusted'", Format::Codex),
+            ("model_verbosity = 'low'", Format::Codex),
+            ("target: vscode", Format::Copilot),
+        ] {
+            assert_eq!(shrunk(lines, format), Shrunk::Harmless, "{lines}");
+        }
+    }
+
+    #[test]
+    fn of_a_permission_what_denies_and_asks_stays() {
+        let lines =
+            "permission:\n  '*': allow\n  edit: deny\n  bash:\n    'git *': allow\n    '*': ask";
+        let Shrunk::Partly(entry) = shrunk(lines, Format::Opencode) else {
+            panic!("some of it stays");
+        };
+        let map = entry.value.as_map().unwrap();
+        let keys: Vec<&str> = map.iter().map(|entry| &*entry.key).collect();
+        assert_eq!(keys, ["edit", "bash"]);
+        let bash = map[1].value.as_map().unwrap();
+        assert_eq!((bash.len(), &*bash[0].key), (1, "*"));
+    }
+}
