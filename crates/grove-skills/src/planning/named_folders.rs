@@ -36,9 +36,10 @@ impl Plan {
             let trust = named.project.as_deref();
             let trust = trust.map(|folder| {
                 let trust = FolderTrust::of(folder, store);
-                match named.is_as_seen {
-                    true => trust,
-                    false => trust.through(&named.file),
+                if named.is_as_seen {
+                    trust
+                } else {
+                    trust.through(&named.file)
                 }
             });
             let distance = named.project.as_ref().map_or(0, |folder| {
