@@ -24,8 +24,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         }
         assert!(!manifest.name.iter().any(|name| name.contains(is_control)));
     }
-    let (named, _) = read_settings(bytes);
-    for package in named {
+    for package in read_settings(bytes).packages {
         match package.source {
             PackageSource::Npm(path) | PackageSource::Git(path) => {
                 assert!(is_plain(&path) && !path.contains('\\'), "{path:?}");

@@ -287,7 +287,7 @@ impl<P: Definition + Send> FileKind<P> {
     fn content(&self, planned: &PlannedRoot, path: &str, bytes: &[u8]) -> FileContent<P> {
         let named = named_files::read(planned, bytes);
         FileContent {
-            digest: Digest::of(bytes),
+            digest: named_files::own_digest(planned, bytes, &named),
             size: bytes.len() as u64,
             found: (self.parse)(planned.format, path, bytes, &named),
             named,
@@ -419,11 +419,12 @@ impl Located<'_> {
             content.size,
         );
         let bytes = read.ok()?;
-        let own = Digest::of(&bytes);
-        let rest = content.rest.as_ref().and_then(|rest| {
-            let named = named_files::read(planned, &bytes);
-            named_files::rest(own, &named, &rest.written)
-        });
+        let named = named_files::read(planned, &bytes);
+        let own = named_files::own_digest(planned, &bytes, &named);
+        let rest = content
+            .rest
+            .as_ref()
+            .and_then(|rest| named_files::rest(own, &named, &rest.written));
         (named_files::digest(own, rest.as_ref()) == content.digest).then_some(bytes)
     }
 }

@@ -41,6 +41,24 @@ pub(crate) fn rest(named_in: Digest, named: &NamedFiles, written: &str) -> Optio
     })
 }
 
+/// The digest of a file in a root. Prompts of `OpenCode` may put several files together, and any agent of the settings
+/// may name any of them, so the files stand in the digest of the settings; elsewhere each is the rest of one agent.
+pub(crate) fn own_digest(planned: &PlannedRoot, bytes: &[u8], named: &NamedFiles) -> Digest {
+    let own = Digest::of(bytes);
+    if planned.format != Format::OpencodeJson || named.is_empty() {
+        return own;
+    }
+    let mut all = own.to_string();
+    for (written, file) in named {
+        // Digests of one length stand for paths and texts, so that no two lists give one text.
+        let written = Digest::of(written.as_bytes());
+        let content = file.content.as_deref().map(Digest::of);
+        let content = content.map_or_else(|_| "unread".to_owned(), |digest| digest.to_string());
+        all.extend(["\n", &written.to_string(), "\n", &content]);
+    }
+    Digest::of(all.as_bytes())
+}
+
 /// The digest of what a file and the rest of it say together.
 pub(crate) fn digest(own: Digest, rest: Option<&Rest>) -> Digest {
     let Some(rest) = rest else {

@@ -46,6 +46,13 @@ pub(super) fn read(text: &str) -> Parsed {
             .into_iter()
             .partition(|entry| is_head_key(&entry.key));
         read_head(heads, &mut chain, &mut diagnostics);
+        // In a `.chain.json` it holds the steps; here they are under headings.
+        let (steps, others): (Vec<Entry>, Vec<Entry>) =
+            others.into_iter().partition(|entry| *entry.key == *"chain");
+        diagnostics.extend(steps.iter().map(|entry| {
+            let message = "`chain` has no meaning in a `.chain.md`: each step has a heading";
+            Diagnostic::new(Code::ChainStep, message).at(entry.position)
+        }));
         let kept = others.iter();
         chain.extra = kept
             .map(|entry| (entry.key.to_string(), json::value_of(&quoted(&entry.value))))

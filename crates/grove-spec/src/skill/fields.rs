@@ -382,14 +382,16 @@ pub(crate) fn clean(text: &str, entry: &Entry, diagnostics: &mut Vec<Diagnostic>
         return text.trim().to_owned();
     }
     let mut cleaned = std::borrow::Cow::Borrowed(text);
-    if text.contains(is_control) {
+    // Where a file begins it marks the order of bytes; a value does not begin a file.
+    let is_marked = text.starts_with('\u{feff}');
+    if is_marked || text.contains(is_control) {
         let kept: String = cleaned
             .replace("\r\n", "\n")
             .chars()
             .filter_map(|c| match c {
                 // What a terminal takes for a line end separates words, so a space stands in for it.
                 '\r' | '\u{85}' | '\u{b}' | '\u{c}' | '\u{2028}' | '\u{2029}' => Some(' '),
-                c if is_control(c) => None,
+                c if is_control(c) || (is_marked && c == '\u{feff}') => None,
                 c => Some(c),
             })
             .collect();
