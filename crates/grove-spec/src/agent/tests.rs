@@ -484,7 +484,11 @@ fn a_hidden_character_does_not_hide_how_a_name_begins() {
 
 #[test]
 fn a_byte_order_mark_in_a_value_is_removed_wherever_it_stands() {
-    for tools in ["\"\\ufeffRead\", Grep", "Read, \"\\ufeffGrep\""] {
+    for tools in [
+        "\"\\ufeffRead\", Grep",
+        "Read, \"\\ufeffGrep\"",
+        "Read, \"\\0\\ufeffGrep\"",
+    ] {
         let text = format!("---\nname: x\ndescription: d\ntools: [{tools}]\n---\n");
         let agent = parse(&text).agent;
         assert_eq!(

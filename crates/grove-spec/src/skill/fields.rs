@@ -383,15 +383,15 @@ pub(crate) fn clean(text: &str, entry: &Entry, diagnostics: &mut Vec<Diagnostic>
     }
     let mut cleaned = std::borrow::Cow::Borrowed(text);
     // Where a file begins it marks the order of bytes; a value does not begin a file.
-    let is_marked = text.starts_with('\u{feff}');
-    if is_marked || text.contains(is_control) {
+    let mark = '\u{feff}';
+    if text.starts_with(mark) || text.contains(is_control) {
         let kept: String = cleaned
             .replace("\r\n", "\n")
             .chars()
             .filter_map(|c| match c {
                 // What a terminal takes for a line end separates words, so a space stands in for it.
                 '\r' | '\u{85}' | '\u{b}' | '\u{c}' | '\u{2028}' | '\u{2029}' => Some(' '),
-                c if is_control(c) || (is_marked && c == '\u{feff}') => None,
+                c if is_control(c) || c == mark => None,
                 c => Some(c),
             })
             .collect();
