@@ -52,7 +52,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     verdict.step("references are current", reference::check);
     verdict.step("cargo test", || cargo("test --workspace --no-fail-fast"));
     verdict.step("exact tokens", || {
-        cargo("test --package grove --features exact-tokens --test catalog_sessions counted")
+        cargo("test --package grove --features exact-tokens --test it counted")
     });
     for (target, step, runs) in FUZZED {
         verdict.step(step, || {

@@ -1,0 +1,152 @@
+//! Laws of the catalog: within its budget, the same every time, well formed, and nothing out of reach.
+
+mod budgets;
+mod laws;
+mod shapes;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use grove_catalog::catalog::{Budget, Catalog, Request, Style, catalog};
+use grove_catalog::content::Content;
+use grove_catalog::eligibility::Facts;
+use grove_catalog::identity::Layout;
+use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
+use grove_catalog::root::{Root, Source, Standing, make_labels_unique};
+use grove_catalog::snapshot::Snapshot;
+use grove_catalog::trust::Trust;
+use grove_spec::config::Settings;
+use grove_spec::skill::{Parsed, Skill};
+
+const HOME: &str = "/home/me";
+const INDEX: &str = "/home/me/.cache/grove/index";
+
+/// A skill before it is anywhere: root, id, description, and the skill it is a child of.
+#[derive(Debug, Clone)]
+struct Made {
+    root: usize,
+    id: String,
+    name: String,
+    description: String,
+}
+
+impl Made {
+    fn new(root: usize, id: &str, description: &str) -> Self {
+        let name = id.rsplit('/').next().unwrap_or(id).to_owned();
+        Self {
+            root,
+            id: id.to_owned(),
+            name,
+            description: description.to_owned(),
+        }
+    }
+}
+
+fn snapshot(sources: &[Source], skills: &[Made]) -> Snapshot {
+    let mut roots: Vec<Root> = sources
+        .iter()
+        .enumerate()
+        .map(|(at, source)| Root {
+            label: format!("{}:skills", source.as_str()),
+            path: if *source == Source::User {
+                PathBuf::from(format!("{HOME}/.agents/skills{at}"))
+            } else {
+                PathBuf::from(format!("/srv/a rather long folder/{at}/skills"))
+            },
+            source: *source,
+            standing: Standing {
+                order: at as u32,
+                ..Standing::of(*source)
+            },
+            trust: Trust::Trusted,
+        })
+        .collect();
+    make_labels_unique(&mut roots);
+    let mut candidates: Vec<Candidate> = skills
+        .iter()
+        .enumerate()
+        .map(|(at, made)| {
+            let skill = Skill {
+                name: Some(made.name.clone()),
+                description: Some(made.description.clone()),
+                model_invocable: true,
+                user_invocable: true,
+                ..Skill::default()
+            };
+            let parsed = Parsed {
+                skill,
+                body_offset: 0,
+                diagnostics: Vec::new(),
+            };
+            Candidate {
+                root: made.root,
+                layout: Layout::Folder,
+                id: made.id.as_str().into(),
+                file: None,
+                hard_links: 1,
+                through_link: false,
+                content: Arc::new(Content::new(at as u128, None, 1, parsed)),
+            }
+        })
+        .collect();
+    candidates.sort_by(|a, b| (a.root, &a.id).cmp(&(b.root, &b.id)));
+    candidates.dedup_by(|a, b| a.root == b.root && a.id == b.id);
+    let mut settings = Settings::default();
+    settings.lift_caps();
+    resolve(Input {
+        roots,
+        candidates,
+        settings: &settings,
+        facts: &Facts::default(),
+        names: None,
+        rules: Rules::GROVE,
+        diagnostics: Vec::new(),
+    })
+}
+
+fn request<'a>(
+    budget: Budget,
+    usage: &'a BTreeMap<String, u32>,
+    expanded: &'a [String],
+) -> Request<'a> {
+    Request {
+        style: Style::Xml,
+        budget,
+        home: Some(Path::new(HOME)),
+        index_dir: Path::new(INDEX),
+        pinned: &[],
+        usage,
+        expanded,
+        exclude: &[],
+    }
+}
+
+fn plain(snapshot: &Snapshot, budget: Budget) -> Catalog {
+    catalog(snapshot, &request(budget, &BTreeMap::new(), &[]))
+}
+
+/// A path as a reader would name it.
+fn shown(path: &Path) -> String {
+    path.strip_prefix(HOME).map_or_else(
+        |_| path.display().to_string(),
+        |below| format!("~/{}", below.display()),
+    )
+}
+
+fn locations(snapshot: &Snapshot) -> BTreeSet<String> {
+    snapshot
+        .skills
+        .iter()
+        .filter(|skill| skill.model_invocable())
+        .map(|skill| shown(&snapshot.location(&skill.place)))
+        .collect()
+}
+
+fn described(count: usize, length: usize) -> Vec<Made> {
+    (0..count).map(|at| {
+        let words = "Writes careful reports about many kinds of things, with tables and figures. Use when the user asks for one of them in any form at all, or for something near to it, and whenever nothing more specific is at hand";
+        let text: String = words.chars().cycle().take(length).collect();
+        Made::new(0, &format!("skill-{at:05}"), text.trim())
+    }).collect()
+}

@@ -1,0 +1,597 @@
+//! Disclosure as tables: what is meant, what is refused, what takes whose place, and what a model reads.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use grove_catalog::catalog::{Budget, Request, Style, catalog};
+use grove_catalog::content::Content;
+use grove_catalog::disclosure::{
+    Activating, Caller, Collapsing, Expansion, Frozen, Group, Listed, Material, Node, Prepared,
+    Refusal, Resources, Session, expansion_text, list_children, prepare, resolve,
+};
+use grove_catalog::eligibility::Facts;
+use grove_catalog::identity::Layout;
+use grove_catalog::resolve::{Candidate, Input, Rules};
+use grove_catalog::root::{Root, Source, Standing};
+use grove_catalog::snapshot::Snapshot;
+use grove_catalog::tree::Tree;
+use grove_catalog::trust::Trust;
+use grove_spec::config::Settings;
+use grove_spec::skill::parse_bytes;
+use proptest::prelude::*;
+
+/// A snapshot of skills given as root, id and further frontmatter lines.
+fn snapshot(skills: &[(usize, &str, &str)]) -> Snapshot {
+    let root = |source: Source| Root {
+        label: format!("{}:s", source.as_str()),
+        path: PathBuf::from("/").join(source.as_str()),
+        source,
+        standing: Standing::of(source),
+        trust: Trust::Trusted,
+    };
+    let candidates = skills.iter().enumerate().map(|(n, (root, id, lines))| {
+        let folder = id.rsplit('/').next().unwrap_or(id);
+        let name = if lines.contains("name:") {
+            String::new()
+        } else {
+            format!("name: {folder}\n")
+        };
+        let description = if lines.contains("description:") {
+            String::new()
+        } else {
+            format!("description: Does {folder}.\n")
+        };
+        let text = format!("---\n{name}{description}{lines}\n---\n");
+        Candidate {
+            root: *root,
+            layout: Layout::Folder,
+            id: (*id).into(),
+            file: None,
+            hard_links: 1,
+            through_link: false,
+            content: Arc::new(Content::new(
+                n as u128 + 1,
+                None,
+                text.len() as u64,
+                parse_bytes(text.as_bytes()),
+            )),
+        }
+    });
+    let facts = Facts {
+        os: "linux".into(),
+        ..Facts::default()
+    };
+    grove_catalog::resolve::resolve(Input {
+        roots: vec![root(Source::User), root(Source::Extra)],
+        candidates: candidates.collect(),
+        settings: &Settings::default(),
+        facts: &facts,
+        names: None,
+        rules: Rules::GROVE,
+        diagnostics: Vec::new(),
+    })
+}
+
+fn index(snapshot: &Snapshot, address: &str) -> usize {
+    let mut skills = snapshot.skills.iter();
+    skills
+        .position(|skill| snapshot.address(skill) == address)
+        .unwrap_or_else(|| panic!("{address}"))
+}
+
+fn with_tree(mut snapshot: Snapshot, pairs: &[(&str, &str)]) -> Snapshot {
+    let tree = Tree::of(
+        pairs
+            .iter()
+            .map(|(child, parent)| (index(&snapshot, child), index(&snapshot, parent))),
+    );
+    snapshot.tree = tree;
+    snapshot
+}
+
+/// The keys of what takes a node's place.
+fn children(snapshot: &Snapshot, typed: &str) -> Vec<String> {
+    let target = resolve(snapshot, typed).unwrap();
+    let children = target.node.children(snapshot);
+    children.iter().map(|node| node.key(snapshot)).collect()
+}
+
+const HIDDEN: &str = "disable-model-invocation: true";
+const NOT_HERE: &str = "metadata: {openclaw: {requires: {bins: [no-such-program]}}}";
+
+fn library() -> Snapshot {
+    snapshot(&[
+        (0, "pdf", ""),
+        (0, "shell/tmux", ""),
+        (0, "shell/more/zsh", ""),
+        (0, "shell/hidden", HIDDEN),
+        (0, "web/x", NOT_HERE),
+        (0, "quiet", "user-invocable: false"),
+        (0, "web/twin", "name: twin"),
+        (0, "twin2", "name: twin"),
+        (1, "old/pdf", "name: pdf"),
+        (1, "shell/fish", ""),
+    ])
+}
+
+#[test]
+fn what_was_typed_leads_to_one_node_or_a_refusal() {
+    let snapshot = library();
+    let at = |address: &str| index(&snapshot, address);
+    let skill = |address: &str, caller| Ok((Node::Skill(at(address)), caller));
+    let group = |root, path: &str| Group {
+        root,
+        path: path.to_owned(),
+    };
+    let near = |names: &[&str]| Refusal::Unknown {
+        near: names.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    for (typed, expected) in [
+        ("pdf", skill("pdf@user:s", Caller::Model)),
+        ("/pdf", skill("pdf@user:s", Caller::Person)),
+        ("pdf@user:s", skill("pdf@user:s", Caller::Model)),
+        ("shell/tmux", skill("shell/tmux@user:s", Caller::Model)),
+        ("/shell/tmux", skill("shell/tmux@user:s", Caller::Person)),
+        ("old/pdf@extra:s", skill("old/pdf@extra:s", Caller::Model)),
+        ("old/pdf", Err(Refusal::Shadowed(at("old/pdf@extra:s")))),
+        ("x", Err(Refusal::NotUsable(at("web/x@user:s")))),
+        ("web/x@user:s", Err(Refusal::NotUsable(at("web/x@user:s")))),
+        ("hidden", Err(Refusal::ForPeople(at("shell/hidden@user:s")))),
+        (
+            "shell/hidden@user:s",
+            Err(Refusal::ForPeople(at("shell/hidden@user:s"))),
+        ),
+        ("/hidden", skill("shell/hidden@user:s", Caller::Person)),
+        ("/quiet", Err(Refusal::ForModels(at("quiet@user:s")))),
+        ("quiet", skill("quiet@user:s", Caller::Model)),
+        (
+            "twin",
+            Err(Refusal::Several(vec![
+                at("twin2@user:s"),
+                at("web/twin@user:s"),
+            ])),
+        ),
+        (
+            "shell/@extra:s",
+            Ok((Node::Group(group(1, "shell")), Caller::Model)),
+        ),
+        (
+            "shell/more/",
+            Ok((Node::Group(group(0, "shell/more")), Caller::Model)),
+        ),
+        ("old", Ok((Node::Group(group(1, "old")), Caller::Model))),
+        (
+            "shell",
+            Err(Refusal::SeveralGroups(vec![
+                group(0, "shell"),
+                group(1, "shell"),
+            ])),
+        ),
+        ("/old/", Err(near(&["old/pdf"]))),
+        ("tmuxx", Err(near(&["tmux"]))),
+        ("hiden", Err(near(&[]))),
+        ("/hiden", Err(near(&["hidden"]))),
+        ("no-such-thing-at-all", Err(near(&[]))),
+    ] {
+        let found = resolve(&snapshot, typed).map(|target| (target.node, target.caller));
+        assert_eq!(found, expected, "{typed}");
+    }
+}
+
+#[test]
+fn a_groups_children_take_its_place() {
+    let snapshot = library();
+    assert_eq!(
+        children(&snapshot, "shell/@user:s"),
+        ["shell/more/zsh@user:s", "shell/tmux@user:s"],
+        "nothing that a model is not told of, and no group of one"
+    );
+    assert_eq!(
+        children(&snapshot, "shell/more/"),
+        ["shell/more/zsh@user:s"]
+    );
+    assert_eq!(children(&snapshot, "old"), Vec::<String>::new(), "shadowed");
+    assert_eq!(children(&snapshot, "pdf"), Vec::<String>::new());
+}
+
+/// Three levels, with one child by its folder, one beside, and one that a model is not told of.
+fn tree() -> Snapshot {
+    let flat = snapshot(&[
+        (0, "g/docs", ""),
+        (0, "g/docs/skills/pdf", ""),
+        (0, "g/docs/skills/office", ""),
+        (0, "g/docs/skills/office/word", ""),
+        (0, "g/docs/skills/secret", HIDDEN),
+        (0, "g/docs/skills/secret/inner", ""),
+        (0, "g/ocr", ""),
+    ]);
+    with_tree(
+        flat,
+        &[
+            ("g/docs/skills/pdf@user:s", "g/docs@user:s"),
+            ("g/ocr@user:s", "g/docs@user:s"),
+            ("g/docs/skills/secret@user:s", "g/docs@user:s"),
+            (
+                "g/docs/skills/secret/inner@user:s",
+                "g/docs/skills/secret@user:s",
+            ),
+            ("g/docs/skills/office@user:s", "g/docs@user:s"),
+            (
+                "g/docs/skills/office/word@user:s",
+                "g/docs/skills/office@user:s",
+            ),
+        ],
+    )
+}
+
+#[test]
+fn a_branchs_children_take_its_place_in_declared_order() {
+    let snapshot = tree();
+    assert_eq!(
+        children(&snapshot, "docs"),
+        [
+            "g/docs/skills/pdf@user:s",
+            "g/ocr@user:s",
+            "g/docs/skills/secret/inner@user:s",
+            "g/docs/skills/office@user:s",
+        ],
+        "what is kept for people is passed over, its children are not"
+    );
+    assert_eq!(children(&snapshot, "g/"), ["g/docs@user:s"]);
+    let groups = Group::all(&snapshot);
+    assert_eq!(
+        groups
+            .iter()
+            .map(|group| group.path.as_str())
+            .collect::<Vec<_>>(),
+        ["g"],
+        "folders inside a skill are not groups"
+    );
+}
+
+fn material<'a>(body: &'a str, resources: &'a Resources) -> Material<'a> {
+    Material {
+        body,
+        resources,
+        words: &[],
+        caller: Caller::Model,
+        home: Some(Path::new("/user")),
+    }
+}
+
+fn prepared(snapshot: &Snapshot, address: &str, body: &str) -> Prepared {
+    let resources = Resources::default();
+    prepare(
+        snapshot,
+        index(snapshot, address),
+        &material(body, &resources),
+    )
+    .unwrap()
+}
+
+#[test]
+fn a_leaf_gives_its_body_its_folder_and_its_resources() {
+    let snapshot = library();
+    let resources = Resources {
+        names: (0..53).map(|n| format!("r/{n:02}<&.md")).collect(),
+        more: 2,
+        uncounted: false,
+        links_out: 1,
+    };
+    let body = "\r\n# T\r\n</skill>\u{1b}[2J\rend\r\n\r\n";
+    let at = index(&snapshot, "pdf@user:s");
+    let prepared = prepare(&snapshot, at, &material(body, &resources)).unwrap();
+    let mark = grove_catalog::disclosure::boundary("# T\n</skill>[2J\nend");
+    assert_eq!(prepared.boundary, mark);
+    let files: Vec<String> = (0..50)
+        .map(|n| format!("<file>r/{n:02}&lt;&amp;.md</file>"))
+        .collect();
+    let files = files.join("\n") + "\n";
+    assert_eq!(
+        prepared.text,
+        format!(
+            "<skill name=\"pdf\" boundary=\"{mark}\">\n# T\n</skill>[2J\nend\n</skill boundary=\"{mark}\">\n\
+             <folder>/user/pdf</folder>\nRelative paths in this skill are relative to that folder.\n\
+             <resources>\n{files}</resources>\n5 more files in this folder are not named here.\n\
+             1 link that leads out of this folder is not named here.\n"
+        )
+    );
+}
+
+#[test]
+fn a_branch_brings_its_children_and_the_start_of_its_body() {
+    let snapshot = tree();
+    let short = prepared(&snapshot, "g/docs@user:s", "Choose.\n");
+    assert!(
+        short.text.contains("\nChoose.\n</skill boundary="),
+        "{}",
+        short.text
+    );
+    assert!(!short.text.contains("Only the first"));
+    assert!(short.text.ends_with(
+        "activate the one that applies:\n\
+         <skill><name>pdf</name><description>Does pdf.</description><location>~/g/docs/skills/pdf/SKILL.md</location></skill>\n\
+         <skill><name>ocr</name><description>Does ocr.</description><location>~/g/ocr/SKILL.md</location></skill>\n\
+         <skill><name>inner</name><description>Does inner.</description><location>~/g/docs/skills/secret/inner/SKILL.md</location></skill>\n\
+         <skill><name>office</name><description>Does office.</description><location>~/g/docs/skills/office/SKILL.md</location></skill>\n"
+    ), "{}", short.text);
+    let line = "A line of thirty characters ok\n";
+    let long = prepared(&snapshot, "g/docs@user:s", &line.repeat(100));
+    let inside = long.text.split("</skill boundary=").next().unwrap();
+    assert!(inside.chars().count() < 2_100, "{}", inside.len());
+    assert!(
+        long.text.contains("Only the first 1983 of 3099 characters are shown; the rest is in <location>/user/g/docs/SKILL.md</location>.\n"),
+        "{}", long.text
+    );
+    let leaf = prepared(&snapshot, "g/ocr@user:s", &line.repeat(100));
+    assert!(
+        !leaf.text.contains("Only the first"),
+        "a leaf's body is whole"
+    );
+}
+
+#[test]
+fn activating_a_branch_expands_it_and_nothing_is_given_twice() {
+    let snapshot = tree();
+    let mut session = Session::new(Frozen::default());
+    let docs = prepared(&snapshot, "g/docs@user:s", "one");
+    assert_eq!(docs.enter(&snapshot, &mut session), Ok(Activating::New));
+    assert_eq!(session.expanded(), ["g/docs@user:s"]);
+    assert_eq!(docs.enter(&snapshot, &mut session), Ok(Activating::Already));
+    assert_eq!(session.collapse("g/docs@user:s"), Collapsing::Collapsed);
+    assert_eq!(session.collapse("g/docs@user:s"), Collapsing::WasNot);
+    assert_eq!(
+        docs.enter(&snapshot, &mut session),
+        Ok(Activating::Changed),
+        "its children are told again"
+    );
+    // A child is had without expanding what is above it.
+    let word = prepared(&snapshot, "g/docs/skills/office/word@user:s", "w");
+    let mut fresh = Session::new(Frozen::default());
+    assert_eq!(word.enter(&snapshot, &mut fresh), Ok(Activating::New));
+    assert_eq!(fresh.expanded(), Vec::<String>::new());
+    let changed = prepared(&snapshot, "g/docs/skills/office/word@user:s", "w2");
+    assert_eq!(
+        changed.enter(&snapshot, &mut fresh),
+        Ok(Activating::Changed)
+    );
+    let given: Vec<&str> = session
+        .active()
+        .iter()
+        .map(|given| given.address.as_str())
+        .collect();
+    assert_eq!(
+        given,
+        ["g/docs@user:s"],
+        "what a host tells again after a compaction"
+    );
+}
+
+/// A group of four with a group of three inside, and a group of two inside that.
+fn nested() -> Snapshot {
+    snapshot(&[
+        (0, "g/a", ""),
+        (0, "g/b", ""),
+        (0, "g/many/c", ""),
+        (0, "g/many/d", ""),
+        (0, "g/many/e", ""),
+        (0, "g/few/f", ""),
+        (0, "g/few/deep/h", ""),
+        (0, "g/only/many2/i", ""),
+        (0, "g/only/many2/j", ""),
+        (0, "g/only/many2/k", ""),
+        (0, "pair/x", ""),
+        (0, "pair/y", ""),
+        (0, "pair/hidden", HIDDEN),
+    ])
+}
+
+#[test]
+fn a_group_that_the_catalog_dissolves_was_listed_as_a_group() {
+    let snapshot = nested();
+    assert_eq!(
+        children(&snapshot, "g"),
+        [
+            "g/many/@user:s",
+            "g/only/many2/@user:s",
+            "g/a@user:s",
+            "g/b@user:s",
+            "g/few/deep/h@user:s",
+            "g/few/f@user:s",
+        ],
+        "groups first; those with fewer than three children are open"
+    );
+    assert_eq!(children(&snapshot, "g/only"), ["g/only/many2/@user:s"]);
+    // A catalog with room for eight entries closes what it can below the group that was asked for.
+    let made = catalog(
+        &snapshot,
+        &Request {
+            style: Style::Xml,
+            budget: Budget::chars(30_000, 8),
+            home: None,
+            index_dir: Path::new("/index"),
+            pinned: &[],
+            usage: &BTreeMap::new(),
+            expanded: &["g/@user:s".to_owned()],
+            exclude: &[],
+        },
+    );
+    let keys = made.entries.iter().map(|entry| entry.key.as_str());
+    let below: BTreeSet<&str> = keys.filter(|key| key.starts_with("g/")).collect();
+    let listed = children(&snapshot, "g");
+    assert_eq!(below, listed.iter().map(String::as_str).collect());
+}
+
+#[test]
+fn expanding_a_group_that_is_no_entry_was_remembered_without_effect() {
+    let snapshot = nested();
+    let mut session = Session::new(Frozen::default());
+    for (typed, expected) in [
+        ("pair", Expansion::Always),
+        ("g/few", Expansion::Always),
+        ("g/only", Expansion::Always),
+        ("g/only/many2", Expansion::Expanded),
+    ] {
+        let node = resolve(&snapshot, typed).unwrap().node;
+        assert_eq!(session.expand(&snapshot, &node), expected, "{typed}");
+        let listed = list_children(&snapshot, &node.children(&snapshot), None);
+        let text = expansion_text(&snapshot, &node, &listed, None);
+        assert_eq!(
+            text.ends_with("nothing has to be remembered.\n"),
+            expected == Expansion::Always,
+            "{text}"
+        );
+    }
+    assert_eq!(session.expanded(), ["g/only/many2/@user:s"]);
+}
+
+#[test]
+fn an_expanded_branch_left_no_way_to_its_own_file() {
+    let snapshot = tree();
+    let node = resolve(&snapshot, "docs").unwrap().node;
+    let listed = list_children(&snapshot, &node.children(&snapshot), None);
+    let text = expansion_text(&snapshot, &node, &listed, Some(Path::new("/user")));
+    assert_eq!(
+        text.strip_prefix(&listed.text),
+        Some("What holds for all of them is in <location>~/g/docs/SKILL.md</location>.\n")
+    );
+}
+
+#[test]
+fn expanding_says_what_happened() {
+    let snapshot = tree();
+    let mut session = Session::new(Frozen::default());
+    let mut expand = |typed: &str| {
+        let node = resolve(&snapshot, typed).unwrap().node;
+        session.expand(&snapshot, &node)
+    };
+    assert_eq!(expand("docs"), Expansion::Expanded);
+    assert_eq!(expand("office"), Expansion::Expanded, "however few it has");
+    assert_eq!(expand("docs"), Expansion::Already);
+    assert_eq!(expand("g/"), Expansion::Always, "a group of one");
+    assert_eq!(expand("ocr"), Expansion::Leaf);
+    assert_eq!(
+        session.expanded(),
+        ["g/docs@user:s", "g/docs/skills/office@user:s"],
+        "the most recent last"
+    );
+}
+
+/// A group of skills with these further frontmatter lines, and how they are listed.
+fn listed(names: &[String], lines: &dyn Fn(usize) -> String) -> (Snapshot, Listed) {
+    let ids: Vec<(String, String)> = names
+        .iter()
+        .enumerate()
+        .map(|(n, name)| (format!("big/{name}"), lines(n)))
+        .collect();
+    let skills: Vec<(usize, &str, &str)> = ids
+        .iter()
+        .map(|(id, lines)| (0, id.as_str(), lines.as_str()))
+        .collect();
+    let snapshot = snapshot(&skills);
+    let node = resolve(&snapshot, "big").unwrap().node;
+    let all = node.children(&snapshot);
+    assert_eq!(all.len(), names.len());
+    let listed = list_children(&snapshot, &all, None);
+    (snapshot, listed)
+}
+
+#[test]
+fn a_long_list_of_children_names_those_it_leaves_out() {
+    let names: Vec<String> = (0..200).map(|n| format!("s{n:03}")).collect();
+    let (_, listed) = listed(&names, &|_| String::new());
+    assert_eq!((listed.children.len(), listed.more), (150, 50));
+    assert_eq!(listed.text.lines().count(), 151);
+    let last = listed.text.lines().last().unwrap();
+    let others = last.strip_prefix(
+        "50 more entries are not shown here. Each can be activated by its name: `s150`, `s151`, ",
+    );
+    assert!(others.unwrap().ends_with(", `s199`."), "{last}");
+}
+
+#[test]
+fn one_childs_description_took_a_whole_activation() {
+    let names: Vec<String> = (0..200).map(|n| format!("s{n:03}")).collect();
+    let huge = format!("description: {}", "Very long words. ".repeat(900));
+    let lines = |n: usize| if n == 0 { huge.clone() } else { String::new() };
+    let (_, listed) = listed(&names, &lines);
+    assert!(listed.text.chars().count() <= 30_000);
+    assert_eq!((listed.children.len(), listed.more), (150, 50));
+    let first = listed.children[0].description.as_deref().unwrap();
+    assert!((100..=300).contains(&first.chars().count()), "{first}");
+    assert!(listed.text.contains(first), "the same in the text");
+}
+
+#[test]
+fn a_list_of_long_entries_is_within_its_limit_and_says_how_to_reach_the_rest() {
+    let names: Vec<String> = (0..200)
+        .map(|n| format!("skill-with-a-long-name-{n:03}"))
+        .collect();
+    let (snapshot, listed) = listed(&names, &|_| {
+        format!(
+            "description: {}",
+            "Fifty characters are in this one sentence here. ".repeat(20)
+        )
+    });
+    assert!(listed.text.chars().count() <= 30_000);
+    assert_eq!(listed.children.len() + listed.more, 200);
+    let last = listed.text.lines().last().unwrap();
+    assert!(last.chars().count() <= 2_000, "{}", last.len());
+    let named: Vec<&str> = last.split('`').skip(1).step_by(2).collect();
+    assert!(named.len() > 40, "{last}");
+    for name in &named {
+        assert!(resolve(&snapshot, name).is_ok(), "{name}");
+        assert!(!listed.text.contains(&format!("<name>{name}</name>")));
+    }
+    let unnamed = listed.more - named.len();
+    assert!(
+        last.ends_with(&format!(" The catalog leads to the other {unnamed}.")),
+        "{last}"
+    );
+}
+
+#[test]
+fn what_is_not_listed_is_named_so_that_nothing_else_is_meant() {
+    let names: Vec<String> = (0..153).map(|n| format!("s{n:03}")).collect();
+    let lines = |n: usize| match n {
+        150 | 152 => "name: twin".to_owned(),
+        151 => "name: 'a`b <c>'".to_owned(),
+        _ => String::new(),
+    };
+    let (_, listed) = listed(&names, &lines);
+    let last = listed.text.lines().last().unwrap();
+    assert_eq!(
+        last,
+        "3 more entries are not shown here. Each can be activated by its name: `big/s150@user:s`, \
+         `big/s152@user:s`. The catalog leads to the other 1."
+    );
+}
+
+proptest! {
+    /// Whatever is done, the order is that of the expansions and no key stands twice.
+    #[test]
+    fn a_session_keeps_order_and_no_doubles(steps in prop::collection::vec((any::<bool>(), 0..4_usize), 0..40)) {
+        let snapshot = tree();
+        let typed = ["g/", "docs", "office", "ocr"];
+        let mut session = Session::new(Frozen::default());
+        let mut model: Vec<String> = Vec::new();
+        for (open, which) in steps {
+            let node = resolve(&snapshot, typed[which]).unwrap().node;
+            let key = node.key(&snapshot);
+            if open {
+                let done = session.expand(&snapshot, &node);
+                prop_assert_eq!(done == Expansion::Leaf, which == 3);
+                prop_assert_eq!(done == Expansion::Always, which == 0);
+                if done == Expansion::Expanded {
+                    prop_assert!(!model.contains(&key));
+                    model.push(key);
+                }
+            } else {
+                session.collapse(&key);
+                model.retain(|known| *known != key);
+            }
+            prop_assert_eq!(session.expanded(), model.as_slice());
+        }
+    }
+}

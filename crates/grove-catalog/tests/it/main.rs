@@ -1,0 +1,14 @@
+//! The rules as tables, laws and counter-cases, one module for each.
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should say why"
+)]
+
+mod catalog;
+mod disclosure;
+mod host_listing;
+mod prompt;
+mod resolve;
+mod search;
+mod tree;

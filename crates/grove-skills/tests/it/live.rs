@@ -1,0 +1,554 @@
+//! A live library over real folders: what it tells, when, and why.
+
+mod nine_places;
+pub(crate) mod world;
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use grove_catalog::State;
+use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_skills::disclosure::{Call, Disclosure};
+use grove_skills::live::{LiveLibrary, Options};
+use grove_skills::{Request, trusting};
+use grove_spec::Code;
+use world::{PLENTY, World, reasons, skill, until};
+
+fn start(world: &World) -> LiveLibrary {
+    let live = LiveLibrary::start(world.environment(), Request::default());
+    // Its thread watches before it answers.
+    live.refresh();
+    live
+}
+
+fn find<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a Skill> {
+    snapshot.skills.iter().find(|skill| skill.name() == name)
+}
+
+const A: &str = "home/.agents/skills/a/SKILL.md";
+
+#[test]
+fn an_atomic_save_is_one_change_of_one_skill() {
+    let world = World::new();
+    world.write(A, &skill("a", "one"));
+    world.write("home/.agents/skills/b/SKILL.md", &skill("b", "other"));
+    let live = start(&world);
+    let mut told = live.subscribe();
+    let before = live.snapshot();
+    world.save(A, &skill("a", "two"));
+    let updates = until(&mut told, "the save", |now| {
+        find(now, "a").unwrap().description() == Some("two")
+    });
+    let last = updates.last().unwrap();
+    assert_eq!(last.changed, ["a@user:.agents/skills"]);
+    assert_eq!((&last.added, &last.removed), (&vec![], &vec![]));
+    assert_eq!(last.version, before.version + 1);
+    assert_eq!(last.digest, last.snapshot.digest);
+    assert_ne!(last.digest, before.digest);
+    let why = reasons(&updates, &world.path(""));
+    assert!(why.contains(&format!("edited: {A}")), "{why:?}");
+    assert!(Arc::ptr_eq(&live.latest(), &last.snapshot));
+}
+
+#[test]
+fn skills_come_go_and_are_renamed_in_groups_that_come_and_go() {
+    let world = World::new();
+    world.write(A, &skill("a", "one"));
+    let live = start(&world);
+    let mut told = live.subscribe();
+    // A group at first without anything, so that it has to be watched before it holds a skill.
+    std::fs::create_dir_all(world.path("home/.agents/skills/group/deep")).unwrap();
+    world.write(
+        "home/.agents/skills/group/deep/n/SKILL.md",
+        &skill("n", "new"),
+    );
+    let added = until(&mut told, "the new skill", |now| find(now, "n").is_some());
+    let all: Vec<&String> = added.iter().flat_map(|update| &update.added).collect();
+    assert_eq!(all, ["group/deep/n@user:.agents/skills"]);
+
+    let (from, to) = ("home/.agents/skills/group", "home/.agents/skills/moved");
+    std::fs::rename(world.path(from), world.path(to)).unwrap();
+    let updates = until(&mut told, "the renamed group", |now| {
+        find(now, "n").is_some_and(|skill| skill.id() == "moved/deep/n")
+    });
+    let last = updates.last().unwrap();
+    assert_eq!(last.added, ["moved/deep/n@user:.agents/skills"]);
+    assert_eq!(last.removed, ["group/deep/n@user:.agents/skills"]);
+
+    // What was renamed is still watched, at its new place.
+    world.write(
+        "home/.agents/skills/moved/deep/n/SKILL.md",
+        &skill("n", "edited"),
+    );
+    until(&mut told, "the edit after the move", |now| {
+        find(now, "n").is_some_and(|skill| skill.description() == Some("edited"))
+    });
+    std::fs::remove_file(world.path("home/.agents/skills/moved/deep/n/SKILL.md")).unwrap();
+    until(&mut told, "the removed file", |now| {
+        find(now, "n").is_none()
+    });
+    // The folder without its file is a group now; a file that comes back makes it a skill again.
+    world.write(
+        "home/.agents/skills/moved/deep/n/SKILL.md",
+        &skill("n", "back"),
+    );
+    until(&mut told, "the file that came back", |now| {
+        find(now, "n").is_some()
+    });
+}
+
+#[test]
+fn roots_are_seen_to_come_to_go_and_to_come_again() {
+    let world = World::new();
+    std::fs::remove_dir_all(world.path("home")).unwrap();
+    let live = start(&world);
+    let mut told = live.subscribe();
+    assert_eq!(live.snapshot().skills, []);
+    world.write(A, &skill("a", "one"));
+    let updates = until(&mut told, "the new root", |now| find(now, "a").is_some());
+    let why = reasons(&updates, &world.path(""));
+    assert!(
+        why.iter().any(|why| why.starts_with("root appeared")),
+        "{why:?}"
+    );
+
+    live.refresh();
+    std::fs::remove_dir_all(world.path("home/.agents")).unwrap();
+    let updates = until(&mut told, "the removed root", |now| now.skills.is_empty());
+    let why = reasons(&updates, &world.path(""));
+    assert!(
+        why.iter().any(|why| why.starts_with("root removed")),
+        "{why:?}"
+    );
+
+    live.refresh();
+    world.write("elsewhere/skills/b/SKILL.md", &skill("b", "moved in"));
+    std::fs::rename(world.path("elsewhere"), world.path("home/.agents")).unwrap();
+    until(&mut told, "the root that moved in", |now| {
+        find(now, "b").is_some()
+    });
+    live.refresh();
+    std::fs::rename(world.path("home"), world.path("away")).unwrap();
+    until(&mut told, "the home that moved away", |now| {
+        now.skills.is_empty()
+    });
+    live.refresh();
+    std::fs::rename(world.path("away"), world.path("home")).unwrap();
+    until(&mut told, "the home that came back", |now| {
+        find(now, "b").is_some()
+    });
+    world.save(
+        "home/.agents/skills/b/SKILL.md",
+        &skill("b", "still watched"),
+    );
+    until(&mut told, "an edit after all that", |now| {
+        find(now, "b").unwrap().description() == Some("still watched")
+    });
+}
+
+#[test]
+fn a_root_behind_a_link_that_is_laid_elsewhere() {
+    let world = World::new();
+    world.write("one/a/SKILL.md", &skill("a", "one"));
+    world.write("two/a/SKILL.md", &skill("a", "two"));
+    std::fs::create_dir_all(world.path("home/.agents")).unwrap();
+    let link = world.path("home/.agents/skills");
+    std::os::unix::fs::symlink(world.path("one"), &link).unwrap();
+    let live = start(&world);
+    let mut told = live.subscribe();
+    assert_eq!(
+        find(&live.snapshot(), "a").unwrap().description(),
+        Some("one")
+    );
+    let new = world.path("home/.agents/new");
+    std::os::unix::fs::symlink(world.path("two"), &new).unwrap();
+    std::fs::rename(&new, &link).unwrap();
+    until(&mut told, "the other target", |now| {
+        find(now, "a").unwrap().description() == Some("two")
+    });
+    world.save("two/a/SKILL.md", &skill("a", "edited"));
+    until(&mut told, "an edit in the other target", |now| {
+        find(now, "a").unwrap().description() == Some("edited")
+    });
+}
+
+#[test]
+fn a_program_that_appears_and_goes_is_a_change() {
+    let world = World::new();
+    let needs = "---\nname: a\ndescription: d\nmetadata:\n  openclaw:\n    requires:\n      bins: [frob]\n---\n";
+    world.write(A, needs);
+    let live = start(&world);
+    let mut told = live.subscribe();
+    let state = |snapshot: &Snapshot| find(snapshot, "a").unwrap().state;
+    assert_eq!(state(&live.snapshot()), State::Ineligible);
+    // The folder of the search path is not there yet either.
+    world.write("bin/frob", "#!/bin/sh\n");
+    let run = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(world.path("bin/frob"), run).unwrap();
+    let updates = until(&mut told, "the program", |now| state(now) == State::Ok);
+    assert_eq!(updates.last().unwrap().changed, ["a@user:.agents/skills"]);
+    let why = reasons(&updates, &world.path(""));
+    assert!(why.iter().any(|why| why.starts_with("program")), "{why:?}");
+
+    // What has become new to watch is watched.
+    live.refresh();
+    std::fs::remove_file(world.path("bin/frob")).unwrap();
+    let updates = until(&mut told, "that it is gone", |now| {
+        state(now) == State::Ineligible
+    });
+    let why = reasons(&updates, &world.path(""));
+    assert_eq!(why, ["program removed: bin/frob"]);
+}
+
+#[test]
+fn configuration_and_trust_are_changes() {
+    let world = World::new();
+    world.write(A, &skill("a", "one"));
+    world.write(
+        "home/work/.agents/skills/p/SKILL.md",
+        &skill("p", "project"),
+    );
+    std::fs::create_dir_all(world.path("home/work/.git")).unwrap();
+    let live = start(&world);
+    let mut told = live.subscribe();
+    let config = "home/.config/grove/config.toml";
+    world.write(config, "[skills.entries.a]\nenabled = false\n");
+    let updates = until(&mut told, "the configuration", |now| {
+        find(now, "a").unwrap().state == State::Disabled
+    });
+    let why = reasons(&updates, &world.path(""));
+    assert!(
+        why.iter().any(|why| why.starts_with("configuration: ")),
+        "{why:?}"
+    );
+    live.refresh();
+    world.save(config, "");
+    let updates = until(&mut told, "the empty configuration", |now| {
+        find(now, "a").unwrap().state == State::Ok
+    });
+    assert_eq!(
+        reasons(&updates, &world.path("")),
+        [format!("configuration: {config}")]
+    );
+    assert_eq!(find(&live.latest(), "p").unwrap().state, State::Untrusted);
+    trusting::grant(&world.environment(), None, false).unwrap();
+    let updates = until(&mut told, "trust", |now| {
+        find(now, "p").unwrap().state == State::Ok
+    });
+    let why = reasons(&updates, &world.path(""));
+    assert!(why.iter().any(|why| why.starts_with("trust: ")), "{why:?}");
+}
+
+/// A file is invalid while it is written; the skill stays, and says what is wrong.
+#[test]
+fn an_invalid_file_keeps_its_last_good_version() {
+    let world = World::new();
+    world.write(A, &skill("a", "one"));
+    let live = start(&world);
+    let mut told = live.subscribe();
+    let good = live.snapshot();
+    world.save(A, "---\nname: a\n");
+    let kept = |now: &Snapshot| {
+        let findings = find(now, "a").map(Skill::all_diagnostics);
+        findings.is_some_and(|mut all| all.any(|found| found.code == Code::KeptLastGood))
+    };
+    let updates = until(&mut told, "that the file is invalid", kept);
+    let last = updates.last().unwrap();
+    assert_eq!((last.version, last.digest), (good.version, good.digest));
+    assert_eq!(last.changed, [] as [&str; 0]);
+    let [finding] = &last.findings[..] else {
+        panic!("{:?}", last.findings)
+    };
+    assert_eq!(finding.file, Some(world.path(A)));
+    assert!(
+        finding.message.contains("frontmatter-unclosed"),
+        "{finding:?}"
+    );
+    let skill_now = find(&last.snapshot, "a").unwrap();
+    assert_eq!(skill_now.state, State::Ok);
+    assert_eq!(skill_now.description(), Some("one"));
+    // Also its body can still be had.
+    let activated = live.with(|library| Disclosure::new(library, None).activate(&Call::of("a")));
+    assert!(activated.unwrap().text.contains("Body of one"));
+    // A second invalid version changes what is said and nothing else.
+    world.save(A, "");
+    let updates = until(&mut told, "that the file is empty", |now| {
+        let mut all = find(now, "a").unwrap().all_diagnostics();
+        all.any(|found| found.message.contains("empty-file"))
+    });
+    assert_eq!(updates.last().unwrap().digest, good.digest);
+
+    world.save(A, &skill("a", "two"));
+    let updates = until(&mut told, "the corrected file", |now| {
+        find(now, "a").unwrap().description() == Some("two")
+    });
+    assert!(!kept(&updates.last().unwrap().snapshot));
+    // Once more, and then the file goes: there is nothing to be kept for.
+    world.save(A, "");
+    until(&mut told, "that it is invalid again", kept);
+    std::fs::remove_file(world.path(A)).unwrap();
+    until(&mut told, "that it is gone", |now| find(now, "a").is_none());
+    world.write(A, "");
+    let updates = until(&mut told, "an invalid file at its place", |now| {
+        !now.skills.is_empty()
+    });
+    assert_eq!(
+        updates.last().unwrap().snapshot.skills[0].state,
+        State::Invalid
+    );
+}
+
+/// The children of a branch are declared in its file.
+#[test]
+fn the_children_of_a_branch_with_an_invalid_file_stay() {
+    let world = World::new();
+    let branch = "---\nname: a\ndescription: d\nmetadata:\n  children: [x, y, z]\n---\n";
+    world.write(A, branch);
+    for child in ["x", "y", "z"] {
+        let file = format!("home/.agents/skills/a/skills/{child}/SKILL.md");
+        world.write(&file, &skill(child, "child"));
+    }
+    let live = start(&world);
+    let mut told = live.subscribe();
+    let good = live.snapshot();
+    assert_eq!(good.skills.len(), 4);
+    world.save(A, "---\nname: a\n");
+    let updates = until(&mut told, "that it is invalid", |now| {
+        !find(now, "a").unwrap().diagnostics.is_empty()
+    });
+    assert_eq!(updates.last().unwrap().digest, good.digest);
+    for _ in 0..2 {
+        assert_eq!(live.snapshot().digest, good.digest);
+    }
+    world.save(
+        "home/.agents/skills/a/skills/x/SKILL.md",
+        &skill("x", "edited"),
+    );
+    let updates = until(&mut told, "an edited child", |now| {
+        find(now, "x").is_some_and(|skill| skill.description() == Some("edited"))
+    });
+    assert_eq!(updates.last().unwrap().snapshot.skills.len(), 4);
+}
+
+/// Pinned content is judged as it is: nothing of an earlier version stands in for it.
+#[test]
+fn in_a_pinned_project_nothing_is_kept() {
+    let world = World::new();
+    let file = "home/work/.agents/skills/p/SKILL.md";
+    world.write(file, &skill("p", "project"));
+    std::fs::create_dir_all(world.path("home/work/.git")).unwrap();
+    trusting::grant(&world.environment(), None, false).unwrap();
+    let live = start(&world);
+    let mut told = live.subscribe();
+    assert_eq!(find(&live.snapshot(), "p").unwrap().state, State::Ok);
+    world.save(file, &skill("p", "changed"));
+    until(&mut told, "the change", |now| {
+        find(now, "p").unwrap().state == State::Changed
+    });
+    world.save(file, "");
+    let updates = until(&mut told, "that it is invalid", |now| {
+        now.skills.iter().any(|skill| skill.state == State::Invalid)
+    });
+    let last = &updates.last().unwrap().snapshot;
+    let findings = last.skills.iter().flat_map(|skill| &skill.diagnostics);
+    assert!(
+        !findings
+            .into_iter()
+            .any(|found| found.code == Code::KeptLastGood)
+    );
+}
+
+#[test]
+fn the_version_rises_with_the_digest_alone() {
+    let world = World::new();
+    world.write(A, &skill("a", "one"));
+    let live = start(&world);
+    let mut told = live.subscribe();
+    let first = live.snapshot();
+    // The same bytes again, a file that is nobody's business, and an empty group.
+    world.save(A, &skill("a", "one"));
+    world.write("home/.agents/skills/a/notes.txt", "notes");
+    std::fs::create_dir(world.path("home/.agents/skills/group")).unwrap();
+    let again = live.snapshot();
+    assert_eq!((again.version, again.digest), (first.version, first.digest));
+    world.save(A, &skill("a", "two"));
+    let updates = until(&mut told, "the edit", |now| now.digest != first.digest);
+    assert_eq!(updates.len(), 1, "nothing was told before: {updates:#?}");
+    assert_eq!(updates[0].version, first.version + 1);
+    // Back to what it was: another version all the same.
+    world.save(A, &skill("a", "one"));
+    let updates = until(&mut told, "the way back", |now| now.digest == first.digest);
+    assert_eq!(updates.last().unwrap().version, first.version + 2);
+}
+
+/// A turn does not wait for events: whatever was written before it is in its snapshot.
+#[test]
+fn a_turn_sees_what_was_written_before_it() {
+    let world = World::new();
+    let patient = Options {
+        quiet: PLENTY,
+        longest_wait: PLENTY,
+        ..Options::default()
+    };
+    std::fs::create_dir_all(world.path("root")).unwrap();
+    let live = world.start_root(patient);
+    for n in 0..50 {
+        world.write("root/a/SKILL.md", &skill("a", &format!("version {n}")));
+        let snapshot = live.snapshot();
+        let description = find(&snapshot, "a").unwrap().description();
+        assert_eq!(description, Some(&*format!("version {n}")));
+    }
+}
+
+#[test]
+fn a_slow_subscriber_is_told_once_of_everything() {
+    let world = World::new();
+    world.write("root/a/SKILL.md", &skill("a", "one"));
+    world.write("root/gone/SKILL.md", &skill("gone", "one"));
+    let live = world.start_root(Options::default());
+    let first = live.snapshot();
+    let mut told = live.subscribe();
+    for n in 0..200 {
+        world.write(
+            &format!("root/n{n}/SKILL.md"),
+            &skill(&format!("n{n}"), "new"),
+        );
+        live.refresh();
+    }
+    std::fs::remove_dir_all(world.path("root/gone")).unwrap();
+    world.save("root/a/SKILL.md", &skill("a", "two"));
+    let last = live.refresh();
+    let update = told.next(PLENTY).unwrap();
+    assert_eq!(update.digest, last.digest);
+    assert!(update.version >= first.version + 200);
+    assert_eq!(update.added.len(), 200);
+    assert_eq!(update.removed, ["gone@user:root"]);
+    assert_eq!(update.changed, ["a@user:root"]);
+}
+
+/// Nothing but a question makes it look.
+fn still() -> Options {
+    Options {
+        quiet: PLENTY,
+        longest_wait: PLENTY,
+        ..Options::default()
+    }
+}
+
+/// A load begins when the library is free; whoever has asked by then takes part in it.
+#[test]
+fn a_hundred_callers_cause_one_walk() {
+    const CALLERS: usize = 100;
+    let world = World::new();
+    for n in 0..300 {
+        let name = format!("s{n}");
+        world.write(&format!("root/{name}/SKILL.md"), &skill(&name, "d"));
+    }
+    let live = world.start_root(still());
+    let mut told = live.subscribe();
+    world.save("root/s7/SKILL.md", &skill("s7", "edited"));
+    let before = live.loads();
+    std::thread::scope(|scope| {
+        live.with(|_| {
+            for _ in 0..CALLERS {
+                scope.spawn(|| {
+                    let snapshot = live.snapshot();
+                    let edited = find(&snapshot, "s7").unwrap();
+                    assert_eq!(edited.description(), Some("edited"));
+                });
+            }
+            let start = Instant::now();
+            while live.waiting() < CALLERS {
+                assert!(start.elapsed() < PLENTY, "{} wait", live.waiting());
+                std::thread::yield_now();
+            }
+        });
+    });
+    assert_eq!(live.loads() - before, 1);
+    assert_eq!(live.waiting(), 0);
+    assert_eq!(told.next(PLENTY).unwrap().changed, ["s7@user:root"]);
+}
+
+#[test]
+fn when_watches_run_out_it_polls_and_says_so() {
+    let world = World::new();
+    for n in 0..20 {
+        world.write(
+            &format!("root/s{n}/SKILL.md"),
+            &skill(&format!("s{n}"), "d"),
+        );
+    }
+    let live = world.start_root(Options {
+        max_watches: 3,
+        poll: Duration::from_millis(20),
+        ..Options::default()
+    });
+    let mut told = live.subscribe();
+    let has_notice = |now: &Snapshot| {
+        let mut all = now.diagnostics.iter();
+        all.any(|found| found.code == Code::WatchPolling)
+    };
+    if !has_notice(&live.latest()) {
+        until(&mut told, "the notice", has_notice);
+    }
+    world.save("root/s19/SKILL.md", &skill("s19", "edited"));
+    let updates = until(&mut told, "the edit", |now| {
+        find(now, "s19").unwrap().description() == Some("edited")
+    });
+    let why = reasons(&updates, &world.path(""));
+    assert!(why.contains(&"poll".to_owned()), "{why:?}");
+    assert!(has_notice(&live.snapshot()));
+}
+
+#[test]
+fn it_ends_at_once_whatever_it_waits_for() {
+    let world = World::new();
+    world.write(A, &skill("a", "one"));
+    let began = Instant::now();
+    for _ in 0..5 {
+        let live = start(&world);
+        let mut told = live.subscribe();
+        let waiting = std::thread::spawn(move || told.next(PLENTY).is_none());
+        drop(live);
+        assert!(waiting.join().unwrap(), "the subscriber is let go");
+    }
+    drop(LiveLibrary::start(world.environment(), Request::default()));
+    assert!(began.elapsed() < PLENTY);
+}
+
+/// Nobody holds the library here. A machine that is busy with other things may keep some callers from asking until
+/// the walk has begun, and those need one more; if callers did not wait for one another, nearly every round would.
+#[test]
+fn a_hundred_callers_at_the_same_moment_cause_one_walk() {
+    const CALLERS: usize = 100;
+    const ROUNDS: usize = 20;
+    let world = World::new();
+    for n in 0..300 {
+        let name = format!("s{n}");
+        world.write(&format!("root/{name}/SKILL.md"), &skill(&name, "d"));
+    }
+    let live = world.start_root(still());
+    let walks: Vec<u64> = (0..ROUNDS)
+        .map(|round| {
+            let text = format!("edited {round}");
+            world.save("root/s7/SKILL.md", &skill("s7", &text));
+            let before = live.loads();
+            let start = Barrier::new(CALLERS);
+            std::thread::scope(|scope| {
+                for _ in 0..CALLERS {
+                    scope.spawn(|| {
+                        start.wait();
+                        let snapshot = live.snapshot();
+                        let edited = find(&snapshot, "s7").unwrap();
+                        assert_eq!(edited.description(), Some(text.as_str()));
+                    });
+                }
+            });
+            live.loads() - before
+        })
+        .collect();
+    let one = walks.iter().filter(|walks| **walks == 1).count();
+    assert!(one >= ROUNDS / 4, "{walks:?}");
+}

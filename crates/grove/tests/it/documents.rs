@@ -1,0 +1,262 @@
+//! The documents are true: every command in them runs and prints what they show.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use grove_testkit::process;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
+}
+
+fn document(path: &str) -> String {
+    std::fs::read_to_string(repository().join(path))
+        .unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// A shell in an empty home with `grove` on the path.
+struct Shell {
+    home: tempfile::TempDir,
+}
+
+impl Shell {
+    fn new() -> Self {
+        Self {
+            home: tempfile::tempdir_in(grove_testkit::home::place()).unwrap(),
+        }
+    }
+
+    fn run(&self, line: &str) -> String {
+        let programs = Path::new(env!("CARGO_BIN_EXE_grove")).parent().unwrap();
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", &format!("exec 2>&1\n{line}")])
+            .current_dir(self.home.path())
+            .env_clear();
+        shell
+            .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
+            .env("HOME", self.home.path())
+            .env("npm_config_prefix", self.home.path().join(".npm-global"))
+            .env("COLUMNS", "100");
+        let finished = process::capture(&mut shell, process::HANGING).unwrap();
+        finished.stdout_text()
+    }
+}
+
+/// Commands and what a document shows below each.
+fn sessions(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut sessions: Vec<(String, Vec<String>)> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        match line {
+            "```console" => inside = true,
+            "```" => inside = false,
+            _ if !inside => {}
+            _ => match line.strip_prefix("$ ") {
+                Some(command) => sessions.push((command.to_owned(), Vec::new())),
+                None => sessions
+                    .last_mut()
+                    .expect("output before a command")
+                    .1
+                    .push(line.to_owned()),
+            },
+        }
+    }
+    sessions
+}
+
+/// Whether printed lines are as shown: `...` stands for any lines, `[..]` for anything in a line.
+fn shows(expected: &[String], printed: &[&str]) -> bool {
+    match expected.split_first() {
+        None => printed.is_empty(),
+        Some((any, rest)) if any == "..." => {
+            (0..=printed.len()).any(|skip| shows(rest, &printed[skip..]))
+        }
+        Some((line, rest)) => printed
+            .split_first()
+            .is_some_and(|(first, others)| line_shows(line, first) && shows(rest, others)),
+    }
+}
+
+fn line_shows(expected: &str, printed: &str) -> bool {
+    let mut pieces = expected.split("[..]");
+    let Some(mut rest) = printed.strip_prefix(pieces.next().unwrap_or_default()) else {
+        return false;
+    };
+    let pieces: Vec<&str> = pieces.collect();
+    for (index, piece) in pieces.iter().enumerate() {
+        if index + 1 == pieces.len() {
+            return rest.ends_with(piece);
+        }
+        let Some(at) = rest.find(piece) else {
+            return false;
+        };
+        rest = &rest[at + piece.len()..];
+    }
+    rest.is_empty()
+}
+
+#[test]
+fn the_guide_prints_what_it_shows() {
+    let shell = Shell::new();
+    let sessions = sessions(&document("docs/guide.md"));
+    assert!(sessions.len() > 20, "the guide has lost its commands");
+    for (command, expected) in sessions {
+        let printed = shell.run(&command);
+        let lines: Vec<&str> = printed.lines().map(str::trim_end).collect();
+        assert!(
+            shows(&expected, &lines),
+            "$ {command}\nexpected:\n{}\nprinted:\n{printed}",
+            expected.join("\n")
+        );
+    }
+}
+
+#[test]
+fn the_matcher_can_fail() {
+    let lines = |text: &[&str]| {
+        text.iter()
+            .map(|line| (*line).to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert!(shows(
+        &lines(&["a[..]c", "...", "z"]),
+        &["abc", "x", "y", "z"]
+    ));
+    assert!(shows(&lines(&["a[..]b[..]"]), &["a1b2"]));
+    assert!(!shows(&lines(&["a[..]c"]), &["abd"]));
+    assert!(!shows(&lines(&["a"]), &["a", "b"]));
+    assert!(!shows(&lines(&["a", "...", "z"]), &["a", "b"]));
+}
+
+#[test]
+fn the_readme_has_two_commands_and_ci_runs_the_second() {
+    let readme = document("README.md");
+    let commands: Vec<&str> = readme
+        .split("```sh\n")
+        .skip(1)
+        .filter_map(|block| block.split("\n```").next())
+        .collect();
+    assert_eq!(commands, ["cargo run --release", "cargo xtask test"]);
+    assert!(document(".ci/run").contains("cargo xtask test"));
+    let runs_first = document("xtask/src/test.rs");
+    assert!(
+        runs_first.contains("cargo(\"run --release\")"),
+        "the test command runs the first command too"
+    );
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for page in ["README.md", "ARCHITECTURE.md", "docs/guide.md"] {
+        let folder = repository().join(page).parent().unwrap().to_path_buf();
+        for link in document(page)
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            assert!(
+                link.starts_with('#') || folder.join(link).exists(),
+                "{page}: {link}"
+            );
+        }
+    }
+}
+
+/// Every key that a command prints is on the page about JSON.
+#[test]
+fn json_is_documented() {
+    let page = document("docs/reference/json.md");
+    let documented: BTreeSet<&str> = page.split('`').collect();
+    let shell = Shell::new();
+    for (command, _) in sessions(&document("docs/guide.md"))
+        .iter()
+        .filter(|(command, _)| command.starts_with("mkdir") || command.starts_with("printf"))
+    {
+        shell.run(command);
+    }
+    shell.run("mkdir -p ~/.agents/skills/bad && echo x > ~/.agents/skills/bad/SKILL.md; mkdir -p p/.git p/.agents/skills/tmux && cp ~/.agents/skills/shell/tmux/SKILL.md p/.agents/skills/tmux/");
+    shell.run("printf '%s\\n' --- 'name: everything' 'description: d' 'package: p' 'tools: a' 'extensions: a' 'model: a' 'fallbackModels: a' 'thinking: a' 'inheritProjectContext: true' 'inheritSkills: true' 'skills: a' 'skillPath: a' 'defaultContext: fork' 'output: a' 'outputMode: inline' 'defaultReads: a' 'defaultProgress: true' 'interactive: true' 'maxSubagentDepth: 1' 'completionGuard: true' 'maxExecutionTimeMs: 1' 'timeoutMs: 1' 'maxTokens: 1' 'turnBudget: 1' 'toolBudget: 1' 'acceptance: a' 'acceptanceRole: a' 'async: true' 'aliases: everything' 'other: 1' --- > ~/.claude/agents/everything.md");
+    shell.run("mkdir -p ~/all-chains && printf '%s\\n' '{\"name\": \"all\", \"description\": \"d\", \"package\": \"p\", \"other\": 1, \"chain\": [{\"agent\": \"a\", \"task\": \"t\", \"phase\": \"p\", \"label\": \"l\", \"as\": \"o\", \"outputSchema\": \"s.json\", \"cwd\": \"c\", \"output\": \"f\", \"outputMode\": \"inline\", \"reads\": [\"r\"], \"progress\": true, \"skill\": [\"s\"], \"model\": \"m\", \"acceptance\": \"auto\"}, {\"parallel\": [{\"agent\": \"a\", \"count\": 2}], \"concurrency\": 1, \"failFast\": true, \"worktree\": true, \"cwd\": \"c\"}, {\"expand\": {\"from\": {\"output\": \"o\", \"path\": \"\"}, \"item\": \"i\", \"key\": \"/k\", \"maxItems\": 1, \"onEmpty\": \"skip\"}, \"parallel\": {\"agent\": \"a\"}, \"collect\": {\"as\": \"c\"}}]}' > ~/all-chains/all.chain.json");
+    for command in [
+        "grove --json",
+        "grove catalog --json",
+        "grove catalog --json --budget 700 --max-skills 2 --root ~/.agents/skills",
+        "grove skills list --json",
+        "cd p && grove skills list --json",
+        "grove skills show tmux --json",
+        "grove skills check --json",
+        "grove skills roots --json",
+        "grove skills search notes --json",
+        "grove skills confusable --json",
+        "grove skills activate release-notes --json",
+        "grove skills activate web --root ~/open/skills --json",
+        "grove skills expand web --root ~/open/skills --json",
+        "grove skills collapse web --root ~/open/skills --session s.json --json",
+        "grove agents list --json",
+        "grove agents show planner --json",
+        "grove agents show everything --json",
+        "grove agents create tidy --description d --model nope --json",
+        "grove agents rename tidy neat --json",
+        "grove agents disable scout --json",
+        "grove agents show scout --json",
+        "grove chains create flow --description d --steps '[{\"agent\": \"scout\"}]' --json",
+        "grove chains list --json",
+        "grove chains show release --json",
+        "grove chains show all --chains-dir ~/all-chains --json",
+        "grove chains check --json",
+        "grove prompt publisher --json",
+        "grove validate --json ~/.agents/skills/bad",
+        "cd p && grove trust --json",
+        "grove trust --list --json",
+        "cd p && grove untrust --json",
+        "grove hosts --json",
+        "grove catalog --host codex --json",
+        "grove doctor --json",
+        "grove config --json",
+        "grove watch | head -1",
+        "grove watch --root ~/live | { read -r first; mv ~/draft/notes ~/live/; head -1; }",
+    ] {
+        let printed = shell.run(command);
+        let value: serde_json::Value = serde_json::from_str(&printed)
+            .unwrap_or_else(|error| panic!("{command}: {error}\n{printed}"));
+        let schema = value["schema"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{command} has no schema"));
+        assert!(documented.contains(schema), "{command}: {schema}");
+        let mut keys = BTreeSet::new();
+        collect_keys(&value, &mut keys);
+        for key in keys {
+            assert!(
+                documented.contains(key.as_str()),
+                "{command}: `{key}` is not documented"
+            );
+        }
+    }
+}
+
+/// Keys of objects, but for those that are data: settings by key, metadata, states, requirements' own.
+fn collect_keys(value: &serde_json::Value, keys: &mut BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(map) => {
+            for (key, value) in map {
+                keys.insert(key.clone());
+                match key.as_str() {
+                    "settings" => value
+                        .as_object()
+                        .unwrap()
+                        .values()
+                        .for_each(|setting| collect_keys(setting, keys)),
+                    "metadata" | "unknown" | "value" => {}
+                    _ => collect_keys(value, keys),
+                }
+            }
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|item| collect_keys(item, keys)),
+        _ => {}
+    }
+}

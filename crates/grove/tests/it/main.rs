@@ -1,0 +1,54 @@
+//! Whole sessions with the real binary, one module for each thing that people do with it.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should say why"
+)]
+
+mod activation_regressions;
+mod activation_sessions;
+mod agent_edits;
+mod agent_findings;
+mod agent_format_sessions;
+mod agent_host_programs;
+mod agent_sessions;
+mod agreement;
+mod cache_sessions;
+mod catalog_sessions;
+mod chain_sessions;
+mod codex_role_sessions;
+mod config_sessions;
+mod documents;
+mod export_powers;
+mod export_programs;
+mod export_safety;
+mod export_sessions;
+mod host_programs;
+mod host_views;
+mod hostile;
+mod hostile_agents;
+mod list_sessions;
+mod manage_refusals;
+mod manage_sessions;
+mod mcp_hostile;
+mod mcp_install_sessions;
+mod mcp_programs;
+mod mcp_sdk;
+mod named_folder_sessions;
+mod near_yaml_sessions;
+mod opencode_sessions;
+mod package_sessions;
+mod pi_file_sessions;
+mod plugin_sessions;
+mod prompt_sessions;
+mod real_corpus;
+mod reference_oracle;
+mod regressions;
+mod search_sessions;
+mod system_calls;
+mod tree_sessions;
+mod trust_sessions;
+mod watch_sessions;

@@ -1,0 +1,158 @@
+//! Claude Code and Codex, offline and with a scripted model, use `grove mcp` as `grove mcp install` entered it:
+//! the model goes down a tree of three levels and reads a leaf.
+
+use std::time::Duration;
+
+use grove_testkit::agent_program::AgentProgram;
+use grove_testkit::home::TestHome;
+use grove_testkit::model_server::{ModelServer, Reply, Script, ToolCall};
+use serde_json::{Value, json};
+
+/// A run takes some seconds; only a hanging program meets this.
+const TURN: Duration = Duration::from_mins(5);
+
+/// What the leaf says; it is nowhere else.
+const LEAF: &str = "The pivot word is quince.";
+
+fn home() -> TestHome {
+    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
+    let skills = "home/.agents/skills/office";
+    let skill = |name: &str, children: &str, body: &str| {
+        format!("---\nname: {name}\ndescription: About {name}.\n{children}---\n{body}\n")
+    };
+    let with = |child: &str| format!("metadata:\n  children: {child}\n");
+    home.dir("home/project")
+        .file("home/project/.git/HEAD", "ref: refs/heads/main\n")
+        .dir("home/project/.git/objects")
+        .dir("home/project/.git/refs")
+        .file(
+            format!("{skills}/SKILL.md"),
+            skill("office", &with("sheets"), "Choose."),
+        )
+        .file(
+            format!("{skills}/skills/sheets/SKILL.md"),
+            skill("sheets", &with("pivot"), "Choose."),
+        )
+        .file(
+            format!("{skills}/skills/sheets/skills/pivot/SKILL.md"),
+            skill("pivot", "", LEAF),
+        );
+    home
+}
+
+/// The steps of the model: the catalog, then one level after another.
+fn steps() -> [(&'static str, Value); 4] {
+    [
+        ("skills", json!({})),
+        ("skill", json!({ "name": "office" })),
+        ("skill", json!({ "name": "sheets" })),
+        ("skill", json!({ "name": "pivot" })),
+    ]
+}
+
+/// A call as the program has its tools.
+fn call(program: AgentProgram, tool: &str, arguments: Value) -> Reply {
+    let (name, namespace) = match program {
+        AgentProgram::Codex => (tool.to_owned(), Some("mcp__grove".to_owned())),
+        _ => (format!("mcp__grove__{tool}"), None),
+    };
+    Reply::Message {
+        text: None,
+        calls: vec![ToolCall {
+            name,
+            namespace,
+            arguments,
+        }],
+    }
+}
+
+/// The texts that tools gave, in the order of a request.
+fn results(program: AgentProgram, request: &Value) -> Vec<String> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    if program == AgentProgram::Codex {
+        let items = list(&request["input"]);
+        let results = items
+            .iter()
+            .filter(|item| item["type"] == "function_call_output");
+        return results.map(|item| item["output"].to_string()).collect();
+    }
+    let messages = list(&request["messages"]);
+    let parts = messages
+        .iter()
+        .flat_map(|message| list(&message["content"]));
+    let results = parts.filter(|part| part["type"] == "tool_result");
+    results.map(|part| part["content"].to_string()).collect()
+}
+
+fn drill_down(program: AgentProgram) {
+    let home = home();
+    if program == AgentProgram::Claude {
+        // In a run without a person, what is not permitted beforehand is refused.
+        home.file(
+            "home/.claude/settings.json",
+            r#"{"permissions": {"allow": ["mcp__grove"]}}"#,
+        );
+    }
+    let installed = home.run(
+        "home/project",
+        ["mcp", "install", "--host", program.host(), "--yes"],
+    );
+    installed.require_success("grove mcp install").unwrap();
+
+    let replies = steps().map(|(tool, arguments)| call(program, tool, arguments));
+    let server = ModelServer::start(Script::chosen_by(move |_, request| {
+        // Programs ask for titles and the like in between; what was answered so far says where the model is.
+        let done = results(program, &request.json()).len();
+        let next = replies.get(done).cloned();
+        next.unwrap_or_else(|| Reply::text("The pivot word is known."))
+    }))
+    .unwrap();
+    let finished = program
+        .run(
+            &server,
+            &home.path("home"),
+            &home.path("home/project"),
+            "What is the pivot word? Use your skills.",
+            TURN,
+        )
+        .unwrap_or_else(|why| panic!("{why}"));
+
+    let requests = server.requests();
+    let told = requests
+        .iter()
+        .map(|request| results(program, &request.json()));
+    let told = told.max_by_key(Vec::len).unwrap_or_default();
+    let all = || {
+        format!(
+            "{told:#?}\n{}\n{}",
+            finished.stdout_text(),
+            finished.stderr_text()
+        )
+    };
+    assert_eq!(
+        told.len(),
+        steps().len(),
+        "every step has its result: {}",
+        all()
+    );
+    for (result, expected, absent) in [
+        (&told[0], "office", LEAF),
+        (&told[1], "sheets", LEAF),
+        (&told[2], "pivot", LEAF),
+        (&told[3], LEAF, "is not there"),
+    ] {
+        assert!(result.contains(expected), "{expected}: {}", all());
+        assert!(!result.contains(absent), "{absent}: {}", all());
+    }
+    assert!(finished.success(), "{}", all());
+}
+
+#[test]
+fn claude_code_goes_down_to_a_leaf() {
+    drill_down(AgentProgram::Claude);
+}
+
+#[test]
+fn codex_goes_down_to_a_leaf() {
+    drill_down(AgentProgram::Codex);
+}

@@ -1,0 +1,251 @@
+//! The real corpus: every skill is found and read, and also when its frontmatter is written worse.
+
+mod frontmatter;
+mod variants;
+
+use std::collections::BTreeMap;
+use std::fmt::{Display, Formatter, Write as _};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use frontmatter::{RealSkill, one_line};
+use grove_testkit::home::TestHome;
+use grove_testkit::shared;
+use serde_json::Value;
+use variants::Variant;
+
+const IN_THE_CORPUS: usize = 246;
+
+fn corpus() -> PathBuf {
+    shared::real_corpus().unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// Every `SKILL.md` by a walk of our own: a folder that has one ends the descent, hidden folders
+/// and `node_modules` are passed over.
+fn skill_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let file = folder.join("SKILL.md");
+    if file.is_file() {
+        return found.push(file);
+    }
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if entry.file_type().unwrap().is_dir() && !name.starts_with('.') && name != "node_modules" {
+            skill_files(&entry.path(), found);
+        }
+    }
+}
+
+fn corpus_files() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    skill_files(&corpus(), &mut found);
+    found.sort();
+    found
+}
+
+/// The skills of one root, all of them.
+fn listed(home: &TestHome, root: &Path) -> Vec<Value> {
+    let arguments = [
+        "skills",
+        "list",
+        "--json",
+        "--all",
+        "--root",
+        root.to_str().unwrap(),
+    ];
+    let finished = home
+        .run("project", arguments)
+        .require_success("list")
+        .unwrap();
+    let list: Value = serde_json::from_slice(&finished.stdout).unwrap();
+    assert_eq!(list["diagnostics"], Value::Array(Vec::new()));
+    list["skills"].as_array().unwrap().clone()
+}
+
+fn codes(skill: &Value) -> Vec<&str> {
+    let diagnostics = skill["diagnostics"].as_array().unwrap();
+    diagnostics
+        .iter()
+        .filter_map(|finding| finding["code"].as_str())
+        .collect()
+}
+
+#[test]
+fn every_real_skill_is_found_once() {
+    let files = corpus_files();
+    assert_eq!(files.len(), IN_THE_CORPUS, "the corpus has changed");
+    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
+    let skills = listed(&home, &corpus());
+    let mut locations: Vec<PathBuf> = skills
+        .iter()
+        .map(|skill| skill["location"].as_str().unwrap().into())
+        .collect();
+    locations.sort();
+    assert_eq!(locations, files);
+}
+
+#[test]
+fn every_real_skill_is_ok_or_has_an_error_that_says_why() {
+    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
+    for skill in listed(&home, &corpus()) {
+        let mut findings = skill["diagnostics"].as_array().unwrap().iter();
+        let has_error = findings.any(|finding| finding["severity"] == "error");
+        assert_eq!(skill["state"] != "ok", has_error, "{skill:#}");
+    }
+}
+
+#[test]
+fn every_real_skill_says_what_its_file_says() {
+    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
+    for skill in listed(&home, &corpus()) {
+        let file = Path::new(skill["location"].as_str().unwrap());
+        let real = RealSkill::read(file);
+        let name = real
+            .name_line
+            .trim_start_matches("name:")
+            .trim()
+            .trim_matches('"');
+        assert_eq!(skill["name"], name, "{}", file.display());
+        let description = skill["description"].as_str().unwrap_or_default();
+        assert_eq!(
+            one_line(description),
+            real.description,
+            "{}",
+            file.display()
+        );
+    }
+}
+
+/// One real skill written in one way, and what the program made of it.
+struct Outcome {
+    variant: &'static str,
+    text: String,
+    /// What a person reads.
+    expected: String,
+    /// What the program reads.
+    seen: String,
+    state: String,
+    codes: Vec<String>,
+}
+
+impl Outcome {
+    /// Whether the text is what a person reads. A stray quote before it may be seen or overlooked.
+    fn is_as_written(&self) -> bool {
+        self.seen == self.expected || self.seen == self.expected.trim_start_matches(['"', '\''])
+    }
+
+    fn is_repaired(&self) -> bool {
+        self.codes.iter().any(|code| code == "yaml-repaired")
+    }
+}
+
+impl Display for Outcome {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let start: String = self.text.chars().take(300).collect();
+        writeln!(
+            f,
+            "{} {:?}\n{start}\nread as: {}",
+            self.state, self.codes, self.seen
+        )
+    }
+}
+
+/// Writes every variant of every real skill and looks at them all at once.
+fn written_and_read(variants: &[Variant]) -> Vec<Outcome> {
+    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
+    let skills: Vec<RealSkill> = corpus_files()
+        .iter()
+        .map(|file| RealSkill::read(file))
+        .collect();
+    let mut outcomes = BTreeMap::new();
+    for (variant, (number, skill)) in variants
+        .iter()
+        .flat_map(|variant| skills.iter().enumerate().map(move |skill| (variant, skill)))
+    {
+        let Some((text, expected)) = (variant.write)(skill) else {
+            continue;
+        };
+        let file = home.path(format!("skills/{}/s{number}/SKILL.md", variant.name));
+        home.file(&file, &text);
+        let (variant, seen, state) = (variant.name, String::new(), String::new());
+        outcomes.insert(
+            file,
+            Outcome {
+                variant,
+                text,
+                expected,
+                seen,
+                state,
+                codes: Vec::new(),
+            },
+        );
+    }
+    let listed = listed(&home, &home.path("skills"));
+    assert_eq!(listed.len(), outcomes.len(), "every variant is found");
+    for skill in &listed {
+        let outcome = outcomes
+            .get_mut(Path::new(skill["location"].as_str().unwrap()))
+            .unwrap();
+        outcome.seen = one_line(skill["description"].as_str().unwrap_or_default());
+        outcome.state = skill["state"].as_str().map(str::to_owned).unwrap();
+        outcome.codes = codes(skill).into_iter().map(str::to_owned).collect();
+    }
+    outcomes.into_values().collect()
+}
+
+/// Two tests judge the same outcomes.
+static BROKEN: OnceLock<Vec<Outcome>> = OnceLock::new();
+
+/// The share of outcomes that are good, and a report by variant with the first bad one of each.
+fn share(outcomes: &[Outcome], is_good: impl Fn(&Outcome) -> bool) -> (f64, String) {
+    let mut groups: BTreeMap<&str, (Vec<&Outcome>, Vec<&Outcome>)> = BTreeMap::new();
+    for outcome in outcomes {
+        let (good, bad) = groups.entry(outcome.variant).or_default();
+        if is_good(outcome) { good } else { bad }.push(outcome);
+    }
+    let mut report = String::new();
+    for (name, (good, bad)) in &groups {
+        let _ = writeln!(
+            report,
+            "{name}: {} of {}",
+            good.len(),
+            good.len() + bad.len()
+        );
+        if let Some(first) = bad.first() {
+            let _ = writeln!(report, "{first}");
+        }
+    }
+    let good: usize = groups.values().map(|(good, _)| good.len()).sum();
+    #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
+    let share = good as f64 / outcomes.len() as f64;
+    println!("{good} of {}\n{report}", outcomes.len());
+    (share, report)
+}
+
+#[test]
+fn at_least_four_of_five_broken_files_load_with_the_text_a_person_sees() {
+    let outcomes = BROKEN.get_or_init(|| written_and_read(variants::BROKEN));
+    let (share, report) = share(outcomes, |outcome| {
+        outcome.state == "ok" && outcome.is_repaired() && outcome.is_as_written()
+    });
+    assert!(share >= 0.8, "{share:.3} loaded\n{report}");
+}
+
+#[test]
+fn no_broken_file_is_read_as_another_text() {
+    let outcomes = BROKEN.get_or_init(|| written_and_read(variants::BROKEN));
+    let (share, report) = share(outcomes, |outcome| {
+        outcome.state == "invalid" || outcome.is_as_written()
+    });
+    assert!(share >= 1.0, "{share:.3} are right or refused\n{report}");
+}
+
+#[test]
+fn valid_yaml_loads_without_repair() {
+    let outcomes = written_and_read(variants::VALID);
+    let (share, report) = share(&outcomes, |outcome| {
+        outcome.state == "ok" && !outcome.is_repaired() && outcome.is_as_written()
+    });
+    assert!(share >= 0.995, "{share:.4} loaded\n{report}");
+}
