@@ -159,7 +159,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::digest::Digest;
+    use grove_spec::Digest;
     use crate::root::{Source, Standing};
     use crate::trust::Trust;
 

@@ -187,7 +187,7 @@ mod tests {
     use grove_spec::Position;
 
     use super::*;
-    use crate::digest::Digest;
+    use grove_spec::Digest;
     use crate::root::{Family, Source, Standing};
     use crate::state::State;
     use crate::trust::Trust;

@@ -12,7 +12,7 @@ use grove_spec::skill::name_key;
 use grove_spec::{Code, Diagnostic};
 
 use crate::address::near_names;
-use crate::digest::Digest;
+use grove_spec::Digest;
 use crate::overrides::{Overridden, OwnText};
 use crate::rank;
 use crate::root::Root;

@@ -18,7 +18,7 @@ use grove_spec::{Code, Diagnostic, Position};
 use crate::address::near_names;
 use crate::agents::{Agent, Agents};
 use crate::definitions::address;
-use crate::digest::Digest;
+use grove_spec::Digest;
 use crate::root::{Root, Source};
 use crate::state::{Reason, State};
 

@@ -17,7 +17,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::address::{self, Answer};
 use crate::catalog;
-use crate::digest::Digest;
+use grove_spec::Digest;
 use crate::disclosure::{MAX_FILLED, TooLong, block, body_for_prompt, folder_of};
 use crate::snapshot::{Skill, Snapshot};
 use crate::stand_in;

@@ -12,7 +12,7 @@ use grove_spec::text::first_names;
 use grove_spec::{Code, Diagnostic};
 
 use crate::content::Content;
-use crate::digest::Digest;
+use grove_spec::Digest;
 use crate::eligibility::{self, Facts};
 use crate::host_refusal;
 use crate::hosts::{

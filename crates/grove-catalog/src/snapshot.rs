@@ -6,7 +6,7 @@ use std::sync::Arc;
 use grove_spec::Diagnostic;
 
 use crate::content::Content;
-use crate::digest::Digest;
+use grove_spec::Digest;
 use crate::hosts::{MissingDescription, NameFrom};
 use crate::identity::{self, Layout};
 use crate::root::{Root, Source};

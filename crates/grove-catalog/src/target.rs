@@ -157,7 +157,7 @@ mod tests {
 
     use super::*;
     use crate::agents::{Candidate, Content, resolve};
-    use crate::digest::Digest;
+    use grove_spec::Digest;
     use crate::root::Standing;
     use crate::trust::Trust;
 

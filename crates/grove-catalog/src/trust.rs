@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use grove_spec::package::Kind;
 
-use crate::digest::Digest;
+use grove_spec::Digest;
 use crate::state::{Reason, State};
 
 /// How far a root's content is trusted.

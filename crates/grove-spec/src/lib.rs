@@ -10,6 +10,7 @@ pub mod codes;
 
 pub mod config;
 pub mod diagnostic;
+mod digest;
 pub mod fence;
 mod frontmatter;
 pub mod generated;
@@ -27,6 +28,7 @@ pub mod yaml;
 
 pub use codes::Code;
 pub use diagnostic::{Diagnostic, Position, Severity};
+pub use digest::Digest;
 
 /// The README's example is a test.
 #[cfg(doctest)]

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use grove_spec::text::{counted, escape_xml};
 
-use crate::digest::Digest;
+use grove_spec::Digest;
 use crate::snapshot::Snapshot;
 
 use super::cards::{Cards, INDEX_NAME_DIGITS};

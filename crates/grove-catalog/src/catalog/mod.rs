@@ -23,7 +23,7 @@ mod writing;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::digest::Digest;
+use grove_spec::Digest;
 use crate::root::Source;
 use crate::snapshot::Snapshot;
 

@@ -11,7 +11,7 @@ use super::listing::{Listed, list_children};
 use super::node::Node;
 use super::session::{Activating, Active, Expansion, Session};
 use super::target::Caller;
-use crate::digest::Digest;
+use grove_spec::Digest;
 use crate::identity::Layout;
 use crate::snapshot::{Skill, Snapshot};
 

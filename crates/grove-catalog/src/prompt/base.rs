@@ -14,7 +14,7 @@ use grove_spec::{Code, Diagnostic};
 use super::instructions::{ELEMENT, Instructions};
 use super::{Block, BlockKind, LISTING, Own, Prompt};
 use crate::catalog::INSTRUCTIONS;
-use crate::digest::Digest;
+use grove_spec::Digest;
 use crate::disclosure::boundary;
 
 /// The prompt of whoever runs the agent.

@@ -6,7 +6,7 @@ use grove_spec::agent::prompt_text;
 use grove_spec::{Code, Diagnostic};
 
 use super::{Block, BlockKind, Prompt};
-use crate::digest::Digest;
+use grove_spec::Digest;
 use crate::disclosure::marked;
 
 /// The element that a file of instructions stands in. Skills stand in another.
