@@ -50,7 +50,7 @@ impl AddAssign for Usage {
         self.output = counted
             .saturating_sub(self.input)
             .saturating_sub(self.cache_write);
-        self.estimated |= other.estimated;
+        self.estimated = self.estimated || other.estimated;
     }
 }
 

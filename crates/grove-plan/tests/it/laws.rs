@@ -144,7 +144,6 @@ fn check(world: &World, was: &State) {
 
 /// Whoever has reached a limit was told to stop, and made no request since.
 fn check_limits(world: &World) {
-    let mut turns_beyond: BTreeMap<&Attempt, u32> = BTreeMap::new();
     let mut spent: BTreeMap<&NodeId, u64> = BTreeMap::new();
     let mut whole = 0;
     for event in &world.journal {
@@ -155,7 +154,6 @@ fn check_limits(world: &World) {
         let of_node = spent.entry(&of.node).or_default();
         let is_beyond = child.limits.max_tokens.is_some_and(|max| *of_node >= max)
             || world.plan.tree.max_tokens.is_some_and(|max| whole >= max);
-        *turns_beyond.entry(of).or_default() += u32::from(is_beyond);
         *of_node += turn.usage.counted();
         whole += turn.usage.counted();
         if is_beyond {
