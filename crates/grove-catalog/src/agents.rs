@@ -159,9 +159,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use grove_spec::Digest;
     use crate::root::{Source, Standing};
     use crate::trust::Trust;
+    use grove_spec::Digest;
 
     fn root(source: Source, trust: Trust) -> Root {
         let label = format!("{}:agents", source.as_str());

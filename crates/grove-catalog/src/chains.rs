@@ -187,10 +187,10 @@ mod tests {
     use grove_spec::Position;
 
     use super::*;
-    use grove_spec::Digest;
     use crate::root::{Family, Source, Standing};
     use crate::state::State;
     use crate::trust::Trust;
+    use grove_spec::Digest;
 
     fn root(source: Source, folder: &str) -> Root {
         Root {

@@ -12,12 +12,12 @@ use grove_spec::skill::name_key;
 use grove_spec::{Code, Diagnostic};
 
 use crate::address::near_names;
-use grove_spec::Digest;
 use crate::overrides::{Overridden, OwnText};
 use crate::rank;
 use crate::root::Root;
 use crate::state::{Reason, State};
 use crate::trust;
+use grove_spec::Digest;
 
 /// What a file of some kind says, as far as these rules ask.
 pub trait Definition {

@@ -18,9 +18,9 @@ use grove_spec::{Code, Diagnostic, Position};
 use crate::address::near_names;
 use crate::agents::{Agent, Agents};
 use crate::definitions::address;
-use grove_spec::Digest;
 use crate::root::{Root, Source};
 use crate::state::{Reason, State};
+use grove_spec::Digest;
 
 /// What one file says about agents, with its digest, so that what came of it can be proved.
 #[derive(Debug, Clone, PartialEq, Eq)]

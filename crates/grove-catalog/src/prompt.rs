@@ -17,11 +17,11 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::address::{self, Answer};
 use crate::catalog;
-use grove_spec::Digest;
 use crate::disclosure::{MAX_FILLED, TooLong, block, body_for_prompt, folder_of};
 use crate::snapshot::{Skill, Snapshot};
 use crate::stand_in;
 use crate::state::State;
+use grove_spec::Digest;
 
 pub use base::{Base, BaseUse};
 pub use instructions::Instructions;

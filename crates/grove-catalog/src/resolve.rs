@@ -12,7 +12,6 @@ use grove_spec::text::first_names;
 use grove_spec::{Code, Diagnostic};
 
 use crate::content::Content;
-use grove_spec::Digest;
 use crate::eligibility::{self, Facts};
 use crate::host_refusal;
 use crate::hosts::{
@@ -27,6 +26,7 @@ use crate::state::{Reason, State};
 use crate::tree::Tree;
 use crate::tree::grow::grow;
 use crate::trust;
+use grove_spec::Digest;
 
 /// A skill file that was found in a root.
 #[derive(Debug, Clone)]

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use grove_spec::Diagnostic;
 
 use crate::content::Content;
-use grove_spec::Digest;
 use crate::hosts::{MissingDescription, NameFrom};
 use crate::identity::{self, Layout};
 use crate::root::{Root, Source};
 use crate::state::{Reason, State};
 use crate::tree::Tree;
+use grove_spec::Digest;
 
 /// Where a skill is: a root by index, and an id in it.
 #[derive(Debug, Clone, PartialEq, Eq)]

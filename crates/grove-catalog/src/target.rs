@@ -157,9 +157,9 @@ mod tests {
 
     use super::*;
     use crate::agents::{Candidate, Content, resolve};
-    use grove_spec::Digest;
     use crate::root::Standing;
     use crate::trust::Trust;
+    use grove_spec::Digest;
 
     fn agents(files: &[(Source, &str)]) -> Agents {
         let roots = Source::ALL.map(|source| Root {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use grove_spec::package::Kind;
 
-use grove_spec::Digest;
 use crate::state::{Reason, State};
+use grove_spec::Digest;
 
 /// How far a root's content is trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,8 +14,8 @@ use grove_spec::{Code, Diagnostic};
 use super::instructions::{ELEMENT, Instructions};
 use super::{Block, BlockKind, LISTING, Own, Prompt};
 use crate::catalog::INSTRUCTIONS;
-use grove_spec::Digest;
 use crate::disclosure::boundary;
+use grove_spec::Digest;
 
 /// The prompt of whoever runs the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! The laws of runs over generated plans and orders of events, and the cases people think of first.
 #![expect(
-    clippy::panic,
     clippy::unwrap_used,
     reason = "a test that cannot go on should say why"
 )]
