@@ -42,6 +42,9 @@ impl Default for AnswerLimits {
 /// How many bytes are taken for a token where nobody counted.
 const BYTES_PER_TOKEN: u64 = 4;
 
+/// How deep JSON of a model's may nest: it is written into other JSON, and readers give up at twice as much.
+const DEEPEST_JSON: usize = 64;
+
 /// What came so far.
 #[derive(Debug)]
 pub(crate) struct Assembly {
@@ -94,7 +97,10 @@ impl Growing {
 
     fn value(self) -> Value {
         if !self.pieces.trim().is_empty() {
-            return serde_json::from_str(&self.pieces).unwrap_or(Value::String(self.pieces));
+            return match serde_json::from_str(&self.pieces) {
+                Ok(value) if !is_deeper_than(&value, DEEPEST_JSON) => value,
+                _ => Value::String(self.pieces),
+            };
         }
         match self.start {
             Value::Null => Value::Object(Map::new()),
@@ -149,6 +155,11 @@ impl Assembly {
         }
         if self.parts.contains_key(&index) {
             return Err(Self::damaged(&format!("part {index} began twice")));
+        }
+        if let Block::ToolUse { input: value, .. } | Block::Other { value } = &block
+            && is_deeper_than(value, DEEPEST_JSON)
+        {
+            return Err(Self::damaged(&format!("part {index} is nested too deep")));
         }
         let mut first = None;
         let part = match block {
@@ -332,6 +343,17 @@ fn size_of_json(value: &Value) -> usize {
     match value {
         Value::Object(map) if map.is_empty() => 0,
         value => value.to_string().len(),
+    }
+}
+
+fn is_deeper_than(value: &Value, depth: usize) -> bool {
+    let Some(left) = depth.checked_sub(1) else {
+        return value.is_array() || value.is_object();
+    };
+    match value {
+        Value::Array(items) => items.iter().any(|item| is_deeper_than(item, left)),
+        Value::Object(map) => map.values().any(|item| is_deeper_than(item, left)),
+        _ => false,
     }
 }
 

@@ -40,6 +40,17 @@ pub trait ModelClient: Send + Sync {
     ) -> Asking<'a>;
 }
 
+impl<C: ModelClient + ?Sized> ModelClient for Arc<C> {
+    fn ask<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        on_event: &'a mut OnEvent<'_>,
+        cancel: &'a CancellationToken,
+    ) -> Asking<'a> {
+        (**self).ask(request, on_event, cancel)
+    }
+}
+
 /// How a provider is asked.
 #[derive(Debug, Clone)]
 pub struct AskSettings {

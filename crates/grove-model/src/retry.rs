@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_wish_is_read_in_seconds_in_milliseconds_and_as_a_date() {
-        let now = UNIX_EPOCH + Duration::from_secs(1_445_412_480);
+        let now = UNIX_EPOCH + Duration::from_mins(24_090_208);
         for (headers, expected) in [
             (&[("retry-after", "2")][..], Some(2000)),
             (&[("retry-after", "0.5")], Some(500)),

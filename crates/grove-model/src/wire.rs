@@ -126,13 +126,9 @@ impl AnswerDecoder {
             assembly,
             ..
         } = self;
-        self.received = self.received.saturating_add(bytes.len());
-        if self.received > self.limits.stream_bytes {
-            return Err(ModelError::TooLarge {
-                what: Bound::Stream,
-                limit: self.limits.stream_bytes as u64,
-            });
-        }
+        let room = self.limits.stream_bytes - self.received;
+        let (bytes, beyond) = bytes.split_at(bytes.len().min(room));
+        self.received += bytes.len();
         lines.push(bytes, |event| {
             // What follows the end is of no interest.
             if assembly.is_complete {
@@ -151,7 +147,14 @@ impl AnswerDecoder {
                 object.insert("type".to_owned(), event.name.into());
             }
             reader.take(&data, assembly, on_event)
-        })
+        })?;
+        if !beyond.is_empty() && !assembly.is_complete {
+            return Err(ModelError::TooLarge {
+                what: Bound::Stream,
+                limit: self.limits.stream_bytes as u64,
+            });
+        }
+        Ok(())
     }
 
     /// Whether the end of the answer came.

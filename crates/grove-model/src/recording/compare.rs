@@ -139,9 +139,12 @@ impl Conversation {
             .iter()
             .zip(&recorded.results)
             .filter(|(now, then)| now != then)
-            .map(|(now, then)| match now.is_error == then.is_error {
-                true => beside(&now.what, &then.content, &now.content),
-                false => beside(&now.what, &outcome(then), &outcome(now)),
+            .map(|(now, then)| {
+                if now.is_error == then.is_error {
+                    beside(&now.what, &then.content, &now.content)
+                } else {
+                    beside(&now.what, &outcome(then), &outcome(now))
+                }
             })
             .collect();
         let (now, then) = (self.results.len(), recorded.results.len());

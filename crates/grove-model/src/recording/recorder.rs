@@ -1,7 +1,7 @@
 //! Recording what a model is asked and answers.
 
 use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +22,12 @@ impl<W: Write + Send> RecordingSink for Mutex<W> {
         let mut writer = self.lock().unwrap_or_else(PoisonError::into_inner);
         writer.write_all(line.as_bytes())?;
         writer.flush()
+    }
+}
+
+impl<S: RecordingSink + ?Sized> RecordingSink for Arc<S> {
+    fn append(&self, line: &str) -> io::Result<()> {
+        (**self).append(line)
     }
 }
 

@@ -23,7 +23,9 @@ pub(super) fn pieces(text: &str, wanted: usize) -> Vec<&str> {
         pieces.push(piece);
         rest = after;
     }
-    pieces.push(rest);
+    if !rest.is_empty() || pieces.is_empty() {
+        pieces.push(rest);
+    }
     pieces
 }
 

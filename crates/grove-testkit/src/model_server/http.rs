@@ -213,15 +213,15 @@ impl Answer {
                 headers,
                 body,
             } => {
-                let mut head = format!(
-                    "HTTP/1.1 {status} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
+                let fields = headers
+                    .iter()
+                    .map(|(name, value)| format!("{name}: {value}\r\n"));
+                format!(
+                    "HTTP/1.1 {status} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n{}",
                     phrase(*status),
-                    body.len()
-                );
-                for (name, value) in headers {
-                    head.push_str(&format!("{name}: {value}\r\n"));
-                }
-                head
+                    body.len(),
+                    fields.collect::<String>()
+                )
             }
             Self::Stream(_) => "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
                 cache-control: no-cache\r\ntransfer-encoding: chunked\r\n"

@@ -89,12 +89,13 @@ impl Script {
         })))
     }
 
-    /// The reply for the marker of a request, if it has one; none after the last turn.
-    pub(super) fn marked_reply(&self, request: &Request) -> Option<Option<&ScriptedReply>> {
-        match &self.0 {
-            Source::Listed(listed) => listed.marked_reply(request),
-            Source::Chosen(_) => None,
-        }
+    /// The reply for the marker of a request, if it has one.
+    pub(super) fn marked_reply(&self, request: &Request) -> Option<ScriptedReply> {
+        let Source::Listed(listed) = &self.0 else {
+            return None;
+        };
+        let (marked, turn) = listed.marked(request)?;
+        Some(self.or_otherwise(marked.turns.get(turn)))
     }
 
     /// The reply to a request without a marker that comes after `number` others.
@@ -106,7 +107,7 @@ impl Script {
     }
 
     /// A reply of a list, or what is said after its end.
-    pub(super) fn or_otherwise(&self, reply: Option<&ScriptedReply>) -> ScriptedReply {
+    fn or_otherwise(&self, reply: Option<&ScriptedReply>) -> ScriptedReply {
         let otherwise = match &self.0 {
             Source::Listed(listed) => listed.otherwise.as_deref(),
             Source::Chosen(_) => None,
@@ -117,8 +118,8 @@ impl Script {
 }
 
 impl ScriptFile {
-    /// The reply for the marker of a conversation, if it has one; none after its last turn.
-    fn marked_reply(&self, request: &Request) -> Option<Option<&ScriptedReply>> {
+    /// The replies for the marker of a conversation, if it has one, and which turn it is at.
+    fn marked(&self, request: &Request) -> Option<(&MarkedReplies, usize)> {
         if self.marked.is_empty() {
             return None;
         }
@@ -129,7 +130,7 @@ impl ScriptFile {
         });
         // Of two in one message the first of the script counts.
         let (place, marked) = places.rev().max_by_key(|(place, _)| *place)?;
-        Some(marked.turns.get(conversation.turns_after(place)))
+        Some((marked, conversation.turns_after(place)))
     }
 }
 

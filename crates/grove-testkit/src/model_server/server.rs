@@ -172,10 +172,7 @@ fn answer(request: &Request, state: &State) -> (Answer, Delivery) {
     let Some(format) = format else {
         return (beside(request), Delivery::default());
     };
-    let reply = match marked {
-        Some(reply) => state.script.or_otherwise(reply),
-        None => state.script.reply(number, request),
-    };
+    let reply = marked.unwrap_or_else(|| state.script.reply(number, request));
     let reply = reply.of_try(again);
     let answer = format.answer(&reply, &request.json(), serial);
     (answer, reply.delivery)
