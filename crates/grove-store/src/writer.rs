@@ -297,7 +297,7 @@ fn append(
     if let Err(error) = written {
         // The state went ahead of the file; whoever comes next reads it again.
         known.remove(run);
-        return Err(error);
+        return Err(StoreError::Group(with_sources(&error)));
     }
     Ok(Appended {
         event,
