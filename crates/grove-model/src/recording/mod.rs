@@ -14,10 +14,11 @@ pub use player::Player;
 pub use recorder::{Recorder, RecordingSink};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::answer::ModelAnswer;
 use crate::error::ModelError;
-use crate::request::ModelRequest;
+use crate::request::{ModelRequest, canonical};
 
 /// The first line of a recording.
 const FORMAT: &str = "grove.recording/1";
@@ -25,6 +26,12 @@ const FORMAT: &str = "grove.recording/1";
 #[derive(Debug, Serialize, Deserialize)]
 struct Heading {
     recording: String,
+}
+
+fn heading() -> Value {
+    canonical(&Heading {
+        recording: FORMAT.to_owned(),
+    })
 }
 
 /// One line of a recording.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::compare::Conversation;
-use super::{Exchange, FORMAT, Heading, Outcome, Places, ReplayError};
+use super::{Exchange, FORMAT, Heading, Outcome, Places, ReplayError, heading};
 use crate::answer::{ModelAnswer, ModelEvent};
 use crate::client::{Asking, ModelClient, OnEvent};
 use crate::error::{ModelError, bounded_line};
@@ -34,7 +34,7 @@ struct Recorded {
 }
 
 impl Player {
-    /// Reads a recording. A last line that was cut, as by a crash, is left out.
+    /// Reads a recording. A line that was cut, as by a crash, is left out; what was recorded after it counts.
     pub fn read(
         mut from: impl BufRead,
         places: Places,
@@ -64,6 +64,9 @@ impl Player {
                     }
                     None => return Err(damaged(format!("it does not say `{FORMAT}`"))),
                 }
+            }
+            if is_begun_again(&line) {
+                continue;
             }
             let is_cut = line.last() != Some(&b'\n');
             match serde_json::from_slice::<Exchange>(&line) {
@@ -159,6 +162,12 @@ impl ModelClient for Player {
             }
         })
     }
+}
+
+/// Whether a recording was begun again in the same file, perhaps behind a line that was cut. No exchange ends like that.
+fn is_begun_again(line: &[u8]) -> bool {
+    line.trim_ascii_end()
+        .ends_with(heading().to_string().as_bytes())
 }
 
 /// Tells the parts of an answer as if they came now.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Exchange, FORMAT, Heading, Outcome, Places};
+use super::{Exchange, Outcome, Places, heading};
 use crate::answer::ModelEvent;
 use crate::client::{Asking, ModelClient, OnEvent};
 use crate::error::ModelError;
@@ -40,20 +40,14 @@ pub struct Recorder<C, S> {
 }
 
 impl<C: ModelClient, S: RecordingSink> Recorder<C, S> {
-    /// Begins a recording of what `inner` answers.
+    /// Begins a recording of what `inner` answers, also behind one that is in the same file.
     pub fn new(inner: C, sink: S, places: Places) -> io::Result<Self> {
-        let recording = FORMAT.to_owned();
-        sink.append(&format!("{}\n", canonical(&Heading { recording })))?;
-        Ok(Self::continuing(inner, sink, places))
-    }
-
-    /// Goes on with a recording that was begun.
-    pub fn continuing(inner: C, sink: S, places: Places) -> Self {
-        Self {
+        sink.append(&format!("{}\n", heading()))?;
+        Ok(Self {
             inner,
             sink,
             places,
-        }
+        })
     }
 
     fn record(&self, request: &ModelRequest, outcome: Outcome) -> io::Result<()> {

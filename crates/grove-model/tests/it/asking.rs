@@ -1,7 +1,6 @@
 //! What comes of a request that is answered.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use grove_model::ModelClient as _;
 use grove_model::{
@@ -352,37 +351,33 @@ fn cancelling_and_dropping_close_the_connection() {
             ..ScriptedReply::default()
         };
         let world = World::new(Script::replies([hanging.clone(), hanging]));
-        let cancel = CancellationToken::new();
-        std::thread::scope(|scope| {
-            let asking = scope.spawn(|| {
-                let request = request("Look.");
-                let mut ignored = |_| {};
-                world
-                    .runtime
-                    .block_on(world.client.ask(&request, &mut ignored, &cancel))
+        for (number, is_dropped) in [(1, false), (2, true)] {
+            let (cancel, dropping) = (CancellationToken::new(), CancellationToken::new());
+            std::thread::scope(|scope| {
+                let asking = scope.spawn(|| {
+                    let request = request("Look.");
+                    let mut ignored = |_| {};
+                    let asking = world.client.ask(&request, &mut ignored, &cancel);
+                    world.runtime.block_on(async {
+                        let answer = dropping.run_until_cancelled(asking).await;
+                        // The connection's task ends when the runtime has a moment.
+                        tokio::task::yield_now().await;
+                        answer
+                    })
+                });
+                let waiting = world
+                    .server
+                    .wait_for_stats(PLENTY, |stats| stats.hanging == 1);
+                assert!(waiting.is_some());
+                if is_dropped { &dropping } else { &cancel }.cancel();
+                let expected = (!is_dropped).then_some(Err(ModelError::Cancelled));
+                assert_eq!(asking.join().unwrap(), expected);
             });
-            let waiting = world
+            let closed = world
                 .server
-                .wait_for_stats(PLENTY, |stats| stats.hanging == 1);
-            assert!(waiting.is_some());
-            cancel.cancel();
-            assert_eq!(asking.join().unwrap(), Err(ModelError::Cancelled));
-        });
-        world.runtime.block_on(async {
-            let request = request("Look.");
-            let asking = ask(&world.client, &request);
-            assert!(
-                tokio::time::timeout(Duration::from_millis(60), asking)
-                    .await
-                    .is_err()
-            );
-            // The connection's task ends when the runtime has a moment.
-            tokio::task::yield_now().await;
-        });
-        let closed = world
-            .server
-            .wait_for_stats(PLENTY, |stats| stats.abandoned == 2 && stats.open == 0);
-        assert!(closed.is_some(), "{:?}", world.server.stats());
+                .wait_for_stats(PLENTY, |stats| stats.abandoned == number && stats.open == 0);
+            assert!(closed.is_some(), "{:?}", world.server.stats());
+        }
     }
 }
 

@@ -176,6 +176,15 @@ fn a_cut_last_line_is_left_out_and_other_damage_is_said() {
         play(&played, &request("Fail.")).0,
         Err(ModelError::Replay(ReplayError::NotRecorded { .. }))
     ));
+    // Begun again behind the cut, as after a crash.
+    let again = format!("{cut}{text}{text}");
+    let played = player(&again, false);
+    for expected in [
+        "First.", "Second.", "First.", "Second.", "First.", "Second.",
+    ] {
+        let (answer, _) = play(&played, &request("Again."));
+        assert_eq!(answer.unwrap().text(), expected);
+    }
     let mut lines: Vec<&str> = text.lines().collect();
     lines[3] = "{}";
     for (text, line) in [
