@@ -247,7 +247,7 @@ fn properties(folder: &Folder) -> CommandOutput {
     match properties_of(&folder.path, &folder.shown) {
         Ok((properties, _)) => match properties.json_crash() {
             None => CommandOutput::data(format!("{}\n", properties.to_json())),
-            Some(reason) => CommandOutput::error(&reason),
+            Some(reason) => CommandOutput::error(reason),
         },
         Err(message) => CommandOutput::error(&message),
     }
@@ -269,7 +269,7 @@ fn prompt(folders: &[Folder]) -> CommandOutput {
         match properties_of(&resolved, &shown) {
             Ok((properties, file_name)) => {
                 if let Some(reason) = properties.prompt_crash() {
-                    return CommandOutput::error(&reason);
+                    return CommandOutput::error(reason);
                 }
                 let location = resolved.join(file_name).into_os_string().into_vec();
                 read.push((properties, location));
