@@ -10,7 +10,7 @@ use grove_catalog::hosts;
 use grove_testkit::agent_program::AgentProgram;
 use grove_testkit::home::TestHome;
 use grove_testkit::model_server::{ModelServer, Script};
-use libraries::{ODD_FILES, copy_real, folder_of, generate};
+use libraries::{copy_real, folder_of, generate, odd_files};
 use listing::{Listed, parse, real_text};
 use serde_json::Value;
 
@@ -357,28 +357,20 @@ fn folders_above_count_without_a_repository_too_for_some() {
 /// Files that programs read in ways of their own, and what of it Grove does not follow.
 #[test]
 fn odd_files_differ_where_the_documentation_says() {
+    let odd_files = odd_files();
     for program in AgentProgram::ALL {
         let home = home();
-        for odd in ODD_FILES {
+        for odd in &odd_files {
             let path = format!("home/{}/{}", folder_of(program), odd.path);
-            home.file(path, odd.text());
+            home.file(path, &odd.text);
         }
         let (real, ours, _) = both(program, &home, "project");
-        let differing: BTreeSet<&str> = ODD_FILES
-            .iter()
-            .map(|odd| odd.name)
-            .filter(|name| {
-                let of = |listed: &[Listed]| -> Option<Listed> {
-                    listed.iter().find(|one| one.name == *name).cloned()
-                };
-                of(&real) != of(&ours)
-            })
-            .collect();
-        let expected: BTreeSet<&str> = ODD_FILES
-            .iter()
-            .filter(|odd| odd.differs_in.contains(&program.host()))
-            .map(|odd| odd.name)
-            .collect();
-        assert_eq!(differing, expected, "{}", program.host());
+        let of = |listed: &[Listed], name| listed.iter().find(|one| one.name == name).cloned();
+        for odd in &odd_files {
+            let (real, ours) = (of(&real, odd.name), of(&ours, odd.name));
+            let differs = odd.differs_in(program.host());
+            let what = (program.host(), odd.name);
+            assert_eq!(real != ours, differs, "{what:?}: {real:?} {ours:?}");
+        }
     }
 }

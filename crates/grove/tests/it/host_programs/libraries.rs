@@ -76,245 +76,83 @@ pub(crate) fn generate(home: &TestHome, program: AgentProgram, n_skills: usize, 
 
 /// A file that programs may read otherwise than Grove does.
 pub(crate) struct OddFile {
-    pub(crate) path: &'static str,
+    pub(crate) path: String,
     /// The name under which it would be listed.
     pub(crate) name: &'static str,
-    text: &'static str,
+    pub(crate) text: String,
     /// Hosts for which `grove catalog --host` differs from the program.
-    pub(crate) differs_in: &'static [&'static str],
+    differs_in: &'static str,
 }
 
 impl OddFile {
-    pub(crate) fn text(&self) -> String {
-        self.text.replace("{long}", &"long ".repeat(300))
+    pub(crate) fn differs_in(&self, host: &str) -> bool {
+        self.differs_in.split(' ').any(|name| name == host)
     }
 }
 
-const fn odd(
-    name: &'static str,
-    path: &'static str,
-    text: &'static str,
-    differs_in: &'static [&'static str],
-) -> OddFile {
-    OddFile {
-        path,
-        name,
-        text,
-        differs_in,
-    }
+/// Every row of [`ODD_FILES`] as the file that it stands for.
+pub(crate) fn odd_files() -> Vec<OddFile> {
+    let of_row = |row: &&'static str| {
+        let [name, differs_in, path, text] = row.splitn(4, '|').collect::<Vec<_>>()[..] else {
+            panic!("not four cells: {row}");
+        };
+        let (name, text) = (name.trim(), text.strip_prefix(' ').unwrap_or(text));
+        let text = text.replace("{long}", &"long ".repeat(300));
+        OddFile {
+            path: match path.trim() {
+                "" => format!("{name}/SKILL.md"),
+                path => path.to_owned(),
+            },
+            name,
+            text: match text.trim_start_matches('\u{feff}').starts_with(['-', '#']) {
+                true => text,
+                false => format!("---\nname: {name}\n{text}\n---\n\nx\n"),
+            },
+            differs_in: differs_in.trim(),
+        }
+    };
+    ODD_FILES.iter().map(of_row).collect()
 }
 
 /// Every way of being odd that was tried; docs/hosts.md has the reasons for those that differ.
-pub(crate) const ODD_FILES: &[OddFile] = &[
-    odd(
-        "plain",
-        "plain/SKILL.md",
-        "---\nname: plain\ndescription: Plain\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "inner",
-        "plain/inner/SKILL.md",
-        "---\nname: inner\ndescription: In a skill\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "deep",
-        "a/b/c/d/e/f/deep/SKILL.md",
-        "---\nname: deep\ndescription: Six groups down\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "renamed",
-        "renamed/SKILL.md",
-        "---\nname: other\ndescription: Named unlike its folder\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "other",
-        "renamed2/SKILL.md",
-        "---\nname: other\ndescription: Named unlike its folder\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "hidden",
-        ".hidden/hidden/SKILL.md",
-        "---\nname: hidden\ndescription: In a hidden folder\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "module",
-        "node_modules/module/SKILL.md",
-        "---\nname: module\ndescription: In node_modules\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "bare",
-        "bare/SKILL.md",
-        "---\nname: bare\n---\n\n# Head\n\nFirst line.\nSecond *line*.\n\nThird.\nFourth.\n",
-        &[],
-    ),
-    odd("empty", "empty/SKILL.md", "---\nname: empty\n---\n", &[]),
-    odd(
-        "unnamed",
-        "unnamed/SKILL.md",
-        "---\ndescription: No name\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "nothing",
-        "nothing/SKILL.md",
-        "# A title\n\nText.\n",
-        &["claude"],
-    ),
-    odd(
-        "colon",
-        "colon/SKILL.md",
-        "---\nname: colon\ndescription: Use when: a colon is there\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "end-colon",
-        "end-colon/SKILL.md",
-        "---\nname: end-colon\ndescription: Ends with a colon:\n---\n\nThe text.\n",
-        &["codex"],
-    ),
-    odd(
-        "escape",
-        "escape/SKILL.md",
-        "---\nname: escape\ndescription: \"Matches \\d+ in C:\\Users\"\n---\n\nThe text.\n",
-        &["codex"],
-    ),
-    odd(
-        "quote",
-        "quote/SKILL.md",
-        "---\nname: quote\ndescription: 'It's a reviewer'\n---\n\nThe text.\n",
-        &["codex"],
-    ),
-    odd(
-        "two-quotes",
-        "two-quotes/SKILL.md",
-        "---\nname: two-quotes\ndescription: \"a\" and \"b\"\n---\n\nThe text.\n",
-        &["codex"],
-    ),
-    odd(
-        "dash",
-        "dash/SKILL.md",
-        "---\nname: dash\ndescription: - item\n---\n\nThe text.\n",
-        &["codex"],
-    ),
-    odd(
-        "two-lines",
-        "two-lines/SKILL.md",
-        "---\nname: two-lines\ndescription: first line\nsecond line\n---\n\nThe text.\n",
-        &["codex"],
-    ),
-    odd(
-        "other-key",
-        "other-key/SKILL.md",
-        "---\nname: other-key\ndescription: d\nkey2: a: b\n---\n\nThe text.\n",
-        &[],
-    ),
-    odd(
-        "bang-colon",
-        "bang-colon/SKILL.md",
-        "---\nname: bang-colon\ndescription: wow! ends:\n---\n\nThe text.\n",
-        &["codex"],
-    ),
-    odd(
-        "lines",
-        "lines/SKILL.md",
-        "---\nname: lines\ndescription: |-\n  One <b> & \"two\".\n\n  It's three.\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "ending",
-        "ending/SKILL.md",
-        "---\nname: ending\ndescription: |\n  With a line end\n---\n\nx\n",
-        &["pi"],
-    ),
-    odd(
-        "blanks",
-        "blanks/SKILL.md",
-        "---\nname: blanks\ndescription: \"  In   blanks  \"\n---\n\nx\n",
-        &["copilot", "pi"],
-    ),
-    odd(
-        "secret",
-        "secret/SKILL.md",
-        "---\nname: secret\ndescription: Not for models\ndisable-model-invocation: true\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "manual",
-        "manual/SKILL.md",
-        "---\nname: manual\ndescription: Not for people\nuser-invocable: false\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "when",
-        "when/SKILL.md",
-        "---\nname: when\ndescription: Something\nwhen_to_use: Whenever\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "long",
-        "long/SKILL.md",
-        "---\nname: long\ndescription: {long}end\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "with_line",
-        "with_line/SKILL.md",
-        "---\nname: with_line\ndescription: A low line\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "naïve",
-        "naïve/SKILL.md",
-        "---\nname: naïve\ndescription: Not ASCII\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "marked",
-        "marked/SKILL.md",
-        "\u{feff}---\nname: marked\ndescription: Byte order mark\n---\n\nx\n",
-        &["claude", "codex"],
-    ),
-    odd(
-        "number",
-        "number/SKILL.md",
-        "---\nname: number\ndescription: 456\n---\n\nx\n",
-        &["copilot", "pi"],
-    ),
-    odd(
-        "twice",
-        "twice/SKILL.md",
-        "---\nname: twice\ndescription: one\ndescription: two\n---\n\nx\n",
-        &["claude"],
-    ),
-    odd(
-        "anchor",
-        "anchor/SKILL.md",
-        "---\nname: anchor\ndescription: &a text\n---\n\nx\n",
-        &["claude", "codex", "copilot", "pi"],
-    ),
-    odd(
-        "list",
-        "list/SKILL.md",
-        "---\nname: list\ndescription: [a, b]\n---\n\nx\n",
-        &["claude"],
-    ),
-    odd(
-        "control",
-        "control/SKILL.md",
-        "---\nname: control\ndescription: \"a\\u001bb\\u200bc\"\n---\n\nx\n",
-        &["claude", "codex", "copilot", "pi"],
-    ),
-    odd(
-        "small",
-        "small/skill.md",
-        "---\nname: small\ndescription: A file in small letters\n---\n\nx\n",
-        &[],
-    ),
+///
+/// Name, hosts that differ, path where it is not the name's folder, and either what stands below the name in the
+/// frontmatter or the whole file.
+const ODD_FILES: &[&str] = &[
+    "plain      | | | description: Plain",
+    "inner      | | plain/inner/SKILL.md | description: In a skill",
+    "deep       | | a/b/c/d/e/f/deep/SKILL.md | description: Six groups down",
+    "renamed    | | | ---\nname: other\ndescription: Named unlike its folder\n---\n\nx\n",
+    "other      | | renamed2/SKILL.md | description: Named unlike its folder",
+    "hidden     | | .hidden/hidden/SKILL.md | description: In a hidden folder",
+    "module     | | node_modules/module/SKILL.md | description: In node_modules",
+    "bare       | | | ---\nname: bare\n---\n\n# Head\n\nFirst line.\nSecond *line*.\n\nThird.\nFourth.\n",
+    "empty      | | | ---\nname: empty\n---\n",
+    "unnamed    | | | ---\ndescription: No name\n---\n\nx\n",
+    "nothing    | claude | | # A title\n\nText.\n",
+    "colon      | | | description: Use when: a colon is there",
+    "end-colon  | codex | | ---\nname: end-colon\ndescription: Ends with a colon:\n---\n\nThe text.\n",
+    "escape     | codex | | ---\nname: escape\ndescription: \"Matches \\d+ in C:\\Users\"\n---\n\nThe text.\n",
+    "quote      | codex | | ---\nname: quote\ndescription: 'It's a reviewer'\n---\n\nThe text.\n",
+    "two-quotes | codex | | ---\nname: two-quotes\ndescription: \"a\" and \"b\"\n---\n\nThe text.\n",
+    "dash       | codex | | ---\nname: dash\ndescription: - item\n---\n\nThe text.\n",
+    "two-lines  | codex | | ---\nname: two-lines\ndescription: first line\nsecond line\n---\n\nThe text.\n",
+    "other-key  | | | ---\nname: other-key\ndescription: d\nkey2: a: b\n---\n\nThe text.\n",
+    "bang-colon | codex | | ---\nname: bang-colon\ndescription: wow! ends:\n---\n\nThe text.\n",
+    "lines      | | | description: |-\n  One <b> & \"two\".\n\n  It's three.",
+    "ending     | pi | | description: |\n  With a line end",
+    "blanks     | copilot pi | | description: \"  In   blanks  \"",
+    "secret     | | | description: Not for models\ndisable-model-invocation: true",
+    "manual     | | | description: Not for people\nuser-invocable: false",
+    "when       | | | description: Something\nwhen_to_use: Whenever",
+    "long       | | | description: {long}end",
+    "with_line  | | | description: A low line",
+    "naïve      | | | description: Not ASCII",
+    "marked     | claude codex | | \u{feff}---\nname: marked\ndescription: Byte order mark\n---\n\nx\n",
+    "number     | copilot pi | | description: 456",
+    "twice      | claude | | description: one\ndescription: two",
+    "anchor     | claude codex copilot pi | | description: &a text",
+    "list       | claude | | description: [a, b]",
+    "control    | claude codex copilot pi | | description: \"a\\u001bb\\u200bc\"",
+    "small      | | small/skill.md | description: A file in small letters",
 ];
