@@ -140,6 +140,11 @@ pub fn stream(command: &mut Command, limit: Duration) -> io::Result<Finished> {
     })
 }
 
+/// How a child that somebody else started comes to its end, which is a kill after `limit`.
+pub fn end_of(child: &mut Child, limit: Duration) -> io::Result<Ending> {
+    Ok(wait_with_deadline(child, limit, |_| ())?.ending)
+}
+
 /// The end of a child.
 struct Waited {
     ending: Ending,

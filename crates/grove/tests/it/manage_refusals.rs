@@ -38,13 +38,6 @@ fn below(session: &Session, folder: &str) -> Vec<PathBuf> {
     found
 }
 
-#[track_caller]
-fn assert_says(said: &str, all: &[&str]) {
-    for words in all {
-        assert!(said.contains(words), "{words:?} in {said}");
-    }
-}
-
 const CREATE_AGENT: &str = "agents create w --description d --scope project";
 const CREATE_CHAIN: &str =
     r#"chains create w --description d --scope project --steps [{"agent":"scout","task":"t"}]"#;
@@ -76,7 +69,7 @@ fn what_is_written_for_a_project_does_not_follow_a_link_out_of_it() {
             let said = session.refused(words);
             let named = session.path("project").join(link);
             let [named, outside] = [named, outside].map(|path| path.display().to_string());
-            assert_says(&said, &[&named, &outside, "not in the project"]);
+            said.says([&named, &outside, "not in the project"]);
             assert_eq!(below(&session, "outside"), before, "{link}: {words}");
         }
     }
@@ -106,12 +99,12 @@ fn agents_behind_a_link_out_of_the_project_are_not_changed() {
             .file("outside/agents/x.md", AGENT)
             .link(format!("project/{link}"), session.path(outside));
         for words in ["edit x --model evil", "rename x y", "delete x"] {
-            let said = session.refused(&format!("agents {words} --scope project"));
-            assert_says(&said, &["no agent is called `x`"]);
+            session
+                .refused(&format!("agents {words} --scope project"))
+                .says(["no agent is called `x`"]);
         }
-        let told = session.grove("agents list").stderr;
         let why = "error[path-escape]: the root is a link that leads out of its project";
-        assert_says(&told, &[why]);
+        session.grove("agents list").says([why]);
         assert_eq!(session.read("outside/agents/x.md"), AGENT, "{link}");
         assert_eq!(below(&session, "outside/agents").len(), 1, "{link}");
     }
@@ -148,15 +141,19 @@ fn names_whose_files_are_no_agents_are_refused_before_anything_is_written() {
         "rename x Skill",
         "rename x chain --package p",
     ] {
-        let said = session.refused(&format!("agents {words}"));
-        assert_says(&said, &[".md, which is not read as this agent's"]);
+        session
+            .refused(&format!("agents {words}"))
+            .says([".md, which is not read as this agent's"]);
     }
     assert_eq!(session.read(MINE), AGENT);
     assert_eq!(below(&session, "home/.grove/agents").len(), 1);
     assert!(!session.has("project/.grove"));
     session.done("agents create skill --package p --description d");
     session.done("agents create chain --description d");
-    assert_eq!(["p.skill", "chain"].map(|name| state(&session, name)), ["ok"; 2]);
+    assert_eq!(
+        ["p.skill", "chain"].map(|name| state(&session, name)),
+        ["ok"; 2]
+    );
 }
 
 #[test]
@@ -175,8 +172,9 @@ fn a_file_that_is_not_utf_8_says_so_and_where() {
     let bytes = [AGENT.as_bytes(), b"caf\xe9\n"].concat();
     session.file(MINE, &bytes);
     for words in ["edit x --model opus", "rename x y", "delete x"] {
-        let said = session.refused(&format!("agents {words}"));
-        assert_says(&said, &["x.md cannot be edited: line 7 is not UTF-8"]);
+        session
+            .refused(&format!("agents {words}"))
+            .says(["x.md cannot be edited: line 7 is not UTF-8"]);
     }
     assert_eq!(std::fs::read(session.path(MINE)).unwrap(), bytes);
 }
@@ -203,16 +201,15 @@ fn a_switch_says_what_still_decides_otherwise_and_what_helps() {
         let file = session.path("project/.pi/settings.json");
         let line = format!("{}:2", file.display());
         let advised = format!("agents {action} worker --scope project");
-        assert_says(&said, &[&format!("`worker` stays switched {stays}"), &line]);
-        assert_says(&said, &[&format!("grove {advised}")]);
+        let stays = format!("`worker` stays switched {stays}");
+        said.says([&stays, &line, &format!("grove {advised}")]);
         assert!(!session.has(USER_CONFIG), "nothing is left behind");
 
         // What is advised helps, once it is trusted as everything of a project must be.
         let made = session.done(&advised);
         if action == "enable" {
-            assert!(!made.stdout.contains("switched on"), "{made}");
-            assert_says(&made.stderr, &["worker is disabled", "run `grove trust`"]);
-            assert!(!made.stderr.contains("grove agents enable"), "{made}");
+            made.says(["worker is disabled", "run `grove trust`"])
+                .lacks(["switched on", "grove agents enable"]);
         }
         session.trust();
         assert_eq!(state(&session, "worker"), after);
@@ -248,7 +245,7 @@ fn what_is_advised_for_one_of_several_of_a_name_reaches_that_one() {
     for address in addresses.iter().rev() {
         let told = session.grove(["agents", "show", address]).to_string();
         let advised = format!("agents enable {address}");
-        assert_says(&told, &[&advised]);
+        assert!(told.contains(&advised), "{told}");
         session.done(&advised);
         assert_ne!(state(&session, address), "disabled");
     }
@@ -276,7 +273,7 @@ fn an_empty_value_unsets_in_a_file_as_in_an_override_and_brackets_say_none() {
             session.done(&edit);
             assert_eq!(tools(name), unset, "{edit}");
             session.done(&format!("{edit}[]"));
-            assert_says(&session.read(file), &[none]);
+            assert!(session.read(file).contains(none), "{edit}");
             session.done(&edit);
         }
     }
@@ -292,7 +289,7 @@ fn a_package_of_blanks_is_refused_for_agents_and_chains_alike() {
         for (kind, more) in [("agents", &[][..]), ("chains", &steps)] {
             let session = session();
             let words = [&[kind][..], &create, &[blank], more].concat();
-            assert_says(&session.refused(words), &["package"]);
+            session.refused(words).says(["package"]);
             assert!(!session.has("home/.grove"), "{kind} {blank:?}");
         }
     }

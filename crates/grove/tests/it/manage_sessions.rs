@@ -29,13 +29,6 @@ fn states(session: &Session, name: &str) -> Vec<[String; 2]> {
     named.map(|[_, root, state]| [root, state]).collect()
 }
 
-#[track_caller]
-fn assert_says(said: &str, all: &[&str]) {
-    for words in all {
-        assert!(said.contains(words), "{words:?} in {said}");
-    }
-}
-
 fn set_mode(file: &Path, mode: u32) {
     fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
 }
@@ -51,18 +44,22 @@ fn a_new_agent_has_a_name_that_files_can_have_and_is_made_once() {
     let mut words = vec!["agents", "create", " My Agent! "];
     words.extend(["--description", "Does: things", "--model", "nope/what"]);
     words.extend(["--skills", "relase-notes", "--body", "You do things."]);
-    let made = session.done(words);
+    let made = session.done(words).says([
+        "model-unknown",
+        "`nope/what`",
+        "preload-unknown",
+        "near: `release-notes`",
+    ]);
     assert_eq!(made.stdout, "created ~/.grove/agents/my-agent.md\n");
-    assert_says(&made.stderr, &["model-unknown", "`nope/what`"]);
-    assert_says(&made.stderr, &["preload-unknown", "near: `release-notes`"]);
     assert_eq!(
         session.read("home/.grove/agents/my-agent.md"),
         "---\nname: my-agent\ndescription: \"Does: things\"\nmodel: nope/what\nskills: relase-notes\n---\n\nYou do things.\n"
     );
     assert_eq!(session.done("prompt my-agent").stdout, "You do things.\n");
 
-    let said = session.refused(["agents", "create", "My Agent", "--description", "d"]);
-    assert_says(&said, &["already exists"]);
+    session
+        .refused(["agents", "create", "My Agent", "--description", "d"])
+        .says(["already exists"]);
     for (words, said) in [
         ("my-agent --description d", "already exists"),
         ("!! --description d", "name"),
@@ -72,8 +69,8 @@ fn a_new_agent_has_a_name_that_files_can_have_and_is_made_once() {
             "error: `maxTokens` is not a whole number from 1\n",
         ),
     ] {
-        let refused = session.refused(&format!("agents create {words}"));
-        assert_says(&refused, &[said]);
+        let words = format!("agents create {words}");
+        session.refused(&words).says([said]);
     }
     assert!(!session.has("home/.grove/agents/other.md"));
 }
@@ -84,8 +81,9 @@ fn a_file_that_is_no_agent_is_not_written_over() {
     session
         .file(MINE, "a note\n")
         .link("home/.grove/agents/y.md", "nowhere.md");
-    let said = session.refused("agents create x --description d");
-    assert_says(&said, &["x.md already exists"]);
+    session
+        .refused("agents create x --description d")
+        .says(["x.md already exists"]);
     session.refused("agents create y --description d");
     assert_eq!(session.read(MINE), "a note\n");
     assert!(!session.has("home/.grove/agents/nowhere.md"));
@@ -98,12 +96,12 @@ fn agents_from_elsewhere_are_not_changed_and_the_way_to_override_is_said() {
     let extra = session.path("extra");
     let session = session.with_env("GROVE_AGENT_DIRS", extra);
     for name in ["reviewer", "x"] {
-        for (action, more) in [("edit", "--model opus"), ("rename", "other"), ("delete", "")] {
-            let said = session.refused(&format!("agents {action} {name} {more}"));
-            assert_says(&said, &["cannot be changed"]);
-            for way in ["edit NAME --override", "disable NAME", "create NAME"] {
-                assert_says(&said, &[&format!("grove agents {way}").replace("NAME", name)]);
-            }
+        let ways = ["edit NAME --override", "disable NAME", "create NAME"]
+            .map(|way| format!("grove agents {}", way.replace("NAME", name)));
+        for words in ["edit NAME --model opus", "rename NAME other", "delete NAME"] {
+            let words = format!("agents {}", words.replace("NAME", name));
+            let said = session.refused(&words).says(["cannot be changed"]);
+            said.says(ways.each_ref().map(String::as_str));
         }
     }
     assert_eq!(session.read("extra/x.md"), AGENT);
@@ -113,7 +111,7 @@ fn agents_from_elsewhere_are_not_changed_and_the_way_to_override_is_said() {
     assert_eq!(shown["fields"]["model"], "opus");
     assert_eq!(shown["fields"]["tools"], json!(["read", "ls"]));
     let made = session.done("agents create reviewer --description Mine.");
-    assert_says(&made.stderr, &["takes the place of reviewer@bundled:agents"]);
+    made.says(["takes the place of reviewer@bundled:agents"]);
 }
 
 #[test]
@@ -122,17 +120,21 @@ fn a_name_in_both_scopes_needs_the_scope() {
     let (users, projects) = ("home/.claude/agents/x.md", "project/.pi/agents/x.md");
     session.file(users, AGENT).file(projects, AGENT);
     for words in ["delete x", "edit x --model opus", "rename x y"] {
-        let said = session.refused(&format!("agents {words}"));
-        assert_says(&said, &["both scopes", "--scope user"]);
+        session
+            .refused(&format!("agents {words}"))
+            .says(["both scopes", "--scope user"]);
     }
     session.done("agents edit x --model opus --scope project");
     assert_eq!(session.read(users), AGENT);
     session.done("agents delete x --scope project");
     assert!(!session.has(projects));
-    let said = session.refused("agents delete x --scope project");
-    assert_says(&said, &["not in this scope"]);
+    session
+        .refused("agents delete x --scope project")
+        .says(["not in this scope"]);
     session.done("agents delete x");
-    assert_says(&session.refused("agents delete x"), &["no agent is called"]);
+    session
+        .refused("agents delete x")
+        .says(["no agent is called"]);
 }
 
 #[test]
@@ -149,7 +151,9 @@ fn an_edit_changes_the_lines_of_its_field_and_keeps_the_mode() {
     let same = session.done("agents edit x --skill-injection full --set description=d");
     assert!(same.stdout.starts_with("unchanged "), "{}", same.stdout);
     assert_eq!(session.read(file), expected);
-    session.done(["agents", "edit", "x", "--unset", "tools", "--body", "I am y."]);
+    session.done([
+        "agents", "edit", "x", "--unset", "tools", "--body", "I am y.",
+    ]);
     let expected = text
         .replace("tools:\r\n  - read\r\n  - bash\r\n", "")
         .replace("I am x.", "I am y.");
@@ -171,7 +175,8 @@ fn edits_at_the_same_time_lose_nothing() {
     });
     let text = session.read(MINE);
     for number in 0..8 {
-        assert_says(&text, &[&format!("own-{number}: {number}\n")]);
+        let line = format!("own-{number}: {number}\n");
+        assert!(text.contains(&line), "{text}");
     }
     assert!(text.ends_with("---\n\nI am x.\n"));
 }
@@ -187,8 +192,9 @@ fn renaming_moves_the_file_and_says_what_still_has_the_old_name() {
         .file("config/grove/config.toml", overrides);
     let file = session.path(format!("{folder}/deep/x.md"));
     set_mode(&file, 0o600);
-    let said = session.refused("agents rename x Taken");
-    assert_says(&said, &["already exists"]);
+    session
+        .refused("agents rename x Taken")
+        .says(["already exists"]);
     let renamed = session.json(["agents", "rename", "x", "Other One", "--package", "My Pkg"]);
     let new = session.path(format!("{folder}/deep/my-pkg.other-one.md"));
     assert_eq!(renamed["name"], "my-pkg.other-one");
@@ -217,15 +223,15 @@ fn only_plain_files_are_deleted_and_what_stands_in_is_said() {
     session
         .file("elsewhere/x.md", AGENT)
         .link(MINE, session.path("elsewhere/x.md"));
-    assert_says(&session.refused("agents delete x"), &["is a link"]);
+    session.refused("agents delete x").says(["is a link"]);
     session.done("agents edit x --model opus");
-    assert_says(&session.read("elsewhere/x.md"), &["model: opus\n"]);
+    assert!(session.read("elsewhere/x.md").contains("model: opus\n"));
     assert!(session.path(MINE).is_symlink(), "the link stays");
 
     session.done("agents create reviewer --description Mine.");
     let deleted = session.done("agents delete reviewer");
     assert_eq!(deleted.stdout, "deleted ~/.grove/agents/reviewer.md\n");
-    assert_says(&deleted.stderr, &["reviewer@bundled:agents is used"]);
+    deleted.says(["reviewer@bundled:agents is used"]);
     assert_eq!(states(&session, "reviewer"), [["bundled:agents", "ok"]]);
 }
 

@@ -52,7 +52,9 @@ fn places(session: &Session) -> Vec<[String; 2]> {
 
 /// Where the usable `x` is.
 fn used(session: &Session) -> Option<String> {
-    let mut ok = places(session).into_iter().filter(|[_, state]| state == "ok");
+    let mut ok = places(session)
+        .into_iter()
+        .filter(|[_, state]| state == "ok");
     let first = ok.next().map(|[place, _]| place);
     assert_eq!(ok.next(), None, "one is used");
     first
@@ -63,7 +65,9 @@ fn said(session: &Session) -> Vec<[String; 3]> {
     let listed = session.json("skills list");
     let all = rows(&listed["diagnostics"], ["file", "code", "line", "message"]).into_iter();
     let of_settings = all.filter(|[file, ..]| file.ends_with("settings.json"));
-    of_settings.map(|[_, code, line, message]| [code, line, message]).collect()
+    of_settings
+        .map(|[_, code, line, message]| [code, line, message])
+        .collect()
 }
 
 fn codes(session: &Session) -> Vec<[String; 2]> {
@@ -80,7 +84,10 @@ fn assert_used(session: &Session, place: &str) {
 fn expect_chosen(session: &Session, left: &[&str]) {
     let listed = session.json("skills list");
     let state = |at| if at == 0 { "ok" } else { "shadowed" };
-    let expected = left.iter().enumerate().map(|(at, place)| [*place, state(at)]);
+    let expected = left
+        .iter()
+        .enumerate()
+        .map(|(at, place)| [*place, state(at)]);
     assert_eq!(places_in(session, &listed), expected.collect::<Vec<_>>());
     let chosen = listed["skills"][0]["address"].as_str().unwrap();
     let stand_ins = column(&listed["skills"], "standIn");
@@ -338,7 +345,10 @@ fn a_folder_that_is_missing_or_a_file_is_said_and_the_others_are_used() {
     let session = session();
     skill(&session, "home/good");
     session
-        .file("home/file.md", "---\nname: x\ndescription: d\n---\n\nText\n")
+        .file(
+            "home/file.md",
+            "---\nname: x\ndescription: d\n---\n\nText\n",
+        )
         .file(
             USER,
             "{\"skills\": [\n\"~/nowhere\",\n\"~/file.md\",\n\"~/good\",\n\"~/nowhere/too\"]}",
@@ -356,7 +366,13 @@ fn a_folder_that_is_named_twice_or_known_already_is_one_root() {
     let session = session();
     skill(&session, "home/mine");
     skill(&session, "home/.agents/skills");
-    let same = ["~/mine", "../../mine/", "~/mine/./", "~/a/../mine", "~/link"];
+    let same = [
+        "~/mine",
+        "../../mine/",
+        "~/mine/./",
+        "~/a/../mine",
+        "~/link",
+    ];
     name(&session, USER, &[&same[..], &["~/.agents/skills"]].concat());
     session
         .link("home/link", "mine")

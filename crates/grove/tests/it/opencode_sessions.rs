@@ -78,7 +78,10 @@ fn a_file_that_cannot_be_read_is_said_where_it_is_named() {
 fn a_projects_prompt_names_files_of_the_project_and_waits_for_trust_as_it_was_seen() {
     let session = session();
     session
-        .file("project/opencode.json", with_prompt("{file:./prompts/a.md}"))
+        .file(
+            "project/opencode.json",
+            with_prompt("{file:./prompts/a.md}"),
+        )
         .file("project/prompts/a.md", "First.");
     assert_eq!(judged(&session, "a").0, "untrusted");
     session.trust();
@@ -176,7 +179,8 @@ fn opencode_calls_a_file_by_its_path_and_needs_no_frontmatter() {
     assert_eq!(found, expected.map(|name| [name, "ok"]));
     // Grove's own names have no paths, and text without frontmatter is a note.
     let listed = session.json("agents list");
-    let mut own = rows(&listed["agents"], ["name"]);
+    let mut own = rows(&listed["agents"], ["name", "source"]);
+    own.retain(|[_, source]| source == "project");
     own.sort();
-    assert_eq!(own, [["o7"], ["own"]]);
+    assert_eq!(own, ["o7", "own"].map(|name| [name, "project"]));
 }

@@ -415,7 +415,10 @@ fn skills_and_findings(session: &Session) -> (Vec<String>, Vec<String>) {
     let mut names = column(&listed["skills"], "name");
     names.sort();
     let findings = rows(&listed["diagnostics"], ["code", "line", "message"]);
-    (names, findings.iter().map(|finding| finding.join(" ")).collect())
+    (
+        names,
+        findings.iter().map(|finding| finding.join(" ")).collect(),
+    )
 }
 
 /// A package with the skills `good`, `bad`, the nested `deep` and the single file `flat`.
@@ -592,10 +595,7 @@ fn an_address_of_a_repository_names_its_clone() {
     let session = session();
     let clone = "home/.pi/agent/git/example.org/o/r";
     four_skills(&session, clone, &json!({"name": "p"}));
-    let packages = [
-        "https://example.org/o/r@v1",
-        "https://example.org/o/absent",
-    ];
+    let packages = ["https://example.org/o/r@v1", "https://example.org/o/absent"];
     session.file(USER_SETTINGS, json!({"packages": packages}).to_string());
     let (names, findings) = skills_and_findings(&session);
     assert_eq!(names, ["bad", "deep", "flat", "good"]);

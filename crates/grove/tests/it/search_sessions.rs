@@ -80,7 +80,12 @@ fn limits_and_words_are_checked() {
     let session = session();
     let two = search(&session, &["joins answers ships", "--limit", "2"]);
     assert_eq!(ids(&two).len(), 2);
-    for wrong in [&[][..], &[" "], &["x", "--limit", "0"], &["x", "--limit", "1001"]] {
+    for wrong in [
+        &[][..],
+        &[" "],
+        &["x", "--limit", "0"],
+        &["x", "--limit", "1001"],
+    ] {
         let words = [&["skills", "search"], wrong].concat();
         assert_eq!(session.grove(words).code, 2, "{wrong:?}");
     }

@@ -19,7 +19,11 @@ fn with_tree(root: &str) -> Session {
     let session = crate::session().without_bundled();
     let pdf = "office/skills/pdf";
     for (id, metadata, description) in [
-        ("office", "children: pdf mail sheets", "PDF, mail and sheets"),
+        (
+            "office",
+            "children: pdf mail sheets",
+            "PDF, mail and sheets",
+        ),
         (pdf, "children: '*'", "PDF files"),
         (&format!("{pdf}/skills/join"), "x: y", "Changes a PDF"),
         (&format!("{pdf}/skills/split"), "x: y", "Changes a PDF"),

@@ -1,6 +1,6 @@
 //! Chains that are made, changed, renamed and deleted.
 
-use super::{assert_says, session};
+use super::session;
 
 const STEPS: &str =
     r#"[{"agent": "scout", "task": "Look at {task}"}, {"agent": "helper", "skills": ["nope"]}]"#;
@@ -15,16 +15,15 @@ fn a_chain_is_made_with_its_steps_and_says_whom_it_misses() {
     let session = session();
     let made = session.done(create(" My Flow! ", STEPS));
     assert_eq!(made.stdout, "created ~/.grove/chains/my-flow.chain.md\n");
-    assert_says(&made.stderr, &["`helper`", "`nope`"]);
+    made.says(["`helper`", "`nope`"]);
     let shown = session.json("chains show my-flow");
     assert_eq!(shown["fields"]["steps"][0]["task"], "Look at {task}");
-    for said in [
-        session.refused(create("my-flow", STEPS)),
-        session.refused("agents create my-flow --description d"),
-    ] {
-        assert_says(&said, &["already exists"]);
-    }
-    assert_says(&session.refused(create("bad", "[{}]")), &["`steps`"]);
+    let exists = ["already exists"];
+    session.refused(create("my-flow", STEPS)).says(exists);
+    session
+        .refused("agents create my-flow --description d")
+        .says(exists);
+    session.refused(create("bad", "[{}]")).says(["`steps`"]);
     let steps = r#"[{"parallel": [{"agent": "scout", "task": "t"}]}]"#;
     session.file("project/steps.json", steps);
     session.done("chains create wide --description d --steps steps.json --scope project");
@@ -54,7 +53,7 @@ fn a_chain_is_changed_renamed_and_deleted_and_no_other_byte() {
     );
     assert_eq!(session.read(file), expected);
     session.file("project/.grove/chains/y.chain.md", &expected);
-    assert_says(&session.refused("chains delete y"), &["both scopes"]);
+    session.refused("chains delete y").says(["both scopes"]);
     session.done("chains delete y --scope user");
     assert!(!session.has(file));
 }
@@ -65,8 +64,9 @@ fn renaming_or_deleting_an_agent_names_the_chains_that_call_for_it() {
     session.done("agents create helper --description d");
     session.done(create("flow", r#"[{"agent": "helper", "task": "t"}]"#));
     let calls = "the chain `flow` calls for `helper`";
-    let said = session.done("agents rename helper aide").stderr;
-    assert_says(&said, &[calls, "flow.chain.md:6"]);
+    session
+        .done("agents rename helper aide")
+        .says([calls, "flow.chain.md:6"]);
     session.done("agents rename aide helper");
-    assert_says(&session.done("agents delete helper").stderr, &[calls]);
+    session.done("agents delete helper").says([calls]);
 }

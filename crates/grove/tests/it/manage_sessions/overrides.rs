@@ -3,7 +3,7 @@
 use grove_testkit::session::{USER_CONFIG, column, rows};
 use serde_json::{Value, json};
 
-use super::{agent, assert_says, session, states};
+use super::{agent, session, states};
 
 const SETTINGS: &str = "home/.pi/agent/settings.json";
 const OWN: &str = "user:.grove/agents";
@@ -20,8 +20,9 @@ fn switching_off_and_on_leaves_the_configuration_as_it_was() {
         format!("{config}\n[agents.overrides.scout]\ndisabled = true\n")
     );
     assert_eq!(states(&session, "scout"), [[BUNDLED, "disabled"]]);
-    let said = session.refused("prompt scout");
-    assert_says(&said, &["grove agents enable scout"]);
+    session
+        .refused("prompt scout")
+        .says(["grove agents enable scout"]);
     session.done("agents enable scout");
     assert_eq!(session.read(USER_CONFIG), config);
     let again = session.json("agents enable scout");
@@ -41,8 +42,9 @@ fn switching_off_and_on_leaves_the_configuration_as_it_was() {
     assert!(!session.read(USER_CONFIG).contains("system_prompt"));
     session.done("agents reset scout");
     assert_eq!(session.read(USER_CONFIG), config);
-    let said = session.refused("agents edit scout --override --set description=x");
-    assert_says(&said, &["cannot be overridden", "maxTokens"]);
+    session
+        .refused("agents edit scout --override --set description=x")
+        .says(["cannot be overridden", "maxTokens"]);
 }
 
 #[test]
@@ -70,7 +72,7 @@ fn an_agent_of_ones_own_is_switched_off_by_itself() {
 fn a_configuration_that_cannot_be_read_is_not_changed() {
     let session = session();
     session.file(USER_CONFIG, "a = 1\nb = = 2\n");
-    assert_says(&session.refused("agents disable scout"), &["line 2"]);
+    session.refused("agents disable scout").says(["line 2"]);
     assert_eq!(session.read(USER_CONFIG), "a = 1\nb = = 2\n");
 }
 
@@ -83,11 +85,12 @@ fn what_is_switched_off_elsewhere_is_overruled_or_said() {
     );
     assert_eq!(states(&session, "scout"), [[BUNDLED, "disabled"]]);
     session.done("agents enable scout");
-    assert_says(&session.read(USER_CONFIG), &["disabled = false"]);
+    assert!(session.read(USER_CONFIG).contains("disabled = false"));
     assert_eq!(states(&session, "scout"), [[BUNDLED, "ok"]]);
     assert_eq!(states(&session, "oracle"), [[BUNDLED, "disabled"]]);
-    let said = session.done("agents reset scout").stderr;
-    assert_says(&said, &["`model` is still set in", "scout is disabled"]);
+    session
+        .done("agents reset scout")
+        .says(["`model` is still set in", "scout is disabled"]);
 }
 
 #[test]
@@ -100,10 +103,12 @@ fn a_wrong_type_in_settings_names_file_agent_and_field_and_costs_that_field_alon
     let findings = rows(&list["diagnostics"], ["code", "line", "file", "message"]);
     let of = |code: &str| {
         let mut findings = findings.iter();
-        findings.find(|it| it[0] == code).unwrap_or_else(|| panic!("{list}"))
+        findings
+            .find(|it| it[0] == code)
+            .unwrap_or_else(|| panic!("{list}"))
     };
     let [_, line, file, message] = of("override-value");
-    assert_says(message, &["`scout`", "tools"]);
+    assert!(message.contains("`scout`") && message.contains("tools"));
     assert_eq!(line, "3");
     assert!(file.ends_with(".pi/agent/settings.json"), "{file}");
     assert_eq!(of("override-unknown")[1], "6");
@@ -125,9 +130,8 @@ fn settings_that_cannot_be_read_break_nothing() {
     for text in ["{", "[]", "\u{0}", "{\"subagents\": 1}"] {
         let session = session();
         session.file(SETTINGS, text);
-        let list = session.done("agents list");
-        assert_says(&list.stdout, &["scout"]);
-        assert_says(&list.stderr, &[".pi/agent/settings.json"]);
+        let list = session.done("agents list").prints(["scout"]);
+        list.says([".pi/agent/settings.json"]);
     }
     let session = session();
     session.dir(SETTINGS);
@@ -139,11 +143,13 @@ fn settings_that_cannot_be_read_break_nothing() {
 #[test]
 fn a_projects_overrides_count_as_they_were_seen() {
     let session = session();
-    let settings = |fields: Value| {
-        json!({"subagents": {"agentOverrides": {"scout": fields}}}).to_string()
-    };
+    let settings =
+        |fields: Value| json!({"subagents": {"agentOverrides": {"scout": fields}}}).to_string();
     let of_project = |model: &str| {
-        session.file("project/.pi/settings.json", settings(json!({"model": model})));
+        session.file(
+            "project/.pi/settings.json",
+            settings(json!({"model": model})),
+        );
     };
     let of_user = settings(json!({"model": "user", "thinking": "max"}));
     let config = "[agents.overrides.scout]\nmax_tokens = 7\n";
@@ -201,7 +207,7 @@ fn what_a_project_switches_off_is_switched_on_in_its_file_before_it_is_trusted()
     let config = "project/.grove/config.toml";
     session.file(config, "# ours\n").trust();
     session.done("agents disable scout --scope project");
-    assert_says(&session.read(config), &["disabled = true"]);
+    assert!(session.read(config).contains("disabled = true"));
     session.done("agents enable scout --scope project");
     assert_eq!(session.read(config), "# ours\n");
     session.trust();
