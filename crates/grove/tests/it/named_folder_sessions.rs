@@ -124,7 +124,9 @@ fn nine_places(session: &Session, agent: &str) -> [String; 9] {
         format!("{project_package}/skills"),
         format!("{user_package}/skills"),
     ];
-    places.iter().for_each(|place| skill(session, place));
+    for place in &places {
+        skill(session, place);
+    }
     places
 }
 

@@ -81,34 +81,28 @@ pub(crate) struct OddFile {
     pub(crate) name: &'static str,
     pub(crate) text: String,
     /// Hosts for which `grove catalog --host` differs from the program.
-    differs_in: &'static str,
-}
-
-impl OddFile {
-    pub(crate) fn differs_in(&self, host: &str) -> bool {
-        self.differs_in.split(' ').any(|name| name == host)
-    }
+    pub(crate) differs_in: Vec<&'static str>,
 }
 
 /// Every row of [`ODD_FILES`] as the file that it stands for.
 pub(crate) fn odd_files() -> Vec<OddFile> {
     let of_row = |row: &&'static str| {
-        let [name, differs_in, path, text] = row.splitn(4, '|').collect::<Vec<_>>()[..] else {
-            panic!("not four cells: {row}");
-        };
-        let (name, text) = (name.trim(), text.strip_prefix(' ').unwrap_or(text));
-        let text = text.replace("{long}", &"long ".repeat(300));
+        let cells: Vec<&str> = row.splitn(4, '|').map(str::trim_start).collect();
+        let (name, path) = (cells[0].trim_end(), cells[2].trim_end());
+        let text = cells[3].replace("{long}", &"long ".repeat(300));
+        let is_whole = text.starts_with(['-', '#', '\u{feff}']);
         OddFile {
-            path: match path.trim() {
+            path: match path {
                 "" => format!("{name}/SKILL.md"),
                 path => path.to_owned(),
             },
             name,
-            text: match text.trim_start_matches('\u{feff}').starts_with(['-', '#']) {
-                true => text,
-                false => format!("---\nname: {name}\n{text}\n---\n\nx\n"),
+            text: if is_whole {
+                text
+            } else {
+                format!("---\nname: {name}\n{text}\n---\n\nx\n")
             },
-            differs_in: differs_in.trim(),
+            differs_in: cells[1].split_whitespace().collect(),
         }
     };
     ODD_FILES.iter().map(of_row).collect()

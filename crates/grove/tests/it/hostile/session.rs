@@ -8,8 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use grove_testkit::home::TestHome;
 use grove_testkit::process::{Ending, Finished};
+use grove_testkit::session::Session as Home;
+
+use serde_json::Value;
 
 use super::listing::Listing;
 
@@ -32,7 +34,7 @@ const TIMED_RUNS: usize = 5;
 
 /// Where the program runs and what was wrong so far.
 pub(crate) struct Session {
-    pub(crate) home: TestHome,
+    pub(crate) home: Home,
     working: PathBuf,
     look: Vec<OsString>,
     forbidden: Vec<String>,
@@ -42,7 +44,7 @@ pub(crate) struct Session {
 impl Session {
     /// An empty home; the working folder is its empty `project`.
     pub(crate) fn new() -> Self {
-        let home = TestHome::new(env!("CARGO_BIN_EXE_grove")).with_env("GROVE_TEST_SECRET", SECRET);
+        let home = crate::session().with_env("GROVE_TEST_SECRET", SECRET);
         Self {
             working: home.path("project"),
             home,
@@ -180,7 +182,7 @@ impl Session {
         self.run(&["--version"], &FINE);
         let mut took = Vec::new();
         for _ in 0..TIMED_RUNS {
-            self.forget_cache();
+            self.home.remove("cache").dir("cache");
             let run = self.look(&["skills", "list", "--json"], &FINE);
             if run.needed_at_most(limit) {
                 return;
@@ -193,23 +195,14 @@ impl Session {
         ));
     }
 
-    fn forget_cache(&self) {
-        let cache = self.home.path("cache");
-        fs::remove_dir_all(&cache).expect("the cache can be removed");
-        self.home.dir("cache");
-    }
-
     /// Requires that nothing in this folder or the home has one of these names, or a name that the
     /// payloads of the corpus give to what they make.
     pub(crate) fn require_absent(&mut self, folder: &Path, names: &[String]) {
-        let mut made = Vec::new();
-        for folder in [folder, &self.home.path("")] {
-            find_files(folder, &mut |path, name| {
-                if names.iter().any(|bad| bad == name) || name.starts_with("pwned") {
-                    made.push(path.to_owned());
-                }
-            });
-        }
+        let mut made = [paths_below(folder), paths_below(&self.home.path(""))].concat();
+        made.retain(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            names.iter().any(|bad| **bad == name) || name.starts_with("pwned")
+        });
         self.require(made.is_empty(), || format!("code ran and made {made:?}"));
     }
 }
@@ -224,11 +217,8 @@ fn faults_of(bytes: &[u8], forbidden: &[String]) -> Vec<String> {
         collect_strings(&value, &mut texts);
     }
     let mut faults = Vec::new();
-    if let Some(control) = texts
-        .iter()
-        .flat_map(|text| text.chars())
-        .find(|c| is_control(*c))
-    {
+    let mut characters = texts.iter().flat_map(|text| text.chars());
+    if let Some(control) = characters.find(|c| is_control(*c)) {
         faults.push(format!("has the control character {control:?}"));
     }
     let has = |marker: &String| texts.iter().any(|text| text.contains(marker));
@@ -246,32 +236,26 @@ fn is_control(c: char) -> bool {
     c.is_control() && c != '\n' && c != '\t'
 }
 
-fn collect_strings(value: &serde_json::Value, strings: &mut Vec<String>) {
+fn collect_strings(value: &Value, strings: &mut Vec<String>) {
     match value {
-        serde_json::Value::String(text) => strings.push(text.clone()),
-        serde_json::Value::Array(items) => {
-            for item in items {
-                collect_strings(item, strings);
-            }
-        }
-        serde_json::Value::Object(map) => {
-            for (key, item) in map {
-                strings.push(key.clone());
-                collect_strings(item, strings);
-            }
+        Value::String(text) => strings.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| collect_strings(item, strings)),
+        Value::Object(map) => {
+            strings.extend(map.keys().cloned());
+            map.values().for_each(|item| collect_strings(item, strings));
         }
         _ => {}
     }
 }
 
-fn find_files(folder: &Path, seen: &mut impl FnMut(&Path, &str)) {
-    for entry in fs::read_dir(folder)
-        .expect("a folder of the home")
-        .flatten()
-    {
-        seen(&entry.path(), &entry.file_name().to_string_lossy());
+/// Everything below a folder, links not followed.
+pub(crate) fn paths_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            find_files(&entry.path(), seen);
+            found.extend(paths_below(&entry.path()));
         }
+        found.push(entry.path());
     }
+    found
 }
