@@ -2,6 +2,7 @@
 
 mod chains;
 mod overrides;
+mod refusals;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

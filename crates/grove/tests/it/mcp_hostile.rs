@@ -163,10 +163,9 @@ fn a_client_that_reads_nothing_is_not_read_from() {
         format!("{}/greet/big.txt", library::SKILLS),
         vec![b'x'; 3 << 20],
     );
-    let mut client = RawClient::connect(&home);
+    let mut client = RawClient::connect_reading(&home, 0);
     client.assert_well();
     let before = client.memory();
-    client.stop_reading();
     let uri = json!({ "uri": "skill://greet/big.txt" });
     let read = request(1, "resources/read", &uri);
     // All answers together would be three gigabytes. Nobody takes them, so sending stops being possible,
@@ -196,7 +195,7 @@ fn cancelled_requests_get_no_answer_and_hold_nothing_up() {
 fn a_client_that_goes_is_the_end() {
     let home = library::make();
     // Without a word, after half a message, and in the middle of many calls.
-    assert_eq!(RawClient::start(&home).leave(), ENDED_WELL);
+    assert_eq!(RawClient::start(&home, 0).leave(), ENDED_WELL);
     let mut half = RawClient::connect(&home);
     half.stdin()
         .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,")

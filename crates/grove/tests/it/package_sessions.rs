@@ -176,26 +176,20 @@ fn what_leads_out_of_a_package_is_refused_and_the_rest_of_it_is_used() {
     let session = session();
     session.file("home/outside/x.md", agent("outside"));
     let manifest = json!({"grove": {"agents": [
-        "../../../../../outside", "link", "/etc", "agents/../../q", "a\u{0}b", "nowhere", "agents"
+        "../../../../../outside", "link", "/etc", "agents/../../q", "a\u{0}b", "nowhere", "inside"
     ]}});
     package(&session, USER_PACKAGE, "p", &manifest);
-    session.link(format!("{USER_PACKAGE}/link"), session.path("home/outside"));
+    let outside = session.path("home/outside");
+    // A link inside the package is followed.
+    session
+        .link(format!("{USER_PACKAGE}/link"), outside)
+        .link(format!("{USER_PACKAGE}/inside"), "agents");
     assert_eq!(used(&session)[0], "p");
     let mut expected = vec!["package-manifest", "package-missing"];
     expected.extend(["path-escape"; 4]);
     assert_eq!(codes(&session), expected);
     let printed = session.grove("agents list").stdout;
     assert!(!printed.contains("outside"), "{printed}");
-}
-
-#[test]
-fn a_link_inside_the_package_is_followed() {
-    let session = session();
-    let manifest = json!({"grove": {"agents": ["link"]}});
-    package(&session, USER_PACKAGE, "p", &manifest);
-    session.link(format!("{USER_PACKAGE}/link"), "agents");
-    assert_eq!(used(&session)[0], "p");
-    assert_eq!(codes(&session), [""; 0]);
 }
 
 #[test]
@@ -431,32 +425,32 @@ fn four_skills(session: &Session, folder: &str, manifest: &Value) {
     session.file(format!("{folder}/skills/flat.md"), flat);
 }
 
+/// A filter that changes counts at once.
 #[test]
 fn settings_choose_among_the_skills_of_a_package_they_name() {
-    let pi = json!({"name": "p", "pi": {"skills": ["./skills"]}});
-    for (filter, expected) in [
-        (json!([]), &[][..]),
-        (json!(["good"]), &["good"]),
-        (json!(["skills/*"]), &["bad", "flat", "good"]),
-        (json!(["skills/**", "!bad"]), &["deep", "flat", "good"]),
-        (json!(["!**", "+skills/group/deep"]), &["deep"]),
-        (json!(["-./skills/good"]), &["bad", "deep", "flat"]),
-        (json!(["!{good,bad}"]), &["deep", "flat"]),
-        (json!(["nothing-*"]), &[]),
+    for (settings, source, folder) in [
+        (USER_SETTINGS, "~/pk", "home/pk"),
+        (USER_SETTINGS, "npm:p", USER_PACKAGE),
+        (PROJECT_SETTINGS, "npm:p", "project/.pi/npm/node_modules/p"),
+        (PROJECT_SETTINGS, "../pk", "project/pk"),
     ] {
-        for (settings, source, folder) in [
-            (USER_SETTINGS, "~/pk", "home/pk"),
-            (USER_SETTINGS, "npm:p", USER_PACKAGE),
-            (PROJECT_SETTINGS, "npm:p", "project/.pi/npm/node_modules/p"),
-            (PROJECT_SETTINGS, "../pk", "project/pk"),
+        let session = session();
+        four_skills(&session, folder, &json!({"pi": {"skills": ["./skills"]}}));
+        for (filter, expected) in [
+            (&[][..], ""),
+            (&["good"], "good"),
+            (&["skills/*"], "bad flat good"),
+            (&["skills/**", "!bad"], "deep flat good"),
+            (&["!**", "+skills/group/deep"], "deep"),
+            (&["-./skills/good"], "bad deep flat"),
+            (&["!{good,bad}"], "deep flat"),
+            (&["nothing-*"], ""),
         ] {
-            let session = session();
-            four_skills(&session, folder, &pi);
             let named = json!({"packages": [{"source": source, "skills": filter}]});
             session.file(settings, named.to_string()).trust();
             let (names, findings) = skills_and_findings(&session);
-            assert_eq!(names, expected, "{filter} {settings} {source}");
-            assert_eq!(findings, [""; 0], "{filter} {settings} {source}");
+            assert_eq!(names.join(" "), expected, "{filter:?} {source}");
+            assert_eq!(findings, [""; 0], "{filter:?} {source}");
         }
     }
 }
@@ -604,15 +598,4 @@ fn an_address_of_a_repository_names_its_clone() {
         findings[0].starts_with("package-missing") && findings[0].contains("o/absent"),
         "{findings:?}"
     );
-}
-
-#[test]
-fn a_filter_that_changes_counts_at_once() {
-    let session = session();
-    four_skills(&session, "home/pk", &json!({"pi": {"skills": ["skills"]}}));
-    for chosen in [&["good"][..], &["bad"], &[]] {
-        let settings = json!({"packages": [{"source": "~/pk", "skills": chosen}]});
-        session.file(USER_SETTINGS, settings.to_string());
-        assert_eq!(skills_and_findings(&session).0, chosen);
-    }
 }

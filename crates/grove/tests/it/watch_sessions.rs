@@ -1,12 +1,11 @@
 //! `grove watch` as a program: what it prints while files change, and what ends it.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::io::{self, Read as _};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use grove_testkit::process::{Ending, end_of};
+use grove_testkit::process::{Ending, Running};
 use grove_testkit::session::{Session, column};
 use serde_json::{Value, json};
 
@@ -14,10 +13,7 @@ use serde_json::{Value, json};
 const PLENTY: Duration = Duration::from_secs(20);
 
 /// A running `grove watch`, ended with the test.
-struct Watch {
-    child: Child,
-    lines: Receiver<Value>,
-}
+struct Watch(Running);
 
 impl Watch {
     fn start(session: &Session, arguments: &[&str]) -> Self {
@@ -34,23 +30,12 @@ impl Watch {
             .envs(variables.filter_map(|(name, value)| Some((name, value?))))
             .current_dir(session.path("project"))
             .stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        let (tell, lines) = channel();
-        std::thread::spawn(move || {
-            for line in stdout.lines().map_while(Result::ok) {
-                let value =
-                    serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
-                if tell.send(value).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { child, lines }
+        Self(Running::start(&mut command, 100).unwrap())
     }
 
     fn next(&self) -> Value {
-        self.lines.recv_timeout(PLENTY).unwrap()
+        let line = self.0.line(PLENTY).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
     /// The next line for which this holds.
@@ -70,16 +55,9 @@ impl Watch {
     }
 
     fn signal(&self, signal: &str) {
-        let id = self.child.id().to_string();
+        let id = self.0.child.id().to_string();
         let sent = Command::new("kill").args([signal, &id]).status();
         assert!(sent.unwrap().success());
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -124,7 +102,7 @@ fn every_change_is_a_line_and_a_signal_ends_it() {
         let both = json!(["a@user:.agents/skills", "b@user:.agents/skills"]);
         assert_eq!(watch.change()["removed"], both);
         watch.signal(signal);
-        let ending = end_of(&mut watch.child, PLENTY).unwrap();
+        let ending = watch.0.end(PLENTY).unwrap();
         let expected = [Ending::Signalled(number), Ending::Exited(0)];
         assert!(expected.contains(&ending), "{ending:?}");
     }
@@ -158,12 +136,14 @@ fn a_root_that_does_not_exist_is_waited_for() {
 fn it_ends_when_nobody_reads_although_nothing_changes() {
     let session = session();
     let mut command = session.command("project");
-    command.arg("watch").stdout(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    stdout.read_line(&mut String::new()).unwrap();
-    drop(stdout);
-    assert_eq!(end_of(&mut child, PLENTY).unwrap(), Ending::Exited(0));
+    let (mut read, write) = io::pipe().unwrap();
+    // What it says on its standard error is read, so that its standard output can be left.
+    command.arg("watch").stdout(write).stderr(Stdio::piped());
+    let mut watch = Running::start(&mut command, 0).unwrap();
+    drop(command);
+    read.read_exact(&mut [0]).unwrap();
+    drop(read);
+    assert_eq!(watch.end(PLENTY).unwrap(), Ending::Exited(0));
 }
 
 #[test]

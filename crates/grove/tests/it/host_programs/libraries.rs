@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use grove_testkit::agent_program::AgentProgram;
-use grove_testkit::home::TestHome;
+use grove_testkit::session::Session;
 use grove_testkit::shared;
 
 /// The folder below home that a program reads.
@@ -19,7 +19,7 @@ pub(crate) const fn folder_of(program: AgentProgram) -> &'static str {
 
 /// Copies every skill file of the real corpus and says how many there are. A program that does not look into
 /// groups gets them side by side, where a later one takes the place of an earlier one of the same name.
-pub(crate) fn copy_real(home: &TestHome, program: AgentProgram) -> usize {
+pub(crate) fn copy_real(home: &Session, program: AgentProgram) -> usize {
     let corpus = shared::real_corpus().unwrap_or_else(|why| panic!("{why}"));
     let root = home.path("home").join(folder_of(program));
     copy(&corpus, &corpus, &root, program == AgentProgram::Claude)
@@ -49,7 +49,7 @@ fn copy(folder: &Path, corpus: &Path, root: &Path, is_flat: bool) -> usize {
 
 /// Skills with descriptions of up to so many characters, no two of the same length in a row; for programs that
 /// look into groups, in groups.
-pub(crate) fn generate(home: &TestHome, program: AgentProgram, n_skills: usize, longest: usize) {
+pub(crate) fn generate(home: &Session, program: AgentProgram, n_skills: usize, longest: usize) {
     for number in 0..n_skills {
         let name = format!("task-{number:04}");
         let length = longest - number * 7 % (longest / 4);

@@ -87,12 +87,6 @@ fn a_skill_file_in_the_wrong_case_is_named() {
 }
 
 #[test]
-fn groups_go_six_levels_deep() {
-    assert_found(&["a/b/c/d/e/f/skill/SKILL.md"], &["a/b/c/d/e/f/skill"], &[]);
-    assert_found(&["a/b/c/d/e/f/g/skill/SKILL.md"], &[], &["depth-limit"]);
-}
-
-#[test]
 fn a_name_with_spaces_and_letters_of_any_script_is_an_id() {
     assert_found(&["日本/スキル/SKILL.md"], &["日本/スキル"], &[]);
     assert_found(&["my skill/SKILL.md"], &["my skill"], &["name-invalid"]);

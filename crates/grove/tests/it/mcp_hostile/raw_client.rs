@@ -1,12 +1,10 @@
 //! A client that sends whatever a test wants to `grove mcp`, and hears what comes back.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, Stdio};
-use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Condvar, Mutex};
+use std::io::Write as _;
+use std::process::{ChildStdin, Stdio};
 use std::time::{Duration, Instant};
 
-use grove_testkit::process::{Ending, end_of};
+use grove_testkit::process::{Ending, Running};
 use grove_testkit::session::Session;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::{Value, json};
@@ -20,49 +18,36 @@ const NOT_TAKEN: Timespec = Timespec {
     tv_nsec: 0,
 };
 
+/// As many lines as any test leaves unread on purpose.
+const AHEAD: usize = 1_000;
+
 pub(crate) struct RawClient {
-    child: Child,
+    server: Running,
     stdin: Option<ChildStdin>,
-    lines: Receiver<String>,
-    /// Whether what the server says is left in the pipe.
-    deaf: Arc<(Mutex<bool>, Condvar)>,
 }
 
 impl RawClient {
-    /// Starts the server and says nothing.
-    pub(crate) fn start(session: &Session) -> Self {
+    /// Starts the server and says nothing; no more than so many lines are read ahead.
+    pub(crate) fn start(session: &Session, ahead: usize) -> Self {
         let mut command = session.command("home/work");
         command
             .arg("mcp")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        let (sender, lines) = mpsc::channel();
-        let deaf = Arc::<(Mutex<bool>, Condvar)>::default();
-        let its_deaf = Arc::clone(&deaf);
-        std::thread::spawn(move || {
-            for line in stdout.lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    return;
-                }
-                let (is_deaf, changed) = &*its_deaf;
-                drop(changed.wait_while(is_deaf.lock().unwrap(), |is_deaf| *is_deaf));
-            }
-        });
-        let stdin = child.stdin.take();
-        Self {
-            child,
-            stdin,
-            lines,
-            deaf,
-        }
+        let mut server = Running::start(&mut command, ahead).unwrap();
+        let stdin = server.child.stdin.take();
+        Self { server, stdin }
     }
 
     /// Starts the server and shakes hands.
     pub(crate) fn connect(session: &Session) -> Self {
-        let mut client = Self::start(session);
+        Self::connect_reading(session, AHEAD)
+    }
+
+    /// The same with another limit of lines that are read ahead.
+    pub(crate) fn connect_reading(session: &Session, ahead: usize) -> Self {
+        let mut client = Self::start(session, ahead);
         let answer = client.ask(&hello());
         assert!(answer["result"]["capabilities"].is_object(), "{answer}");
         client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
@@ -80,7 +65,7 @@ impl RawClient {
 
     /// The next message.
     pub(crate) fn next(&self, wait: Duration) -> Option<Value> {
-        let line = self.lines.recv_timeout(wait).ok()?;
+        let line = self.server.line(wait)?;
         Some(serde_json::from_str(&line).unwrap())
     }
 
@@ -120,21 +105,16 @@ impl RawClient {
     /// Closes stdin and waits for the end.
     pub(crate) fn leave(mut self) -> Ending {
         drop(self.stdin.take());
-        end_of(&mut self.child, WAIT).unwrap()
+        self.server.end(WAIT).unwrap()
     }
 
     /// Memory that the server holds, in bytes.
     pub(crate) fn memory(&self) -> u64 {
-        let path = format!("/proc/{}/status", self.child.id());
+        let path = format!("/proc/{}/status", self.server.child.id());
         let status = std::fs::read_to_string(path).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kilobytes = line.unwrap().trim().trim_end_matches(" kB");
         kilobytes.parse::<u64>().unwrap() * 1024
-    }
-
-    /// Reads no more of what the server says.
-    pub(crate) fn stop_reading(&mut self) {
-        *self.deaf.0.lock().unwrap() = true;
     }
 
     /// Sends a message again and again until the server takes no more, or so often; how often it was sent.
@@ -152,15 +132,6 @@ impl RawClient {
 
     pub(crate) fn stdin(&mut self) -> &mut ChildStdin {
         self.stdin.as_mut().unwrap()
-    }
-}
-
-impl Drop for RawClient {
-    fn drop(&mut self) {
-        *self.deaf.0.lock().unwrap() = false;
-        self.deaf.1.notify_all();
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

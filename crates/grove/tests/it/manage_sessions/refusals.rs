@@ -2,22 +2,16 @@
 
 use std::path::PathBuf;
 
-use grove_testkit::session::{Session, USER_CONFIG, rows};
+use grove_testkit::session::{Session, USER_CONFIG};
 use serde_json::json;
 
-const AGENT: &str = "---\nname: x\ndescription: Does x.\n---\n\nI am x.\n";
-const MINE: &str = "home/.grove/agents/x.md";
-
-fn session() -> Session {
-    crate::session().with_repository()
-}
+use super::{AGENT, MINE, agent, session, states};
 
 fn state(session: &Session, address: &str) -> String {
-    let list = session.json("agents list");
     let (name, root) = address.split_once('@').unwrap_or((address, ""));
-    let mut agents = rows(&list["agents"], ["name", "root", "state"]).into_iter();
-    let found = agents.find(|it| it[0] == name && (root.is_empty() || it[1] == root));
-    let [.., state] = found.unwrap_or_else(|| panic!("{address}: {list}"));
+    let mut found = states(session, name);
+    found.retain(|[its_root, _]| root.is_empty() || its_root == root);
+    let [_, state] = found.swap_remove(0);
     state
 }
 
@@ -159,10 +153,9 @@ fn names_whose_files_are_no_agents_are_refused_before_anything_is_written() {
 #[test]
 fn renaming_replaces_a_name_that_cannot_be_used() {
     let session = session();
-    session.file(MINE, AGENT.replace("name: x", "name: a/b"));
+    session.file(MINE, agent("a/b"));
     session.done("agents rename x y");
-    let renamed = AGENT.replace("name: x", "name: y");
-    assert_eq!(session.read("home/.grove/agents/y.md"), renamed);
+    assert_eq!(session.read("home/.grove/agents/y.md"), agent("y"));
     assert_eq!(state(&session, "y"), "ok");
 }
 
@@ -228,16 +221,13 @@ fn a_refused_switch_leaves_the_configuration_as_it_was() {
 #[test]
 fn what_is_advised_for_one_of_several_of_a_name_reaches_that_one() {
     let session = session();
-    let twice = AGENT.replace("name: x", "name: dup");
-    session
-        .file("one/dup.md", &twice)
-        .file("two/dup.md", &twice);
+    for folder in ["one", "two"] {
+        session.file(format!("{folder}/dup.md"), agent("dup"));
+    }
     let folders = std::env::join_paths([session.path("one"), session.path("two")]).unwrap();
     let session = session.with_env("GROVE_AGENT_DIRS", folders);
-    let list = session.json("agents list");
-    let agents = rows(&list["agents"], ["name", "root"]).into_iter();
-    let twins = agents.filter(|[name, _]| name == "dup");
-    let addresses: Vec<String> = twins.map(|address| address.join("@")).collect();
+    let twins = states(&session, "dup").into_iter();
+    let addresses: Vec<String> = twins.map(|[root, _]| format!("dup@{root}")).collect();
     assert_eq!(addresses.len(), 2);
     for address in &addresses {
         session.done(&format!("agents disable {address}"));
