@@ -273,10 +273,7 @@ fn pi_lists_what_its_settings_name_before_its_folders() {
     home.dir("project/pkg");
     for (folder, named) in [
         ("home/.pi/agent", &["~/mine", "beside", "~/mine"][..]),
-        (
-            "project/pkg/.pi",
-            &["../team", "near", "../one/only", "nowhere"],
-        ),
+        ("project/pkg/.pi", &["../team", "near", "../one/only", "no"]),
         // The settings of a folder above are not pi's.
         ("project/.pi", &["../above"]),
     ] {

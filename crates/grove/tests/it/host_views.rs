@@ -89,14 +89,8 @@ fn plant_shapes(session: &Session, root: &str) {
         session.skill(format!("{root}/{folder}"), name, "Of some shape");
     }
     for (file, text) in [
-        (
-            "undescribed/SKILL.md",
-            "---\nname: undescribed\n---\nDo it.\n",
-        ),
-        (
-            "unnamed/SKILL.md",
-            "---\ndescription: No name\n---\nDo it.\n",
-        ),
+        ("undescribed/SKILL.md", "---\nname: undescribed\n---\nx\n"),
+        ("unnamed/SKILL.md", "---\ndescription: No name\n---\nx\n"),
         ("flat.md", "---\nname: flat\ndescription: A file\n---\n"),
         ("notes.md", "# Notes\n"),
         (".gitignore", "ignored/\n"),
@@ -192,14 +186,11 @@ fn of_equal_names_each_host_keeps_its_own_winner() {
 #[test]
 fn of_equal_names_one_is_left_where_the_winner_is_not_known() {
     for (host, own, project) in [
-        (
-            "opencode",
-            "home/.claude/skills",
-            "project/pkg/.opencode/skills",
-        ),
-        ("pi", "home/.pi/agent/skills", "project/pkg/.agents/skills"),
+        ("opencode", ".claude/skills", ".opencode/skills"),
+        ("pi", ".pi/agent/skills", ".agents/skills"),
     ] {
-        let states = states_of_same(host, &[own, "home/.agents/skills", project]);
+        let (own, project) = (format!("home/{own}"), format!("project/pkg/{project}"));
+        let states = states_of_same(host, &[&own, "home/.agents/skills", &project]);
         let winners = states.iter().filter(|state| *state == "ok").count();
         assert_eq!(winners, 1, "{host}: {states:?}");
     }

@@ -157,15 +157,9 @@ impl<'a> Examination<'a> {
     fn verdict(&mut self, seen: &Seen, warnings: &BTreeMap<String, usize>) {
         let expected = &self.case.expected;
         let said = findings(seen);
-        // Codes that the line for people names.
-        for word in expected.expect.split('`') {
-            let mut codes = grove_spec::Code::ALL.iter();
-            let is_code = codes.any(|code| code.as_str() == word);
-            let is_said = said.iter().any(|code| code == word);
-            self.require(
-                !is_code || is_said,
-                format!("`{word}` is not said: {said:?}"),
-            );
+        for code in expected.codes() {
+            let is_said = said.iter().any(|said| said == code);
+            self.require(is_said, format!("`{code}` is not said: {said:?}"));
         }
         let mut of_case = all(&seen.agents, "agents");
         of_case.retain(|agent| agent["source"] == "project" && agent["name"] != "neighbour");

@@ -46,27 +46,20 @@ fn what_is_not_a_message_is_passed_over() {
 fn unknown_methods_and_odd_parameters_are_errors() {
     let home = library::make();
     let mut client = RawClient::connect(&home);
-    for (id, (method, params)) in [
+    let outside = json!({ "uri": "skill://greet/../../secret" });
+    let no_text = json!({ "name": "deploy", "arguments": { "where": 7 } });
+    for (method, params) in [
         ("no/such", json!({})),
         ("skills/delete", json!({})),
         ("tools/call", json!({ "name": "rm" })),
         ("tools/call", json!({ "name": 7 })),
         ("tools/call", json!({})),
-        (
-            "resources/read",
-            json!({ "uri": "skill://greet/../../secret" }),
-        ),
+        ("resources/read", outside),
         ("resources/read", json!({ "uri": ["x"] })),
-        (
-            "prompts/get",
-            json!({ "name": "deploy", "arguments": { "where": 7 } }),
-        ),
+        ("prompts/get", no_text),
         ("skills/list", json!({ "cursor": 7 })),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let request = request(id, method, &params);
+    ] {
+        let request = request("wrong", method, &params);
         let answer = client.ask(&request);
         assert!(answer["error"]["code"].is_i64(), "{request}: {answer}");
     }
@@ -210,8 +203,7 @@ fn a_client_that_goes_is_the_end() {
 
 /// One request over HTTP, and the status and body of the answer.
 fn http(server: &HttpServer, headers: &[(&str, &str)], body: &[u8]) -> (u16, String) {
-    let address = server.url.strip_prefix("http://").unwrap();
-    let (address, path) = address.split_once('/').unwrap();
+    let (address, path) = server.address_and_path();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(WAIT)).unwrap();
     let host = headers
@@ -232,11 +224,8 @@ fn http(server: &HttpServer, headers: &[(&str, &str)], body: &[u8]) -> (u16, Str
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     let answer = String::from_utf8_lossy(&answer).into_owned();
-    let status = answer
-        .split(' ')
-        .nth(1)
-        .and_then(|status| status.parse().ok());
-    (status.unwrap_or(0), answer)
+    let status = answer.split(' ').nth(1).unwrap_or_default();
+    (status.parse().unwrap_or(0), answer)
 }
 
 fn authorized(value: &str) -> (&str, &str) {
@@ -247,16 +236,14 @@ fn authorized(value: &str) -> (&str, &str) {
 fn http_is_for_those_who_know_the_token_and_come_from_here() {
     let home = library::make();
     let server = HttpServer::start(&home, &["--http", "127.0.0.1:0"]);
-    assert!(
-        server.url.starts_with("http://127.0.0.1:"),
-        "{}",
-        server.url
-    );
+    let (address, _) = server.address_and_path();
+    assert!(address.starts_with("127.0.0.1:"), "{address}");
     let right = format!("Bearer {}", server.token);
     let almost = format!("Bearer {}0", server.token);
     let hello = hello().to_string();
     let ask = |headers: &[(&str, &str)]| http(&server, headers, hello.as_bytes());
     let own_origin = server.url.trim_end_matches("/mcp").to_owned();
+    let evil = "http://evil.example";
     for (headers, expected) in [
         (vec![authorized(&right)], 200),
         (vec![authorized(&right), ("Origin", &own_origin)], 200),
@@ -265,10 +252,7 @@ fn http_is_for_those_who_know_the_token_and_come_from_here() {
         (vec![authorized(&almost)], 401),
         (vec![authorized(&server.token)], 401),
         (vec![authorized(&right), ("Host", "evil.example")], 403),
-        (
-            vec![authorized(&right), ("Origin", "http://evil.example")],
-            403,
-        ),
+        (vec![authorized(&right), ("Origin", evil)], 403),
         (vec![authorized(&right), ("Origin", "null")], 403),
     ] {
         let (status, answer) = ask(&headers);
@@ -288,16 +272,8 @@ fn http_is_for_those_who_know_the_token_and_come_from_here() {
     let (status, _) = http(&server, &[authorized(&right)], b"{");
     assert!((400..500).contains(&status), "{status}");
     // Connections that say nothing take no place for ever.
-    let address = server
-        .url
-        .strip_prefix("http://")
-        .unwrap()
-        .split('/')
-        .next()
-        .unwrap();
-    let silent: Vec<TcpStream> = (0..50)
-        .map(|_| TcpStream::connect(address).unwrap())
-        .collect();
+    let (address, _) = server.address_and_path();
+    let silent = [(); 50].map(|()| TcpStream::connect(address).unwrap());
     assert_eq!(ask(&[authorized(&right)]).0, 200);
     drop(silent);
 }

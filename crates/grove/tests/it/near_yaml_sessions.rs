@@ -102,6 +102,7 @@ fn a_description_with_examples_that_are_not_indented_is_whole_and_edited_whole()
 #[test]
 fn a_known_key_is_read_in_spite_of_its_blanks() {
     let session = session();
+    let odd = "name:\u{a0}odd\ndescription\u{ff1a}It does.\ntools: Read\n";
     let cases = [
         ("one", "name: one\n description: It does.\ntools: Read\n", 1),
         ("none", "name:none\ndescription:It does.\ntools:Read\n", 3),
@@ -110,11 +111,7 @@ fn a_known_key_is_read_in_spite_of_its_blanks() {
             "name:\ttab\ndescription:\tIt does.\ntools: Read\n",
             0,
         ),
-        (
-            "odd",
-            "name:\u{a0}odd\ndescription\u{ff1a}It does.\ntools: Read\n",
-            2,
-        ),
+        ("odd", odd, 2),
     ];
     for (name, keys, repairs) in cases {
         session.file(format!("{PI}/{name}.md"), format!("---\n{keys}---\nB\n"));

@@ -34,10 +34,7 @@ fn a_prompt_is_in_the_file_that_it_names_wherever_the_user_keeps_it() {
         ("{file:prompts/a.md}", "From a file."),
         ("{file:../near.md}", "Near."),
         ("{file:~/far.md}", "Far."),
-        (
-            "Before {file:~/far.md} and {file:./prompts/a.md} after",
-            "Before Far. and From a file. after",
-        ),
+        ("A {file:~/far.md}, {file:../near.md} b", "A Far., Near. b"),
         ("{file:} and {file:", "{file:} and {file:"),
     ] {
         let session = session();
@@ -160,12 +157,10 @@ fn agents_under_the_older_key_are_read() {
 fn opencode_calls_a_file_by_its_path_and_needs_no_frontmatter() {
     let session = session();
     let folder = "project/.opencode";
+    let named = "---\nname: own\ndescription: d\n---\nx\n";
     for (file, text) in [
         ("agents/nested/deep/o7.md", "---\ndescription: d\n---\nx\n"),
-        (
-            "agents/nested/named.md",
-            "---\nname: own\ndescription: d\n---\nx\n",
-        ),
+        ("agents/nested/named.md", named),
         ("agent/bare.md", "Only text.\n"),
         ("agents/nested/bare.md", "Only text.\n"),
     ] {

@@ -23,23 +23,15 @@ fn listed(session: &Session) -> Vec<String> {
 fn what_yaml_and_editors_write_is_no_part_of_a_value_or_of_the_body() {
     let windows =
         "---\r\nname: x\r\ndescription: y # c\r\nlist:\r\n  - a\r\n---\r\n\r\nOne\r\nTwo\r\n\r\n";
+    let quoted = "---\nname: x\ndescription: \"a: b\"\n---\n\nBody\n";
+    let marked = "\u{feff}---\nname: x\ndescription: d\n---\n\nBody\n";
     for (text, description, unknown, body) in [
         // A quoted colon belongs to the description, and blank lines do not belong to the body.
-        (
-            "---\nname: x\ndescription: \"a: b\"\n---\n\nBody\n",
-            "a: b",
-            json!(null),
-            "Body\n",
-        ),
+        (quoted, "a: b", json!(null), "Body\n"),
         // Line ends of Windows, a comment and a list in lines are as YAML has them.
         (windows, "y", json!({"list": ["a"]}), "One\nTwo\n"),
         // A byte order mark hides nothing.
-        (
-            "\u{feff}---\nname: x\ndescription: d\n---\n\nBody\n",
-            "d",
-            json!(null),
-            "Body\n",
-        ),
+        (marked, "d", json!(null), "Body\n"),
     ] {
         let session = session();
         session.file("home/.pi/agent/agents/other.md", text);
@@ -101,17 +93,12 @@ fn every_field_of_a_projects_pi_file_is_read() {
 fn a_change_of_a_pi_file_changes_the_lines_of_its_field_and_puts_none_in_another_order() {
     let session = session();
     session.file(ALPHA_FILE, ALPHA).trust();
-    let mut expected = ALPHA.to_owned();
+    let (mut expected, few) = (ALPHA.to_owned(), "read, mcp:chrome");
     let tools = "tools: read, mcp:github/search, bash, mcp:chrome ,, ./ext/t.ts\n";
     for (flag, value, before, after) in [
         ("--description", "e", "description: d\n", "description: e\n"),
         ("--skills", "s3", "skill: only\n", "skill: s3\n"),
-        (
-            "--tools",
-            "read, mcp:chrome",
-            tools,
-            "tools: read, mcp:chrome\n",
-        ),
+        ("--tools", few, tools, "tools: read, mcp:chrome\n"),
     ] {
         session.done(["agents", "edit", "code-analysis.Alpha", flag, value]);
         expected = expected.replace(before, after);

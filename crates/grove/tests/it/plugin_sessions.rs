@@ -125,7 +125,10 @@ fn skills_of_an_agent_plugin_that_are_a_file_are_said() {
 fn a_manifest_may_name_single_files() {
     let (agents, chains) = (json!(["./team/lead.md"]), json!("flows/go.chain.md"));
     let skills = json!(["kit/one/SKILL.md", "kit/flat.md"]);
+    let all_three = json!({"agents": agents, "chains": chains, "skills": skills});
     let both = json!({"agents": agents, "chains": chains});
+    let of_pi = json!({"skills": skills});
+    let with_skills = json!({"subagents": both, "skills": skills});
     let beside_folders = json!({
         "agents": ["team/lead.md", "team"],
         "skills": ["kit/flat.md", "kit/plain.md", "kit/one/SKILL.md", "kit"],
@@ -133,27 +136,12 @@ fn a_manifest_may_name_single_files() {
     let of_claude =
         json!({"name": "p", "agents": ["./team/lead.md"], "skills": ["./kit/one/SKILL.md"]});
     let single = ["lead", "go", "flat one"];
+    let all = ["lead other", "", "flat one plain two"];
     for (file, manifest, expected) in [
-        (
-            PACKAGE,
-            json!({"grove": {"agents": agents, "chains": chains, "skills": skills}}),
-            single,
-        ),
-        (
-            PACKAGE,
-            json!({"pi-subagents": both, "pi": {"skills": skills}}),
-            single,
-        ),
-        (
-            PACKAGE,
-            json!({"pi": {"subagents": both, "skills": skills}}),
-            single,
-        ),
-        (
-            PACKAGE,
-            json!({"grove": beside_folders}),
-            ["lead other", "", "flat one plain two"],
-        ),
+        (PACKAGE, json!({"grove": all_three}), single),
+        (PACKAGE, json!({"pi-subagents": both, "pi": of_pi}), single),
+        (PACKAGE, json!({"pi": with_skills}), single),
+        (PACKAGE, json!({"grove": beside_folders}), all),
         (CLAUDE_PLUGIN, of_claude, ["lead", "", "one"]),
     ] {
         let session = with_plugin(file, &manifest);

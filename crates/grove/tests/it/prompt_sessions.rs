@@ -49,32 +49,23 @@ fn assert_prompt(value: &Value, has: &[&str], lacks: &[&str]) {
 fn the_base_prompt_stands_first_or_is_left_out_and_both_are_said() {
     let session = with_agent("after", "systemPromptMode: append\n");
     put_agent(&session, "instead", "");
+    let replaced = "replace replaced prompt-base";
     session.file("project/base.md", "LEAD\n");
-    for (words, text, mode, base, said) in [
-        (
-            "after --base base.md",
-            "LEAD\n\nOWN\n",
-            "append",
-            "first",
-            "",
-        ),
-        ("after", "OWN\n", "append", "absent", "prompt-partial"),
-        (
-            "instead --base base.md",
-            "OWN\n",
-            "replace",
-            "replaced",
-            "prompt-base",
-        ),
-        ("instead", "OWN\n", "replace", "absent", ""),
+    for (agent, flag, text, how) in [
+        ("after", "--base base.md", "LEAD\n\nOWN\n", "append first"),
+        ("after", "", "OWN\n", "append absent prompt-partial"),
+        ("instead", "--base base.md", "OWN\n", replaced),
+        ("instead", "", "OWN\n", "replace absent"),
     ] {
-        let words = format!("prompt {words}");
+        let words = format!("prompt {agent} {flag}");
         assert_eq!(session.done(&words).stdout, text, "{words}");
         let value = session.json(&words);
-        assert_eq!([&value["mode"], &value["base"]], [mode, base], "{words}");
-        assert_eq!(codes(&value).join(" "), said, "{words}");
+        let (mode, base) = (value["mode"].as_str(), value["base"].as_str());
+        let mut found = vec![mode.unwrap().to_owned(), base.unwrap().to_owned()];
+        found.extend(codes(&value));
+        assert_eq!(found.join(" "), how, "{words}");
         let explained = session.done(&format!("{words} --explain"));
-        explained.says([&format!("mode {mode}:")]);
+        explained.says([&format!("mode {}:", found[0])]);
     }
     let value = session.json("prompt after --base base.md");
     assert_eq!(kinds(&value), ["base", "agent"]);

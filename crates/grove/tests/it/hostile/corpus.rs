@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use grove_spec::Code;
 use grove_testkit::process;
 use grove_testkit::session::place;
 use grove_testkit::shared::hostile_copy;
@@ -128,6 +129,14 @@ pub(crate) struct Expectation {
     pub(crate) catalog_must_match_once: Option<String>,
     #[serde(default)]
     pub(crate) finding: Finding,
+}
+
+impl Expectation {
+    /// The line for people puts codes in backticks: those that the program knows.
+    pub(crate) fn codes(&self) -> Vec<&str> {
+        let is_code = |word: &&str| Code::ALL.iter().any(|code| code.as_str() == *word);
+        self.expect.split('`').filter(is_code).collect()
+    }
 }
 
 /// One case of the corpus.

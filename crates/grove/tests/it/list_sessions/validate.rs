@@ -70,17 +70,9 @@ fn every_leniency_fails_a_strict_validation() {
     let session = small();
     for (name, frontmatter, code) in [
         ("good", "name: good\ndescription: d", 0),
-        (
-            "host-key",
-            "name: host-key\ndescription: d\nuser-invocable: false",
-            0,
-        ),
+        ("key", "name: key\ndescription: d\nuser-invocable: false", 0),
         ("repaired", "name: repaired\ndescription: Use when: x", 1),
-        (
-            "unknown-key",
-            "name: unknown-key\ndescription: d\nversion: 1",
-            1,
-        ),
+        ("unknown", "name: unknown\ndescription: d\nversion: 1", 1),
         ("no-description", "name: no-description", 1),
         ("no-name", "description: d", 1),
         ("Upper", "name: Upper\ndescription: d", 1),

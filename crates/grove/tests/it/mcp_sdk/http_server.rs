@@ -36,4 +36,9 @@ impl HttpServer {
             _running: running,
         }
     }
+
+    pub(crate) fn address_and_path(&self) -> (&str, &str) {
+        let address = self.url.strip_prefix("http://").unwrap();
+        address.split_once('/').unwrap()
+    }
 }
