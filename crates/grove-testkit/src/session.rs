@@ -39,6 +39,7 @@ pub struct Session {
     root: PathBuf,
     working: PathBuf,
     variables: Vec<(OsString, OsString)>,
+    absent: Vec<OsString>,
 }
 
 /// What follows the name of a program: words of one text, or exactly these arguments.
@@ -89,6 +90,7 @@ impl Session {
             root,
             working: PathBuf::from("project"),
             variables: Vec::new(),
+            absent: Vec::new(),
         };
         for relative in ["home", "project", "config", "state", "data", "cache", "tmp"] {
             session.dir(relative);
@@ -100,6 +102,13 @@ impl Session {
     #[must_use]
     pub fn with_env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// Leaves a variable away from every later run.
+    #[must_use]
+    pub fn without_env(mut self, name: impl Into<OsString>) -> Self {
+        self.absent.push(name.into());
         self
     }
 
@@ -175,6 +184,17 @@ impl Session {
         self.path(relative).symlink_metadata().is_ok()
     }
 
+    /// The names of what is in a folder, in order.
+    pub fn entries(&self, relative: impl AsRef<Path>) -> Vec<String> {
+        let path = self.path(relative);
+        let entries = done("list", &path, fs::read_dir(&path)).flatten();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
     /// Writes `<folder>/SKILL.md` with this name and description, each on one line as given.
     pub fn skill(&self, folder: impl AsRef<Path>, name: &str, description: &str) -> &Self {
         let text = format!("---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n");
@@ -219,6 +239,9 @@ impl Session {
             // Packages that are installed for everybody on this machine are nobody's here.
             .env("npm_config_prefix", self.path("npm"))
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        for variable in &self.absent {
+            command.env_remove(variable);
+        }
         command
     }
 
@@ -288,13 +311,24 @@ impl Session {
     /// Trusts the project of the working folder as it is now.
     #[track_caller]
     pub fn trust(&self) -> Outcome {
-        self.trust_in(&self.working)
+        self.trusted(&self.working, "")
+    }
+
+    /// Trusts the project of the working folder with these words more, for example `--follow`.
+    #[track_caller]
+    pub fn trust_with(&self, words: &str) -> Outcome {
+        self.trusted(&self.working, words)
     }
 
     /// Trusts the project of the folder `cwd` as it is now.
     #[track_caller]
     pub fn trust_in(&self, cwd: impl AsRef<Path>) -> Outcome {
-        self.grove_in(cwd, "trust").ok()
+        self.trusted(cwd.as_ref(), "")
+    }
+
+    #[track_caller]
+    fn trusted(&self, cwd: &Path, words: &str) -> Outcome {
+        self.grove_in(cwd, &format!("trust {words}")).ok()
     }
 }
 
@@ -329,41 +363,23 @@ impl Outcome {
     /// The same, of a run whose standard output must have all of these texts.
     #[track_caller]
     pub fn prints<const N: usize>(self, texts: [&str; N]) -> Self {
-        self.require_all(&self.stdout, &texts);
+        assert_text(&self.stdout, &texts, &[]);
         self
     }
 
     /// The same, of a run whose standard error must have all of these texts.
     #[track_caller]
     pub fn says<const N: usize>(self, texts: [&str; N]) -> Self {
-        self.require_all(&self.stderr, &texts);
+        assert_text(&self.stderr, &texts, &[]);
         self
     }
 
     /// The same, of a run that must have none of these texts on either stream.
     #[track_caller]
     pub fn lacks<const N: usize>(self, texts: [&str; N]) -> Self {
-        for text in texts {
-            let has = self.stdout.contains(text) || self.stderr.contains(text);
-            assert!(
-                !has,
-                "{text:?} is in what grove {} said:\n{self}",
-                self.command
-            );
-        }
+        assert_text(&self.stdout, &[], &texts);
+        assert_text(&self.stderr, &[], &texts);
         self
-    }
-
-    #[track_caller]
-    fn require_all(&self, stream: &str, texts: &[&str]) {
-        for text in texts {
-            let has = stream.contains(text);
-            assert!(
-                has,
-                "{text:?} is not in what grove {} said:\n{self}",
-                self.command
-            );
-        }
     }
 
     /// Standard output as JSON.
@@ -394,6 +410,17 @@ impl Display for Outcome {
         stream("", &self.stdout)?;
         stream("[stderr]\n", &self.stderr)?;
         writeln!(f, "[exit code {}]", self.code)
+    }
+}
+
+/// Requires that a text has all of the first and none of the second.
+#[track_caller]
+pub fn assert_text(text: &str, has: &[&str], lacks: &[&str]) {
+    for part in has {
+        assert!(text.contains(part), "{part:?} is not in:\n{text}");
+    }
+    for part in lacks {
+        assert!(!text.contains(part), "{part:?} is in:\n{text}");
     }
 }
 
