@@ -6,8 +6,11 @@ use grove_spec::agent::edit::{self, FieldValue};
 use grove_spec::agent::{self, compose};
 use grove_testkit::shared;
 
+/// Paths and texts.
+type Files = Vec<(PathBuf, String)>;
+
 /// Every Markdown file of the real collections that lies in a folder of agents: agents, and notes without frontmatter.
-fn real_files() -> (Vec<(PathBuf, String)>, Vec<(PathBuf, String)>) {
+fn real_files() -> (Files, Files) {
     let mut files = shared::files_below(&shared::real_corpus().unwrap()).unwrap();
     files.retain(|path| {
         let name = path.file_name().unwrap().to_str().unwrap();
@@ -26,7 +29,7 @@ fn real_files() -> (Vec<(PathBuf, String)>, Vec<(PathBuf, String)>) {
     (agents, notes)
 }
 
-fn real_agents() -> Vec<(PathBuf, String)> {
+fn real_agents() -> Files {
     real_files().0
 }
 

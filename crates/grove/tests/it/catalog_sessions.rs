@@ -292,7 +292,8 @@ fn index_files_go_where_they_are_asked_to_and_nothing_else_there_is_touched() {
         session.file(format!("home/mine/notes-{index}.txt"), "mine");
     }
     let text = told(&session, "--root tree --index-dir mine");
-    let location = &find(&read_catalog(&text).unwrap(), "docs").location;
+    let entries = read_catalog(&text).unwrap();
+    let location = &find(&entries, "docs").location;
     assert!(location.starts_with("~/mine/"), "{location}");
     assert!(absolute(&session, location).is_file());
     let mut names = session.entries("home/mine");

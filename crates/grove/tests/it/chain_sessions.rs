@@ -91,9 +91,10 @@ fn in_one_scope_json_counts_and_the_ladder_decides_between_scopes() {
             "project json",
         ),
     ] {
-        let text = match file.ends_with(".md") {
-            true => markdown("x", description, "## scout\n\nLook\n"),
-            false => in_json("x", description),
+        let text = if description.ends_with("json") {
+            in_json("x", description)
+        } else {
+            markdown("x", description, "## scout\n\nLook\n")
         };
         session.file(file, text);
         assert_eq!(used(&session), expected);

@@ -205,7 +205,7 @@ fn the_advice_to_trust_works_wherever_the_project_is_worked_in() {
             .dir(repository)
             .dir("project/sub")
             .file(file, "[limits]\ngroup_depth = 1\n");
-        session.trust_in(cwd);
+        session.trust_in(cwd, "");
         let config = session.json_in(cwd, "config");
         let depth = &config["settings"]["limits.group_depth"]["value"];
         assert_eq!(*depth, 1, "{file} in {cwd}, repository in {repository}");
