@@ -459,8 +459,8 @@ fn trust_of_an_inner_folder_is_no_trust_in_what_its_settings_name_above() {
     let session = session().working_in("project/sub");
     session.skill("project/lib/l1", "l1", "above");
     name(&session, "project/sub/.pi/settings.json", &["../../lib"]);
-    for words in ["trust .", "trust . --follow"] {
-        session.done(words);
+    for words in [".", ". --follow"] {
+        session.trust_with(words);
         let list = session.json("skills list");
         assert_eq!(column(&list["skills"], "state"), ["untrusted"], "{words}");
     }

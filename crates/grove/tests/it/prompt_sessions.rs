@@ -4,7 +4,7 @@
 use std::fs::File;
 
 use grove_catalog::Digest;
-use grove_testkit::session::{Session, USER_CONFIG, column};
+use grove_testkit::session::{Session, USER_CONFIG, assert_text, column};
 use serde_json::{Value, json};
 
 const SKILLS: &str = "home/.agents/skills";
@@ -37,12 +37,7 @@ fn kinds(value: &Value) -> Vec<String> {
 
 #[track_caller]
 fn assert_prompt(value: &Value, has: &[&str], lacks: &[&str]) {
-    let text = value["prompt"].as_str().unwrap();
-    for (words, is_there) in [(has, true), (lacks, false)] {
-        for word in words {
-            assert_eq!(text.contains(word), is_there, "{word:?} in {text}");
-        }
-    }
+    assert_text(value["prompt"].as_str().unwrap(), has, lacks);
 }
 
 #[test]
@@ -108,7 +103,7 @@ fn a_projects_instructions_are_inherited_nearest_first_when_it_is_trusted() {
     assert_eq!(codes(&untrusted), ["instructions-untrusted"; 3]);
     assert_eq!(codes(&session.json("prompt alone")), [""; 0]);
 
-    session.trust_in("project");
+    session.trust_in("project", "");
     let value = session.json("prompt heir");
     let text = value["prompt"].as_str().unwrap();
     let places = ["OWN", "INNER", "MIDDLE", "OUTER"].map(|word| text.find(word));
@@ -129,7 +124,7 @@ fn a_projects_instructions_are_inherited_nearest_first_when_it_is_trusted() {
     let changed = session.json("prompt heir");
     assert_prompt(&changed, &[], &["CHANGED"]);
     assert_eq!(codes(&changed), ["instructions-untrusted"]);
-    session.trust_in("project");
+    session.trust_in("project", "");
     assert_prompt(&session.json("prompt heir"), &["CHANGED"], &[]);
 }
 
@@ -137,7 +132,7 @@ fn a_projects_instructions_are_inherited_nearest_first_when_it_is_trusted() {
 fn of_two_files_in_a_folder_agents_md_counts_and_the_other_is_named() {
     let session = with_agent("heir", HEIR);
     session.file("project/AGENTS.md", "OPEN\n");
-    session.done("trust --follow");
+    session.trust_with("--follow");
     for (other, said) in [
         ("CLAUDE\n", &["instructions-second"][..]),
         ("@AGENTS.md\n", &[]),
@@ -160,7 +155,7 @@ fn instructions_do_not_lead_out_of_a_project() {
         .file("project/sub/RULES.md", "RULES\n")
         .link("project/sub/AGENTS.md", "RULES.md")
         .file("project/sub/deep/AGENTS.md", b"\xff\xfe");
-    session.grove_in("project", "trust --follow").ok();
+    session.trust_in("project", "--follow");
     let value = session.json("prompt heir");
     // A link inside the project is followed.
     assert_prompt(&value, &["RULES"], &["SECRET"]);
@@ -174,7 +169,7 @@ fn instructions_over_their_limit_are_left_out_whole() {
         .file(USER_CONFIG, "[limits]\ninstruction_chars = 300\n")
         .file("project/AGENTS.md", "OUTER\n")
         .file("project/sub/AGENTS.md", "x".repeat(400));
-    session.trust_in("project");
+    session.trust_in("project", "");
     let value = session.json("prompt heir");
     assert_prompt(&value, &["OUTER"], &["xx"]);
     assert_eq!(codes(&value), ["instructions-budget"]);

@@ -130,7 +130,7 @@ fn trust_covers_children_as_they_were_seen() {
         all
     };
     assert_eq!(not_ok().len(), 7);
-    let granted = session.json("trust");
+    let granted = session.trust_with("--json").json();
     assert_eq!(granted["new"].as_array().map(Vec::len), Some(7));
     assert_eq!(not_ok(), [[""; 2]; 0]);
 
