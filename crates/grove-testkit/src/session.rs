@@ -24,7 +24,7 @@ use crate::shown_text::without_what_differs;
 
 /// The commands a test may need are all in the usual places; what else is installed on the
 /// machine must not change a result.
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+pub(crate) const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The user's configuration file.
 pub const USER_CONFIG: &str = "config/grove/config.toml";
