@@ -14,6 +14,7 @@ pub mod digest;
 pub mod disclosure;
 pub mod eligibility;
 pub mod export;
+pub mod folder_content;
 pub mod host_listing;
 mod host_refusal;
 pub mod hosts;

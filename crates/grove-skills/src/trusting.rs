@@ -1,6 +1,9 @@
 //! Granting and revoking trust: what is in a project, and remembering that it was seen.
 
 mod nested;
+mod skill_folders;
+
+pub(crate) use skill_folders::{FolderCache, is_as_judged};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
