@@ -61,6 +61,11 @@ pub fn is_of(pin: &str, digest: &str) -> bool {
     pin.split(' ').next() == Some(digest)
 }
 
+/// Whether a pin is of a file, or of a link, and not of a folder.
+pub fn is_file(pin: &str) -> bool {
+    Entry::of_pin(pin) != Some(Entry::Folder)
+}
+
 /// A path below a granted folder without `.` and `..`, by how it is written: the key of a pin.
 pub fn plain(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
@@ -248,11 +253,8 @@ mod tests {
     #[test]
     fn pins_hold_content_not_names() {
         let (old, new) = (Digest::of(b"old"), Digest::of(b"new"));
-        let pins: BTreeMap<_, _> = [(
-            ".agents/skills/a.md".to_owned(),
-            pin(&old, [Kind::Skills]),
-        )]
-        .into();
+        let pins: BTreeMap<_, _> =
+            [(".agents/skills/a.md".to_owned(), pin(&old, [Kind::Skills]))].into();
         let pinned = Trust::Pinned {
             pins: Arc::new(pins),
             prefix: ".agents/skills/".to_owned(),

@@ -133,16 +133,10 @@ pub fn scan(
     not_in: &[String],
     bounds: &ScanBounds,
     knowledge: &ScanKnowledge<'_>,
-) -> Result<FolderScan, FsError> {
-    let whole = root.path.join(folder);
-    let fail = |errno: Errno| FsError::new("scan", &whole, errno);
-    let name = CString::new(if folder.is_empty() { "." } else { folder });
-    let name = name.map_err(|_| fail(Errno::INVAL))?;
-    let started = crate::stamp::now();
-    let top = beneath::open_folder(root.open()?.as_fd(), &name, links).map_err(fail)?;
-    let stamp = EntryStamp::look(top.as_fd(), c".").map_err(fail)?;
+) -> FolderScan {
+    let name = if folder.is_empty() { "." } else { folder };
     let mut scanner = Scanner {
-        below_root: name.to_bytes().to_vec(),
+        below_root: name.as_bytes(),
         not_in,
         bounds,
         earlier: (knowledge.earlier)
@@ -151,19 +145,31 @@ pub fn scan(
         digests: knowledge.digests,
         bytes_left: bounds.max_bytes,
         scan: FolderScan {
-            started,
+            started: crate::stamp::now(),
             ..FolderScan::default()
         },
     };
-    scanner.push(String::new(), b".", stamp, EntryContent::Folder);
-    if let Err(problem) = scanner.folder(top.as_fd(), "", &[], 0) {
-        scanner.scan.problem = Some(problem);
-    }
-    Ok(scanner.scan)
+    let scanned = match open_top(root, name, links) {
+        Ok((top, stamp)) => {
+            scanner.push(String::new(), b".", stamp, EntryContent::Folder);
+            scanner.folder(top.as_fd(), "", &[], 0)
+        }
+        Err(error) => Err(format!("{error}: {}", error.source)),
+    };
+    scanner.scan.problem = scanned.err();
+    scanner.scan
+}
+
+fn open_top(root: &RootFolder, name: &str, links: Links) -> Result<(OwnedFd, EntryStamp), FsError> {
+    let fail = |errno: Errno| FsError::new("open", &root.path.join(name), errno);
+    let path = CString::new(name).map_err(|_| fail(Errno::INVAL))?;
+    let top = beneath::open_folder(root.open()?.as_fd(), &path, links).map_err(fail)?;
+    let stamp = EntryStamp::look(top.as_fd(), c".").map_err(fail)?;
+    Ok((top, stamp))
 }
 
 struct Scanner<'a> {
-    below_root: Vec<u8>,
+    below_root: &'a [u8],
     not_in: &'a [String],
     bounds: &'a ScanBounds,
     /// Digests of files by path and settled stamp.
@@ -175,7 +181,7 @@ struct Scanner<'a> {
 
 impl Scanner<'_> {
     fn push(&mut self, path: String, raw: &[u8], stamp: EntryStamp, content: EntryContent) {
-        let location = [self.below_root.as_slice(), raw].join(&b'/');
+        let location = [self.below_root, raw].join(&b'/');
         // A name from the kernel has no zero in it.
         let location = CString::new(location).unwrap_or_default();
         self.scan.entries.push(FolderEntry {
@@ -374,7 +380,7 @@ mod tests {
     }
 
     fn scanned(path: &Path, not_in: &[String], knowledge: &ScanKnowledge<'_>) -> FolderScan {
-        scan(&root(path), Links::Contain, "s", not_in, &BOUNDS, knowledge).unwrap()
+        scan(&root(path), Links::Contain, "s", not_in, &BOUNDS, knowledge)
     }
 
     fn tree() -> tempfile::TempDir {
@@ -457,7 +463,7 @@ mod tests {
                 &bounds,
                 &knowledge,
             );
-            let problem = found.unwrap().problem.unwrap_or_default();
+            let problem = found.problem.unwrap_or_default();
             assert!(problem.contains(said), "{problem}");
         }
     }
@@ -473,20 +479,20 @@ mod tests {
         type Change = fn(&Path);
         let changes: [(&str, Change); 7] = [
             ("content", |top| {
-                std::fs::write(top.join("a/b/run.sh"), "ruN").unwrap()
+                std::fs::write(top.join("a/b/run.sh"), "ruN").unwrap();
             }),
             ("mode", |top| {
                 let plain = std::fs::Permissions::from_mode(0o644);
                 std::fs::set_permissions(top.join("a/b/run.sh"), plain).unwrap();
             }),
             ("added", |top| {
-                std::fs::write(top.join("a/b/new"), "").unwrap()
+                std::fs::write(top.join("a/b/new"), "").unwrap();
             }),
             ("removed", |top| {
-                std::fs::remove_file(top.join(".hidden")).unwrap()
+                std::fs::remove_file(top.join(".hidden")).unwrap();
             }),
             ("renamed", |top| {
-                std::fs::rename(top.join("a/b"), top.join("a/c")).unwrap()
+                std::fs::rename(top.join("a/b"), top.join("a/c")).unwrap();
             }),
             ("linked", |top| {
                 std::fs::remove_file(top.join("a/b/run.sh")).unwrap();

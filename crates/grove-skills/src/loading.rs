@@ -25,6 +25,7 @@ use crate::cache::{Known, Met, RootCache};
 use crate::last_good::{Keeper, Kept, LastGood};
 use crate::planning::PlannedRoot;
 use crate::troubles;
+use crate::trusting::FolderCache;
 
 /// Folders without a skill that are opened in one root.
 const MAX_FOLDERS: usize = 2_000;
@@ -84,6 +85,19 @@ pub(crate) fn load(
     cache: &mut RootCache,
     last: Option<&Arc<LoadedRoot>>,
 ) -> (Arc<LoadedRoot>, Counts) {
+    let mut folders = std::mem::take(&mut cache.folders);
+    let loaded = load_with(planned, scan, cache, &mut folders, last);
+    cache.folders = folders;
+    loaded
+}
+
+fn load_with(
+    planned: &PlannedRoot,
+    scan: &Scan,
+    cache: &mut RootCache,
+    folder_cache: &mut FolderCache,
+    last: Option<&Arc<LoadedRoot>>,
+) -> (Arc<LoadedRoot>, Counts) {
     let links = planned.links();
     // Opening at once saves a look at every file, and is right only when all will be read.
     let read_all = cache.is_empty() && scan.max_candidates == usize::MAX;
@@ -119,7 +133,7 @@ pub(crate) fn load(
         Ok(mut walk) => {
             let counts = walk.counts;
             if let Some(last) = last.filter(|last| last.is_met_again(&walk, planned, scan, keeps)) {
-                let folders = folders(planned, scan, &last.candidates, cache);
+                let folders = folders(planned, scan, &last.candidates, folder_cache);
                 if Arc::ptr_eq(&folders, &last.folders) {
                     return (Arc::clone(last), counts);
                 }
@@ -131,7 +145,7 @@ pub(crate) fn load(
             }
             let keeping = keeps.then_some(&last_good);
             let mut loaded = gather(planned, scan, &options, walk, cache, keeping);
-            loaded.folders = folders(planned, scan, &loaded.candidates, cache);
+            loaded.folders = folders(planned, scan, &loaded.candidates, folder_cache);
             (Arc::new(loaded), counts)
         }
         Err(error) => {
@@ -152,10 +166,10 @@ fn folders(
     planned: &PlannedRoot,
     scan: &Scan,
     candidates: &[Candidate],
-    cache: &mut RootCache,
+    folder_cache: &mut FolderCache,
 ) -> Arc<SkillFolders> {
     if scan.all_folders || matches!(planned.root.trust, Trust::Pinned { .. }) {
-        cache.folders.look(planned, candidates)
+        folder_cache.look(planned, candidates)
     } else {
         Arc::default()
     }

@@ -61,12 +61,16 @@ impl FolderCache {
         self.read_file();
         let skills = skills_with_folders(candidates);
         let as_known = |(id, known): &(&String, &KnownFolder)| {
-            skills.get(*id) == Some(&known.skill_file) && known.nested == nested_folders(&skills, id)
+            skills.get(*id) == Some(&known.skill_file)
+                && known.nested == nested_folders(&skills, id)
         };
         let known: Vec<_> = self.scans.iter().filter(as_known).collect();
         let scans: Vec<&FolderScan> = known.iter().map(|(_, known)| &known.scan).collect();
         let looked = folder_entries::unchanged(&planned.folder(), &scans);
-        let looked = known.iter().zip(looked).filter(|(_, is_unchanged)| *is_unchanged);
+        let looked = known
+            .iter()
+            .zip(looked)
+            .filter(|(_, is_unchanged)| *is_unchanged);
         let unchanged: BTreeSet<String> = looked.map(|((id, _), _)| (*id).clone()).collect();
         if unchanged.len() == self.scans.len() && skills.len() == self.scans.len() {
             if self.contents.len() != self.scans.len() {
@@ -158,17 +162,16 @@ fn scan(
     earlier: Option<&KnownFolder>,
 ) -> KnownFolder {
     let nested: Vec<String> = nested.iter().map(|folder| (*folder).to_owned()).collect();
-    let digests: Vec<_> = skill_file.iter().map(|digest| ("SKILL.md", *digest)).collect();
+    let digests: Vec<_> = skill_file
+        .iter()
+        .map(|digest| ("SKILL.md", *digest))
+        .collect();
     let knowledge = ScanKnowledge {
         earlier: earlier.map(|known| &known.scan),
         digests: &digests,
     };
     let folder = planned.folder();
-    let scanned = folder_entries::scan(&folder, planned.links(), id, &nested, &BOUNDS, &knowledge);
-    let scan = scanned.unwrap_or_else(|error| FolderScan {
-        problem: Some(format!("{error}: {}", error.source)),
-        ..FolderScan::default()
-    });
+    let scan = folder_entries::scan(&folder, planned.links(), id, &nested, &BOUNDS, &knowledge);
     KnownFolder {
         skill_file,
         nested,
@@ -197,14 +200,3 @@ fn content(scan: &FolderScan) -> FolderContent {
     }
 }
 
-/// Reads a skill's whole folder again and says whether it is what was judged.
-pub(crate) fn is_as_judged(
-    planned: &PlannedRoot,
-    folders: &SkillFolders,
-    id: &str,
-    skill_file: Option<Digest>,
-) -> bool {
-    let digest = skill_file.map(|digest| *digest.as_bytes());
-    let now = scan(planned, id, digest, &nested_folders(folders, id), None);
-    folders.get(id) == Some(&content(&now.scan))
-}

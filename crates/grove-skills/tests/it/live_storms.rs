@@ -238,8 +238,9 @@ fn when_the_kernel_gives_three_watches_it_takes_three_seconds_at_most() {
     );
     let _alone = STORM.lock().unwrap_or_else(PoisonError::into_inner);
     let program = std::env::current_exe().unwrap();
-    let script =
-        format!("{limit} && exec \"$0\" --ignored --exact live_storms::inside_a_namespace_with_three_watches");
+    let script = format!(
+        "{limit} && exec \"$0\" --ignored --exact live_storms::inside_a_namespace_with_three_watches"
+    );
     let output = namespace(&script).arg(program).output().unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{printed}");
