@@ -10,6 +10,7 @@ use grove_spec::{Code, Diagnostic};
 
 pub use crate::definitions::Answer;
 use crate::definitions::{self, Definition};
+use crate::digest::Digest;
 use crate::hosts::AgentRules;
 use crate::overrides::{self, Layer};
 use crate::root::Root;
@@ -135,6 +136,11 @@ pub fn resolve_for(
 }
 
 impl Agents {
+    /// The digest of everything a reader can see in it.
+    pub fn digest(&self) -> Digest {
+        definitions::digest(&self.roots, &self.agents, &self.diagnostics)
+    }
+
     /// The absolute path of an agent's file.
     pub fn location(&self, agent: &Agent) -> PathBuf {
         definitions::location(&self.roots, agent)
@@ -159,7 +165,6 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::digest::Digest;
     use crate::root::{Source, Standing};
     use crate::trust::Trust;
 

@@ -8,6 +8,7 @@ use grove_spec::{Code, Diagnostic};
 
 pub use crate::definitions::Answer;
 use crate::definitions::{self, Definition};
+use crate::digest::Digest;
 use crate::root::Root;
 
 /// A chain file as it enters resolution.
@@ -97,6 +98,11 @@ pub fn resolve(
 }
 
 impl Chains {
+    /// The digest of everything a reader can see in it.
+    pub fn digest(&self) -> Digest {
+        definitions::digest(&self.roots, &self.chains, &self.diagnostics)
+    }
+
     /// The absolute path of a chain's file.
     pub fn location(&self, chain: &Chain) -> PathBuf {
         definitions::location(&self.roots, chain)
@@ -187,7 +193,6 @@ mod tests {
     use grove_spec::Position;
 
     use super::*;
-    use crate::digest::Digest;
     use crate::root::{Family, Source, Standing};
     use crate::state::State;
     use crate::trust::Trust;

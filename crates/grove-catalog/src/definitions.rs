@@ -5,6 +5,7 @@
 //! visible with their reason and with what stands in for them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 use grove_spec::package::Kind;
@@ -12,7 +13,7 @@ use grove_spec::skill::name_key;
 use grove_spec::{Code, Diagnostic};
 
 use crate::address::near_names;
-use crate::digest::Digest;
+use crate::digest::{Digest, append_field};
 use crate::overrides::{Overridden, OwnText};
 use crate::rank;
 use crate::root::Root;
@@ -383,6 +384,49 @@ pub fn location<P>(roots: &[Root], defined: &Defined<P>) -> PathBuf {
 pub fn address<P: Definition>(roots: &[Root], defined: &Defined<P>) -> String {
     let label = roots.get(defined.root).map_or("", |root| &root.label);
     format!("{}@{label}", defined.id())
+}
+
+/// The digest of what a reader can see of definitions: names, places, content with what overrides it, states and their
+/// reasons, and findings about roots.
+pub(crate) fn digest<P: fmt::Debug>(
+    roots: &[Root],
+    all: &[Defined<P>],
+    diagnostics: &[Diagnostic],
+) -> Digest {
+    let mut bytes = Vec::with_capacity(all.len() * 128);
+    let mut field = |field: &[u8]| append_field(&mut bytes, field);
+    for root in roots {
+        field(root.label.as_bytes());
+        field(root.path.as_os_str().as_encoded_bytes());
+    }
+    for one in all {
+        field(&one.root.to_le_bytes());
+        field(one.path.as_bytes());
+        field(one.member.as_deref().unwrap_or_default().as_bytes());
+        field(one.name.as_bytes());
+        field(one.state.as_str().as_bytes());
+        for reason in &one.reasons {
+            field(reason.code.as_bytes());
+            field(reason.message.as_bytes());
+        }
+        for other in &one.also_at {
+            field(other.as_os_str().as_encoded_bytes());
+        }
+        for finding in &one.diagnostics {
+            field(finding.message.as_bytes());
+        }
+        if let Some(content) = &one.content {
+            field(content.digest.as_bytes());
+            // What is overridden is not as its file has it, and few are.
+            if !one.overridden.is_empty() {
+                field(format!("{:?}{:?}", content.parsed, one.own_text).as_bytes());
+            }
+        }
+    }
+    for finding in diagnostics {
+        field(finding.message.as_bytes());
+    }
+    Digest::of(&bytes)
 }
 
 /// A way in which a name may mean one.

@@ -12,7 +12,7 @@ use grove_spec::text::first_names;
 use grove_spec::{Code, Diagnostic};
 
 use crate::content::Content;
-use crate::digest::Digest;
+use crate::digest::{Digest, append_field};
 use crate::eligibility::{self, Facts};
 use crate::host_refusal;
 use crate::hosts::{
@@ -22,7 +22,7 @@ use crate::identity::{self, Layout};
 use crate::rank;
 use crate::root::{Root, Source};
 use crate::same_name::apply_rank;
-use crate::snapshot::{Location, Skill, Snapshot};
+use crate::snapshot::{Location, Skill, Snapshot, whole_digest};
 use crate::state::{Reason, State};
 use crate::tree::Tree;
 use crate::tree::grow::grow;
@@ -176,14 +176,18 @@ pub fn resolve(input: Input<'_>) -> Snapshot {
     } else {
         Tree::default()
     };
-    let digest = digest_of(&skills, &roots, &tree);
+    let skills_digest = digest_of(&skills, &roots, &tree);
+    let (agents, chains) = (Arc::default(), Arc::default());
     Snapshot {
         version: 1,
-        digest,
+        digest: whole_digest(skills_digest, &agents, &chains),
+        skills_digest,
         roots,
         skills,
         tree,
         diagnostics,
+        agents,
+        chains,
     }
 }
 
@@ -502,10 +506,7 @@ fn apply_source_limit(
 /// child. Findings follow from these.
 fn digest_of(skills: &[Skill], roots: &[Root], tree: &Tree) -> Digest {
     let mut bytes = Vec::with_capacity(skills.len() * 96 + 64);
-    let mut field = |field: &[u8]| {
-        bytes.extend_from_slice(&(field.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(field);
-    };
+    let mut field = |field: &[u8]| append_field(&mut bytes, field);
     field(b"grove-snapshot-2");
     for root in roots {
         field(root.label.as_bytes());

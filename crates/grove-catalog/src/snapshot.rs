@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use grove_spec::Diagnostic;
 
+use crate::agents::Agents;
+use crate::chains::Chains;
 use crate::content::Content;
 use crate::digest::Digest;
 use crate::hosts::{MissingDescription, NameFrom};
@@ -100,13 +102,15 @@ impl Skill {
     }
 }
 
-/// Every skill, the roots and what was found; never changed once published.
-#[derive(Debug, PartialEq, Eq)]
+/// Every skill, agent and chain, the roots and what was found; never changed once published.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     /// Rises when the digest differs.
     pub version: u64,
-    /// The digest of everything a reader can see in it.
+    /// The digest of everything a reader can see in it: skills, agents and chains.
     pub digest: Digest,
+    /// The digest of the skills alone, for what is made of them and nothing else.
+    pub skills_digest: Digest,
     /// The roots, strongest first.
     pub roots: Vec<Root>,
     /// The skills, by root and id.
@@ -115,9 +119,22 @@ pub struct Snapshot {
     pub tree: Tree,
     /// Findings about roots, limits and configuration.
     pub diagnostics: Vec<Diagnostic>,
+    /// The agents. Shared, so that the next snapshot can have the same ones.
+    pub agents: Arc<Agents>,
+    /// The chains, shared likewise.
+    pub chains: Arc<Chains>,
 }
 
 impl Snapshot {
+    /// The same skills with these agents and chains; the digest is that of all three.
+    #[must_use]
+    pub fn with_agents_and_chains(mut self, agents: Arc<Agents>, chains: Arc<Chains>) -> Self {
+        self.digest = whole_digest(self.skills_digest, &agents, &chains);
+        self.agents = agents;
+        self.chains = chains;
+        self
+    }
+
     /// The absolute path of a skill's file.
     pub fn location(&self, place: &Location) -> PathBuf {
         let file = identity::file_below_root(place.layout, &place.id);
@@ -177,6 +194,11 @@ impl Snapshot {
             .filter(|(_, states): &(Source, Vec<_>)| !states.is_empty())
             .collect()
     }
+}
+
+/// The digest of everything, from the digests of its parts.
+pub(crate) fn whole_digest(skills: Digest, agents: &Agents, chains: &Chains) -> Digest {
+    Digest::of_fields([skills, agents.digest(), chains.digest()].map(|part| *part.as_bytes()))
 }
 
 /// `id@label` of a place among skills sorted by root, id and layout.

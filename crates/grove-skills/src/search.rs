@@ -173,7 +173,7 @@ impl Searcher {
 
 /// What an index is made for.
 fn digest_of(snapshot: &Snapshot) -> [u8; 32] {
-    *snapshot.digest.as_bytes()
+    *snapshot.skills_digest.as_bytes()
 }
 
 fn rebuilt(file: Option<&std::path::Path>) -> Diagnostic {

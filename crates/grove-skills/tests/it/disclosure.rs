@@ -71,16 +71,13 @@ fn grown(snapshot: &Snapshot, pairs: &[(&str, &str)]) -> Arc<Snapshot> {
             .unwrap()
     };
     Arc::new(Snapshot {
-        version: snapshot.version,
-        digest: snapshot.digest,
-        roots: snapshot.roots.clone(),
-        skills: snapshot.skills.clone(),
         tree: Tree::of(
             pairs
                 .iter()
                 .map(|(child, parent)| (index(child), index(parent))),
         ),
         diagnostics: Vec::new(),
+        ..snapshot.clone()
     })
 }
 
