@@ -199,4 +199,3 @@ fn content(scan: &FolderScan) -> FolderContent {
         problem: scan.problem.clone(),
     }
 }
-
