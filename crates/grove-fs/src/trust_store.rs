@@ -77,8 +77,17 @@ pub enum Lookup {
 #[derive(Debug, Clone)]
 pub struct TrustStore {
     folder: PathBuf,
-    /// Grants that were read, with when and under which stamp; none for one that counts as none.
-    known: Arc<Mutex<HashMap<PathBuf, (i64, Stamp, Option<Grant>)>>>,
+    /// Grants that were read, by file.
+    known: Arc<Mutex<HashMap<PathBuf, KnownGrant>>>,
+}
+
+/// A grant that was read.
+#[derive(Debug)]
+struct KnownGrant {
+    read_at: i64,
+    stamp: Stamp,
+    /// None for a file that counts as no grant.
+    grant: Option<Grant>,
 }
 
 impl TrustStore {
@@ -174,21 +183,31 @@ impl TrustStore {
     /// Reads a grant unless the same file was read before.
     fn read_once(&self, file: &Path, stamp: Stamp) -> Option<Grant> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((read_at, seen, grant)) = known.get(file)
-            && *seen == stamp
-            && stamp.settled_before(*read_at)
+        let earlier = known.get(file);
+        if let Some(earlier) = earlier
+            && earlier.stamp == stamp
+            && stamp.settled_before(earlier.read_at)
         {
-            return grant.clone();
+            return earlier.grant.clone();
         }
         let (read_at, mut grant) = (stamp::now(), read(file));
         // The same pins stay the same object, so that whoever compares them is done at once.
-        if let (Some(new), Some((_, _, Some(old)))) = (&mut grant, known.get(file))
+        let earlier = earlier.and_then(|earlier| earlier.grant.as_ref());
+        if let (Some(new), Some(old)) = (&mut grant, earlier)
             && new.pins == old.pins
         {
             new.pins = Arc::clone(&old.pins);
         }
-        known.insert(file.to_path_buf(), (read_at, stamp, grant.clone()));
-        grant
+        let shared = grant.clone();
+        known.insert(
+            file.to_path_buf(),
+            KnownGrant {
+                read_at,
+                stamp,
+                grant,
+            },
+        );
+        shared
     }
 
     fn file_of(&self, canonical: &Path) -> PathBuf {
