@@ -17,7 +17,6 @@ pub mod hidden_text;
 pub mod json;
 pub mod package;
 pub mod quoted_frontmatter;
-pub mod reference;
 pub mod render;
 pub mod skill;
 

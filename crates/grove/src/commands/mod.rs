@@ -20,7 +20,6 @@ mod mcp_install;
 mod naming;
 mod overview;
 mod prompt;
-mod reference;
 mod skills_activate;
 mod skills_check;
 mod skills_confusable;
@@ -109,7 +108,12 @@ pub(crate) fn run(
         Some(Command::Watch { look }) => watch::run(environment, &look, out),
         Some(Command::Config { json }) => config::run(environment, json, out),
         Some(Command::Completions { shell }) => completions::run(shell, out),
-        Some(Command::Reference { arguments }) => reference::run(&environment, arguments, out),
+        Some(Command::Reference { arguments }) => {
+            let output = grove_reference::command::run(&environment.working, arguments);
+            out.exact(&output.data);
+            out.exact_note(&output.notes);
+            Ok(output.exit_code)
+        }
         Some(Command::Manual { page }) => manual::run(page, out),
     }
 }

@@ -7,6 +7,7 @@ use grove_spec::agent::{self, edit};
 use grove_testkit::home::TestHome;
 use grove_testkit::process::{Ending, Finished};
 use grove_testkit::shared;
+use insta::assert_snapshot;
 use serde_json::Value;
 
 fn home() -> TestHome {
@@ -209,14 +210,12 @@ fn nobody_is_told_what_is_not_trusted() {
 
 #[test]
 fn unknown_names_lead_to_near_ones() {
-    let home = home();
-    let refused = home.run("project", ["prompt", "revewer"]);
-    assert_eq!(exit_code(&refused), Some(1));
-    assert!(
-        refused.stderr_text().contains("`reviewer`"),
-        "{}",
-        refused.stderr_text()
-    );
+    assert_snapshot!(crate::session().grove("prompt revewer"), @r"
+        [stderr]
+        error: no agent is called `revewer`
+        hint: did you mean `reviewer`?
+        [exit code 1]
+    ");
 }
 
 #[test]

@@ -52,3 +52,10 @@ mod system_calls;
 mod tree_sessions;
 mod trust_sessions;
 mod watch_sessions;
+
+use grove_testkit::session::Session;
+
+/// An empty home in which the program of this build is run.
+fn session() -> Session {
+    Session::new(env!("CARGO_BIN_EXE_grove"))
+}
