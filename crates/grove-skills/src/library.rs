@@ -314,10 +314,11 @@ impl Library {
         Arc<Agents>,
         Option<(FoundDefinitions<agent::Parsed>, LoadedOverrides)>,
     ) {
-        let Some((found, overrides)) = found else {
-            return (Arc::default(), None);
-        };
         let last = self.last.as_ref();
+        let Some((found, overrides)) = found else {
+            let none = last.map(|last| Arc::clone(&last.look.snapshot.agents));
+            return (none.unwrap_or_default(), None);
+        };
         if let Some(last) = last
             && let Some((before, laid)) = &last.agents
             && before.is_same(&found)
