@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use grove_catalog::Digest;
-use grove_catalog::agents::{Agent, Agents, Answer};
-use grove_catalog::state::State;
+use grove_catalog::agents::{Agent, Agents};
 use grove_skills::prompt::{PromptError, PromptOptions, prompt};
 use grove_skills::{Library, Look};
 use grove_spec::Diagnostic;
@@ -96,7 +95,7 @@ fn digest_of(agents: &Agents) -> Digest {
 /// The agents that are used, by the name of their prompt. What is not trusted, not readable or switched off is
 /// not offered, and of several of one name the one that is used.
 pub(crate) fn offered(agents: &Agents) -> BTreeMap<String, &Agent> {
-    let usable = |agent: &&Agent| agent.state == State::Ok;
+    let usable = |agent: &&Agent| agent.state.is_offered();
     let agents = agents.agents.iter().filter(usable);
     agents
         .map(|agent| (format!("{PREFIX}{}", one_line(&agent.name)), agent))
@@ -122,9 +121,7 @@ pub(crate) fn get(
     let make = |look: &Look| {
         let agents = &look.snapshot.agents;
         let gone = || PromptError::Unsteady(PathBuf::from(name));
-        let Answer::One(at) = agents.find(name) else {
-            return Err(gone());
-        };
+        let at = agents.find(name).map_err(|_| gone())?;
         let agent = agents.agents.get(at).ok_or_else(gone)?;
         let made = prompt(
             &look.snapshot,
@@ -132,7 +129,7 @@ pub(crate) fn get(
             agent,
             &PromptOptions::default(),
         )?;
-        Ok((made, agent.description().map(one_line)))
+        Ok::<_, PromptError>((made, agent.description().map(one_line)))
     };
     let made = shelf.library().steady_from(&seen.look, make);
     let (made, description) = made.map_err(|error| refusal(&error))?;

@@ -105,7 +105,7 @@ impl Manager {
     fn agent_files(&self) -> OwnFiles<'_, grove_spec::agent::Parsed> {
         OwnFiles {
             noun: "agent",
-            found: self.agents().found(),
+            found: self.agents().entries(),
             files: &self.look.sources.agents,
         }
     }
@@ -113,7 +113,7 @@ impl Manager {
     fn chain_files(&self) -> OwnFiles<'_, grove_spec::chain::Parsed> {
         OwnFiles {
             noun: "chain",
-            found: self.chains().found(),
+            found: self.chains().entries(),
             files: &self.look.sources.chains,
         }
     }
@@ -126,8 +126,8 @@ impl Manager {
         except: Option<&Path>,
     ) -> Result<(), ManageError> {
         let (agents, chains) = (self.agents(), self.chains());
-        let agent = agents.found().in_scope(name, scope);
-        let chain = chains.found().in_scope(name, scope);
+        let agent = agents.entries().in_scope(name, scope);
+        let chain = chains.entries().in_scope(name, scope);
         let files = [
             agent.map(|agent| agents.location(agent)),
             chain.map(|chain| chains.location(chain)),

@@ -8,7 +8,6 @@ use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::catalog::{self, Budget, IndexFile, Style};
 use grove_catalog::prompt::{self, Base, Instructions, Own, Prompt, Read};
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::stand_in;
 use grove_fs::FsError;
 use grove_spec::agent::overrides::Field;
 use grove_spec::agent::{PromptMode, SkillInjection};
@@ -160,7 +159,7 @@ fn stood_in_for(agents: &Agents, agent: &Agent, options: &PromptOptions) -> Vec<
     let mut all = agents.agents.iter();
     let at = all.position(|known| (known.root, known.id()) == (agent.root, agent.id()));
     let asked = options.asked.as_deref().unwrap_or(&agent.name);
-    at.map_or_else(Vec::new, |at| stand_in::of_agent(agents, at, asked))
+    at.map_or_else(Vec::new, |at| agents.entries().stand_in_findings(at, asked))
 }
 
 fn number(value: u64) -> usize {

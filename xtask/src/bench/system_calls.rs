@@ -30,10 +30,7 @@ pub(crate) fn of_child(name: &str, library: &Path) -> Result<Counts, String> {
     let program = std::env::current_exe().map_err(|error| format!("who are we: {error}"))?;
     let child = |flags: &[&str]| {
         let mut command = Command::new(&program);
-        command
-            .args(["bench-child", name])
-            .arg(library)
-            .args(flags);
+        command.args(["bench-child", name]).arg(library).args(flags);
         command
     };
     let whole = trace(&child(&[]))?;

@@ -6,7 +6,6 @@ use grove_catalog::export::{self, Child, Named};
 use grove_catalog::hosts::ExportRules;
 use grove_catalog::prompt::Chosen;
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_catalog::state::State;
 use grove_fs::files;
 use grove_spec::{Code, Diagnostic, generated};
 
@@ -84,9 +83,7 @@ impl<'a> SkillSet<'a> {
         let name = self.skill(at).map(Skill::name);
         let others = self.snapshot.skills.iter().enumerate();
         let mut others = others.filter(|(other, skill)| {
-            *other != at
-                && Some(skill.name()) == name
-                && matches!(skill.state, State::Ok | State::Shadowed | State::Capped)
+            *other != at && Some(skill.name()) == name && skill.state.is_usable()
         });
         others
             .find(|(other, _)| !is_copy(*other))

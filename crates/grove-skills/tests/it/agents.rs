@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_catalog::agents::Answer;
 use grove_skills::{Environment, Library, Look, Parts, Request, trusting};
 
 struct Place {
@@ -57,7 +56,7 @@ impl Place {
     /// Where the agent of a name is, below the place.
     fn used(&self, name: &str) -> Option<String> {
         let look = self.load();
-        let Answer::One(at) = look.snapshot.agents.find(name) else {
+        let Ok(at) = look.snapshot.agents.find(name) else {
             return None;
         };
         let location = look

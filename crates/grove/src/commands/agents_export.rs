@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::{Agent, Agents};
-use grove_catalog::state::State;
+use grove_catalog::entry::Entry;
 use grove_skills::exporting::{self, ExportError, ExportRequest, Exported, FileState};
 use grove_skills::{Environment, Parts, Project, Request, agents as agents_of};
 use serde::Serialize;
@@ -88,7 +88,7 @@ fn choose<'a>(
     if names.is_empty() {
         let chosen = all.agents.iter();
         return Ok(chosen
-            .filter(|agent| agent.state == State::Ok)
+            .filter(|agent| agent.state.is_offered())
             .filter(|agent| exporting::is_wanted(all, agent, theirs))
             .collect());
     }

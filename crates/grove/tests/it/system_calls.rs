@@ -225,18 +225,30 @@ fn each_command_makes_one_look_that_opens_each_file_around_it_once() {
     };
     let skill = |name: &str| format!("---\nname: {name}\ndescription: Does {name}\n---\n{name}\n");
     std::fs::create_dir_all(project.join(".git")).unwrap();
-    put(".config/grove/config.toml", "[limits]\nprompt_skills = 100\n");
+    put(
+        ".config/grove/config.toml",
+        "[limits]\nprompt_skills = 100\n",
+    );
     put(".pi/agent/settings.json", "{\"packages\": [\"~/named\"]}");
-    put("named/package.json", "{\"name\": \"named\", \"pi\": {\"skills\": [\"s\"]}}");
+    put(
+        "named/package.json",
+        "{\"name\": \"named\", \"pi\": {\"skills\": [\"s\"]}}",
+    );
     put("named/s/of-named/SKILL.md", &skill("of-named"));
-    put("project/.grove/config.toml", "[limits]\nprompt_skills = 50\n");
+    put(
+        "project/.grove/config.toml",
+        "[limits]\nprompt_skills = 50\n",
+    );
     put("project/.pi/settings.json", "{\"skills\": [\"more\"]}");
     put("project/.pi/more/more/SKILL.md", &skill("more"));
     let manifest = "{\"name\": \"own\", \"dependencies\": {\"used\": \"1\"}}";
     put("project/package.json", manifest);
     let manifest = "{\"name\": \"used\", \"pi\": {\"skills\": [\"s\"]}}";
     put("project/node_modules/used/package.json", manifest);
-    put("project/node_modules/used/s/of-used/SKILL.md", &skill("of-used"));
+    put(
+        "project/node_modules/used/s/of-used/SKILL.md",
+        &skill("of-used"),
+    );
     put("project/.grove/skills/thing/SKILL.md", &skill("thing"));
     let agent = "---\nname: helper\ndescription: Helps\nskills: thing\n---\nHelp.\n";
     put("project/.grove/agents/helper.md", agent);
@@ -256,7 +268,12 @@ fn each_command_makes_one_look_that_opens_each_file_around_it_once() {
         "project/node_modules/used/package.json",
     ];
     let mut files = grants;
-    files.extend(of_settings.iter().chain(&of_packages).map(|file| home.join(file)));
+    files.extend(
+        of_settings
+            .iter()
+            .chain(&of_packages)
+            .map(|file| home.join(file)),
+    );
     for words in [
         &[][..],
         &["skills", "list"],
