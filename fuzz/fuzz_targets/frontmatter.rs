@@ -4,7 +4,7 @@
 
 use grove_spec::skill::{parse, parse_bytes, print::print, strict};
 use grove_spec::text::is_control;
-use grove_spec::{reference, render, yaml};
+use grove_spec::{render, yaml};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let parsed = parse_bytes(bytes);
@@ -30,6 +30,6 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
                 assert_eq!(Ok(scanned), yaml::events::parse(block, 1));
             }
         }
-        let _ = reference::parse_frontmatter(&reference::universal_newlines(block));
+        let _ = grove_reference::parse_frontmatter(&grove_reference::universal_newlines(block));
     }
 });

@@ -15,6 +15,15 @@ impl Digest {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
+    /// The digest of several values, each told from the next.
+    pub fn of_fields(fields: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
+        let mut bytes = Vec::new();
+        for field in fields {
+            append_field(&mut bytes, field.as_ref());
+        }
+        Self::of(&bytes)
+    }
+
     /// Its first digits.
     pub fn first_digits(&self, count: usize) -> String {
         let digit = |half: u8| {
@@ -40,6 +49,12 @@ impl Digest {
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+}
+
+/// Adds a value with its length before it, so that no two lists of values have the same bytes.
+pub fn append_field(bytes: &mut Vec<u8>, field: &[u8]) {
+    bytes.extend_from_slice(&(field.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(field);
 }
 
 impl fmt::Display for Digest {

@@ -2,10 +2,16 @@
 
 pub mod agent_program;
 pub mod catalog_reader;
-pub mod home;
 pub mod library;
 pub mod model_server;
 pub mod process;
+pub mod session;
 pub mod shared;
 
+mod shown_text;
 mod skill_text;
+
+/// The names from before [`session::Session`], for modules that have them.
+pub mod home {
+    pub use crate::session::{Session as TestHome, place};
+}

@@ -2,7 +2,6 @@
 //! which the library waits for quiet.
 
 use std::path::Path;
-use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use grove_skills::live::{LiveLibrary, Options, Subscription};
@@ -17,9 +16,6 @@ use crate::workspace;
 
 /// What the design owes for 10,000 skills.
 const OWED_MS: f64 = 15.0;
-/// How many ask at the same moment, and how often they do.
-const CALLERS: usize = 100;
-const ROUNDS: usize = 50;
 /// Far more than any reload takes.
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -36,14 +32,12 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             reload,
             turn,
             asked,
-            one_walk,
         } = measure(&library, n_runs)?;
         let mut row = vec![n_skills.to_string(), reload.len().to_string()];
         for samples in [&floor, &turn, &asked, &reload] {
             row.push(number(samples.minimum_ms()));
             row.push(number(samples.median_ms()));
         }
-        row.push(format!("{one_walk} of {ROUNDS}"));
         rows.push(row);
     }
     println!(
@@ -61,10 +55,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         "median",
         "reload min ms",
         "median",
-        "one walk",
     ];
     table::print(&head, &rows);
-    println!("one walk: so often {CALLERS} callers at the same moment caused one walk and no more");
     Ok(())
 }
 
@@ -79,8 +71,6 @@ struct Times {
     asked: Samples,
     /// From an edit to what is published by itself.
     reload: Samples,
-    /// How often many callers at the same moment caused one walk.
-    one_walk: usize,
 }
 
 fn measure(library: &GeneratedLibrary, n_runs: u32) -> Result<Times, String> {
@@ -89,7 +79,7 @@ fn measure(library: &GeneratedLibrary, n_runs: u32) -> Result<Times, String> {
     let request = Request {
         view: View::Folders(vec![library.root().to_path_buf()]),
         all: true,
-        names: None,
+        ..Request::default()
     };
     let live = LiveLibrary::start(environment, request);
     let found = live.refresh().skills.len();
@@ -124,23 +114,7 @@ fn measure(library: &GeneratedLibrary, n_runs: u32) -> Result<Times, String> {
         times.floor.add(start.elapsed());
         walked.map_err(|error| error.to_string())?;
     }
-    times.one_walk = (0..ROUNDS).filter(|_| call_at_once(&live) == 1).count();
     Ok(times)
-}
-
-/// Asks from many threads at the same moment; gives how many walks that caused.
-fn call_at_once(live: &LiveLibrary) -> u64 {
-    let before = live.loads();
-    let start = Barrier::new(CALLERS);
-    std::thread::scope(|scope| {
-        for _ in 0..CALLERS {
-            scope.spawn(|| {
-                start.wait();
-                live.snapshot();
-            });
-        }
-    });
-    live.loads() - before
 }
 
 /// From the end of the edit until it is published.

@@ -1,9 +1,12 @@
 //! The rules of meaning as tables: states and their order, rank, caps, identity, addresses.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_catalog::address::{self, Answer};
+use grove_catalog::agents::Agents;
+use grove_catalog::chains::Chains;
 use grove_catalog::content::Content;
 use grove_catalog::eligibility::Facts;
 use grove_catalog::identity::Layout;
@@ -578,5 +581,37 @@ fn labels_are_unique() {
     assert_eq!(
         labels,
         ["user:x", "user:x#2", "user:y", "user:x#2#2", "user:x#3"]
+    );
+}
+
+#[test]
+fn the_digest_is_over_skills_agents_and_chains() {
+    let root = || root(Source::User, "u", Trust::Trusted);
+    let skills = |id: &str| look(vec![root()], vec![skill(0, id, id)], &Settings::default());
+    let agents = Arc::new(Agents {
+        roots: vec![root()],
+        ..Agents::default()
+    });
+    let chains = Arc::new(Chains {
+        roots: vec![root()],
+        ..Chains::default()
+    });
+    let of = |snapshot: Snapshot, agents: &Arc<Agents>, chains: &Arc<Chains>| {
+        let snapshot = snapshot.with_agents_and_chains(Arc::clone(agents), Arc::clone(chains));
+        snapshot.digest.to_string()
+    };
+    let (no_agents, no_chains) = (Arc::default(), Arc::default());
+    let all: BTreeSet<String> = [
+        of(skills("a"), &no_agents, &no_chains),
+        of(skills("b"), &no_agents, &no_chains),
+        of(skills("a"), &agents, &no_chains),
+        of(skills("a"), &no_agents, &chains),
+        of(skills("a"), &agents, &chains),
+    ]
+    .into();
+    assert_eq!(all.len(), 5);
+    assert!(
+        all.contains(&skills("a").digest.to_string()),
+        "nothing added is as before"
     );
 }

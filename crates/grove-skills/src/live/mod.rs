@@ -20,8 +20,8 @@
 //! waiting at most. Nobody who is told can hold up the looking: a subscriber takes what there is when it comes.
 
 mod difference;
+mod load_queue;
 mod places;
-mod rounds;
 mod why;
 mod worker;
 
@@ -36,8 +36,9 @@ use grove_fs::watch::Bell;
 use grove_spec::Diagnostic;
 
 use crate::environment::Environment;
-use crate::library::{Library, Request};
-use rounds::Rounds;
+use crate::library::{Library, Look};
+use crate::request::Request;
+use load_queue::LoadQueue;
 pub use why::{Cause, What};
 use worker::Worker;
 
@@ -71,7 +72,7 @@ impl Default for Options {
 /// A library on a thread of its own.
 #[derive(Debug)]
 pub struct LiveLibrary {
-    rounds: Arc<Rounds>,
+    queue: Arc<LoadQueue>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -86,18 +87,18 @@ impl LiveLibrary {
         let mut library = Library::living(environment, request);
         let first = library.load();
         let bell = Bell::new().ok().map(Arc::new);
-        let rounds = Arc::new(Rounds::new(library, first, bell.clone()));
+        let queue = Arc::new(LoadQueue::new(library, first, bell.clone()));
         let thread = bell.and_then(|bell| {
-            let worker = Worker::new(Arc::clone(&rounds), &bell, options);
+            let worker = Worker::new(Arc::clone(&queue), &bell, options);
             let builder = std::thread::Builder::new().name("grove-live".to_owned());
             builder.spawn(move || worker.run()).ok()
         });
         if thread.is_none() {
             // Nobody will look by themselves: every question looks, and the snapshot says so.
-            rounds.end();
-            rounds.tell_that_nobody_watches();
+            queue.end();
+            queue.tell_that_nobody_watches();
         }
-        Self { rounds, thread }
+        Self { queue, thread }
     }
 
     /// The snapshot for a turn: everything in it was looked at after this was called.
@@ -105,31 +106,33 @@ impl LiveLibrary {
         self.refresh()
     }
 
+    /// The look for a turn, with the files behind its snapshot.
+    pub fn look(&self) -> Look {
+        self.refresh();
+        let last = self.reading().last_look().cloned();
+        last.unwrap_or_else(|| self.with(Library::look))
+    }
+
     /// The last snapshot, without looking.
     pub fn latest(&self) -> Arc<Snapshot> {
-        self.rounds.latest()
+        self.queue.latest()
     }
 
     /// Looks again at once, or takes part in a load that others asked for and that has not begun.
     pub fn refresh(&self) -> Arc<Snapshot> {
-        self.rounds.refresh()
+        self.queue.refresh()
     }
 
     /// How often the library was walked.
     pub fn loads(&self) -> u64 {
-        self.rounds.loads()
-    }
-
-    /// How many callers wait for a load at this moment.
-    pub fn waiting(&self) -> usize {
-        self.rounds.waiting()
+        self.queue.loads()
     }
 
     /// Tells of what changes from now on.
     pub fn subscribe(&self) -> Subscription {
-        let (seen, base) = self.rounds.position();
+        let (seen, base) = self.queue.position();
         Subscription {
-            rounds: Arc::clone(&self.rounds),
+            queue: Arc::clone(&self.queue),
             seen,
             base,
         }
@@ -138,28 +141,28 @@ impl LiveLibrary {
     /// Works with the library itself, for example in a [`Disclosure`](crate::disclosure::Disclosure). Nothing is
     /// loaded meanwhile but by the work; what it loads is published.
     pub fn with<T>(&self, work: impl FnOnce(&mut Library) -> T) -> T {
-        self.rounds.with(work)
+        self.queue.with(work)
     }
 
-    /// The snapshot for a turn, and the library to work with. Many may ask at once: one look serves them all, and
+    /// The look for a turn, and the library to work with. Many may ask at once: one look serves them all, and
     /// then they work one after another.
-    pub fn turn<T>(&self, work: impl FnOnce(&mut Library, &Arc<Snapshot>) -> T) -> T {
-        let looked = self.snapshot();
+    pub fn turn<T>(&self, work: impl FnOnce(&mut Library, &Look) -> T) -> T {
+        let looked = self.look();
         self.with(|library| {
-            let snapshot = library.last_snapshot().unwrap_or(looked);
-            work(library, &snapshot)
+            let look = library.last_look().cloned().unwrap_or(looked);
+            work(library, &look)
         })
     }
 
     /// The library, for reading files of a snapshot; many may read at once, and nothing is loaded meanwhile.
     pub fn reading(&self) -> impl Deref<Target = Library> + '_ {
-        self.rounds.reading()
+        self.queue.reading()
     }
 }
 
 impl Drop for LiveLibrary {
     fn drop(&mut self) {
-        self.rounds.stop();
+        self.queue.stop();
         if let Some(thread) = self.thread.take() {
             // At most one load is still under way.
             let _ = thread.join();
@@ -193,7 +196,7 @@ pub struct Update {
 /// Takes updates, each with everything since the one before.
 #[derive(Debug)]
 pub struct Subscription {
-    rounds: Arc<Rounds>,
+    queue: Arc<LoadQueue>,
     seen: u64,
     base: Arc<Snapshot>,
 }
@@ -206,13 +209,13 @@ impl Subscription {
 
     /// Whether nobody will ever publish again.
     pub fn is_over(&self) -> bool {
-        self.rounds.is_stopping()
+        self.queue.is_stopping()
     }
 
     /// Waits for an update; none when the time is over or nobody will ever publish again.
     pub fn next(&mut self, timeout: Duration) -> Option<Update> {
         let news = self
-            .rounds
+            .queue
             .wait_for_news(self.seen, Instant::now() + timeout)?;
         let difference = difference::between(&self.base, &news.snapshot);
         let findings = difference::new_findings(&self.base, &news.snapshot);

@@ -1,9 +1,5 @@
 //! The thread of a live library: waits until something happened and it is quiet again, looks, and watches what
 //! there is then.
-//!
-//! It does not only wait for quiet: when half of it has passed, or earlier if looking takes long, it looks ahead. If
-//! nothing happens in the rest, what it saw is published when the quiet is over, and nobody waits for the looking. If
-//! something does, that look is forgotten.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,8 +8,8 @@ use grove_fs::watch::{self, Bell, Gap, Notify, Sighting, WhyNot};
 use grove_spec::{Code, Diagnostic};
 
 use super::Options;
+use super::load_queue::{EndWith, LoadQueue};
 use super::places::{self, Places};
-use super::rounds::{EndWith, Rounds};
 use super::why::{Cause, Causes, What};
 
 /// How often it looks again at once because it watches new folders; then it waits for quiet as always.
@@ -25,7 +21,7 @@ const POLL_SHARE: u32 = 10;
 
 /// The state of the thread.
 pub(super) struct Worker {
-    rounds: Arc<Rounds>,
+    queue: Arc<LoadQueue>,
     options: Options,
     notify: Box<dyn Notify>,
     /// Why nothing can be watched at all.
@@ -36,8 +32,6 @@ pub(super) struct Worker {
     happened: Causes,
     /// When the first and the last thing happened since it looked.
     unrest: Option<(Instant, Instant)>,
-    /// When it began to look ahead without telling anybody.
-    ahead: Option<Instant>,
     /// Folders are newly watched, so it has to look once more, and how often in a row that was so.
     at_once: u32,
     looked: Instant,
@@ -46,10 +40,10 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn new(rounds: Arc<Rounds>, bell: &Arc<Bell>, options: Options) -> Self {
+    pub(super) fn new(queue: Arc<LoadQueue>, bell: &Arc<Bell>, options: Options) -> Self {
         let (notify, unwatched) = watch::best(bell, options.max_watches);
         Self {
-            rounds,
+            queue,
             options,
             notify,
             unwatched,
@@ -58,7 +52,6 @@ impl Worker {
             shape: None,
             happened: Causes::default(),
             unrest: None,
-            ahead: None,
             at_once: 0,
             looked: Instant::now(),
             took: Duration::ZERO,
@@ -66,26 +59,21 @@ impl Worker {
     }
 
     pub(super) fn run(mut self) {
-        let _end = EndWith(Arc::clone(&self.rounds));
+        let _end = EndWith(Arc::clone(&self.queue));
         self.watch();
-        while !self.rounds.is_stopping() {
-            let now = Instant::now();
-            if self.rounds.is_asked() || self.due() <= now {
-                self.tell();
+        while !self.queue.is_stopping() {
+            let left = self.due().saturating_duration_since(Instant::now());
+            if self.queue.is_asked() || left.is_zero() {
+                self.look();
                 self.watch();
-            } else if self.due_ahead().is_some_and(|due| due <= now) {
-                self.ahead = Some(now);
-                self.rounds.load_ahead();
-                self.took = now.elapsed();
             } else {
-                let next = self.due_ahead().unwrap_or_else(|| self.due());
-                let sightings = self.notify.wait(next.saturating_duration_since(now));
+                let sightings = self.notify.wait(left);
                 self.note(&sightings);
             }
         }
     }
 
-    /// When what it sees is published next if nothing happens until then.
+    /// When it looks next if nothing happens until then.
     fn due(&self) -> Instant {
         match self.unrest {
             Some((first, last)) => {
@@ -94,39 +82,6 @@ impl Worker {
             None if self.is_blind() => self.looked + self.options.poll.max(self.took * POLL_SHARE),
             None => self.looked + self.options.verify,
         }
-    }
-
-    /// When it looks ahead; not when it has since the last thing happened.
-    fn due_ahead(&self) -> Option<Instant> {
-        let (_, last) = self.unrest?;
-        let quiet = self.options.quiet;
-        let time_to_look = (self.took * 3 / 2).clamp(quiet / 2, quiet * 4 / 5);
-        let due = last + quiet.saturating_sub(time_to_look);
-        (!self.has_looked_ahead() && due < self.due()).then_some(due)
-    }
-
-    fn has_looked_ahead(&self) -> bool {
-        let last = self.unrest.map(|(_, last)| last);
-        self.ahead > last && last.is_some()
-    }
-
-    /// Publishes what there is: what it saw ahead, if nothing happened since then and nobody asks.
-    fn tell(&mut self) {
-        if self.has_looked_ahead() && !self.rounds.is_asked() {
-            let sightings = self.notify.wait(Duration::ZERO);
-            self.note(&sightings);
-            if sightings.is_empty() {
-                self.unrest = None;
-                self.ahead = None;
-                self.looked = Instant::now();
-                self.rounds.publish_last(std::mem::take(&mut self.happened));
-                return;
-            }
-            if self.due() > Instant::now() {
-                return;
-            }
-        }
-        self.look();
     }
 
     /// Whether something may happen unnoticed.
@@ -154,12 +109,9 @@ impl Worker {
 
     fn look(&mut self) {
         let start = Instant::now();
-        let rounds = Arc::clone(&self.rounds);
-        let is_asked = rounds.is_asked();
-        if is_asked {
-            rounds.gather();
-        }
-        rounds.load(|| {
+        let queue = Arc::clone(&self.queue);
+        let is_asked = queue.is_asked();
+        queue.load(|| {
             // What was noted down until now is seen by this look.
             for _ in 0..PORTIONS {
                 let sightings = self.notify.wait(Duration::ZERO);
@@ -169,7 +121,6 @@ impl Worker {
                 self.note(&sightings);
             }
             self.unrest = None;
-            self.ahead = None;
             let happened = std::mem::take(&mut self.happened);
             match (happened.is_empty(), is_asked) {
                 (false, _) => happened,
@@ -183,8 +134,8 @@ impl Worker {
 
     /// Watches what the library depends on now, if that is not what is watched already.
     fn watch(&mut self) {
-        let rounds = Arc::clone(&self.rounds);
-        let mut library = rounds.library();
+        let queue = Arc::clone(&self.queue);
+        let mut library = queue.library();
         let shape = places::shape(&library);
         if self.shape == Some(shape) && self.notify.is_whole() {
             self.at_once = 0;

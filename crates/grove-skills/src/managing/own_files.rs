@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::Source;
-use grove_catalog::definitions::{Defined, Definition, address, location};
-use grove_catalog::target::{Found, Target};
+use grove_catalog::definitions::{Defined, Definition};
+use grove_catalog::entry::Entries;
+use grove_catalog::target::Target;
 use grove_fs::files;
 use grove_spec::agent::naming;
 use grove_spec::config::LayerScope;
@@ -12,15 +13,15 @@ use grove_spec::text::one_line;
 
 use super::ManageError;
 use super::within::Place;
-use crate::definition_files::Located;
+use crate::sources::DefinitionFiles;
 
 /// The files of all agents, or of all chains.
 pub(super) struct OwnFiles<'a, P> {
     /// The word for one.
     pub(super) noun: &'static str,
-    pub(super) found: Found<'a, P>,
+    pub(super) found: Entries<'a, Defined<P>>,
     /// How a file is read again, if it is still the one that was judged.
-    pub(super) located: Located<'a>,
+    pub(super) files: &'a DefinitionFiles,
 }
 
 impl<'a, P: Definition> OwnFiles<'a, P> {
@@ -76,7 +77,7 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
                 why: "it cannot be read".to_owned(),
             });
         }
-        let Some(bytes) = self.located.bytes(one) else {
+        let Some(bytes) = self.files.read_bytes(one) else {
             return Err(ManageError::Changed(shown));
         };
         let text = utf8(bytes, &shown)?;
@@ -128,9 +129,7 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
 
     /// The place of a file in the root of another one: a project's is held beneath the project.
     fn place(&self, one: &Defined<P>, file: &Path) -> Result<Place, ManageError> {
-        let label = self.found.roots.get(one.root).map(|root| &root.label);
-        let mut planned = self.located.planned.iter();
-        let planned = planned.find(|planned| Some(&planned.root.label) == label);
+        let planned = self.files.planned(one);
         let base = planned
             .filter(|planned| planned.root.source == Source::Project)
             .map(|planned| planned.base.as_deref().unwrap_or(&planned.root.path));
@@ -142,17 +141,21 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
 
     /// Notes about those that a file takes the place of.
     pub(super) fn stands_in_for(&self, file: &Path) -> Vec<String> {
-        let Found { roots, all } = self.found;
-        let at = all.iter().position(|one| location(roots, one) == file);
-        let others = all
+        let entries = self.found;
+        let at = entries
+            .all
+            .iter()
+            .position(|one| entries.location(one) == file);
+        let others = entries
+            .all
             .iter()
             .filter(|other| at.is_some() && other.stand_in == at);
-        let note = |other| format!("it takes the place of {}", address(roots, other));
+        let note = |other| format!("it takes the place of {}", entries.address(other));
         others.map(|other| one_line(&note(other))).collect()
     }
 
     pub(super) fn location(&self, one: &Defined<P>) -> PathBuf {
-        location(self.found.roots, one)
+        self.found.location(one)
     }
 
     /// Whether a file is a plain file in its root's folder: others are not moved or deleted.

@@ -5,7 +5,6 @@ pub(crate) mod world;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
-use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use grove_catalog::State;
@@ -270,7 +269,7 @@ fn an_invalid_file_keeps_its_last_good_version() {
     assert_eq!(skill_now.state, State::Ok);
     assert_eq!(skill_now.description(), Some("one"));
     // Also its body can still be had.
-    let activated = live.with(|library| Disclosure::new(library, None).activate(&Call::of("a")));
+    let activated = Disclosure::new(&live.look(), None).activate(&Call::of("a"));
     assert!(activated.unwrap().text.contains("Body of one"));
     // A second invalid version changes what is said and nothing else.
     world.save(A, "");
@@ -428,49 +427,6 @@ fn a_slow_subscriber_is_told_once_of_everything() {
     assert_eq!(update.changed, ["a@user:root"]);
 }
 
-/// Nothing but a question makes it look.
-fn still() -> Options {
-    Options {
-        quiet: PLENTY,
-        longest_wait: PLENTY,
-        ..Options::default()
-    }
-}
-
-/// A load begins when the library is free; whoever has asked by then takes part in it.
-#[test]
-fn a_hundred_callers_cause_one_walk() {
-    const CALLERS: usize = 100;
-    let world = World::new();
-    for n in 0..300 {
-        let name = format!("s{n}");
-        world.write(&format!("root/{name}/SKILL.md"), &skill(&name, "d"));
-    }
-    let live = world.start_root(still());
-    let mut told = live.subscribe();
-    world.save("root/s7/SKILL.md", &skill("s7", "edited"));
-    let before = live.loads();
-    std::thread::scope(|scope| {
-        live.with(|_| {
-            for _ in 0..CALLERS {
-                scope.spawn(|| {
-                    let snapshot = live.snapshot();
-                    let edited = find(&snapshot, "s7").unwrap();
-                    assert_eq!(edited.description(), Some("edited"));
-                });
-            }
-            let start = Instant::now();
-            while live.waiting() < CALLERS {
-                assert!(start.elapsed() < PLENTY, "{} wait", live.waiting());
-                std::thread::yield_now();
-            }
-        });
-    });
-    assert_eq!(live.loads() - before, 1);
-    assert_eq!(live.waiting(), 0);
-    assert_eq!(told.next(PLENTY).unwrap().changed, ["s7@user:root"]);
-}
-
 #[test]
 fn when_watches_run_out_it_polls_and_says_so() {
     let world = World::new();
@@ -516,39 +472,4 @@ fn it_ends_at_once_whatever_it_waits_for() {
     }
     drop(LiveLibrary::start(world.environment(), Request::default()));
     assert!(began.elapsed() < PLENTY);
-}
-
-/// Nobody holds the library here. A machine that is busy with other things may keep some callers from asking until
-/// the walk has begun, and those need one more; if callers did not wait for one another, nearly every round would.
-#[test]
-fn a_hundred_callers_at_the_same_moment_cause_one_walk() {
-    const CALLERS: usize = 100;
-    const ROUNDS: usize = 20;
-    let world = World::new();
-    for n in 0..300 {
-        let name = format!("s{n}");
-        world.write(&format!("root/{name}/SKILL.md"), &skill(&name, "d"));
-    }
-    let live = world.start_root(still());
-    let walks: Vec<u64> = (0..ROUNDS)
-        .map(|round| {
-            let text = format!("edited {round}");
-            world.save("root/s7/SKILL.md", &skill("s7", &text));
-            let before = live.loads();
-            let start = Barrier::new(CALLERS);
-            std::thread::scope(|scope| {
-                for _ in 0..CALLERS {
-                    scope.spawn(|| {
-                        start.wait();
-                        let snapshot = live.snapshot();
-                        let edited = find(&snapshot, "s7").unwrap();
-                        assert_eq!(edited.description(), Some(text.as_str()));
-                    });
-                }
-            });
-            live.loads() - before
-        })
-        .collect();
-    let one = walks.iter().filter(|walks| **walks == 1).count();
-    assert!(one >= ROUNDS / 4, "{walks:?}");
 }

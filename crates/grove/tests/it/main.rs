@@ -26,12 +26,12 @@ mod export_powers;
 mod export_programs;
 mod export_safety;
 mod export_sessions;
+mod exported;
 mod host_programs;
 mod host_views;
 mod hostile;
 mod hostile_agents;
 mod list_sessions;
-mod manage_refusals;
 mod manage_sessions;
 mod mcp_hostile;
 mod mcp_install_sessions;
@@ -52,3 +52,10 @@ mod system_calls;
 mod tree_sessions;
 mod trust_sessions;
 mod watch_sessions;
+
+use grove_testkit::session::Session;
+
+/// An empty home in which the program of this build is run.
+fn session() -> Session {
+    Session::new(env!("CARGO_BIN_EXE_grove"))
+}

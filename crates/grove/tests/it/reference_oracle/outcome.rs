@@ -1,6 +1,6 @@
 //! What a skill comes to, in ours and in the library, and where they differ.
 
-use grove_spec::reference::{
+use grove_reference::{
     PromptEntry, Properties, parse_frontmatter, read_properties, to_prompt, universal_newlines,
     validate_metadata,
 };

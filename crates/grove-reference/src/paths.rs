@@ -10,7 +10,7 @@ use super::python_text::lower;
 /// `.`; exactly two slashes at the start stay two, more become one.
 ///
 /// ```
-/// use grove_spec::reference::paths::normalise;
+/// use grove_reference::paths::normalise;
 /// assert_eq!(normalise("a//b/./c/"), "a/b/c");
 /// assert_eq!(normalise("./"), ".");
 /// ```
@@ -22,7 +22,7 @@ pub fn normalise(path: &str) -> String {
 /// `Path(path).name`: the last component, empty for `.` and for a root alone.
 ///
 /// ```
-/// use grove_spec::reference::paths::name;
+/// use grove_reference::paths::name;
 /// assert_eq!(name("a/b/."), "b");
 /// assert_eq!(name("."), "");
 /// assert_eq!(name("a/.."), "..");
@@ -34,7 +34,7 @@ pub fn name(path: &str) -> &str {
 /// `str(Path(path).parent)`: without the last component, whatever it is.
 ///
 /// ```
-/// use grove_spec::reference::paths::parent;
+/// use grove_reference::paths::parent;
 /// assert_eq!(parent("a/b"), "a");
 /// assert_eq!(parent("SKILL.md"), ".");
 /// assert_eq!(parent("/"), "/");
@@ -48,7 +48,7 @@ pub fn parent(path: &str) -> String {
 /// `str(Path(folder) / file)`, for a file name without a slash.
 ///
 /// ```
-/// use grove_spec::reference::paths::join;
+/// use grove_reference::paths::join;
 /// assert_eq!(join("a/", "SKILL.md"), "a/SKILL.md");
 /// assert_eq!(join(".", "SKILL.md"), "SKILL.md");
 /// ```
@@ -61,7 +61,7 @@ pub fn join(folder: &str, file: &str) -> String {
 /// Whether a file of this name stands for the folder it is in.
 ///
 /// ```
-/// use grove_spec::reference::paths::is_skill_file_name;
+/// use grove_reference::paths::is_skill_file_name;
 /// assert!(is_skill_file_name("Skill.MD"));
 /// assert!(!is_skill_file_name("skill.md.bak"));
 /// ```
@@ -74,7 +74,7 @@ pub fn is_skill_file_name(name: &str) -> bool {
 /// A path of bytes as it reads on standard error: what is not UTF-8 is spelled out.
 ///
 /// ```
-/// use grove_spec::reference::paths::show_bytes;
+/// use grove_reference::paths::show_bytes;
 /// assert_eq!(show_bytes(b"n\xff"), "n\\udcff");
 /// ```
 pub fn show_bytes(path: &[u8]) -> String {

@@ -3,11 +3,11 @@
 //!
 //! Same verdict, same messages in the same order, same bytes of `read-properties` and
 //! `to-prompt`. A YAML error has the same line and our own wording. Where the library ends in a
-//! traceback there is an error here, marked as such. Everything is pure and takes time linear in
-//! the text (times the logarithm of the number of keys); nesting is bounded.
+//! traceback there is an error here, marked as such. Everything but [`command`] is pure and takes time
+//! linear in the text (times the logarithm of the number of keys); nesting is bounded.
 //!
 //! ```
-//! use grove_spec::reference::{parse_frontmatter, read_properties, validate_metadata};
+//! use grove_reference::{parse_frontmatter, read_properties, validate_metadata};
 //!
 //! let file = "---\nname: pdf\ndescription: Reads PDF files\n---\n# PDF\n";
 //! let (metadata, body) = parse_frontmatter(file)?;
@@ -104,6 +104,7 @@
 
 use std::borrow::Cow;
 
+pub mod command;
 mod compose;
 mod construct;
 mod fault;
@@ -178,3 +179,8 @@ pub fn universal_newlines(text: &str) -> Cow<'_, str> {
         Cow::Borrowed(text)
     }
 }
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeExample;

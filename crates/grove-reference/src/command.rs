@@ -1,22 +1,18 @@
-//! `grove reference`: the reference library's own command line, byte for byte.
+//! The reference library's own command line, byte for byte: its files and its exit codes.
 //!
-//! What is decided from text is in `grove_spec::reference`, whose documentation describes this command
-//! line; here are its files and its exit codes. Output is not cleaned: it must equal the original's.
+//! The crate's documentation describes it. Output is not cleaned: it must equal the original's.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use grove_fs::files;
-use grove_skills::Environment;
-use grove_spec::reference::usage::{self, Command};
-use grove_spec::reference::{
+
+use crate::usage::{self, Command};
+use crate::{
     Data, PromptEntry, Properties, messages, parse_frontmatter, paths, read_properties, to_prompt,
     universal_newlines, validate_metadata,
 };
-
-use super::Outcome;
-use crate::output::Output;
 
 const PROGRAM: &str = "agentskills";
 /// The original reads whatever it is given; nobody writes a skill of this size.
@@ -32,21 +28,48 @@ Commands:
   validate PATH          Check a skill folder.
 ";
 
-pub(super) fn run(
-    environment: &Environment,
-    arguments: Vec<OsString>,
-    out: &mut Output,
-) -> Outcome {
+/// What the program prints and how it ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandOutput {
+    /// For standard output.
+    pub data: Vec<u8>,
+    /// For standard error.
+    pub notes: Vec<u8>,
+    /// The exit code.
+    pub exit_code: u8,
+}
+
+impl CommandOutput {
+    fn data(text: impl Into<Vec<u8>>) -> Self {
+        Self {
+            data: text.into(),
+            notes: Vec::new(),
+            exit_code: 0,
+        }
+    }
+
+    fn refusal(text: impl Into<Vec<u8>>, exit_code: u8) -> Self {
+        Self {
+            data: Vec::new(),
+            notes: text.into(),
+            exit_code,
+        }
+    }
+
+    fn error(message: &str) -> Self {
+        Self::refusal(format!("Error: {message}\n"), 1)
+    }
+}
+
+/// Runs the program in a working folder with the words after its name.
+pub fn run(working_folder: &Path, arguments: Vec<OsString>) -> CommandOutput {
     let mut arguments = arguments.into_iter();
     let word = arguments
         .next()
         .map(|word| word.to_string_lossy().into_owned());
     let command = match word.as_deref() {
-        None => return Ok(note(out, HELP, 2)),
-        Some("--help") => {
-            out.exact(HELP.as_bytes());
-            return Ok(0);
-        }
+        None => return CommandOutput::refusal(HELP, 2),
+        Some("--help") => return CommandOutput::data(HELP),
         Some("validate") => Command::Validate,
         Some("read-properties") => Command::ReadProperties,
         Some("to-prompt") => Command::ToPrompt,
@@ -59,33 +82,21 @@ pub(super) fn run(
             let text = format!(
                 "Usage: {PROGRAM} [OPTIONS] COMMAND [ARGS]...\nTry '{PROGRAM} --help' for help.\n\nError: {problem}\n"
             );
-            return Ok(note(out, &text, 2));
+            return CommandOutput::refusal(text, 2);
         }
     };
-    let given = match Given::read(command, arguments, environment) {
-        Ok(given) => given,
-        Err(Refused::Help) => {
-            out.exact(HELP.as_bytes());
-            return Ok(0);
-        }
+    let folders = match named_folders(command, arguments, working_folder) {
+        Ok(folders) => folders,
+        Err(Refused::Help) => return CommandOutput::data(HELP),
         Err(Refused::Wrong(problem)) => {
-            return Ok(note(
-                out,
-                &usage::usage_error(PROGRAM, command, &problem),
-                2,
-            ));
+            return CommandOutput::refusal(usage::usage_error(PROGRAM, command, &problem), 2);
         }
     };
-    match command {
-        Command::Validate => Ok(given.first().map_or(2, |folder| validate(folder, out))),
-        Command::ReadProperties => Ok(given.first().map_or(2, |folder| properties(folder, out))),
-        Command::ToPrompt => Ok(prompt(&given, out)),
+    match (command, folders.first()) {
+        (Command::Validate, Some(folder)) => validate(folder),
+        (Command::ReadProperties, Some(folder)) => properties(folder),
+        _ => prompt(&folders),
     }
-}
-
-fn note(out: &mut Output, text: &str, code: u8) -> u8 {
-    out.exact_note(text.as_bytes());
-    code
 }
 
 enum Refused {
@@ -100,64 +111,59 @@ struct Folder {
     path: PathBuf,
 }
 
-struct Given;
-
-impl Given {
-    fn read(
-        command: Command,
-        arguments: impl Iterator<Item = OsString>,
-        environment: &Environment,
-    ) -> Result<Vec<Folder>, Refused> {
-        let mut given: Vec<OsString> = Vec::new();
-        let mut only_paths = false;
-        for argument in arguments {
-            match argument.to_str() {
-                Some("--") if !only_paths => only_paths = true,
-                Some("--help") if !only_paths => return Err(Refused::Help),
-                Some(option) if !only_paths && option.starts_with('-') && option != "-" => {
-                    return Err(Refused::Wrong(format!(
-                        "No such option '{}'.",
-                        option_name(option)
-                    )));
-                }
-                _ => given.push(argument),
+fn named_folders(
+    command: Command,
+    arguments: impl Iterator<Item = OsString>,
+    working_folder: &Path,
+) -> Result<Vec<Folder>, Refused> {
+    let mut given: Vec<OsString> = Vec::new();
+    let mut only_paths = false;
+    for argument in arguments {
+        match argument.to_str() {
+            Some("--") if !only_paths => only_paths = true,
+            Some("--help") if !only_paths => return Err(Refused::Help),
+            Some(option) if !only_paths && option.starts_with('-') && option != "-" => {
+                return Err(Refused::Wrong(format!(
+                    "No such option '{}'.",
+                    option_name(option)
+                )));
             }
+            _ => given.push(argument),
         }
-        let limit = if command == Command::ToPrompt {
-            usize::MAX
-        } else {
-            1
-        };
-        if given.is_empty() {
-            return Err(Refused::Wrong(usage::missing_argument(command)));
-        }
-        for path in given.iter().take(limit) {
-            let shown = path.to_string_lossy();
-            let full = environment.working.join(path);
-            if path.is_empty() || files::identity(&full).is_err() {
-                return Err(Refused::Wrong(usage::path_does_not_exist(command, &shown)));
-            }
-            if !files::may_read(&full) {
-                return Err(Refused::Wrong(usage::path_is_not_readable(command, &shown)));
-            }
-        }
-        if given.len() > limit {
-            let extra: Vec<String> = given
-                .iter()
-                .skip(limit)
-                .map(|path| path.to_string_lossy().into_owned())
-                .collect();
-            return Err(Refused::Wrong(usage::unexpected_arguments(
-                &extra.iter().map(String::as_str).collect::<Vec<_>>(),
-            )));
-        }
-        Ok(given
-            .iter()
-            .map(|path| folder_of(path, environment))
-            .collect())
     }
+    let limit = if command == Command::ToPrompt {
+        usize::MAX
+    } else {
+        1
+    };
+    if given.is_empty() {
+        return Err(Refused::Wrong(usage::missing_argument(command)));
+    }
+    for path in given.iter().take(limit) {
+        let shown = path.to_string_lossy();
+        let full = working_folder.join(path);
+        if path.is_empty() || files::identity(&full).is_err() {
+            return Err(Refused::Wrong(usage::path_does_not_exist(command, &shown)));
+        }
+        if !files::may_read(&full) {
+            return Err(Refused::Wrong(usage::path_is_not_readable(command, &shown)));
+        }
+    }
+    if given.len() > limit {
+        let extra: Vec<String> = given
+            .iter()
+            .skip(limit)
+            .map(|path| path.to_string_lossy().into_owned())
+            .collect();
+        return Err(Refused::Wrong(usage::unexpected_arguments(
+            &extra.iter().map(String::as_str).collect::<Vec<_>>(),
+        )));
+    }
+    Ok(given
+        .iter()
+        .map(|path| folder_of(path, working_folder))
+        .collect())
 }
-
 /// The part of a word that names an option: one letter after one hyphen, all up to `=` after two.
 fn option_name(word: &str) -> &str {
     if word.starts_with("--") {
@@ -168,9 +174,9 @@ fn option_name(word: &str) -> &str {
         .map_or(word, |(end, _)| word.get(..end).unwrap_or(word))
 }
 
-fn folder_of(given: &OsString, environment: &Environment) -> Folder {
+fn folder_of(given: &OsString, working_folder: &Path) -> Folder {
     let shown = paths::normalise(&paths::show_bytes(given.as_bytes()));
-    let full = environment.working.join(given);
+    let full = working_folder.join(given);
     if files::is_file(&full) && paths::is_skill_file_name(paths::name(&shown)) {
         let folder = full.parent().unwrap_or(&full).to_path_buf();
         return Folder {
@@ -215,7 +221,7 @@ fn read(folder: &Path) -> Result<Read, Unreadable> {
     })
 }
 
-fn validate(folder: &Folder, out: &mut Output) -> u8 {
+fn validate(folder: &Folder) -> CommandOutput {
     let complaints = if files::is_folder(&folder.path) {
         match read(&folder.path) {
             Err(Unreadable::NotFound) => vec![messages::MISSING_REQUIRED_FILE.to_owned()],
@@ -226,8 +232,7 @@ fn validate(folder: &Folder, out: &mut Output) -> u8 {
         vec![messages::not_a_directory(&folder.shown)]
     };
     if complaints.is_empty() {
-        out.exact(format!("Valid skill: {}\n", folder.shown).as_bytes());
-        return 0;
+        return CommandOutput::data(format!("Valid skill: {}\n", folder.shown));
     }
     let mut text = format!("Validation failed for {}:\n", folder.shown);
     for complaint in complaints {
@@ -235,19 +240,16 @@ fn validate(folder: &Folder, out: &mut Output) -> u8 {
         text.push_str(&complaint);
         text.push('\n');
     }
-    note(out, &text, 1)
+    CommandOutput::refusal(text, 1)
 }
 
-fn properties(folder: &Folder, out: &mut Output) -> u8 {
+fn properties(folder: &Folder) -> CommandOutput {
     match properties_of(&folder.path, &folder.shown) {
         Ok((properties, _)) => match properties.json_crash() {
-            None => {
-                out.exact(format!("{}\n", properties.to_json()).as_bytes());
-                0
-            }
-            Some(reason) => note(out, &format!("Error: {reason}\n"), 1),
+            None => CommandOutput::data(format!("{}\n", properties.to_json())),
+            Some(reason) => CommandOutput::error(reason),
         },
-        Err(message) => note(out, &format!("Error: {message}\n"), 1),
+        Err(message) => CommandOutput::error(&message),
     }
 }
 
@@ -259,7 +261,7 @@ fn properties_of(folder: &Path, shown: &str) -> Result<(Properties, &'static str
     }
 }
 
-fn prompt(folders: &[Folder], out: &mut Output) -> u8 {
+fn prompt(folders: &[Folder]) -> CommandOutput {
     let mut read = Vec::new();
     for folder in folders {
         let resolved = files::canonical(&folder.path).unwrap_or_else(|_| folder.path.clone());
@@ -267,12 +269,12 @@ fn prompt(folders: &[Folder], out: &mut Output) -> u8 {
         match properties_of(&resolved, &shown) {
             Ok((properties, file_name)) => {
                 if let Some(reason) = properties.prompt_crash() {
-                    return note(out, &format!("Error: {reason}\n"), 1);
+                    return CommandOutput::error(reason);
                 }
                 let location = resolved.join(file_name).into_os_string().into_vec();
                 read.push((properties, location));
             }
-            Err(message) => return note(out, &format!("Error: {message}\n"), 1),
+            Err(message) => return CommandOutput::error(&message),
         }
     }
     let locations: Vec<String> = read
@@ -287,6 +289,5 @@ fn prompt(folders: &[Folder], out: &mut Output) -> u8 {
             location,
         })
         .collect();
-    out.exact(format!("{}\n", to_prompt(&entries)).as_bytes());
-    0
+    CommandOutput::data(format!("{}\n", to_prompt(&entries)))
 }

@@ -1,10 +1,13 @@
 //! Loads in turn: one under way and one waiting, however many ask; and what each of them gave.
+//!
+//! Nobody waits for others to ask too: a load begins when the library is free, and whoever asks while it is under way
+//! shares the next one.
 
 use std::collections::VecDeque;
 use std::sync::{
     Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use grove_catalog::snapshot::Snapshot;
 use grove_fs::watch::Bell;
@@ -17,16 +20,9 @@ use crate::library::Library;
 /// How many publications are remembered with their reasons for subscribers that are behind.
 const REMEMBERED: usize = 64;
 
-/// How long a caller waits for others before a load begins.
-const ALONE: Duration = Duration::from_micros(200);
-/// How long nobody new must ask when several have.
-const TOGETHER: Duration = Duration::from_millis(1);
-/// How long callers come together at most.
-const GATHERING: Duration = Duration::from_millis(10);
-
 /// What a live library's thread shares with everybody.
 #[derive(Debug)]
-pub(super) struct Rounds {
+pub(super) struct LoadQueue {
     /// Taken for a load as a whole and before `state`, so that snapshots are published in their order.
     library: RwLock<Library>,
     state: Mutex<State>,
@@ -41,14 +37,8 @@ struct State {
     begun: u64,
     /// How many loads are done.
     done: u64,
-    /// How often the library was walked, also when nobody was told.
-    walks: u64,
     /// The number of the load that somebody waits for.
     asked: u64,
-    /// How many wait for a load.
-    waiting: usize,
-    /// How many have ever asked for one.
-    callers: u64,
     /// How many times something was published.
     sequence: u64,
     /// When that was the last time.
@@ -67,7 +57,7 @@ pub(super) struct News {
     pub(super) published: Instant,
 }
 
-impl Rounds {
+impl LoadQueue {
     pub(super) fn new(library: Library, first: Arc<Snapshot>, bell: Option<Arc<Bell>>) -> Self {
         Self {
             library: RwLock::new(library),
@@ -75,10 +65,7 @@ impl Rounds {
                 latest: first,
                 begun: 1,
                 done: 1,
-                walks: 1,
                 asked: 0,
-                waiting: 0,
-                callers: 0,
                 sequence: 0,
                 published: Instant::now(),
                 remembered: VecDeque::new(),
@@ -95,7 +82,7 @@ impl Rounds {
     }
 
     pub(super) fn loads(&self) -> u64 {
-        self.state().walks
+        self.state().done
     }
 
     /// Where a new subscriber begins.
@@ -107,13 +94,7 @@ impl Rounds {
     /// Waits for a load that begins after this was called.
     pub(super) fn refresh(&self) -> Arc<Snapshot> {
         let wanted = self.ask();
-        let snapshot = self.wait_for_load(wanted);
-        self.state().waiting -= 1;
-        snapshot
-    }
-
-    pub(super) fn waiting(&self) -> usize {
-        self.state().waiting
+        self.wait_for_load(wanted)
     }
 
     /// Asks for a load that has not begun, and gives its number.
@@ -121,8 +102,6 @@ impl Rounds {
         let mut state = self.state();
         let wanted = state.begun + 1;
         state.asked = state.asked.max(wanted);
-        state.waiting += 1;
-        state.callers += 1;
         drop(state);
         self.ring();
         wanted
@@ -171,21 +150,6 @@ impl Rounds {
         state.asked > state.begun
     }
 
-    /// Lets those that ask at the same time come together, so that one load serves them all: it waits until nobody
-    /// new has asked for a moment. Whoever asks alone waits for one short moment.
-    pub(super) fn gather(&self) {
-        let start = Instant::now();
-        let (mut known, mut moment) = (self.state().callers, ALONE);
-        while start.elapsed() < GATHERING {
-            std::thread::sleep(moment);
-            let callers = self.state().callers;
-            if callers == known {
-                break;
-            }
-            (known, moment) = (callers, TOGETHER);
-        }
-    }
-
     pub(super) fn is_stopping(&self) -> bool {
         self.state().stopping
     }
@@ -198,7 +162,6 @@ impl Rounds {
         let snapshot = library.load();
         let mut state = self.state();
         state.done += 1;
-        state.walks += 1;
         let old = state.publish(&snapshot, why);
         drop(state);
         self.changed.notify_all();
@@ -207,39 +170,16 @@ impl Rounds {
         snapshot
     }
 
-    /// Loads and tells nobody: what was found is published by [`Self::publish_last`] or replaced by the next load.
-    pub(super) fn load_ahead(&self) {
-        let mut library = self.library();
-        library.load();
-        self.state().walks += 1;
-    }
-
-    /// Publishes what the library found last.
-    pub(super) fn publish_last(&self, why: Causes) {
-        self.publish_from(&self.reading(), why);
-    }
-
-    fn publish_from(&self, library: &Library, why: Causes) {
-        if let Some(snapshot) = library.last_snapshot() {
-            let old = self.state().publish(&snapshot, why);
-            self.changed.notify_all();
-            drop(old);
-        }
-    }
-
-    /// Publishes what the work loaded, and nothing else: what was found ahead is not known to be true until it has
-    /// been quiet, and has reasons of its own.
+    /// Works with the library between two loads, and publishes what the work loaded.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut Library) -> T) -> T {
         let mut library = self.library();
-        let before = library.last_snapshot();
         let done = work(&mut library);
-        let has_loaded = match (&before, &library.last_snapshot()) {
-            (Some(before), Some(after)) => !Arc::ptr_eq(before, after),
-            (_, after) => after.is_some(),
-        };
-        if has_loaded {
-            self.publish_from(&library, Causes::of(What::Asked));
-        }
+        let old = library.last_snapshot().map(|snapshot| {
+            let mut state = self.state();
+            state.publish(&snapshot, Causes::of(What::Asked))
+        });
+        self.changed.notify_all();
+        drop(old);
         done
     }
 
@@ -309,7 +249,7 @@ impl State {
 }
 
 /// Tells everybody when the thread ends, however it ends.
-pub(super) struct EndWith(pub(super) Arc<Rounds>);
+pub(super) struct EndWith(pub(super) Arc<LoadQueue>);
 
 impl Drop for EndWith {
     fn drop(&mut self) {
@@ -319,25 +259,22 @@ impl Drop for EndWith {
 
 #[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
     use std::sync::{Barrier, mpsc};
 
     use super::*;
     use crate::{Environment, Request};
 
-    fn rounds() -> Arc<Rounds> {
-        rounds_of(Path::new("/nonexistent"), vec![])
-    }
-
-    fn rounds_of(home: &Path, folders: Vec<PathBuf>) -> Arc<Rounds> {
-        let environment = Environment::for_home(home.to_owned(), home.to_owned());
+    fn queue() -> Arc<LoadQueue> {
+        let nowhere = Path::new(Environment::NOWHERE);
+        let environment = Environment::for_home(nowhere.to_owned(), nowhere.to_owned());
         let request = Request {
-            view: crate::View::Folders(folders),
+            view: crate::View::Folders(Vec::new()),
             ..Request::default()
         };
         let mut library = Library::living(environment, request);
         let first = library.load();
-        Arc::new(Rounds::new(library, first, None))
+        Arc::new(LoadQueue::new(library, first, None))
     }
 
     /// A load is held open while a hundred ask: none of them may take part in it, since it began before they
@@ -345,14 +282,14 @@ mod tests {
     #[test]
     fn a_hundred_that_ask_during_a_load_share_one_more() {
         const CALLERS: usize = 100;
-        let rounds = rounds();
-        let first = rounds.loads();
+        let queue = queue();
+        let first = queue.loads();
         let (began, wait_begun) = mpsc::channel();
         let (go_on, held) = mpsc::channel::<()>();
         let all_asked = Barrier::new(CALLERS + 1);
         std::thread::scope(|scope| {
             let in_flight = scope.spawn(|| {
-                rounds.load(move || {
+                queue.load(move || {
                     began.send(()).unwrap();
                     held.recv().unwrap();
                     Causes::default()
@@ -361,57 +298,30 @@ mod tests {
             wait_begun.recv().unwrap();
             for _ in 0..CALLERS {
                 scope.spawn(|| {
-                    let wanted = rounds.ask();
+                    let wanted = queue.ask();
                     all_asked.wait();
-                    rounds.wait_for_load(wanted);
+                    queue.wait_for_load(wanted);
                 });
             }
             all_asked.wait();
-            assert!(rounds.is_asked());
+            assert!(queue.is_asked());
             go_on.send(()).unwrap();
             in_flight.join().unwrap();
-            assert_eq!(rounds.loads(), first + 1);
+            assert_eq!(queue.loads(), first + 1);
             // What the thread of a live library does.
-            while rounds.is_asked() {
-                rounds.load(Causes::default);
+            while queue.is_asked() {
+                queue.load(Causes::default);
             }
         });
-        assert_eq!(rounds.loads(), first + 2);
-    }
-
-    #[test]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a test makes files as anybody does"
-    )]
-    fn work_publishes_what_it_loads_and_not_what_was_found_ahead() {
-        let home = tempfile::tempdir().unwrap();
-        let folder = home.path().join("root");
-        let write = |name: &str| {
-            let skill = folder.join(name);
-            std::fs::create_dir_all(&skill).unwrap();
-            let text = format!("---\nname: {name}\ndescription: d\n---\n");
-            std::fs::write(skill.join("SKILL.md"), text).unwrap();
-        };
-        let rounds = rounds_of(home.path(), vec![folder.clone()]);
-        let skills = || rounds.latest().skills.len();
-        write("a");
-        rounds.load_ahead();
-        rounds.with(|_| ());
-        assert_eq!(skills(), 0);
-        rounds.publish_last(Causes::default());
-        assert_eq!(skills(), 1);
-        write("b");
-        rounds.with(Library::load);
-        assert_eq!(skills(), 2);
+        assert_eq!(queue.loads(), first + 2);
     }
 
     #[test]
     fn without_a_thread_whoever_asks_looks() {
-        let rounds = rounds();
-        rounds.end();
-        let before = rounds.loads();
-        rounds.refresh();
-        assert_eq!(rounds.loads(), before + 1);
+        let queue = queue();
+        queue.end();
+        let before = queue.loads();
+        queue.refresh();
+        assert_eq!(queue.loads(), before + 1);
     }
 }
