@@ -158,6 +158,14 @@ impl Bounds {
     }
 }
 
+/// A file as it was seen.
+pub(crate) struct SeenFile {
+    /// Its path from the root.
+    pub(crate) path: String,
+    pub(crate) digest: Digest,
+    pub(crate) findings: Vec<String>,
+}
+
 /// What was found in one root.
 struct InRoot<P> {
     candidates: Vec<Candidate<P>>,
@@ -190,21 +198,27 @@ pub(crate) fn roots_in(planned: &PlannedRoot, all: &[PlannedRoot]) -> Vec<String
 }
 
 impl<P: Definition + Send> FileKind<P> {
-    /// The files of one root, for whoever remembers what was seen: path from the root, and digest.
-    pub(crate) fn digests(
+    /// The files of one root, for whoever remembers what was seen, with what `findings` says of each.
+    pub(crate) fn seen_files(
         &self,
         planned: &PlannedRoot,
         inner: &[String],
         bounds: &Bounds,
-    ) -> Vec<(String, Digest)> {
+        findings: fn(&P) -> Vec<String>,
+    ) -> Vec<SeenFile> {
         let found = self.load_root(planned, inner, !inner.is_empty(), bounds);
-        let mut digests = Vec::new();
+        let mut seen = Vec::new();
         for candidate in &found.candidates {
-            let content = candidate.content.iter();
-            let files = content.flat_map(|content| content.files(&candidate.path));
-            digests.extend(files.map(|(path, digest)| (path.to_owned(), *digest)));
+            if let Ok(content) = &candidate.content {
+                let files = content.files(&candidate.path).into_iter();
+                seen.extend(files.map(|(path, digest)| SeenFile {
+                    path: path.to_owned(),
+                    digest: *digest,
+                    findings: findings(&content.parsed),
+                }));
+            }
         }
-        digests
+        seen
     }
 
     /// What is said when a project's are not used.

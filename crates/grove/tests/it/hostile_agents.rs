@@ -180,7 +180,7 @@ impl Session {
         let early: Vec<Value> = outside.chain(usable(&before.chains, "chains")).collect();
         self.require(early.is_empty(), format!("used before trust: {early:?}"));
 
-        self.run(&["trust"]);
+        self.run(&["trust", "--yes"]);
         self.spent = Spent::default();
         let seen = self.look();
         if let Some(limit) = self.expected.max_ms {
@@ -418,7 +418,7 @@ fn chain_states(chains: &[(&str, Value)]) -> BTreeMap<String, String> {
             chain.to_string(),
         );
     }
-    home.run("project", ["trust"])
+    home.run("project", ["trust", "--yes"])
         .require_success("trust")
         .unwrap();
     let printed = home
@@ -464,7 +464,7 @@ fn a_command_in_a_chain_is_text_until_somebody_runs_it() {
             "acceptance": {"level": "verified", "verify": [{"id": "t", "command": "touch pwned; $(touch pwned)"}]}}]})
         .to_string(),
     );
-    home.run("project", ["trust"])
+    home.run("project", ["trust", "--yes"])
         .require_success("trust")
         .unwrap();
     for arguments in [

@@ -239,7 +239,7 @@ const OFF: &str = r#"{"subagents": {
 fn enabling_says_what_still_switches_an_agent_off_and_what_helps() {
     let home = home();
     home.file("project/.pi/settings.json", OFF);
-    done(&home, "trust");
+    done(&home, "trust --yes");
     assert_eq!(state(&home, "worker"), "disabled");
     let said = refused(&home, "agents enable worker");
     let file = home.path("project/.pi/settings.json");
@@ -268,7 +268,7 @@ fn enabling_says_what_still_switches_an_agent_off_and_what_helps() {
             && !said.contains("grove agents enable"),
         "{said}"
     );
-    done(&home, "trust");
+    done(&home, "trust --yes");
     assert_eq!(state(&home, "worker"), "ok");
 }
 
@@ -278,7 +278,7 @@ fn a_refused_switch_leaves_the_configuration_as_it_was() {
     let config = "# mine\n[agents.overrides.worker]\ndisabled = true\n";
     home.file("project/.pi/settings.json", OFF)
         .file("config/grove/config.toml", config);
-    done(&home, "trust");
+    done(&home, "trust --yes");
     refused(&home, "agents enable worker");
     assert_eq!(read(&home, "config/grove/config.toml"), config);
 }
@@ -287,7 +287,7 @@ fn a_refused_switch_leaves_the_configuration_as_it_was() {
 fn disabling_says_what_still_switches_an_agent_on() {
     let home = home();
     home.file("project/.pi/settings.json", OFF.replace("true", "false"));
-    done(&home, "trust");
+    done(&home, "trust --yes");
     let said = refused(&home, "agents disable worker");
     let file = home.path("project/.pi/settings.json");
     assert!(
@@ -298,7 +298,7 @@ fn disabling_says_what_still_switches_an_agent_on() {
     );
     assert!(!home.path("config/grove/config.toml").exists());
     done(&home, "agents disable worker --scope project");
-    done(&home, "trust");
+    done(&home, "trust --yes");
     assert_eq!(state(&home, "worker"), "disabled");
 }
 

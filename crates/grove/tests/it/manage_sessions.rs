@@ -273,7 +273,7 @@ fn what_a_pi_file_says_is_read_and_written_back_but_for_what_is_asked() {
     let home = home();
     let text = "---\nname: Alpha\npackage: Code Analysis\ndescription: d\ntools: read, mcp:github/search, bash, mcp:chrome ,, ./ext/t.ts\nextensions:\nmodel:\nthinking: off\nskills: s1, s2\nskill: only\noutput: false\ndefaultReads: a.md, ,b.md\ndefaultProgress: yes\nmaxSubagentDepth:\ncompletionGuard: no\ninheritSkills: TRUE\nsystemPromptMode: weird\ncustom-x: hello\n---\n\nBody\n";
     home.file("project/.pi/agents/alpha.md", text);
-    done(&home, &["trust"]);
+    done(&home, &["trust", "--yes"]);
     let value = shown(&home, "code-analysis.Alpha");
     let fields = &value["fields"];
     for (key, expected) in [

@@ -42,7 +42,7 @@ fn skill(home: &TestHome, folder: &str) {
 }
 
 fn trust(home: &TestHome) {
-    home.run("project", ["trust"])
+    home.run("project", ["trust", "--yes"])
         .require_success("trust")
         .unwrap();
 }
@@ -514,7 +514,7 @@ fn settings_of_every_folder_up_to_the_repository_name_folders_and_reach_all_of_i
     home.skill("project/sub/deep/near/x", "x", "near");
     let inner = "project/sub/deep/.pi/settings.json";
     home.file(inner, "{\"skills\": [\"../near\", \"../../../lib2\"]}");
-    home.run("project/sub/deep", ["trust"])
+    home.run("project/sub/deep", ["trust", "--yes"])
         .require_success("trust")
         .unwrap();
     let states = || -> Vec<(String, String)> {
@@ -561,7 +561,10 @@ fn trust_of_an_inner_folder_is_no_trust_in_what_its_settings_name_above() {
         "project/sub/.pi/settings.json",
         "{\"skills\": [\"../../lib\"]}",
     );
-    for arguments in [&["trust", "."][..], &["trust", ".", "--follow"]] {
+    for arguments in [
+        &["trust", "--yes", "."][..],
+        &["trust", "--yes", ".", "--follow"],
+    ] {
         home.run("project/sub", arguments)
             .require_success("trust")
             .unwrap();

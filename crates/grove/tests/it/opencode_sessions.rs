@@ -51,7 +51,7 @@ fn with_prompt(prompt: &str) -> String {
 }
 
 fn trust(home: &TestHome) {
-    home.run("project", ["trust"])
+    home.run("project", ["trust", "--yes"])
         .require_success("trust")
         .unwrap();
 }

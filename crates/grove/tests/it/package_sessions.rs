@@ -98,7 +98,7 @@ fn the_first_place_wins_a_name_and_the_next_stands_in() {
     for (folder, name) in places {
         package(&home, folder, name, &everything(name));
     }
-    home.run("project", ["trust"])
+    home.run("project", ["trust", "--yes"])
         .require_success("trust")
         .unwrap();
     for (folder, name) in places {
@@ -143,7 +143,7 @@ fn packages_of_a_project_are_used_once_it_is_trusted_and_only_as_they_were_seen(
     package(&home, folder, "p", &everything("p"));
     assert_eq!(used(&home, "project"), ["nobody"; 3]);
     assert!(codes(&home, "project").contains(&"project-untrusted".to_owned()));
-    home.run("project", ["trust"])
+    home.run("project", ["trust", "--yes"])
         .require_success("trust")
         .unwrap();
     assert_eq!(used(&home, "project"), ["p"; 3]);
@@ -257,7 +257,7 @@ fn a_package_that_is_linked_into_the_project_from_the_project_is_found_and_from_
     home.link("project/node_modules/near", "../packages/near");
     package(&home, "home/far", "far", &everything("far"));
     home.link("project/node_modules/far", home.path("home/far"));
-    home.run("project", ["trust"])
+    home.run("project", ["trust", "--yes"])
         .require_success("trust")
         .unwrap();
     assert_eq!(used(&home, "project"), ["near"; 3]);
@@ -275,7 +275,7 @@ fn a_project_names_nothing_outside_of_itself_and_nothing_that_is_no_name() {
             "npm:@s/../../x", "git:-oProxyCommand=x/y", "git:host/../../../etc", 7, "../inside"]})
         .to_string(),
     );
-    home.run("project", ["trust"])
+    home.run("project", ["trust", "--yes"])
         .require_success("trust")
         .unwrap();
     assert_eq!(used(&home, "project"), ["inside"; 3]);
@@ -304,7 +304,7 @@ fn a_projects_own_configuration_adds_no_packages() {
     let home = home();
     package(&home, "project/inside", "inside", &everything("inside"));
     home.file("project/.grove/config.toml", "packages = ['../inside']\n");
-    home.run("project", ["trust"])
+    home.run("project", ["trust", "--yes"])
         .require_success("trust")
         .unwrap();
     assert_eq!(used(&home, "project"), ["nobody"; 3]);
@@ -342,7 +342,7 @@ fn what_dependencies_brought_along_is_not_asked_where_a_project_says_what_it_dep
         (json!({"../node_modules/a": "1", "/etc": "1"}), "chosen"),
     ] {
         home.file("project/package.json", manifest(&names));
-        home.run("project", ["trust"])
+        home.run("project", ["trust", "--yes"])
             .require_success("trust")
             .unwrap();
         assert_eq!(used(&home, "project"), [expected; 3], "{names}");
@@ -364,7 +364,7 @@ fn an_agent_of_a_projects_package_has_the_skills_of_its_own_package_and_not_of_t
             format!("---\nname: x\ndescription: d\n---\n\nBODY-OF-{name}\n"),
         );
     }
-    home.run("project", ["trust"])
+    home.run("project", ["trust", "--yes"])
         .require_success("trust")
         .unwrap();
     for (name, other) in [("first", "second"), ("second", "first")] {
@@ -624,7 +624,7 @@ fn settings_choose_among_the_skills_of_a_package_they_name() {
             four_skills(&home, folder, &pi);
             let named = json!({"packages": [{"source": source, "skills": filter}]});
             home.file(settings, named.to_string());
-            home.run("project", ["trust"])
+            home.run("project", ["trust", "--yes"])
                 .require_success("trust")
                 .unwrap();
             let (names, findings) = skills_and_findings(&home);
@@ -715,7 +715,7 @@ fn a_package_nobody_names_gives_no_folder_that_its_manifest_does_not() {
         "project/.pi/npm/node_modules/q",
         &json!({"name": "q"}),
     );
-    home.run("project", ["trust"])
+    home.run("project", ["trust", "--yes"])
         .require_success("trust")
         .unwrap();
     assert_eq!(skills_and_findings(&home).0, [""; 0]);

@@ -111,7 +111,7 @@ const ALPHA: &str = "---\nname: Alpha\npackage: Code Analysis\ndescription: d\nt
 fn every_field_of_a_projects_pi_file_is_read() {
     let home = home();
     home.file("project/.pi/agents/alpha.md", ALPHA);
-    done(&home, &["trust"]);
+    done(&home, &["trust", "--yes"]);
     let value = shown(&home, "code-analysis.Alpha");
     assert_eq!(value["agent"]["name"], "code-analysis.Alpha");
     // Switches are YAML's, and a key without a value says nothing; docs/differences.md has both.
@@ -139,7 +139,7 @@ fn every_field_of_a_projects_pi_file_is_read() {
 fn a_change_of_a_pi_file_puts_no_line_in_another_order() {
     let home = home();
     home.file("project/.pi/agents/alpha.md", ALPHA);
-    done(&home, &["trust"]);
+    done(&home, &["trust", "--yes"]);
     done(
         &home,
         &[
@@ -179,7 +179,7 @@ fn an_agent_is_the_projects_before_the_users_an_extra_one_a_packages_and_the_bui
         let text = format!("---\nname: scout\ndescription: d\n---\n\nFrom {place}.\n");
         home.file(place, text);
     }
-    done(&home, &["trust"]);
+    done(&home, &["trust", "--yes"]);
     for place in &places {
         assert_eq!(told(&home, "scout"), format!("From {place}.\n"));
         std::fs::remove_file(home.path(place)).unwrap();
@@ -194,7 +194,7 @@ fn a_skill_among_the_shared_folders_is_a_skill_and_no_agent() {
     for whose in ["project", "home"] {
         home.skill(format!("{whose}/.agents/skills/foo"), "foo", "Does foo.");
     }
-    done(&home, &["trust"]);
+    done(&home, &["trust", "--yes"]);
     assert_eq!(listed(&home), before);
     let refused = home.run("project", ["prompt", "foo"]);
     assert!(matches!(refused.ending, Ending::Exited(1)));

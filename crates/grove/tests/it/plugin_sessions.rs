@@ -247,7 +247,7 @@ fn a_file_that_a_projects_package_names_waits_for_trust_and_counts_as_it_was_see
     home.skill("project/kit/one", "one", "d");
     let all = |home: &TestHome| ["agents", "chains", "skills"].map(|kind| usable(home, kind));
     assert_eq!(all(&home), [[""; 0]; 3]);
-    home.run("project", ["trust"])
+    home.run("project", ["trust", "--yes"])
         .require_success("trust")
         .unwrap();
     assert_eq!(usable(&home, "agents"), ["lead"]);
@@ -317,7 +317,7 @@ fn a_package_of_a_project_does_not_give_what_is_another_packages() {
         "project/node_modules/p/link.md",
         "../other/agents/theirs.md",
     );
-    home.run("project", ["trust"])
+    home.run("project", ["trust", "--yes"])
         .require_success("trust")
         .unwrap();
     assert_eq!(usable(&home, "agents"), [""; 0]);
@@ -387,7 +387,7 @@ fn a_file_in_a_folder_that_is_looked_in_anyway_is_there_once() {
     home.skill("project/.agents/skills/other", "other", "d");
     home.file("project/.agents/agents/lead.md", agent("lead"));
     home.file("project/.agents/agents/more.md", agent("more"));
-    home.run("project", ["trust"])
+    home.run("project", ["trust", "--yes"])
         .require_success("trust")
         .unwrap();
     for (kind, expected) in [("skills", ["flat", "other"]), ("agents", ["lead", "more"])] {

@@ -146,7 +146,7 @@ fn a_projects_instructions_are_inherited_nearest_first_when_it_is_trusted() {
     assert_eq!(codes(&untrusted), ["instructions-untrusted"; 3]);
     assert_eq!(codes(&json(&home, deep, &["alone"])), [""; 0]);
 
-    home.run("project", ["trust"]);
+    home.run("project", ["trust", "--yes"]);
     let value = json(&home, deep, &["heir"]);
     let text = value["prompt"].as_str().unwrap();
     let places: Vec<_> = ["OWN", "INNER", "MIDDLE", "OUTER"]
@@ -169,7 +169,7 @@ fn a_projects_instructions_are_inherited_nearest_first_when_it_is_trusted() {
     let changed = json(&home, deep, &["heir"]);
     assert!(!changed["prompt"].as_str().unwrap().contains("CHANGED"));
     assert_eq!(codes(&changed), ["instructions-untrusted"]);
-    home.run("project", ["trust"]);
+    home.run("project", ["trust", "--yes"]);
     let seen = json(&home, deep, &["heir"]);
     assert!(seen["prompt"].as_str().unwrap().contains("CHANGED"));
 }
@@ -179,7 +179,7 @@ fn of_two_files_in_a_folder_agents_md_counts_and_the_other_is_named() {
     let home = home();
     put_agent(&home, "heir", "inheritProjectContext: true\n");
     home.file("project/AGENTS.md", "OPEN\n");
-    home.run("project", ["trust", "--follow"]);
+    home.run("project", ["trust", "--yes", "--follow"]);
     for (other, said) in [
         ("CLAUDE\n", &["instructions-second"][..]),
         ("@AGENTS.md\n", &[]),
@@ -209,7 +209,7 @@ fn instructions_do_not_lead_out_of_a_project() {
         .file("project/sub/RULES.md", "RULES\n")
         .link("project/sub/AGENTS.md", "RULES.md")
         .file("project/sub/deep/AGENTS.md", b"\xff\xfe");
-    home.run("project", ["trust", "--follow"]);
+    home.run("project", ["trust", "--yes", "--follow"]);
     let value = json(&home, "project/sub/deep", &["heir"]);
     let text = value["prompt"].as_str().unwrap();
     assert!(!text.contains("SECRET"), "{text}");
@@ -230,7 +230,7 @@ fn instructions_over_their_limit_are_left_out_whole() {
     )
     .file("project/AGENTS.md", "OUTER\n")
     .file("project/sub/AGENTS.md", "x".repeat(400));
-    home.run("project", ["trust"]);
+    home.run("project", ["trust", "--yes"]);
     let value = json(&home, "project/sub", &["heir"]);
     let text = value["prompt"].as_str().unwrap();
     assert!(text.contains("OUTER") && !text.contains("xx"), "{text}");
@@ -318,7 +318,7 @@ fn an_agents_own_skill_folders_come_first_and_those_of_a_project_are_not_looked_
         "project/.pi/agents/it.md",
         "---\nname: it\ndescription: d\nskills: planted\nskillPath: ./mine\n---\nIT\n",
     );
-    home.run("project", ["trust"]);
+    home.run("project", ["trust", "--yes"]);
     let value = json(&home, "project", &["it"]);
     assert_eq!(value["prompt"], "IT\n");
     assert_eq!(codes(&value), ["preload-unknown", "skill-path-unused"]);

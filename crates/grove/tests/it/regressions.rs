@@ -145,7 +145,7 @@ fn untrust_takes_back_what_makes_this_place_trusted() {
             .find(|skill| skill["name"] == "s")
             .map(|skill| skill["state"].clone())
     };
-    assert!(home.run("project", ["trust"]).success());
+    assert!(home.run("project", ["trust", "--yes"]).success());
     assert_eq!(state(), Some("ok".into()));
     let part = home.run("project", ["untrust", "sub"]);
     assert!(
@@ -165,7 +165,7 @@ fn without_a_home_nothing_is_written_anywhere() {
     let list = run_without_home(&home, &["skills", "list", "--json"]);
     assert!(list.success(), "{}", list.stderr_text());
     assert_eq!(json(&list)["skills"].as_array().map(Vec::len), Some(1));
-    let trust = run_without_home(&home, &["trust"]);
+    let trust = run_without_home(&home, &["trust", "--yes"]);
     assert!(
         !trust.success() && trust.stderr_text().contains("HOME is not set"),
         "{}",

@@ -171,7 +171,7 @@ fn trust_covers_children_as_they_were_seen() {
         all
     };
     assert_eq!(not_ok(&home).len(), 7);
-    let granted = run_json(&home, &["trust", "--json"], 0);
+    let granted = run_json(&home, &["trust", "--yes", "--json"], 0);
     // Seven skills, and a file in a folder of theirs that nobody declared to be a skill.
     assert_eq!(granted["new"].as_array().map(Vec::len), Some(8));
     assert_eq!(not_ok(&home), []);
@@ -190,7 +190,7 @@ fn trust_covers_children_as_they_were_seen() {
         not_ok(&home),
         [changed("office/skills/pdf/late"), changed(split)]
     );
-    run(&home, &["trust"], 0);
+    run(&home, &["trust", "--yes"], 0);
     assert_eq!(not_ok(&home), []);
     assert_eq!(states(&home).len(), 8);
 }

@@ -244,7 +244,7 @@ fn a_projects_overrides_count_as_they_were_seen() {
     assert_eq!(model(&home), "user");
     let said = done(&home, &["agents", "list"]).stderr_text();
     assert_eq!(said.matches("config-untrusted").count(), 2, "{said}");
-    done(&home, &["trust"]);
+    done(&home, &["trust", "--yes"]);
     assert_eq!(
         model(&home),
         "seen",
@@ -310,12 +310,12 @@ fn a_text_from_settings_is_proved_by_the_settings() {
 fn what_a_project_switches_off_is_switched_on_in_its_file_before_it_is_trusted() {
     let home = home();
     home.file("project/.grove/config.toml", "# ours\n");
-    done(&home, &["trust"]);
+    done(&home, &["trust", "--yes"]);
     done(&home, &["agents", "disable", "scout", "--scope", "project"]);
     let off = read(&home, "project/.grove/config.toml");
     assert!(off.contains("disabled = true"), "{off}");
     done(&home, &["agents", "enable", "scout", "--scope", "project"]);
     assert_eq!(read(&home, "project/.grove/config.toml"), "# ours\n");
-    done(&home, &["trust"]);
+    done(&home, &["trust", "--yes"]);
     assert_eq!(states(&home, "scout")[0].1, "ok");
 }
