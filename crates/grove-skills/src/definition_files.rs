@@ -210,7 +210,7 @@ impl<P: Definition + Send> FileKind<P> {
         let mut seen = Vec::new();
         for candidate in &found.candidates {
             if let Ok(content) = &candidate.content {
-                let files = content.files(&candidate.path).into_iter();
+                let files = content.files(&candidate.path);
                 seen.extend(files.map(|(path, digest)| SeenFile {
                     path: path.to_owned(),
                     digest: *digest,
