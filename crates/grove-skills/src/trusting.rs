@@ -105,7 +105,7 @@ pub fn review(
     let store = store(environment);
     let mut grant = TrustStore::grant_for(&folder, follow)?;
     let mut earlier = Earlier::find(&store, &folder);
-    let survey = survey(environment, &folder, &store);
+    let survey = survey(environment, &folder);
     let pins = survey.pins();
     let texts = SeenTexts::new(&environment.state);
     let is_setting = |path: &str| {
