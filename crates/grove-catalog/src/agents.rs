@@ -10,7 +10,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::definitions::{self, Definition};
 use crate::digest::Digest;
-use crate::entry::Entries;
+use crate::entry::{Entries, set_of_entries};
 use crate::hosts::AgentRules;
 use crate::overrides::{self, Layer};
 use crate::root::Root;
@@ -35,6 +35,10 @@ impl Definition for agent::Parsed {
 
     fn runtime_name(&self, file_name: &str) -> String {
         naming::runtime_name(&self.agent, file_name)
+    }
+
+    fn description(&self) -> Option<&str> {
+        self.agent.description.as_deref()
     }
 
     fn stem(path: &str) -> &str {
@@ -133,35 +137,7 @@ pub fn resolve_for(
     }
 }
 
-impl Agents {
-    /// The agents with their roots.
-    pub fn entries(&self) -> Entries<'_, Agent> {
-        Entries {
-            roots: &self.roots,
-            all: &self.agents,
-        }
-    }
-
-    /// The digest of everything a reader can see in it.
-    pub fn digest(&self) -> Digest {
-        self.entries().digest(&self.diagnostics)
-    }
-
-    /// The absolute path of an agent's file.
-    pub fn location(&self, agent: &Agent) -> PathBuf {
-        self.entries().location(agent)
-    }
-
-    /// `id@label`, which names exactly one agent.
-    pub fn address(&self, agent: &Agent) -> String {
-        self.entries().address(agent)
-    }
-
-    /// Finds an agent, usable or not, or else names that are near ([`Entries::find_first`]).
-    pub fn find(&self, query: &str) -> Result<usize, Vec<String>> {
-        self.entries().find_first(query)
-    }
-}
+set_of_entries!(Agents, agents, Agent);
 
 #[cfg(test)]
 mod tests {

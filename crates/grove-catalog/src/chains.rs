@@ -8,7 +8,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::definitions::{self, Definition};
 use crate::digest::Digest;
-use crate::entry::Entries;
+use crate::entry::{Entries, set_of_entries};
 use crate::root::Root;
 
 /// A chain file as it enters resolution.
@@ -30,6 +30,10 @@ impl Definition for chain::Parsed {
 
     fn runtime_name(&self, file_name: &str) -> String {
         naming::runtime_name(&self.chain, file_name)
+    }
+
+    fn description(&self) -> Option<&str> {
+        self.chain.description.as_deref()
     }
 
     fn stem(path: &str) -> &str {
@@ -97,35 +101,9 @@ pub fn resolve(
     }
 }
 
+set_of_entries!(Chains, chains, Chain);
+
 impl Chains {
-    /// The chains with their roots.
-    pub fn entries(&self) -> Entries<'_, Chain> {
-        Entries {
-            roots: &self.roots,
-            all: &self.chains,
-        }
-    }
-
-    /// The digest of everything a reader can see in it.
-    pub fn digest(&self) -> Digest {
-        self.entries().digest(&self.diagnostics)
-    }
-
-    /// The absolute path of a chain's file.
-    pub fn location(&self, chain: &Chain) -> PathBuf {
-        self.entries().location(chain)
-    }
-
-    /// `id@label`, which names exactly one chain.
-    pub fn address(&self, chain: &Chain) -> String {
-        self.entries().address(chain)
-    }
-
-    /// Finds a chain, usable or not, or else names that are near ([`Entries::find_first`]).
-    pub fn find(&self, query: &str) -> Result<usize, Vec<String>> {
-        self.entries().find_first(query)
-    }
-
     /// Findings about the steps that call for an agent, whoever else has its name.
     pub fn calling(&self, agent: &str) -> Vec<Diagnostic> {
         let mut findings = Vec::new();

@@ -24,6 +24,7 @@ pub mod models;
 pub mod overrides;
 pub mod prompt;
 pub mod rank;
+pub mod report;
 pub mod resolve;
 pub mod root;
 pub mod search;

@@ -9,7 +9,6 @@ use crate::snapshot::{Skill, Snapshot};
 use super::budget::Unit;
 use super::fit::Form;
 use super::forest::{Forest, Kind, Node, NodeId};
-use super::halves::in_halves;
 use super::locations::{Place, Prefixes, of_skill};
 use super::shorten::{Sentences, shorten};
 use super::style::{Line, Style, one_line};
@@ -23,9 +22,6 @@ const LONGEST_NAME: usize = 64;
 
 /// How long the list of names in a group's entry may be.
 const LONGEST_SUMMARY: usize = 160;
-
-/// From so many nodes on the second core pays.
-const NODES_FOR_TWO: usize = 2_000;
 
 /// One possible entry.
 #[derive(Debug)]
@@ -99,10 +95,7 @@ impl<'a> Cards<'a> {
                 place,
             }
         };
-        let of_node = in_halves(forest.nodes.len(), NODES_FOR_TWO, |range| {
-            let nodes = forest.nodes.get(range.clone()).unwrap_or_default();
-            range.zip(nodes).map(card).collect()
-        });
+        let of_node = forest.nodes.iter().enumerate().map(card).collect();
         let mut all = Self {
             of_node,
             style,

@@ -40,8 +40,6 @@ pub(crate) struct Node<'a> {
     pub(crate) usage: u32,
     /// How many skills it stands for, itself included.
     pub(crate) n_skills: usize,
-    /// Levels above it.
-    pub(crate) depth: usize,
 }
 
 /// All nodes; parents by index, in no particular order.
@@ -105,14 +103,11 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// Depths, and what every node takes from those below it.
+    /// What every node takes from those below it.
     fn count(&mut self) {
         let depths: Vec<usize> = (0..self.nodes.len())
             .map(|id| self.ancestors(id).count())
             .collect();
-        for (node, depth) in self.nodes.iter_mut().zip(&depths) {
-            node.depth = *depth;
-        }
         let mut order: Vec<NodeId> = (0..self.nodes.len()).collect();
         order.sort_by_key(|id| std::cmp::Reverse(depths.get(*id).copied()));
         for id in &order {
@@ -192,7 +187,6 @@ impl<'a> Growing<'a, '_> {
                 pinned,
                 usage,
                 n_skills: 1,
-                depth: 0,
             });
             if let Some(slot) = self.node_of.get_mut(index) {
                 *slot = Some(id);
@@ -252,7 +246,6 @@ impl<'a> Growing<'a, '_> {
                 pinned: false,
                 usage: 0,
                 n_skills: 0,
-                depth: 0,
             });
             if let Some(above) = around.and_then(|above| self.forest.nodes.get_mut(above)) {
                 above.children.push(id);

@@ -9,7 +9,6 @@ mod cards;
 mod counting;
 mod fit;
 mod forest;
-mod halves;
 pub mod index;
 mod locations;
 mod plan;

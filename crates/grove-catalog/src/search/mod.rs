@@ -21,8 +21,8 @@ use std::collections::BTreeMap;
 
 pub use build::Builder;
 pub use entry::Document;
-pub use format::checksum;
-pub use index::{Index, Piece, Source};
+pub use format::make_checksum_right;
+pub use index::Index;
 pub use query::Damaged;
 
 use crate::snapshot::{Skill, Snapshot};
@@ -110,9 +110,9 @@ pub fn searchable(snapshot: &Snapshot) -> impl Iterator<Item = (usize, &Skill)> 
 }
 
 /// Searches a snapshot by an index over its [`searchable`] skills, in their order.
-pub fn search<S: Source>(
+pub fn search(
     snapshot: &Snapshot,
-    index: &Index<S>,
+    index: &Index,
     query: &Query<'_>,
 ) -> Result<Vec<Hit>, Damaged> {
     let skills: Vec<(usize, &Skill)> = searchable(snapshot).collect();
@@ -146,8 +146,8 @@ pub fn search<S: Source>(
     hits.collect()
 }
 
-fn why<S: Source>(
-    index: &Index<S>,
+fn why(
+    index: &Index,
     document: u32,
     wanted: &Wanted,
 ) -> Result<Vec<Reason>, Damaged> {

@@ -9,7 +9,6 @@ use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_fs::stamp::fingerprint;
 
 use super::digest_of;
-use super::index_file::Bytes;
 use crate::library::Library;
 
 /// An index, and what making it met.
@@ -25,7 +24,7 @@ pub(super) struct Made {
 pub(super) fn make(
     library: &Library,
     snapshot: &Arc<Snapshot>,
-    older: Option<&Index<Bytes>>,
+    older: Option<&Index>,
 ) -> Made {
     let known: HashMap<u128, u32> = older.map_or_else(HashMap::new, |index| {
         let documents = 0..index.documents();

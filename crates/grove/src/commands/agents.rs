@@ -14,12 +14,12 @@ use grove_spec::{Code, Diagnostic};
 use serde::Serialize;
 use serde_json::json;
 
-use super::defined::{DefinedJson, Everything, row};
+use super::defined::{Everything, row};
 use super::skills_show::{entries, node, without_nothing};
 use super::{Outcome, absolute, agents_manage, counted, tilde};
 use crate::args::{AgentLook, AgentScope, AgentsCommand};
 use crate::command_error::{CommandError, ErrorKind};
-use crate::json::DiagnosticJson;
+use crate::json::{DiagnosticJson, EntryJson};
 use crate::output::Output;
 
 pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
@@ -187,14 +187,14 @@ fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &
 #[derive(Serialize)]
 struct ListJson<'a> {
     schema: &'static str,
-    agents: Vec<DefinedJson<'a>>,
+    agents: Vec<EntryJson<'a>>,
     diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
 #[derive(Serialize)]
 struct ShowJson<'a> {
     schema: &'static str,
-    agent: DefinedJson<'a>,
+    agent: EntryJson<'a>,
     fields: serde_json::Value,
     digest: Option<String>,
     /// The other file that has its text, where the one at its location names it.
