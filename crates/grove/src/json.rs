@@ -1,10 +1,10 @@
 //! The JSON shapes of this program alone, documented in docs/reference/json.md; those that others print too are
 //! `grove_catalog::report`'s.
 
+use grove_catalog::report;
 pub(crate) use grove_catalog::report::{
     DiagnosticJson, EntryJson, SnapshotJson, StateCounts, count_states,
 };
-use grove_catalog::report;
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::PlannedRoot;
 use serde::Serialize;

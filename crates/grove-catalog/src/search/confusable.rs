@@ -236,11 +236,7 @@ fn named(mut stems: Vec<(u32, f32)>, index: &Index) -> Vec<String> {
 }
 
 /// Documents that share the most telling words of a document.
-fn candidates(
-    index: &Index,
-    document: u32,
-    card: &Card,
-) -> Result<Vec<u32>, Damaged> {
+fn candidates(index: &Index, document: u32, card: &Card) -> Result<Vec<u32>, Damaged> {
     let mut found: BTreeMap<u32, f32> = BTreeMap::new();
     for (stem, weight) in heaviest(card.told.clone(), TELLING) {
         let term = index.term(stem).ok_or(Damaged)?;
@@ -303,14 +299,7 @@ fn families<'a>(
     families
 }
 
-fn advice(
-    a: &str,
-    b: &str,
-    alike: f32,
-    one: &Card,
-    other: &Card,
-    index: &Index,
-) -> String {
+fn advice(a: &str, b: &str, alike: f32, one: &Card, other: &Card, index: &Index) -> String {
     if alike >= SAME {
         return format!("they say the same: keep one of `{a}` and `{b}`, or make one of the two");
     }

@@ -110,11 +110,7 @@ pub fn searchable(snapshot: &Snapshot) -> impl Iterator<Item = (usize, &Skill)> 
 }
 
 /// Searches a snapshot by an index over its [`searchable`] skills, in their order.
-pub fn search(
-    snapshot: &Snapshot,
-    index: &Index,
-    query: &Query<'_>,
-) -> Result<Vec<Hit>, Damaged> {
+pub fn search(snapshot: &Snapshot, index: &Index, query: &Query<'_>) -> Result<Vec<Hit>, Damaged> {
     let skills: Vec<(usize, &Skill)> = searchable(snapshot).collect();
     if skills.len() != index.documents() as usize {
         return Err(Damaged);
@@ -146,11 +142,7 @@ pub fn search(
     hits.collect()
 }
 
-fn why(
-    index: &Index,
-    document: u32,
-    wanted: &Wanted,
-) -> Result<Vec<Reason>, Damaged> {
+fn why(index: &Index, document: u32, wanted: &Wanted) -> Result<Vec<Reason>, Damaged> {
     let entry = index.entry(document).ok_or(Damaged)?;
     let mut fields: BTreeMap<u32, Field> = BTreeMap::new();
     for (number, counts) in &entry.terms {

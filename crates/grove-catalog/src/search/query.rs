@@ -114,12 +114,7 @@ fn explained(index: &Index, query: &[String], more: &mut BTreeMap<u32, f32>) {
     }
 }
 
-fn add_phrase(
-    index: &Index,
-    stems: &[String],
-    worth: f32,
-    more: &mut BTreeMap<u32, f32>,
-) {
+fn add_phrase(index: &Index, stems: &[String], worth: f32, more: &mut BTreeMap<u32, f32>) {
     #[expect(clippy::cast_precision_loss, reason = "a phrase has a few words")]
     let each = worth / stems.len().max(1) as f32;
     for term in stems.iter().filter_map(|stem| index.find_stem(stem)) {

@@ -21,11 +21,7 @@ pub(super) struct Made {
 }
 
 /// Makes the index of a snapshot; what an older one knows is taken from there.
-pub(super) fn make(
-    library: &Library,
-    snapshot: &Arc<Snapshot>,
-    older: Option<&Index>,
-) -> Made {
+pub(super) fn make(library: &Library, snapshot: &Arc<Snapshot>, older: Option<&Index>) -> Made {
     let known: HashMap<u128, u32> = older.map_or_else(HashMap::new, |index| {
         let documents = 0..index.documents();
         documents

@@ -51,7 +51,12 @@ pub(super) fn run(
     });
     if arguments.json {
         let address = library.agents.address(agent);
-        out.json(&PromptJson::new(&agent.name, address, &told.prompt, cost(&told.prompt.text).1));
+        out.json(&PromptJson::new(
+            &agent.name,
+            address,
+            &told.prompt,
+            cost(&told.prompt.text).1,
+        ));
         return Ok(0);
     }
     for warning in &told.prompt.warnings {
