@@ -146,34 +146,12 @@ mod tests {
 
     use super::*;
     use crate::definitions::FilePlace;
-    use crate::root::{Source, Standing};
+    use crate::root::Source;
+    use crate::test_files::{self, root};
     use crate::trust::Trust;
 
-    fn root(source: Source, trust: Trust) -> Root {
-        let label = format!("{}:agents", source.as_str());
-        Root {
-            path: PathBuf::from(format!("/{}", source.as_str())),
-            label,
-            source,
-            standing: Standing::of(source),
-            trust,
-        }
-    }
-
     fn candidate(root: usize, path: &str, text: &str) -> Candidate {
-        Candidate {
-            root,
-            path: path.to_owned(),
-            member: None,
-            file: None,
-            content: Ok(Content {
-                digest: Digest::of(text.as_bytes()),
-                size: text.len() as u64,
-                rest: None,
-                parsed: agent::parse(text),
-            }),
-            diagnostics: Vec::new(),
-        }
+        test_files::candidate(root, path, text, agent::parse(text))
     }
 
     fn file(name: &str) -> String {

@@ -179,21 +179,17 @@ mod tests {
     use grove_spec::Position;
 
     use super::*;
-    use crate::root::{Family, Source, Standing};
+    use crate::root::{Family, Source};
     use crate::state::State;
+    use crate::test_files;
     use crate::trust::Trust;
 
     fn root(source: Source, folder: &str) -> Root {
-        Root {
-            label: format!("{}:{folder}", source.as_str()),
-            path: PathBuf::from(format!("/{}/{folder}", source.as_str())),
-            source,
-            standing: Standing {
-                family: Family::Host(folder.to_owned()),
-                ..Standing::of(source)
-            },
-            trust: Trust::Trusted,
-        }
+        let mut root = test_files::root(source, Trust::Trusted);
+        root.label = format!("{}:{folder}", source.as_str());
+        root.path = root.path.join(folder);
+        root.standing.family = Family::Host(folder.to_owned());
+        root
     }
 
     fn candidate(root: usize, path: &str, description: &str) -> Candidate {
@@ -206,19 +202,7 @@ mod tests {
                 "{{\"name\": \"x\", \"description\": \"{description}\", \"chain\": [{{\"agent\": \"a\", \"skill\": [\"s\"]}}]}}"
             ),
         };
-        Candidate {
-            root,
-            path: path.to_owned(),
-            member: None,
-            file: None,
-            content: Ok(Content {
-                digest: Digest::of(text.as_bytes()),
-                size: text.len() as u64,
-                rest: None,
-                parsed: chain::parse(&text, format),
-            }),
-            diagnostics: Vec::new(),
-        }
+        test_files::candidate(root, path, &text, chain::parse(&text, format))
     }
 
     fn used(chains: &Chains) -> &str {

@@ -32,6 +32,8 @@ pub mod snapshot;
 pub mod stand_in;
 pub mod state;
 pub mod target;
+#[cfg(test)]
+mod test_files;
 pub mod tree;
 pub mod trust;
 

@@ -26,7 +26,7 @@ use crate::root::{Root, Source};
 use crate::snapshot::{Location, Skill, Snapshot, whole_digest};
 use crate::state::{Reason, State};
 use crate::tree::Tree;
-use crate::tree::grow::grow;
+use crate::tree::declared_tree::declared_tree;
 
 /// A skill file that was found in a root.
 #[derive(Debug, Clone)]
@@ -174,7 +174,7 @@ pub fn resolve(input: Input<'_>) -> Snapshot {
         &mut diagnostics,
     );
     let tree = if rules.trees {
-        grow(&mut skills, &roots, &diagnostics)
+        declared_tree(&mut skills, &roots, &diagnostics)
     } else {
         Tree::default()
     };

@@ -111,40 +111,17 @@ mod tests {
     use grove_spec::config::LayerScope::{Project, User};
 
     use super::*;
-    use crate::agents::{Agents, Candidate, Content, resolve};
-    use crate::digest::Digest;
-    use crate::root::{Root, Standing};
-    use crate::trust::Trust;
+    use crate::agents::{Agents, resolve};
+    use crate::test_files::{all_roots, candidate, root_index};
 
     fn agents(files: &[(Source, &str)]) -> Agents {
-        let roots = Source::ALL.map(|source| Root {
-            path: PathBuf::from(format!("/{}", source.as_str())),
-            label: format!("{}:agents", source.as_str()),
-            source,
-            standing: Standing::of(source),
-            trust: Trust::Trusted,
-        });
         let candidates = files.iter().map(|(source, path)| {
             let name = path.rsplit('/').next().unwrap_or_default();
             let text = format!("---\nname: {name}\ndescription: d\n---\n");
-            Candidate {
-                root: roots
-                    .iter()
-                    .position(|root| root.source == *source)
-                    .unwrap(),
-                path: format!("{path}.md"),
-                member: None,
-                file: None,
-                content: Ok(Content {
-                    digest: Digest::of(text.as_bytes()),
-                    size: text.len() as u64,
-                    rest: None,
-                    parsed: agent::parse(&text),
-                }),
-                diagnostics: Vec::new(),
-            }
+            let path = format!("{path}.md");
+            candidate(root_index(*source), &path, &text, agent::parse(&text))
         });
-        resolve(roots.to_vec(), candidates.collect(), Vec::new())
+        resolve(all_roots(), candidates.collect(), Vec::new())
     }
 
     #[test]

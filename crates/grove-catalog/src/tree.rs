@@ -3,7 +3,7 @@
 //! Skills are named by their index in the snapshot. Groups are not in here: a group is a folder, and an id
 //! says which folders it is in.
 
-pub(crate) mod grow;
+pub(crate) mod declared_tree;
 mod places;
 mod shared_words;
 

@@ -52,16 +52,16 @@ pub(crate) struct Forest<'a> {
 
 impl<'a> Forest<'a> {
     pub(crate) fn of(snapshot: &'a Snapshot, request: &Request<'_>) -> Self {
-        let mut growing = Growing {
+        let mut builder = ForestBuilder {
             forest: Self::default(),
             groups: BTreeMap::new(),
             node_of: vec![None; snapshot.skills.len()],
             snapshot,
             request,
         };
-        growing.add_skills();
-        growing.hang_children();
-        let mut forest = growing.forest;
+        builder.add_skills();
+        builder.hang_children();
+        let mut forest = builder.forest;
         forest.dissolve_small_groups();
         forest.count();
         forest
@@ -128,7 +128,7 @@ impl<'a> Forest<'a> {
     }
 }
 
-struct Growing<'a, 'r> {
+struct ForestBuilder<'a, 'r> {
     forest: Forest<'a>,
     /// The group of each folder, by root and path.
     groups: BTreeMap<(usize, &'a str), NodeId>,
@@ -137,7 +137,7 @@ struct Growing<'a, 'r> {
     request: &'r Request<'r>,
 }
 
-impl<'a> Growing<'a, '_> {
+impl<'a> ForestBuilder<'a, '_> {
     /// Adds every skill that may be shown. Skills are sorted by root and id, so those of a group follow
     /// one another.
     fn add_skills(&mut self) {

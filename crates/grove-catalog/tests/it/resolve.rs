@@ -4,49 +4,25 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use grove_catalog::State;
 use grove_catalog::address::{self, Answer};
 use grove_catalog::agents::Agents;
 use grove_catalog::chains::Chains;
-use grove_catalog::content::Content;
 use grove_catalog::eligibility::Facts;
 use grove_catalog::identity::Layout;
 use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
-use grove_catalog::root::{Root, Source, Standing, make_labels_unique};
+use grove_catalog::root::{Root, Source, make_labels_unique};
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::trust::Trust;
-use grove_catalog::{Digest, State};
 use grove_spec::config::{LayerScope, Settings, parse};
-use grove_spec::skill::parse_bytes;
+
+use crate::library::{self, candidate, look};
 
 fn root(source: Source, path: &str, trust: Trust) -> Root {
+    let label = format!("{}:{path}", source.as_str());
     Root {
-        label: format!("{}:{path}", source.as_str()),
-        path: PathBuf::from("/").join(path),
-        source,
-        standing: Standing::of(source),
         trust,
-    }
-}
-
-fn candidate(root: usize, id: &str, text: &str) -> Candidate {
-    let digest = Digest::of(text.as_bytes());
-    let fingerprint = digest.as_bytes().iter().fold(0, |sum: u128, byte| {
-        sum.wrapping_mul(257) + u128::from(*byte)
-    });
-    let content = Content::new(
-        fingerprint,
-        Some(digest),
-        text.len() as u64,
-        parse_bytes(text.as_bytes()),
-    );
-    Candidate {
-        root,
-        layout: Layout::Folder,
-        id: id.into(),
-        file: None,
-        hard_links: 1,
-        through_link: false,
-        content: Arc::new(content),
+        ..library::root(source, &label, format!("/{path}"))
     }
 }
 
@@ -64,22 +40,6 @@ fn settings(text: &str) -> Settings {
     assert_eq!(findings, []);
     settings.lay(layer, LayerScope::User);
     settings
-}
-
-fn look(roots: Vec<Root>, candidates: Vec<Candidate>, settings: &Settings) -> Snapshot {
-    let facts = Facts {
-        os: "linux".into(),
-        ..Facts::default()
-    };
-    resolve(Input {
-        roots,
-        candidates,
-        settings,
-        facts: &facts,
-        names: None,
-        rules: Rules::GROVE,
-        diagnostics: Vec::new(),
-    })
 }
 
 fn states(snapshot: &Snapshot) -> Vec<(String, State)> {
