@@ -5,7 +5,7 @@ mod laws;
 mod shapes;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use grove_catalog::catalog::{Budget, Catalog, Request, Style, catalog};

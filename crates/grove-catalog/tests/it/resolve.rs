@@ -295,9 +295,7 @@ fn a_name_comes_before_an_id_and_addresses_are_unique() {
 
 #[test]
 fn many_equal_names_are_told_briefly() {
-    let candidates = (0..500)
-        .map(|n| skill(0, &format!("s{n:03}"), "same"))
-        .collect();
+    let candidates = (0..500).map(|n| skill(0, &format!("s{n:03}"), "same"));
     let snapshot = look(
         vec![root(Source::User, "u", Trust::Trusted)],
         candidates,

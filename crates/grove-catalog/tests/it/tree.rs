@@ -7,7 +7,7 @@ use grove_catalog::content::Content;
 use grove_catalog::hosts;
 use grove_catalog::identity::Layout;
 use grove_catalog::resolve::{Candidate, Rules};
-use grove_catalog::root::{Root, Source};
+use grove_catalog::root::Source;
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::tree::MAX_LEVELS;
 use grove_spec::config::Settings;
