@@ -24,6 +24,7 @@ pub use entry::Document;
 pub use format::make_checksum_right;
 pub use index::Index;
 pub use query::Damaged;
+pub(crate) use stem::stem;
 
 use crate::snapshot::{Skill, Snapshot};
 use entry::FIELDS;
