@@ -126,78 +126,54 @@ mod tests {
 
     #[test]
     fn a_file_is_changed_only_when_it_is_clear_whose() {
-        let at = |path: &str| PathBuf::from(path);
+        let paths = |all: &[&str]| all.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let user = [(Source::User, "x")];
+        let both = [(Source::User, "x"), (Source::Project, "x")];
+        let copied = [(Source::Bundled, "x"), (Source::User, "x")];
+        let twice = [(Source::User, "a/x"), (Source::User, "b/x")];
+        let addresses = ["a/x@user:agents", "b/x@user:agents"].map(str::to_owned);
+        let near = vec!["reviewer".to_owned()];
         for (files, query, scope, expected) in [
             (
-                vec![(Source::User, "my-x")],
+                &[(Source::User, "my-x")][..],
                 " My X! ",
                 None,
                 Target::One(0),
             ),
+            (&user, "x@user:agents", None, Target::One(0)),
+            (&copied, "x", None, Target::One(0)),
+            (&[(Source::Bundled, "x")], "x", None, Target::ReadOnly(0)),
             (
-                vec![(Source::User, "x")],
-                "x@user:agents",
-                None,
-                Target::One(0),
-            ),
-            (
-                vec![(Source::Bundled, "x"), (Source::User, "x")],
-                "x",
-                None,
-                Target::One(0),
-            ),
-            (vec![(Source::Bundled, "x")], "x", None, Target::ReadOnly(0)),
-            (
-                vec![(Source::Package, "x")],
+                &[(Source::Package, "x")],
                 "x",
                 Some(User),
                 Target::ReadOnly(0),
             ),
-            (vec![(Source::Extra, "x")], "x", None, Target::ReadOnly(0)),
+            (&[(Source::Extra, "x")], "x", None, Target::ReadOnly(0)),
             (
-                vec![(Source::User, "x"), (Source::Project, "x")],
+                &both,
                 "x",
                 None,
-                Target::BothScopes(vec![at("/project/x.md"), at("/user/x.md")]),
+                Target::BothScopes(paths(&["/project/x.md", "/user/x.md"])),
             ),
+            (&both, "x", Some(User), Target::One(1)),
+            (&both, "x", Some(Project), Target::One(0)),
             (
-                vec![(Source::User, "x"), (Source::Project, "x")],
-                "x",
-                Some(User),
-                Target::One(1),
-            ),
-            (
-                vec![(Source::User, "x"), (Source::Project, "x")],
+                &user,
                 "x",
                 Some(Project),
-                Target::One(0),
+                Target::OtherScope("/user/x.md".into()),
             ),
+            (&twice, "x", None, Target::Several(addresses.into())),
             (
-                vec![(Source::User, "x")],
-                "x",
-                Some(Project),
-                Target::OtherScope(at("/user/x.md")),
-            ),
-            (
-                vec![(Source::User, "a/x"), (Source::User, "b/x")],
-                "x",
-                None,
-                Target::Several(vec![
-                    "a/x@user:agents".to_owned(),
-                    "b/x@user:agents".to_owned(),
-                ]),
-            ),
-            (
-                vec![(Source::User, "reviewer")],
+                &[(Source::User, "reviewer")],
                 "revewer",
                 None,
-                Target::Nobody {
-                    near: vec!["reviewer".to_owned()],
-                },
+                Target::Nobody { near },
             ),
         ] {
             assert_eq!(
-                agents(&files).entries().target(query, scope),
+                agents(files).entries().target(query, scope),
                 expected,
                 "{files:?} {query}"
             );
