@@ -243,8 +243,14 @@ fn judge<P: Definition>(roots: &[Root], candidate: Candidate<P>) -> Defined<P> {
 
 fn refusal<P: Definition>(one: &Defined<P>, root: Option<&Root>) -> Option<(State, Vec<Reason>)> {
     let content = one.content.as_ref();
-    let files = content.into_iter().flat_map(|it| it.files(&one.path));
-    let files = files.map(|(path, digest)| (path, Some(digest)));
+    let files: Vec<(&str, Option<&Digest>)> = match content {
+        Some(content) => {
+            let files = content.files(&one.path);
+            files.map(|(path, digest)| (path, Some(digest))).collect()
+        }
+        // What was not read is not as it was.
+        None => vec![(&one.path, None)],
+    };
     invalid(&one.diagnostics)
         .or_else(|| untrusted(root?, P::KIND, files))
         .or_else(|| Some((State::Disabled, vec![content?.parsed.disabled()?])))
