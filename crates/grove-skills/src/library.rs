@@ -455,7 +455,8 @@ impl Library {
             roots: inputs
                 .roots
                 .iter()
-                .map(|planned| planned.root.clone())
+                .zip(&inputs.loaded)
+                .map(|(planned, loaded)| loaded.judged_root(&planned.root))
                 .collect(),
             candidates,
             settings: &inputs.settings,
@@ -553,6 +554,7 @@ fn scan_for(settings: &Settings, host: Option<&Host>, lifted: bool) -> Scan {
         max_depth: number(limits.group_depth.value),
         lifted,
         keep_good: false,
+        all_folders: false,
     }
 }
 

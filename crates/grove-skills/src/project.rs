@@ -193,8 +193,9 @@ impl FolderTrust {
                     below => format!("{below}/"),
                 };
                 Trust::Pinned {
-                    pins: std::sync::Arc::new(grant.pins.clone()),
+                    pins: std::sync::Arc::clone(&grant.pins),
                     prefix,
+                    folders: std::sync::Arc::default(),
                 }
             }
         }
