@@ -12,6 +12,7 @@ use super::forest::{Forest, Kind, Node, NodeId};
 use super::locations::{Place, Prefixes, of_skill};
 use super::shorten::{Sentences, shorten};
 use super::style::{Line, Style, one_line};
+use super::two_threads::on_two_threads;
 
 /// The standard's limit for a description; what is longer is shortened to it in any catalog, so that no
 /// skill can take the room of others.
@@ -22,6 +23,9 @@ const LONGEST_NAME: usize = 64;
 
 /// How long the list of names in a group's entry may be.
 const LONGEST_SUMMARY: usize = 160;
+
+/// From so many nodes on the second core pays.
+const NODES_FOR_TWO: usize = 2_000;
 
 /// One possible entry.
 #[derive(Debug)]
@@ -95,7 +99,10 @@ impl<'a> Cards<'a> {
                 place,
             }
         };
-        let of_node = forest.nodes.iter().enumerate().map(card).collect();
+        let of_node = on_two_threads(forest.nodes.len(), NODES_FOR_TWO, |range| {
+            let nodes = forest.nodes.get(range.clone()).unwrap_or_default();
+            range.zip(nodes).map(card).collect()
+        });
         let mut all = Self {
             of_node,
             style,

@@ -16,6 +16,7 @@ mod priority;
 mod report;
 mod shorten;
 mod style;
+mod two_threads;
 mod update;
 mod writing;
 
