@@ -182,11 +182,12 @@ const fn entity(b: u8) -> Option<&'static str> {
 
 /// The number of edits between two short texts, if at most `allowed`; a swap of neighbours is one.
 pub fn edits(a: &str, b: &str, allowed: usize) -> Option<usize> {
-    // The count takes time and memory as both lengths multiplied, and names may be as long as a file.
-    let (a, b): (String, String) = (a.chars().take(80).collect(), b.chars().take(80).collect());
-    let is_near = a.chars().count().abs_diff(b.chars().count()) <= allowed;
-    let count = is_near.then(|| strsim::osa_distance(&a, &b));
-    count.filter(|count| *count <= allowed)
+    let beginning = |text: &str| -> String { text.chars().take(80).collect() };
+    let (a, b) = (beginning(a), beginning(b));
+    if a.chars().count().abs_diff(b.chars().count()) > allowed {
+        return None;
+    }
+    Some(strsim::osa_distance(&a, &b)).filter(|count| *count <= allowed)
 }
 
 #[cfg(test)]
