@@ -15,9 +15,13 @@ use super::forest::{Forest, Kind, NodeId};
 use super::locations::{Prefixes, of_skill};
 use super::shorten::shorten;
 use super::style::Style;
+use super::two_threads::on_two_threads;
 
 /// Characters of one index file.
 pub const PAGE_CHARS: usize = 8_000;
+
+/// From so many pages of one list on the second core pays.
+const PAGES_FOR_TWO: usize = 64;
 
 /// What a line of an index usually takes at most.
 const USUAL_LINE: usize = 450;
@@ -276,9 +280,12 @@ impl<'b> Binding<'b, '_> {
                 }
                 Err(below) => below.written,
             };
+            let names = on_two_threads(below.len(), PAGES_FOR_TWO, |range| {
+                let pages = below.get(range).unwrap_or_default();
+                pages.iter().map(|page| name_of(&page.text)).collect()
+            });
             pages = Pages::new(&heads, below.len());
-            for page in below {
-                let name = name_of(&page.text);
+            for (page, name) in below.into_iter().zip(names) {
                 let line = Line {
                     first: page.first,
                     last: page.last,
