@@ -58,7 +58,7 @@ pub(crate) fn diagnostics<S: Serializer>(all: &[Diagnostic], to: S) -> Result<S:
     DiagnosticJson::list(all).serialize(to)
 }
 
-/// What identifies a snapshot.
+/// What identifies the skills of a snapshot: a command that looks for no agents prints the same as one that does.
 #[derive(Debug, Serialize)]
 pub struct SnapshotJson {
     version: u64,
@@ -70,7 +70,7 @@ impl SnapshotJson {
     pub fn new(snapshot: &Snapshot) -> Self {
         Self {
             version: snapshot.version,
-            digest: snapshot.digest,
+            digest: snapshot.skills_digest,
         }
     }
 }

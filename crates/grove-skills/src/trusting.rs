@@ -72,7 +72,7 @@ pub fn grant(
     let store = store(environment);
     let mut grant = TrustStore::grant_for(&folder, follow)?;
     let earlier = Earlier::find(&store, &folder);
-    let survey = survey(environment, &folder, &store);
+    let survey = survey(environment, &folder);
     let pins = survey.pins();
     let mut granted = Granted {
         folder,

@@ -10,7 +10,7 @@ use grove_catalog::trust;
 use grove_catalog::{Digest, Source, identity};
 use grove_fs::files;
 use grove_fs::probe_walk::Layout;
-use grove_fs::trust_store::{Pins, TrustStore};
+use grove_fs::trust_store::Pins;
 use grove_spec::package::Kind;
 use grove_spec::skill::kept::most_read;
 
@@ -23,9 +23,9 @@ use crate::environment::Environment;
 use crate::instructions;
 use crate::loading::{self, Scan};
 use crate::planning::{self, PlannedRoot};
-use crate::project::{Permitted, Project};
-use crate::scope::Scope;
-use crate::settings::{LoadedSettings, PROJECT_FILES, read_project_file};
+use crate::project::Permitted;
+use crate::settings::{PROJECT_FILES, read_project_file};
+use crate::world::World;
 
 /// What is in a project.
 #[derive(Debug, Default)]
@@ -88,16 +88,11 @@ impl Survey {
 ///
 /// It comes from the project's own files, whoever else has a link to them, and from the user's settings
 /// alone: a project's can only narrow what is seen, and differ from folder to folder.
-pub(super) fn survey(environment: &Environment, folder: &Path, store: &TrustStore) -> Survey {
-    let settings = LoadedSettings::load(environment, None, store).settings;
-    let project = Project {
-        root: None,
-        folders: vec![folder.to_path_buf()],
-        is_repository: false,
-    };
+pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
+    let world = World::of_folder(environment, folder);
+    let settings = &world.settings.settings;
     let of_kind = |kind: Kind| {
-        let mut roots =
-            planning::own(kind, environment, &settings, &project, store, Scope::Both).roots;
+        let mut roots = planning::own(kind, &world).roots;
         // What settings name is looked for where they stand and nowhere else, as packages are.
         roots.retain(|planned| {
             let root = &planned.root;
@@ -150,7 +145,7 @@ pub(super) fn survey(environment: &Environment, folder: &Path, store: &TrustStor
             let planned = moved(planned, folder, look);
             pin_files(&CHAIN_FILES, &planned, &inner, &bounds, folder, &mut survey);
         }
-        for (kind, planned) in planning::further_roots(look, folder, store) {
+        for (kind, planned) in planning::further_roots(&world, look, folder) {
             match kind {
                 Kind::Skills => pin_root(&planned, &scan, folder, &mut survey),
                 Kind::Agents => {
@@ -244,7 +239,7 @@ fn pin_root(planned: &PlannedRoot, scan: &Scan, folder: &Path, survey: &mut Surv
     }
 }
 
-fn pin_files<P: Definition + Send>(
+fn pin_files<P: Definition + Clone + Send + Sync>(
     files_of_kind: &FileKind<P>,
     planned: &PlannedRoot,
     inner: &[String],
