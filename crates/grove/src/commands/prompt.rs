@@ -5,17 +5,16 @@ use std::path::Path;
 
 use grove_catalog::Digest;
 use grove_catalog::agents::{Agent, Agents};
-use grove_catalog::prompt::{Base, BaseUse, Block, Prompt};
+use grove_catalog::prompt::{Base, BaseUse, Prompt};
+use grove_catalog::report::PromptJson;
 use grove_fs::files;
 use grove_skills::prompt::{AgentPrompt, PromptError, PromptOptions, prompt};
 use grove_skills::{Environment, Library, Look as Seen, Parts, Request, Unsteady};
 use grove_spec::agent::PromptMode;
-use serde::Serialize;
 
 use super::{Looked, Outcome, absolute, agents, cost, cost_note, request, tilde};
 use crate::args::{Look, PromptArgs};
 use crate::command_error::{CommandError, ErrorKind};
-use crate::json::DiagnosticJson;
 use crate::output::{Output, columns};
 use crate::table::Table;
 
@@ -101,7 +100,8 @@ fn print(
     if arguments.json {
         let agents = &look.snapshot.agents;
         let agent = agents::find(agents, &arguments.agent)?;
-        out.json(&PromptJson::new(agent, agents.address(agent), prompt));
+        let (address, tokens) = (agents.address(agent), cost(&prompt.text).1);
+        out.json(&PromptJson::new(&agent.name, address, prompt, tokens));
         return Ok(());
     }
     for warning in &prompt.warnings {
@@ -211,68 +211,4 @@ fn explain(environment: &Environment, prompt: &Prompt, out: &mut Output) {
         ]);
     }
     out.text(&table.render(columns(&environment.variables)));
-}
-
-#[derive(Serialize)]
-struct PromptJson<'a> {
-    schema: &'static str,
-    name: &'a str,
-    address: String,
-    prompt: &'a str,
-    mode: PromptMode,
-    base: &'static str,
-    digest: String,
-    chars: usize,
-    tokens: usize,
-    blocks: Vec<BlockJson<'a>>,
-    tools: Option<&'a [String]>,
-    active: &'a [String],
-    listed: &'a [String],
-    warnings: Vec<DiagnosticJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct BlockJson<'a> {
-    kind: &'static str,
-    name: &'a str,
-    source: Option<String>,
-    digest: String,
-    cost: usize,
-    text: &'a str,
-}
-
-impl<'a> BlockJson<'a> {
-    fn new(block: &'a Block) -> Self {
-        let source = block.source.as_deref();
-        Self {
-            kind: block.kind.as_str(),
-            name: &block.name,
-            source: source.map(|path| path.to_string_lossy().into_owned()),
-            digest: block.digest.to_string(),
-            cost: block.cost(),
-            text: &block.text,
-        }
-    }
-}
-
-impl<'a> PromptJson<'a> {
-    fn new(agent: &'a Agent, address: String, prompt: &'a Prompt) -> Self {
-        let (chars, tokens) = cost(&prompt.text);
-        Self {
-            schema: "grove.prompt/1",
-            name: &agent.name,
-            address,
-            prompt: &prompt.text,
-            mode: prompt.mode,
-            base: prompt.base.as_str(),
-            digest: Digest::of(prompt.text.as_bytes()).to_string(),
-            chars,
-            tokens,
-            blocks: prompt.blocks.iter().map(BlockJson::new).collect(),
-            tools: prompt.tools.as_deref(),
-            active: &prompt.active,
-            listed: &prompt.listed,
-            warnings: DiagnosticJson::list(&prompt.warnings),
-        }
-    }
 }
