@@ -159,7 +159,10 @@ impl TrustStore {
         let mut grants: Vec<Grant> = names
             .iter()
             .filter(|(name, _)| is_grant(name))
-            .filter_map(|(name, _)| read(&self.folder.join(name)))
+            .filter_map(|(name, _)| {
+                let file = self.folder.join(name);
+                self.read_once(&file, stamp::of_path(&file).ok()?)
+            })
             .collect();
         grants.sort_by(|a, b| a.path.cmp(&b.path));
         grants

@@ -8,7 +8,8 @@ use grove_fs::FsError;
 use grove_fs::file_names::{self, FileNames, NamesOptions};
 use grove_fs::probe_walk;
 
-use crate::library::Library;
+use crate::sources::SkillFiles;
+use crate::trusting;
 
 /// Folder levels below a skill's folder in which resources are looked for.
 const RESOURCE_DEPTH: usize = 4;
@@ -20,7 +21,7 @@ const RESOURCE_NAMES: usize = 20_000;
 /// Folder levels below a skill's folder in which all its files are looked for.
 const FILE_DEPTH: usize = 16;
 
-impl Library {
+impl SkillFiles {
     /// The names of the files beside a skill's own; none of them is opened.
     ///
     /// Folders of other skills are theirs, and a flat file has no folder of its own.
@@ -32,7 +33,7 @@ impl Library {
             not_in: &folders_below(snapshot, skill, |_| true),
             except: &["SKILL.md"],
         };
-        self.named_files(snapshot, skill, &options)
+        self.named_files(skill, &options)
     }
 
     /// The names of all files in a skill's folder but its own, at most `most` of them.
@@ -51,7 +52,7 @@ impl Library {
             not_in: &folders_below(snapshot, skill, |other| !other.model_invocable()),
             except: &["SKILL.md"],
         };
-        self.named_files(snapshot, skill, &options)
+        self.named_files(skill, &options)
     }
 
     /// Reads one of a skill's files by its path below the skill's folder.
@@ -79,26 +80,41 @@ impl Library {
         if closed.iter().any(is_closed) {
             return Err(ReadRefusal::NoSuchFile);
         }
-        let planned = self.planned_root(snapshot, skill);
+        let planned = self.planned(skill);
         let planned = planned.ok_or(ReadRefusal::NoSuchFile)?;
         let read =
             probe_walk::read_in_folder(&planned.folder(), planned.links(), folder, path, max_bytes);
-        read.map_err(|error| {
+        let bytes = read.map_err(|error| {
             if error.is_not_found() {
                 ReadRefusal::NoSuchFile
             } else {
                 ReadRefusal::Fs(error)
             }
-        })
+        })?;
+        let root = snapshot.root_of(skill).ok_or(ReadRefusal::NoSuchFile)?;
+        let below_root = match folder {
+            "" => path.to_owned(),
+            folder => format!("{folder}/{path}"),
+        };
+        if trusting::file_is_as_judged(&root.trust, &below_root, &bytes) {
+            Ok(bytes)
+        } else {
+            Err(ReadRefusal::Changed)
+        }
     }
 
-    fn named_files(
-        &self,
-        snapshot: &Snapshot,
-        skill: &Skill,
-        options: &NamesOptions<'_>,
-    ) -> Result<FileNames, FsError> {
-        match (folder_of(skill), self.planned_root(snapshot, skill)) {
+    /// Whether everything in a skill's folder is what was judged, by digest; where nothing is pinned, it is.
+    pub(crate) fn folder_is_as_judged(&self, snapshot: &Snapshot, skill: &Skill) -> bool {
+        let planned = self.planned(skill);
+        planned
+            .zip(snapshot.root_of(skill))
+            .is_some_and(|(planned, root)| {
+                trusting::folder_is_as_judged(planned, &root.trust, skill)
+            })
+    }
+
+    fn named_files(&self, skill: &Skill, options: &NamesOptions<'_>) -> Result<FileNames, FsError> {
+        match (folder_of(skill), self.planned(skill)) {
             (Some(folder), Some(planned)) => {
                 file_names::below(&planned.folder(), planned.links(), folder, options)
             }
@@ -113,13 +129,16 @@ pub enum ReadRefusal {
     /// It is not there, or it is not the skill's to give.
     #[error("no such file in this skill")]
     NoSuchFile,
+    /// It is not what was looked at when the project was trusted.
+    #[error("it is not the file that was trusted")]
+    Changed,
     /// It could not be read, or is too large.
     #[error(transparent)]
     Fs(#[from] FsError),
 }
 
 /// A skill's folder below its root; none for a flat file.
-fn folder_of(skill: &Skill) -> Option<&str> {
+pub(crate) fn folder_of(skill: &Skill) -> Option<&str> {
     match skill.place.layout {
         identity::Layout::Flat => None,
         identity::Layout::Root => Some(""),

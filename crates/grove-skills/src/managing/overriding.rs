@@ -7,7 +7,6 @@ use grove_catalog::state::State;
 use grove_spec::agent::compose::list_items;
 use grove_spec::agent::overrides::{Change, Field};
 use grove_spec::config::{LayerScope, edit};
-use grove_spec::json;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 use serde_json::Value;
@@ -35,24 +34,24 @@ struct Meant {
     state: Option<State>,
 }
 
-impl Manager<'_> {
+impl Manager {
     /// Switches an agent off.
     pub fn disable(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
         let meant = self.meant(name)?;
         let mut config = self.config(scope)?;
         let before = config.saved();
-        let path = field_path(&meant.key, Field::Disabled);
+        let path = field_path(&meant.key, field_of(Field::DISABLED)?);
         config.take(edit::set(&config.text, &strs(&path), &Value::from(true)))?;
         let changed = config.write()?;
         let report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
         if report.state != Some(State::Ok) || self.waits_for_trust(&config.path) {
             return Ok(report);
         }
-        let agents = &self.library.agents;
+        let agents = self.agents();
         let found = agents.entries().named(&meant.address).into_iter();
         let fields = found.filter_map(|at| agents.agents.get(at));
         let mut fields = fields.flat_map(|agent| &agent.overridden);
-        let on = fields.find(|set| set.field == Field::Disabled);
+        let on = fields.find(|set| set.field.as_str() == Field::DISABLED);
         let error = ManageError::Overruled {
             stays: "on",
             why: on.map_or_else(
@@ -86,13 +85,13 @@ impl Manager<'_> {
         // Whoever is called by an address is meant alone.
         let of_name = Some(&meant.name).filter(|_| name != meant.address);
         for key in of_name.into_iter().chain([&meant.address]) {
-            let path = field_path(key, Field::Disabled);
+            let path = field_path(key, field_of(Field::DISABLED)?);
             config.take(edit::remove(&config.text, &strs(&path)))?;
         }
         let mut changed = config.write()?;
         let mut report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
         if report.state == Some(State::Disabled) {
-            let path = field_path(&meant.key, Field::Disabled);
+            let path = field_path(&meant.key, field_of(Field::DISABLED)?);
             config.take(edit::set(&config.text, &strs(&path), &Value::from(false)))?;
             changed |= config.write()?;
             report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
@@ -123,13 +122,13 @@ impl Manager<'_> {
 
     /// Whether a project's configuration is not the one that was trusted.
     fn waits_for_trust(&self, file: &Path) -> bool {
-        let mut findings = self.library.agents.diagnostics.iter();
+        let mut findings = self.agents().diagnostics.iter();
         findings.any(|it| it.code == Code::ConfigUntrusted && it.file.as_deref() == Some(file))
     }
 
     /// Takes back everything that the configuration of a scope says about an agent.
     pub fn reset(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
-        let agents = &self.library.agents;
+        let agents = self.agents();
         let found = agents.entries().named(name);
         let mut keys = vec![name.to_owned()];
         for agent in found.iter().filter_map(|at| agents.agents.get(*at)) {
@@ -159,7 +158,7 @@ impl Manager<'_> {
 
     /// Notes about what other files still set of an agent.
     fn still_set(&self, name: &str) -> Vec<String> {
-        let agents = &self.library.agents;
+        let agents = self.agents();
         let found = agents.entries().named(name).into_iter();
         let found = found.filter_map(|at| agents.agents.get(at));
         let mut notes: Vec<String> = found
@@ -188,7 +187,8 @@ impl Manager<'_> {
             match ask {
                 // Only a text may be empty.
                 OverrideAsk::Set(key, words)
-                    if words.trim().is_empty() && field_of(key)? != Field::SystemPrompt =>
+                    if words.trim().is_empty()
+                        && field_of(key)?.as_str() != Field::SYSTEM_PROMPT =>
                 {
                     let path = field_path(&meant.key, field_of(key)?);
                     config.take(edit::remove(&config.text, &strs(&path)))?;
@@ -202,7 +202,7 @@ impl Manager<'_> {
                     change.apply(&mut fields);
                     let value = change.value();
                     let path = field_path(&meant.key, field);
-                    config.take(edit::set(&config.text, &strs(&path), &value))?;
+                    config.take(edit::set(&config.text, &strs(&path), value))?;
                 }
                 OverrideAsk::Unset(key) => {
                     let path = field_path(&meant.key, field_of(key)?);
@@ -216,7 +216,7 @@ impl Manager<'_> {
     }
 
     fn meant(&self, query: &str) -> Result<Meant, ManageError> {
-        match self.library.agents.find(query) {
+        match self.agents().find(query) {
             Ok(at) => self.meant_at(query, at),
             Err(near) => Err(nobody(query, near)),
         }
@@ -224,7 +224,7 @@ impl Manager<'_> {
 
     /// Who is to be switched on: the first of the name that is off, although another may be used in its place.
     fn switched_off(&self, query: &str) -> Result<Meant, ManageError> {
-        let agents = &self.library.agents;
+        let agents = self.agents();
         let off = agents.entries().named(query).into_iter().find(|at| {
             let agent = agents.agents.get(*at);
             agent.is_some_and(|agent| agent.state == State::Disabled)
@@ -236,7 +236,7 @@ impl Manager<'_> {
     }
 
     fn meant_at(&self, query: &str, at: usize) -> Result<Meant, ManageError> {
-        let agents = &self.library.agents;
+        let agents = self.agents();
         let agent = agents
             .agents
             .get(at)
@@ -269,7 +269,7 @@ impl Manager<'_> {
         warnings: Vec<Diagnostic>,
     ) -> Changed {
         let mut report = self.report(&meant.name, scope, file, changed, warnings);
-        let agents = &self.library.agents;
+        let agents = self.agents();
         let at = agents.entries().named(&meant.address).into_iter().next();
         let found = agents.find(&meant.address).ok().or(at);
         if let Some(agent) = found.and_then(|at| agents.agents.get(at)) {
@@ -297,9 +297,7 @@ fn nobody(name: &str, near: Vec<String>) -> ManageError {
 }
 
 fn field_of(key: &str) -> Result<Field, ManageError> {
-    let known = Field::ALL
-        .into_iter()
-        .find(|field| field.as_str() == key || field.config_key() == key);
+    let known = Field::all().find(|field| field.as_str() == key || field.config_key() == key);
     known.ok_or_else(|| ManageError::NoOverride(key.to_owned()))
 }
 
@@ -323,5 +321,5 @@ fn read(field: Field, words: &str) -> Option<Change> {
     } else {
         Value::from(words)
     };
-    Change::read(field, &json::parse(&value.to_string()).ok()?.node)
+    Change::read(field, &value)
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use grove_catalog::{Snapshot, State};
 use grove_skills::{Environment, Library, Request, View};
 use grove_spec::Code;
+use grove_testkit::session::let_files_settle;
 
 fn put(root: &Path, id: &str, metadata: &str) {
     let name = id.rsplit('/').next().unwrap();
@@ -31,11 +32,6 @@ fn put_described(root: &Path, id: &str, metadata: &str, description: &str) {
     file.set_modified(long_ago).unwrap();
 }
 
-/// Lets the clock pass the change times of what was just written.
-fn settle() {
-    std::thread::sleep(Duration::from_millis(45));
-}
-
 fn library(root: &Path, cache: Option<&Path>, view: Option<View>) -> Library {
     let home = root.parent().unwrap().to_path_buf();
     let environment = Environment {
@@ -46,8 +42,7 @@ fn library(root: &Path, cache: Option<&Path>, view: Option<View>) -> Library {
         environment,
         Request {
             view: view.unwrap_or_else(|| View::Folders(vec![root.to_path_buf()])),
-            all: false,
-            names: None,
+            ..Request::default()
         },
     )
 }
@@ -109,7 +104,7 @@ fn make(root: &Path) {
     put(root, "garden/undeclared", "children: '*'");
     put(root, "kitchen", "");
     put(root, "kitchen/skills/undeclared", "");
-    settle();
+    let_files_settle();
 }
 
 const IDS: [&str; 8] = [
@@ -140,7 +135,7 @@ fn a_tree_of_three_levels_is_read_and_nothing_that_nobody_declared() {
                 Request {
                     view: View::Folders(vec![root.clone()]),
                     all,
-                    names: None,
+                    ..Request::default()
                 },
             );
         }
@@ -190,7 +185,7 @@ fn a_change_below_a_branch_is_seen_and_only_that_is_read() {
     let mut library = library(root, None, None);
     let mut version = 0;
     let mut next = |what: &str, reads: u64| {
-        settle();
+        let_files_settle();
         let snapshot = library.load();
         assert!(library.counts().file_reads <= reads, "{what}");
         assert!(snapshot.version > version || what == "unchanged", "{what}");
@@ -321,8 +316,7 @@ fn another_host_finds_what_it_found_without_declarations() {
             let environment = Environment::for_home(home.to_path_buf(), home.to_path_buf());
             let request = Request {
                 view: View::Host(host.name.clone()),
-                all: false,
-                names: None,
+                ..Request::default()
             };
             let snapshot = Library::new(environment, request).load();
             assert!(snapshot.tree.is_flat(), "{}", host.name);

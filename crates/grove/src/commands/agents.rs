@@ -5,24 +5,22 @@ use std::path::PathBuf;
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::hosts::AgentRules;
 use grove_catalog::state::State;
-use grove_skills::Environment;
-use grove_skills::agents::{AgentLibrary, Scope};
+use grove_skills::{Environment, Look, Parts, Request, Scope, View};
+use grove_spec::agent::Parsed;
 use grove_spec::agent::overrides::Field;
-use grove_spec::agent::{OutputFile, Parsed};
 use grove_spec::text::{first_names, one_line};
 use grove_spec::{Code, Diagnostic};
 use serde::Serialize;
 use serde_json::json;
 
-use super::defined::{DefinedJson, Everything, row};
-use super::skills_show::{entries, node, without_nothing};
-use super::{Outcome, absolute, agents_manage, counted, tilde};
+use super::defined::{Everything, row};
+use super::{Looked, Outcome, absolute, agents_manage, counted, tilde};
 use crate::args::{AgentLook, AgentScope, AgentsCommand};
 use crate::command_error::{CommandError, ErrorKind};
-use crate::json::DiagnosticJson;
+use crate::json::{DiagnosticJson, EntryJson};
 use crate::output::Output;
 
-pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
+pub(super) fn run(environment: Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
     match command {
         AgentsCommand::List {
             look,
@@ -35,40 +33,48 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
                 AgentScope::Project => Scope::Project,
                 AgentScope::Both => Scope::Both,
             };
-            let library = match host {
-                Some(host) => of_host(environment, host)?,
-                None => AgentLibrary::load_scope(environment, &folders(environment, look), scope),
+            let view = match host {
+                Some(host) => View::Host(known_host(host)?.to_owned()),
+                None => View::Own,
             };
-            list(environment, &library.agents, *json, out);
+            let request = Request {
+                view,
+                scope,
+                ..request(&environment, look)
+            };
+            let look = Looked::new(environment, request).look;
+            let agents = &look.snapshot.agents;
+            list(&look.world.environment, agents, *json, out);
         }
         AgentsCommand::Show { name, look, json } => {
-            let library = load(environment, look);
-            let agent = find(&library.agents, name)?;
+            let request = request(&environment, look);
+            let look = Looked::new(environment, request).look;
+            let agents = &look.snapshot.agents;
+            let agent = find(agents, name)?;
             if *json {
-                out.json(&ShowJson::new(&library.agents, agent));
+                out.json(&ShowJson::new(agents, agent));
             } else {
-                show(environment, &library, agent, out);
+                show(&look, agent, out);
             }
         }
-        _ => return agents_manage::run(environment, command, out),
+        _ => return agents_manage::run(&environment, command, out),
     }
     Ok(0)
 }
 
-/// Looks for agents as asked.
-pub(super) fn load(environment: &Environment, look: &AgentLook) -> AgentLibrary {
-    AgentLibrary::load(environment, &folders(environment, look))
+/// A look for agents as asked.
+fn request(environment: &Environment, look: &AgentLook) -> Request {
+    Request {
+        parts: Parts::AGENTS,
+        agent_folders: folders(environment, look),
+        ..Request::default()
+    }
 }
 
-fn folders(environment: &Environment, look: &AgentLook) -> Vec<PathBuf> {
+/// The folders in which agents are looked for, if exactly these.
+pub(super) fn folders(environment: &Environment, look: &AgentLook) -> Vec<PathBuf> {
     let given = look.agents_dirs.iter();
     given.map(|folder| absolute(folder, environment)).collect()
-}
-
-/// Looks for agents as another host does.
-fn of_host(environment: &Environment, name: &str) -> Result<AgentLibrary, CommandError> {
-    let host = known_host(name)?;
-    AgentLibrary::of_host(environment, host).ok_or_else(|| unknown_host(name))
 }
 
 /// A host whose agents are known, as it is written.
@@ -128,8 +134,9 @@ fn list(environment: &Environment, agents: &Agents, json: bool, out: &mut Output
     }
 }
 
-fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &mut Output) {
-    everything(&library.agents).rows(environment, agent, out);
+fn show(look: &Look, agent: &Agent, out: &mut Output) {
+    let (environment, agents) = (&look.world.environment, &look.snapshot.agents);
+    everything(agents).rows(environment, agent, out);
     if let Some(fields) = fields(agent).as_object() {
         for (name, value) in fields {
             let value = match value {
@@ -157,11 +164,11 @@ fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &
     for set in &agent.overridden {
         if shown.get(set.field.as_str()).is_none() {
             let file = tilde(&set.origin.file, environment);
-            let value = match set.field {
-                Field::SystemPrompt => "another text",
-                Field::Disabled if agent.state == State::Disabled => "true",
-                Field::Disabled => "false",
-                Field::Tools => "as usual",
+            let value = match set.field.as_str() {
+                Field::SYSTEM_PROMPT => "another text",
+                Field::DISABLED if agent.state == State::Disabled => "true",
+                Field::DISABLED => "false",
+                "tools" => "as usual",
                 _ => "nothing",
             };
             row(
@@ -172,13 +179,14 @@ fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &
         }
     }
     // Settings may have a secret in any line.
-    let is_quoted = !library.format(agent).is_settings();
-    let source = library.source(agent).filter(|_| is_quoted);
+    let files = &look.sources.agents;
+    let is_quoted = !files.format_of(agent).is_settings();
+    let source = files.read(agent).filter(|_| is_quoted);
     for finding in &agent.diagnostics {
         out.line("");
         out.text(&grove_spec::render::render(finding, source.as_deref()));
     }
-    for finding in library.agents.concerning(agent) {
+    for finding in agents.concerning(agent) {
         out.line("");
         out.text(&grove_spec::render::render(finding, None));
     }
@@ -187,14 +195,14 @@ fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &
 #[derive(Serialize)]
 struct ListJson<'a> {
     schema: &'static str,
-    agents: Vec<DefinedJson<'a>>,
+    agents: Vec<EntryJson<'a>>,
     diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
 #[derive(Serialize)]
 struct ShowJson<'a> {
     schema: &'static str,
-    agent: DefinedJson<'a>,
+    agent: EntryJson<'a>,
     fields: serde_json::Value,
     digest: Option<String>,
     /// The other file that has its text, where the one at its location names it.
@@ -245,50 +253,7 @@ fn fields(agent: &Agent) -> serde_json::Value {
     let Some(file) = agent.file() else {
         return json!({});
     };
-    let output = file.output.as_ref().map(|output| match output {
-        OutputFile::None => json!(false),
-        OutputFile::File(name) => json!(name),
-    });
-    let set = |flag: bool| flag.then_some(true);
-    let mut all = without_nothing(json!({
-        "package": file.package,
-        "tools": file.tools,
-        "extensions": file.extensions,
-        "model": file.model,
-        "fallbackModels": file.fallback_models,
-        "thinking": file.thinking,
-        "systemPromptMode": file.system_prompt_mode,
-        "inheritProjectContext": set(file.inherit_project_context),
-        "inheritSkills": set(file.inherit_skills),
-        "skills": file.skills,
-        "skillInjection": file.skill_injection,
-        "skillPath": file.skill_path,
-        "defaultContext": file.default_context,
-        "output": output,
-        "outputMode": file.output_mode,
-        "defaultReads": file.default_reads,
-        "defaultProgress": set(file.default_progress),
-        "interactive": set(file.interactive),
-        "maxSubagentDepth": file.max_subagent_depth,
-        "completionGuard": file.completion_guard,
-        "maxExecutionTimeMs": file.max_execution_time_ms,
-        "timeoutMs": file.timeout_ms,
-        "maxTokens": file.max_tokens,
-        "turnBudget": file.turn_budget.as_ref().map(node),
-        "toolBudget": file.tool_budget.as_ref().map(node),
-        "acceptance": file.acceptance.as_ref().map(node),
-        "acceptanceRole": file.acceptance_role,
-        "async": file.background,
-        "aliases": file.aliases,
-        "unknown": entries(&file.unknown),
-    }));
-    // Of these an empty list is a value: none at all, where no list means the usual.
-    for (name, list) in [("tools", &file.tools), ("extensions", &file.extensions)] {
-        if list.as_ref().is_some_and(Vec::is_empty)
-            && let Some(all) = all.as_object_mut()
-        {
-            all.insert(name.to_owned(), json!([]));
-        }
-    }
-    all
+    let mut shown = file.shown();
+    shown.retain(|key, _| !matches!(key.as_str(), "name" | "description"));
+    shown.into()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use grove_catalog::catalog::{self, Budget, Catalog, Style, Treatment, Unit};
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::disclosure::{Asked, CountTokens, Disclosure, Told};
+use grove_skills::disclosure::{CatalogOptions, ConversationCatalog, CountTokens, Disclosure};
 use grove_skills::{Environment, catalog_files, session_file};
 use grove_spec::Severity;
 use grove_spec::config::Limits;
@@ -34,8 +34,8 @@ pub(super) fn run(
     let known = session.as_deref().map(session_file::read).transpose()?;
     let names = known.flatten().and_then(|session| session.frozen.names);
     let looked = looked.insert(look_for(environment, &arguments.look, names)?);
-    let budget = budget(arguments, &looked.library.settings().settings.limits)?;
-    let asked = Asked {
+    let budget = budget(arguments, &looked.world.settings.settings.limits)?;
+    let asked = CatalogOptions {
         style: style(arguments.style),
         budget,
         index_dir: arguments
@@ -44,9 +44,8 @@ pub(super) fn run(
             .map(|folder| absolute(folder, looked.library.environment())),
         exact: exact(budget),
     };
-    let disclosure = Disclosure::new(&mut looked.library, session.as_deref());
-    let told = disclosure
-        .catalog_in(&looked.snapshot, &asked)
+    let told = Disclosure::new(&looked.look, session.as_deref())
+        .catalog(&asked)
         .map_err(|error| explain(error, "catalog", "", &arguments.look))?;
     for finding in &told.diagnostics {
         out.diagnostic(finding);
@@ -108,7 +107,13 @@ fn exact(budget: Budget) -> Option<(usize, CountTokens)> {
     counts.then_some((tokens, tokens::count as CountTokens))
 }
 
-fn since(looked: &Looked, told: &Told, style: Style, digest: &str, out: &mut Output) -> String {
+fn since(
+    looked: &Looked,
+    told: &ConversationCatalog,
+    style: Style,
+    digest: &str,
+    out: &mut Output,
+) -> String {
     let digest = match &told.before {
         Some(before) if digest == "last" => before,
         _ => digest,

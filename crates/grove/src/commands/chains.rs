@@ -3,32 +3,31 @@
 use grove_catalog::chains::{Chain, Chains};
 use grove_catalog::root::Source;
 use grove_catalog::state::{Reason, State};
-use grove_skills::agents::AgentLibrary;
-use grove_skills::chains::ChainLibrary;
-use grove_skills::{Environment, Library, Request};
+use grove_skills::chains::source_of;
+use grove_skills::{Environment, Look, Parts, Request};
 use grove_spec::Diagnostic;
 use grove_spec::chain::{Parsed, Step, print};
 use grove_spec::text::one_line;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::defined::{DefinedJson, Everything, row};
+use super::defined::{Everything, row};
 use super::skills_check::is_finding;
-use super::{Outcome, absolute, chains_manage, counted, need_attention};
+use super::{Looked, Outcome, absolute, chains_manage, counted, need_attention};
 use crate::args::{ChainLook, ChainsCommand};
-use crate::json::DiagnosticJson;
+use crate::json::{DiagnosticJson, EntryJson};
 use crate::output::Output;
 
-pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut Output) -> Outcome {
+pub(super) fn run(environment: Environment, command: &ChainsCommand, out: &mut Output) -> Outcome {
     match command {
         ChainsCommand::List { look, json } => {
-            let library = load(environment, look);
-            list(environment, &library.chains, *json, out);
+            let look = load(environment, look, Parts::CHAINS);
+            list(&look.world.environment, &look.snapshot.chains, *json, out);
             Ok(0)
         }
         ChainsCommand::Show { name, look, json } => {
-            let library = checked(environment, look);
-            let all = everything(&library.chains);
+            let look = load(environment, look, Parts::ALL);
+            let all = everything(&look.snapshot.chains);
             let chain = all.find(name)?;
             if *json {
                 out.json(&ShowJson {
@@ -38,15 +37,15 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
                     digest: chain.content.as_ref().map(|it| it.digest.to_string()),
                 });
             } else {
-                show(environment, &library, chain, out);
+                show(&look, chain, out);
             }
             Ok(0)
         }
         ChainsCommand::Check { look, json } => {
-            let library = checked(environment, look);
-            Ok(check(&library, *json, out))
+            let look = load(environment, look, Parts::ALL);
+            Ok(check(&look, *json, out))
         }
-        _ => chains_manage::run(environment, command, out),
+        _ => chains_manage::run(&environment, command, out),
     }
 }
 
@@ -60,22 +59,17 @@ pub(super) fn everything(chains: &Chains) -> Everything<'_, Parsed> {
     }
 }
 
-fn load(environment: &Environment, look: &ChainLook) -> ChainLibrary {
-    let folders: Vec<_> = look
-        .chains_dirs
-        .iter()
-        .map(|folder| absolute(folder, environment))
-        .collect();
-    ChainLibrary::load(environment, &folders)
-}
-
-/// Chains with what is said of the agents and skills that they name.
-fn checked(environment: &Environment, look: &ChainLook) -> ChainLibrary {
-    let mut library = load(environment, look);
-    let agents = AgentLibrary::load(environment, &[]);
-    let skills = Library::new(environment.clone(), Request::default()).load();
-    library.check_calls(&agents.agents, &skills);
-    library
+/// Looks for chains as asked; with everything else, what they name is checked.
+fn load(environment: Environment, look: &ChainLook, parts: Parts) -> Look {
+    let folders = look.chains_dirs.iter();
+    let request = Request {
+        parts,
+        chain_folders: folders
+            .map(|folder| absolute(folder, &environment))
+            .collect(),
+        ..Request::default()
+    };
+    Looked::new(environment, request).look
 }
 
 fn list(environment: &Environment, chains: &Chains, json: bool, out: &mut Output) {
@@ -94,8 +88,8 @@ fn list(environment: &Environment, chains: &Chains, json: bool, out: &mut Output
     all.table(environment, out);
 }
 
-fn show(environment: &Environment, library: &ChainLibrary, chain: &Chain, out: &mut Output) {
-    everything(&library.chains).rows(environment, chain, out);
+fn show(look: &Look, chain: &Chain, out: &mut Output) {
+    everything(&look.snapshot.chains).rows(&look.world.environment, chain, out);
     let steps = chain.file().map_or(&[][..], |file| file.steps.as_slice());
     for (at, step) in steps.iter().enumerate() {
         row(&format!("step {}", at + 1), &step_line(step), out);
@@ -104,7 +98,7 @@ fn show(environment: &Environment, library: &ChainLibrary, chain: &Chain, out: &
             row("", &format!("{key}: {value}"), out);
         }
     }
-    let source = library.source(chain);
+    let source = look.sources.chains.read(chain);
     for finding in &chain.diagnostics {
         out.line("");
         out.text(&grove_spec::render::render(finding, source.as_deref()));
@@ -178,8 +172,8 @@ impl InScope<'_> {
 }
 
 /// Everything by scope, strongest first, without scopes in which there is nothing.
-fn by_scope(library: &ChainLibrary) -> Vec<InScope<'_>> {
-    let found = &library.chains;
+fn by_scope(look: &Look) -> Vec<InScope<'_>> {
+    let found = &look.snapshot.chains;
     let all = everything(found);
     let scopes = Source::ALL.into_iter().map(|source| InScope {
         source,
@@ -191,7 +185,7 @@ fn by_scope(library: &ChainLibrary) -> Vec<InScope<'_>> {
         diagnostics: found
             .diagnostics
             .iter()
-            .filter(|finding| library.source_of(finding) == source)
+            .filter(|finding| source_of(&look.world, found, finding) == source)
             .collect(),
     });
     scopes
@@ -199,9 +193,9 @@ fn by_scope(library: &ChainLibrary) -> Vec<InScope<'_>> {
         .collect()
 }
 
-fn check(library: &ChainLibrary, json: bool, out: &mut Output) -> u8 {
-    let all = everything(&library.chains);
-    let scopes = by_scope(library);
+fn check(look: &Look, json: bool, out: &mut Output) -> u8 {
+    let all = everything(&look.snapshot.chains);
+    let scopes = by_scope(look);
     let findings = scopes.iter().map(InScope::findings).sum();
     if json {
         let scopes = scopes.iter().map(|scope| ScopeJson {
@@ -216,7 +210,7 @@ fn check(library: &ChainLibrary, json: bool, out: &mut Output) -> u8 {
         });
     } else {
         for scope in &scopes {
-            print_scope(library, scope, out);
+            print_scope(look, scope, out);
         }
         out.line(&if findings == 0 {
             "nothing needs attention".to_owned()
@@ -227,7 +221,7 @@ fn check(library: &ChainLibrary, json: bool, out: &mut Output) -> u8 {
     u8::from(findings > 0)
 }
 
-fn print_scope(library: &ChainLibrary, scope: &InScope<'_>, out: &mut Output) {
+fn print_scope(look: &Look, scope: &InScope<'_>, out: &mut Output) {
     let count = counted(scope.chains.len(), "chain");
     out.line(&format!("{}: {count}", scope.source.as_str()));
     for finding in scope.diagnostics.iter().filter(|it| is_finding(it)) {
@@ -238,7 +232,7 @@ fn print_scope(library: &ChainLibrary, scope: &InScope<'_>, out: &mut Output) {
             let (name, why, fix) = (&chain.name, &reason.message, &reason.fix);
             out.line(&one_line(&format!("{name}: {why} ({fix})")));
         }
-        let source = library.source(chain);
+        let source = look.sources.chains.read(chain);
         for finding in chain.diagnostics.iter().filter(|it| is_finding(it)) {
             print_finding(finding, source.as_deref(), out);
         }
@@ -283,14 +277,14 @@ fn fields(chain: &Chain) -> Value {
 #[derive(Serialize)]
 struct ListJson<'a> {
     schema: &'static str,
-    chains: Vec<DefinedJson<'a>>,
+    chains: Vec<EntryJson<'a>>,
     diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
 #[derive(Serialize)]
 struct ShowJson<'a> {
     schema: &'static str,
-    chain: DefinedJson<'a>,
+    chain: EntryJson<'a>,
     fields: Value,
     digest: Option<String>,
 }
@@ -305,6 +299,6 @@ struct CheckJson<'a> {
 #[derive(Serialize)]
 struct ScopeJson<'a> {
     source: &'static str,
-    chains: Vec<DefinedJson<'a>>,
+    chains: Vec<EntryJson<'a>>,
     diagnostics: Vec<DiagnosticJson<'a>>,
 }

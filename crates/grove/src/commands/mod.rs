@@ -32,12 +32,10 @@ mod validate;
 mod watch;
 
 use std::ffi::OsString;
-use std::sync::Arc;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser as _};
-use grove_catalog::snapshot::Snapshot;
-use grove_skills::{Environment, Library, Request, View};
+use grove_skills::{Environment, Library, Parts, Request, View};
 
 pub(crate) use grove_spec::text::counted;
 
@@ -82,25 +80,24 @@ pub(crate) fn run(
         Some(Command::Agents(AgentsCommand::Export(arguments))) => {
             agents_export::run(environment, &arguments, looked, out)
         }
-        Some(Command::Agents(command)) => agents::run(&environment, &command, out),
-        Some(Command::Chains(command)) => chains::run(&environment, &command, out),
+        Some(Command::Agents(command)) => agents::run(environment, &command, out),
+        Some(Command::Chains(command)) => chains::run(environment, &command, out),
         Some(Command::Prompt(arguments)) => prompt::run(environment, &arguments, looked, out),
         Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
         Some(Command::Mcp(arguments)) => mcp::run(environment, &arguments, out),
         Some(Command::Validate { paths, json }) => validate::run(&environment, &paths, json, out),
-        Some(Command::Trust {
-            folder,
-            follow,
-            list,
-            json,
-        }) => trust::grant(&environment, folder.as_deref(), follow, list, json, out),
+        Some(Command::Trust(arguments)) => trust::grant(&environment, &arguments, out),
         Some(Command::Untrust { folder, json }) => {
             trust::revoke(&environment, folder.as_deref(), json, out)
         }
         Some(Command::Hosts { json }) => hosts::run(&environment, json, out),
         Some(Command::Doctor { look: flags }) => {
             let json = flags.json;
-            let looked = looked.insert(look(environment, &flags)?);
+            let mut request = request(&environment, &flags, None)?;
+            if request.view == View::Own {
+                request.parts = Parts::ALL;
+            }
+            let looked = looked.insert(Looked::new(environment, request));
             Ok(doctor::run(looked, json, out))
         }
         Some(Command::Watch { look }) => watch::run(environment, &look, out),
@@ -191,10 +188,25 @@ fn flags_before_command(error: &clap::Error, arguments: &[OsString]) -> bool {
 /// A library that has looked, with what it saw.
 pub(crate) struct Looked {
     pub(crate) library: Library,
-    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) look: grove_skills::Look,
+}
+
+impl std::ops::Deref for Looked {
+    type Target = grove_skills::Look;
+
+    fn deref(&self) -> &Self::Target {
+        &self.look
+    }
 }
 
 impl Looked {
+    /// Looks as asked.
+    pub(crate) fn new(environment: Environment, request: Request) -> Self {
+        let mut library = Library::new(environment, request);
+        let look = library.look();
+        Self { library, look }
+    }
+
     /// Writes what was learnt for the next start, and notes what could not be written.
     pub(crate) fn remember(mut self, out: &mut Output) {
         let mut findings = self.library.save_cache();
@@ -217,9 +229,7 @@ pub(crate) fn look_for(
     names: Option<Vec<String>>,
 ) -> Result<Looked, CommandError> {
     let request = request(&environment, look, names)?;
-    let mut library = Library::new(environment, request);
-    let snapshot = library.load();
-    Ok(Looked { library, snapshot })
+    Ok(Looked::new(environment, request))
 }
 
 /// What is to be looked at, as asked.
@@ -252,6 +262,7 @@ pub(crate) fn request(
         view,
         all: look.all,
         names,
+        ..Request::default()
     })
 }
 

@@ -5,17 +5,16 @@ use std::path::Path;
 
 use grove_catalog::Digest;
 use grove_catalog::agents::{Agent, Agents};
-use grove_catalog::prompt::{Base, BaseUse, Block, Prompt};
+use grove_catalog::prompt::{Base, BaseUse, Prompt};
+use grove_catalog::report::PromptJson;
 use grove_fs::files;
-use grove_skills::prompt::{PromptError, Wishes, prompt};
-use grove_skills::{Environment, Library};
+use grove_skills::prompt::{AgentPrompt, PromptError, PromptOptions, prompt};
+use grove_skills::{Environment, Library, Look as Seen, Parts, Request, Unsteady};
 use grove_spec::agent::PromptMode;
-use serde::Serialize;
 
 use super::{Looked, Outcome, absolute, agents, cost, cost_note, request, tilde};
 use crate::args::{Look, PromptArgs};
 use crate::command_error::{CommandError, ErrorKind};
-use crate::json::DiagnosticJson;
 use crate::output::{Output, columns};
 use crate::table::Table;
 
@@ -28,11 +27,8 @@ pub(super) fn run(
     looked: &mut Option<Looked>,
     out: &mut Output,
 ) -> Outcome {
-    let library = agents::load(&environment, &arguments.look);
-    let agent = agents::find(&library.agents, &arguments.agent)?;
-    require_usable(&library.agents, agent)?;
     let base = arguments.base.as_deref();
-    let wishes = Wishes {
+    let options = PromptOptions {
         budget: arguments.budget,
         base: base.map(|base| read_base(base, &environment)).transpose()?,
         asked: Some(arguments.agent.clone()),
@@ -42,32 +38,85 @@ pub(super) fn run(
         all: arguments.all,
         ..Look::default()
     };
-    let request = request(&environment, &flags, None)?;
-    // Making the prompt looks at the skills; once is enough.
-    let mut skills = Library::new(environment, request);
-    let told = prompt(&mut skills, &library, agent, &wishes)?;
-    let looked = looked.insert(Looked {
-        library: skills,
-        snapshot: told.snapshot,
-    });
-    if arguments.json {
-        let address = library.agents.address(agent);
-        out.json(&PromptJson::new(agent, address, &told.prompt));
-        return Ok(0);
+    let request = Request {
+        parts: Parts::PROMPTS,
+        agent_folders: agents::folders(&environment, &arguments.look),
+        ..request(&environment, &flags, None)?
+    };
+    let mut library = Library::new(environment, request);
+    let (look, made) = library.look_until_steady(|look| {
+        let agents = &look.snapshot.agents;
+        let agent = agents::find(agents, &arguments.agent)?;
+        require_usable(agents, agent)?;
+        let made = prompt(&look.snapshot, &look.sources, agent, &options)?;
+        Ok::<_, NoPrompt>((look.clone(), made))
+    })?;
+    made.write_index()?;
+    print(&look, &made, arguments, out)?;
+    *looked = Some(Looked { library, look });
+    Ok(0)
+}
+
+/// Why there is no prompt: it cannot be made, or not of these files.
+enum NoPrompt {
+    Refused(CommandError),
+    Prompt(PromptError),
+}
+
+impl Unsteady for NoPrompt {
+    fn is_unsteady(&self) -> bool {
+        matches!(self, Self::Prompt(error) if error.is_unsteady())
     }
-    for warning in &told.prompt.warnings {
+}
+
+impl From<CommandError> for NoPrompt {
+    fn from(error: CommandError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<PromptError> for NoPrompt {
+    fn from(error: PromptError) -> Self {
+        Self::Prompt(error)
+    }
+}
+
+impl From<NoPrompt> for CommandError {
+    fn from(error: NoPrompt) -> Self {
+        match error {
+            NoPrompt::Refused(error) => error,
+            NoPrompt::Prompt(error) => error.into(),
+        }
+    }
+}
+
+fn print(
+    look: &Seen,
+    made: &AgentPrompt,
+    arguments: &PromptArgs,
+    out: &mut Output,
+) -> Result<(), CommandError> {
+    let prompt = &made.prompt;
+    if arguments.json {
+        let agents = &look.snapshot.agents;
+        let agent = agents::find(agents, &arguments.agent)?;
+        let (address, tokens) = (agents.address(agent), cost(&prompt.text).1);
+        out.json(&PromptJson::new(&agent.name, address, prompt, tokens));
+        return Ok(());
+    }
+    for warning in &prompt.warnings {
         out.diagnostic(warning);
     }
     if arguments.explain {
-        explain(looked, &told.prompt, out);
-        out.note(&said_of_base(&told.prompt));
+        explain(&look.world.environment, prompt, out);
+        out.note(&said_of_base(prompt));
     } else {
-        out.text(&told.prompt.text);
+        out.text(&prompt.text);
     }
-    if !told.prompt.text.is_empty() {
-        out.note(&cost_note(&told.prompt.text));
+    if !prompt.text.is_empty() {
+        out.note(&cost_note(&prompt.text));
     }
-    Ok(0)
+    Ok(())
 }
 
 /// The prompt of whoever runs the agent, from a file or from standard input.
@@ -103,11 +152,8 @@ fn read_base(given: &Path, environment: &Environment) -> Result<Base, CommandErr
 
 impl From<PromptError> for CommandError {
     fn from(error: PromptError) -> Self {
-        match error {
-            PromptError::Files(error) => error.into(),
-            PromptError::Unsteady(_) => Self::new(ErrorKind::Finding, error.to_string())
-                .hint("run the command again when nothing writes there"),
-        }
+        Self::new(ErrorKind::Finding, error.to_string())
+            .hint("run the command again when nothing writes there")
     }
 }
 
@@ -150,8 +196,7 @@ fn said_of_base(prompt: &Prompt) -> String {
     format!("mode {mode}: the prompt of whoever runs the agent {base}")
 }
 
-fn explain(looked: &Looked, prompt: &Prompt, out: &mut Output) {
-    let environment = looked.library.environment();
+fn explain(environment: &Environment, prompt: &Prompt, out: &mut Output) {
     let mut table = Table::new(&["COST", "WHAT", "NAME", "DIGEST", "SOURCE"]);
     for block in &prompt.blocks {
         let source = block.source.as_deref();
@@ -166,68 +211,4 @@ fn explain(looked: &Looked, prompt: &Prompt, out: &mut Output) {
         ]);
     }
     out.text(&table.render(columns(&environment.variables)));
-}
-
-#[derive(Serialize)]
-struct PromptJson<'a> {
-    schema: &'static str,
-    name: &'a str,
-    address: String,
-    prompt: &'a str,
-    mode: PromptMode,
-    base: &'static str,
-    digest: String,
-    chars: usize,
-    tokens: usize,
-    blocks: Vec<BlockJson<'a>>,
-    tools: Option<&'a [String]>,
-    active: &'a [String],
-    listed: &'a [String],
-    warnings: Vec<DiagnosticJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct BlockJson<'a> {
-    kind: &'static str,
-    name: &'a str,
-    source: Option<String>,
-    digest: String,
-    cost: usize,
-    text: &'a str,
-}
-
-impl<'a> BlockJson<'a> {
-    fn new(block: &'a Block) -> Self {
-        let source = block.source.as_deref();
-        Self {
-            kind: block.kind.as_str(),
-            name: &block.name,
-            source: source.map(|path| path.to_string_lossy().into_owned()),
-            digest: block.digest.to_string(),
-            cost: block.cost(),
-            text: &block.text,
-        }
-    }
-}
-
-impl<'a> PromptJson<'a> {
-    fn new(agent: &'a Agent, address: String, prompt: &'a Prompt) -> Self {
-        let (chars, tokens) = cost(&prompt.text);
-        Self {
-            schema: "grove.prompt/1",
-            name: &agent.name,
-            address,
-            prompt: &prompt.text,
-            mode: prompt.mode,
-            base: prompt.base.as_str(),
-            digest: Digest::of(prompt.text.as_bytes()).to_string(),
-            chars,
-            tokens,
-            blocks: prompt.blocks.iter().map(BlockJson::new).collect(),
-            tools: prompt.tools.as_deref(),
-            active: &prompt.active,
-            listed: &prompt.listed,
-            warnings: DiagnosticJson::list(&prompt.warnings),
-        }
-    }
 }

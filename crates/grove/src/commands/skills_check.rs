@@ -6,7 +6,7 @@ use grove_spec::{Diagnostic, Severity};
 use serde::Serialize;
 
 use super::{Looked, counted, need_attention};
-use crate::json::{DiagnosticJson, SkillJson, SnapshotJson, StateCounts, count_states};
+use crate::json::{DiagnosticJson, EntryJson, SnapshotJson, StateCounts, count_states};
 use crate::output::Output;
 
 #[derive(Serialize)]
@@ -15,7 +15,7 @@ struct CheckJson<'a> {
     snapshot: SnapshotJson,
     states: StateCounts,
     findings: usize,
-    skills: Vec<SkillJson<'a>>,
+    skills: Vec<EntryJson<'a>>,
     diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
             snapshot: SnapshotJson::new(snapshot),
             states: count_states(snapshot.skills.iter()),
             findings,
-            skills: SkillJson::list(snapshot),
+            skills: EntryJson::list(snapshot.entries()),
             diagnostics: DiagnosticJson::list(&snapshot.diagnostics),
         });
         return code;
@@ -92,7 +92,7 @@ fn print_findings(looked: &Looked, skill: &Skill, out: &mut Output) {
     {
         let location = snapshot.location(&skill.place);
         let source = source.get_or_insert_with(|| {
-            let bytes = looked.library.source(snapshot, skill);
+            let bytes = looked.sources.skills.read(skill);
             bytes.and_then(|bytes| String::from_utf8(bytes).ok())
         });
         out.text(&grove_spec::render::render(

@@ -10,13 +10,13 @@ use serde_json::json;
 
 use super::{Looked, Outcome, naming, path_text, tilde};
 use crate::args::Look;
-use crate::json::SkillJson;
+use crate::json::EntryJson;
 use crate::output::Output;
 
 #[derive(Serialize)]
 struct ShowJson<'a> {
     schema: &'static str,
-    skill: SkillJson<'a>,
+    skill: EntryJson<'a>,
     /// Addresses of the skills it hangs together with.
     #[serde(flatten)]
     family: Family,
@@ -62,12 +62,13 @@ pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -
     if flags.json {
         out.json(&ShowJson {
             schema: "grove.skills.show/1",
-            skill: SkillJson::new(snapshot, skill),
+            skill: EntryJson::new(snapshot.entries(), skill),
             family,
             fields: fields(skill),
             digest: looked
-                .library
-                .source(snapshot, skill)
+                .sources
+                .skills
+                .read(skill)
                 .map(|bytes| Digest::of(&bytes).to_string()),
         });
     } else {
@@ -146,7 +147,7 @@ fn print(looked: &Looked, skill: &Skill, family: &Family, out: &mut Output) {
     if !content.is_refused() {
         row("size", &format!("{} bytes", content.size));
     }
-    let bytes = looked.library.source(snapshot, skill);
+    let bytes = looked.sources.skills.read(skill);
     if let Some(bytes) = &bytes {
         row("digest", &Digest::of(bytes).to_string());
     }

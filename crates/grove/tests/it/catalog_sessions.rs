@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_catalog::catalog::{Budget, Style};
-use grove_skills::disclosure::{Asked, Call, Disclosure};
+use grove_skills::disclosure::{Call, CatalogOptions, Disclosure};
 use grove_skills::{Environment, Library, Request, View};
 use grove_testkit::catalog_reader::{ReadEntry, reach, read_catalog, read_index};
 use grove_testkit::library::GeneratedLibrary;
@@ -202,26 +202,27 @@ fn a_tree_is_opened_through_the_library() {
     };
     let mut library = Library::new(environment, request);
     let talk = folder.join("talk.json");
-    let asked = Asked {
+    let asked = CatalogOptions {
         style: Style::Xml,
         budget: Budget::chars(30_000, 150),
         index_dir: Some(folder.join("index")),
         exact: None,
     };
-    let mut disclosure = Disclosure::new(&mut library, Some(&talk));
-    let shown = |disclosure: &mut Disclosure<'_>| {
+    let look = library.look();
+    let disclosure = Disclosure::new(&look, Some(&talk));
+    let shown = |disclosure: &Disclosure<'_>| {
         let told = disclosure.catalog(&asked).unwrap();
         names(&read_catalog(&told.catalog.text).unwrap())
     };
-    assert_eq!(shown(&mut disclosure), ["docs"]);
+    assert_eq!(shown(&disclosure), ["docs"]);
     let activated = disclosure.activate(&Call::of("docs")).unwrap();
     assert_eq!(activated.children.len(), 3);
-    assert_eq!(shown(&mut disclosure), ["pdf", "slides", "word"]);
+    assert_eq!(shown(&disclosure), ["pdf", "slides", "word"]);
     disclosure.activate(&Call::of("pdf")).unwrap();
     let leaf = disclosure.activate(&Call::of("pdf-tables")).unwrap();
     assert!(leaf.text.contains("How to make tables.") && Arc::strong_count(&leaf.snapshot) > 0);
     assert_eq!(
-        shown(&mut disclosure),
+        shown(&disclosure),
         ["pdf-charts", "pdf-forms", "pdf-tables", "slides", "word"]
     );
 }

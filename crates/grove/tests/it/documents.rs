@@ -169,7 +169,7 @@ fn json_is_documented() {
         }
     }
     shell.run("mkdir -p ~/.agents/skills/bad && echo x > ~/.agents/skills/bad/SKILL.md; mkdir -p p/.git p/.agents/skills/tmux && cp ~/.agents/skills/shell/tmux/SKILL.md p/.agents/skills/tmux/");
-    shell.run("printf '%s\\n' --- 'name: everything' 'description: d' 'package: p' 'tools: a' 'extensions: a' 'model: a' 'fallbackModels: a' 'thinking: a' 'inheritProjectContext: true' 'inheritSkills: true' 'skills: a' 'skillPath: a' 'defaultContext: fork' 'output: a' 'outputMode: inline' 'defaultReads: a' 'defaultProgress: true' 'interactive: true' 'maxSubagentDepth: 1' 'completionGuard: true' 'maxExecutionTimeMs: 1' 'timeoutMs: 1' 'maxTokens: 1' 'turnBudget: 1' 'toolBudget: 1' 'acceptance: a' 'acceptanceRole: a' 'async: true' 'aliases: everything' 'other: 1' --- > ~/.claude/agents/everything.md");
+    shell.run("printf '%s\\n' --- 'name: everything' 'description: d' 'package: p' 'tools: a' 'extensions: a' 'model: a' 'fallbackModels: a' 'thinking: a' 'inheritProjectContext: true' 'inheritSkills: true' 'skills: a' 'skillPath: a' 'defaultContext: fork' 'output: a' 'outputMode: inline' 'defaultReads: a' 'defaultProgress: true' 'interactive: true' 'maxSubagentDepth: 1' 'completionGuard: true' 'maxExecutionTimeMs: 1' 'timeoutMs: 1' 'maxTokens: 1' 'turnBudget: 1' 'toolBudget: 1' 'acceptance: auto' 'fallbackAfterWrites: true' 'engine: native' 'toolTimeoutMs: 1' 'acceptanceRole: a' 'async: true' 'aliases: everything' 'other: 1' --- > ~/.claude/agents/everything.md");
     shell.run("mkdir -p ~/all-chains && printf '%s\\n' '{\"name\": \"all\", \"description\": \"d\", \"package\": \"p\", \"other\": 1, \"chain\": [{\"agent\": \"a\", \"task\": \"t\", \"phase\": \"p\", \"label\": \"l\", \"as\": \"o\", \"outputSchema\": \"s.json\", \"cwd\": \"c\", \"output\": \"f\", \"outputMode\": \"inline\", \"reads\": [\"r\"], \"progress\": true, \"skill\": [\"s\"], \"model\": \"m\", \"acceptance\": \"auto\"}, {\"parallel\": [{\"agent\": \"a\", \"count\": 2}], \"concurrency\": 1, \"failFast\": true, \"worktree\": true, \"cwd\": \"c\"}, {\"expand\": {\"from\": {\"output\": \"o\", \"path\": \"\"}, \"item\": \"i\", \"key\": \"/k\", \"maxItems\": 1, \"onEmpty\": \"skip\"}, \"parallel\": {\"agent\": \"a\"}, \"collect\": {\"as\": \"c\"}}]}' > ~/all-chains/all.chain.json");
     for command in [
         "grove --json",
@@ -200,7 +200,7 @@ fn json_is_documented() {
         "grove chains check --json",
         "grove prompt publisher --json",
         "grove validate --json ~/.agents/skills/bad",
-        "cd p && grove trust --json",
+        "cd p && grove trust --yes --json",
         "grove trust --list --json",
         "cd p && grove untrust --json",
         "grove hosts --json",
