@@ -177,6 +177,7 @@ impl Library {
 
     /// Looks at everything that is asked for, and publishes what there is; the same snapshot when nothing changed.
     pub fn look(&mut self) -> Look {
+        self.grants = self.grants.for_next_look();
         let grants = self.grants.clone();
         let world = Arc::new(World::find_with(&self.environment, &self.request, grants));
         let parts = self.request.parts;
