@@ -25,10 +25,10 @@ const TALKERS: usize = 2;
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The system gave no runtime.
-    #[error("the server cannot start: {0}")]
+    #[error("the server cannot start")]
     Start(#[source] std::io::Error),
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}")]
     Listen {
         /// The address.
         address: std::net::SocketAddr,

@@ -23,6 +23,7 @@ pub mod chains;
 mod definition_files;
 pub mod disclosure;
 mod environment;
+pub mod environment_variables;
 pub mod exporting;
 mod instructions;
 mod last_good;

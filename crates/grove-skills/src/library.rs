@@ -22,6 +22,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::cache::{self, RootCache};
 use crate::environment::Environment;
+use crate::environment_variables;
 use crate::loading::{self, LoadedRoot, Scan};
 use crate::planning::{self, Plan, PlannedRoot};
 use crate::project::Project;
@@ -412,7 +413,7 @@ impl Library {
         let search_path = self
             .environment
             .variables
-            .get("PATH")
+            .get(environment_variables::PATH)
             .cloned()
             .unwrap_or_default();
         for needed in loaded.iter().flat_map(|root| &root.requirements) {

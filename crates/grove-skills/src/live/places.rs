@@ -12,6 +12,7 @@ use grove_fs::watch::{Change, Interest, Sighting, Wanted};
 
 use super::why::What;
 use crate::environment::Environment;
+use crate::environment_variables::PATH;
 use crate::library::{Library, View};
 use crate::loading::LoadedRoot;
 use crate::packages;
@@ -97,7 +98,7 @@ impl Places {
         if self.programs.is_empty() {
             return;
         }
-        if let Some(search_path) = library.environment().variables.get("PATH") {
+        if let Some(search_path) = library.environment().variables.get(PATH) {
             self.program_folders = std::env::split_paths(search_path)
                 .filter(|folder| folder.is_absolute())
                 .collect();

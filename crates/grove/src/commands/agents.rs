@@ -14,11 +14,11 @@ use grove_spec::{Code, Diagnostic};
 use serde::Serialize;
 use serde_json::json;
 
-use super::defined::{DefinedJson, Everything, row};
+use super::definition_listing::{DefinedJson, Everything, row};
 use super::skills_show::{entries, node, without_nothing};
-use super::{Outcome, absolute, agents_manage, counted, tilde};
+use super::{Outcome, absolute, agents_manage, counted, naming, tilde};
 use crate::args::{AgentLook, AgentScope, AgentsCommand};
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::CommandError;
 use crate::json::DiagnosticJson;
 use crate::output::Output;
 
@@ -68,22 +68,13 @@ fn folders(environment: &Environment, look: &AgentLook) -> Vec<PathBuf> {
 /// Looks for agents as another host does.
 fn of_host(environment: &Environment, name: &str) -> Result<AgentLibrary, CommandError> {
     let host = known_host(name)?;
-    AgentLibrary::of_host(environment, host).ok_or_else(|| unknown_host(name))
+    let unknown = || CommandError::internal(format!("nothing is known of the agents of {host}"));
+    AgentLibrary::of_host(environment, host).ok_or_else(unknown)
 }
 
 /// A host whose agents are known, as it is written.
 pub(super) fn known_host(name: &str) -> Result<&'static str, CommandError> {
-    let mut known = AgentRules::names();
-    let host = known.find(|known| known.eq_ignore_ascii_case(name));
-    host.ok_or_else(|| unknown_host(name))
-}
-
-fn unknown_host(name: &str) -> CommandError {
-    let known: Vec<&str> = AgentRules::names().collect();
-    CommandError::new(ErrorKind::Usage, format!("unknown host `{name}`")).hint(format!(
-        "hosts whose agents are known: {}",
-        known.join(", ")
-    ))
+    naming::known_host(name, "hosts whose agents are known", AgentRules::names())
 }
 
 /// The agent of a name, usable or not.

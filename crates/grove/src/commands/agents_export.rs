@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use grove_catalog::agents::Agent;
 use grove_catalog::state::State;
 use grove_skills::agents::AgentLibrary;
-use grove_skills::exporting::{self, ExportError, ExportRequest, Exported, FileState};
+use grove_skills::exporting::{self, ExportRequest, Exported, FileState};
 use grove_skills::{Environment, Project};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{Looked, Outcome, absolute, agents, counted, look, prompt, tilde};
 use crate::args::{ExportArgs, Look};
@@ -43,7 +43,7 @@ pub(super) fn run(
     let looked = looked.insert(look(environment, &flags)?);
     let exported = exporting::export(&mut looked.library, &library, &chosen, &request)?;
     if arguments.json {
-        out.json(&ExportJson::new(host, &request, &exported));
+        out.json(&to_json(host, &request, &exported));
     } else {
         print(looked.library.environment(), &request, &exported, out);
     }
@@ -56,7 +56,7 @@ pub(super) fn run(
     } else {
         is_held_up
     };
-    Ok(u8::from(is_wrong))
+    Ok(ErrorKind::Finding.exit_code_if(is_wrong))
 }
 
 /// The folder of the project that one works in.
@@ -65,8 +65,7 @@ fn project_folder(environment: &Environment) -> Result<PathBuf, CommandError> {
     let folder = project.outermost().map(Path::to_path_buf);
     folder.ok_or_else(|| {
         let message = "there is no project here to export to";
-        CommandError::new(ErrorKind::Usage, message)
-            .hint("change into a project, or say where with --out DIR")
+        CommandError::usage(message).hint("change into a project, or say where with --out DIR")
     })
 }
 
@@ -95,7 +94,7 @@ fn choose<'a>(
             let message = format!("agent `{name}` was made by an export, from `{source}`");
             let hint =
                 "name the agent that it was made from, which is not there any more, or another one";
-            return Err(CommandError::new(ErrorKind::Finding, message).hint(hint));
+            return Err(CommandError::finding(message).hint(hint));
         }
         if !chosen.iter().any(|known| std::ptr::eq(*known, agent)) {
             chosen.push(agent);
@@ -132,47 +131,16 @@ fn print(
     ));
 }
 
-impl From<ExportError> for CommandError {
-    fn from(error: ExportError) -> Self {
-        match error {
-            ExportError::UnknownHost(_) => Self::new(ErrorKind::Usage, error.to_string()),
-            ExportError::Prompt(error) => error.into(),
-            ExportError::Fs(error) => error.into(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct ExportJson<'a> {
-    schema: &'static str,
-    host: &'a str,
-    out: String,
-    written: bool,
-    clean: bool,
-    files: Vec<FileJson<'a>>,
-    warnings: Vec<DiagnosticJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct FileJson<'a> {
-    path: &'a str,
-    state: &'static str,
-}
-
-impl<'a> ExportJson<'a> {
-    fn new(host: &'a str, request: &ExportRequest, exported: &'a Exported) -> Self {
-        let files = exported.files.iter().map(|(path, state)| FileJson {
-            path,
-            state: state.as_str(),
-        });
-        Self {
-            schema: "grove.agents.export/1",
-            host,
-            out: request.out.to_string_lossy().into_owned(),
-            written: !request.is_dry,
-            clean: exported.is_clean(),
-            files: files.collect(),
-            warnings: DiagnosticJson::list(&exported.diagnostics),
-        }
-    }
+fn to_json(host: &str, request: &ExportRequest, exported: &Exported) -> Value {
+    let files = exported.files.iter();
+    let files = files.map(|(path, state)| json!({ "path": path, "state": state.as_str() }));
+    json!({
+        "schema": "grove.agents.export/1",
+        "host": host,
+        "out": request.out.to_string_lossy(),
+        "written": !request.is_dry,
+        "clean": exported.is_clean(),
+        "files": files.collect::<Vec<_>>(),
+        "warnings": DiagnosticJson::list(&exported.diagnostics),
+    })
 }

@@ -12,10 +12,11 @@ use grove_spec::text::one_line;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::defined::{DefinedJson, Everything, row};
+use super::definition_listing::{DefinedJson, Everything, row};
 use super::skills_check::is_finding;
 use super::{Outcome, absolute, chains_manage, counted, need_attention};
 use crate::args::{ChainLook, ChainsCommand};
+use crate::command_error::ErrorKind;
 use crate::json::DiagnosticJson;
 use crate::output::Output;
 
@@ -224,7 +225,7 @@ fn check(library: &ChainLibrary, json: bool, out: &mut Output) -> u8 {
             need_attention(findings)
         });
     }
-    u8::from(findings > 0)
+    ErrorKind::Finding.exit_code_if(findings > 0)
 }
 
 fn print_scope(library: &ChainLibrary, scope: &InScope<'_>, out: &mut Output) {
