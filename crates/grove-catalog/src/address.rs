@@ -1,16 +1,19 @@
-//! From what a person or a model typed to a skill.
+//! From what a person or a model typed to a skill, an agent or a chain.
+
+use std::borrow::Cow;
 
 use grove_spec::text::{edits, one_line};
 use grove_spec::{Code, Diagnostic};
 
+use crate::entry::{Entries, Entry};
 use crate::identity::name_key;
-use crate::snapshot::{Skill, Snapshot};
-use crate::state::{Reason, State};
+use crate::snapshot::Snapshot;
+use crate::state::Reason;
 
-/// What a name or id leads to. Indexes are into [`Snapshot::skills`].
+/// What a name or id leads to. Indexes are into the list that was searched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// Exactly one skill.
+    /// Exactly one; it may be unusable.
     One(usize),
     /// Several; they have to be told apart by id.
     Several(Vec<usize>),
@@ -22,47 +25,67 @@ pub enum Answer {
 }
 
 /// Finds a skill by `id@label`, by id, or by name.
-///
-/// A bare name means the usable skill of that name after ranking; an id counts when nothing bears it as
-/// its name, and an unusable skill is found by its bare name only when nothing usable bears it.
 pub fn find(snapshot: &Snapshot, query: &str) -> Answer {
-    let exact = |at: &usize| {
-        let skill = snapshot.skills.get(*at);
-        skill.is_some_and(|skill| snapshot.addresses(skill).any(|address| address == query))
-    };
-    if query.contains('@')
-        && let Some(at) = (0..snapshot.skills.len()).find(exact)
-    {
-        return Answer::One(at);
-    }
-    let key = name_key(query);
-    let by_name = |skill: &Skill| name_key(skill.name()) == key;
-    let by_id = |skill: &Skill| snapshot.unique_id(skill) == query;
-    let offered = |skill: &Skill| matches!(skill.state, State::Ok | State::Capped);
-    let matching = |wanted: &dyn Fn(&Skill) -> bool| -> Vec<usize> {
-        let all = snapshot.skills.iter().enumerate();
-        all.filter(|(_, skill)| wanted(skill))
-            .map(|(at, _)| at)
-            .collect()
-    };
-    for wanted in [
-        &(|skill: &Skill| offered(skill) && by_name(skill)) as &dyn Fn(&Skill) -> bool,
-        &|skill: &Skill| offered(skill) && by_id(skill),
-        &by_name,
-        &by_id,
-    ] {
-        match matching(wanted).as_slice() {
-            [] => {}
-            [one] => return Answer::One(*one),
-            several => return Answer::Several(several.to_vec()),
+    snapshot.entries().find(query)
+}
+
+/// A way in which a name may mean one.
+type Way<'a, E> = &'a dyn Fn(&E) -> bool;
+
+impl<E: Entry> Entries<'_, E> {
+    /// Finds one by `id@label`, by name, by one of its aliases, or by id.
+    ///
+    /// A bare name means the offered one of that name after ranking; an id counts when nothing bears it as its name,
+    /// and an unusable one is found by its bare name only when nothing offered bears it.
+    pub fn find(self, query: &str) -> Answer {
+        let key = name_key(query);
+        let by_name = |entry: &E| name_key(entry.name()) == key;
+        let by_alias = |entry: &E| entry.aliases().iter().any(|alias| name_key(alias) == key);
+        let by_id = |entry: &E| {
+            entry.short_id() == Some(query)
+                || entry
+                    .ids(self.all)
+                    .next()
+                    .is_some_and(|(_, id)| id == query)
+        };
+        let offered = |entry: &E| entry.state().is_offered();
+        let ways: [Way<'_, E>; 6] = [
+            &|entry| query.contains('@') && self.is_address(entry, query),
+            &|entry| offered(entry) && by_name(entry),
+            &|entry| offered(entry) && by_alias(entry),
+            &|entry| offered(entry) && by_id(entry),
+            &by_name,
+            &by_id,
+        ];
+        for way in ways {
+            let all = self.all.iter().enumerate();
+            let found = all.filter(|(_, entry)| way(entry)).map(|(at, _)| at);
+            match found.collect::<Vec<usize>>().as_slice() {
+                [] => {}
+                [one] => return Answer::One(*one),
+                several => return Answer::Several(several.to_vec()),
+            }
+        }
+        let near = |entry| {
+            let (_, id) = E::ids(entry, self.all).next()?;
+            Some([
+                Cow::Borrowed(entry.name()),
+                entry.short_id().map_or(id, Cow::Borrowed),
+            ])
+        };
+        let names: Vec<Cow<'_, str>> = self.all.iter().filter_map(near).flatten().collect();
+        Answer::None {
+            near: near_names(names.iter().map(|name| &**name), query),
         }
     }
-    let names = snapshot
-        .skills
-        .iter()
-        .flat_map(|skill| [skill.name(), skill.id()]);
-    Answer::None {
-        near: near_names(names, query),
+
+    /// The same for what is called by programs that expect one: of several the first, or else names that are near.
+    pub fn find_first(self, query: &str) -> Result<usize, Vec<String>> {
+        match self.find(query) {
+            Answer::One(at) => Ok(at),
+            Answer::Several(all) => all.first().copied().ok_or_else(Vec::new),
+            Answer::None { near } => Err(near),
+        }
     }
 }
 

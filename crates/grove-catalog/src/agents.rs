@@ -8,9 +8,9 @@ use grove_spec::agent::{self, naming};
 use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
 
-pub use crate::definitions::Answer;
 use crate::definitions::{self, Definition};
 use crate::digest::Digest;
+use crate::entry::Entries;
 use crate::hosts::AgentRules;
 use crate::overrides::{self, Layer};
 use crate::root::Root;
@@ -105,8 +105,7 @@ pub fn resolve_with(
     diagnostics: Vec<Diagnostic>,
 ) -> Agents {
     let overridden = |agents: &mut [Agent], roots: &[Root]| overrides::apply(agents, roots, layers);
-    let eyes = definitions::Eyes::Own;
-    let (roots, agents) = definitions::resolve_with(eyes, roots, candidates, overridden);
+    let (roots, agents) = definitions::resolve(roots, candidates, true, overridden);
     Agents {
         roots,
         agents,
@@ -126,8 +125,7 @@ pub fn resolve_for(
             host.apply(agent);
         }
     };
-    let eyes = definitions::Eyes::Host;
-    let (roots, agents) = definitions::resolve_with(eyes, roots, candidates, refuse);
+    let (roots, agents) = definitions::resolve(roots, candidates, false, refuse);
     Agents {
         roots,
         agents,
@@ -136,26 +134,32 @@ pub fn resolve_for(
 }
 
 impl Agents {
+    /// The agents with their roots.
+    pub fn entries(&self) -> Entries<'_, Agent> {
+        Entries {
+            roots: &self.roots,
+            all: &self.agents,
+        }
+    }
+
     /// The digest of everything a reader can see in it.
     pub fn digest(&self) -> Digest {
-        definitions::digest(&self.roots, &self.agents, &self.diagnostics)
+        self.entries().digest(&self.diagnostics)
     }
 
     /// The absolute path of an agent's file.
     pub fn location(&self, agent: &Agent) -> PathBuf {
-        definitions::location(&self.roots, agent)
+        self.entries().location(agent)
     }
 
     /// `id@label`, which names exactly one agent.
     pub fn address(&self, agent: &Agent) -> String {
-        definitions::address(&self.roots, agent)
+        self.entries().address(agent)
     }
 
-    /// Finds an agent by address, by name, by one of its aliases, or by id.
-    ///
-    /// An unusable agent is found by its bare name only when nothing usable bears it.
-    pub fn find(&self, query: &str) -> Answer {
-        definitions::find(&self.roots, &self.agents, query)
+    /// Finds an agent, usable or not, or else names that are near ([`Entries::find_first`]).
+    pub fn find(&self, query: &str) -> Result<usize, Vec<String>> {
+        self.entries().find_first(query)
     }
 }
 
@@ -165,6 +169,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::definitions::FilePlace;
     use crate::root::{Source, Standing};
     use crate::trust::Trust;
 
@@ -217,7 +222,7 @@ mod tests {
         for strongest in (0..4).rev() {
             let left = all.iter().take(strongest + 1).cloned().collect();
             let agents = resolve(roots.clone(), left, Vec::new());
-            let Answer::One(at) = agents.find("x") else {
+            let Ok(at) = agents.find("x") else {
                 panic!("nobody is called x");
             };
             let used = &agents.agents[at];
@@ -264,8 +269,8 @@ mod tests {
                     ("a@user:agents".to_owned(), "ok")
                 ]
             );
-            assert_eq!(agents.find("a"), Answer::One(1));
-            assert_eq!(agents.find("a@project:agents"), Answer::One(0));
+            assert_eq!(agents.find("a"), Ok(1));
+            assert_eq!(agents.find("a@project:agents"), Ok(0));
         }
         let roots = vec![root(Source::Project, pinned), user];
         let all = vec![
@@ -273,7 +278,7 @@ mod tests {
             candidate(1, "a.md", &file("a")),
         ];
         let agents = resolve(roots, all, Vec::new());
-        assert_eq!(agents.find("a"), Answer::One(0), "what was seen is used");
+        assert_eq!(agents.find("a"), Ok(0), "what was seen is used");
     }
 
     #[test]
@@ -284,7 +289,7 @@ mod tests {
             candidate(0, "b.md", &file("a")),
         ];
         let agents = resolve(roots, all, Vec::new());
-        assert_eq!(agents.find("a"), Answer::One(0));
+        assert_eq!(agents.find("a"), Ok(0));
         assert_eq!(agents.agents[0].path, "b.md");
         assert_eq!(agents.agents[1].diagnostics[0].code, Code::AgentCollision);
     }
@@ -305,14 +310,9 @@ mod tests {
             ("unnamed", 1),
             ("sub/unnamed", 1),
         ] {
-            assert_eq!(agents.find(query), Answer::One(at), "{query}");
+            assert_eq!(agents.find(query), Ok(at), "{query}");
         }
-        assert_eq!(
-            agents.find("unamed"),
-            Answer::None {
-                near: vec!["unnamed".to_owned()]
-            }
-        );
+        assert_eq!(agents.find("unamed"), Err(vec!["unnamed".to_owned()]));
     }
 
     #[test]
@@ -330,6 +330,52 @@ mod tests {
         }
         let agents = resolve(roots, all, Vec::new());
         assert_eq!(agents.agents.len(), 1);
-        assert_eq!(agents.agents[0].also_at, [PathBuf::from("/extra/b.md")]);
+        assert_eq!(
+            agents.agents[0].also_at,
+            [FilePlace {
+                root: 1,
+                path: "b.md".to_owned()
+            }]
+        );
+        assert_eq!(agents.find("b@extra:agents"), Ok(0));
+    }
+
+    #[test]
+    fn a_file_that_home_links_to_is_used_from_home_while_its_project_is_not_trusted() {
+        let roots = vec![
+            root(Source::Project, Trust::Untrusted),
+            root(Source::User, Trust::Trusted),
+        ];
+        let mut all = vec![
+            candidate(0, "a.md", &file("a")),
+            candidate(1, "a.md", &file("a")),
+        ];
+        for candidate in &mut all {
+            candidate.file = Some((1, 2));
+        }
+        let agents = resolve(roots, all, Vec::new());
+        assert_eq!(states(&agents), [("a@user:agents".to_owned(), "ok")]);
+    }
+
+    #[test]
+    fn what_is_stronger_and_missed_is_said_when_another_one_is_used() {
+        let invalid = "---\nname: [a]\n---\n".to_owned();
+        let off = "---\nname: a\ndescription: d\ndisable: true\n---\n".to_owned();
+        for (stronger, text, asked, expected) in [
+            (Source::Project, &invalid, "a", 1),
+            (Source::Project, &invalid, "a@user:agents", 0),
+            (Source::Project, &off, "a", 0),
+            (Source::Extra, &invalid, "a", 0),
+        ] {
+            let roots = vec![
+                root(stronger, Trust::Trusted),
+                root(Source::User, Trust::Trusted),
+            ];
+            let all = vec![candidate(0, "a.md", text), candidate(1, "a.md", &file("a"))];
+            let agents = resolve(roots, all, Vec::new());
+            let used = agents.find(asked).unwrap();
+            let found = agents.entries().stand_in_findings(used, asked);
+            assert_eq!(found.len(), expected, "{stronger:?} {text} {asked}");
+        }
     }
 }

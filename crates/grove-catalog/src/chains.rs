@@ -6,9 +6,9 @@ use grove_spec::chain::{self, Format, Place, naming};
 use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
 
-pub use crate::definitions::Answer;
 use crate::definitions::{self, Definition};
 use crate::digest::Digest;
+use crate::entry::Entries;
 use crate::root::Root;
 
 /// A chain file as it enters resolution.
@@ -89,7 +89,7 @@ pub fn resolve(
     candidates: Vec<Candidate>,
     diagnostics: Vec<Diagnostic>,
 ) -> Chains {
-    let (roots, chains) = definitions::resolve(roots, candidates);
+    let (roots, chains) = definitions::resolve(roots, candidates, true, |_, _| ());
     Chains {
         roots,
         chains,
@@ -98,24 +98,32 @@ pub fn resolve(
 }
 
 impl Chains {
+    /// The chains with their roots.
+    pub fn entries(&self) -> Entries<'_, Chain> {
+        Entries {
+            roots: &self.roots,
+            all: &self.chains,
+        }
+    }
+
     /// The digest of everything a reader can see in it.
     pub fn digest(&self) -> Digest {
-        definitions::digest(&self.roots, &self.chains, &self.diagnostics)
+        self.entries().digest(&self.diagnostics)
     }
 
     /// The absolute path of a chain's file.
     pub fn location(&self, chain: &Chain) -> PathBuf {
-        definitions::location(&self.roots, chain)
+        self.entries().location(chain)
     }
 
     /// `id@label`, which names exactly one chain.
     pub fn address(&self, chain: &Chain) -> String {
-        definitions::address(&self.roots, chain)
+        self.entries().address(chain)
     }
 
-    /// Finds a chain by address, by name, or by id.
-    pub fn find(&self, query: &str) -> Answer {
-        definitions::find(&self.roots, &self.chains, query)
+    /// Finds a chain, usable or not, or else names that are near ([`Entries::find_first`]).
+    pub fn find(&self, query: &str) -> Result<usize, Vec<String>> {
+        self.entries().find_first(query)
     }
 
     /// Findings about the steps that call for an agent, whoever else has its name.
@@ -236,7 +244,7 @@ mod tests {
     }
 
     fn used(chains: &Chains) -> &str {
-        let Answer::One(at) = chains.find("x") else {
+        let Ok(at) = chains.find("x") else {
             panic!("nothing is called x")
         };
         assert_eq!(chains.chains[at].state, State::Ok);

@@ -1,27 +1,24 @@
-//! Files that define something with a name: agents and chains. Who is called what, which of several wins, whether
-//! it may be used and why not.
-//!
-//! The same ladder and the same trust as for skills. Rank is applied among usable definitions only; losers stay
-//! visible with their reason and with what stands in for them.
+//! Files that define an agent or a chain: what resolution takes and gives. The rules are those of every
+//! [entry](crate::entry).
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 use std::path::PathBuf;
 
 use grove_spec::package::Kind;
-use grove_spec::skill::name_key;
 use grove_spec::{Code, Diagnostic};
 
-use crate::address::near_names;
-use crate::digest::{Digest, append_field};
+use crate::digest::Digest;
+use crate::entry::resolving::{FoundFile, NameRules, Unranked, invalid, untrusted};
+use crate::entry::{Entry, Verdict};
+use crate::hosts::SameNameRule;
 use crate::overrides::{Overridden, OwnText};
-use crate::rank;
 use crate::root::Root;
 use crate::state::{Reason, State};
-use crate::trust;
 
 /// What a file of some kind says, as far as these rules ask.
-pub trait Definition {
+pub trait Definition: fmt::Debug {
     /// What it is.
     const KIND: Kind;
 
@@ -134,7 +131,7 @@ pub struct Defined<P> {
     /// Its name in the file, where a file holds several.
     pub member: Option<String>,
     /// Further paths to the same file.
-    pub also_at: Vec<PathBuf>,
+    pub also_at: Vec<FilePlace>,
     /// What it is called: `package.name`.
     pub name: String,
     /// What its file says; none when it could not be read.
@@ -153,96 +150,57 @@ pub struct Defined<P> {
     pub own_text: Option<OwnText>,
 }
 
+/// A further path to a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilePlace {
+    /// Index of its root.
+    pub root: usize,
+    /// Its path below the root.
+    pub path: String,
+}
+
 impl<P: Definition> Defined<P> {
     /// What tells it from every other of its root: for an agent its path without the ending, or its name in a
     /// file that holds several.
     pub fn id(&self) -> &str {
-        match &self.member {
-            Some(member) => member,
-            None => P::id(&self.path),
-        }
+        self.member.as_deref().unwrap_or_else(|| P::id(&self.path))
     }
-
-    /// The address of what Grove wrote its file from, if it did.
-    pub fn generated_from(&self) -> Option<&str> {
-        self.content.as_ref()?.parsed.generated_from()
-    }
-}
-
-/// What a name leads to. Indexes are into the list that was searched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// This one; it may be unusable.
-    One(usize),
-    /// None; these names are near.
-    None {
-        /// Up to three names that are spelled nearly so.
-        near: Vec<String>,
-    },
 }
 
 /// Decides the state of every candidate. Roots come back strongest first, and candidates by root and path.
-pub fn resolve<P: Definition>(
+///
+/// `change` changes definitions, or switches them off, before they are ranked. Of several of one name in one root the
+/// first path is used: agents and chains are called by programs that expect one.
+pub(crate) fn resolve<P: Definition>(
     roots: Vec<Root>,
     candidates: Vec<Candidate<P>>,
-) -> (Vec<Root>, Vec<Defined<P>>) {
-    resolve_with(Eyes::Own, roots, candidates, |_, _| ())
-}
-
-/// By whose rules one is chosen among several of a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Eyes {
-    /// Grove's.
-    Own,
-    /// Another host's.
-    Host,
-}
-
-/// The same with something that changes definitions, or switches them off, before they are ranked.
-pub fn resolve_with<P: Definition>(
-    eyes: Eyes,
-    mut roots: Vec<Root>,
-    candidates: Vec<Candidate<P>>,
+    sources_first: bool,
     change: impl FnOnce(&mut [Defined<P>], &[Root]),
 ) -> (Vec<Root>, Vec<Defined<P>>) {
-    let given: Vec<String> = roots.iter().map(|root| root.label.clone()).collect();
-    roots.sort_by(rank::stronger_first);
-    let place = |root: usize| {
-        let label = given.get(root)?;
-        roots.iter().position(|known| known.label == *label)
+    let add_place = |one: &mut Defined<P>, other: Defined<P>| {
+        one.also_at.push(FilePlace {
+            root: other.root,
+            path: other.path,
+        });
     };
-    let mut sorted: Vec<(usize, Candidate<P>)> = candidates
-        .into_iter()
-        .filter_map(|candidate| Some((place(candidate.root)?, candidate)))
-        .collect();
-    sorted.sort_by(|a, b| (a.0, &a.1.path, &a.1.member).cmp(&(b.0, &b.1.path, &b.1.member)));
-    let mut all: Vec<Defined<P>> = Vec::with_capacity(sorted.len());
-    let mut files: BTreeMap<((u64, u64), Option<String>), usize> = BTreeMap::new();
-    for (root, candidate) in sorted {
-        let Some(planned) = roots.get(root) else {
-            continue;
-        };
-        // One file reached twice is one definition with several locations.
-        let file = candidate.file.map(|file| (file, candidate.member.clone()));
-        if let Some(first) = file.as_ref().and_then(|file| files.get(file).copied())
-            && let Some(known) = all.get_mut(first)
-        {
-            known.also_at.push(planned.path.join(&candidate.path));
-            continue;
+    let mut unranked = Unranked::new(roots, candidates, judge, add_place);
+    unranked.change(change);
+    let (roots, mut all) = unranked.rank(NameRules {
+        same_name: SameNameRule::One,
+        sources_first,
+    });
+    for one in &mut all {
+        for finding in &mut one.diagnostics {
+            let root = roots.get(one.root);
+            let location = || root.map_or_else(PathBuf::new, |root| root.path.join(&one.path));
+            finding.file.get_or_insert_with(location);
         }
-        if let Some(file) = file {
-            files.insert(file, all.len());
-        }
-        all.push(judge(planned, root, candidate));
     }
-    change(&mut all, &roots);
-    shadow(&mut all, &roots, eyes == Eyes::Own);
     (roots, all)
 }
 
-/// One definition by itself: read, then trusted.
-fn judge<P: Definition>(planned: &Root, root: usize, candidate: Candidate<P>) -> Defined<P> {
-    let location = planned.path.join(&candidate.path);
+/// One definition by itself: read, then trusted, then as its own file says.
+fn judge<P: Definition>(roots: &[Root], candidate: Candidate<P>) -> Defined<P> {
     let mut diagnostics = candidate.diagnostics;
     let content = match candidate.content {
         Ok(content) => Some(content),
@@ -259,210 +217,133 @@ fn judge<P: Definition>(planned: &Root, root: usize, candidate: Candidate<P>) ->
         }
         None => P::stem(file_name).to_owned(),
     };
-    for finding in &mut diagnostics {
-        finding.file.get_or_insert_with(|| location.clone());
-    }
-    let judged = match &content {
-        // Each file was seen by itself, so that a change is said of the file that changed.
-        Some(content) => content
-            .files(&candidate.path)
-            .find_map(|(file, it)| trust::judge(&planned.trust, file, Some(it), Some(P::KIND))),
-        None => trust::judge(&planned.trust, &candidate.path, None, Some(P::KIND)),
-    };
-    let fault = diagnostics.iter().find(|finding| finding.is_error());
-    let (state, reasons) = match fault {
-        Some(fault) => {
-            let reason = Reason::new(fault.code.as_str(), &*fault.message, fault.help_text());
-            (State::Invalid, vec![reason])
-        }
-        None => match judged {
-            Some((state, reason)) => (state, vec![reason]),
-            None => match content
-                .as_ref()
-                .and_then(|content| content.parsed.disabled())
-            {
-                Some(reason) => (State::Disabled, vec![reason]),
-                None => (State::Ok, Vec::new()),
-            },
-        },
-    };
-    Defined {
-        root,
+    let mut one = Defined {
+        root: candidate.root,
         path: candidate.path,
         member: candidate.member,
         also_at: Vec::new(),
         name,
         content,
-        state,
-        reasons,
+        state: State::Ok,
+        reasons: Vec::new(),
         stand_in: None,
         diagnostics,
         overridden: Vec::new(),
         own_text: None,
-    }
-}
-
-/// The strongest usable one of a name is used; the others are shadowed and say by whom.
-///
-/// What Grove wrote for a host gives way to what it was made from, wherever the two are, unless it is the
-/// host that looks.
-fn shadow<P: Definition>(all: &mut [Defined<P>], roots: &[Root], sources_first: bool) {
-    let mut winners: BTreeMap<String, usize> = BTreeMap::new();
-    let key = |at: usize, defined: &Defined<P>| {
-        let standing = roots.get(defined.root).map(|root| &root.standing);
-        let scope = standing.map_or((u32::MAX, u32::MAX), |it| (it.step, it.distance));
-        (scope, P::strength(&defined.path), at)
     };
-    for (at, defined) in all.iter().enumerate() {
-        let gives_way = sources_first && has_source(all, roots, defined);
-        if defined.state == State::Ok && !gives_way {
-            let winner = winners
-                .entry(name_key(&defined.name).into_owned())
-                .or_insert(at);
-            if all
-                .get(*winner)
-                .is_some_and(|other| key(at, defined) < key(*winner, other))
-            {
-                *winner = at;
-            }
+    if let Some((state, reasons)) = refusal(&one, roots.get(candidate.root)) {
+        one.state = state;
+        one.reasons = reasons;
+    }
+    one
+}
+
+fn refusal<P: Definition>(one: &Defined<P>, root: Option<&Root>) -> Option<(State, Vec<Reason>)> {
+    let content = one.content.as_ref();
+    let files = content.into_iter().flat_map(|it| it.files(&one.path));
+    let files = files.map(|(path, digest)| (path, Some(digest)));
+    invalid(&one.diagnostics)
+        .or_else(|| untrusted(root?, P::KIND, files))
+        .or_else(|| Some((State::Disabled, vec![content?.parsed.disabled()?])))
+}
+
+impl<P: Definition> Entry for Defined<P> {
+    const KIND: Kind = P::KIND;
+    const NAME_COLLISION: Code = P::COLLISION;
+
+    fn root(&self) -> usize {
+        self.root
+    }
+
+    fn files(&self) -> impl Iterator<Item = (usize, Cow<'_, str>)> {
+        let others = self.also_at.iter().map(|place| (place.root, &place.path));
+        let places = std::iter::once((self.root, &self.path)).chain(others);
+        places.map(|(root, path)| (root, Cow::Borrowed(path.as_str())))
+    }
+
+    fn ids<'a>(&'a self, _: &'a [Self]) -> impl Iterator<Item = (usize, Cow<'a, str>)> {
+        let id = |path| Cow::Borrowed(self.member.as_deref().unwrap_or_else(|| P::id(path)));
+        let others = self.also_at.iter().map(|place| (place.root, &place.path));
+        let places = std::iter::once((self.root, &self.path)).chain(others);
+        places.map(move |(root, path)| (root, id(path)))
+    }
+
+    fn short_id(&self) -> Option<&str> {
+        // The name of a file that defines several is nobody's.
+        self.member.is_none().then(|| P::stem(&self.path))
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn aliases(&self) -> &[String] {
+        let content = self.content.as_ref();
+        content.map_or(&[], |content| content.parsed.aliases())
+    }
+
+    fn strength(&self) -> u8 {
+        P::strength(&self.path)
+    }
+
+    fn generated_from(&self) -> Option<&str> {
+        self.content.as_ref()?.parsed.generated_from()
+    }
+
+    fn state(&self) -> State {
+        self.state
+    }
+
+    fn reasons(&self) -> &[Reason] {
+        &self.reasons
+    }
+
+    fn stand_in(&self) -> Option<usize> {
+        self.stand_in
+    }
+
+    fn verdict(&mut self) -> Verdict<'_> {
+        Verdict {
+            state: &mut self.state,
+            reasons: &mut self.reasons,
+            stand_in: &mut self.stand_in,
+            diagnostics: &mut self.diagnostics,
         }
     }
-    let locations: Vec<(usize, PathBuf)> = all
-        .iter()
-        .map(|defined| (defined.root, location(roots, defined)))
-        .collect();
-    for (at, defined) in all.iter_mut().enumerate() {
-        let winner = winners.get(&*name_key(&defined.name)).copied();
-        let Some(winner) = winner.filter(|winner| *winner != at) else {
-            continue;
-        };
-        defined.stand_in = Some(winner);
-        if defined.state != State::Ok {
-            continue;
-        }
-        defined.state = State::Shadowed;
-        let Some((root, location)) = locations.get(winner) else {
-            continue;
-        };
-        let message = format!("{} has the same name and is used", location.display());
-        defined.reasons.push(Reason::new(
-            "shadowed",
-            message.as_str(),
-            "rename one of them, or call this one as id@root",
-        ));
-        if *root == defined.root {
-            let own = locations.get(at).map(|(_, own)| own.clone());
-            let finding = Diagnostic::new(P::COLLISION, message);
-            defined
-                .diagnostics
-                .push(finding.in_file(&own.unwrap_or_default()));
-        }
-    }
-}
 
-/// Whether what Grove wrote a file from is there and can be used.
-fn has_source<P: Definition>(all: &[Defined<P>], roots: &[Root], made: &Defined<P>) -> bool {
-    let Some(from) = made.generated_from() else {
-        return false;
-    };
-    let is_source = |other: &Defined<P>| {
-        let label = roots.get(other.root).map_or("", |root| root.label.as_str());
-        let rest = from.strip_prefix(other.id());
-        rest.and_then(|rest| rest.strip_prefix('@')) == Some(label)
-    };
-    let mut usable = all.iter().filter(|other| other.state == State::Ok);
-    usable.any(|other| is_source(other) && name_key(&other.name) == name_key(&made.name))
-}
-
-/// The absolute path of a definition's file.
-pub fn location<P>(roots: &[Root], defined: &Defined<P>) -> PathBuf {
-    let root = roots.get(defined.root);
-    root.map_or_else(PathBuf::new, |root| root.path.join(&defined.path))
-}
-
-/// `id@label`, which names exactly one definition.
-pub fn address<P: Definition>(roots: &[Root], defined: &Defined<P>) -> String {
-    let label = roots.get(defined.root).map_or("", |root| &root.label);
-    format!("{}@{label}", defined.id())
-}
-
-/// The digest of what a reader can see of definitions: names, places, content with what overrides it, states and their
-/// reasons, and findings about roots.
-pub(crate) fn digest<P: fmt::Debug>(
-    roots: &[Root],
-    all: &[Defined<P>],
-    diagnostics: &[Diagnostic],
-) -> Digest {
-    let mut bytes = Vec::with_capacity(all.len() * 128);
-    let mut field = |field: &[u8]| append_field(&mut bytes, field);
-    for root in roots {
-        field(root.label.as_bytes());
-        field(root.path.as_os_str().as_encoded_bytes());
-    }
-    for one in all {
-        field(&one.root.to_le_bytes());
-        field(one.path.as_bytes());
-        field(one.member.as_deref().unwrap_or_default().as_bytes());
-        field(one.name.as_bytes());
-        field(one.state.as_str().as_bytes());
-        for reason in &one.reasons {
-            field(reason.code.as_bytes());
-            field(reason.message.as_bytes());
-        }
-        for other in &one.also_at {
-            field(other.as_os_str().as_encoded_bytes());
-        }
-        for finding in &one.diagnostics {
+    fn digest_fields(&self, field: &mut impl FnMut(&[u8])) {
+        field(self.path.as_bytes());
+        for finding in &self.diagnostics {
             field(finding.message.as_bytes());
         }
-        if let Some(content) = &one.content {
+        if let Some(content) = &self.content {
             field(content.digest.as_bytes());
             // What is overridden is not as its file has it, and few are.
-            if !one.overridden.is_empty() {
-                field(format!("{:?}{:?}", content.parsed, one.own_text).as_bytes());
+            if !self.overridden.is_empty() {
+                field(format!("{:?}{:?}", content.parsed, self.own_text).as_bytes());
             }
         }
     }
-    for finding in diagnostics {
-        field(finding.message.as_bytes());
-    }
-    Digest::of(&bytes)
 }
 
-/// A way in which a name may mean one.
-type Way<'a, P> = &'a dyn Fn(&Defined<P>) -> bool;
-
-/// Finds one by address, by name, by one of its aliases, or by id.
-///
-/// An unusable one is found by its bare name only when nothing usable bears it.
-pub fn find<P: Definition>(roots: &[Root], all: &[Defined<P>], query: &str) -> Answer {
-    let key = name_key(query);
-    let by_name = |defined: &Defined<P>| name_key(&defined.name) == key;
-    let by_alias = |defined: &Defined<P>| {
-        let content = defined.content.as_ref();
-        let aliases = content.map(|content| content.parsed.aliases());
-        let mut aliases = aliases.unwrap_or_default().iter();
-        aliases.any(|alias| name_key(alias) == key)
-    };
-    // The name of a file that defines several is nobody's.
-    let by_stem = |it: &Defined<P>| it.member.is_none() && P::stem(&it.path) == query;
-    let by_id = |defined: &Defined<P>| defined.id() == query || by_stem(defined);
-    let usable = |defined: &Defined<P>| defined.state == State::Ok;
-    let ways: [Way<'_, P>; 6] = [
-        &|defined| query.contains('@') && address(roots, defined) == query,
-        &|defined| usable(defined) && by_name(defined),
-        &|defined| usable(defined) && by_alias(defined),
-        &|defined| usable(defined) && by_id(defined),
-        &by_name,
-        &by_id,
-    ];
-    for way in ways {
-        if let Some(at) = all.iter().position(way) {
-            return Answer::One(at);
-        }
+impl<P> FoundFile for Candidate<P> {
+    fn root(&self) -> usize {
+        self.root
     }
-    let names = all.iter().map(|defined| defined.name.as_str());
-    Answer::None {
-        near: near_names(names, query),
+
+    fn set_root(&mut self, root: usize) {
+        self.root = root;
+    }
+
+    fn in_order(&self, other: &Self) -> Ordering {
+        (&self.path, &self.member).cmp(&(&other.path, &other.member))
+    }
+
+    fn file(&self) -> Option<(u64, u64)> {
+        self.file
+    }
+
+    fn member(&self) -> Option<&str> {
+        self.member.as_deref()
     }
 }

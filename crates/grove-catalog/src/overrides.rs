@@ -17,8 +17,8 @@ use grove_spec::{Code, Diagnostic, Position};
 
 use crate::address::near_names;
 use crate::agents::{Agent, Agents};
-use crate::definitions::address;
 use crate::digest::Digest;
+use crate::entry::Entries;
 use crate::root::{Root, Source};
 use crate::state::{Reason, State};
 
@@ -63,9 +63,11 @@ pub(crate) fn apply(agents: &mut [Agent], roots: &[Root], layers: &[Layer]) {
         .filter(|agent| source(agent).is_some_and(|source| !is_own(source)))
         .map(|agent| name_key(&agent.name).into_owned())
         .collect();
+    // An agent's address does not depend on the others.
+    let entries = Entries { roots, all: &[] };
     for agent in agents {
         let name = name_key(&agent.name).into_owned();
-        let place = address(roots, agent);
+        let place = entries.address(agent);
         let (mut fields, own_text) = said.fields(&name, &place, layers);
         let is_own = source(agent).is_some_and(is_own);
         let in_place = is_own && elsewhere.contains(&name);
@@ -81,7 +83,7 @@ pub(crate) fn apply(agents: &mut [Agent], roots: &[Root], layers: &[Layer]) {
             None => bulk.and_then(|(flag, origin)| flag.then_some((origin, false))),
         };
         if let Some((origin, by_address)) = off
-            && agent.state == State::Ok
+            && agent.state.is_usable()
         {
             let whom = if by_address { &place } else { &agent.name };
             agent.reasons.push(switched_off(whom, origin, layers));

@@ -20,8 +20,6 @@ use crate::catalog;
 use crate::digest::Digest;
 use crate::disclosure::{MAX_FILLED, TooLong, block, body_for_prompt, folder_of};
 use crate::snapshot::{Skill, Snapshot};
-use crate::stand_in;
-use crate::state::State;
 
 pub use base::{Base, BaseUse};
 pub use instructions::Instructions;
@@ -160,7 +158,7 @@ pub fn choose_near(snapshot: &Snapshot, names: &[String], first: &[PathBuf]) -> 
             Ok(at) => {
                 chosen.skills.push(at);
                 if !is_near {
-                    let said = stand_in::of_skill(snapshot, at, name);
+                    let said = snapshot.entries().stand_in_findings(at, name);
                     chosen.warnings.extend(said);
                 }
             }
@@ -177,7 +175,7 @@ fn in_root(snapshot: &Snapshot, root: &Path, name: &str) -> Option<Result<usize,
         let of_root = snapshot
             .root_of(skill)
             .is_some_and(|known| known.path == root);
-        let usable = matches!(skill.state, State::Ok | State::Capped | State::Shadowed);
+        let usable = skill.state.is_usable();
         of_root && usable && (skill.id() == name || name_key(skill.name()) == key)
     };
     let skills = snapshot.skills.iter().enumerate();
@@ -207,14 +205,8 @@ fn usable(snapshot: &Snapshot, name: &str) -> Result<usize, Diagnostic> {
             return Err(Diagnostic::new(Code::PreloadUnknown, message).with_names(near));
         }
     };
-    let by_address = |skill: &Skill| snapshot.addresses(skill).any(|address| address == name);
     let skill = snapshot.skills.get(at);
-    let fits = skill.is_some_and(|skill| match skill.state {
-        State::Ok | State::Capped => true,
-        State::Shadowed => by_address(skill),
-        _ => false,
-    });
-    if fits {
+    if skill.is_some_and(|skill| snapshot.entries().is_given(skill, name)) {
         return Ok(at);
     }
     let (state, reasons) = skill.map_or(("", &[][..]), |skill| {

@@ -3,6 +3,7 @@
 //! parse → trust → requirements → enabled → allow-list → name filter → rank → caps. An unusable skill
 //! never shadows a usable one.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use grove_spec::config::Settings;
@@ -14,19 +15,18 @@ use grove_spec::{Code, Diagnostic};
 use crate::content::Content;
 use crate::digest::{Digest, append_field};
 use crate::eligibility::{self, Facts};
+use crate::entry::Entry;
+use crate::entry::resolving::{FoundFile, NameRules, Unranked, digest_fields, invalid, untrusted};
 use crate::host_refusal;
 use crate::hosts::{
     Host, Identity, MissingDescription, MissingName, NameForm, NameFrom, SameNameRule,
 };
 use crate::identity::{self, Layout};
-use crate::rank;
 use crate::root::{Root, Source};
-use crate::same_name::apply_rank;
 use crate::snapshot::{Location, Skill, Snapshot, whole_digest};
 use crate::state::{Reason, State};
 use crate::tree::Tree;
 use crate::tree::grow::grow;
-use crate::trust;
 
 /// A skill file that was found in a root.
 #[derive(Debug, Clone)]
@@ -143,28 +143,30 @@ impl Rules {
 /// Resolves candidates into a snapshot of version one.
 pub fn resolve(input: Input<'_>) -> Snapshot {
     let Input {
-        mut roots,
-        mut candidates,
+        roots,
+        candidates,
         settings,
         facts,
         names,
         rules,
         mut diagnostics,
     } = input;
-    sort_by_strength(&mut roots, &mut candidates);
-    let policy = Policy {
-        roots: &roots,
-        settings,
-        facts,
-        names,
-        rules,
+    let judge = |roots: &[Root], candidate: Candidate| {
+        let policy = Policy {
+            roots,
+            settings,
+            facts,
+            names,
+            rules,
+        };
+        policy.judge(candidate)
     };
-    let skills: Vec<Skill> = candidates
-        .iter()
-        .map(|candidate| policy.judge(candidate))
-        .collect();
-    let mut skills = merge_same_files(&candidates, skills);
-    apply_rank(&mut skills, &roots, rules.same_name);
+    let add_place = |skill: &mut Skill, other: Skill| skill.also_at.push(other.place);
+    let unranked = Unranked::new(roots, candidates, judge, add_place);
+    let (roots, mut skills) = unranked.rank(NameRules {
+        same_name: rules.same_name,
+        sources_first: false,
+    });
     apply_source_limit(
         &mut skills,
         &roots,
@@ -191,37 +193,26 @@ pub fn resolve(input: Input<'_>) -> Snapshot {
     }
 }
 
-/// Puts the strongest root first and candidates in the order of root and id.
-fn sort_by_strength(roots: &mut Vec<Root>, candidates: &mut [Candidate]) {
-    let mut order: Vec<usize> = (0..roots.len()).collect();
-    let at = |index: usize| roots.get(index);
-    order.sort_by(|a, b| match (at(*a), at(*b)) {
-        (Some(a), Some(b)) => rank::stronger_first(a, b),
-        _ => std::cmp::Ordering::Equal,
-    });
-    let mut place = vec![0; roots.len()];
-    for (new, old) in order.iter().enumerate() {
-        if let Some(slot) = place.get_mut(*old) {
-            *slot = new;
-        }
+impl FoundFile for Candidate {
+    fn root(&self) -> usize {
+        self.root
     }
-    for candidate in candidates.iter_mut() {
-        candidate.root = place.get(candidate.root).copied().unwrap_or(0);
+
+    fn set_root(&mut self, root: usize) {
+        self.root = root;
     }
-    let in_order = |a: &Candidate, b: &Candidate| {
-        a.root
-            .cmp(&b.root)
-            .then_with(|| a.id.cmp(&b.id))
-            .then_with(|| a.layout.cmp(&b.layout))
-    };
-    // Walks deliver their candidates sorted, so this is a check far more often than a sort.
-    if !candidates.is_sorted_by(|a, b| in_order(a, b).is_le()) {
-        candidates.sort_by(in_order);
+
+    fn in_order(&self, other: &Self) -> Ordering {
+        (&self.id, self.layout).cmp(&(&other.id, other.layout))
     }
-    *roots = order
-        .iter()
-        .filter_map(|index| roots.get(*index).cloned())
-        .collect();
+
+    fn file(&self) -> Option<(u64, u64)> {
+        self.file
+    }
+
+    fn through_link(&self) -> bool {
+        self.through_link
+    }
 }
 
 struct Policy<'a> {
@@ -234,16 +225,16 @@ struct Policy<'a> {
 
 impl Policy<'_> {
     /// The state of a skill by everything but rank and caps.
-    fn judge(&self, candidate: &Candidate) -> Skill {
+    fn judge(&self, candidate: Candidate) -> Skill {
         let place = Location {
             root: candidate.root,
             layout: candidate.layout,
-            id: Arc::clone(&candidate.id),
+            id: candidate.id,
         };
         let mut skill = Skill {
             place,
             also_at: Vec::new(),
-            content: Arc::clone(&candidate.content),
+            content: candidate.content,
             state: State::Ok,
             reasons: Vec::new(),
             stand_in: None,
@@ -252,7 +243,7 @@ impl Policy<'_> {
             honours_invocation: self.rules.honours_invocation,
             diagnostics: Vec::new(),
         };
-        skill.diagnostics = self.findings(&skill, candidate);
+        skill.diagnostics = self.findings(&skill, candidate.hard_links);
         if let Some((state, reasons)) = self.refusal(&skill) {
             skill.state = state;
             skill.reasons = reasons;
@@ -263,30 +254,12 @@ impl Policy<'_> {
     fn refusal(&self, skill: &Skill) -> Option<(State, Vec<Reason>)> {
         let flags = skill.content.flags();
         if !flags.valid {
-            let errors = skill
-                .content
-                .parsed()
-                .diagnostics
-                .iter()
-                .filter(|finding| finding.is_error());
-            return Some((
-                State::Invalid,
-                errors
-                    .map(|e| Reason::new(e.code.as_str(), e.message.clone(), e.help_text()))
-                    .collect(),
-            ));
+            return invalid(&skill.content.parsed().diagnostics);
         }
         let root = self.roots.get(skill.place.root)?;
-        let file = || identity::file_below_root(skill.place.layout, &skill.place.id);
-        if root.trust != trust::Trust::Trusted
-            && let Some((state, reason)) = trust::judge(
-                &root.trust,
-                &file(),
-                skill.content.digest.as_ref(),
-                Some(Kind::Skills),
-            )
-        {
-            return Some((state, vec![reason]));
+        let own_file = skill.files().map(|(_, file)| (file, skill.content.digest));
+        if let Some(refused) = untrusted(root, Kind::Skills, own_file) {
+            return Some(refused);
         }
         let needed = if flags.has_requirements {
             skill.file().requirements.as_deref()
@@ -350,7 +323,7 @@ impl Policy<'_> {
         None
     }
 
-    fn findings(&self, skill: &Skill, candidate: &Candidate) -> Vec<Diagnostic> {
+    fn findings(&self, skill: &Skill, hard_links: u32) -> Vec<Diagnostic> {
         let mut findings = Vec::new();
         let folder = identity::folder_of(&skill.place.id);
         if skill.content.flags().valid && self.rules.name == NameFrom::Frontmatter {
@@ -364,12 +337,12 @@ impl Policy<'_> {
         }
         let contained = self
             .roots
-            .get(candidate.root)
+            .get(skill.place.root)
             .is_some_and(|root| root.source.contains_links());
-        if candidate.hard_links > 1 && contained {
+        if hard_links > 1 && contained {
             findings.push(Diagnostic::new(
                 Code::HardLink,
-                format!("the file has {} hard links", candidate.hard_links),
+                format!("the file has {hard_links} hard links"),
             ));
         }
         findings
@@ -398,68 +371,6 @@ fn lets_through(names: Option<&[String]>, skill: &Skill, key: &str) -> bool {
     })
 }
 
-/// One file reached by several paths is one skill: the best usable place stands for it.
-fn merge_same_files(candidates: &[Candidate], skills: Vec<Skill>) -> Vec<Skill> {
-    // Inode numbers alone tell the usual case, that no file is met twice, at a fraction of the cost.
-    let mut inodes: Vec<u64> = candidates
-        .iter()
-        .filter_map(|candidate| candidate.file)
-        .map(|(_, inode)| inode)
-        .collect();
-    inodes.sort_unstable();
-    if inodes
-        .windows(2)
-        .all(|pair| !matches!(pair, [a, b] if a == b))
-    {
-        return skills;
-    }
-    let mut files: Vec<((u64, u64), usize)> = candidates
-        .iter()
-        .enumerate()
-        .filter_map(|(at, c)| c.file.map(|file| (file, at)))
-        .collect();
-    files.sort_unstable();
-    let mut skills: Vec<Option<Skill>> = skills.into_iter().map(Some).collect();
-    for group in files
-        .chunk_by(|a, b| a.0 == b.0)
-        .filter(|group| group.len() > 1)
-    {
-        let quality = |at: usize| {
-            let usable = skills
-                .get(at)
-                .and_then(Option::as_ref)
-                .is_some_and(|skill| skill.state.is_usable());
-            let candidate = candidates.get(at);
-            (
-                !usable,
-                candidate.map(|c| c.root),
-                candidate.map(|c| c.through_link),
-                at,
-            )
-        };
-        let Some(best) = group
-            .iter()
-            .map(|(_, at)| *at)
-            .min_by_key(|at| quality(*at))
-        else {
-            continue;
-        };
-        let mut others = Vec::new();
-        for (_, at) in group.iter().filter(|(_, at)| *at != best) {
-            others.extend(
-                skills
-                    .get_mut(*at)
-                    .and_then(Option::take)
-                    .map(|skill| skill.place),
-            );
-        }
-        if let Some(Some(skill)) = skills.get_mut(best) {
-            skill.also_at = others;
-        }
-    }
-    skills.into_iter().flatten().collect()
-}
-
 /// Leaves what a source has beyond its limit out of the catalog.
 fn apply_source_limit(
     skills: &mut [Skill],
@@ -470,7 +381,7 @@ fn apply_source_limit(
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     for source in Source::ALL {
         let in_source = |skill: &&mut Skill| {
-            skill.state == State::Ok
+            skill.state.is_listed()
                 && roots
                     .get(skill.place.root)
                     .is_some_and(|root| root.source == source)
@@ -502,35 +413,12 @@ fn apply_source_limit(
     }
 }
 
-/// The digest of what a reader can see: names, places, content, states and their reasons, and who is whose
-/// child. Findings follow from these.
+/// The digest of what a reader can see of skills, and of who is whose child. Findings follow from these.
 fn digest_of(skills: &[Skill], roots: &[Root], tree: &Tree) -> Digest {
-    let mut bytes = Vec::with_capacity(skills.len() * 96 + 64);
-    let mut field = |field: &[u8]| append_field(&mut bytes, field);
-    field(b"grove-snapshot-2");
-    for root in roots {
-        field(root.label.as_bytes());
-        field(root.path.as_os_str().as_encoded_bytes());
-    }
-    for skill in skills {
-        field(&(skill.place.root as u32).to_le_bytes());
-        field(&[skill.place.layout as u8]);
-        field(skill.place.id.as_bytes());
-        field(skill.name().as_bytes());
-        field(&skill.content.fingerprint.to_le_bytes());
-        field(skill.state.as_str().as_bytes());
-        for reason in &skill.reasons {
-            field(reason.code.as_bytes());
-            field(reason.message.as_bytes());
-        }
-        for other in &skill.also_at {
-            field(&(other.root as u32).to_le_bytes());
-            field(other.id.as_bytes());
-        }
-    }
+    let mut bytes = digest_fields(roots, skills);
     for (child, parent) in tree.pairs() {
-        field(&(child as u64).to_le_bytes());
-        field(&(parent as u64).to_le_bytes());
+        append_field(&mut bytes, &(child as u64).to_le_bytes());
+        append_field(&mut bytes, &(parent as u64).to_le_bytes());
     }
     Digest::of(&bytes)
 }

@@ -1,14 +1,17 @@
 //! The immutable result of looking: every skill with its state, the roots, the findings.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use grove_spec::Diagnostic;
+use grove_spec::package::Kind;
+use grove_spec::{Code, Diagnostic};
 
 use crate::agents::Agents;
 use crate::chains::Chains;
 use crate::content::Content;
 use crate::digest::Digest;
+use crate::entry::{Entries, Entry, Verdict};
 use crate::hosts::{MissingDescription, NameFrom};
 use crate::identity::{self, Layout};
 use crate::root::{Root, Source};
@@ -76,14 +79,14 @@ impl Skill {
     /// A host that shows something else in place of a description describes every skill.
     pub fn model_invocable(&self) -> bool {
         let has_fallback = self.missing_description == MissingDescription::Fallback;
-        self.state == State::Ok
+        self.state.is_listed()
             && (has_fallback || self.description().is_some())
             && (self.content.flags().model_invocable || !self.honours_invocation)
     }
 
     /// Whether a person may call it as `/name`.
     pub fn user_invocable(&self) -> bool {
-        matches!(self.state, State::Ok | State::Capped) && self.content.flags().user_invocable
+        self.state.is_offered() && self.content.flags().user_invocable
     }
 
     /// What its file says.
@@ -135,6 +138,14 @@ impl Snapshot {
         self
     }
 
+    /// The skills with their roots.
+    pub fn entries(&self) -> Entries<'_, Skill> {
+        Entries {
+            roots: &self.roots,
+            all: &self.skills,
+        }
+    }
+
     /// The absolute path of a skill's file.
     pub fn location(&self, place: &Location) -> PathBuf {
         let file = identity::file_below_root(place.layout, &place.id);
@@ -150,19 +161,17 @@ impl Snapshot {
 
     /// `id@label`, which names exactly one skill.
     pub fn address(&self, skill: &Skill) -> String {
-        address_of(&self.skills, &self.roots, &skill.place)
+        self.entries().address(skill)
     }
 
     /// All addresses that lead to a skill: its own, and those of further paths to its file.
     pub fn addresses<'a>(&'a self, skill: &'a Skill) -> impl Iterator<Item = String> + 'a {
-        std::iter::once(&skill.place)
-            .chain(&skill.also_at)
-            .map(|place| address_of(&self.skills, &self.roots, place))
+        self.entries().addresses(skill)
     }
 
     /// The id of a skill, made unique in its root.
     pub fn unique_id(&self, skill: &Skill) -> String {
-        unique_id(&self.skills, &skill.place)
+        unique_id(&self.skills, &skill.place).into_owned()
     }
 
     /// Where a skill comes from.
@@ -201,22 +210,72 @@ pub(crate) fn whole_digest(skills: Digest, agents: &Agents, chains: &Chains) -> 
     Digest::of_fields([skills, agents.digest(), chains.digest()].map(|part| *part.as_bytes()))
 }
 
-/// `id@label` of a place among skills sorted by root, id and layout.
-pub(crate) fn address_of(skills: &[Skill], roots: &[Root], place: &Location) -> String {
-    let label = roots.get(place.root).map_or("", |root| root.label.as_str());
-    format!("{}@{label}", unique_id(skills, place))
-}
-
 /// An id, unique in its root: a flat file beside a folder of the same name keeps its ending.
-pub(crate) fn unique_id(skills: &[Skill], place: &Location) -> String {
+fn unique_id<'a>(skills: &[Skill], place: &'a Location) -> Cow<'a, str> {
     let twin = (place.root, &*place.id, Layout::Folder);
     let has_twin = place.layout == Layout::Flat
         && skills
             .binary_search_by(|other| (other.place.root, other.id(), other.place.layout).cmp(&twin))
             .is_ok();
     if has_twin {
-        format!("{}.md", place.id)
+        Cow::Owned(format!("{}.md", place.id))
     } else {
-        place.id.to_string()
+        Cow::Borrowed(&place.id)
+    }
+}
+
+impl Entry for Skill {
+    const KIND: Kind = Kind::Skills;
+    const NAME_COLLISION: Code = Code::NameCollision;
+
+    fn root(&self) -> usize {
+        self.place.root
+    }
+
+    fn files(&self) -> impl Iterator<Item = (usize, Cow<'_, str>)> {
+        let places = std::iter::once(&self.place).chain(&self.also_at);
+        places.map(|place| {
+            let file = identity::file_below_root(place.layout, &place.id);
+            (place.root, Cow::Owned(file))
+        })
+    }
+
+    fn ids<'a>(&'a self, all: &'a [Self]) -> impl Iterator<Item = (usize, Cow<'a, str>)> {
+        let places = std::iter::once(&self.place).chain(&self.also_at);
+        places.map(|place| (place.root, unique_id(all, place)))
+    }
+
+    fn short_id(&self) -> Option<&str> {
+        None
+    }
+
+    fn name(&self) -> &str {
+        Self::name(self)
+    }
+
+    fn state(&self) -> State {
+        self.state
+    }
+
+    fn reasons(&self) -> &[Reason] {
+        &self.reasons
+    }
+
+    fn stand_in(&self) -> Option<usize> {
+        self.stand_in
+    }
+
+    fn verdict(&mut self) -> Verdict<'_> {
+        Verdict {
+            state: &mut self.state,
+            reasons: &mut self.reasons,
+            stand_in: &mut self.stand_in,
+            diagnostics: &mut self.diagnostics,
+        }
+    }
+
+    fn digest_fields(&self, field: &mut impl FnMut(&[u8])) {
+        field(&[self.place.layout as u8]);
+        field(&self.content.fingerprint.to_le_bytes());
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Whether a skill may be used. Exactly one holds; the first that applies in the order of evaluation.
+/// Whether a skill, an agent or a chain may be used. Exactly one holds; the first that applies in the order of evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -55,9 +55,26 @@ impl State {
         }
     }
 
-    /// Whether a skill in this state takes part in ranking.
+    /// Whether it may be used at all, be it by its address alone: what takes part in ranking.
     pub const fn is_usable(self) -> bool {
         matches!(self, Self::Ok | Self::Shadowed | Self::Capped)
+    }
+
+    /// Whether its bare name leads to it: it may be used and nothing of its name goes before it.
+    pub const fn is_offered(self) -> bool {
+        matches!(self, Self::Ok | Self::Capped)
+    }
+
+    /// Whether it is an entry of its own where all are told: a catalog, a server's list.
+    pub const fn is_listed(self) -> bool {
+        matches!(self, Self::Ok)
+    }
+
+    /// Whether it is missed when another one of its name is used: somebody expects it to be there. What was switched
+    /// off or filtered is missed by nobody, and of a project that nobody trusts nothing is expected: listings say so
+    /// of all of it.
+    pub const fn is_missed(self) -> bool {
+        matches!(self, Self::Changed | Self::Ineligible | Self::Invalid)
     }
 }
 

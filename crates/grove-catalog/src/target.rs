@@ -7,11 +7,9 @@ use grove_spec::config::LayerScope;
 use grove_spec::skill::name_key;
 
 use crate::address::near_names;
-use crate::agents::Agents;
-use crate::chains::Chains;
-use crate::definitions::{Defined, Definition, address, location};
+use crate::entry::{Entries, Entry};
 use crate::overrides::is_own;
-use crate::root::{Root, Source};
+use crate::root::Source;
 
 /// Whose file is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,41 +31,24 @@ pub enum Target {
     OtherScope(PathBuf),
 }
 
-/// Everything of one kind that was found.
-#[derive(Debug)]
-pub struct Found<'a, P> {
-    /// The roots, strongest first.
-    pub roots: &'a [Root],
-    /// All of them.
-    pub all: &'a [Defined<P>],
-}
-
-impl<P> Clone for Found<'_, P> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<P> Copy for Found<'_, P> {}
-
-impl<'a, P: Definition> Found<'a, P> {
+impl<'a, E: Entry> Entries<'a, E> {
     /// Those of a name, as it is written or as a new one would be called; or the one of an address.
     pub fn named(self, query: &str) -> Vec<usize> {
-        let all = |is: &dyn Fn(&Defined<P>) -> bool| -> Vec<usize> {
+        let all = |is: &dyn Fn(&E) -> bool| -> Vec<usize> {
             let all = self.all.iter().enumerate();
             all.filter(|(_, one)| is(one)).map(|(at, _)| at).collect()
         };
         let key = name_key(query);
-        let found = all(&|one| name_key(&one.name) == key);
+        let found = all(&|one| name_key(one.name()) == key);
         if !found.is_empty() {
             return found;
         }
-        let found = all(&|one| query.contains('@') && address(self.roots, one) == query);
+        let found = all(&|one| query.contains('@') && self.is_address(one, query));
         if !found.is_empty() {
             return found;
         }
         match naming::sanitised(query) {
-            Some(name) => all(&|one| one.name == name),
+            Some(name) => all(&|one| one.name() == name),
             None => found,
         }
     }
@@ -76,7 +57,7 @@ impl<'a, P: Definition> Found<'a, P> {
     pub fn target(self, query: &str, scope: Option<LayerScope>) -> Target {
         let named = self.named(query);
         let Some(first) = named.first().copied() else {
-            let names = self.all.iter().map(|one| one.name.as_str());
+            let names = self.all.iter().map(Entry::name);
             return Target::Nobody {
                 near: near_names(names, query),
             };
@@ -92,7 +73,7 @@ impl<'a, P: Definition> Found<'a, P> {
         let fitting: Vec<usize> = own.iter().copied().filter(wanted).collect();
         let locations = |all: &[usize]| -> Vec<PathBuf> {
             let found = all.iter().filter_map(|at| self.all.get(*at));
-            found.map(|one| location(self.roots, one)).collect()
+            found.map(|one| self.location(one)).collect()
         };
         let sources: Vec<_> = fitting.iter().map(|at| self.source(*at)).collect();
         match fitting.as_slice() {
@@ -103,23 +84,17 @@ impl<'a, P: Definition> Found<'a, P> {
             }
             several => {
                 let found = several.iter().filter_map(|at| self.all.get(*at));
-                Target::Several(found.map(|one| address(self.roots, one)).collect())
+                Target::Several(found.map(|one| self.address(one)).collect())
             }
         }
     }
 
     /// The first of a name in a scope, usable or not.
-    pub fn in_scope(self, name: &str, scope: LayerScope) -> Option<&'a Defined<P>> {
+    pub fn in_scope(self, name: &str, scope: LayerScope) -> Option<&'a E> {
         let source = source_of(scope);
         let mut all = self.all.iter().enumerate();
-        let found = all.find(|(at, one)| self.source(*at) == Some(source) && one.name == name);
+        let found = all.find(|(at, one)| self.source(*at) == Some(source) && one.name() == name);
         found.map(|(_, one)| one)
-    }
-
-    /// Where one comes from.
-    pub fn source(self, at: usize) -> Option<Source> {
-        let root = self.roots.get(self.all.get(at)?.root)?;
-        Some(root.source)
     }
 }
 
@@ -130,35 +105,15 @@ fn source_of(scope: LayerScope) -> Source {
     }
 }
 
-impl Agents {
-    /// What was found.
-    pub fn found(&self) -> Found<'_, grove_spec::agent::Parsed> {
-        Found {
-            roots: &self.roots,
-            all: &self.agents,
-        }
-    }
-}
-
-impl Chains {
-    /// What was found.
-    pub fn found(&self) -> Found<'_, grove_spec::chain::Parsed> {
-        Found {
-            roots: &self.roots,
-            all: &self.chains,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use grove_spec::agent;
     use grove_spec::config::LayerScope::{Project, User};
 
     use super::*;
-    use crate::agents::{Candidate, Content, resolve};
+    use crate::agents::{Agents, Candidate, Content, resolve};
     use crate::digest::Digest;
-    use crate::root::Standing;
+    use crate::root::{Root, Standing};
     use crate::trust::Trust;
 
     fn agents(files: &[(Source, &str)]) -> Agents {
@@ -265,7 +220,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                agents(&files).found().target(query, scope),
+                agents(&files).entries().target(query, scope),
                 expected,
                 "{files:?} {query}"
             );

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use grove_catalog::Digest;
 use grove_catalog::agents::Agent;
-use grove_catalog::state::State;
 use grove_skills::agents::AgentLibrary;
 use grove_skills::prompt::{PromptError, Told, Wishes, prompt};
 use grove_skills::{Environment, Library};
@@ -86,7 +85,7 @@ fn digest_of(library: &AgentLibrary) -> Digest {
 /// The agents that are used, by the name of their prompt. What is not trusted, not readable or switched off is
 /// not offered, and of several of one name the one that is used.
 pub(crate) fn offered(library: &AgentLibrary) -> BTreeMap<String, &Agent> {
-    let usable = |agent: &&Agent| agent.state == State::Ok;
+    let usable = |agent: &&Agent| agent.state.is_offered();
     let agents = library.agents.agents.iter().filter(usable);
     agents
         .map(|agent| (format!("{PREFIX}{}", one_line(&agent.name)), agent))

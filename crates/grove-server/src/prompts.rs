@@ -6,7 +6,6 @@ use std::sync::Arc;
 use grove_catalog::address;
 use grove_catalog::identity::name_key;
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_catalog::state::State;
 use grove_skills::Library;
 use grove_skills::agents::AgentLibrary;
 use grove_skills::disclosure::{Call, Disclosure, SessionCell};
@@ -38,7 +37,7 @@ struct Offered {
 /// All skills that are prompts, by the name of the prompt.
 fn all(snapshot: &Snapshot) -> BTreeMap<String, Offered> {
     let mut bearers: BTreeMap<String, usize> = BTreeMap::new();
-    let offered = |skill: &&Skill| matches!(skill.state, State::Ok | State::Capped);
+    let offered = |skill: &&Skill| skill.state.is_offered();
     for skill in snapshot.skills.iter().filter(offered) {
         *bearers
             .entry(name_key(skill.name()).into_owned())

@@ -4,11 +4,10 @@
 use std::path::PathBuf;
 
 use grove_catalog::address;
-use grove_catalog::agents::{Agents, Answer as AgentAnswer};
+use grove_catalog::agents::Agents;
 use grove_catalog::chains::{Call, Chain, Chains, resolve, unknown_agent, unknown_skill};
 use grove_catalog::root::Source;
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_catalog::state::State;
 use grove_catalog::{models, prompt};
 use grove_fs::document_walk::Document;
 use grove_spec::chain::{self, Format, Parsed, naming};
@@ -116,12 +115,12 @@ impl ChainLibrary {
         let models = models.filter_map(|agent| agent.file()?.model.as_deref());
         self.chains.check_calls(|call| match call {
             Call::Agent(name) => match agents.find(name) {
-                AgentAnswer::One(at) => {
+                Ok(at) => {
                     let agent = agents.agents.get(at);
-                    let usable = agent.is_some_and(|agent| agent.state == State::Ok);
+                    let usable = agent.is_some_and(|agent| agent.state.is_offered());
                     (!usable).then(|| unknown_agent(name, &[]))
                 }
-                AgentAnswer::None { near } => Some(unknown_agent(name, &near)),
+                Err(near) => Some(unknown_agent(name, &near)),
             },
             Call::Skill(name) => {
                 let chosen = prompt::choose(skills, &[name.to_owned()]);

@@ -25,7 +25,6 @@ use grove_catalog::disclosure::{
     expansion_text, list_children, prepare, resolve,
 };
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::stand_in;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
@@ -313,7 +312,7 @@ impl<'a> Disclosure<'a> {
         let body = body.ok_or_else(|| unsteady(&location))?;
         let (resources, mut diagnostics) = self.resources(snapshot, at);
         let asked = call.typed.strip_prefix('/').unwrap_or(call.typed);
-        diagnostics.extend(stand_in::of_skill(snapshot, at, asked));
+        diagnostics.extend(snapshot.entries().stand_in_findings(at, asked));
         let material = Material {
             body,
             resources: &resources,

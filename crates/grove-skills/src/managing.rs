@@ -94,7 +94,7 @@ impl<'a> Manager<'a> {
     fn agent_files(&self) -> OwnFiles<'_, grove_spec::agent::Parsed> {
         OwnFiles {
             noun: "agent",
-            found: self.library.agents.found(),
+            found: self.library.agents.entries(),
             located: self.library.located(),
         }
     }
@@ -102,7 +102,7 @@ impl<'a> Manager<'a> {
     fn chain_files(&self) -> OwnFiles<'_, grove_spec::chain::Parsed> {
         OwnFiles {
             noun: "chain",
-            found: self.chains.chains.found(),
+            found: self.chains.chains.entries(),
             located: self.chains.located(),
         }
     }
@@ -115,9 +115,9 @@ impl<'a> Manager<'a> {
         except: Option<&Path>,
     ) -> Result<(), ManageError> {
         let agents = &self.library.agents;
-        let agent = agents.found().in_scope(name, scope);
+        let agent = agents.entries().in_scope(name, scope);
         let chains = &self.chains.chains;
-        let chain = chains.found().in_scope(name, scope);
+        let chain = chains.entries().in_scope(name, scope);
         let files = [
             agent.map(|agent| agents.location(agent)),
             chain.map(|chain| chains.location(chain)),

@@ -8,7 +8,6 @@ use grove_catalog::agents::Agent;
 use grove_catalog::catalog::{self, Budget, Style};
 use grove_catalog::prompt::{self, Base, Instructions, Own, Prompt, Read};
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::stand_in;
 use grove_spec::agent::overrides::Field;
 use grove_spec::agent::{PromptMode, SkillInjection};
 use grove_spec::config::Settings;
@@ -127,7 +126,9 @@ fn stood_in_for(agents: &AgentLibrary, agent: &Agent, wishes: &Wishes) -> Vec<Di
     let mut all = agents.agents.agents.iter();
     let at = all.position(|known| (known.root, known.id()) == (agent.root, agent.id()));
     let asked = wishes.asked.as_deref().unwrap_or(&agent.name);
-    at.map_or_else(Vec::new, |at| stand_in::of_agent(&agents.agents, at, asked))
+    at.map_or_else(Vec::new, |at| {
+        agents.agents.entries().stand_in_findings(at, asked)
+    })
 }
 
 /// One attempt.

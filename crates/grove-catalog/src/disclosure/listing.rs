@@ -10,7 +10,6 @@ use super::node::Node;
 use crate::catalog;
 use crate::identity::name_key;
 use crate::snapshot::Snapshot;
-use crate::state::State;
 
 /// Entries that are listed.
 pub const MAX_CHILDREN: usize = 150;
@@ -164,7 +163,7 @@ fn push_rest(text: &mut String, snapshot: &Snapshot, rest: &[Node]) {
 fn bearers(snapshot: &Snapshot) -> BTreeMap<String, usize> {
     let mut bearers = BTreeMap::new();
     for skill in &snapshot.skills {
-        if matches!(skill.state, State::Ok | State::Capped) {
+        if skill.state.is_offered() {
             let name = name_key(skill.name()).into_owned();
             *bearers.entry(name).or_default() += 1;
         }

@@ -3,7 +3,6 @@
 use super::node::{Group, Node};
 use crate::address::{self, Answer};
 use crate::snapshot::{Skill, Snapshot};
-use crate::state::State;
 
 /// Who asks for a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,12 +60,11 @@ pub fn resolve(snapshot: &Snapshot, typed: &str) -> Result<Target, Refusal> {
     let Some(skill) = snapshot.skills.get(at) else {
         return Err(Refusal::Unknown { near: Vec::new() });
     };
-    let by_address = || snapshot.addresses(skill).any(|address| address == query);
-    match skill.state {
-        State::Ok | State::Capped => {}
-        State::Shadowed if by_address() => {}
-        State::Shadowed => return Err(Refusal::Shadowed(at)),
-        _ => return Err(Refusal::NotUsable(at)),
+    if !skill.state.is_usable() {
+        return Err(Refusal::NotUsable(at));
+    }
+    if !snapshot.entries().is_given(skill, query) {
+        return Err(Refusal::Shadowed(at));
     }
     match caller {
         Caller::Model if !skill.content.flags().model_invocable => Err(Refusal::ForPeople(at)),

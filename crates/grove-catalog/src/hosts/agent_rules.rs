@@ -149,7 +149,7 @@ impl AgentRules {
         if self.name_from_path {
             name_by_path(agent);
         }
-        if agent.state != State::Ok {
+        if !agent.state.is_usable() {
             return;
         }
         if let Some(reason) = self.refusal(agent) {

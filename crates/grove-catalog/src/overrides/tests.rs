@@ -7,7 +7,7 @@ use grove_spec::config::LayerScope::{Project, User};
 use grove_spec::config::{self, LayerScope};
 
 use super::*;
-use crate::agents::{Answer, Candidate, Content, resolve_with};
+use crate::agents::{Candidate, Content, resolve_with};
 use crate::root::Standing;
 use crate::trust::Trust;
 
@@ -59,8 +59,8 @@ fn agents(sources: &[Source], layers: &[Layer]) -> Agents {
 
 fn of<'a>(agents: &'a Agents, name: &str) -> &'a Agent {
     match agents.find(name) {
-        Answer::One(at) => &agents.agents[at],
-        Answer::None { near } => panic!("{name}: {near:?}"),
+        Ok(at) => &agents.agents[at],
+        Err(near) => panic!("{name}: {near:?}"),
     }
 }
 

@@ -26,7 +26,6 @@ pub use index::{Index, Piece, Source};
 pub use query::Damaged;
 
 use crate::snapshot::{Skill, Snapshot};
-use crate::state::State;
 use entry::FIELDS;
 use names::AsName;
 use query::Wanted;
@@ -107,7 +106,7 @@ pub struct Hit {
 /// The skills that can be searched: usable, or left out of the catalog for their number alone.
 pub fn searchable(snapshot: &Snapshot) -> impl Iterator<Item = (usize, &Skill)> {
     let all = snapshot.skills.iter().enumerate();
-    all.filter(|(_, skill)| matches!(skill.state, State::Ok | State::Capped))
+    all.filter(|(_, skill)| skill.state.is_offered())
 }
 
 /// Searches a snapshot by an index over its [`searchable`] skills, in their order.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use grove_catalog::agents::{Agent, Agents};
+use grove_catalog::entry::Entry;
 use grove_catalog::root::{Root, Source};
 use grove_catalog::state::State;
 use grove_spec::agent::naming;
@@ -32,7 +33,7 @@ pub(super) fn say(
     let mut addresses = BTreeSet::new();
     for agent in &all.agents {
         // The one that goes before it is exported in its place.
-        let is_left_out = !matches!(agent.state, State::Ok | State::Shadowed);
+        let is_left_out = !agent.state.is_usable();
         if !is_left_out || !is_wanted(all, agent, theirs) {
             continue;
         }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use grove_catalog::export::{self, Child, Named};
 use grove_catalog::hosts::ExportRules;
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_catalog::state::State;
 use grove_fs::files;
 use grove_spec::{Code, Diagnostic, generated};
 
@@ -64,9 +63,7 @@ impl<'a> SkillSet<'a> {
         let name = self.skill(at).map(Skill::name);
         let others = self.snapshot.skills.iter().enumerate();
         let mut others = others.filter(|(other, skill)| {
-            *other != at
-                && Some(skill.name()) == name
-                && matches!(skill.state, State::Ok | State::Shadowed | State::Capped)
+            *other != at && Some(skill.name()) == name && skill.state.is_usable()
         });
         others
             .find(|(other, _)| !is_copy(*other))

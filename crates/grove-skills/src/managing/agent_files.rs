@@ -152,7 +152,7 @@ impl Manager<'_> {
         files_of.delete(agent, &before)?;
         let mut report = self.report(&name, scope, location, true, Vec::new());
         let agents = &self.library.agents;
-        let next = agents.found().named(&name).into_iter().find_map(|at| {
+        let next = agents.entries().named(&name).into_iter().find_map(|at| {
             let agent = agents.agents.get(at)?;
             agent.state.is_usable().then(|| agents.address(agent))
         });

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use grove_catalog::state::State;
 use grove_spec::chain::{Format, compose, edit};
 use grove_spec::config::LayerScope;
 use serde_json::Value;
@@ -139,7 +138,7 @@ impl Manager<'_> {
         let mut report = self.report_chain(&name, scope, &location, true);
         let chains = &self.chains.chains;
         let mut left = chains.chains.iter();
-        if let Some(next) = left.find(|chain| chain.name == name && chain.state == State::Ok) {
+        if let Some(next) = left.find(|chain| chain.name == name && chain.state.is_offered()) {
             let note = format!("{} is used in its place now", chains.address(next));
             report.notes.push(grove_spec::text::one_line(&note));
         }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use grove_catalog::agents::Answer;
 use grove_catalog::overrides::is_own;
 use grove_catalog::state::State;
 use grove_spec::agent::compose::list_items;
@@ -50,7 +49,7 @@ impl Manager<'_> {
             return Ok(report);
         }
         let agents = &self.library.agents;
-        let found = agents.found().named(&meant.address).into_iter();
+        let found = agents.entries().named(&meant.address).into_iter();
         let fields = found.filter_map(|at| agents.agents.get(at));
         let mut fields = fields.flat_map(|agent| &agent.overridden);
         let on = fields.find(|set| set.field == Field::Disabled);
@@ -131,7 +130,7 @@ impl Manager<'_> {
     /// Takes back everything that the configuration of a scope says about an agent.
     pub fn reset(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
         let agents = &self.library.agents;
-        let found = agents.found().named(name);
+        let found = agents.entries().named(name);
         let mut keys = vec![name.to_owned()];
         for agent in found.iter().filter_map(|at| agents.agents.get(*at)) {
             keys.push(agent.name.clone());
@@ -161,7 +160,7 @@ impl Manager<'_> {
     /// Notes about what other files still set of an agent.
     fn still_set(&self, name: &str) -> Vec<String> {
         let agents = &self.library.agents;
-        let found = agents.found().named(name).into_iter();
+        let found = agents.entries().named(name).into_iter();
         let found = found.filter_map(|at| agents.agents.get(at));
         let mut notes: Vec<String> = found
             .flat_map(|agent| &agent.overridden)
@@ -218,15 +217,15 @@ impl Manager<'_> {
 
     fn meant(&self, query: &str) -> Result<Meant, ManageError> {
         match self.library.agents.find(query) {
-            Answer::One(at) => self.meant_at(query, at),
-            Answer::None { near } => Err(nobody(query, near)),
+            Ok(at) => self.meant_at(query, at),
+            Err(near) => Err(nobody(query, near)),
         }
     }
 
     /// Who is to be switched on: the first of the name that is off, although another may be used in its place.
     fn switched_off(&self, query: &str) -> Result<Meant, ManageError> {
         let agents = &self.library.agents;
-        let off = agents.found().named(query).into_iter().find(|at| {
+        let off = agents.entries().named(query).into_iter().find(|at| {
             let agent = agents.agents.get(*at);
             agent.is_some_and(|agent| agent.state == State::Disabled)
         });
@@ -243,8 +242,8 @@ impl Manager<'_> {
             .get(at)
             .ok_or_else(|| nobody(query, Vec::new()))?;
         // Under the bare name an agent from elsewhere would be meant.
-        let mut others = agents.found().named(&agent.name).into_iter();
-        let is_of_own = |at: usize| agents.found().source(at).is_some_and(is_own);
+        let mut others = agents.entries().named(&agent.name).into_iter();
+        let is_of_own = |at: usize| agents.entries().source(at).is_some_and(is_own);
         let in_place = is_of_own(at) && others.any(|other| !is_of_own(other));
         let address = agents.address(agent);
         let key = if in_place || query == address {
@@ -271,11 +270,8 @@ impl Manager<'_> {
     ) -> Changed {
         let mut report = self.report(&meant.name, scope, file, changed, warnings);
         let agents = &self.library.agents;
-        let at = agents.found().named(&meant.address).into_iter().next();
-        let found = match agents.find(&meant.address) {
-            Answer::One(at) => Some(at),
-            Answer::None { .. } => at,
-        };
+        let at = agents.entries().named(&meant.address).into_iter().next();
+        let found = agents.find(&meant.address).ok().or(at);
         if let Some(agent) = found.and_then(|at| agents.agents.get(at)) {
             report.state = Some(agent.state);
             report.reasons.clone_from(&agent.reasons);

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::Source;
-use grove_catalog::definitions::{Defined, Definition, address, location};
-use grove_catalog::target::{Found, Target};
+use grove_catalog::definitions::{Defined, Definition};
+use grove_catalog::entry::Entries;
+use grove_catalog::target::Target;
 use grove_fs::files;
 use grove_spec::agent::naming;
 use grove_spec::config::LayerScope;
@@ -18,7 +19,7 @@ use crate::definition_files::Located;
 pub(super) struct OwnFiles<'a, P> {
     /// The word for one.
     pub(super) noun: &'static str,
-    pub(super) found: Found<'a, P>,
+    pub(super) found: Entries<'a, Defined<P>>,
     /// How a file is read again, if it is still the one that was judged.
     pub(super) located: Located<'a>,
 }
@@ -142,17 +143,21 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
 
     /// Notes about those that a file takes the place of.
     pub(super) fn stands_in_for(&self, file: &Path) -> Vec<String> {
-        let Found { roots, all } = self.found;
-        let at = all.iter().position(|one| location(roots, one) == file);
-        let others = all
+        let entries = self.found;
+        let at = entries
+            .all
+            .iter()
+            .position(|one| entries.location(one) == file);
+        let others = entries
+            .all
             .iter()
             .filter(|other| at.is_some() && other.stand_in == at);
-        let note = |other| format!("it takes the place of {}", address(roots, other));
+        let note = |other| format!("it takes the place of {}", entries.address(other));
         others.map(|other| one_line(&note(other))).collect()
     }
 
     pub(super) fn location(&self, one: &Defined<P>) -> PathBuf {
-        location(self.found.roots, one)
+        self.found.location(one)
     }
 
     /// Whether a file is a plain file in its root's folder: others are not moved or deleted.

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_catalog::agents::Answer;
 use grove_skills::agents::AgentLibrary;
 use grove_skills::{Environment, trusting};
 
@@ -49,7 +48,7 @@ impl Place {
     /// Where the agent of a name is, below the place.
     fn used(&self, name: &str) -> Option<String> {
         let library = self.load();
-        let Answer::One(at) = library.agents.find(name) else {
+        let Ok(at) = library.agents.find(name) else {
             return None;
         };
         let location = library.agents.location(&library.agents.agents[at]);

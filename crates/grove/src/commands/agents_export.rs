@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::Agent;
-use grove_catalog::state::State;
+use grove_catalog::entry::Entry;
 use grove_skills::agents::AgentLibrary;
 use grove_skills::exporting::{self, ExportRequest, Exported, FileState};
 use grove_skills::{Environment, Project};
@@ -82,7 +82,7 @@ fn choose<'a>(
         let theirs = theirs.as_ref().map(|library| &library.agents);
         let chosen = all.agents.iter();
         return Ok(chosen
-            .filter(|agent| agent.state == State::Ok)
+            .filter(|agent| agent.state.is_offered())
             .filter(|agent| exporting::is_wanted(all, agent, theirs))
             .collect());
     }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use grove_catalog::definitions::{self, Answer, Defined, Definition};
+use grove_catalog::definitions::{Defined, Definition};
+use grove_catalog::entry::Entries;
 use grove_catalog::root::{Root, Source};
-use grove_catalog::state::{Reason, State};
+use grove_catalog::state::Reason;
 use grove_skills::Environment;
 use grove_spec::text::one_line;
 use serde::Serialize;
@@ -28,12 +29,12 @@ pub(super) struct Everything<'a, P> {
 impl<'a, P: Definition> Everything<'a, P> {
     /// The one of a name, usable or not.
     pub(super) fn find(&self, name: &str) -> Result<&'a Defined<P>, CommandError> {
-        let near = match definitions::find(self.roots, self.all, name) {
-            Answer::One(at) => match self.all.get(at) {
+        let near = match self.entries().find_first(name) {
+            Ok(at) => match self.all.get(at) {
                 Some(defined) => return Ok(defined),
                 None => Vec::new(),
             },
-            Answer::None { near } => near,
+            Err(near) => near,
         };
         let noun = self.noun;
         let message = format!("no {noun} is called `{name}`");
@@ -68,7 +69,7 @@ impl<'a, P: Definition> Everything<'a, P> {
         out.text(&table.render(columns(&environment.variables)));
         let usable = sorted
             .iter()
-            .filter(|defined| defined.state == State::Ok)
+            .filter(|defined| defined.state.is_offered())
             .count();
         out.note(&format!(
             "{} listed, {usable} usable",
@@ -89,10 +90,10 @@ impl<'a, P: Definition> Everything<'a, P> {
         }
         let description = (self.describe)(one).unwrap_or("(none)");
         row("description", &one_line(description), out);
-        let location = definitions::location(self.roots, one);
+        let location = self.entries().location(one);
         row("location", &tilde(&location, environment), out);
-        for path in &one.also_at {
-            row("also at", &tilde(path, environment), out);
+        for path in self.entries().further_locations(one) {
+            row("also at", &tilde(&path, environment), out);
         }
         let rest = one
             .content
@@ -115,8 +116,12 @@ impl<'a, P: Definition> Everything<'a, P> {
             id: defined.id(),
             name: &defined.name,
             description: (self.describe)(defined),
-            location: shown(&definitions::location(self.roots, defined)),
-            also_at: defined.also_at.iter().map(|path| shown(path)).collect(),
+            location: shown(&self.entries().location(defined)),
+            also_at: self
+                .entries()
+                .further_locations(defined)
+                .map(|path| shown(&path))
+                .collect(),
             source: self.source(defined).as_str(),
             root: self.label(defined),
             address: self.address(defined),
@@ -149,8 +154,15 @@ impl<'a, P: Definition> Everything<'a, P> {
         root.map_or(Source::Bundled, |root| root.source)
     }
 
+    fn entries(&self) -> Entries<'a, Defined<P>> {
+        Entries {
+            roots: self.roots,
+            all: self.all,
+        }
+    }
+
     fn address(&self, defined: &Defined<P>) -> String {
-        definitions::address(self.roots, defined)
+        self.entries().address(defined)
     }
 
     fn label(&self, defined: &Defined<P>) -> &'a str {

@@ -81,7 +81,7 @@ pub(super) fn print_sources(snapshot: &Snapshot, out: &mut Output) {
     let usable = snapshot
         .skills
         .iter()
-        .filter(|skill| skill.state == State::Ok)
+        .filter(|skill| skill.state.is_listed())
         .count();
     out.line(&format!(
         "{} found, {usable} usable",

@@ -5,7 +5,6 @@ use std::path::Path;
 use grove_catalog::Digest;
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::prompt::{Base, BaseUse, Block, Prompt};
-use grove_catalog::state::State;
 use grove_skills::prompt::{Wishes, prompt};
 use grove_skills::{Environment, Library};
 use grove_spec::agent::PromptMode;
@@ -81,7 +80,7 @@ fn read_base(given: &Path, environment: &Environment) -> Result<Base, CommandErr
 
 /// An agent that nobody may use has no prompt: its text has not been looked at, or cannot be read.
 pub(super) fn require_usable(agents: &Agents, agent: &Agent) -> Result<(), CommandError> {
-    if matches!(agent.state, State::Ok | State::Shadowed) {
+    if agent.state.is_usable() {
         return Ok(());
     }
     let why: Vec<&str> = agent

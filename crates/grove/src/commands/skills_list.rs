@@ -97,7 +97,7 @@ pub(super) fn run(looked: &Looked, json: bool, states: &[String], out: &mut Outp
     out.text(&table.render(columns(&looked.library.environment().variables)));
     let usable = skills
         .iter()
-        .filter(|skill| skill.state == State::Ok)
+        .filter(|skill| skill.state.is_listed())
         .count();
     out.note(&format!(
         "{} listed, {usable} usable",
