@@ -10,6 +10,7 @@ mod floor;
 mod ours;
 mod pi;
 mod plain_bm25;
+mod prompt;
 mod reload;
 mod report;
 mod samples;
@@ -39,10 +40,11 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("agents") => agents::run(arguments),
         Some("catalog") => catalog::run(arguments),
         Some("catalog-hosts") => visible::run(arguments),
+        Some("prompt") => prompt::run(arguments),
         Some("reload") => reload::run(arguments),
         Some("search") => search::run(arguments),
         Some("search-quality") => search_quality::run(arguments),
-        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-hosts, reload, search or search-quality".to_owned()),
+        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-hosts, prompt, reload, search or search-quality".to_owned()),
     }
 }
 
@@ -55,6 +57,9 @@ pub(crate) fn run_child(mut arguments: Arguments) -> Result<(), String> {
     let only_prepare = arguments.flag("--prepare-only");
     let times: u32 = arguments.value("--repeat")?.unwrap_or(1);
     arguments.finish()?;
+    if name == prompt::CHILD {
+        return prompt::child(root.as_ref(), only_prepare);
+    }
     let work = work::Work::named(&name).ok_or_else(|| format!("unknown work {name}"))?;
     let mut prepared = work.prepare(root.as_ref())?;
     if !only_prepare {

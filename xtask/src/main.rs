@@ -31,6 +31,7 @@ cargo xtask <command>
   bench discovery               discovery against its floors and against pi's loader
       [--sizes 100,1000,10000,100000] [--runs 31] [--json]
   bench start [--runs 20]       a cold `grove skills list --json`, beside /bin/true
+  bench prompt [--runs 5]       a thousand prompts from one snapshot, beside a bare read of the same files
   bench catalog-hosts           what is left of generated libraries in what hosts tell their models
       [--sizes 52,200,1000,10000]
   bench search                  searches of 10,000 skills, cold and warm; every id and name is found

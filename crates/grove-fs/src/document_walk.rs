@@ -19,7 +19,7 @@ use crate::error::FsError;
 use crate::probe_walk::{
     Counts, LimitsHit, Problem, RootFolder, Trouble, is_printable, read_whole,
 };
-use crate::stamp::FileId;
+use crate::stamp::Stamp;
 
 /// How many files a thread takes at a time.
 const CHUNK: usize = 32;
@@ -54,8 +54,8 @@ pub struct DocumentOptions<'a> {
 pub struct Document<T> {
     /// Its path below the root.
     pub path: String,
-    /// Which file it is, if it could be opened.
-    pub id: Option<FileId>,
+    /// Which file it is and in which version, if it could be opened.
+    pub stamp: Option<Stamp>,
     /// How many hard links it has.
     pub links: u32,
     /// What became of it.
@@ -73,15 +73,34 @@ pub struct Documents<T> {
     pub limits: LimitsHit,
 }
 
-/// Walks a root and gives the bytes of each file that counts to `read`, once, from two threads when there are
-/// many.
+/// Whoever takes what is in files.
+pub trait DocumentReader: Sync {
+    /// What is kept of a file.
+    type Item: Send;
+
+    /// Whether some files may be known, so that each is looked at before it is opened.
+    fn knows_any(&self) -> bool {
+        false
+    }
+
+    /// What is known of a file that has this stamp.
+    fn known(&self, _path: &str, _stamp: &Stamp) -> Option<Self::Item> {
+        None
+    }
+
+    /// What is kept of the bytes of a file.
+    fn read(&self, path: &str, bytes: &[u8]) -> Self::Item;
+}
+
+/// Walks a root and gives the bytes of each file that counts and is not known to the reader, once, from two threads
+/// when there are many.
 ///
 /// An error means that the root itself could not be opened.
-pub fn walk<T: Send>(
+pub fn walk<R: DocumentReader>(
     root: &RootFolder,
     options: &DocumentOptions<'_>,
-    read: impl Fn(&str, &[u8]) -> T + Sync,
-) -> Result<Documents<T>, FsError> {
+    read: &R,
+) -> Result<Documents<R::Item>, FsError> {
     let folder = root.open()?;
     let mut walk = Walk {
         root: folder.as_fd(),
@@ -98,8 +117,8 @@ pub fn walk<T: Send>(
         .split_off(options.max_files.min(walk.files.len()));
     walk.limits.candidates = beyond;
     let files = std::mem::take(&mut walk.files);
-    let reader = Reader::new(root, walk.root, options)?;
-    let found = reader.documents(files, &read);
+    let opened = OpenRoot::new(root, walk.root, options)?;
+    let found = opened.documents(files, read);
     walk.problems.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(Documents {
         found,
@@ -109,16 +128,16 @@ pub fn walk<T: Send>(
 }
 
 /// Reads files that somebody names by their paths below a root, as a walk would read them.
-pub fn read_files<T: Send>(
+pub fn read_files<R: DocumentReader>(
     root: &RootFolder,
     options: &DocumentOptions<'_>,
     files: &[String],
-    read: impl Fn(&str, &[u8]) -> T + Sync,
-) -> Result<Documents<T>, FsError> {
+    read: &R,
+) -> Result<Documents<R::Item>, FsError> {
     let folder = root.open()?;
-    let reader = Reader::new(root, folder.as_fd(), options)?;
+    let opened = OpenRoot::new(root, folder.as_fd(), options)?;
     Ok(Documents {
-        found: reader.documents(files.to_vec(), &read),
+        found: opened.documents(files.to_vec(), read),
         problems: Vec::new(),
         limits: LimitsHit::default(),
     })
@@ -272,14 +291,14 @@ impl Walk<'_> {
     }
 }
 
-/// Reads what a walk found.
-struct Reader<'a> {
+/// The root whose files are read.
+struct OpenRoot<'a> {
     root: BorrowedFd<'a>,
     device: u64,
     options: &'a DocumentOptions<'a>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> OpenRoot<'a> {
     fn new(
         root: &RootFolder,
         folder: BorrowedFd<'a>,
@@ -295,11 +314,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads files on two threads, each of which takes some at a time; their order stays.
-    fn documents<T: Send>(
-        &self,
-        files: Vec<String>,
-        read: &(impl Fn(&str, &[u8]) -> T + Sync),
-    ) -> Vec<Document<T>> {
+    fn documents<R: DocumentReader>(&self, files: Vec<String>, read: &R) -> Vec<Document<R::Item>> {
         let mut chunks = Vec::with_capacity(files.len() / CHUNK + 1);
         let mut files = files.into_iter().peekable();
         while files.peek().is_some() {
@@ -337,26 +352,46 @@ impl<'a> Reader<'a> {
             .collect()
     }
 
-    fn document<T>(
+    fn document<R: DocumentReader>(
         &self,
         path: String,
         buffer: &mut Vec<u8>,
-        read: &impl Fn(&str, &[u8]) -> T,
-    ) -> Document<T> {
+        read: &R,
+    ) -> Document<R::Item> {
         let mut document = Document {
-            id: None,
+            stamp: None,
             links: 1,
             content: Err(Trouble::NotRegular),
             path,
         };
+        if read.knows_any() && self.is_known(&mut document, read) {
+            return document;
+        }
         document.content = match self.bytes(&mut document, buffer) {
             Ok(length) => {
                 let bytes = buffer.get(..length).unwrap_or_default();
-                Ok(read(&document.path, bytes))
+                Ok(read.read(&document.path, bytes))
             }
             Err(trouble) => Err(trouble),
         };
         document
+    }
+
+    /// Takes what is known of a file that has not changed; it is not opened.
+    fn is_known<R: DocumentReader>(&self, document: &mut Document<R::Item>, read: &R) -> bool {
+        let Ok(name) = CString::new(document.path.as_str()) else {
+            return false;
+        };
+        let Ok(facts) = beneath::look(self.root, &name, self.options.links) else {
+            return false;
+        };
+        let Some(item) = read.known(&document.path, &facts.stamp) else {
+            return false;
+        };
+        document.stamp = Some(facts.stamp);
+        document.links = facts.links;
+        document.content = Ok(item);
+        true
     }
 
     /// One open, one look at the open file, one read: what is hashed and parsed is what was looked at.
@@ -369,7 +404,7 @@ impl<'a> Reader<'a> {
             opened => opened.map_err(error)?,
         };
         let facts = beneath::look_at(file.as_fd()).map_err(error)?;
-        document.id = Some(facts.stamp.id);
+        document.stamp = Some(facts.stamp);
         if facts.kind != FileType::RegularFile {
             return Err(Trouble::NotRegular);
         }
@@ -416,14 +451,58 @@ mod tests {
     }
 
     fn look(root: &Path, options: &DocumentOptions<'_>) -> Documents<String> {
+        look_knowing(root, options, None)
+    }
+
+    /// Looks with a reader to whom every file with one stamp is known.
+    fn look_knowing(
+        root: &Path,
+        options: &DocumentOptions<'_>,
+        known: Option<Stamp>,
+    ) -> Documents<String> {
+        struct Texts(Option<Stamp>);
+
+        impl DocumentReader for Texts {
+            type Item = String;
+
+            fn knows_any(&self) -> bool {
+                self.0.is_some()
+            }
+
+            fn known(&self, path: &str, stamp: &Stamp) -> Option<String> {
+                (self.0 == Some(*stamp)).then(|| format!("known {path}"))
+            }
+
+            fn read(&self, _: &str, bytes: &[u8]) -> String {
+                String::from_utf8_lossy(bytes).into_owned()
+            }
+        }
+
         let root = RootFolder {
             base: None,
             path: root.to_path_buf(),
         };
-        walk(&root, options, |_, bytes| {
-            String::from_utf8_lossy(bytes).into_owned()
-        })
-        .unwrap()
+        walk(&root, options, &Texts(known)).unwrap()
+    }
+
+    #[test]
+    fn a_file_that_is_known_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        put(folder.path(), "a.md");
+        put(folder.path(), "b.md");
+        for links in [Links::Follow, Links::Contain] {
+            let options = options(links);
+            let first = look(folder.path(), &options);
+            let known = first.found[0].stamp;
+            let again = look_knowing(folder.path(), &options, known);
+            let contents = again.found.iter().map(|it| it.content.as_ref().unwrap());
+            assert_eq!(contents.collect::<Vec<_>>(), ["known a.md", "b.md"]);
+            let stamps = |all: &Documents<String>| {
+                let all = all.found.iter();
+                all.map(|it| (it.stamp, it.links)).collect::<Vec<_>>()
+            };
+            assert_eq!(stamps(&again), stamps(&first));
+        }
     }
 
     fn names(documents: &Documents<String>) -> Vec<&str> {

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use crate::beneath::{self, Links};
 use crate::error::FsError;
 use crate::files;
-use crate::probe_walk::is_printable;
+use crate::probe_walk::{RootFolder, is_printable};
 
 /// A folder that is held open.
 #[derive(Debug)]
@@ -50,6 +50,14 @@ impl HeldFolder {
         Ok(Self {
             folder,
             path: path.to_path_buf(),
+        })
+    }
+
+    /// Opens a root as a walk does: beneath its base if it has one.
+    pub fn of_root(root: &RootFolder) -> Result<Self, FsError> {
+        Ok(Self {
+            folder: root.open()?,
+            path: root.path.clone(),
         })
     }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
@@ -36,7 +37,7 @@ pub struct Grant {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
     /// A grant for it or for a folder above it.
-    Granted(Grant),
+    Granted(Arc<Grant>),
     /// No grant.
     None,
     /// A grant whose file is damaged; it counts as none.
@@ -45,16 +46,21 @@ pub enum Lookup {
     Moved(PathBuf),
 }
 
-/// The folder with the grants.
-#[derive(Debug, Clone)]
+/// The folder with the grants. Each grant is read once: whoever looks again makes another store.
+#[derive(Debug)]
 pub struct TrustStore {
     folder: PathBuf,
+    /// The grants that were read by their files; none where one is damaged.
+    known: Mutex<BTreeMap<PathBuf, Option<Arc<Grant>>>>,
 }
 
 impl TrustStore {
     /// The store in a folder, which need not exist.
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder }
+        Self {
+            folder,
+            known: Mutex::default(),
+        }
     }
 
     /// A grant for a folder as it is now.
@@ -90,6 +96,7 @@ impl TrustStore {
 
     /// Stores a grant.
     pub fn store(&self, grant: &Grant) -> Result<(), FsError> {
+        self.known().clear();
         let path = self.file_of(&grant.path);
         let text = serde_json::to_vec_pretty(grant)
             .map_err(|error| FsError::new("write", &path, std::io::Error::other(error)))?;
@@ -98,6 +105,7 @@ impl TrustStore {
 
     /// Takes a grant back; says whether there was one.
     pub fn revoke(&self, canonical: &Path) -> Result<bool, FsError> {
+        self.known().clear();
         let path = self.file_of(canonical);
         let was_there = files::is_there(&path);
         files::remove(&path)?;
@@ -105,14 +113,18 @@ impl TrustStore {
     }
 
     /// All sound grants, by path.
-    pub fn grants(&self) -> Vec<Grant> {
+    pub fn grants(&self) -> Vec<Arc<Grant>> {
         let names = files::list(&self.folder, 100_000).unwrap_or_default();
-        let mut grants: Vec<Grant> = names
+        let mut grants: Vec<Arc<Grant>> = names
             .iter()
-            .filter_map(|(name, _)| Self::read(&self.folder.join(name)))
+            .filter_map(|(name, _)| self.read(self.folder.join(name)))
             .collect();
         grants.sort_by(|a, b| a.path.cmp(&b.path));
         grants
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Option<Arc<Grant>>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn at(&self, canonical: &Path) -> Lookup {
@@ -120,21 +132,25 @@ impl TrustStore {
         if !files::is_there(&file) {
             return Lookup::None;
         }
-        match Self::read(&file) {
+        match self.read(file.clone()) {
             Some(grant) if grant.path != canonical => Lookup::Damaged(file),
             Some(grant) if files::identity(canonical).ok() != Some(grant.folder) => {
-                Lookup::Moved(grant.path)
+                Lookup::Moved(grant.path.clone())
             }
             Some(grant) => Lookup::Granted(grant),
             None => Lookup::Damaged(file),
         }
     }
 
-    fn read(file: &Path) -> Option<Grant> {
-        let bytes = files::read_bounded(file, MAX_GRANT_BYTES).ok()?;
-        serde_json::from_slice(&bytes)
-            .ok()
-            .filter(|grant: &Grant| grant.version == VERSION)
+    fn read(&self, file: PathBuf) -> Option<Arc<Grant>> {
+        let read = |file: &PathBuf| {
+            let bytes = files::read_bounded(file, MAX_GRANT_BYTES).ok()?;
+            let grant: Grant = serde_json::from_slice(&bytes).ok()?;
+            (grant.version == VERSION).then(|| Arc::new(grant))
+        };
+        let mut known = self.known();
+        let grant = known.entry(file).or_insert_with_key(read);
+        grant.clone()
     }
 
     fn file_of(&self, canonical: &Path) -> PathBuf {
@@ -164,14 +180,15 @@ mod tests {
         store.store(&grant).unwrap();
         assert_eq!(
             store.covering(&base.join("a/b")),
-            Lookup::Granted(grant.clone())
+            Lookup::Granted(Arc::new(grant.clone()))
         );
         assert_eq!(store.covering(&base.join("c")), Lookup::None);
         assert_eq!(store.covering(&base), Lookup::None);
-        assert_eq!(store.grants(), [grant]);
+        assert_eq!(store.grants(), [Arc::new(grant)]);
 
         std::fs::rename(base.join("a"), base.join("old")).unwrap();
         std::fs::create_dir_all(base.join("a/b")).unwrap();
+        let store = TrustStore::new(state.path().join("trust"));
         assert_eq!(
             store.covering(&base.join("a/b")),
             Lookup::Moved(base.join("a")),
@@ -201,12 +218,14 @@ mod tests {
             b"{\"version\":1}",
         ] {
             std::fs::write(&file, bad).unwrap();
+            let store = TrustStore::new(state.path().to_path_buf());
             assert_eq!(store.covering(&base), Lookup::Damaged(file.clone()));
         }
         let other = String::from_utf8(good)
             .unwrap()
             .replace(base.to_str().unwrap(), "/somewhere/else");
         std::fs::write(&file, other).unwrap();
+        let store = TrustStore::new(state.path().to_path_buf());
         assert_eq!(
             store.covering(&base),
             Lookup::Damaged(file.clone()),

@@ -4,13 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use grove_catalog::Digest;
-use grove_catalog::agents::Agent;
-use grove_skills::agents::AgentLibrary;
-use grove_skills::prompt::{PromptError, Told, Wishes, prompt};
-use grove_skills::{Environment, Library};
+use grove_catalog::agents::{Agent, Agents};
+use grove_skills::prompt::{PromptError, PromptOptions, prompt};
+use grove_skills::{Library, Look};
 use grove_spec::Diagnostic;
 use grove_spec::text::{one_line, without_controls};
 use rmcp::ErrorData;
@@ -29,26 +28,35 @@ const WARNINGS: &str = "grove/warnings";
 /// Where agents are looked for, and those that were seen last.
 #[derive(Debug)]
 pub(crate) struct AgentShelf {
-    environment: Environment,
-    /// Exactly these folders; none means everywhere.
-    folders: Vec<PathBuf>,
+    library: Mutex<Library>,
     seen: Mutex<Option<Seen>>,
 }
 
 /// Agents as they were seen.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
-    pub(crate) library: Arc<AgentLibrary>,
+    look: Look,
     /// Differs when anything about an agent that is offered does.
     pub(crate) digest: Digest,
 }
 
+impl Seen {
+    fn new(look: Look) -> Self {
+        let digest = digest_of(&look.snapshot.agents);
+        Self { look, digest }
+    }
+
+    /// The agents.
+    pub(crate) fn agents(&self) -> &Agents {
+        &self.look.snapshot.agents
+    }
+}
+
 impl AgentShelf {
-    /// A shelf for agents of these folders.
-    pub(crate) fn new(environment: Environment, folders: Vec<PathBuf>) -> Self {
+    /// A shelf for the agents that a library finds.
+    pub(crate) fn new(library: Library) -> Self {
         Self {
-            environment,
-            folders,
+            library: Mutex::new(library),
             seen: Mutex::default(),
         }
     }
@@ -60,21 +68,23 @@ impl AgentShelf {
 
     /// Looks for agents.
     pub(crate) fn look(&self) -> Seen {
-        let library = Arc::new(AgentLibrary::load(&self.environment, &self.folders));
-        let digest = digest_of(&library);
-        let seen = Seen { library, digest };
+        let seen = Seen::new(self.library().look());
         *self.seen() = Some(seen.clone());
         seen
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, Option<Seen>> {
+    fn library(&self) -> MutexGuard<'_, Library> {
+        self.library.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Option<Seen>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn digest_of(library: &AgentLibrary) -> Digest {
+fn digest_of(agents: &Agents) -> Digest {
     let mut all = String::new();
-    for (name, agent) in offered(library) {
+    for (name, agent) in offered(agents) {
         all.push_str(&name);
         let content = agent.content.as_ref().map(|content| content.digest);
         all.push_str(&content.map_or_else(String::new, |digest| format!("\n{digest}\n")));
@@ -84,9 +94,9 @@ fn digest_of(library: &AgentLibrary) -> Digest {
 
 /// The agents that are used, by the name of their prompt. What is not trusted, not readable or switched off is
 /// not offered, and of several of one name the one that is used.
-pub(crate) fn offered(library: &AgentLibrary) -> BTreeMap<String, &Agent> {
+pub(crate) fn offered(agents: &Agents) -> BTreeMap<String, &Agent> {
     let usable = |agent: &&Agent| agent.state.is_offered();
-    let agents = library.agents.agents.iter().filter(usable);
+    let agents = agents.agents.iter().filter(usable);
     agents
         .map(|agent| (format!("{PREFIX}{}", one_line(&agent.name)), agent))
         .collect()
@@ -102,20 +112,35 @@ pub(crate) fn entry(name: &str, agent: &Agent) -> Prompt {
 
 /// What an agent is told, exactly as `grove prompt` prints it, and then its task.
 pub(crate) fn get(
-    library: &mut Library,
-    agents: &AgentLibrary,
-    agent: &Agent,
+    shelf: &AgentShelf,
+    seen: &Seen,
+    name: &str,
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
     let task = task(given)?;
-    let Told { prompt: told, .. } =
-        prompt(library, agents, agent, &Wishes::default()).map_err(|error| refusal(&error))?;
+    let make = |look: &Look| {
+        let agents = &look.snapshot.agents;
+        let gone = || PromptError::Unsteady(PathBuf::from(name));
+        let at = agents.find(name).map_err(|_| gone())?;
+        let agent = agents.agents.get(at).ok_or_else(gone)?;
+        let made = prompt(
+            &look.snapshot,
+            &look.sources,
+            agent,
+            &PromptOptions::default(),
+        )?;
+        Ok::<_, PromptError>((made, agent.description().map(one_line)))
+    };
+    let made = shelf.library().steady_from(&seen.look, make);
+    let (made, description) = made.map_err(|error| refusal(&error))?;
+    made.write_index().map_err(|error| refusal(&error))?;
+    let told = made.prompt;
     let text = without_controls(&told.text).into_owned();
     let mut messages = vec![PromptMessage::new_text(Role::User, text)];
     messages.extend(task.map(|task| PromptMessage::new_text(Role::User, task)));
     let mut result = GetPromptResult::new(messages);
-    if let Some(description) = agent.description() {
-        result = result.with_description(one_line(description));
+    if let Some(description) = description {
+        result = result.with_description(description);
     }
     result.meta = warnings_meta(&told.warnings);
     Ok(result)
@@ -159,6 +184,6 @@ fn task(given: Option<&JsonObject>) -> Result<Option<String>, ErrorData> {
     Ok(task)
 }
 
-fn refusal(error: &PromptError) -> ErrorData {
+fn refusal(error: &dyn std::error::Error) -> ErrorData {
     ErrorData::internal_error(format!("{error}; ask again"), None)
 }

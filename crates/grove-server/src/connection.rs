@@ -114,9 +114,9 @@ impl ServerHandler for Connection {
                 self.run(&context, |shelf, session, work| {
                     let request: tools::SkillRequest = tools::read(arguments)?;
                     work.done(0, 2);
-                    shelf.changing(|library, snapshot| {
+                    shelf.changing(|library, look| {
                         work.done(1, 2);
-                        let answer = request.answer(shelf.finder(), library, snapshot, session);
+                        let answer = request.answer(shelf.finder(), library, look, session);
                         work.done(2, 2);
                         answer
                     })
@@ -127,12 +127,11 @@ impl ServerHandler for Connection {
                 self.run(&context, |shelf, session, work| {
                     let request: tools::SkillsRequest = tools::read(arguments)?;
                     work.done(0, 2);
-                    shelf.changing(|library, snapshot| {
-                        work.done(1, 2);
-                        let answer = request.answer(library, snapshot, session);
-                        work.done(2, 2);
-                        answer
-                    })
+                    let look = shelf.look();
+                    work.done(1, 2);
+                    let answer = request.answer(&look, session);
+                    work.done(2, 2);
+                    answer
                 })
                 .await?
             }
@@ -152,9 +151,9 @@ impl ServerHandler for Connection {
     ) -> Result<ListResourcesResult, ErrorData> {
         let after = pages::after(request)?;
         let listing = self.run(&context, move |shelf, _, work| {
-            let snapshot = shelf.look();
-            let paths = shelf.paths(&snapshot);
-            resources::list(&shelf.reading(), &snapshot, &paths, after.as_deref(), work)
+            let look = shelf.look();
+            let paths = shelf.paths(&look.snapshot);
+            resources::list(&look, &paths, after.as_deref(), work)
         });
         let (resources, next_cursor) = listing.await?;
         let mut result = ListResourcesResult::with_all_items(resources);
@@ -192,7 +191,7 @@ impl ServerHandler for Connection {
         let after = pages::after(request)?;
         let listing = self.run(&context, move |shelf, _, _| {
             let agents = shelf.look_for_agents();
-            prompts::list(&shelf.look(), &agents.library, after.as_deref())
+            prompts::list(&shelf.look().snapshot, agents.agents(), after.as_deref())
         });
         let (prompts, next_cursor) = listing.await?;
         let mut result = ListPromptsResult::with_all_items(prompts);

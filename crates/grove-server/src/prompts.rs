@@ -1,14 +1,13 @@
 //! Skills that people may call, as prompts: `/name arguments` through another door. Agents stand among them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use grove_catalog::address;
+use grove_catalog::agents::Agents;
 use grove_catalog::identity::name_key;
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_skills::Library;
-use grove_skills::agents::AgentLibrary;
 use grove_skills::disclosure::{Call, Disclosure, SessionCell};
+use grove_skills::{Library, Look};
 use grove_spec::Code;
 use grove_spec::text::{one_line, without_controls};
 use rmcp::ErrorData;
@@ -75,11 +74,11 @@ fn prompt_name(name: String) -> String {
 /// A page of prompts after one, and the cursor of the next page.
 pub(crate) fn list(
     snapshot: &Snapshot,
-    library: &AgentLibrary,
+    agents: &Agents,
     after: Option<&str>,
 ) -> (Vec<Prompt>, Option<String>) {
     use std::ops::Bound::{Excluded, Unbounded};
-    let (skills, agents) = (all(snapshot), agents::offered(library));
+    let (skills, agents) = (all(snapshot), agents::offered(agents));
     let bounds = (after.map_or(Unbounded, Excluded), Unbounded);
     // One more than a page of each, so that it is known whether there is a next one.
     let skills = skills.range::<str, _>(bounds).take(PAGE + 1);
@@ -125,15 +124,12 @@ pub(crate) fn get(
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
     if !name.starts_with(agents::PREFIX) {
-        return shelf
-            .changing(|library, snapshot| of_skill(library, snapshot, session, name, given));
+        return shelf.changing(|library, look| of_skill(library, look, session, name, given));
     }
     let seen = shelf.look_for_agents();
-    let offered = agents::offered(&seen.library);
+    let offered = agents::offered(seen.agents());
     match offered.get(name) {
-        Some(agent) => {
-            shelf.changing(|library, _| agents::get(library, &seen.library, agent, given))
-        }
+        Some(agent) => agents::get(shelf.agents(), &seen, &agent.name, given),
         None => Err(unknown(name, offered.keys())),
     }
 }
@@ -152,12 +148,13 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> ErrorData
 /// The text of a skill, through the same activation as `/name arguments`.
 fn of_skill(
     library: &mut Library,
-    snapshot: &Arc<Snapshot>,
+    look: &Look,
     session: &SessionCell,
     name: &str,
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
     let invalid = |message: String| ErrorData::invalid_params(message, None);
+    let snapshot = &look.snapshot;
     let all = all(snapshot);
     let offered = all.get(name);
     let skill = offered.and_then(|offered| Some((offered, snapshot.skills.get(offered.skill)?)));
@@ -172,7 +169,8 @@ fn of_skill(
         // A person who calls a skill wants its text, whatever the model was given before.
         again: true,
     };
-    let activated = Disclosure::in_memory(library, session).activate_since(snapshot, &call);
+    let activate = |look: &Look| Disclosure::in_memory(look, session).activate(&call);
+    let activated = library.steady_from(look, activate);
     let activated = activated.map_err(|error| invalid(explain(&error, name)))?;
     let text = without_controls(&activated.text).into_owned();
     let mut result = GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]);

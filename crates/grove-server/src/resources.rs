@@ -1,11 +1,9 @@
 //! Skills and their files as resources.
 
-use std::sync::Arc;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_skills::{Library, ReadRefusal};
+use grove_catalog::snapshot::Skill;
+use grove_skills::{Look, ReadRefusal};
 use grove_spec::text::one_line;
 use rmcp::ErrorData;
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
@@ -27,8 +25,7 @@ const ATTEMPTS: usize = 3;
 
 /// A page of resources after a skill's path, and the cursor of the next page.
 pub(crate) fn list(
-    library: &Library,
-    snapshot: &Snapshot,
+    look: &Look,
     paths: &SkillPaths,
     after: Option<&str>,
     work: &Work,
@@ -45,9 +42,9 @@ pub(crate) fn list(
             break;
         };
         last = Some(path);
-        if let Some(skill) = snapshot.skills.get(at) {
+        if let Some(skill) = look.snapshot.skills.get(at) {
             resources.push(own_file(path, skill));
-            resources.extend(other_files(library, snapshot, path, skill));
+            resources.extend(other_files(look, path, skill));
         }
         work.done(done + 1, of);
     }
@@ -66,8 +63,9 @@ fn own_file(path: &str, skill: &Skill) -> Resource {
 }
 
 /// The files beside a skill's own; a folder that cannot be listed has none to offer.
-fn other_files(library: &Library, snapshot: &Snapshot, path: &str, skill: &Skill) -> Vec<Resource> {
-    let names = library.resources(snapshot, skill).unwrap_or_default().names;
+fn other_files(look: &Look, path: &str, skill: &Skill) -> Vec<Resource> {
+    let found = look.sources.skills.resources(&look.snapshot, skill);
+    let names = found.unwrap_or_default().names;
     let files = names.iter().filter(|name| !name.ends_with('/'));
     let name_of = |file: &str| one_line(&format!("{}/{file}", skill.name()));
     files
@@ -93,18 +91,18 @@ pub(crate) fn read(shelf: &Shelf, wanted: &str) -> Result<ResourceContents, Erro
         ErrorData::resource_not_found(message, None)
     };
     for _ in 0..ATTEMPTS {
-        let snapshot = shelf.look();
-        let paths = shelf.paths(&snapshot);
+        let look = shelf.look();
+        let (snapshot, sources) = (&look.snapshot, &look.sources.skills);
+        let paths = shelf.paths(snapshot);
         let (at, file) = paths.file(wanted).ok_or_else(unknown)?;
         let skill = snapshot.skills.get(at).ok_or_else(unknown)?;
-        let library = shelf.reading();
         if file == OWN_FILE {
-            match own_bytes(&library, &snapshot, skill) {
+            match sources.read(skill) {
                 Some(bytes) => return Ok(contents(wanted, &file, bytes)),
                 None => continue,
             }
         }
-        return match library.read_file(&snapshot, skill, &file, MAX_FILE) {
+        return match sources.read_file(snapshot, skill, &file, MAX_FILE) {
             Ok(bytes) => Ok(contents(wanted, &file, bytes)),
             Err(ReadRefusal::NoSuchFile) => Err(unknown()),
             Err(ReadRefusal::Fs(error)) => {
@@ -115,15 +113,6 @@ pub(crate) fn read(shelf: &Shelf, wanted: &str) -> Result<ResourceContents, Erro
     }
     let message = format!("{} changes all the time", one_line(wanted));
     Err(ErrorData::internal_error(message, None))
-}
-
-/// The bytes of a skill's own file as the snapshot judged them.
-pub(crate) fn own_bytes(
-    library: &Library,
-    snapshot: &Arc<Snapshot>,
-    skill: &Skill,
-) -> Option<Vec<u8>> {
-    library.source(snapshot, skill)
 }
 
 fn contents(uri: &str, file: &str, bytes: Vec<u8>) -> ResourceContents {

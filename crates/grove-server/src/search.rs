@@ -1,11 +1,10 @@
 //! Finding skills by words: the one place where the server's search is.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use grove_catalog::disclosure::{Node, list_children};
-use grove_catalog::snapshot::Snapshot;
-use grove_skills::Library;
 use grove_skills::search::{Audience, Query, Searcher};
+use grove_skills::{Library, Look};
 
 /// The index of the last snapshot, which all connections share.
 #[derive(Debug, Default)]
@@ -18,7 +17,7 @@ impl Finder {
     pub(crate) fn find(
         &self,
         library: &mut Library,
-        snapshot: &Arc<Snapshot>,
+        look: &Look,
         words: &str,
         limit: usize,
     ) -> String {
@@ -28,7 +27,7 @@ impl Finder {
             audience: Audience::Model,
         };
         let mut searcher = self.searcher.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = searcher.search_in(library, snapshot, &query);
+        let found = searcher.search_in(library, look, &query);
         let nodes: Vec<Node> = found
             .hits
             .iter()

@@ -3,14 +3,13 @@
 //! Every request looks before it answers, which costs one walk of stats that requests at the same moment share, so
 //! an answer is never older than the request. Sessions are changed by one at a time; files are read by many.
 
-use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use grove_catalog::Digest;
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::Library;
 use grove_skills::live::LiveLibrary;
+use grove_skills::{Library, Look, Parts, Request};
 use tokio::sync::watch;
 
 use crate::agents::{self, AgentShelf};
@@ -102,9 +101,14 @@ impl Shelf {
             agents: None,
         };
         let environment = library.reading().environment().clone();
+        let request = library.reading().last_look().map(|look| Request {
+            parts: Parts::PROMPTS,
+            agent_folders: agents,
+            ..(*look.request).clone()
+        });
         let sights = Arc::new(Sights {
             seen: watch::Sender::new(seen),
-            agents: AgentShelf::new(environment, agents),
+            agents: AgentShelf::new(Library::new(environment, request.unwrap_or_default())),
         });
         changes::follow(told, Arc::clone(&sights));
         Self {
@@ -120,24 +124,24 @@ impl Shelf {
         self.sights.look_for_agents()
     }
 
+    /// Where agents are looked for.
+    pub(crate) fn agents(&self) -> &AgentShelf {
+        &self.sights.agents
+    }
+
     /// Looks at skills; whoever waits for changes is told.
-    pub(crate) fn look(&self) -> Arc<Snapshot> {
-        let snapshot = self.library.snapshot();
-        self.sights.saw_skills(&snapshot);
-        snapshot
+    pub(crate) fn look(&self) -> Look {
+        let look = self.library.look();
+        self.sights.saw_skills(&look.snapshot);
+        look
     }
 
     /// Looks, and does something that needs the library for itself.
-    pub(crate) fn changing<T>(&self, act: impl FnOnce(&mut Library, &Arc<Snapshot>) -> T) -> T {
-        self.library.turn(|library, snapshot| {
-            self.sights.saw_skills(snapshot);
-            act(library, snapshot)
+    pub(crate) fn changing<T>(&self, act: impl FnOnce(&mut Library, &Look) -> T) -> T {
+        self.library.turn(|library, look| {
+            self.sights.saw_skills(&look.snapshot);
+            act(library, look)
         })
-    }
-
-    /// The library, for reading files of a snapshot of its.
-    pub(crate) fn reading(&self) -> impl Deref<Target = Library> + '_ {
-        self.library.reading()
     }
 
     /// Where each skill of a snapshot is served.

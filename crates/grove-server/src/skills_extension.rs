@@ -5,10 +5,9 @@
 //! left out, and the answer says so.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_skills::Library;
+use grove_catalog::snapshot::Skill;
+use grove_skills::Look;
 use grove_spec::skill::is_standard_name;
 use rmcp::ErrorData;
 use rmcp::model::JsonObject;
@@ -17,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::frontmatter;
 use crate::pages;
-use crate::resources::{MAX_FILE, own_bytes};
+use crate::resources::MAX_FILE;
 use crate::shelf::Shelf;
 use crate::skill_paths::{OWN_FILE, uri};
 use crate::work::Work;
@@ -48,9 +47,8 @@ pub(crate) fn list(shelf: &Shelf, params: Option<&Value>, work: &Work) -> Result
         Some(Value::String(cursor)) => Some(pages::parse(cursor)?),
         Some(_) => return Err(ErrorData::invalid_params("`cursor` is not text", None)),
     };
-    let snapshot = shelf.look();
-    let paths = shelf.paths(&snapshot);
-    let library = shelf.reading();
+    let look = shelf.look();
+    let paths = shelf.paths(&look.snapshot);
     let (mut skills, mut left_out, mut bytes, mut last) = (Vec::new(), Vec::new(), 0, None);
     let mut rest = paths.after(after.as_deref()).peekable();
     let of = paths.len().min(PAGE);
@@ -62,7 +60,7 @@ pub(crate) fn list(shelf: &Shelf, params: Option<&Value>, work: &Work) -> Result
             break;
         };
         last = Some(path);
-        match entry(&library, &snapshot, path, at, work) {
+        match entry(&look, path, at, work) {
             Ok(entry) => {
                 bytes += entry.bytes;
                 skills.push(entry.json);
@@ -87,13 +85,12 @@ pub(crate) fn get(shelf: &Shelf, params: Option<&Value>, work: &Work) -> Result<
     let invalid = |message: String| ErrorData::invalid_params(message, None);
     let wanted = params.and_then(|params| params.get("uri")?.as_str());
     let wanted = wanted.ok_or_else(|| invalid("`uri` is missing".to_owned()))?;
-    let snapshot = shelf.look();
-    let paths = shelf.paths(&snapshot);
+    let look = shelf.look();
+    let paths = shelf.paths(&look.snapshot);
     let Some((path, at)) = paths.skill(wanted) else {
         return Err(invalid(format!("no skill is served at {wanted}")));
     };
-    let library = shelf.reading();
-    let entry = entry(&library, &snapshot, path, at, work)
+    let entry = entry(&look, path, at, work)
         .map_err(|why| invalid(format!("no skill is served at {wanted}: {why}")))?;
     let mut result = JsonObject::new();
     result.insert("skill".to_owned(), entry.json);
@@ -113,19 +110,14 @@ struct Entry {
     bytes: u64,
 }
 
-fn entry(
-    library: &Library,
-    snapshot: &Arc<Snapshot>,
-    path: &str,
-    at: usize,
-    work: &Work,
-) -> Result<Entry, &'static str> {
+fn entry(look: &Look, path: &str, at: usize, work: &Work) -> Result<Entry, &'static str> {
+    let (snapshot, sources) = (&look.snapshot, &look.sources.skills);
     let skill = snapshot.skills.get(at).ok_or("it is gone")?;
-    let own = own_bytes(library, snapshot, skill).ok_or("it is changing")?;
+    let own = sources.read(skill).ok_or("it is changing")?;
     let text = std::str::from_utf8(&own).map_err(|_| "it is not UTF-8")?;
     let frontmatter = frontmatter::as_json(text).ok_or("its frontmatter is not plain YAML")?;
     check_names(skill, &frontmatter)?;
-    let found = library.all_files(snapshot, skill, MAX_FILES);
+    let found = sources.all_files(snapshot, skill, MAX_FILES);
     let found = found.map_err(|_| "its folder cannot be listed")?;
     let too_deep = found.names.iter().any(|name| name.ends_with('/'));
     if too_deep || found.uncounted || found.not_seen > 0 || found.names.len() >= MAX_FILES {
@@ -137,7 +129,7 @@ fn entry(
         if work.is_cancelled() {
             return Err("the request was cancelled");
         }
-        let content = library.read_file(snapshot, skill, name, MAX_FILE);
+        let content = sources.read_file(snapshot, skill, name, MAX_FILE);
         let content = content.map_err(|_| "one of its files cannot be given")?;
         bytes += content.len() as u64;
         if bytes > MAX_TOTAL {

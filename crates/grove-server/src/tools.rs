@@ -1,12 +1,10 @@
 //! The two tools: `skill` gives instructions, `skills` gives the catalog.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use grove_catalog::catalog::{self, Budget, Style};
-use grove_catalog::snapshot::Snapshot;
-use grove_skills::disclosure::{Activated, Asked, Call, Disclosure, SessionCell};
-use grove_skills::{Library, catalog_files};
+use grove_skills::disclosure::{Activated, Call, CatalogOptions, Disclosure, SessionCell};
+use grove_skills::{Library, Look, catalog_files};
 use grove_spec::text::{one_line, without_controls};
 use grove_spec::{Code, Diagnostic};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
@@ -148,7 +146,7 @@ impl SkillRequest {
         self,
         finder: &Finder,
         library: &mut Library,
-        snapshot: &Arc<Snapshot>,
+        look: &Look,
         session: &SessionCell,
     ) -> Result<String, String> {
         let searching = matches!(self.action, Some(Action::Search))
@@ -159,7 +157,7 @@ impl SkillRequest {
                 .or(self.name)
                 .ok_or("say a `name`, or a `query` to search for")?;
             let limit = self.limit.unwrap_or(FOUND).clamp(1, MOST_FOUND);
-            return Ok(finder.find(library, snapshot, &words, limit));
+            return Ok(finder.find(library, look, &words, limit));
         }
         let name = self.name.ok_or("say the `name` of a skill or group")?;
         // A slash in front is how people call: here it is a model that asks, whatever it writes.
@@ -169,7 +167,7 @@ impl SkillRequest {
             Words::One(text) if text.is_empty() => Vec::new(),
             Words::One(text) => vec![text],
         };
-        let mut disclosure = Disclosure::in_memory(library, session);
+        let disclosure = Disclosure::in_memory(look, session);
         let done = match self.action {
             None | Some(Action::Activate | Action::Search) => {
                 let call = Call {
@@ -177,14 +175,15 @@ impl SkillRequest {
                     words: &words,
                     again: self.again,
                 };
-                disclosure.activate_since(snapshot, &call).map(with_notes)
+                let activate = |look: &Look| Disclosure::in_memory(look, session).activate(&call);
+                library.steady_from(look, activate).map(with_notes)
             }
             Some(Action::Expand) => {
-                let expanded = disclosure.expand_in(snapshot, typed);
+                let expanded = disclosure.expand(typed);
                 expanded.map(|expanded| expanded.text)
             }
             Some(Action::Collapse) => {
-                let collapsed = disclosure.collapse_in(snapshot, typed);
+                let collapsed = disclosure.collapse(typed);
                 collapsed.map(|collapsed| {
                     let what = one_line(&collapsed.key);
                     if collapsed.was_expanded {
@@ -211,15 +210,10 @@ fn with_notes(activated: Activated) -> String {
 
 impl SkillsRequest {
     /// The catalog of a connection's session, or what changed in it.
-    pub(crate) fn answer(
-        self,
-        library: &mut Library,
-        snapshot: &Arc<Snapshot>,
-        session: &SessionCell,
-    ) -> Result<String, String> {
-        let limits = library.settings().settings.limits;
+    pub(crate) fn answer(self, look: &Look, session: &SessionCell) -> Result<String, String> {
+        let limits = &look.world.settings.settings.limits;
         let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
-        let asked = Asked {
+        let asked = CatalogOptions {
             style: Style::Xml,
             budget: Budget::chars(
                 number(limits.prompt_chars.value),
@@ -228,7 +222,7 @@ impl SkillsRequest {
             index_dir: None,
             exact: None,
         };
-        let told = Disclosure::in_memory(library, session).catalog_in(snapshot, &asked);
+        let told = Disclosure::in_memory(look, session).catalog(&asked);
         let told = told.map_err(|error| explain(&error, ""))?;
         let before = self.since.and_then(|digest| {
             let digest = if digest == "last" {
@@ -236,7 +230,7 @@ impl SkillsRequest {
             } else {
                 digest
             };
-            catalog_files::kept_text(library.environment(), &digest)
+            catalog_files::kept_text(&look.world.environment, &digest)
         });
         let mut text = match before {
             Some(before) => catalog::update(&before, &told.catalog, asked.style),

@@ -1,21 +1,19 @@
 //! The files that override agents: pi's settings and Grove's own, the user's and then the project's.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use grove_catalog::Digest;
 use grove_catalog::overrides::Layer;
-use grove_fs::{FsError, files};
 use grove_spec::agent::settings;
 use grove_spec::config::LayerScope;
 use grove_spec::{Code, Diagnostic};
 
-use crate::environment::Environment;
-use crate::project::{FolderTrust, Project};
-use crate::settings::{LoadedSettings, MAX_CONFIG_BYTES, PI_PROJECT_FILE, read_project_file};
-use crate::trusting;
+use crate::packages::SettingsFile;
+use crate::request::View;
+use crate::settings::{LoadedSettings, PI_PROJECT_FILE};
+use crate::world::World;
 
 /// What was read.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LoadedOverrides {
     /// Weakest first.
     pub(crate) layers: Vec<Layer>,
@@ -23,35 +21,41 @@ pub(crate) struct LoadedOverrides {
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads pi's settings, if hosts' folders are looked in, and puts everything in order.
-pub(crate) fn load(
-    environment: &Environment,
-    loaded: &LoadedSettings,
-    project: Option<&Project>,
-) -> LoadedOverrides {
+/// Takes pi's settings, if hosts' folders are looked in, and puts everything in order. Where agents are looked for in
+/// exactly these folders, only what is the user's counts.
+pub(crate) fn find(world: &World, view: &View) -> LoadedOverrides {
     let mut all = LoadedOverrides::default();
+    let loaded = world.definition_settings(view);
     let with_hosts = loaded.settings.compat_roots.value;
-    if with_hosts && let Some(file) = user_file(environment) {
-        let read = files::read_bounded(&file, MAX_CONFIG_BYTES);
-        all.add(read, LayerScope::User, &file, |_| true);
+    let pi_file = |path: PathBuf| {
+        let mut files = world.packages.settings_files.iter();
+        files.find(|file| with_hosts && file.path == path)
+    };
+    let user_file = world.environment.pi_folder();
+    let user_file = user_file.map(|folder| folder.join("settings.json"));
+    if let Some(file) = user_file.clone().and_then(pi_file) {
+        all.add(file, LayerScope::User, true);
+    }
+    if *view != View::Own {
+        // Who looks everywhere says anyway what is wrong with the file.
+        let findings = world.packages.diagnostics.iter();
+        let of_file = findings.filter(|finding| with_hosts && finding.file == user_file);
+        all.diagnostics.extend(of_file.cloned());
     }
     all.add_own(loaded, LayerScope::User);
-    if with_hosts && let Some(root) = project.and_then(|project| project.root.as_deref()) {
-        let file = root.join(PI_PROJECT_FILE);
-        if files::is_there(&file) {
-            let read = read_project_file(root, PI_PROJECT_FILE);
-            let trust = FolderTrust::of(root, &trusting::store(environment));
-            let seen = |digest: &Digest| trust.covers_file(&file, &digest.to_string());
-            all.add(read, LayerScope::Project, &file, seen);
-        }
+    let root = world.project.root.as_deref();
+    if let Some(root) = root.filter(|_| *view == View::Own)
+        && let Some(file) = pi_file(root.join(PI_PROJECT_FILE))
+    {
+        let trust = world.trust_of(root);
+        let is_seen = trust.covers_file(&file.path, &file.digest.to_string());
+        all.add(file, LayerScope::Project, is_seen);
     }
     all.add_own(loaded, LayerScope::Project);
+    let scope = world.scope;
+    all.layers
+        .retain(|layer| scope.has_settings(layer.overrides.scope));
     all
-}
-
-/// pi's settings for a user.
-fn user_file(environment: &Environment) -> Option<PathBuf> {
-    Some(environment.pi_folder()?.join("settings.json"))
 }
 
 impl LoadedOverrides {
@@ -70,30 +74,15 @@ impl LoadedOverrides {
         }
     }
 
-    fn add(
-        &mut self,
-        read: Result<Vec<u8>, FsError>,
-        scope: LayerScope,
-        file: &Path,
-        is_trusted: impl Fn(&Digest) -> bool,
-    ) {
-        let bytes = match read {
-            Ok(bytes) => bytes,
-            Err(error) if error.is_not_found() => return,
-            Err(error) => {
-                let message = format!("{error}: {}", error.source);
-                let finding = Diagnostic::new(Code::SettingsUnreadable, message);
-                return self.diagnostics.push(finding.in_file(file));
-            }
+    fn add(&mut self, file: &SettingsFile, scope: LayerScope, is_trusted: bool) {
+        let (path, digest) = (&file.path, file.digest);
+        // Whoever looks for packages in the same file says that it is no text, or no JSON.
+        let Ok(text) = std::str::from_utf8(&file.bytes) else {
+            return;
         };
-        let digest = Digest::of(&bytes);
-        let trusted = is_trusted(&digest);
-        let Ok(text) = String::from_utf8(bytes) else {
-            let finding = Diagnostic::new(Code::SettingsUnreadable, "the file is not UTF-8");
-            return self.diagnostics.push(finding.in_file(file));
-        };
-        let (overrides, findings) = settings::parse(&text, scope, file);
-        if trusted {
+        let (overrides, mut findings) = settings::parse(text, scope, path);
+        findings.retain(|finding| finding.code != Code::SettingsUnreadable);
+        if is_trusted {
             self.diagnostics.extend(findings);
             if !overrides.is_empty() {
                 self.layers.push(Layer { overrides, digest });
@@ -101,7 +90,7 @@ impl LoadedOverrides {
         } else if !overrides.is_empty() {
             let message = "what pi's settings of this project say about agents is not used: they are new or not trusted";
             let finding = Diagnostic::new(Code::ConfigUntrusted, message);
-            self.diagnostics.push(finding.in_file(file));
+            self.diagnostics.push(finding.in_file(path));
         }
     }
 }

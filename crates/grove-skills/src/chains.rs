@@ -1,23 +1,20 @@
 //! Chains on disk: where they are looked for, what is in their files, which of them are used, and whether the agents
 //! and skills that they name are there and their models known.
 
-use std::path::PathBuf;
-
 use grove_catalog::address;
 use grove_catalog::agents::Agents;
-use grove_catalog::chains::{Call, Chain, Chains, resolve, unknown_agent, unknown_skill};
+use grove_catalog::chains::{self, Call, Chains, unknown_agent, unknown_skill};
 use grove_catalog::root::Source;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::{models, prompt};
-use grove_fs::document_walk::Document;
 use grove_spec::chain::{self, Format, Parsed, naming};
 use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
 
-use crate::definition_files::{Bounds, FileContent, FileKind, InRoots, Located};
-use crate::environment::Environment;
-use crate::planning::PlannedRoot;
-use crate::scope::Scope;
+use crate::definition_files::{Bounds, DefinitionMemory, FileKind, FoundDefinitions};
+use crate::planning;
+use crate::request::View;
+use crate::world::World;
 
 /// How chain files are told and read.
 pub(crate) const CHAIN_FILES: FileKind<Parsed> = FileKind {
@@ -28,111 +25,85 @@ pub(crate) const CHAIN_FILES: FileKind<Parsed> = FileKind {
         vec![(None, chain::parse_bytes(bytes, format))]
     },
     // The ending says what the file means to be.
-    counts: |_: &Document<FileContent<Parsed>>, _, _| true,
+    counts: |_, _, _| true,
     left_out: |_, _| None,
     note: |_, _| None,
 };
 
-/// Every chain, and how its file is read again.
-#[derive(Debug)]
-pub struct ChainLibrary {
-    /// What was found.
-    pub chains: Chains,
-    planned: Vec<PlannedRoot>,
-    /// The folders of the project, unless folders were given.
-    project: Vec<PathBuf>,
+/// Looks for chains.
+pub(crate) fn look(
+    world: &World,
+    view: &View,
+    memory: Option<&mut DefinitionMemory<Parsed>>,
+) -> FoundDefinitions<Parsed> {
+    let limits = &world.definition_settings(view).settings.limits;
+    let bounds = Bounds {
+        max_bytes: limits.file_bytes.value,
+        max_depth: usize::try_from(limits.group_depth.value).unwrap_or(usize::MAX),
+    };
+    let plan = planning::plan(Kind::Chains, world, view);
+    CHAIN_FILES.look(plan, bounds, |_| false, memory)
 }
 
-impl ChainLibrary {
-    /// Looks everywhere, or in exactly these folders as trusted user roots.
-    pub fn load(environment: &Environment, folders: &[PathBuf]) -> Self {
-        let searched = Bounds::search(
-            Kind::Chains,
-            &CHAIN_FILES,
-            environment,
-            folders,
-            Scope::Both,
-        );
-        let InRoots {
-            planned,
-            candidates,
-            diagnostics,
-            named: _,
-        } = searched.found;
-        let roots = planned.iter().map(|planned| planned.root.clone()).collect();
-        let mut chains = resolve(roots, candidates, diagnostics);
-        let untrusted = CHAIN_FILES.untrusted(&chains.chains);
-        chains.diagnostics.extend(untrusted);
-        let project = searched.project.into_iter();
-        let project = project.flat_map(|project| project.root.into_iter().chain(project.folders));
-        Self {
-            chains,
-            planned,
-            project: project.collect(),
-        }
-    }
+/// Decides the state of every chain that was found.
+pub(crate) fn resolve(world: &World, view: &View, found: FoundDefinitions<Parsed>) -> Chains {
+    let (planned, candidates, _, of_roots) = found.into_parts();
+    let mut diagnostics = world.definition_settings(view).diagnostics.clone();
+    diagnostics.extend(of_roots);
+    let roots = planned.into_iter().map(|planned| planned.root).collect();
+    let mut chains = chains::resolve(roots, candidates, diagnostics);
+    let untrusted = CHAIN_FILES.untrusted(&chains.chains);
+    chains.diagnostics.extend(untrusted);
+    chains
+}
 
-    /// The text of a chain's file if it is still the one that was judged.
-    pub fn source(&self, chain: &Chain) -> Option<String> {
-        self.located().source(chain)
-    }
-
-    pub(crate) fn located(&self) -> Located<'_> {
-        Located {
-            roots: &self.chains.roots,
-            planned: &self.planned,
-        }
-    }
-
-    /// Whose a finding is that is about no chain: the root's that its file lies in; otherwise the project's if it is
-    /// there, and the user's if it is anywhere else.
-    pub fn source_of(&self, finding: &Diagnostic) -> Source {
-        let Some(file) = &finding.file else {
-            let is_of_project = finding.code == Code::ProjectUntrusted;
-            return if is_of_project {
-                Source::Project
-            } else {
-                Source::User
-            };
+/// Whose a finding is that is about no chain: the root's that its file lies in; otherwise the project's if it is
+/// there, and the user's if it is anywhere else.
+pub fn source_of(world: &World, chains: &Chains, finding: &Diagnostic) -> Source {
+    let Some(file) = &finding.file else {
+        let is_of_project = finding.code == Code::ProjectUntrusted;
+        return if is_of_project {
+            Source::Project
+        } else {
+            Source::User
         };
-        let around = self
-            .chains
-            .roots
-            .iter()
-            .filter(|root| file.starts_with(&root.path));
-        let nearest = around.max_by_key(|root| root.path.components().count());
-        let in_project = self.project.iter().any(|folder| file.starts_with(folder));
-        match nearest {
-            Some(root) => root.source,
-            None if in_project => Source::Project,
-            None => Source::User,
-        }
+    };
+    let around = chains.roots.iter();
+    let around = around.filter(|root| file.starts_with(&root.path));
+    let nearest = around.max_by_key(|root| root.path.components().count());
+    let project = &world.project;
+    let mut folders = project.root.iter().chain(&project.folders);
+    match nearest {
+        Some(root) => root.source,
+        None if folders.any(|folder| file.starts_with(folder)) => Source::Project,
+        None => Source::User,
     }
+}
 
-    /// Notes the agents, skills and models that steps name and that cannot be used or are not known.
-    pub fn check_calls(&mut self, agents: &Agents, skills: &Snapshot) {
-        let models = agents.agents.iter();
-        let models = models.filter_map(|agent| agent.file()?.model.as_deref());
-        self.chains.check_calls(|call| match call {
-            Call::Agent(name) => match agents.find(name) {
-                Ok(at) => {
-                    let agent = agents.agents.get(at);
-                    let usable = agent.is_some_and(|agent| agent.state.is_offered());
-                    (!usable).then(|| unknown_agent(name, &[]))
-                }
-                Err(near) => Some(unknown_agent(name, &near)),
-            },
-            Call::Skill(name) => {
-                let chosen = prompt::choose(skills, &[name.to_owned()]);
-                let names = skills.skills.iter().map(Skill::name);
-                let is_missing = chosen.skills.is_empty();
-                is_missing.then(|| match address::unread(skills, name) {
-                    Some(reason) => Diagnostic::new(Code::ChainSkillUnknown, reason.message)
-                        .with_help(reason.fix),
-                    None => unknown_skill(name, &address::near_names(names, name)),
-                })
+/// Notes the agents, skills and models that steps name and that cannot be used or are not known.
+pub(crate) fn check_calls(chains: &mut Chains, agents: &Agents, skills: &Snapshot) {
+    let models = agents.agents.iter();
+    let models = models.filter_map(|agent| agent.file()?.model.as_deref());
+    chains.check_calls(|call| match call {
+        Call::Agent(name) => match agents.find(name) {
+            Ok(at) => {
+                let agent = agents.agents.get(at);
+                let usable = agent.is_some_and(|agent| agent.state.is_offered());
+                (!usable).then(|| unknown_agent(name, &[]))
             }
-            Call::Model(name) => models::unknown(name, models.clone()),
-        });
-    }
+            Err(near) => Some(unknown_agent(name, &near)),
+        },
+        Call::Skill(name) => {
+            let chosen = prompt::choose(skills, &[name.to_owned()]);
+            let names = skills.skills.iter().map(Skill::name);
+            let is_missing = chosen.skills.is_empty();
+            is_missing.then(|| match address::unread(skills, name) {
+                Some(reason) => {
+                    Diagnostic::new(Code::ChainSkillUnknown, reason.message).with_help(reason.fix)
+                }
+                None => unknown_skill(name, &address::near_names(names, name)),
+            })
+        }
+        Call::Model(name) => models::unknown(name, models.clone()),
+    });
 }

@@ -1,27 +1,26 @@
 //! Files that define agents and chains on disk: walked, read, and read again.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use grove_catalog::Digest;
 use grove_catalog::definitions::{Candidate, Content, Defined, Definition};
 use grove_catalog::state::State;
-use grove_catalog::{Digest, Root};
-use grove_fs::document_walk::{self, Document, DocumentOptions, Documents};
-use grove_fs::probe_walk::{self, LimitsHit, Links, Trouble};
+use grove_fs::Stamp;
+use grove_fs::document_walk::{self, Document, DocumentOptions, DocumentReader, Documents};
+use grove_fs::probe_walk::{LimitsHit, Links, Problem, Trouble};
+use grove_fs::stamp::now;
 use grove_spec::agent::Format;
 use grove_spec::agent::formats::NamedFiles;
-use grove_spec::package::Kind;
 use grove_spec::skill::kept::too_large;
 use grove_spec::text::{counted, first_names};
 use grove_spec::{Code, Diagnostic};
 
-use crate::environment::Environment;
 use crate::loading::unopened;
 use crate::named_files;
-use crate::planning::{self, Plan, PlannedRoot};
-use crate::project::Project;
-use crate::scope::Scope;
-use crate::settings::LoadedSettings;
-use crate::{troubles, trusting};
+use crate::planning::{Plan, PlannedRoot};
+use crate::troubles;
 
 /// Files of one kind that are read in one root.
 const MAX_FILES: usize = 2_000;
@@ -45,9 +44,9 @@ pub(crate) struct FileKind<P> {
     /// the files that it names.
     pub(crate) parse: fn(Format, &str, &[u8], &NamedFiles) -> InFile<P>,
     /// Whether a file means to be one; the flag is for the folder that hosts share.
-    pub(crate) counts: fn(&Document<FileContent<P>>, Format, bool) -> bool,
+    pub(crate) counts: fn(&DefinitionFile<P>, Format, bool) -> bool,
     /// What is said of a file that does not count; the flag is as above.
-    pub(crate) left_out: fn(&Document<FileContent<P>>, bool) -> Option<Diagnostic>,
+    pub(crate) left_out: fn(&DefinitionFile<P>, bool) -> Option<Diagnostic>,
     /// What is said because of the file's name.
     pub(crate) note: fn(&P, &str) -> Option<Diagnostic>,
 }
@@ -55,7 +54,11 @@ pub(crate) struct FileKind<P> {
 /// What a file defines, with a name where it may define several.
 pub(crate) type InFile<P> = Vec<(Option<String>, P)>;
 
+/// A file of a kind as a walk gives it.
+pub(crate) type DefinitionFile<P> = Document<Arc<FileContent<P>>>;
+
 /// What is in a file.
+#[derive(Debug, Clone)]
 pub(crate) struct FileContent<P> {
     digest: Digest,
     size: u64,
@@ -65,113 +68,154 @@ pub(crate) struct FileContent<P> {
 }
 
 /// How much of a root is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bounds {
     pub(crate) max_bytes: u64,
     pub(crate) max_depth: usize,
 }
 
-/// What was found in roots.
-pub(crate) struct InRoots<P> {
+/// What was found of one kind, and where.
+#[derive(Debug)]
+pub(crate) struct FoundDefinitions<P> {
     /// The roots that are there.
     pub(crate) planned: Vec<PlannedRoot>,
-    pub(crate) candidates: Vec<Candidate<P>>,
-    /// Files that settings name as the rest of what they define.
-    pub(crate) named: Vec<PathBuf>,
+    /// What is in each of them.
+    pub(crate) roots: Vec<Arc<DefinitionsOfRoot<P>>>,
+    /// What was found while choosing the roots.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// What a search found, and by what it looked.
-pub(crate) struct Searched<P> {
-    pub(crate) found: InRoots<P>,
-    /// The settings in force, without their findings.
-    pub(crate) settings: LoadedSettings,
-    /// The project, unless folders were given.
-    pub(crate) project: Option<Project>,
-}
-
-impl Bounds {
-    /// Looks everywhere in a scope, or in exactly these folders as trusted user roots.
-    pub(crate) fn search<P: Definition + Send>(
-        kind: Kind,
-        files: &FileKind<P>,
-        environment: &Environment,
-        folders: &[PathBuf],
-        scope: Scope,
-    ) -> Searched<P> {
-        let store = trusting::store(environment);
-        let project = folders.is_empty().then(|| Project::find(environment));
-        let mut loaded = LoadedSettings::load(environment, project.as_ref(), &store);
-        let plan = match &project {
-            Some(project) => {
-                let mut plan =
-                    planning::own(kind, environment, &loaded.settings, project, &store, scope);
-                plan.roots.retain(|planned| scope.has(planned));
-                plan
-            }
-            None => planning::exactly(folders),
-        };
-        let limits = &loaded.settings.limits;
-        let bounds = Self {
-            max_bytes: limits.file_bytes.value,
-            max_depth: usize::try_from(limits.group_depth.value).unwrap_or(usize::MAX),
-        };
-        let diagnostics = std::mem::take(&mut loaded.diagnostics);
-        Searched {
-            found: bounds.search_in(files, plan, diagnostics, |_| false),
-            settings: loaded,
-            project,
-        }
-    }
-
-    /// Looks in the roots of a plan. A folder with roots in it is shared with other things, and so is whatever
-    /// else `is_shared` names.
-    pub(crate) fn search_in<P: Definition + Send>(
-        &self,
-        files: &FileKind<P>,
-        plan: Plan,
-        mut diagnostics: Vec<Diagnostic>,
-        is_shared: impl Fn(&PlannedRoot) -> bool,
-    ) -> InRoots<P> {
-        diagnostics.extend(plan.diagnostics);
-        let all = plan.roots;
-        let planned: Vec<PlannedRoot> = all.iter().filter(|root| root.exists).cloned().collect();
-        let (mut candidates, mut named) = (Vec::new(), Vec::new());
-        for (root, planned) in planned.iter().enumerate() {
-            let inner = roots_in(planned, &all);
-            let is_shared = !inner.is_empty() || is_shared(planned);
-            let mut loaded = files.load_root(planned, &inner, is_shared, self);
-            diagnostics.append(&mut loaded.diagnostics);
-            named.append(&mut loaded.named);
-            let loaded = loaded.candidates;
-            candidates.extend(
-                loaded
-                    .into_iter()
-                    .map(|loaded| Candidate { root, ..loaded }),
-            );
-        }
-        InRoots {
-            planned,
-            candidates,
-            named,
-            diagnostics,
-        }
-    }
-}
-
 /// What was found in one root.
-struct InRoot<P> {
+#[derive(Debug, Clone)]
+pub(crate) struct DefinitionsOfRoot<P> {
+    /// With zero for their root: their place among other roots is not the root's business.
     candidates: Vec<Candidate<P>>,
+    /// Files that settings name as the rest of what they define.
     named: Vec<PathBuf>,
     diagnostics: Vec<Diagnostic>,
 }
 
-impl<P> Default for InRoot<P> {
+/// What a library that looks again and again remembers of the files of one kind.
+#[derive(Debug)]
+pub(crate) struct DefinitionMemory<P> {
+    roots: BTreeMap<(PathBuf, bool), RootMemory<P>>,
+}
+
+impl<P> Default for DefinitionMemory<P> {
     fn default() -> Self {
         Self {
-            candidates: Vec::new(),
-            named: Vec::new(),
-            diagnostics: Vec::new(),
+            roots: BTreeMap::new(),
         }
+    }
+}
+
+/// What is remembered of one root.
+#[derive(Debug)]
+struct RootMemory<P> {
+    /// The files by path, in the version that was read.
+    files: BTreeMap<String, KnownFile<P>>,
+    /// How it was looked at, and what was in the way.
+    look: RootLook,
+    problems: Vec<Problem>,
+    limits: LimitsHit,
+    found: Arc<DefinitionsOfRoot<P>>,
+}
+
+#[derive(Debug)]
+struct KnownFile<P> {
+    stamp: Stamp,
+    read_at: i64,
+    content: Arc<FileContent<P>>,
+}
+
+/// How a root is looked at.
+#[derive(Debug, Clone, PartialEq)]
+struct RootLook {
+    planned: PlannedRoot,
+    /// Roots in it that are looked at by themselves.
+    inner: Vec<String>,
+    is_shared: bool,
+    bounds: Bounds,
+}
+
+impl<P: Definition + Clone + Send + Sync> FileKind<P> {
+    /// Looks in the roots of a plan. A folder with roots in it is shared with other things, and so is whatever else
+    /// `is_shared` names. What is remembered is not read again.
+    pub(crate) fn look(
+        &self,
+        plan: Plan,
+        bounds: Bounds,
+        is_shared: impl Fn(&PlannedRoot) -> bool,
+        mut memory: Option<&mut DefinitionMemory<P>>,
+    ) -> FoundDefinitions<P> {
+        let all = plan.roots;
+        let planned: Vec<PlannedRoot> = all.iter().filter(|root| root.exists).cloned().collect();
+        let mut known = memory
+            .as_deref_mut()
+            .map(|memory| std::mem::take(&mut memory.roots));
+        let mut roots = Vec::with_capacity(planned.len());
+        for planned in &planned {
+            let inner = roots_in(planned, &all);
+            let look = RootLook {
+                is_shared: !inner.is_empty() || is_shared(planned),
+                planned: planned.clone(),
+                inner,
+                bounds,
+            };
+            let key = (planned.root.path.clone(), planned.files.is_some());
+            let last = known.as_mut().and_then(|known| known.remove(&key));
+            let (found, remembered) = self.look_in_root(look, last, memory.is_some());
+            roots.push(found);
+            if let (Some(memory), Some(root)) = (memory.as_deref_mut(), remembered) {
+                memory.roots.insert(key, root);
+            }
+        }
+        FoundDefinitions {
+            planned,
+            roots,
+            diagnostics: plan.diagnostics,
+        }
+    }
+}
+
+impl<P: Clone> FoundDefinitions<P> {
+    /// All findings, and all candidates with their roots, and the files that settings name as the rest.
+    pub(crate) fn into_parts(
+        self,
+    ) -> (
+        Vec<PlannedRoot>,
+        Vec<Candidate<P>>,
+        Vec<PathBuf>,
+        Vec<Diagnostic>,
+    ) {
+        let mut diagnostics = self.diagnostics;
+        let (mut candidates, mut named) = (Vec::new(), Vec::new());
+        for (root, found) in self.roots.into_iter().enumerate() {
+            // Only who looks again keeps what was found, and has to copy it.
+            let found = Arc::try_unwrap(found).unwrap_or_else(|found| (*found).clone());
+            diagnostics.extend(found.diagnostics);
+            named.extend(found.named);
+            let of_root = found.candidates.into_iter();
+            candidates.extend(of_root.map(|candidate| Candidate { root, ..candidate }));
+        }
+        (self.planned, candidates, named, diagnostics)
+    }
+
+    /// The same, shared.
+    pub(crate) fn share(&self) -> Self {
+        Self {
+            planned: self.planned.clone(),
+            roots: self.roots.clone(),
+            diagnostics: self.diagnostics.clone(),
+        }
+    }
+
+    /// Whether it is known without a comparison of what is in the roots that nothing changed.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let mut roots = self.roots.iter().zip(&other.roots);
+        self.planned == other.planned
+            && roots.all(|(a, b)| Arc::ptr_eq(a, b))
+            && self.diagnostics == other.diagnostics
     }
 }
 
@@ -189,7 +233,7 @@ pub(crate) fn roots_in(planned: &PlannedRoot, all: &[PlannedRoot]) -> Vec<String
         .collect()
 }
 
-impl<P: Definition + Send> FileKind<P> {
+impl<P: Definition + Clone + Send + Sync> FileKind<P> {
     /// The files of one root, for whoever remembers what was seen: path from the root, and digest.
     pub(crate) fn digests(
         &self,
@@ -197,7 +241,13 @@ impl<P: Definition + Send> FileKind<P> {
         inner: &[String],
         bounds: &Bounds,
     ) -> Vec<(String, Digest)> {
-        let found = self.load_root(planned, inner, !inner.is_empty(), bounds);
+        let look = RootLook {
+            planned: planned.clone(),
+            inner: inner.to_vec(),
+            is_shared: !inner.is_empty(),
+            bounds: *bounds,
+        };
+        let (found, _) = self.look_in_root(look, None, false);
         let mut digests = Vec::new();
         for candidate in &found.candidates {
             let content = candidate.content.iter();
@@ -221,82 +271,99 @@ impl<P: Definition + Send> FileKind<P> {
         (untrusted > 0).then(|| Diagnostic::new(Code::ProjectUntrusted, message))
     }
 
-    fn load_root(
+    /// Looks in one root; gives back what was found the last time if nothing changed, and what is to be remembered.
+    fn look_in_root(
         &self,
-        planned: &PlannedRoot,
-        inner: &[String],
-        is_shared: bool,
-        bounds: &Bounds,
-    ) -> InRoot<P> {
-        let mut in_root = InRoot::default();
-        let diagnostics = &mut in_root.diagnostics;
+        look: RootLook,
+        last: Option<RootMemory<P>>,
+        remembers: bool,
+    ) -> (Arc<DefinitionsOfRoot<P>>, Option<RootMemory<P>>) {
+        let planned = &look.planned;
         let path = &planned.root.path;
-        let not_in: Vec<&str> = inner.iter().map(String::as_str).collect();
+        let not_in: Vec<&str> = look.inner.iter().map(String::as_str).collect();
         let options = DocumentOptions {
             links: planned.links(),
             wanted: (self.wanted)(planned.format),
             never: &NEVER,
             foreign: &FOREIGN,
             not_in: &not_in,
-            max_depth: bounds.max_depth,
+            max_depth: look.bounds.max_depth,
             max_folders: MAX_FOLDERS,
             max_entries: MAX_ENTRIES,
             max_files: MAX_FILES,
-            max_bytes: bounds.max_bytes,
+            max_bytes: look.bounds.max_bytes,
         };
-        let read = |path: &str, bytes: &[u8]| self.content(planned, path, bytes);
+        let reader = ContentReader {
+            kind: self,
+            planned,
+            known: last.as_ref().map(|last| &last.files),
+        };
+        let read_at = now();
         let walk = match &planned.files {
-            Some(files) => document_walk::read_files(&planned.folder(), &options, files, read),
-            None => document_walk::walk(&planned.folder(), &options, read),
+            Some(files) => document_walk::read_files(&planned.folder(), &options, files, &reader),
+            None => document_walk::walk(&planned.folder(), &options, &reader),
         };
         let walk = match walk {
             Ok(walk) => walk,
             Err(error) => {
-                diagnostics.push(unopened(&error, options.links));
-                return in_root;
+                let found = DefinitionsOfRoot {
+                    candidates: Vec::new(),
+                    named: Vec::new(),
+                    diagnostics: vec![unopened(&error, options.links)],
+                };
+                return (Arc::new(found), None);
             }
         };
+        if last
+            .as_ref()
+            .is_some_and(|last| last.is_met_again(&look, &walk))
+            && let Some(last) = last
+        {
+            return (Arc::clone(&last.found), Some(last));
+        }
+        let files = remembers.then(|| known_files(&walk, last.as_ref(), read_at));
         let Documents {
             found,
             problems,
             limits,
         } = walk;
-        diagnostics.extend(
-            problems
-                .iter()
-                .map(|problem| troubles::problem(path, problem)),
-        );
+        let mut diagnostics: Vec<Diagnostic> = problems
+            .iter()
+            .map(|problem| troubles::problem(path, problem))
+            .collect();
         diagnostics.extend(self.limits_said(path, &limits, &options));
         let (found, left_out): (Vec<_>, Vec<_>) = found
             .into_iter()
-            .partition(|document| (self.counts)(document, planned.format, is_shared));
+            .partition(|document| (self.counts)(document, planned.format, look.is_shared));
         diagnostics.extend(left_out.iter().filter_map(|document| {
-            let finding = (self.left_out)(document, is_shared)?;
+            let finding = (self.left_out)(document, look.is_shared)?;
             Some(finding.in_file(&path.join(&document.path)))
         }));
         let read = found.iter().filter_map(|it| it.content.as_ref().ok());
         let named = read.flat_map(|content| content.named.values());
-        in_root.named = named.map(|file| file.path.clone()).collect();
+        let named = named.map(|file| file.path.clone()).collect();
         let found = found.into_iter();
-        in_root.candidates = found
-            .flat_map(|document| self.candidates(document, options.links, bounds.max_bytes))
+        let candidates = found
+            .flat_map(|document| self.candidates(document, options.links, options.max_bytes))
             .collect();
-        in_root
-    }
-
-    fn content(&self, planned: &PlannedRoot, path: &str, bytes: &[u8]) -> FileContent<P> {
-        let named = named_files::read(planned, bytes);
-        FileContent {
-            digest: named_files::own_digest(planned, bytes, &named),
-            size: bytes.len() as u64,
-            found: (self.parse)(planned.format, path, bytes, &named),
+        let found = Arc::new(DefinitionsOfRoot {
+            candidates,
             named,
-        }
+            diagnostics,
+        });
+        let memory = files.map(|files| RootMemory {
+            files,
+            look,
+            problems,
+            limits,
+            found: Arc::clone(&found),
+        });
+        (found, memory)
     }
 
     fn candidates(
         &self,
-        document: Document<FileContent<P>>,
+        document: DefinitionFile<P>,
         links: Links,
         max_bytes: u64,
     ) -> Vec<Candidate<P>> {
@@ -315,7 +382,7 @@ impl<P: Definition + Send> FileKind<P> {
                 root: 0,
                 path: document.path.clone(),
                 member,
-                file: document.id.map(|id| (id.device, id.inode)),
+                file: document.stamp.map(|it| (it.id.device, it.id.inode)),
                 content,
                 diagnostics,
             }
@@ -335,7 +402,7 @@ impl<P: Definition + Send> FileKind<P> {
             size,
             found,
             named,
-        } = content;
+        } = Arc::try_unwrap(content).unwrap_or_else(|content| (*content).clone());
         let one = |(member, parsed): (Option<String>, P)| {
             let written = parsed.named_file();
             let rest = written.and_then(|written| named_files::rest(digest, &named, written));
@@ -392,39 +459,91 @@ impl<P: Definition + Send> FileKind<P> {
     }
 }
 
-/// Where definitions were found.
-pub(crate) struct Located<'a> {
-    pub(crate) roots: &'a [Root],
-    pub(crate) planned: &'a [PlannedRoot],
+/// Reads the files of one root, but for those that are known.
+struct ContentReader<'a, P> {
+    kind: &'a FileKind<P>,
+    planned: &'a PlannedRoot,
+    known: Option<&'a BTreeMap<String, KnownFile<P>>>,
 }
 
-impl Located<'_> {
-    /// The text of a file if it is still the one that was judged.
-    ///
-    /// Read beneath the root as the walk does: a path that leads elsewhere by now must not be quoted.
-    pub(crate) fn source<P>(&self, defined: &Defined<P>) -> Option<String> {
-        String::from_utf8(self.bytes(defined)?).ok()
+impl<P: Send + Sync> DocumentReader for ContentReader<'_, P> {
+    type Item = Arc<FileContent<P>>;
+
+    fn knows_any(&self) -> bool {
+        self.known.is_some_and(|known| !known.is_empty())
     }
 
-    /// The same as bytes, which need not be UTF-8.
-    pub(crate) fn bytes<P>(&self, defined: &Defined<P>) -> Option<Vec<u8>> {
-        let content = defined.content.as_ref()?;
-        let label = &self.roots.get(defined.root)?.label;
-        let mut planned = self.planned.iter();
-        let planned = planned.find(|known| known.root.label == *label)?;
-        let read = probe_walk::read_below(
-            &planned.folder(),
-            planned.links(),
-            &defined.path,
-            content.size,
-        );
-        let bytes = read.ok()?;
-        let named = named_files::read(planned, &bytes);
-        let own = named_files::own_digest(planned, &bytes, &named);
-        let rest = content
-            .rest
-            .as_ref()
-            .and_then(|rest| named_files::rest(own, &named, &rest.written));
-        (named_files::digest(own, rest.as_ref()) == content.digest).then_some(bytes)
+    fn known(&self, path: &str, stamp: &Stamp) -> Option<Self::Item> {
+        let known = self.known?.get(path)?;
+        // What a file says with others is not told by its own stamp.
+        let is_proof = known.stamp == *stamp
+            && stamp.settled_before(known.read_at)
+            && known.content.named.is_empty();
+        is_proof.then(|| Arc::clone(&known.content))
     }
+
+    fn read(&self, path: &str, bytes: &[u8]) -> Self::Item {
+        let named = named_files::read(self.planned, bytes);
+        let digest = named_files::own_digest(self.planned, bytes, &named);
+        let known = self.known.and_then(|known| known.get(path));
+        let same = known.filter(|it| it.content.digest == digest && it.content.named == named);
+        if let Some(known) = same {
+            return Arc::clone(&known.content);
+        }
+        Arc::new(FileContent {
+            digest,
+            size: bytes.len() as u64,
+            found: (self.kind.parse)(self.planned.format, path, bytes, &named),
+            named,
+        })
+    }
+}
+
+impl<P> RootMemory<P> {
+    /// Whether a walk met the same files, unchanged, at the same paths and nothing else.
+    fn is_met_again(&self, look: &RootLook, walk: &Documents<Arc<FileContent<P>>>) -> bool {
+        let is_known = |document: &DefinitionFile<P>| {
+            let known = self.files.get(&document.path);
+            known.is_some_and(|known| {
+                let content = document.content.as_ref();
+                content.is_ok_and(|content| Arc::ptr_eq(content, &known.content))
+                    && document.stamp == Some(known.stamp)
+            })
+        };
+        self.look == *look
+            && self.problems == walk.problems
+            && self.limits == walk.limits
+            && self.files.len() == walk.found.len()
+            && walk.found.iter().all(is_known)
+    }
+}
+
+/// What is known of each file that a walk met.
+fn known_files<P>(
+    walk: &Documents<Arc<FileContent<P>>>,
+    last: Option<&RootMemory<P>>,
+    read_at: i64,
+) -> BTreeMap<String, KnownFile<P>> {
+    let known = |document: &DefinitionFile<P>| {
+        let content = document.content.as_ref().ok()?;
+        let stamp = document.stamp?;
+        let before = last.and_then(|last| last.files.get(&document.path));
+        let before = before.filter(|it| it.stamp == stamp && Arc::ptr_eq(&it.content, content));
+        let file = KnownFile {
+            stamp,
+            read_at: before.map_or(read_at, |before| before.read_at),
+            content: Arc::clone(content),
+        };
+        Some((document.path.clone(), file))
+    };
+    walk.found.iter().filter_map(known).collect()
+}
+
+/// Whether bytes are those that a definition of a root was read from, with all that its file names.
+pub(crate) fn is_unchanged<P>(planned: &PlannedRoot, content: &Content<P>, bytes: &[u8]) -> bool {
+    let named = named_files::read(planned, bytes);
+    let own = named_files::own_digest(planned, bytes, &named);
+    let rest = content.rest.as_ref();
+    let rest = rest.and_then(|rest| named_files::rest(own, &named, &rest.written));
+    named_files::digest(own, rest.as_ref()) == content.digest
 }

@@ -7,14 +7,14 @@
 //! let environment = Environment::for_home("/home/me".into(), "/home/me/project".into());
 //! let mut library = Library::new(environment, Request::default());
 //! let session = std::path::Path::new("/home/me/conversation.json");
-//! let mut disclosure = Disclosure::new(&mut library, Some(session));
-//! match disclosure.activate(&Call::of("pdf")) {
+//! let call = Call::of("pdf");
+//! match library.look_until_steady(|look| Disclosure::new(look, Some(session)).activate(&call)) {
 //!     Ok(activated) => println!("{}", activated.text),
 //!     Err(error) => eprintln!("{error}"),
 //! }
 //! ```
 
-mod telling;
+mod catalog_text;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,15 +28,11 @@ use grove_catalog::snapshot::Snapshot;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
-pub use telling::{Asked, CountTokens, Told};
+pub use catalog_text::{CatalogOptions, ConversationCatalog, CountTokens};
 
-use crate::library::Library;
-use crate::search::{Audience, Found, Query, Searcher};
+use crate::library::{Look, Unsteady};
 use crate::session_file::{self, SessionFileError};
 use crate::usage;
-
-/// How often files are looked at again when one changes between looking and reading.
-const ATTEMPTS: usize = 3;
 
 /// The longest argument list, in bytes; it is kept in the session.
 const MAX_ARGUMENTS: usize = 100_000;
@@ -165,11 +161,17 @@ pub enum DisclosureError {
     Files(#[from] grove_fs::FsError),
 }
 
-/// One conversation with a library.
+impl Unsteady for DisclosureError {
+    fn is_unsteady(&self) -> bool {
+        matches!(self, Self::Unsteady(_))
+    }
+}
+
+/// One conversation about what a look gave.
 #[derive(Debug)]
 pub struct Disclosure<'a> {
-    library: &'a mut Library,
-    session: Kept<'a>,
+    look: &'a Look,
+    session: SessionPlace<'a>,
 }
 
 /// A session in memory; it begins with the first thing that is asked.
@@ -177,7 +179,7 @@ pub type SessionCell = Mutex<Option<Session>>;
 
 /// Where a conversation is remembered.
 #[derive(Debug, Clone, Copy)]
-enum Kept<'a> {
+enum SessionPlace<'a> {
     Nowhere,
     File(&'a Path),
     Memory(&'a SessionCell),
@@ -185,49 +187,20 @@ enum Kept<'a> {
 
 impl<'a> Disclosure<'a> {
     /// A conversation that is remembered in a file, or not at all.
-    pub fn new(library: &'a mut Library, session: Option<&'a Path>) -> Self {
-        let session = session.map_or(Kept::Nowhere, Kept::File);
-        Self { library, session }
+    pub fn new(look: &'a Look, session: Option<&'a Path>) -> Self {
+        let session = session.map_or(SessionPlace::Nowhere, SessionPlace::File);
+        Self { look, session }
     }
 
     /// A conversation that is remembered as long as somebody holds it.
-    pub fn in_memory(library: &'a mut Library, session: &'a SessionCell) -> Self {
-        let session = Kept::Memory(session);
-        Self { library, session }
+    pub fn in_memory(look: &'a Look, session: &'a SessionCell) -> Self {
+        let session = SessionPlace::Memory(session);
+        Self { look, session }
     }
 
-    /// Looks, and activates what was asked for.
-    pub fn activate(&mut self, call: &Call<'_>) -> Result<Activated, DisclosureError> {
-        let snapshot = self.library.load();
-        self.activate_since(&snapshot, call)
-    }
-
-    /// Activates what was asked for in a snapshot that was just looked at, and looks again if the file is not what
-    /// it was then.
-    pub fn activate_since(
-        &mut self,
-        looked: &Arc<Snapshot>,
-        call: &Call<'_>,
-    ) -> Result<Activated, DisclosureError> {
-        let mut done = self.activate_in(looked, call);
-        for _ in 1..ATTEMPTS {
-            if !matches!(done, Err(DisclosureError::Unsteady(_))) {
-                break;
-            }
-            let snapshot = self.library.load();
-            done = self.activate_in(&snapshot, call);
-        }
-        done
-    }
-
-    /// Activates what was asked for in a snapshot of the library's.
-    ///
-    /// A file that is not what it was in the snapshot is an error; [`Self::activate`] looks again.
-    pub fn activate_in(
-        &self,
-        snapshot: &Arc<Snapshot>,
-        call: &Call<'_>,
-    ) -> Result<Activated, DisclosureError> {
+    /// Activates what was asked for. A file that is not what was looked at is an error, and another look may help.
+    pub fn activate(&self, call: &Call<'_>) -> Result<Activated, DisclosureError> {
+        let snapshot = &self.look.snapshot;
         let target = target(snapshot, call.typed)?;
         let length = call.words.iter().map(String::len).sum();
         if length > MAX_ARGUMENTS {
@@ -239,36 +212,18 @@ impl<'a> Disclosure<'a> {
         }
     }
 
-    /// Looks, and puts a node's children in its place.
-    pub fn expand(&mut self, typed: &str) -> Result<Expanded, DisclosureError> {
-        let snapshot = self.library.load();
-        self.expand_in(&snapshot, typed)
-    }
-
-    /// Puts a node's children in its place, in a snapshot of the library's.
-    pub fn expand_in(
-        &self,
-        snapshot: &Arc<Snapshot>,
-        typed: &str,
-    ) -> Result<Expanded, DisclosureError> {
+    /// Puts a node's children in its place.
+    pub fn expand(&self, typed: &str) -> Result<Expanded, DisclosureError> {
+        let snapshot = &self.look.snapshot;
         let target = target(snapshot, typed)?;
         self.expand_node(snapshot, target.node)
     }
 
-    /// Looks, and puts a node back in its children's place.
-    pub fn collapse(&mut self, typed: &str) -> Result<Collapsed, DisclosureError> {
-        let snapshot = self.library.load();
-        self.collapse_in(&snapshot, typed)
-    }
-
-    /// Puts a node back in its children's place, in a snapshot of the library's.
+    /// Puts a node back in its children's place.
     ///
     /// A key that the session has is taken as it is: what it names may be gone.
-    pub fn collapse_in(
-        &self,
-        snapshot: &Arc<Snapshot>,
-        typed: &str,
-    ) -> Result<Collapsed, DisclosureError> {
+    pub fn collapse(&self, typed: &str) -> Result<Collapsed, DisclosureError> {
+        let snapshot = &self.look.snapshot;
         let (done, _) = self.with_session(snapshot, |session| {
             let key = if session.expanded().iter().any(|key| key == typed) {
                 typed.to_owned()
@@ -285,16 +240,6 @@ impl<'a> Disclosure<'a> {
         Ok(done)
     }
 
-    /// Looks, and searches among the skills of the conversation, as its model may be told of them.
-    pub fn search(&mut self, searcher: &mut Searcher, text: &str, limit: usize) -> Found {
-        let query = Query {
-            text,
-            limit,
-            audience: Audience::Model,
-        };
-        searcher.search(self.library, &query)
-    }
-
     fn activate_skill(
         &self,
         snapshot: &Arc<Snapshot>,
@@ -305,7 +250,7 @@ impl<'a> Disclosure<'a> {
         let unsteady = |location: &Path| DisclosureError::Unsteady(location.to_path_buf());
         let location = Node::Skill(at).location(snapshot);
         let skill = snapshot.skills.get(at).ok_or_else(|| unsteady(&location))?;
-        let source = self.library.source(snapshot, skill);
+        let source = self.look.sources.skills.read(skill);
         let source = source.and_then(|bytes| String::from_utf8(bytes).ok());
         let source = source.ok_or_else(|| unsteady(&location))?;
         let body = source.get(skill.content.parsed().body_offset..);
@@ -318,7 +263,7 @@ impl<'a> Disclosure<'a> {
             resources: &resources,
             words: call.words,
             caller,
-            home: self.library.environment().home.as_deref(),
+            home: self.look.world.environment.home.as_deref(),
         };
         let prepared = prepare(snapshot, at, &material).map_err(|why| match why {
             Unprepared::NoSkill => unsteady(&location),
@@ -340,7 +285,7 @@ impl<'a> Disclosure<'a> {
         diagnostics.extend(findings);
         let already_active = done == Activating::Already && !call.again;
         if !already_active {
-            let environment = self.library.environment();
+            let environment = &self.look.world.environment;
             diagnostics.extend(usage::remember(environment, &location, seconds()));
         }
         Ok(Activated {
@@ -402,7 +347,7 @@ impl<'a> Disclosure<'a> {
         let Some(skill) = snapshot.skills.get(at) else {
             return Default::default();
         };
-        match self.library.resources(snapshot, skill) {
+        match self.look.sources.skills.resources(snapshot, skill) {
             Ok(found) => {
                 let resources = Resources {
                     names: found.names,
@@ -431,7 +376,7 @@ impl<'a> Disclosure<'a> {
                 Expansion::Full => Err(DisclosureError::Full("expanded entries")),
                 done => Ok((done, session.expanded().to_vec())),
             })?;
-        let home = self.library.environment().home.as_deref();
+        let home = self.look.world.environment.home.as_deref();
         let listed = list_children(snapshot, &node.children(snapshot), home);
         Ok(Expanded {
             snapshot: Arc::clone(snapshot),
@@ -453,8 +398,8 @@ impl<'a> Disclosure<'a> {
     ) -> Result<(T, Option<Diagnostic>), DisclosureError> {
         let mut finding = None;
         let done = match self.session {
-            Kept::Nowhere => change(&mut Session::new(Frozen::default())),
-            Kept::Memory(cell) => {
+            SessionPlace::Nowhere => change(&mut Session::new(Frozen::default())),
+            SessionPlace::Memory(cell) => {
                 let mut held = cell.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut session = if let Some(session) = held.as_ref() {
                     session.clone()
@@ -470,7 +415,7 @@ impl<'a> Disclosure<'a> {
                 }
                 done
             }
-            Kept::File(file) => {
+            SessionPlace::File(file) => {
                 let fresh = || {
                     let (session, damaged) = self.begin(snapshot);
                     finding = damaged;
@@ -484,12 +429,12 @@ impl<'a> Disclosure<'a> {
 
     /// A new session: what is pinned and what was used are taken now and stay.
     fn begin(&self, snapshot: &Snapshot) -> (Session, Option<Diagnostic>) {
-        let environment = self.library.environment();
+        let environment = &self.look.world.environment;
         let (usage, finding) = usage::scores(environment, snapshot, seconds());
         let session = Session::new(Frozen {
-            pinned: self.library.settings().settings.pinned.value,
+            pinned: self.look.world.settings.settings.pinned.value.clone(),
             usage,
-            names: self.library.names().map(<[String]>::to_vec),
+            names: self.look.request.names.clone(),
         });
         (session, finding)
     }

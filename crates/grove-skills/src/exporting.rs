@@ -5,7 +5,6 @@
 
 mod left_out;
 mod missing;
-mod offers;
 mod record;
 mod skill_set;
 mod target;
@@ -13,7 +12,7 @@ mod target;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use grove_catalog::agents::Agent;
+use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::export::{self, Job, Source};
 use grove_catalog::hosts::{self, AgentRules};
 use grove_catalog::prompt;
@@ -23,10 +22,8 @@ use grove_spec::agent::SkillInjection;
 use grove_spec::yaml::Key;
 use grove_spec::{Code, Diagnostic, Position, Severity};
 
-use crate::agents::AgentLibrary;
-use crate::library::Library;
+use crate::library::Look;
 use crate::prompt::{self as prompts, PromptError};
-use offers::Offers;
 use skill_set::SkillSet;
 use target::{Held, Target};
 
@@ -119,19 +116,18 @@ pub enum ExportError {
     Fs(#[from] FsError),
 }
 
-/// Exports agents.
+/// Exports agents. Those that are the host's own already are known to whoever chooses.
 pub fn export(
-    library: &mut Library,
-    agents: &AgentLibrary,
+    look: &Look,
     chosen: &[&Agent],
+    theirs: &Agents,
     request: &ExportRequest,
 ) -> Result<Exported, ExportError> {
     let unknown = || ExportError::UnknownHost(request.host.clone());
     let host = hosts::by_name(&request.host).ok_or_else(unknown)?;
     let rules = AgentRules::by_name(&request.host).ok_or_else(unknown)?;
-    let usual = library.load();
-    let settings = library.last_settings().cloned().unwrap_or_default();
-    let configured = usize::try_from(settings.limits.preload_chars.value);
+    let limits = &look.world.settings.settings.limits;
+    let configured = usize::try_from(limits.preload_chars.value);
     let job = Job {
         title: &host.title,
         rules: &rules,
@@ -140,23 +136,15 @@ pub fn export(
     };
     let mut exported = Exported::default();
     let mut target = Target::new(&request.out, &rules.export);
-    let library: &Library = library;
-    let offers = Offers::new(library, usual, agents, chosen);
-    let mut skills = SkillSet::new(offers.library(), &offers.snapshot, &rules.export);
+    let (all_skills, files) = look.sources.all_skills(&look.snapshot);
+    let mut skills = SkillSet::new(files, all_skills, &rules.export);
     for agent in chosen {
-        let wanted = Wanted {
-            agents,
-            agent,
-            offers: &offers,
-        };
-        one(&wanted, &job, &mut skills, &mut target, &mut exported)?;
+        one(look, agent, &job, &mut skills, &mut target, &mut exported)?;
     }
     skills.put(&mut target, &mut exported.diagnostics)?;
     let held = Held {
         agents: if request.is_whole {
-            let theirs = AgentLibrary::of_host(library.environment(), &request.host);
-            let theirs = theirs.as_ref().map(|library| &library.agents);
-            left_out::say(agents, theirs, &mut exported.diagnostics)
+            left_out::say(&look.snapshot.agents, theirs, &mut exported.diagnostics)
         } else {
             BTreeSet::new()
         },
@@ -167,35 +155,28 @@ pub fn export(
     Ok(exported)
 }
 
-/// An agent, and whence it has its skills.
-struct Wanted<'a> {
-    agents: &'a AgentLibrary,
-    agent: &'a Agent,
-    offers: &'a Offers<'a>,
-}
-
 fn one(
-    wanted: &Wanted<'_>,
+    look: &Look,
+    agent: &Agent,
     job: &Job<'_>,
     skills: &mut SkillSet<'_>,
     target: &mut Target,
     exported: &mut Exported,
 ) -> Result<(), ExportError> {
-    let Wanted {
-        agents,
-        agent,
-        offers,
-    } = *wanted;
-    let location = agents.agents.location(agent);
+    let (agents, sources) = (&look.snapshot.agents, &look.sources);
+    let location = agents.location(agent);
     let unsteady = || PromptError::Unsteady(location.clone());
-    let text = agents.source(agent).ok_or_else(unsteady)?;
+    let text = sources.agents.read(agent).ok_or_else(unsteady)?;
     let own = prompts::own_of(agent, &location, &text).ok_or_else(unsteady)?;
     let file = own.agent;
-    let mut chosen = offers.choose(agents, agent, &location, file);
+    // Each agent chooses as it does for its prompt, and skills are exported once for everybody.
+    let (offered, files) = sources.skills_with(&look.snapshot, sources.skill_path(&location));
+    let mut chosen = prompts::choose(offered, files, sources, agent, &location);
+    skills.name_among_all(offered, &mut chosen);
     for at in &mut chosen.skills {
         *at = skills.original(*at);
     }
-    let read = prompts::read(skills.library, skills.snapshot, &chosen.skills)?;
+    let read = prompts::read(skills.files, skills.snapshot, &chosen.skills)?;
     // The same rule as for the prompt itself says which of them fit.
     let made = prompt::assemble(skills.snapshot, &own, &chosen, &read, job.budget);
     let mut warnings = made.warnings;
@@ -210,14 +191,14 @@ fn one(
         }
     }
     let named = skills.named(&kept);
-    let address = agents.agents.address(agent);
+    let address = agents.address(agent);
     let places = places_of(agent);
     let source = Source {
         name: &agent.name,
         address: &address,
         agent: file,
-        format: agents.format(agent),
-        is_packaged: agents.package_of(agent).is_some(),
+        format: sources.agents.format_of(agent),
+        is_packaged: sources.agents.package_of(agent).is_some(),
         places: &places,
         body: own.body,
         skills: &named,

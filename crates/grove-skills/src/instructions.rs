@@ -10,13 +10,10 @@ use grove_catalog::Digest;
 use grove_catalog::prompt::Instructions;
 use grove_catalog::trust;
 use grove_fs::probe_walk::{self, Links, RootFolder};
-use grove_fs::trust_store::TrustStore;
 use grove_fs::{FsError, files};
 use grove_spec::{Code, Diagnostic};
 
-use crate::environment::Environment;
-use crate::project::{FolderTrust, Project};
-use crate::trusting;
+use crate::world::World;
 
 /// The files' names; the first that is there counts.
 pub(crate) const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
@@ -34,15 +31,13 @@ pub(crate) struct Found {
 }
 
 /// Looks in the project's folders, from the working folder up.
-pub(crate) fn find(environment: &Environment, max_bytes: u64) -> Found {
-    let store = trusting::store(environment);
-    let project = Project::find(environment);
+pub(crate) fn find(world: &World, max_bytes: u64) -> Found {
     let mut found = Found::default();
-    let Some(outermost) = project.outermost() else {
+    let Some(outermost) = world.project.outermost() else {
         return found;
     };
-    for folder in &project.folders {
-        found.look(folder, outermost, &store, max_bytes);
+    for folder in &world.project.folders {
+        found.look(folder, outermost, world, max_bytes);
     }
     found
 }
@@ -69,8 +64,8 @@ pub(crate) fn in_folder(
 }
 
 impl Found {
-    fn look(&mut self, folder: &Path, outermost: &Path, store: &TrustStore, max_bytes: u64) {
-        let trust = FolderTrust::of(folder, store);
+    fn look(&mut self, folder: &Path, outermost: &Path, world: &World, max_bytes: u64) {
+        let trust = world.trust_of(folder);
         // What was granted bounds where links may lead, if it is narrower than the project.
         let granted = trust.grant.as_ref().map(|grant| grant.path.as_path());
         let base = granted

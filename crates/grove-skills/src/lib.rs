@@ -5,8 +5,8 @@
 //!
 //! let environment = Environment::for_home("/home/me".into(), "/home/me/project".into());
 //! let mut library = Library::new(environment, Request::default());
-//! let snapshot = library.load();
-//! for skill in &snapshot.skills {
+//! let look = library.look();
+//! for skill in &look.snapshot.skills {
 //!     let _ = (skill.id(), skill.state.as_str());
 //! }
 //! ```
@@ -36,22 +36,30 @@ pub mod packages;
 mod planning;
 mod project;
 pub mod prompt;
+mod request;
 mod resources;
 mod scope;
 pub mod search;
 pub mod session_file;
 mod settings;
+mod skill_inputs;
 mod skill_path;
+mod sources;
 mod troubles;
 pub mod trusting;
 mod usage;
+mod world;
 
 pub use environment::Environment;
-pub use library::{Library, Request, View};
+pub use library::{Library, Look, Unsteady};
 pub use planning::PlannedRoot;
 pub use project::Project;
+pub use request::{Parts, Request, View};
 pub use resources::ReadRefusal;
+pub use scope::Scope;
 pub use settings::LoadedSettings;
+pub use sources::Sources;
+pub use world::World;
 
 /// The README's example is a test.
 #[cfg(doctest)]

@@ -1,130 +1,107 @@
-//! The library: what is asked for, and the snapshot that answers.
+//! The library: looks as asked, remembers, and looks again.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use grove_catalog::Digest;
+use grove_catalog::agents::Agents;
+use grove_catalog::chains::Chains;
 use grove_catalog::eligibility::Facts;
 use grove_catalog::hosts::{self, Host};
-use grove_catalog::identity;
-use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
-use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_catalog::state::State;
-use grove_fs::probe_walk::{self, Counts, Layout, LinkedFiles};
+use grove_catalog::resolve::Rules;
+use grove_catalog::root::{Root, Source};
+use grove_catalog::snapshot::Snapshot;
+use grove_fs::probe_walk::{Counts, Layout, LinkedFiles};
 use grove_fs::programs;
-use grove_fs::stamp::fingerprint;
-use grove_fs::trust_store::TrustStore;
-use grove_spec::config::{Limits, Settings, Sourced};
+use grove_spec::config::Settings;
 use grove_spec::package::Kind;
 use grove_spec::skill::kept::most_read;
-use grove_spec::{Code, Diagnostic};
+use grove_spec::{Code, Diagnostic, agent, chain};
 
+use crate::agent_overrides::{self, LoadedOverrides};
 use crate::cache::{self, RootCache};
+use crate::definition_files::{DefinitionMemory, FoundDefinitions};
 use crate::environment::Environment;
 use crate::environment_variables;
 use crate::loading::{self, LoadedRoot, Scan};
 use crate::planning::{self, Plan, PlannedRoot};
-use crate::project::Project;
-use crate::scope::Scope;
-use crate::settings::LoadedSettings;
-use crate::trusting;
+use crate::request::{Request, View};
+use crate::skill_inputs::SkillInputs;
+use crate::skill_path::SkillPath;
+use crate::sources::{SkillFiles, Sources, WidenedSkills};
+use crate::world::World;
+use crate::{agents, chains};
 
-/// Whose eyes to look with.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum View {
-    /// Grove's own: everything, by Grove's rules.
-    #[default]
-    Own,
-    /// Exactly these folders, as trusted user roots.
-    Folders(Vec<PathBuf>),
-    /// Another host's, by its rules.
-    Host(String),
+/// What one look gave: immutable, and cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// What was asked for.
+    pub request: Arc<Request>,
+    /// The surroundings.
+    pub world: Arc<World>,
+    /// The skills, agents and chains.
+    pub snapshot: Arc<Snapshot>,
+    /// The files behind them.
+    pub sources: Arc<Sources>,
 }
 
-/// What to look for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Request {
-    /// Whose eyes to look with.
-    pub view: View,
-    /// Lift the caps on candidates and loaded skills.
-    pub all: bool,
-    /// Let only these names through; none means all.
-    pub names: Option<Vec<String>>,
+/// An error of whoever reads files behind a look.
+pub trait Unsteady {
+    /// Whether a file was not the one that was looked at, so that another look may help.
+    fn is_unsteady(&self) -> bool;
 }
 
-/// The skill engine for one request: looks, remembers, and looks again.
+/// The engine for one request: looks, remembers, and looks again.
 #[derive(Debug)]
 pub struct Library {
-    environment: Environment,
-    request: Request,
-    known: BTreeMap<PathBuf, KnownRoot>,
+    environment: Arc<Environment>,
+    request: Arc<Request>,
+    skill_roots: BTreeMap<PathBuf, KnownRoot>,
+    agent_files: DefinitionMemory<agent::Parsed>,
+    chain_files: DefinitionMemory<chain::Parsed>,
     last: Option<Published>,
     counts: Counts,
     keeping: Keeping,
-    /// Findings of whoever watches; they are in every snapshot from the next load on.
+    /// Findings of whoever watches; they are in every snapshot from the next look on.
     notices: Vec<Diagnostic>,
-    /// All roots of the last load, those that are not there included.
+    /// All roots of skills of the last look, those that are not there included.
     planned: Vec<PlannedRoot>,
 }
 
-/// What becomes of a skill whose file turns invalid between two loads.
+/// What a library remembers from one look to the next besides what files say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keeping {
-    /// It is invalid.
+    /// Nothing: it is asked once.
     Nothing,
-    /// It stays as it was, with a finding.
+    /// The last good version of a skill whose file turns invalid, and which agents and chains were found.
     LastGood,
 }
 
-/// What is remembered of one root.
+/// What is remembered of one root of skills.
 #[derive(Debug, Default)]
 struct KnownRoot {
     cache: RootCache,
     loaded: Option<Arc<LoadedRoot>>,
 }
 
-/// The last snapshot with the inputs that decide whether it still holds.
+/// The last look with the inputs that decide whether it still holds.
 #[derive(Debug)]
 struct Published {
-    snapshot: Arc<Snapshot>,
-    inputs: Inputs,
-}
-
-/// Everything a snapshot is made of.
-#[derive(Debug)]
-struct Inputs {
-    roots: Vec<PlannedRoot>,
-    loaded: Vec<Arc<LoadedRoot>>,
-    settings: Settings,
-    facts: Facts,
-    diagnostics: Vec<Diagnostic>,
-}
-
-impl PartialEq for Inputs {
-    fn eq(&self, other: &Self) -> bool {
-        // A root that was met again is the same object, so nothing in it has to be compared.
-        let same_roots = self.loaded.len() == other.loaded.len()
-            && self
-                .loaded
-                .iter()
-                .zip(&other.loaded)
-                .all(|(a, b)| Arc::ptr_eq(a, b));
-        same_roots
-            && self.roots == other.roots
-            && self.settings == other.settings
-            && self.facts == other.facts
-            && self.diagnostics == other.diagnostics
-    }
+    look: Look,
+    skills: SkillInputs,
+    agents: Option<(FoundDefinitions<agent::Parsed>, LoadedOverrides)>,
+    chains: Option<FoundDefinitions<chain::Parsed>>,
 }
 
 impl Library {
     /// A library that has not looked yet.
     pub fn new(environment: Environment, request: Request) -> Self {
         Self {
-            environment,
-            request,
-            known: BTreeMap::new(),
+            environment: Arc::new(environment),
+            request: Arc::new(request),
+            skill_roots: BTreeMap::new(),
+            agent_files: DefinitionMemory::default(),
+            chain_files: DefinitionMemory::default(),
             last: None,
             counts: Counts::default(),
             keeping: Keeping::Nothing,
@@ -149,23 +126,14 @@ impl Library {
         self.notices = notices;
     }
 
-    /// The snapshot of the last load.
+    /// The last look.
+    pub fn last_look(&self) -> Option<&Look> {
+        self.last.as_ref().map(|last| &last.look)
+    }
+
+    /// The snapshot of the last look.
     pub(crate) fn last_snapshot(&self) -> Option<Arc<Snapshot>> {
-        let last = self.last.as_ref();
-        last.map(|last| Arc::clone(&last.snapshot))
-    }
-
-    /// The roots of the last load that a package gave.
-    pub(crate) fn roots_of_package(&self, folder: &Path) -> Vec<PathBuf> {
-        let planned = self.planned.iter();
-        let given = planned.filter(|planned| planned.package_folder() == Some(folder));
-        given.map(|planned| planned.root.path.clone()).collect()
-    }
-
-    /// The settings of the last load.
-    pub(crate) fn last_settings(&self) -> Option<&Settings> {
-        let last = self.last.as_ref();
-        last.map(|last| &last.inputs.settings)
+        self.last_look().map(|look| Arc::clone(&look.snapshot))
     }
 
     /// What was asked for.
@@ -173,12 +141,12 @@ impl Library {
         &self.request
     }
 
-    /// All roots of the last load with what they gave, if they were there.
+    /// All roots of skills of the last look with what they gave, if they were there.
     pub(crate) fn last_roots(
         &self,
     ) -> impl Iterator<Item = (&PlannedRoot, Option<&Arc<LoadedRoot>>)> {
         self.planned.iter().map(|planned| {
-            let known = self.known.get(&planned.root.path);
+            let known = self.skill_roots.get(&planned.root.path);
             let loaded = known.and_then(|known| known.loaded.as_ref());
             (planned, loaded.filter(|_| planned.exists))
         })
@@ -194,115 +162,129 @@ impl Library {
         &self.environment
     }
 
-    /// How often the kernel was asked for what in the last load.
+    /// How often the kernel was asked for what in the last look at skills.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Looks at every root and publishes a snapshot; the same one when nothing changed.
+    /// Looks, and gives the snapshot alone.
     pub fn load(&mut self) -> Arc<Snapshot> {
-        let (plan, loaded, rules) = self.plan();
-        let mut settings = loaded.settings;
-        if self.request.all {
-            settings.lift_caps();
-        }
-        let host = self.host();
-        let mut scan = scan_for(&settings, host.as_ref(), self.request.all);
-        scan.keep_good = self.keeping == Keeping::LastGood;
-        let mut diagnostics = loaded.diagnostics;
-        diagnostics.extend(plan.diagnostics);
-        diagnostics.extend(self.notices.iter().cloned());
-        self.planned.clone_from(&plan.roots);
-        let roots: Vec<PlannedRoot> = plan
-            .roots
-            .into_iter()
-            .filter(|planned| planned.exists)
-            .collect();
-        let loaded = self.walk(&roots, &scan, &mut diagnostics);
-        let facts = self.facts(&loaded);
-        self.publish(
-            Inputs {
-                roots,
-                loaded,
-                settings,
-                facts,
-                diagnostics,
-            },
-            rules,
-        )
+        self.look().snapshot
     }
 
-    /// All roots that would be looked in, those that are not there included.
+    /// Looks at everything that is asked for, and publishes what there is; the same snapshot when nothing changed.
+    pub fn look(&mut self) -> Look {
+        let world = Arc::new(World::find(&self.environment, &self.request));
+        let parts = self.request.parts;
+        let remembers = self.keeping == Keeping::LastGood;
+        let view = self.request.view_of(Kind::Agents);
+        let found_agents = parts.agents.then(|| {
+            let memory = remembers.then_some(&mut self.agent_files);
+            let found = agents::look(&world, &view, memory);
+            (found, agent_overrides::find(&world, &view))
+        });
+        let agent_roots = roots_of(found_agents.as_ref().map(|(found, _)| found));
+        let (agents, found_agents) = self.agents(&world, &view, found_agents);
+        let view = self.request.view_of(Kind::Chains);
+        let found_chains = parts.chains.then(|| {
+            let memory = remembers.then_some(&mut self.chain_files);
+            chains::look(&world, &view, memory)
+        });
+        let chain_roots = roots_of(found_chains.as_ref());
+        let brought = if parts.skills {
+            skill_paths(&world, &agents)
+        } else {
+            BTreeMap::new()
+        };
+        let (skills, widened) = self.skill_inputs(&world, &brought);
+        let last = self.last.take();
+        let same_skills = last.as_ref().filter(|last| last.skills.is_same(&skills));
+        let same_agents = |last: &&Published| Arc::ptr_eq(&last.look.snapshot.agents, &agents);
+        let same_chains = |last: &&Published| match (&last.chains, &found_chains) {
+            (Some(before), Some(now)) => before.is_same(now),
+            (before, now) => before.is_none() && now.is_none(),
+        };
+        let kept_chains = found_chains
+            .as_ref()
+            .filter(|_| remembers)
+            .map(FoundDefinitions::share);
+        let snapshot = match same_skills.filter(same_agents).filter(same_chains) {
+            Some(last) => Arc::clone(&last.look.snapshot),
+            None => {
+                let snapshot = match same_skills {
+                    Some(last) => (*last.look.snapshot).clone(),
+                    None => skills.resolve(),
+                };
+                let mut chains = Chains::default();
+                if let Some(found) = found_chains {
+                    chains = chains::resolve(&world, &view, found);
+                    if parts.skills && parts.agents {
+                        chains::check_calls(&mut chains, &agents, &snapshot);
+                    }
+                }
+                let mut snapshot = snapshot.with_agents_and_chains(agents, Arc::new(chains));
+                snapshot.version = match &last {
+                    None => 1,
+                    Some(last) if last.look.snapshot.digest == snapshot.digest => {
+                        last.look.snapshot.version
+                    }
+                    Some(last) => last.look.snapshot.version + 1,
+                };
+                Arc::new(snapshot)
+            }
+        };
+        let files = SkillFiles::new(&snapshot, &skills);
+        let agent_roots = aligned(agent_roots, &snapshot.agents.roots);
+        let chain_roots = aligned(chain_roots, &snapshot.chains.roots);
+        let mut sources = Sources::new(Arc::clone(&world), files, agent_roots, chain_roots);
+        if parts.skills && parts.agents {
+            sources = sources.for_prompts(brought, widened);
+        }
+        let look = Look {
+            request: Arc::clone(&self.request),
+            world,
+            snapshot,
+            sources: Arc::new(sources),
+        };
+        self.last = Some(Published {
+            look: look.clone(),
+            skills,
+            agents: found_agents,
+            chains: kept_chains,
+        });
+        look
+    }
+
+    /// Looks and does something with what was seen, again while a file turns out to be another than was looked at.
+    pub fn look_until_steady<T, E: Unsteady>(
+        &mut self,
+        act: impl FnMut(&Look) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let first = self.look();
+        self.steady_from(&first, act)
+    }
+
+    /// The same, beginning with a look that was just made.
+    pub fn steady_from<T, E: Unsteady>(
+        &mut self,
+        first: &Look,
+        mut act: impl FnMut(&Look) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut done = act(first);
+        for _ in 1..ATTEMPTS {
+            match &done {
+                Err(error) if error.is_unsteady() => done = act(&self.look()),
+                _ => break,
+            }
+        }
+        done
+    }
+
+    /// All roots of skills that would be looked in, those that are not there included.
     pub fn roots(&self) -> Vec<PlannedRoot> {
-        let mut roots = self.plan().0.roots;
+        let mut roots = self.planned.clone();
         roots.sort_by(|a, b| grove_catalog::rank::stronger_first(&a.root, &b.root));
         roots
-    }
-
-    /// The settings in force. No root is looked for: who asks for a limit has them already, or needs none.
-    pub fn settings(&self) -> LoadedSettings {
-        let is_told = matches!(self.request.view, View::Folders(_));
-        let project = (!is_told).then(|| Project::find(&self.environment));
-        self.settings_in(project.as_ref(), &trusting::store(&self.environment))
-    }
-
-    fn settings_in(&self, project: Option<&Project>, store: &TrustStore) -> LoadedSettings {
-        match self.host() {
-            // Another host knows nothing of Grove's configuration.
-            Some(host) => LoadedSettings {
-                settings: settings_of(&host),
-                ..LoadedSettings::default()
-            },
-            None => LoadedSettings::load(&self.environment, project, store),
-        }
-    }
-
-    /// The bytes of a skill's file if they are still those that the snapshot speaks of.
-    ///
-    /// Read beneath the root as the walk does: a path that leads elsewhere by now must not be quoted.
-    pub fn source(&self, snapshot: &Snapshot, skill: &Skill) -> Option<Vec<u8>> {
-        let planned = self.planned_root(snapshot, skill)?;
-        if let Some(text) = self.kept_text(planned, skill) {
-            return Some(text.to_vec());
-        }
-        let file = identity::file_below_root(skill.place.layout, &skill.place.id);
-        let read = probe_walk::read_below(
-            &planned.folder(),
-            planned.links(),
-            &file,
-            skill.content.size,
-        )
-        .ok()?;
-        // Where content is pinned, only the digest that was judged proves that this is what was trusted.
-        let pinned = skill.content.digest.as_ref();
-        let same = fingerprint(&read) == skill.content.fingerprint
-            && pinned.is_none_or(|digest| *digest == Digest::of(&read));
-        same.then_some(read)
-    }
-
-    /// The text of a last good version, if that is what stands for the skill.
-    fn kept_text(&self, planned: &PlannedRoot, skill: &Skill) -> Option<&[u8]> {
-        let loaded = self.known.get(&planned.root.path)?.loaded.as_ref()?;
-        let place = (skill.id(), skill.place.layout);
-        let kept = loaded.kept.iter().find(|kept| {
-            let candidate = loaded.candidates.get(kept.at);
-            candidate.is_some_and(|candidate| (&*candidate.id, candidate.layout) == place)
-        })?;
-        let candidate = loaded.candidates.get(kept.at)?;
-        let text = loaded.texts.get(kept.at)?.as_deref();
-        text.filter(|_| Arc::ptr_eq(&candidate.content, &skill.content))
-    }
-
-    /// The names that are let through, if not all are.
-    pub fn names(&self) -> Option<&[String]> {
-        self.request.names.as_deref()
-    }
-
-    /// The root that a skill of a snapshot was found in, as it was planned.
-    pub(crate) fn planned_root(&self, snapshot: &Snapshot, skill: &Skill) -> Option<&PlannedRoot> {
-        let path = &snapshot.root_of(skill)?.path;
-        let planned = &self.last.as_ref()?.inputs.roots;
-        planned.iter().find(|known| known.root.path == *path)
     }
 
     /// Writes what was learnt for the next start. Apart from [`Self::load`], because nobody waits for it.
@@ -311,7 +293,7 @@ impl Library {
             return Vec::new();
         };
         let mut findings = Vec::new();
-        for (root, KnownRoot { cache, .. }) in &mut self.known {
+        for (root, KnownRoot { cache, .. }) in &mut self.skill_roots {
             if let Err(error) = cache.save(&cache::file_for(folder, root)) {
                 findings.push(
                     Diagnostic::new(Code::CacheUnwritable, format!("{error}: {}", error.source))
@@ -322,57 +304,112 @@ impl Library {
         findings
     }
 
-    fn host(&self) -> Option<Host> {
-        match &self.request.view {
-            View::Host(name) => hosts::by_name(name),
-            _ => None,
+    /// The agents, the same as before if nothing about them changed; and what decides that the next time.
+    #[expect(clippy::type_complexity, reason = "the pair is what is remembered")]
+    fn agents(
+        &self,
+        world: &World,
+        view: &View,
+        found: Option<(FoundDefinitions<agent::Parsed>, LoadedOverrides)>,
+    ) -> (
+        Arc<Agents>,
+        Option<(FoundDefinitions<agent::Parsed>, LoadedOverrides)>,
+    ) {
+        let last = self.last.as_ref();
+        let Some((found, overrides)) = found else {
+            let none = last.map(|last| Arc::clone(&last.look.snapshot.agents));
+            return (none.unwrap_or_default(), None);
+        };
+        if let Some(last) = last
+            && let Some((before, laid)) = &last.agents
+            && before.is_same(&found)
+            && *laid == overrides
+        {
+            return (
+                Arc::clone(&last.look.snapshot.agents),
+                Some((found, overrides)),
+            );
         }
+        let kept = (self.keeping == Keeping::LastGood).then(|| (found.share(), overrides.clone()));
+        let agents = agents::resolve(world, view, found, overrides);
+        (Arc::new(agents), kept)
     }
 
-    fn plan(&self) -> (Plan, LoadedSettings, Rules) {
-        let store = trusting::store(&self.environment);
-        match (&self.request.view, self.host()) {
-            (View::Folders(folders), _) => (
-                planning::exactly(folders),
-                self.settings_in(None, &store),
-                Rules::GROVE,
-            ),
-            (View::Host(_), Some(host)) => {
-                let project = Project::find(&self.environment);
-                let settings = self.settings_in(Some(&project), &store);
-                let plan = planning::of_host(&self.environment, &host, &project);
-                (plan, settings, Rules::of(&host))
-            }
-            (View::Own | View::Host(_), _) => {
-                let project = Project::find(&self.environment);
-                let loaded = self.settings_in(Some(&project), &store);
-                let environment = &self.environment;
-                let plan = planning::own(
-                    Kind::Skills,
-                    environment,
-                    &loaded.settings,
-                    &project,
-                    &store,
-                    Scope::Both,
-                );
-                (plan, loaded, Rules::GROVE)
-            }
-        }
-    }
-
-    fn walk(
+    /// Walks the roots of skills, and those of the folders that agents bring.
+    fn skill_inputs(
         &mut self,
-        roots: &[PlannedRoot],
-        scan: &Scan,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Vec<Arc<LoadedRoot>> {
+        world: &World,
+        brought: &BTreeMap<PathBuf, SkillPath>,
+    ) -> (SkillInputs, BTreeMap<Vec<PathBuf>, WidenedSkills>) {
+        let mut settings = world.settings.settings.clone();
+        if self.request.all {
+            settings.lift_caps();
+        }
+        let view = self.request.view.clone();
+        let host = view.host();
+        let mut scan = scan_for(&settings, host.as_ref(), self.request.all);
+        scan.keep_good = self.keeping == Keeping::LastGood;
+        let (mut diagnostics, mut plan) = (Vec::new(), Plan::default());
+        if self.request.parts.skills {
+            diagnostics.extend(world.settings.diagnostics.iter().cloned());
+            plan = planning::plan(Kind::Skills, world, &view);
+        }
+        diagnostics.append(&mut plan.diagnostics);
+        diagnostics.extend(self.notices.iter().cloned());
+        let source = match view {
+            View::Folders(_) => Source::User,
+            View::Own | View::Host(_) => Source::Extra,
+        };
+        let everything = SkillPath::of_all(brought.values());
+        let lists = brought.values().chain([&everything]);
+        let lists: BTreeSet<&Vec<PathBuf>> = lists.map(|path| &path.folders).collect();
+        let lists = lists.into_iter().filter(|folders| !folders.is_empty());
+        let wider: Vec<(&Vec<PathBuf>, Plan)> = lists
+            .map(|folders| (folders, plan.clone().with_added(folders, source)))
+            .collect();
+        let mut roots: BTreeMap<&PathBuf, &PlannedRoot> = BTreeMap::new();
+        let others = wider.iter().flat_map(|(_, plan)| &plan.roots);
+        let all: Vec<&PlannedRoot> = plan.roots.iter().chain(others).collect();
+        let all: Vec<&PlannedRoot> = all
+            .into_iter()
+            .filter(|planned| planned.exists)
+            .filter(|planned| roots.insert(&planned.root.path, planned).is_none())
+            .collect();
+        self.walk(&all, &scan, &mut diagnostics);
+        let shared = (Arc::new(settings), Arc::new(self.facts()));
+        let rules = host.as_ref().map_or(Rules::GROVE, Rules::of);
+        let inputs = |plan: &Plan| {
+            let planned = plan.roots.iter().filter(|planned| planned.exists);
+            let loaded = planned.clone().filter_map(|planned| {
+                let known = self.skill_roots.get(&planned.root.path)?;
+                known.loaded.clone()
+            });
+            SkillInputs {
+                planned: planned.clone().cloned().collect(),
+                loaded: loaded.collect(),
+                settings: Arc::clone(&shared.0),
+                facts: Arc::clone(&shared.1),
+                names: self.request.names.clone(),
+                rules,
+                diagnostics: diagnostics.clone(),
+            }
+        };
+        let usual = inputs(&plan);
+        let widened = wider
+            .iter()
+            .map(|(folders, plan)| ((*folders).clone(), WidenedSkills::new(inputs(plan))));
+        let widened = widened.collect();
+        self.planned = plan.roots;
+        (usual, widened)
+    }
+
+    fn walk(&mut self, roots: &[&PlannedRoot], scan: &Scan, diagnostics: &mut Vec<Diagnostic>) {
         self.counts = Counts::default();
-        self.known
+        self.skill_roots
             .retain(|path, _| roots.iter().any(|planned| planned.root.path == *path));
-        let mut all = Vec::with_capacity(roots.len());
         for planned in roots {
             let path = &planned.root.path;
-            let known = self.known.entry(path.clone()).or_insert_with(|| {
+            let known = self.skill_roots.entry(path.clone()).or_insert_with(|| {
                 let file = self
                     .environment
                     .cache
@@ -398,14 +435,12 @@ impl Library {
             let (loaded, counts) =
                 loading::load(planned, scan, &mut known.cache, known.loaded.as_ref());
             self.counts += counts;
-            known.loaded = Some(Arc::clone(&loaded));
-            all.push(loaded);
+            known.loaded = Some(loaded);
         }
-        all
     }
 
     /// Looks for the programs and variables that some skill asks for, and no others.
-    fn facts(&self, loaded: &[Arc<LoadedRoot>]) -> Facts {
+    fn facts(&self) -> Facts {
         let mut facts = Facts {
             os: self.environment.os.clone(),
             ..Facts::default()
@@ -416,7 +451,9 @@ impl Library {
             .get(environment_variables::PATH)
             .cloned()
             .unwrap_or_default();
-        for needed in loaded.iter().flat_map(|root| &root.requirements) {
+        let loaded = self.skill_roots.values();
+        let loaded = loaded.filter_map(|known| known.loaded.as_ref());
+        for needed in loaded.flat_map(|root| &root.requirements) {
             for program in needed.bins.iter().chain(&needed.any_bins) {
                 if !facts.programs.contains(program)
                     && programs::find(program, &search_path).is_some()
@@ -434,109 +471,36 @@ impl Library {
         }
         facts
     }
+}
 
-    fn publish(&mut self, inputs: Inputs, rules: Rules) -> Arc<Snapshot> {
-        if let Some(last) = self.last.as_ref().filter(|last| last.inputs == inputs) {
-            return Arc::clone(&last.snapshot);
-        }
-        let total = inputs.loaded.iter().map(|root| root.candidates.len()).sum();
-        let mut candidates = Vec::with_capacity(total);
-        for (index, root) in inputs.loaded.iter().enumerate() {
-            candidates.extend(root.candidates.iter().map(|candidate| Candidate {
-                root: index,
-                ..candidate.clone()
-            }));
-        }
-        let diagnostics = inputs
-            .diagnostics
-            .iter()
-            .chain(inputs.loaded.iter().flat_map(|root| &root.diagnostics))
-            .cloned();
-        let mut snapshot = resolve(Input {
-            roots: inputs
-                .roots
-                .iter()
-                .map(|planned| planned.root.clone())
-                .collect(),
-            candidates,
-            settings: &inputs.settings,
-            facts: &inputs.facts,
-            names: self.request.names.as_deref(),
-            rules,
-            diagnostics: diagnostics.collect(),
-        });
-        tell_of_kept(&mut snapshot, &inputs);
-        let untrusted = snapshot
-            .skills
-            .iter()
-            .filter(|skill| skill.state == State::Untrusted)
-            .count();
-        if untrusted > 0 {
-            let (noun, verb) = if untrusted == 1 {
-                ("skill", "is")
-            } else {
-                ("skills", "are")
-            };
-            let message = format!(
-                "{untrusted} {noun} of this project {verb} not used because the project is not trusted"
-            );
-            snapshot
-                .diagnostics
-                .push(Diagnostic::new(Code::ProjectUntrusted, message));
-        }
-        snapshot.version = match &self.last {
-            None => 1,
-            Some(last) if last.snapshot.digest == snapshot.digest => last.snapshot.version,
-            Some(last) => last.snapshot.version + 1,
+/// How often files are looked at again when one changes between looking and reading.
+const ATTEMPTS: usize = 3;
+
+/// The roots in which something was found.
+fn roots_of<P>(found: Option<&FoundDefinitions<P>>) -> Vec<PlannedRoot> {
+    found.map_or_else(Vec::new, |found| found.planned.clone())
+}
+
+/// Roots in the order of those of a snapshot.
+fn aligned(mut planned: Vec<PlannedRoot>, roots: &[Root]) -> Vec<PlannedRoot> {
+    let place = |known: &PlannedRoot| roots.iter().position(|root| root.label == known.root.label);
+    planned.sort_by_cached_key(place);
+    planned
+}
+
+/// The folders that agents bring skills in, by the files of the agents; most bring none.
+fn skill_paths(world: &World, agents: &Agents) -> BTreeMap<PathBuf, SkillPath> {
+    let mut paths = BTreeMap::new();
+    for agent in &agents.agents {
+        let Some(file) = agent.file().filter(|file| !file.skill_path.is_empty()) else {
+            continue;
         };
-        let snapshot = Arc::new(snapshot);
-        self.last = Some(Published {
-            snapshot: Arc::clone(&snapshot),
-            inputs,
-        });
-        snapshot
+        let location = agents.location(agent);
+        let root = agents.roots.get(agent.root);
+        let path = SkillPath::of(&world.environment, root, &location, &file.skill_path);
+        paths.insert(location, path);
     }
-}
-
-/// Says of each skill that is not as its file is now what is wrong with the file.
-fn tell_of_kept(snapshot: &mut Snapshot, inputs: &Inputs) {
-    for (planned, loaded) in inputs.roots.iter().zip(&inputs.loaded) {
-        let path = &planned.root.path;
-        let root = snapshot.roots.iter().position(|root| root.path == *path);
-        for kept in &loaded.kept {
-            let Some((candidate, root)) = loaded.candidates.get(kept.at).zip(root) else {
-                continue;
-            };
-            let place = (root, &*candidate.id, candidate.layout);
-            let found = snapshot.skills.binary_search_by(|skill| {
-                (skill.place.root, skill.id(), skill.place.layout).cmp(&place)
-            });
-            if let Some(skill) = found.ok().and_then(|at| snapshot.skills.get_mut(at)) {
-                skill.diagnostics.push(kept.finding.clone());
-            }
-        }
-    }
-}
-
-/// The largest file that is read for a host without a limit of its own.
-const ENGINE_FILE_BYTES: u64 = 16 << 20;
-
-/// Grove's settings with a host's limits in place of its own; what the host does not limit is not limited.
-fn settings_of(host: &Host) -> Settings {
-    let limit = |value: u64| Sourced {
-        value,
-        origin: None,
-    };
-    let scan = &host.scan;
-    let mut settings = Settings::default();
-    settings.limits = Limits {
-        candidates_per_root: limit(scan.candidates_per_root.unwrap_or(u64::MAX)),
-        loaded_per_source: limit(scan.loaded_per_source.unwrap_or(u64::MAX)),
-        file_bytes: limit(scan.file_bytes.unwrap_or(ENGINE_FILE_BYTES)),
-        group_depth: limit(scan.depth),
-        ..settings.limits
-    };
-    settings
+    paths
 }
 
 fn scan_for(settings: &Settings, host: Option<&Host>, lifted: bool) -> Scan {

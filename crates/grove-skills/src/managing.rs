@@ -14,7 +14,8 @@ mod within;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use grove_catalog::agents::Agent;
+use grove_catalog::agents::{Agent, Agents};
+use grove_catalog::chains::Chains;
 use grove_catalog::state::{Reason, State};
 use grove_catalog::{models, prompt};
 use grove_fs::files;
@@ -31,11 +32,9 @@ pub use overriding::OverrideAsk;
 use own_files::OwnFiles;
 use within::Place;
 
-use crate::agents::AgentLibrary;
-use crate::chains::ChainLibrary;
 use crate::environment::Environment;
-use crate::library::{Library, Request};
-use crate::project::Project;
+use crate::library::{Library, Look};
+use crate::request::{Parts, Request};
 
 /// How long another command may take that changes something.
 const WAIT: Duration = Duration::from_secs(10);
@@ -68,42 +67,54 @@ pub struct Changed {
 
 /// Everything that changes agents, one command at a time.
 #[derive(Debug)]
-pub struct Manager<'a> {
-    environment: &'a Environment,
-    library: AgentLibrary,
-    chains: ChainLibrary,
+pub struct Manager {
+    library: Library,
+    /// What there is now; it is looked at again after every change.
+    look: Look,
     _lock: Lock,
 }
 
-impl<'a> Manager<'a> {
-    /// Waits for other commands that change something, and looks at all agents.
-    pub fn new(environment: &'a Environment) -> Result<Self, ManageError> {
+impl Manager {
+    /// Waits for other commands that change something, and looks at everything.
+    pub fn new(environment: &Environment) -> Result<Self, ManageError> {
         if environment.state.starts_with(Environment::NOWHERE) {
             return Err(ManageError::NoHome);
         }
         files::make_folder(&environment.state)?;
         let lock = Lock::take(&environment.state.join("managing"), WAIT)?;
+        let request = Request {
+            parts: Parts::ALL,
+            ..Request::default()
+        };
+        let mut library = Library::new(environment.clone(), request);
         Ok(Self {
-            library: AgentLibrary::load(environment, &[]),
-            chains: ChainLibrary::load(environment, &[]),
-            environment,
+            look: library.look(),
+            library,
             _lock: lock,
         })
+    }
+
+    fn agents(&self) -> &Agents {
+        &self.look.snapshot.agents
+    }
+
+    fn chains(&self) -> &Chains {
+        &self.look.snapshot.chains
     }
 
     fn agent_files(&self) -> OwnFiles<'_, grove_spec::agent::Parsed> {
         OwnFiles {
             noun: "agent",
-            found: self.library.agents.entries(),
-            located: self.library.located(),
+            found: self.agents().entries(),
+            files: &self.look.sources.agents,
         }
     }
 
     fn chain_files(&self) -> OwnFiles<'_, grove_spec::chain::Parsed> {
         OwnFiles {
             noun: "chain",
-            found: self.chains.chains.entries(),
-            located: self.chains.located(),
+            found: self.chains().entries(),
+            files: &self.look.sources.chains,
         }
     }
 
@@ -114,9 +125,8 @@ impl<'a> Manager<'a> {
         scope: LayerScope,
         except: Option<&Path>,
     ) -> Result<(), ManageError> {
-        let agents = &self.library.agents;
+        let (agents, chains) = (self.agents(), self.chains());
         let agent = agents.entries().in_scope(name, scope);
-        let chains = &self.chains.chains;
         let chain = chains.entries().in_scope(name, scope);
         let files = [
             agent.map(|agent| agents.location(agent)),
@@ -136,19 +146,16 @@ impl<'a> Manager<'a> {
     fn new_file(&self, scope: LayerScope, below: &Path) -> Result<Place, ManageError> {
         match scope {
             LayerScope::User => {
-                let home = self.environment.home.as_ref();
+                let home = self.look.world.environment.home.as_ref();
                 let home = home.ok_or(ManageError::NoHome)?;
                 Ok(Place::of_user(home.join(below)))
             }
             LayerScope::Project => {
-                let project = Project::find(self.environment);
-                let root = project
-                    .root
-                    .clone()
-                    .filter(|root| project.folders.contains(root));
-                let outermost = || project.outermost().map(Path::to_path_buf);
-                let root = root.or_else(outermost).ok_or(ManageError::NoProject)?;
-                Place::within(&root, below)
+                let project = &self.look.world.project;
+                let root = project.root.as_ref();
+                let root = root.filter(|root| project.folders.contains(root));
+                let root = root.map(PathBuf::as_path).or_else(|| project.outermost());
+                Place::within(root.ok_or(ManageError::NoProject)?, below)
             }
         }
     }
@@ -162,8 +169,8 @@ impl<'a> Manager<'a> {
         changed: bool,
         warnings: Vec<Diagnostic>,
     ) -> Changed {
-        self.library = AgentLibrary::load(self.environment, &[]);
-        let agents = &self.library.agents;
+        self.look = self.library.look();
+        let agents = self.agents();
         let at = agents
             .agents
             .iter()
@@ -197,16 +204,13 @@ impl<'a> Manager<'a> {
     /// Warnings about names that an agent's fields lead to.
     fn doubts(&self, file: &grove_spec::agent::Agent, location: &Path) -> Vec<Diagnostic> {
         let mut doubts = Vec::new();
-        let own = |agent: &&Agent| self.library.agents.location(agent) != location;
-        let others = self.library.agents.agents.iter().filter(own);
+        let agents = self.agents();
+        let own = |agent: &&Agent| agents.location(agent) != location;
+        let others = agents.agents.iter().filter(own);
         let others = others.filter_map(|agent| agent.file()?.model.as_deref());
         let named = file.model.iter().chain(&file.fallback_models);
         doubts.extend(named.filter_map(|model| models::unknown(model, others.clone())));
-        if !file.skills.is_empty() {
-            let mut library = Library::new(self.environment.clone(), Request::default());
-            let snapshot = library.load();
-            doubts.extend(prompt::choose(&snapshot, &file.skills).warnings);
-        }
+        doubts.extend(prompt::choose(&self.look.snapshot, &file.skills).warnings);
         for doubt in &mut doubts {
             doubt.file.get_or_insert_with(|| location.to_path_buf());
         }

@@ -10,8 +10,8 @@ mod search;
 
 use std::path::{Path, PathBuf};
 
-use grove_catalog::Source;
 use grove_catalog::trust::Trust;
+use grove_catalog::{Digest, Source};
 use grove_fs::trust_store::TrustStore;
 use grove_spec::Diagnostic;
 use grove_spec::agent::Format;
@@ -22,10 +22,8 @@ use grove_spec::text::one_line;
 use crate::environment::Environment;
 use crate::project::{FolderTrust, Project};
 use crate::scope::Scope;
-use crate::settings::LoadedSettings;
-use crate::trusting;
 use search::Search;
-pub(crate) use search::{first_of_each, named_skills, path_from};
+pub(crate) use search::{first_of_each, path_from, settings_alone};
 
 /// The largest manifest or settings file that is read.
 const MAX_FILE_BYTES: u64 = 1_000_000;
@@ -46,6 +44,16 @@ pub struct Packages {
     pub diagnostics: Vec<Diagnostic>,
     /// Folders with skills that the same settings name which name packages; the project's first.
     pub(crate) skills: Vec<NamedSkills>,
+    /// The settings of pi that were read, for whoever looks for something else in them.
+    pub(crate) settings_files: Vec<SettingsFile>,
+}
+
+/// A file with pi's settings, as it was read.
+#[derive(Debug)]
+pub(crate) struct SettingsFile {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) digest: Digest,
 }
 
 /// The folders with skills that one settings file names.
@@ -118,17 +126,9 @@ impl GivenPlace {
     }
 }
 
-/// Looks for packages around the working folder and for the user.
-pub fn look(environment: &Environment) -> Packages {
-    let store = trusting::store(environment);
-    let project = Project::find(environment);
-    let loaded = LoadedSettings::load(environment, Some(&project), &store);
-    find(environment, &loaded.settings, &project, &store, Scope::Both)
-}
-
 /// Files and folders that say which packages there are: what happens to them may mean others.
 pub(crate) fn signs(environment: &Environment, project: &Project) -> Vec<PathBuf> {
-    let root = project.root.as_deref().or_else(|| project.outermost());
+    let root = project.settings_folder();
     let of_project = root.into_iter().flat_map(|root| {
         let below = [
             ManifestFile::Npm.path().to_owned(),
@@ -150,7 +150,7 @@ pub(crate) fn signs(environment: &Environment, project: &Project) -> Vec<PathBuf
 
 /// Folders in which packages are installed, each in a folder of its own.
 pub(crate) fn shelves(environment: &Environment, project: &Project) -> Vec<PathBuf> {
-    let root = project.root.as_deref().or_else(|| project.outermost());
+    let root = project.settings_folder();
     let of_project = root.into_iter().flat_map(|root| {
         let below = [format!(".pi/{PI_MODULES}"), MODULES.to_owned()];
         below.map(|below| root.join(below))
@@ -170,7 +170,7 @@ pub(crate) fn find(
     scope: Scope,
 ) -> Packages {
     let mut search = Search::default();
-    let root = project.root.as_deref().or_else(|| project.outermost());
+    let root = project.settings_folder();
     if let Some(root) = root.filter(|_| scope.has_project()) {
         search.project(root, &FolderTrust::of(root, store));
         let others = project.folders.iter().filter(|folder| *folder != root);

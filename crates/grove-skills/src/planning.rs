@@ -14,7 +14,6 @@ use grove_catalog::root::{Family, Root, Source, Standing, make_labels_unique};
 use grove_catalog::trust::Trust;
 use grove_fs::files;
 use grove_fs::probe_walk::{Links, RootFolder};
-use grove_fs::trust_store::TrustStore;
 use grove_spec::agent::Format;
 use grove_spec::config::Settings;
 use grove_spec::package::{Chosen, Kind};
@@ -23,8 +22,9 @@ use grove_spec::{Code, Diagnostic};
 use crate::bundled;
 use crate::environment::Environment;
 use crate::packages::{self, GivenPlace, Package, Packages};
-use crate::project::{FolderTrust, Project};
-use crate::scope::Scope;
+use crate::project::Project;
+use crate::request::View;
+use crate::world::World;
 
 /// A root and how it is to be walked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +62,22 @@ pub struct GivenBy {
 }
 
 impl PlannedRoot {
+    /// A root in which everything counts, and which nobody has looked for yet.
+    fn new(root: Root, base: Option<PathBuf>) -> Self {
+        Self {
+            root,
+            base,
+            exists: false,
+            flat_files: true,
+            children_only: false,
+            package: None,
+            format: Format::Native,
+            files: None,
+            chosen: None,
+            home: None,
+        }
+    }
+
     /// The folder of the package that gives it.
     pub(crate) fn package_folder(&self) -> Option<&Path> {
         self.package.as_ref().map(|given| given.folder.as_path())
@@ -86,14 +102,28 @@ impl PlannedRoot {
 }
 
 /// Roots to look in and what was found while choosing them.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Plan {
     pub(crate) roots: Vec<PlannedRoot>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
+/// The roots of one kind for whoever looks.
+pub(crate) fn plan(kind: Kind, world: &World, view: &View) -> Plan {
+    match (view, view.host()) {
+        (View::Folders(folders), _) => exactly(folders),
+        (_, Some(host)) => match kind {
+            Kind::Skills => of_host(world, &host),
+            Kind::Agents => agent_formats::of_host(world, host),
+            // No host has chains that Grove knows of.
+            Kind::Chains => Plan::default(),
+        },
+        (View::Own | View::Host(_), None) => own(kind, world),
+    }
+}
+
 /// Exactly these folders, as trusted user roots.
-pub(crate) fn exactly(folders: &[PathBuf]) -> Plan {
+fn exactly(folders: &[PathBuf]) -> Plan {
     let mut plan = Plan::default();
     for (order, folder) in folders.iter().enumerate() {
         plan.push_given(folder.clone(), order, Source::User);
@@ -130,14 +160,9 @@ fn host_folders(kind: Kind, host: &Host) -> &[HostRoot] {
 
 /// Everything Grove itself looks in. Skills, agents and chains have the same places, ladder and trust. What is
 /// not in the scope is not looked at, and so nothing is said of it.
-pub(crate) fn own(
-    kind: Kind,
-    environment: &Environment,
-    settings: &Settings,
-    project: &Project,
-    store: &TrustStore,
-    scope: Scope,
-) -> Plan {
+pub(crate) fn own(kind: Kind, world: &World) -> Plan {
+    let (environment, project, scope) = (&world.environment, &world.project, world.scope);
+    let settings = &world.own_settings.settings;
     let mut plan = Plan::default();
     let hosts = if settings.compat_roots.value {
         hosts::all()
@@ -157,17 +182,13 @@ pub(crate) fn own(
         let own = own_folders(kind).iter().map(|path| (*path).to_owned());
         let others = compat(true).map(|root| root.path.clone());
         let paths: Vec<String> = own.chain(others).collect();
-        plan.project_folder(project, folder, distance, &paths, store);
+        plan.project_folder(world, folder, distance, &paths);
     }
-    let found = packages::find(environment, settings, project, store, scope);
-    let (of_project, of_user): (Vec<_>, Vec<_>) = match kind {
-        Kind::Skills if settings.compat_roots.value => {
-            let named = found.skills.iter().cloned();
-            named.partition(|named| named.project.is_some())
-        }
-        _ => Default::default(),
-    };
-    plan.named_folders(&of_project, environment, project, store);
+    let named = &world.packages.skills;
+    let has_named = kind == Kind::Skills && settings.compat_roots.value;
+    let named = named.iter().filter(|_| has_named);
+    let (of_project, of_user): (Vec<_>, Vec<_>) = named.partition(|named| named.project.is_some());
+    plan.named_folders(&of_project, world);
     if let Some(home) = &environment.home {
         let own = own_folders(kind).iter().map(|path| home.join(path));
         let others = compat(false).flat_map(|root| host_paths(environment, root));
@@ -181,7 +202,7 @@ pub(crate) fn own(
             plan.push(label, path, Source::User, standing, Trust::Trusted, None);
         }
     }
-    plan.named_folders(&of_user, environment, project, store);
+    plan.named_folders(&of_user, world);
     plan.push(
         format!("managed:{}", kind.word()),
         environment.data.join(kind.word()),
@@ -196,11 +217,11 @@ pub(crate) fn own(
     {
         plan.push_given(path, order, Source::Extra);
     }
-    plan.packages(kind, found);
-    if environment.data.starts_with(Environment::NOWHERE) && environment.bundled_dir.is_none() {
-        return agent_formats::assign(plan.finish(), kind, environment, &hosts, project);
-    }
-    match bundled::folder(kind, environment) {
+    plan.packages(kind, &world.packages);
+    let is_nowhere = environment.data.starts_with(Environment::NOWHERE);
+    let has_bundled = !is_nowhere || environment.bundled_dir.is_some();
+    let bundled = has_bundled.then(|| bundled::folder(kind, environment));
+    match bundled.flatten() {
         None => {}
         Some(Ok(path)) => plan.push(
             format!("bundled:{}", kind.word()),
@@ -215,7 +236,12 @@ pub(crate) fn own(
                 .in_file(&error.path),
         ),
     }
-    agent_formats::assign(plan.finish(), kind, environment, &hosts, project)
+    let mut plan = plan.finish();
+    if kind == Kind::Agents {
+        agent_formats::assign(&mut plan, world, &hosts);
+    }
+    plan.roots.retain(|planned| scope.has(planned));
+    plan
 }
 
 /// Folders that the user added, which are never written to.
@@ -233,14 +259,14 @@ fn extra_folders(kind: Kind, environment: &Environment, settings: &Settings) -> 
 }
 
 /// Everything another host looks in, with that host's trust: it has its own question.
-pub(crate) fn of_host(environment: &Environment, host: &Host, project: &Project) -> Plan {
+fn of_host(world: &World, host: &Host) -> Plan {
+    let (environment, project) = (&world.environment, &world.project);
     let mut plan = Plan::default();
     let climbed = host.scan.climbs.then(|| project.climbed(environment));
     let project = climbed.as_ref().unwrap_or(project);
     if host.scan.named_folders == NamedFolders::Pi {
-        let nearest = project.folders.first().map(PathBuf::as_path);
-        let found = packages::named_skills(environment, nearest);
-        plan.diagnostics.extend(found.diagnostics);
+        let found = &world.packages;
+        plan.diagnostics.extend(found.diagnostics.iter().cloned());
         plan.named_folders_of_host(host, &found.skills, environment, project);
     }
     let is_set = |name: &String| environment.variable(name).is_some();
@@ -264,15 +290,20 @@ pub(crate) fn of_host(environment: &Environment, host: &Host, project: &Project)
 }
 
 impl Plan {
-    fn project_folder(
-        &mut self,
-        project: &Project,
-        folder: &Path,
-        distance: usize,
-        paths: &[String],
-        store: &TrustStore,
-    ) {
-        let trust = FolderTrust::of(folder, store);
+    /// The same with folders that somebody adds to the extra ones, or to exactly these.
+    pub(crate) fn with_added(mut self, folders: &[PathBuf], source: Source) -> Self {
+        let known = self.roots.iter().filter(|it| it.root.source == source);
+        let orders = known.map(|it| it.root.standing.order as usize + 1);
+        let next = orders.max().unwrap_or(0);
+        for (order, folder) in folders.iter().enumerate() {
+            self.push_given(folder.clone(), next + order, source);
+        }
+        self.finish()
+    }
+
+    fn project_folder(&mut self, world: &World, folder: &Path, distance: usize, paths: &[String]) {
+        let project = &world.project;
+        let trust = world.trust_of(folder);
         let mut any = false;
         for path in paths {
             let root = folder.join(path);
@@ -357,23 +388,17 @@ impl Plan {
         standing: Standing,
         base: Option<PathBuf>,
     ) {
+        let label = format!("{}:{shown}", root.source.as_str());
+        let planned = Root {
+            label,
+            path,
+            source: root.source,
+            standing,
+            trust: Trust::Trusted,
+        };
         self.add(PlannedRoot {
-            root: Root {
-                label: format!("{}:{shown}", root.source.as_str()),
-                path,
-                source: root.source,
-                standing,
-                trust: Trust::Trusted,
-            },
-            base,
-            exists: false,
             flat_files: root.flat_files,
-            children_only: false,
-            package: None,
-            format: Format::Native,
-            files: None,
-            chosen: None,
-            home: None,
+            ..PlannedRoot::new(planned, base)
         });
     }
 
@@ -415,29 +440,19 @@ impl Plan {
         trust: Trust,
         base: Option<PathBuf>,
     ) {
-        self.add(PlannedRoot {
-            root: Root {
-                label,
-                path,
-                source,
-                standing,
-                trust,
-            },
-            base,
-            exists: false,
-            flat_files: true,
-            children_only: false,
-            package: None,
-            format: Format::Native,
-            files: None,
-            chosen: None,
-            home: None,
-        });
+        let root = Root {
+            label,
+            path,
+            source,
+            standing,
+            trust,
+        };
+        self.add(PlannedRoot::new(root, base));
     }
 
     /// The places of one kind that packages give; the first package goes before the others.
-    fn packages(&mut self, kind: Kind, found: Packages) {
-        self.diagnostics.extend(found.diagnostics);
+    fn packages(&mut self, kind: Kind, found: &Packages) {
+        self.diagnostics.extend(found.diagnostics.iter().cloned());
         for (order, package) in found.packages.iter().enumerate() {
             for given in package.given.iter().filter(|given| given.kind == kind) {
                 // Skills are told by the folder of their root, so that a folder is one root of skills.
@@ -480,20 +495,17 @@ impl Plan {
 
 /// The root that a place of a package is.
 fn package_root(order: usize, package: &Package, given: &GivenPlace) -> PlannedRoot {
-    PlannedRoot {
-        root: Root {
-            label: given.label(package),
-            path: given.path.clone(),
-            source: Source::Package,
-            standing: Standing {
-                order: u32::try_from(order).unwrap_or(u32::MAX),
-                ..Standing::of(Source::Package)
-            },
-            trust: given.trust.clone(),
+    let root = Root {
+        label: given.label(package),
+        path: given.path.clone(),
+        source: Source::Package,
+        standing: Standing {
+            order: u32::try_from(order).unwrap_or(u32::MAX),
+            ..Standing::of(Source::Package)
         },
-        base: Some(package.base.clone()),
-        exists: true,
-        flat_files: true,
+        trust: given.trust.clone(),
+    };
+    PlannedRoot {
         children_only: given.children_only,
         package: Some(GivenBy {
             folder: package.folder.clone(),
@@ -502,18 +514,18 @@ fn package_root(order: usize, package: &Package, given: &GivenPlace) -> PlannedR
         format: given.format,
         files: given.files.clone(),
         chosen: given.chosen.clone(),
-        home: None,
+        ..PlannedRoot::new(root, Some(package.base.clone()))
     }
 }
 
 /// The roots of every kind that one project folder has besides the usual ones: its packages give them, or its
 /// settings name them.
 pub(crate) fn further_roots(
+    world: &World,
     project_folder: &Path,
     project: &Path,
-    store: &TrustStore,
 ) -> Vec<(Kind, PlannedRoot)> {
-    let trust = FolderTrust::of(project_folder, store);
+    let trust = world.trust_of(project_folder);
     let found = packages::of_project(project_folder, project, &trust);
     let mut roots = Vec::new();
     for named in &found.skills {

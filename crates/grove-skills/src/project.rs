@@ -1,6 +1,7 @@
 //! The project one works in: which folders belong to it, and whether it is trusted.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use grove_catalog::Digest;
 use grove_catalog::trust::{self, Trust};
@@ -11,7 +12,7 @@ use grove_spec::{Code, Diagnostic};
 use crate::environment::Environment;
 
 /// The project around a working folder.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Project {
     /// The nearest folder with `.grove`, `.pi`, `.agents` or `.git`; none when that is home or the like.
     pub root: Option<PathBuf>,
@@ -73,6 +74,11 @@ impl Project {
         }
     }
 
+    /// The folder whose settings and packages are the project's.
+    pub(crate) fn settings_folder(&self) -> Option<&Path> {
+        self.root.as_deref().or_else(|| self.outermost())
+    }
+
     /// The outermost folder whose content counts, from which labels are measured.
     pub fn outermost(&self) -> Option<&Path> {
         self.folders.last().map(PathBuf::as_path)
@@ -114,9 +120,9 @@ impl Permitted {
 }
 
 /// What the trust store says about a folder.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct FolderTrust {
-    pub(crate) grant: Option<Grant>,
+    pub(crate) grant: Option<Arc<Grant>>,
     pub(crate) finding: Option<Diagnostic>,
     /// The settings that name the roots in question, where they are not as they were seen.
     pub(crate) named_anew: Option<PathBuf>,
@@ -136,38 +142,23 @@ pub(crate) enum Naming {
 impl FolderTrust {
     /// Looks a folder up.
     pub(crate) fn of(folder: &Path, store: &TrustStore) -> Self {
+        let refused = |code: Code, message: String, file: &Path| Self {
+            finding: Some(Diagnostic::new(code, message).in_file(file)),
+            ..Self::default()
+        };
         match store.covering(folder) {
             Lookup::Granted(grant) => Self {
                 grant: Some(grant),
-                finding: None,
-                named_anew: None,
+                ..Self::default()
             },
-            Lookup::None => Self {
-                grant: None,
-                finding: None,
-                named_anew: None,
-            },
+            Lookup::None => Self::default(),
             Lookup::Damaged(file) => {
-                let finding = Diagnostic::new(
-                    Code::TrustDamaged,
-                    format!("the grant for {} is damaged", folder.display()),
-                )
-                .in_file(&file);
-                Self {
-                    grant: None,
-                    finding: Some(finding),
-                    named_anew: None,
-                }
+                let message = format!("the grant for {} is damaged", folder.display());
+                refused(Code::TrustDamaged, message, &file)
             }
             Lookup::Moved(path) => {
-                let finding =
-                    Diagnostic::new(Code::TrustMoved, "another folder was trusted at this path")
-                        .in_file(&path);
-                Self {
-                    grant: None,
-                    finding: Some(finding),
-                    named_anew: None,
-                }
+                let message = "another folder was trusted at this path".to_owned();
+                refused(Code::TrustMoved, message, &path)
             }
         }
     }
@@ -193,7 +184,7 @@ impl FolderTrust {
                     below => format!("{below}/"),
                 };
                 Trust::Pinned {
-                    pins: std::sync::Arc::new(grant.pins.clone()),
+                    pins: Arc::new(grant.pins.clone()),
                     prefix,
                 }
             }

@@ -1,26 +1,24 @@
-//! An agent's prompt from real files.
+//! An agent's prompt, from a snapshot and the files behind it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use grove_catalog::Digest;
-use grove_catalog::agents::Agent;
-use grove_catalog::catalog::{self, Budget, Style};
+use grove_catalog::agents::{Agent, Agents};
+use grove_catalog::catalog::{self, Budget, IndexFile, Style};
 use grove_catalog::prompt::{self, Base, Instructions, Own, Prompt, Read};
 use grove_catalog::snapshot::Snapshot;
+use grove_fs::FsError;
 use grove_spec::agent::overrides::Field;
 use grove_spec::agent::{PromptMode, SkillInjection};
 use grove_spec::config::Settings;
 use grove_spec::{Code, Diagnostic, Severity};
 
-use crate::agents::AgentLibrary;
 use crate::catalog_files;
 use crate::instructions;
-use crate::library::Library;
-use crate::skill_path::SkillPath;
-
-/// How often files are looked at again when one changes between looking and reading.
-const ATTEMPTS: usize = 3;
+use crate::library::Unsteady;
+use crate::sources::{SkillFiles, Sources};
+use crate::world::World;
 
 /// Why there is no prompt.
 #[derive(Debug, thiserror::Error)]
@@ -28,14 +26,17 @@ pub enum PromptError {
     /// A file is not the one that was looked at.
     #[error("{} changed while it was read", .0.display())]
     Unsteady(PathBuf),
-    /// The catalog that the agent inherits leads to files that could not be written.
-    #[error(transparent)]
-    Files(#[from] grove_fs::FsError),
+}
+
+impl Unsteady for PromptError {
+    fn is_unsteady(&self) -> bool {
+        matches!(self, Self::Unsteady(_))
+    }
 }
 
 /// How a prompt is wanted.
 #[derive(Debug, Clone, Default)]
-pub struct Wishes {
+pub struct PromptOptions {
     /// Characters that the skills may take; none means what the settings say.
     pub budget: Option<usize>,
     /// The prompt of whoever runs the agent.
@@ -44,13 +45,21 @@ pub struct Wishes {
     pub asked: Option<String>,
 }
 
-/// A prompt with the skills it was made of.
+/// A prompt, and the files that it leads to.
 #[derive(Debug)]
-pub struct Told {
+pub struct AgentPrompt {
     /// The prompt.
     pub prompt: Prompt,
-    /// The skills.
-    pub snapshot: Arc<Snapshot>,
+    /// The index files of the catalog that the agent inherits.
+    index: Vec<IndexFile>,
+    index_dir: PathBuf,
+}
+
+impl AgentPrompt {
+    /// Writes the files that the prompt leads to, if they are not there.
+    pub fn write_index(&self) -> Result<(), FsError> {
+        catalog_files::write_index(&self.index_dir, &self.index)
+    }
 }
 
 /// What an agent says itself, or what settings say in its place.
@@ -80,92 +89,77 @@ pub(crate) fn own_of<'a>(agent: &'a Agent, location: &'a Path, source: &'a str) 
     })
 }
 
-/// Puts an agent's prompt together from the skills of a library.
+/// Puts an agent's prompt together. Nothing is walked and nothing is written.
 pub fn prompt(
-    library: &mut Library,
-    agents: &AgentLibrary,
+    snapshot: &Snapshot,
+    sources: &Sources,
     agent: &Agent,
-    wishes: &Wishes,
-) -> Result<Told, PromptError> {
-    let location = agents.agents.location(agent);
+    options: &PromptOptions,
+) -> Result<AgentPrompt, PromptError> {
+    let agents = &snapshot.agents;
+    let location = agents.location(agent);
     let unsteady = || PromptError::Unsteady(location.clone());
-    let source = agents.source(agent).ok_or_else(unsteady)?;
+    let source = sources.agents.read(agent).ok_or_else(unsteady)?;
     let own = own_of(agent, &location, &source).ok_or_else(unsteady)?;
-    let path = SkillPath::of(
-        library.environment(),
-        agents.agents.roots.get(agent.root),
-        &location,
-        &own.agent.skill_path,
-    );
-    let package = agents.package_of(agent);
-    let mut widened = path.library(library);
-    let library = widened.as_mut().unwrap_or(library);
-    let mut last = None;
-    for _ in 0..ATTEMPTS {
-        match told(library, &own, &path, package, wishes) {
-            Err(error @ PromptError::Unsteady(_)) => last = Some(error),
-            done => {
-                return done.map(|mut told| {
-                    // What is wrong with its file or its overrides is a warning about its prompt too.
-                    let of_settings = agents.agents.concerning(agent);
-                    let own = agent.diagnostics.iter().chain(of_settings);
-                    let own = own.filter(|finding| finding.severity != Severity::Info);
-                    let others = stood_in_for(agents, agent, wishes);
-                    let said = others.into_iter().chain(own.cloned());
-                    told.prompt.warnings.splice(0..0, said);
-                    told
-                });
-            }
-        }
+    let (skills, files) = sources.skills_with(snapshot, sources.skill_path(&location));
+    let chosen = choose(skills, files, sources, agent, &location);
+    let read = match own.agent.skill_injection {
+        SkillInjection::Full => read(files, skills, &chosen.skills)?,
+        SkillInjection::Light => Vec::new(),
+    };
+    let world = sources.world();
+    let settings = &world.settings.settings;
+    let limits = &settings.limits;
+    let budget = options.budget.unwrap_or(number(limits.preload_chars.value));
+    let mut made = AgentPrompt {
+        prompt: prompt::assemble(skills, &own, &chosen, &read, budget),
+        index: Vec::new(),
+        index_dir: PathBuf::new(),
+    };
+    let instructions = project_instructions(world, &own, options, &mut made.prompt);
+    if own.agent.inherit_skills {
+        inherit_catalog(world, settings, skills, &mut made);
     }
-    Err(last.unwrap_or_else(unsteady))
+    made.prompt
+        .put_base(&own, options.base.as_ref(), &instructions);
+    // What is wrong with its file or its overrides is a warning about its prompt too.
+    let of_agent = agent.diagnostics.iter().chain(agents.concerning(agent));
+    let of_agent = of_agent.filter(|finding| finding.severity != Severity::Info);
+    let others = stood_in_for(agents, agent, options).into_iter();
+    let said = others.chain(of_agent.cloned());
+    made.prompt.warnings.splice(0..0, said);
+    Ok(made)
 }
 
-/// What is said of those of its name that go before an agent and cannot be used.
-fn stood_in_for(agents: &AgentLibrary, agent: &Agent, wishes: &Wishes) -> Vec<Diagnostic> {
-    let mut all = agents.agents.agents.iter();
-    let at = all.position(|known| (known.root, known.id()) == (agent.root, agent.id()));
-    let asked = wishes.asked.as_deref().unwrap_or(&agent.name);
-    at.map_or_else(Vec::new, |at| {
-        agents.agents.entries().stand_in_findings(at, asked)
-    })
-}
-
-/// One attempt.
-fn told(
-    library: &mut Library,
-    own: &Own<'_>,
-    path: &SkillPath,
-    package: Option<&Path>,
-    wishes: &Wishes,
-) -> Result<Told, PromptError> {
-    let snapshot = library.load();
-    let settings = library.last_settings().cloned().unwrap_or_default();
-    let mut first = path.folders.clone();
+/// The skills that an agent names: first those that it brings, then those of its package, then the usual ones.
+pub(crate) fn choose(
+    skills: &Snapshot,
+    files: &SkillFiles,
+    sources: &Sources,
+    agent: &Agent,
+    location: &Path,
+) -> prompt::Chosen {
+    let path = sources.skill_path(location);
+    let mut first = path.map_or_else(Vec::new, |path| path.folders.clone());
+    let package = sources.agents.package_of(agent);
     first.extend(
         package
             .into_iter()
-            .flat_map(|folder| library.roots_of_package(folder)),
+            .flat_map(|it| files.roots_of_package(it)),
     );
-    let mut chosen = prompt::choose_near(&snapshot, &own.agent.skills, &first);
-    chosen.warnings.extend(path.findings.iter().cloned());
-    let read = match own.agent.skill_injection {
-        SkillInjection::Full => read(library, &snapshot, &chosen.skills)?,
-        SkillInjection::Light => Vec::new(),
-    };
-    let budget = wishes
-        .budget
-        .unwrap_or(number(settings.limits.preload_chars.value));
-    let mut made = prompt::assemble(&snapshot, own, &chosen, &read, budget);
-    let instructions = project_instructions(library, &settings, own, wishes, &mut made);
-    if own.agent.inherit_skills {
-        inherit_catalog(library, &settings, &snapshot, &mut made)?;
-    }
-    made.put_base(own, wishes.base.as_ref(), &instructions);
-    Ok(Told {
-        prompt: made,
-        snapshot,
-    })
+    let names = agent.file().map_or(&[][..], |file| &file.skills);
+    let mut chosen = prompt::choose_near(skills, names, &first);
+    let findings = path.into_iter().flat_map(|path| &path.findings);
+    chosen.warnings.extend(findings.cloned());
+    chosen
+}
+
+/// What is said of those of its name that go before an agent and cannot be used.
+fn stood_in_for(agents: &Agents, agent: &Agent, options: &PromptOptions) -> Vec<Diagnostic> {
+    let mut all = agents.agents.iter();
+    let at = all.position(|known| (known.root, known.id()) == (agent.root, agent.id()));
+    let asked = options.asked.as_deref().unwrap_or(&agent.name);
+    at.map_or_else(Vec::new, |at| agents.entries().stand_in_findings(at, asked))
 }
 
 fn number(value: u64) -> usize {
@@ -174,13 +168,13 @@ fn number(value: u64) -> usize {
 
 /// Reads the files of skills as the snapshot judged them.
 pub(crate) fn read(
-    library: &Library,
+    files: &SkillFiles,
     snapshot: &Snapshot,
     skills: &[usize],
 ) -> Result<Vec<Read>, PromptError> {
     let one = |at: usize| {
         let skill = snapshot.skills.get(at)?;
-        let bytes = library.source(snapshot, skill)?;
+        let bytes = files.read(skill)?;
         let digest = Digest::of(&bytes);
         let text = String::from_utf8(bytes).ok()?;
         let body = text.get(skill.content.parsed().body_offset..)?.to_owned();
@@ -204,19 +198,18 @@ pub(crate) fn read(
 
 /// Adds the project's instructions if the agent inherits them, and gives them back for whoever compares.
 fn project_instructions(
-    library: &Library,
-    settings: &Settings,
+    world: &World,
     own: &Own<'_>,
-    wishes: &Wishes,
+    options: &PromptOptions,
     made: &mut Prompt,
 ) -> Vec<Instructions> {
     let inherited = own.agent.inherit_project_context;
-    let is_cut_out = own.agent.system_prompt_mode == PromptMode::Append && wishes.base.is_some();
+    let is_cut_out = own.agent.system_prompt_mode == PromptMode::Append && options.base.is_some();
     if !inherited && !is_cut_out {
         return Vec::new();
     }
-    let limits = &settings.limits;
-    let found = instructions::find(library.environment(), limits.file_bytes.value);
+    let limits = &world.settings.settings.limits;
+    let found = instructions::find(world, limits.file_bytes.value);
     if inherited {
         made.warnings.extend(found.findings);
         made.add_instructions(&found.files, number(limits.instruction_chars.value));
@@ -225,39 +218,32 @@ fn project_instructions(
 }
 
 /// Adds the catalog without the skills that the agent was given by name.
-fn inherit_catalog(
-    library: &Library,
-    settings: &Settings,
-    snapshot: &Snapshot,
-    made: &mut Prompt,
-) -> Result<(), PromptError> {
-    let environment = library.environment();
+fn inherit_catalog(world: &World, settings: &Settings, skills: &Snapshot, made: &mut AgentPrompt) {
+    let environment = &world.environment;
     let Some(index_dir) = catalog_files::index_dir(environment) else {
         let message = "the catalog was left out: there is no cache folder for its index files";
-        made.warnings
-            .push(Diagnostic::new(Code::PromptPartial, message));
-        return Ok(());
+        let finding = Diagnostic::new(Code::PromptPartial, message);
+        return made.prompt.warnings.push(finding);
     };
     let budget = Budget::chars(
         number(settings.limits.prompt_chars.value),
         number(settings.limits.prompt_skills.value),
     );
-    let usage = std::collections::BTreeMap::new();
-    let exclude = [made.active.as_slice(), &made.listed].concat();
-    let told = catalog::catalog(
-        snapshot,
+    let exclude = [made.prompt.active.as_slice(), &made.prompt.listed].concat();
+    let catalog = catalog::catalog(
+        skills,
         &catalog::Request {
             style: Style::Xml,
             budget,
             home: environment.home.as_deref(),
             index_dir: &index_dir,
             pinned: &settings.pinned.value,
-            usage: &usage,
+            usage: &BTreeMap::new(),
             expanded: &[],
             exclude: &exclude,
         },
     );
-    catalog_files::write_index(&index_dir, &told.index)?;
-    made.add_catalog(&told.text);
-    Ok(())
+    made.prompt.add_catalog(&catalog.text);
+    made.index = catalog.index;
+    made.index_dir = index_dir;
 }

@@ -8,7 +8,7 @@ use grove_fs::FsError;
 use grove_fs::file_names::{self, FileNames, NamesOptions};
 use grove_fs::probe_walk;
 
-use crate::library::Library;
+use crate::sources::SkillFiles;
 
 /// Folder levels below a skill's folder in which resources are looked for.
 const RESOURCE_DEPTH: usize = 4;
@@ -20,7 +20,7 @@ const RESOURCE_NAMES: usize = 20_000;
 /// Folder levels below a skill's folder in which all its files are looked for.
 const FILE_DEPTH: usize = 16;
 
-impl Library {
+impl SkillFiles {
     /// The names of the files beside a skill's own; none of them is opened.
     ///
     /// Folders of other skills are theirs, and a flat file has no folder of its own.
@@ -32,7 +32,7 @@ impl Library {
             not_in: &folders_below(snapshot, skill, |_| true),
             except: &["SKILL.md"],
         };
-        self.named_files(snapshot, skill, &options)
+        self.named_files(skill, &options)
     }
 
     /// The names of all files in a skill's folder but its own, at most `most` of them.
@@ -51,7 +51,7 @@ impl Library {
             not_in: &folders_below(snapshot, skill, |other| !other.model_invocable()),
             except: &["SKILL.md"],
         };
-        self.named_files(snapshot, skill, &options)
+        self.named_files(skill, &options)
     }
 
     /// Reads one of a skill's files by its path below the skill's folder.
@@ -79,7 +79,7 @@ impl Library {
         if closed.iter().any(is_closed) {
             return Err(ReadRefusal::NoSuchFile);
         }
-        let planned = self.planned_root(snapshot, skill);
+        let planned = self.planned(skill);
         let planned = planned.ok_or(ReadRefusal::NoSuchFile)?;
         let read =
             probe_walk::read_in_folder(&planned.folder(), planned.links(), folder, path, max_bytes);
@@ -92,13 +92,8 @@ impl Library {
         })
     }
 
-    fn named_files(
-        &self,
-        snapshot: &Snapshot,
-        skill: &Skill,
-        options: &NamesOptions<'_>,
-    ) -> Result<FileNames, FsError> {
-        match (folder_of(skill), self.planned_root(snapshot, skill)) {
+    fn named_files(&self, skill: &Skill, options: &NamesOptions<'_>) -> Result<FileNames, FsError> {
+        match (folder_of(skill), self.planned(skill)) {
             (Some(folder), Some(planned)) => {
                 file_names::below(&planned.folder(), planned.links(), folder, options)
             }

@@ -26,7 +26,7 @@ use grove_spec::{Code, Diagnostic};
 
 pub use grove_catalog::search::{Audience, Field, Hit, MAX_LIMIT, Query, Reason};
 
-use crate::library::Library;
+use crate::library::{Library, Look};
 use index_file::Bytes;
 
 /// How often files are looked at again when some change between looking and reading.
@@ -53,18 +53,13 @@ pub struct Searcher {
 impl Searcher {
     /// Looks, and searches what was found.
     pub fn search(&mut self, library: &mut Library, query: &Query<'_>) -> Found {
-        let snapshot = library.load();
-        self.search_in(library, &snapshot, query)
+        let look = library.look();
+        self.search_in(library, &look, query)
     }
 
-    /// Searches a snapshot of the library's; looks again when files changed since.
-    pub fn search_in(
-        &mut self,
-        library: &mut Library,
-        snapshot: &Arc<Snapshot>,
-        query: &Query<'_>,
-    ) -> Found {
-        let (snapshot, hits, diagnostics) = self.steady(library, snapshot, |snapshot, index| {
+    /// Searches what a look of the library's gave; looks again when files changed since.
+    pub fn search_in(&mut self, library: &mut Library, look: &Look, query: &Query<'_>) -> Found {
+        let (snapshot, hits, diagnostics) = self.steady(library, look, |snapshot, index| {
             search::search(snapshot, index, query)
         });
         Found {
@@ -74,13 +69,13 @@ impl Searcher {
         }
     }
 
-    /// The skills of a snapshot of the library's that a model would mix up; looks again when files changed.
+    /// The skills of a look of the library's that a model would mix up; looks again when files changed.
     pub fn confusable_in(
         &mut self,
         library: &mut Library,
-        snapshot: &Arc<Snapshot>,
+        look: &Look,
     ) -> (Arc<Snapshot>, Confusable, Vec<Diagnostic>) {
-        self.steady(library, snapshot, |snapshot, index| {
+        self.steady(library, look, |snapshot, index| {
             confusable::find(snapshot, index)
         })
     }
@@ -94,38 +89,38 @@ impl Searcher {
     fn steady<T: Default>(
         &mut self,
         library: &mut Library,
-        snapshot: &Arc<Snapshot>,
+        look: &Look,
         ask: impl Fn(&Snapshot, &Index<Bytes>) -> Result<T, Damaged>,
     ) -> (Arc<Snapshot>, T, Vec<Diagnostic>) {
-        let mut snapshot = Arc::clone(snapshot);
+        let mut look = look.clone();
         let mut all = Vec::new();
         for attempt in 1..=ATTEMPTS {
             let last = attempt == ATTEMPTS;
-            let ask = |index: &Index<Bytes>| ask(&snapshot, index);
-            let (answer, diagnostics) = self.with_index(library, &snapshot, last, ask);
+            let ask = |index: &Index<Bytes>| ask(&look.snapshot, index);
+            let (answer, diagnostics) = self.with_index(&look, last, ask);
             all.extend(diagnostics);
             if let Some(answer) = answer {
-                return (snapshot, answer, all);
+                return (look.snapshot, answer, all);
             }
             if !last {
-                snapshot = library.load();
+                look = library.look();
             }
         }
-        (snapshot, T::default(), all)
+        (look.snapshot, T::default(), all)
     }
 
     /// Asks the index of a snapshot; one that turns out to be damaged is made anew, once. Nothing is given when
     /// files changed and this is not the last attempt.
     fn with_index<T>(
         &mut self,
-        library: &Library,
-        snapshot: &Arc<Snapshot>,
+        look: &Look,
         last: bool,
         ask: impl Fn(&Index<Bytes>) -> Result<T, Damaged>,
     ) -> (Option<T>, Vec<Diagnostic>) {
         let mut diagnostics = Vec::new();
         self.read = 0;
-        let file = index_file::path(library, snapshot);
+        let snapshot = &look.snapshot;
+        let file = index_file::path(look);
         let holds = |index: &Index<Bytes>| index.digest() == digest_of(snapshot);
         if !self.index.as_ref().is_some_and(holds) {
             let (stored, damaged) = index_file::open(file.as_deref());
@@ -144,7 +139,7 @@ impl Searcher {
             diagnostics.push(rebuilt(file.as_deref()));
             self.index = None;
         }
-        let made = indexing::make(library, snapshot, self.index.as_ref());
+        let made = indexing::make(look, self.index.as_ref());
         self.read = made.read;
         if !made.changed.is_empty() && !last {
             return (None, diagnostics);

@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
 use grove_fs::probe_walk::{self, Links, RootFolder};
-use grove_fs::trust_store::TrustStore;
 use grove_fs::{FsError, files};
 use grove_spec::config::{LayerScope, Settings, parse};
 use grove_spec::{Code, Diagnostic};
 
 use crate::environment::Environment;
-use crate::project::{FolderTrust, Project};
+use crate::project::FolderTrust;
 
 pub(crate) const MAX_CONFIG_BYTES: u64 = 1_000_000;
 
@@ -35,32 +34,32 @@ pub struct LoadedSettings {
 }
 
 impl LoadedSettings {
-    /// Reads the user's file and, if the project is trusted, the project's.
-    pub fn load(environment: &Environment, project: Option<&Project>, store: &TrustStore) -> Self {
+    /// Reads the user's file.
+    pub(crate) fn of_user(environment: &Environment) -> Self {
         let mut loaded = Self::default();
         let file = user_file(environment);
         let read = files::read_bounded(&file, MAX_CONFIG_BYTES);
         if let Some(text) = loaded.text(read, &file) {
             loaded.lay(&text, LayerScope::User, &file);
         }
-        if let Some(root) = project.and_then(|project| project.root.as_deref())
-            && let file = root.join(PROJECT_FILE)
-            && files::is_there(&file)
-            && let Some(text) = loaded.text(read_project_file(root, PROJECT_FILE), &file)
-        {
-            if FolderTrust::of(root, store)
-                .covers_file(&file, &Digest::of(text.as_bytes()).to_string())
-            {
-                loaded.lay(&text, LayerScope::Project, &file);
-            } else {
-                let finding = Diagnostic::new(
-                    Code::ConfigUntrusted,
-                    "the project's configuration is not used: it is new or not trusted",
-                );
-                loaded.diagnostics.push(finding.in_file(&file));
-            }
-        }
         loaded
+    }
+
+    /// Lays the project's file over it, if there is one and the project is trusted.
+    pub(crate) fn add_project(&mut self, root: &Path, trust: &dyn Fn() -> FolderTrust) {
+        let file = root.join(PROJECT_FILE);
+        if !files::is_there(&file) {
+            return;
+        }
+        let Some(text) = self.text(read_project_file(root, PROJECT_FILE), &file) else {
+            return;
+        };
+        if trust().covers_file(&file, &Digest::of(text.as_bytes()).to_string()) {
+            return self.lay(&text, LayerScope::Project, &file);
+        }
+        let message = "the project's configuration is not used: it is new or not trusted";
+        let finding = Diagnostic::new(Code::ConfigUntrusted, message);
+        self.diagnostics.push(finding.in_file(&file));
     }
 
     fn text(&mut self, read: Result<Vec<u8>, FsError>, file: &Path) -> Option<String> {

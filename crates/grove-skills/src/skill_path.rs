@@ -3,6 +3,7 @@
 //! A user's own agent may name any folder. One that came with a project or a package may not: its file says
 //! what it likes, and what it leads to was not looked at when it was trusted.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use grove_catalog::Root;
@@ -10,7 +11,6 @@ use grove_fs::files;
 use grove_spec::{Code, Diagnostic};
 
 use crate::environment::Environment;
-use crate::library::{Library, View};
 
 /// The folders that are looked in, and what is said of the others.
 #[derive(Debug, Default)]
@@ -20,6 +20,15 @@ pub(crate) struct SkillPath {
 }
 
 impl SkillPath {
+    /// The folders of several, each once and in an order that does not depend on whose they are.
+    pub(crate) fn of_all<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
+        let folders: BTreeSet<&PathBuf> = all.flat_map(|path| &path.folders).collect();
+        Self {
+            folders: folders.into_iter().cloned().collect(),
+            findings: Vec::new(),
+        }
+    }
+
     /// Reads an agent's `skillPath`: `~` is home, and relative paths begin at the agent's file.
     pub(crate) fn of(
         environment: &Environment,
@@ -48,21 +57,5 @@ impl SkillPath {
             found.findings.push(finding.in_file(file));
         }
         found
-    }
-
-    /// A library that looks in them too; none when there are none.
-    pub(crate) fn library(&self, usual: &Library) -> Option<Library> {
-        if self.folders.is_empty() {
-            return None;
-        }
-        let mut environment = usual.environment().clone();
-        let mut request = usual.request().clone();
-        match &mut request.view {
-            View::Folders(folders) => folders.extend(self.folders.iter().cloned()),
-            View::Own | View::Host(_) => {
-                environment.skill_dirs.extend(self.folders.iter().cloned());
-            }
-        }
-        Some(Library::new(environment, request))
     }
 }

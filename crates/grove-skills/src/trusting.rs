@@ -4,6 +4,7 @@ mod nested;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use grove_catalog::definitions::Definition;
 use grove_catalog::root::Family;
@@ -24,8 +25,8 @@ use crate::instructions;
 use crate::loading::{self, Scan};
 use crate::planning::{self, PlannedRoot};
 use crate::project::{Permitted, Project};
-use crate::scope::Scope;
-use crate::settings::{LoadedSettings, PROJECT_FILES, read_project_file};
+use crate::settings::{PROJECT_FILES, read_project_file};
+use crate::world::World;
 use nested::Nested;
 
 /// Why trust was not granted.
@@ -87,7 +88,7 @@ pub fn grant(
     let store = store(environment);
     let mut grant = TrustStore::grant_for(&folder, follow)?;
     let earlier = Earlier::find(&store, &folder);
-    let (pins, not_searched) = content_of(environment, &folder, &store);
+    let (pins, not_searched) = content_of(environment, &folder);
     let mut granted = Granted {
         folder,
         follow,
@@ -126,7 +127,7 @@ struct Earlier {
 impl Earlier {
     fn find(store: &TrustStore, folder: &Path) -> Self {
         let mut earlier = Self::default();
-        let of_the_tree = |grant: &Grant| {
+        let of_the_tree = |grant: &Arc<Grant>| {
             grant.path.starts_with(folder)
                 && matches!(store.covering(&grant.path), Lookup::Granted(sound) if sound == *grant)
         };
@@ -137,12 +138,13 @@ impl Earlier {
                 continue;
             }
             let prefix = grant.path.strip_prefix(folder).unwrap_or(&grant.path);
-            let pins = grant.pins.into_iter();
-            earlier.pins.extend(
-                pins.map(|(path, pin)| (prefix.join(path).to_string_lossy().into_owned(), pin)),
-            );
+            let pins = grant.pins.iter().map(|(path, pin)| {
+                let path = prefix.join(path).to_string_lossy().into_owned();
+                (path, pin.clone())
+            });
+            earlier.pins.extend(pins);
             if below {
-                earlier.absorbed.push(grant.path);
+                earlier.absorbed.push(grant.path.clone());
             }
         }
         earlier
@@ -165,14 +167,14 @@ pub fn revoke(
         Lookup::Granted(grant) if folder.is_none() => {
             Ok((grant.path.clone(), store.revoke(&grant.path)?))
         }
-        Lookup::Granted(grant) => Err(TrustError::PartOf(asked, grant.path)),
+        Lookup::Granted(grant) => Err(TrustError::PartOf(asked, grant.path.clone())),
         _ if folder.is_none() => Ok((folder_for(environment, None)?, false)),
         _ => Ok((asked, false)),
     }
 }
 
 /// All grants.
-pub fn grants(environment: &Environment) -> Vec<Grant> {
+pub fn grants(environment: &Environment) -> Vec<Arc<Grant>> {
     store(environment).grants()
 }
 
@@ -215,16 +217,11 @@ fn existing(folder: &Path) -> Result<PathBuf, TrustError> {
 ///
 /// They come from the project's own files, whoever else has a link to them, and from the user's settings
 /// alone: a project's can only narrow what is seen, and differ from folder to folder.
-fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (Pins, Vec<String>) {
-    let settings = LoadedSettings::load(environment, None, store).settings;
-    let project = Project {
-        root: None,
-        folders: vec![folder.to_path_buf()],
-        is_repository: false,
-    };
+fn content_of(environment: &Environment, folder: &Path) -> (Pins, Vec<String>) {
+    let world = World::of_folder(environment, folder);
+    let settings = &world.settings.settings;
     let of_kind = |kind: Kind| {
-        let mut roots =
-            planning::own(kind, environment, &settings, &project, store, Scope::Both).roots;
+        let mut roots = planning::own(kind, &world).roots;
         // What settings name is looked for where they stand and nowhere else, as packages are.
         roots.retain(|planned| {
             let root = &planned.root;
@@ -273,7 +270,7 @@ fn content_of(environment: &Environment, folder: &Path, store: &TrustStore) -> (
             let planned = moved(planned, folder, look);
             pin_files(&CHAIN_FILES, &planned, &inner, &bounds, folder, &mut pins);
         }
-        for (kind, planned) in planning::further_roots(look, folder, store) {
+        for (kind, planned) in planning::further_roots(&world, look, folder) {
             match kind {
                 Kind::Skills => pin_root(&planned, &scan, folder, &mut pins),
                 Kind::Agents => {
@@ -355,7 +352,7 @@ fn pin_root(planned: &PlannedRoot, scan: &Scan, folder: &Path, pins: &mut Seen) 
     }
 }
 
-fn pin_files<P: Definition + Send>(
+fn pin_files<P: Definition + Clone + Send + Sync>(
     files_of_kind: &FileKind<P>,
     planned: &PlannedRoot,
     inner: &[String],

@@ -21,17 +21,14 @@ pub fn read_catalog(text: &str) -> Result<Vec<ReadEntry>, String> {
     if text.is_empty() {
         return Ok(Vec::new());
     }
-    if text.matches("</available_skills>").count() != 1
-        || text.matches("<available_skills>").count() != 1
-    {
+    let marks = ["<available_skills>", "</available_skills>"];
+    if marks.map(|mark| text.matches(mark).count()) != [1, 1] {
         return Err("not exactly one list of skills".to_owned());
     }
-    let (head, rest) = text
-        .split_once("<available_skills>\n")
-        .ok_or("no opening line")?;
-    let body = rest
-        .strip_suffix("</available_skills>\n")
-        .ok_or("text after the list")?;
+    let parts = text.split_once("<available_skills>\n");
+    let (head, rest) = parts.ok_or("no opening line")?;
+    let body = rest.strip_suffix("</available_skills>\n");
+    let body = body.ok_or("text after the list")?;
     let aliases = aliases(head);
     let mut entries = read_entries(body)?;
     for entry in &mut entries {
@@ -47,12 +44,10 @@ pub fn read_catalog(text: &str) -> Result<Vec<ReadEntry>, String> {
 /// The entries of an index file and the location of what holds for all of them.
 pub fn read_index(text: &str) -> Result<(Vec<ReadEntry>, Option<String>), String> {
     let (head, rest) = text.split_once("<skills>\n").ok_or("no opening line")?;
-    let body = rest
-        .strip_suffix("</skills>\n")
-        .ok_or("text after the list")?;
-    let for_all = head
-        .lines()
-        .find_map(|line| line.strip_prefix("What holds for all of them: "));
+    let body = rest.strip_suffix("</skills>\n");
+    let body = body.ok_or("text after the list")?;
+    let mut lines = head.lines();
+    let for_all = lines.find_map(|line| line.strip_prefix("What holds for all of them: "));
     Ok((read_entries(body)?, for_all.map(unescape)))
 }
 
@@ -62,24 +57,17 @@ pub fn reach(
     catalog: &str,
     index: impl Fn(&str) -> Option<String>,
 ) -> Result<BTreeSet<String>, String> {
-    let mut waiting: Vec<String> = read_catalog(catalog)?
-        .into_iter()
-        .map(|entry| entry.location)
-        .collect();
+    let locations = |entries: Vec<ReadEntry>| entries.into_iter().map(|entry| entry.location);
+    let mut waiting: Vec<String> = locations(read_catalog(catalog)?).collect();
     let mut reached = BTreeSet::new();
     while let Some(location) = waiting.pop() {
         if !reached.insert(location.clone()) {
             continue;
         }
         if let Some(text) = index(&location) {
-            let (entries, for_all) =
-                read_index(&text).map_err(|error| format!("{location}: {error}"))?;
-            waiting.extend(
-                entries
-                    .into_iter()
-                    .map(|entry| entry.location)
-                    .chain(for_all),
-            );
+            let index = read_index(&text).map_err(|error| format!("{location}: {error}"));
+            let (entries, for_all) = index?;
+            waiting.extend(locations(entries).chain(for_all));
         }
     }
     Ok(reached)

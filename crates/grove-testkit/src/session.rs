@@ -38,7 +38,8 @@ pub struct Session {
     /// The folder without links in its path, so that paths in outputs can be compared.
     root: PathBuf,
     working: PathBuf,
-    variables: Vec<(OsString, OsString)>,
+    /// What is set or left away.
+    variables: Vec<(OsString, Option<OsString>)>,
 }
 
 /// What follows the name of a program: words of one text, or exactly these arguments.
@@ -99,7 +100,14 @@ impl Session {
     /// Sets a variable for every later run, also one that is set by default.
     #[must_use]
     pub fn with_env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
-        self.variables.push((name.into(), value.into()));
+        self.variables.push((name.into(), Some(value.into())));
+        self
+    }
+
+    /// Leaves a variable away from every later run.
+    #[must_use]
+    pub fn without_env(mut self, name: impl Into<OsString>) -> Self {
+        self.variables.push((name.into(), None));
         self
     }
 
@@ -175,6 +183,17 @@ impl Session {
         self.path(relative).symlink_metadata().is_ok()
     }
 
+    /// The names of what is in a folder, in order.
+    pub fn entries(&self, relative: impl AsRef<Path>) -> Vec<String> {
+        let path = self.path(relative);
+        let entries = done("list", &path, fs::read_dir(&path)).flatten();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
     /// Writes `<folder>/SKILL.md` with this name and description, each on one line as given.
     pub fn skill(&self, folder: impl AsRef<Path>, name: &str, description: &str) -> &Self {
         let text = format!("---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n");
@@ -217,8 +236,13 @@ impl Session {
             .env("XDG_CACHE_HOME", self.path("cache"))
             .env("TMPDIR", self.path("tmp"))
             // Packages that are installed for everybody on this machine are nobody's here.
-            .env("npm_config_prefix", self.path("npm"))
-            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+            .env("npm_config_prefix", self.path("npm"));
+        for (name, value) in &self.variables {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
         command
     }
 
@@ -245,16 +269,11 @@ impl Session {
         let finished = self.run(cwd, &arguments);
         let code = match finished.ending {
             Ending::Exited(code) => code,
-            other => panic!(
-                "{arguments:?} ended with {other:?}: {}",
-                finished.stderr_text()
-            ),
+            other => panic!("{arguments:?} ended with {other:?}: {finished:?}"),
         };
+        let command = arguments.join(OsStr::new(" "));
         Outcome {
-            command: arguments
-                .join(OsStr::new(" "))
-                .to_string_lossy()
-                .into_owned(),
+            command: command.to_string_lossy().into_owned(),
             stdout: finished.stdout_text(),
             stderr: finished.stderr_text(),
             code,
@@ -288,13 +307,19 @@ impl Session {
     /// Trusts the project of the working folder as it is now.
     #[track_caller]
     pub fn trust(&self) -> Outcome {
-        self.trust_in(&self.working)
+        self.trust_in(&self.working, "")
     }
 
-    /// Trusts the project of the folder `cwd` as it is now.
+    /// Trusts the project of the working folder with these words more, for example `--follow`.
     #[track_caller]
-    pub fn trust_in(&self, cwd: impl AsRef<Path>) -> Outcome {
-        self.grove_in(cwd, "trust").ok()
+    pub fn trust_with(&self, words: &str) -> Outcome {
+        self.trust_in(&self.working, words)
+    }
+
+    /// Trusts the project of the folder `cwd` with these words more.
+    #[track_caller]
+    pub fn trust_in(&self, cwd: impl AsRef<Path>, words: &str) -> Outcome {
+        self.grove_in(cwd, &format!("trust {words}")).ok()
     }
 }
 
@@ -329,41 +354,23 @@ impl Outcome {
     /// The same, of a run whose standard output must have all of these texts.
     #[track_caller]
     pub fn prints<const N: usize>(self, texts: [&str; N]) -> Self {
-        self.require_all(&self.stdout, &texts);
+        assert_text(&self.stdout, &texts, &[]);
         self
     }
 
     /// The same, of a run whose standard error must have all of these texts.
     #[track_caller]
     pub fn says<const N: usize>(self, texts: [&str; N]) -> Self {
-        self.require_all(&self.stderr, &texts);
+        assert_text(&self.stderr, &texts, &[]);
         self
     }
 
     /// The same, of a run that must have none of these texts on either stream.
     #[track_caller]
     pub fn lacks<const N: usize>(self, texts: [&str; N]) -> Self {
-        for text in texts {
-            let has = self.stdout.contains(text) || self.stderr.contains(text);
-            assert!(
-                !has,
-                "{text:?} is in what grove {} said:\n{self}",
-                self.command
-            );
-        }
+        assert_text(&self.stdout, &[], &texts);
+        assert_text(&self.stderr, &[], &texts);
         self
-    }
-
-    #[track_caller]
-    fn require_all(&self, stream: &str, texts: &[&str]) {
-        for text in texts {
-            let has = stream.contains(text);
-            assert!(
-                has,
-                "{text:?} is not in what grove {} said:\n{self}",
-                self.command
-            );
-        }
     }
 
     /// Standard output as JSON.
@@ -384,12 +391,9 @@ impl Display for Outcome {
             if text.is_empty() {
                 return Ok(());
             }
-            let end = if text.ends_with('\n') {
-                ""
-            } else {
-                "[no end of line]\n"
-            };
-            write!(f, "{heading}{}{end}", self.shown(text))
+            write!(f, "{heading}{}", self.shown(text))?;
+            let is_whole = text.ends_with('\n');
+            f.write_str(if is_whole { "" } else { "[no end of line]\n" })
         };
         stream("", &self.stdout)?;
         stream("[stderr]\n", &self.stderr)?;
@@ -397,20 +401,33 @@ impl Display for Outcome {
     }
 }
 
+/// Requires that a text has all of the first and none of the second.
+#[track_caller]
+pub fn assert_text(text: &str, has: &[&str], lacks: &[&str]) {
+    for part in has {
+        assert!(text.contains(part), "{part:?} is not in:\n{text}");
+    }
+    for part in lacks {
+        assert!(!text.contains(part), "{part:?} is in:\n{text}");
+    }
+}
+
 /// These members of every item of a JSON list, as text: what is no text is as JSON writes it, what is missing is empty.
 ///
 /// A member of a member is named with slashes, `reasons/0/code`.
 pub fn rows<const N: usize>(list: &Value, members: [&str; N]) -> Vec<[String; N]> {
-    let items = list.as_array().into_iter().flatten();
-    items
-        .map(|item| {
-            members.map(|member| match item.pointer(&format!("/{member}")) {
-                None | Some(Value::Null) => String::new(),
-                Some(Value::String(text)) => text.clone(),
-                Some(other) => other.to_string(),
-            })
-        })
-        .collect()
+    let Value::Array(items) = list else {
+        panic!("not a list: {list}");
+    };
+    let text = |item: &Value, member: &str| match item.pointer(&format!("/{member}")) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    let rows = items
+        .iter()
+        .map(|item| members.map(|member| text(item, member)));
+    rows.collect()
 }
 
 /// One member of every item of a JSON list, as [`rows`] has it.
@@ -455,29 +472,18 @@ mod tests {
 
     #[test]
     fn the_program_sees_only_the_isolated_environment() {
-        let home = Session::new("/usr/bin/env")
+        let session = Session::new("/usr/bin/env")
             .with_env("EXTRA", "1")
-            .with_env("TMPDIR", "/tmp");
-        let output = home.run("project", [] as [&str; 0]).stdout_text();
-        let mut names: Vec<&str> = output
-            .lines()
-            .filter_map(|line| line.split('=').next())
-            .collect();
+            .with_env("TMPDIR", "/tmp")
+            .without_env("XDG_DATA_HOME");
+        let output = session.grove("").ok().prints(["TMPDIR=/tmp\n"]).stdout;
+        let lines = output.lines().filter_map(|line| line.split('=').next());
+        let mut names: Vec<&str> = lines.collect();
         names.sort_unstable();
-        let expected = [
-            "EXTRA",
-            "HOME",
-            "LC_ALL",
-            "PATH",
-            "TMPDIR",
-            "XDG_CACHE_HOME",
-            "XDG_CONFIG_HOME",
-            "XDG_DATA_HOME",
-            "XDG_STATE_HOME",
-            "npm_config_prefix",
-        ];
-        assert_eq!(names, expected);
-        assert!(output.contains("TMPDIR=/tmp\n"), "{output}");
+        assert_eq!(
+            names.join(" "),
+            "EXTRA HOME LC_ALL PATH TMPDIR XDG_CACHE_HOME XDG_CONFIG_HOME XDG_STATE_HOME npm_config_prefix"
+        );
     }
 
     #[test]
@@ -497,11 +503,8 @@ mod tests {
         let outcome = session.grove(["-c", script]).fails(3);
         let shown = "[T]/home\n[stderr]\nodd[no end of line]\n[exit code 3]\n";
         assert_eq!(outcome.to_string(), shown);
-        let transcript = session.transcript(["-c true", "-c false"]);
-        assert_eq!(
-            transcript,
-            "$ grove -c true\n[exit code 0]\n$ grove -c false\n[exit code 1]\n"
-        );
+        let shown = "$ grove -c true\n[exit code 0]\n$ grove -c false\n[exit code 1]\n";
+        assert_eq!(session.transcript(["-c true", "-c false"]), shown);
     }
 
     #[test]

@@ -55,6 +55,24 @@ pub fn hostile_copy(dest: &Path) -> Result<PathBuf, String> {
     Ok(dest.to_owned())
 }
 
+/// Every file in a folder and those below it, in the order of their paths.
+pub fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                &mut folders
+            } else {
+                &mut files
+            }
+            .push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
 fn existing(folder: PathBuf) -> Result<PathBuf, String> {
     if folder.is_dir() {
         Ok(folder)

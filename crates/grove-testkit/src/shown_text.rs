@@ -5,41 +5,25 @@ use std::path::Path;
 /// Shorter numbers of the base sixteen are words or counts.
 const SHORTEST_DIGEST: usize = 16;
 
-/// The text with the folder `root` as `[T]`, digests and marks as `[DIGEST]`, and the version of the
-/// workspace as `[VERSION]`.
+/// The text with the folder `root` as `[T]`, digests and marks as `[DIGEST]`, the version of the workspace as
+/// `[VERSION]`, and as `[COST]` the length of a printed text, since paths in it are longer in some folders.
 pub(crate) fn without_what_differs(text: &str, root: &Path) -> String {
+    let version = concat!("grove ", env!("CARGO_PKG_VERSION"), "\n");
+    let text = text.replace(version, "grove [VERSION]\n");
     let text = text.replace(&root.display().to_string(), "[T]");
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = text.as_str();
-    while !rest.is_empty() {
-        let is_part = |c: char| c.is_ascii_alphanumeric() || "-:.".contains(c);
-        let between = rest.find(is_part).unwrap_or(rest.len());
-        shown.push_str(&rest[..between]);
-        rest = &rest[between..];
-        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-        shown.push_str(&shown_word(&rest[..end]));
-        rest = &rest[end..];
-    }
-    shown
-}
-
-fn shown_word(word: &str) -> String {
-    if word == env!("CARGO_PKG_VERSION") {
-        return "[VERSION]".to_owned();
-    }
-    let parts = word.split_inclusive([':', '.', '-']);
-    parts
-        .map(|part| {
-            let digits = part.trim_end_matches([':', '.', '-']);
-            let is_digest = digits.len() >= SHORTEST_DIGEST
-                && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-            if is_digest {
-                part.replace(digits, "[DIGEST]")
-            } else {
-                part.to_owned()
-            }
-        })
-        .collect()
+    let lines = text.split_inclusive('\n').map(|line| {
+        let is_cost = line.starts_with("grove: ") && line.contains(" characters, about ");
+        if is_cost { "grove: [COST]\n" } else { line }
+    });
+    let is_between = |c: char| !c.is_ascii_alphanumeric();
+    let words = lines.flat_map(|line| line.split_inclusive(is_between));
+    let shown = words.flat_map(|word| {
+        let (digits, end) = word.split_at(word.trim_end_matches(is_between).len());
+        let is_digest =
+            digits.len() >= SHORTEST_DIGEST && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        [if is_digest { "[DIGEST]" } else { digits }, end]
+    });
+    shown.collect()
 }
 
 #[cfg(test)]
@@ -51,6 +35,7 @@ mod tests {
         let shown = |text: &str| without_what_differs(text, Path::new("/tmp/x1"));
         for (text, expected) in [
             ("at /tmp/x1/home, /tmp/x", "at [T]/home, /tmp/x"),
+            ("grove: 9 characters, about 3 tokens\n", "grove: [COST]\n"),
             ("blake3:0123456789abcdef.", "blake3:[DIGEST]."),
             (
                 "`0123456789abcde` a-b: c.d – 1",
@@ -59,7 +44,7 @@ mod tests {
         ] {
             assert_eq!(shown(text), expected);
         }
-        let version = concat!("grove ", env!("CARGO_PKG_VERSION"), "\n");
-        assert_eq!(shown(version), "grove [VERSION]\n");
+        let version = env!("CARGO_PKG_VERSION");
+        assert_eq!(shown(&format!("grove {version}\n")), "grove [VERSION]\n");
     }
 }

@@ -9,101 +9,31 @@ pub(crate) const FILE_BYTES: usize = 4096;
 const DESCRIPTION_BYTES: usize = 250;
 const LINE_WIDTH: usize = 78;
 
-const ACTIONS: [&str; 16] = [
-    "review",
-    "generate",
-    "migrate",
-    "audit",
-    "summarise",
-    "deploy",
-    "profile",
-    "convert",
-    "validate",
-    "annotate",
-    "refactor",
-    "monitor",
-    "compare",
-    "extract",
-    "schedule",
-    "document",
-];
-const SUBJECTS: [&str; 20] = [
-    "terraform",
-    "invoices",
-    "notebooks",
-    "containers",
-    "spreadsheets",
-    "changelogs",
-    "schemas",
-    "pipelines",
-    "protocols",
-    "dashboards",
-    "migrations",
-    "contracts",
-    "genomes",
-    "benchmarks",
-    "translations",
-    "certificates",
-    "manuscripts",
-    "queries",
-    "releases",
-    "sensors",
-];
-const QUALITIES: [&str; 12] = [
-    "reproducible",
-    "incremental",
-    "well-tested",
-    "multi-step",
-    "large",
-    "legacy",
-    "nested",
-    "regulated",
-    "time-critical",
-    "shared",
-    "encrypted",
-    "untyped",
-];
-const MEANS: [&str; 12] = [
-    "a checklist",
-    "the bundled script",
-    "a dry run first",
-    "the project's own linter",
-    "a side-by-side diff",
-    "sampled rows",
-    "explicit rollback steps",
-    "a review by two people",
-    "the reference tables",
-    "cached results",
-    "a small pilot",
-    "structured logs",
-];
-const AUTHORS: [&str; 6] = [
-    "platform-team",
-    "data-office",
-    "field-engineering",
-    "open-research",
-    "release-crew",
-    "documentation",
-];
-const LICENSES: [&str; 5] = [
-    "MIT",
-    "Apache-2.0",
-    "BSD-3-Clause",
-    "CC-BY-4.0",
-    "Proprietary",
-];
+const ACTIONS: &str = "review, generate, migrate, audit, summarise, deploy, profile, convert, validate, annotate, \
+    refactor, monitor, compare, extract, schedule, document";
+const SUBJECTS: &str = "terraform, invoices, notebooks, containers, spreadsheets, changelogs, schemas, pipelines, \
+    protocols, dashboards, migrations, contracts, genomes, benchmarks, translations, certificates, \
+    manuscripts, queries, releases, sensors";
+const QUALITIES: &str = "reproducible, incremental, well-tested, multi-step, large, legacy, nested, regulated, \
+    time-critical, shared, encrypted, untyped";
+const MEANS: &str = "a checklist, the bundled script, a dry run first, the project's own linter, \
+    a side-by-side diff, sampled rows, explicit rollback steps, a review by two people, \
+    the reference tables, cached results, a small pilot, structured logs";
+const AUTHORS: &str =
+    "platform-team, data-office, field-engineering, open-research, release-crew, documentation";
+const LICENSES: &str = "MIT, Apache-2.0, BSD-3-Clause, CC-BY-4.0, Proprietary";
 
 /// The name of the skill, which is also the name of its folder.
 pub(crate) fn name(index: usize) -> String {
     let mut draw = Draw::of(index);
-    let (action, subject) = (draw.one_of(&ACTIONS), draw.one_of(&SUBJECTS));
+    let (action, subject) = (draw.one_of(ACTIONS), draw.one_of(SUBJECTS));
     format!("{action}-{subject}-{index:06}")
 }
 
 /// The whole `SKILL.md` of the skill.
 pub(crate) fn skill_md(index: usize) -> String {
     let mut draw = Draw::of(index);
-    let (action, subject) = (draw.one_of(&ACTIONS), draw.one_of(&SUBJECTS));
+    let (action, subject) = (draw.one_of(ACTIONS), draw.one_of(SUBJECTS));
     let description = wrapped("  ", &description(&mut draw, action, subject));
     let metadata = metadata(&mut draw, action, subject);
     let name = name(index);
@@ -115,26 +45,20 @@ pub(crate) fn skill_md(index: usize) -> String {
 fn description(draw: &mut Draw, action: &str, subject: &str) -> String {
     let mut sentences = format!(
         "Helps to {action} {} {subject} with {}. Use when the user asks to {action} or {} {subject}, or mentions",
-        draw.one_of(&QUALITIES),
-        draw.one_of(&MEANS),
-        draw.one_of(&ACTIONS),
+        draw.one_of(QUALITIES),
+        draw.one_of(MEANS),
+        draw.one_of(ACTIONS),
     );
     while sentences.len() < DESCRIPTION_BYTES {
-        let words = [
-            " ",
-            draw.one_of(&QUALITIES),
-            " ",
-            draw.one_of(&SUBJECTS),
-            ",",
-        ];
+        let words = [" ", draw.one_of(QUALITIES), " ", draw.one_of(SUBJECTS), ","];
         sentences.extend(words);
     }
-    sentences.extend([" and needs ", draw.one_of(&MEANS), "."]);
+    sentences.extend([" and needs ", draw.one_of(MEANS), "."]);
     sentences
 }
 
 fn metadata(draw: &mut Draw, action: &str, subject: &str) -> String {
-    let (license, author) = (draw.one_of(&LICENSES), draw.one_of(&AUTHORS));
+    let (license, author) = (draw.one_of(LICENSES), draw.one_of(AUTHORS));
     let (major, minor, patch) = (draw.below(4), draw.below(20), draw.below(10));
     format!(
         "license: {license}\n\
@@ -168,12 +92,12 @@ fn paragraph(draw: &mut Draw) -> String {
         .map(|_| {
             format!(
                 "Before you {} {} {}, {} the {} with {}.",
-                draw.one_of(&ACTIONS),
-                draw.one_of(&QUALITIES),
-                draw.one_of(&SUBJECTS),
-                draw.one_of(&ACTIONS),
-                draw.one_of(&SUBJECTS),
-                draw.one_of(&MEANS),
+                draw.one_of(ACTIONS),
+                draw.one_of(QUALITIES),
+                draw.one_of(SUBJECTS),
+                draw.one_of(ACTIONS),
+                draw.one_of(SUBJECTS),
+                draw.one_of(MEANS),
             )
         })
         .collect();
@@ -181,18 +105,14 @@ fn paragraph(draw: &mut Draw) -> String {
 }
 
 fn list(draw: &mut Draw) -> String {
-    let heading = format!(
-        "## {} {}\n",
-        draw.one_of(&QUALITIES),
-        draw.one_of(&SUBJECTS)
-    );
+    let heading = format!("## {} {}\n", draw.one_of(QUALITIES), draw.one_of(SUBJECTS));
     let n_items = 3 + draw.below(5);
     let items = (0..n_items).map(|_| {
         format!(
             "\n- {} the {}: {}",
-            draw.one_of(&ACTIONS),
-            draw.one_of(&SUBJECTS),
-            draw.one_of(&MEANS),
+            draw.one_of(ACTIONS),
+            draw.one_of(SUBJECTS),
+            draw.one_of(MEANS),
         )
     });
     heading + &items.collect::<String>() + "\n"
@@ -245,7 +165,8 @@ impl Draw {
         self.next() % bound
     }
 
-    fn one_of<'a>(&mut self, words: &[&'a str]) -> &'a str {
+    fn one_of(&mut self, words: &'static str) -> &'static str {
+        let words: Vec<&str> = words.split(", ").collect();
         words[self.below(words.len() as u64) as usize]
     }
 }

@@ -9,6 +9,7 @@ use std::io;
 use grove_fs::FsError;
 use grove_server::ServeError;
 use grove_server::host_config::ConfigError;
+use grove_skills::Unsteady;
 use grove_skills::exporting::ExportError;
 use grove_skills::managing::ManageError;
 use grove_skills::prompt::PromptError;
@@ -183,12 +184,14 @@ impl From<ManageError> for CommandError {
 
 impl From<PromptError> for CommandError {
     fn from(error: PromptError) -> Self {
-        match error {
-            PromptError::Files(error) => error.into(),
-            PromptError::Unsteady(_) => {
-                Self::finding(error).hint("run the command again when nothing writes there")
-            }
-        }
+        Self::finding(error).hint("run the command again when nothing writes there")
+    }
+}
+
+impl Unsteady for CommandError {
+    fn is_unsteady(&self) -> bool {
+        let error = self.error.downcast_ref::<PromptError>();
+        error.is_some_and(PromptError::is_unsteady)
     }
 }
 

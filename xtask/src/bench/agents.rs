@@ -57,7 +57,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     Ok(())
 }
 
-fn make_folder(folder: &Path) -> Result<PathBuf, String> {
+pub(super) fn make_folder(folder: &Path) -> Result<PathBuf, String> {
     fs::create_dir_all(folder)
         .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     Ok(folder.to_path_buf())

@@ -52,7 +52,7 @@ fn look(root: &Path, n_skills: usize) -> Result<Snapshot, String> {
     let request = grove_skills::Request {
         view: View::Folders(vec![root.to_path_buf()]),
         all: true,
-        names: None,
+        ..grove_skills::Request::default()
     };
     let mut library = Library::new(environment, request);
     let loaded = library.load();

@@ -47,7 +47,7 @@ fn library(root: &Path, cache: Option<&Path>) -> Library {
         Request {
             view,
             all: true,
-            names: None,
+            ..Request::default()
         },
     )
 }

@@ -79,7 +79,7 @@ fn measure(library: &GeneratedLibrary, n_runs: u32) -> Result<Times, String> {
     let request = Request {
         view: View::Folders(vec![library.root().to_path_buf()]),
         all: true,
-        names: None,
+        ..Request::default()
     };
     let live = LiveLibrary::start(environment, request);
     let found = live.refresh().skills.len();

@@ -64,7 +64,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     add("/bin/true", &nothing, "");
 
     let mut library = library(&root, &home);
-    let snapshot = library.load();
+    let look = library.look();
     let mut searcher = Searcher::default();
     let mut query = |text: &str| {
         let query = Query {
@@ -73,7 +73,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             audience: Audience::Model,
         };
         let begin = Instant::now();
-        let found = searcher.search_in(&mut library, &snapshot, &query);
+        let found = searcher.search_in(&mut library, &look, &query);
         (begin.elapsed(), found)
     };
     query(task);
@@ -90,7 +90,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         }
         add(name, &samples, "1");
     }
-    println!("{} skills with bodies", snapshot.skills.len());
+    println!("{} skills with bodies", look.snapshot.skills.len());
     table::print(&["", "runs", "min ms", "median ms", "owed ms"], &rows);
     if let Ok(metadata) = std::fs::read_dir(home.join(".cache/grove/search")) {
         let sizes = metadata.flatten().filter_map(|entry| entry.metadata().ok());
@@ -98,13 +98,13 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         println!("the index has {bytes} bytes");
     }
     let (mut by_id, mut by_name) = (0, 0);
-    for (at, skill) in snapshot.skills.iter().enumerate() {
+    for (at, skill) in look.snapshot.skills.iter().enumerate() {
         let first = query(skill.id()).1.hits;
         by_id += usize::from(first.first().is_some_and(|hit| hit.skill == at));
         let ten = query(skill.name()).1.hits;
         by_name += usize::from(ten.iter().any(|hit| hit.skill == at));
     }
-    let all = snapshot.skills.len();
+    let all = look.snapshot.skills.len();
     println!(
         "first for their own id: {by_id} of {all}; in the first ten for their own name: {by_name} of {all}"
     );
@@ -160,7 +160,7 @@ fn library(root: &Path, home: &Path) -> Library {
     let request = Request {
         view: View::Folders(vec![root.to_path_buf()]),
         all: true,
-        names: None,
+        ..Request::default()
     };
     Library::new(environment, request)
 }

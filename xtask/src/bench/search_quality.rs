@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::search::{Audience, Query, Searcher};
-use grove_skills::{Environment, Library, Request, View};
+use grove_skills::{Environment, Library, Look, Request, View};
 use grove_testkit::shared;
 use serde::Deserialize;
 
@@ -41,9 +41,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     };
     let tasks = parse(&text)?;
     let mut library = library(&folder);
-    let snapshot = library.load();
-    require_expected(&tasks, &snapshot)?;
-    let contenders = answers(&mut library, &snapshot, &tasks);
+    let look = library.look();
+    let snapshot = &look.snapshot;
+    require_expected(&tasks, snapshot)?;
+    let contenders = answers(&mut library, &look, &tasks);
     println!(
         "{} skills, {} tasks; hits in percent",
         snapshot.skills.len(),
@@ -85,11 +86,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
 
 type Answers = Vec<Vec<String>>;
 
-fn answers(
-    library: &mut Library,
-    snapshot: &Snapshot,
-    tasks: &[Task],
-) -> [(&'static str, Answers); 3] {
+fn answers(library: &mut Library, look: &Look, tasks: &[Task]) -> [(&'static str, Answers); 3] {
+    let snapshot = &look.snapshot;
     let (mut told, mut whole) = (Vec::new(), Vec::new());
     for skill in &snapshot.skills {
         let short = format!(
@@ -97,7 +95,7 @@ fn answers(
             skill.name(),
             skill.description().unwrap_or_default()
         );
-        let source = library.source(snapshot, skill).unwrap_or_default();
+        let source = look.sources.skills.read(skill).unwrap_or_default();
         let source = String::from_utf8_lossy(&source);
         let body = source
             .get(skill.content.parsed().body_offset..)
@@ -170,7 +168,7 @@ fn library(folder: &Path) -> Library {
     let request = Request {
         view: View::Folders(vec![folder.to_path_buf()]),
         all: true,
-        names: None,
+        ..Request::default()
     };
     Library::new(environment, request)
 }

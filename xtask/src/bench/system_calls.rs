@@ -22,13 +22,15 @@ pub(crate) type Counts = BTreeMap<String, i64>;
 
 /// Counts one run of `work`.
 pub(crate) fn of_work(work: Work, library: &Path) -> Result<Counts, String> {
+    of_child(work.name(), library)
+}
+
+/// Counts one run of the work of this name.
+pub(crate) fn of_child(name: &str, library: &Path) -> Result<Counts, String> {
     let program = std::env::current_exe().map_err(|error| format!("who are we: {error}"))?;
     let child = |flags: &[&str]| {
         let mut command = Command::new(&program);
-        command
-            .args(["bench-child", work.name()])
-            .arg(library)
-            .args(flags);
+        command.args(["bench-child", name]).arg(library).args(flags);
         command
     };
     let whole = trace(&child(&[]))?;

@@ -9,27 +9,22 @@ use grove_catalog::state::State;
 use grove_spec::agent::naming;
 use grove_spec::{Code, Diagnostic, Severity};
 
-use crate::agents::AgentLibrary;
-
 /// Whether an agent is exported without being named if it can be used: written by somebody, and not the host's
 /// already.
-pub fn is_wanted(all: &Agents, agent: &Agent, theirs: Option<&Agents>) -> bool {
+pub fn is_wanted(all: &Agents, agent: &Agent, theirs: &Agents) -> bool {
     let source = all.roots.get(agent.root).map(|root| root.source);
     let location = all.location(agent);
-    let is_theirs = theirs.is_some_and(|theirs| {
-        let mut agents = theirs.agents.iter();
-        agents.any(|other| theirs.location(other) == location)
-    });
+    let mut others = theirs.agents.iter();
+    let is_theirs = others.any(|other| theirs.location(other) == location);
     source != Some(Source::Bundled) && agent.generated_from().is_none() && !is_theirs
 }
 
 /// Says which agents are left out because of their state, and gives their addresses.
 pub(super) fn say(
-    agents: &AgentLibrary,
-    theirs: Option<&Agents>,
+    all: &Agents,
+    theirs: &Agents,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> BTreeSet<String> {
-    let all = &agents.agents;
     let mut addresses = BTreeSet::new();
     for agent in &all.agents {
         // The one that goes before it is exported in its place.
@@ -76,10 +71,10 @@ pub(super) fn say(
 }
 
 /// The address that an agent would have whose file is so broken that it is none, of which only a finding is left.
-fn address_of_file(all: &Agents, theirs: Option<&Agents>, finding: &Diagnostic) -> Option<String> {
+fn address_of_file(all: &Agents, theirs: &Agents, finding: &Diagnostic) -> Option<String> {
     let file = finding.file.as_deref()?;
     let is_theirs = |root: &Root| {
-        let mut roots = theirs.into_iter().flat_map(|theirs| &theirs.roots);
+        let mut roots = theirs.roots.iter();
         roots.any(|other| other.path == root.path)
     };
     let mut roots = all.roots.iter();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use grove_catalog::export::{self, Child, Named};
 use grove_catalog::hosts::ExportRules;
+use grove_catalog::prompt::Chosen;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_fs::files;
 use grove_spec::{Code, Diagnostic, generated};
@@ -11,15 +12,15 @@ use grove_spec::{Code, Diagnostic, generated};
 use super::missing::{Missing, is_larger};
 use super::target::Target;
 use super::{ExportError, address_of};
-use crate::library::Library;
 use crate::prompt::PromptError;
 use crate::resources::ReadRefusal;
+use crate::sources::SkillFiles;
 
 /// The largest file beside a skill's own that is copied.
 pub(super) const MAX_BYTES: u64 = 16 << 20;
 
 pub(super) struct SkillSet<'a> {
-    pub(super) library: &'a Library,
+    pub(super) files: &'a SkillFiles,
     pub(super) snapshot: &'a Snapshot,
     rules: &'a ExportRules,
     /// Skills by their names at the host.
@@ -29,12 +30,12 @@ pub(super) struct SkillSet<'a> {
 
 impl<'a> SkillSet<'a> {
     pub(super) fn new(
-        library: &'a Library,
+        files: &'a SkillFiles,
         snapshot: &'a Snapshot,
         rules: &'a ExportRules,
     ) -> Self {
         Self {
-            library,
+            files,
             snapshot,
             rules,
             by_name: BTreeMap::new(),
@@ -46,14 +47,33 @@ impl<'a> SkillSet<'a> {
         self.snapshot.skills.get(at)
     }
 
+    /// Names what an agent chose as it is among the skills of all agents.
+    pub(super) fn name_among_all(&self, offered: &Snapshot, chosen: &mut Chosen) {
+        if std::ptr::eq(offered, self.snapshot) {
+            return;
+        }
+        for at in std::mem::take(&mut chosen.skills) {
+            let Some(skill) = offered.skills.get(at) else {
+                continue;
+            };
+            let file = offered.location(&skill.place);
+            let here = |other: &Skill| {
+                let places = std::iter::once(&other.place).chain(&other.also_at);
+                let mut files = places.map(|place| self.snapshot.location(place));
+                files.any(|other| other == file)
+            };
+            chosen
+                .skills
+                .extend(self.snapshot.skills.iter().position(here));
+        }
+    }
+
     /// What a skill that an earlier export made was made from, if that is still there.
     ///
     /// In a project the copy goes before what it was copied from, and would be copied again and again.
     pub(super) fn original(&self, at: usize) -> usize {
         let is_copy = |at: usize| {
-            let source = self
-                .skill(at)
-                .and_then(|skill| self.library.source(self.snapshot, skill));
+            let source = self.skill(at).and_then(|skill| self.files.read(skill));
             let text = source.and_then(|bytes| String::from_utf8(bytes).ok());
             text.is_some_and(|text| generated::is_marked(&text))
         };
@@ -144,7 +164,7 @@ impl<'a> SkillSet<'a> {
             if target.is_at(&format!("{folder}/SKILL.md"), &location) {
                 continue;
             }
-            let source = self.library.source(self.snapshot, skill);
+            let source = self.files.read(skill);
             let source = source.and_then(|bytes| String::from_utf8(bytes).ok());
             let unsteady = || PromptError::Unsteady(location.clone());
             let source = source.ok_or_else(unsteady)?;
@@ -183,7 +203,7 @@ impl<'a> SkillSet<'a> {
 
     /// Whether a skill came with a package, and so may not grant itself anything.
     fn is_packaged(&self, skill: &Skill) -> bool {
-        let planned = self.library.planned_root(self.snapshot, skill);
+        let planned = self.files.planned(skill);
         planned.is_some_and(|planned| planned.package_folder().is_some())
     }
 
@@ -194,7 +214,7 @@ impl<'a> SkillSet<'a> {
         target: &mut Target,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Result<(), ExportError> {
-        let found = self.library.resources(self.snapshot, skill)?;
+        let found = self.files.resources(self.snapshot, skill)?;
         let location = self.snapshot.location(&skill.place);
         let beside = location.parent().unwrap_or(&location);
         let mut missing = Missing::of(&found);
@@ -203,10 +223,7 @@ impl<'a> SkillSet<'a> {
                 missing.add(name, "it lies deeper than folders are looked into");
                 continue;
             }
-            let read = self
-                .library
-                .read_file(self.snapshot, skill, &name, MAX_BYTES);
-            match read {
+            match self.files.read_file(self.snapshot, skill, &name, MAX_BYTES) {
                 Ok(bytes) => {
                     let mode = files::mode(&beside.join(&name)).unwrap_or_default();
                     target.put_resource(folder, &name, bytes, mode & 0o111 != 0);

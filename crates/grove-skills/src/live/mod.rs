@@ -36,7 +36,8 @@ use grove_fs::watch::Bell;
 use grove_spec::Diagnostic;
 
 use crate::environment::Environment;
-use crate::library::{Library, Request};
+use crate::library::{Library, Look};
+use crate::request::Request;
 use load_queue::LoadQueue;
 pub use why::{Cause, What};
 use worker::Worker;
@@ -105,6 +106,13 @@ impl LiveLibrary {
         self.refresh()
     }
 
+    /// The look for a turn, with the files behind its snapshot.
+    pub fn look(&self) -> Look {
+        self.refresh();
+        let last = self.reading().last_look().cloned();
+        last.unwrap_or_else(|| self.with(Library::look))
+    }
+
     /// The last snapshot, without looking.
     pub fn latest(&self) -> Arc<Snapshot> {
         self.queue.latest()
@@ -136,13 +144,13 @@ impl LiveLibrary {
         self.queue.with(work)
     }
 
-    /// The snapshot for a turn, and the library to work with. Many may ask at once: one look serves them all, and
+    /// The look for a turn, and the library to work with. Many may ask at once: one look serves them all, and
     /// then they work one after another.
-    pub fn turn<T>(&self, work: impl FnOnce(&mut Library, &Arc<Snapshot>) -> T) -> T {
-        let looked = self.snapshot();
+    pub fn turn<T>(&self, work: impl FnOnce(&mut Library, &Look) -> T) -> T {
+        let looked = self.look();
         self.with(|library| {
-            let snapshot = library.last_snapshot().unwrap_or(looked);
-            work(library, &snapshot)
+            let look = library.last_look().cloned().unwrap_or(looked);
+            work(library, &look)
         })
     }
 

@@ -13,10 +13,11 @@ use grove_fs::watch::{Change, Interest, Sighting, Wanted};
 use super::why::What;
 use crate::environment::Environment;
 use crate::environment_variables::PATH;
-use crate::library::{Library, View};
+use crate::library::Library;
 use crate::loading::LoadedRoot;
 use crate::packages;
 use crate::project::{MARKERS, Project};
+use crate::request::View;
 use crate::settings::{PROJECT_FILE, user_file};
 use crate::trusting;
 

@@ -11,6 +11,8 @@ use grove_spec::{Code, Diagnostic};
 
 use super::own_files::{full_name, package, sanitised};
 use super::{AGENTS, Changed, ManageError, Manager};
+use crate::agent_overrides;
+use crate::request::View;
 
 /// An agent that is to be made.
 #[derive(Debug, Clone)]
@@ -38,7 +40,7 @@ pub struct Renaming<'a> {
     pub scope: Option<LayerScope>,
 }
 
-impl Manager<'_> {
+impl Manager {
     /// Makes an agent's file.
     pub fn create(&mut self, asked: &Created<'_>) -> Result<Changed, ManageError> {
         let name = sanitised(asked.name)?;
@@ -78,7 +80,7 @@ impl Manager<'_> {
     ) -> Result<Changed, ManageError> {
         let (agent, scope) = self.agent_files().own(name, scope)?;
         let own_name = agent.name.clone();
-        let location = self.library.agents.location(agent);
+        let location = self.agents().location(agent);
         let (place, before) = self.agent_files().readable(agent)?;
         let after = compose::change(&before, asks).map_err(field)?;
         let changed = after != before;
@@ -104,7 +106,7 @@ impl Manager<'_> {
         let files_of = self.agent_files();
         let (agent, scope) = files_of.own(asked.name, asked.scope)?;
         let old_name = agent.name.clone();
-        let location = self.library.agents.location(agent);
+        let location = self.agents().location(agent);
         let kept = agent.file().and_then(|file| file.package.clone());
         let package = match asked.package {
             Some(text) => package(text)?,
@@ -147,11 +149,11 @@ impl Manager<'_> {
         let files_of = self.agent_files();
         let (agent, scope) = files_of.own(name, scope)?;
         let name = agent.name.clone();
-        let location = self.library.agents.location(agent);
+        let location = self.agents().location(agent);
         let (_, before) = files_of.readable(agent)?;
         files_of.delete(agent, &before)?;
         let mut report = self.report(&name, scope, location, true, Vec::new());
-        let agents = &self.library.agents;
+        let agents = self.agents();
         let next = agents.entries().named(&name).into_iter().find_map(|at| {
             let agent = agents.agents.get(at)?;
             agent.state.is_usable().then(|| agents.address(agent))
@@ -168,8 +170,8 @@ impl Manager<'_> {
 
     /// What still speaks of an agent that has another name now, or is gone.
     fn left_behind(&self, name: &str) -> Vec<Diagnostic> {
-        let layers = self.library.layers.iter();
-        let overrides = layers.flat_map(|layer| &layer.overrides.agents);
+        let laid = agent_overrides::find(&self.look.world, &View::Own);
+        let overrides = laid.layers.iter().flat_map(|layer| &layer.overrides.agents);
         let mut left: Vec<Diagnostic> = overrides
             .filter(|said| said.agent == name)
             .map(|said| {
@@ -179,7 +181,7 @@ impl Manager<'_> {
                     .at(grove_spec::Position::new(said.origin.line, 1))
             })
             .collect();
-        left.extend(self.chains.chains.calling(name));
+        left.extend(self.chains().calling(name));
         left
     }
 }

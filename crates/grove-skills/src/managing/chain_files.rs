@@ -8,8 +8,6 @@ use serde_json::Value;
 
 use super::own_files::{full_name, package, sanitised};
 use super::{CHAINS, Changed, ManageError, Manager, Renaming};
-use crate::chains::ChainLibrary;
-use crate::library::{Library, Request};
 
 /// A chain that is to be made.
 #[derive(Debug, Clone)]
@@ -35,7 +33,7 @@ pub struct ChainAsks<'a> {
     pub steps: Option<&'a Value>,
 }
 
-impl Manager<'_> {
+impl Manager {
     /// Makes a chain's file.
     pub fn create_chain(&mut self, asked: &NewChain<'_>) -> Result<Changed, ManageError> {
         let name = sanitised(asked.name)?;
@@ -136,7 +134,7 @@ impl Manager<'_> {
         let (_, before) = files_of.readable(chain)?;
         files_of.delete(chain, &before)?;
         let mut report = self.report_chain(&name, scope, &location, true);
-        let chains = &self.chains.chains;
+        let chains = self.chains();
         let mut left = chains.chains.iter();
         if let Some(next) = left.find(|chain| chain.name == name && chain.state.is_offered()) {
             let note = format!("{} is used in its place now", chains.address(next));
@@ -153,11 +151,8 @@ impl Manager<'_> {
         file: &Path,
         changed: bool,
     ) -> Changed {
-        let mut chains = ChainLibrary::load(self.environment, &[]);
-        let skills = Library::new(self.environment.clone(), Request::default()).load();
-        chains.check_calls(&self.library.agents, &skills);
-        self.chains = chains;
-        let all = &self.chains.chains;
+        self.look = self.library.look();
+        let all = self.chains();
         let mut found = all.chains.iter();
         let chain = found.find(|chain| all.location(chain) == file);
         Changed {

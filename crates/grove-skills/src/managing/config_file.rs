@@ -9,7 +9,6 @@ use grove_spec::config::edit::ConfigRefusal;
 use super::own_files::utf8;
 use super::within::Place;
 use super::{ManageError, Manager};
-use crate::project::Project;
 use crate::settings::{MAX_CONFIG_BYTES, PROJECT_FILE, user_file};
 
 /// A configuration file as it was read.
@@ -23,14 +22,13 @@ pub(super) struct ConfigFile {
     pub(super) text: String,
 }
 
-impl Manager<'_> {
+impl Manager {
     /// The configuration of a scope.
     pub(super) fn config(&self, scope: LayerScope) -> Result<ConfigFile, ManageError> {
         let place = match scope {
-            LayerScope::User => Place::of_user(user_file(self.environment)),
+            LayerScope::User => Place::of_user(user_file(&self.look.world.environment)),
             LayerScope::Project => {
-                let project = Project::find(self.environment);
-                let root = project.root.as_deref().or_else(|| project.outermost());
+                let root = self.look.world.project.settings_folder();
                 let root = root.ok_or(ManageError::NoProject)?;
                 Place::within(root, Path::new(PROJECT_FILE))?
             }

@@ -35,7 +35,7 @@ struct Meant {
     state: Option<State>,
 }
 
-impl Manager<'_> {
+impl Manager {
     /// Switches an agent off.
     pub fn disable(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
         let meant = self.meant(name)?;
@@ -48,7 +48,7 @@ impl Manager<'_> {
         if report.state != Some(State::Ok) || self.waits_for_trust(&config.path) {
             return Ok(report);
         }
-        let agents = &self.library.agents;
+        let agents = self.agents();
         let found = agents.entries().named(&meant.address).into_iter();
         let fields = found.filter_map(|at| agents.agents.get(at));
         let mut fields = fields.flat_map(|agent| &agent.overridden);
@@ -123,13 +123,13 @@ impl Manager<'_> {
 
     /// Whether a project's configuration is not the one that was trusted.
     fn waits_for_trust(&self, file: &Path) -> bool {
-        let mut findings = self.library.agents.diagnostics.iter();
+        let mut findings = self.agents().diagnostics.iter();
         findings.any(|it| it.code == Code::ConfigUntrusted && it.file.as_deref() == Some(file))
     }
 
     /// Takes back everything that the configuration of a scope says about an agent.
     pub fn reset(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
-        let agents = &self.library.agents;
+        let agents = self.agents();
         let found = agents.entries().named(name);
         let mut keys = vec![name.to_owned()];
         for agent in found.iter().filter_map(|at| agents.agents.get(*at)) {
@@ -159,7 +159,7 @@ impl Manager<'_> {
 
     /// Notes about what other files still set of an agent.
     fn still_set(&self, name: &str) -> Vec<String> {
-        let agents = &self.library.agents;
+        let agents = self.agents();
         let found = agents.entries().named(name).into_iter();
         let found = found.filter_map(|at| agents.agents.get(at));
         let mut notes: Vec<String> = found
@@ -216,7 +216,7 @@ impl Manager<'_> {
     }
 
     fn meant(&self, query: &str) -> Result<Meant, ManageError> {
-        match self.library.agents.find(query) {
+        match self.agents().find(query) {
             Ok(at) => self.meant_at(query, at),
             Err(near) => Err(nobody(query, near)),
         }
@@ -224,7 +224,7 @@ impl Manager<'_> {
 
     /// Who is to be switched on: the first of the name that is off, although another may be used in its place.
     fn switched_off(&self, query: &str) -> Result<Meant, ManageError> {
-        let agents = &self.library.agents;
+        let agents = self.agents();
         let off = agents.entries().named(query).into_iter().find(|at| {
             let agent = agents.agents.get(*at);
             agent.is_some_and(|agent| agent.state == State::Disabled)
@@ -236,7 +236,7 @@ impl Manager<'_> {
     }
 
     fn meant_at(&self, query: &str, at: usize) -> Result<Meant, ManageError> {
-        let agents = &self.library.agents;
+        let agents = self.agents();
         let agent = agents
             .agents
             .get(at)
@@ -269,7 +269,7 @@ impl Manager<'_> {
         warnings: Vec<Diagnostic>,
     ) -> Changed {
         let mut report = self.report(&meant.name, scope, file, changed, warnings);
-        let agents = &self.library.agents;
+        let agents = self.agents();
         let at = agents.entries().named(&meant.address).into_iter().next();
         let found = agents.find(&meant.address).ok().or(at);
         if let Some(agent) = found.and_then(|at| agents.agents.get(at)) {

@@ -13,7 +13,7 @@ use grove_spec::text::one_line;
 
 use super::ManageError;
 use super::within::Place;
-use crate::definition_files::Located;
+use crate::sources::DefinitionFiles;
 
 /// The files of all agents, or of all chains.
 pub(super) struct OwnFiles<'a, P> {
@@ -21,7 +21,7 @@ pub(super) struct OwnFiles<'a, P> {
     pub(super) noun: &'static str,
     pub(super) found: Entries<'a, Defined<P>>,
     /// How a file is read again, if it is still the one that was judged.
-    pub(super) located: Located<'a>,
+    pub(super) files: &'a DefinitionFiles,
 }
 
 impl<'a, P: Definition> OwnFiles<'a, P> {
@@ -77,7 +77,7 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
                 why: "it cannot be read".to_owned(),
             });
         }
-        let Some(bytes) = self.located.bytes(one) else {
+        let Some(bytes) = self.files.read_bytes(one) else {
             return Err(ManageError::Changed(shown));
         };
         let text = utf8(bytes, &shown)?;
@@ -129,9 +129,7 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
 
     /// The place of a file in the root of another one: a project's is held beneath the project.
     fn place(&self, one: &Defined<P>, file: &Path) -> Result<Place, ManageError> {
-        let label = self.found.roots.get(one.root).map(|root| &root.label);
-        let mut planned = self.located.planned.iter();
-        let planned = planned.find(|planned| Some(&planned.root.label) == label);
+        let planned = self.files.planned(one);
         let base = planned
             .filter(|planned| planned.root.source == Source::Project)
             .map(|planned| planned.base.as_deref().unwrap_or(&planned.root.path));

@@ -15,7 +15,7 @@ use grove_spec::wildcard::Wildcard;
 use grove_spec::{Code, Diagnostic};
 
 use super::search::{Asked, Place, Search, first_of_each, refused};
-use super::{GivenPlace, MAX_FILE_BYTES, Package};
+use super::{GivenPlace, Package};
 
 /// The file that makes a folder a skill.
 const SKILL_FILE: &str = "SKILL.md";
@@ -35,13 +35,8 @@ impl Search {
                 "" => file.path().to_owned(),
                 below => format!("{below}/{}", file.path()),
             };
-            let bytes = match place.held.read(&path, place.links, MAX_FILE_BYTES) {
-                Ok(bytes) => bytes,
-                Err(error) if error.is_not_found() => continue,
-                Err(error) => {
-                    self.say(refused(&error, Code::PackageManifest, "the manifest"));
-                    continue;
-                }
+            let Some(bytes) = self.manifest(place, &path) else {
+                continue;
             };
             if *file == ManifestFile::Npm && !may_speak_of_us(&bytes) {
                 continue;

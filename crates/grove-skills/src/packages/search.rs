@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use grove_catalog::Digest;
 use grove_fs::held_folder::HeldFolder;
@@ -13,7 +14,9 @@ use grove_spec::package::{
 };
 use grove_spec::{Code, Diagnostic};
 
-use super::{MAX_FILE_BYTES, MODULES, NamedSkills, PI_MODULES, PI_SETTINGS, Packages, npm_root};
+use super::{
+    MAX_FILE_BYTES, MODULES, NamedSkills, PI_MODULES, PI_SETTINGS, Packages, SettingsFile, npm_root,
+};
 use crate::environment::Environment;
 use crate::project::{FolderTrust, Naming};
 
@@ -30,6 +33,8 @@ pub(super) struct Search {
     pub(super) seen: BTreeSet<PathBuf>,
     /// Which skills count of the packages that settings name, by their real paths.
     pub(super) filters: BTreeMap<PathBuf, SkillFilter>,
+    /// The manifests that were read; none where there is none that can be.
+    manifests: BTreeMap<PathBuf, Option<Arc<[u8]>>>,
 }
 
 /// Where packages lie, and what they may do there.
@@ -134,10 +139,8 @@ impl Search {
         let Ok(modules) = place.held.folder(MODULES, place.links) else {
             return;
         };
-        let manifest = place
-            .held
-            .read(ManifestFile::Npm.path(), place.links, MAX_FILE_BYTES);
-        let mut names = manifest.map_or_else(|_| Vec::new(), |bytes| dependencies(&bytes));
+        let manifest = self.manifest(place, ManifestFile::Npm.path());
+        let mut names = manifest.map_or_else(Vec::new, |bytes| dependencies(&bytes));
         if names.is_empty() {
             return self.installed(place, MODULES, Asked::Nobody);
         }
@@ -146,6 +149,24 @@ impl Search {
             let below = format!("{MODULES}/{name}");
             self.package(place, &below, &[ManifestFile::Npm], Asked::Nobody);
         }
+    }
+
+    /// A manifest, read once for all who name its package; what is in the way is said.
+    pub(super) fn manifest(&mut self, place: &Place<'_>, below: &str) -> Option<Arc<[u8]>> {
+        let path = place.held.path().join(below);
+        if let Some(known) = self.manifests.get(&path) {
+            return known.clone();
+        }
+        let read = match place.held.read(below, place.links, MAX_FILE_BYTES) {
+            Ok(bytes) => Some(bytes.into()),
+            Err(error) => {
+                if !error.is_not_found() {
+                    self.say(refused(&error, Code::PackageManifest, "the manifest"));
+                }
+                None
+            }
+        };
+        self.manifests.entry(path).or_insert(read).clone()
     }
 
     /// Leaves out what is beyond the limit, and says so.
@@ -264,7 +285,13 @@ impl Search {
         for finding in said {
             self.say(finding.in_file(&file));
         }
-        let naming = naming(Some(&Digest::of(&bytes)));
+        let digest = Digest::of(&bytes);
+        let naming = naming(Some(&digest));
+        self.found.settings_files.push(SettingsFile {
+            path: file.clone(),
+            bytes,
+            digest,
+        });
         let names_any = !settings.skills.is_empty() || !settings.packages.is_empty();
         let change = match naming {
             Naming::Changed => Some("changed"),
@@ -377,14 +404,10 @@ impl Search {
     }
 }
 
-/// The folders with skills that settings name, as pi finds them, and no packages.
-pub(crate) fn named_skills(environment: &Environment, working: Option<&Path>) -> Packages {
+/// pi's settings with the folders of skills that they name, as pi finds them, and no packages.
+pub(crate) fn settings_alone(environment: &Environment, working: Option<&Path>) -> Packages {
     let mut search = Search::default();
-    let trust = FolderTrust {
-        grant: None,
-        finding: None,
-        named_anew: None,
-    };
+    let trust = FolderTrust::default();
     let held = |folder: &Path| HeldFolder::open(folder).ok();
     if let Some(held) = working.and_then(held) {
         let place = Place {

@@ -8,39 +8,30 @@ use grove_catalog::root::Source;
 use grove_catalog::trust::Trust;
 use grove_fs::files;
 use grove_spec::agent::Format;
-use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
 
 use super::{Plan, PlannedRoot, host_paths};
 use crate::environment::Environment;
 use crate::project::Project;
+use crate::world::World;
 
 /// Says of Grove's own roots for agents how they are written; other kinds have one format.
-pub(super) fn assign(
-    plan: Plan,
-    kind: Kind,
-    environment: &Environment,
-    hosts: &[Host],
-    project: &Project,
-) -> Plan {
-    if kind != Kind::Agents {
-        return plan;
-    }
+pub(super) fn assign(plan: &mut Plan, world: &World, hosts: &[Host]) {
     let mut formats = Formats::new();
     for host in hosts {
-        formats.extend(formats_of(host, environment, project, |compat| compat));
+        let of_host = formats_of(host, &world.environment, &world.project, |compat| compat);
+        formats.extend(of_host);
     }
-    with_formats(plan, &formats, environment)
+    with_formats(plan, &formats, &world.environment);
 }
 
-/// Everything another host looks in for agents, with that host's trust.
-pub(crate) fn of_host(
-    environment: &Environment,
-    host: Host,
-    rules: &AgentRules,
-    project: &Project,
-) -> Plan {
-    let climbed = project.climbed(environment);
+/// Everything another host looks in for agents, with that host's trust; nothing where its rules are not known.
+pub(super) fn of_host(world: &World, host: Host) -> Plan {
+    let Some(rules) = AgentRules::by_name(&host.name) else {
+        return Plan::default();
+    };
+    let environment = &world.environment;
+    let climbed = world.project.climbed(environment);
     let formats = formats_of(&host, environment, &climbed, |_| true);
     // The rules about skills with what differs for agents in their place.
     let mut host = host;
@@ -50,11 +41,8 @@ pub(crate) fn of_host(
     host.scan.climbs = rules.climbs;
     host.scan.named_folders = NamedFolders::Nowhere;
     host.unknown.clear();
-    let mut plan = with_formats(
-        super::of_host(environment, &host, project),
-        &formats,
-        environment,
-    );
+    let mut plan = super::of_host(world, &host);
+    with_formats(&mut plan, &formats, environment);
     plan.diagnostics.extend(
         rules
             .not_followed
@@ -88,7 +76,7 @@ fn formats_of(
 }
 
 /// Says of every root how agents are written there; the path of settings becomes their folder and their name.
-fn with_formats(mut plan: Plan, formats: &Formats, environment: &Environment) -> Plan {
+fn with_formats(plan: &mut Plan, formats: &Formats, environment: &Environment) {
     for planned in &mut plan.roots {
         let path = &planned.root.path;
         let Some(format) = formats.get(path) else {
@@ -102,7 +90,6 @@ fn with_formats(mut plan: Plan, formats: &Formats, environment: &Environment) ->
             planned.home = environment.home.clone().filter(|_| is_users);
         }
     }
-    plan
 }
 
 fn as_settings(planned: &mut PlannedRoot) {

@@ -11,9 +11,7 @@ use grove_catalog::root::{Family, Root, Source, Standing};
 use grove_catalog::trust::Trust;
 use grove_fs::held_folder::HeldFolder;
 use grove_fs::probe_walk::Links;
-use grove_fs::trust_store::TrustStore;
 use grove_fs::{FsError, files};
-use grove_spec::agent::Format;
 use grove_spec::package::NamedFolder;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
@@ -22,20 +20,16 @@ use super::{Plan, PlannedRoot, below};
 use crate::environment::Environment;
 use crate::packages::{NamedSkills, first_of_each, path_from};
 use crate::project::{FolderTrust, Project};
+use crate::world::World;
 
 impl Plan {
     /// The folders that settings name, for Grove itself.
-    pub(super) fn named_folders(
-        &mut self,
-        all: &[NamedSkills],
-        environment: &Environment,
-        project: &Project,
-        store: &TrustStore,
-    ) {
+    pub(super) fn named_folders(&mut self, all: &[&NamedSkills], world: &World) {
+        let (environment, project) = (&world.environment, &world.project);
         for named in all {
             let trust = named.project.as_deref();
             let trust = trust.map(|folder| {
-                let trust = FolderTrust::of(folder, store);
+                let trust = world.trust_of(folder);
                 if named.is_as_seen {
                     trust
                 } else {
@@ -53,7 +47,7 @@ impl Plan {
                 let standing = standing(named.source(), distance, order);
                 let root_trust = trust
                     .as_ref()
-                    .map_or(Trust::Trusted, |trust| trust_of(trust, &path, store));
+                    .map_or(Trust::Trusted, |trust| trust_of(trust, &path, world));
                 let label = label(named, &path, environment, project.outermost());
                 self.add(planned(named, path, label, standing, root_trust));
             }
@@ -86,13 +80,13 @@ impl Plan {
 
 /// The trust of a folder that settings of this trust name. It may lie above theirs, where another grant decides; and
 /// what nobody looked at names nothing that is trusted.
-fn trust_of(settings: &FolderTrust, path: &Path, store: &TrustStore) -> Trust {
+fn trust_of(settings: &FolderTrust, path: &Path, world: &World) -> Trust {
     if settings.grant.is_none() {
         return Trust::Untrusted;
     }
     let own = FolderTrust {
         named_anew: settings.named_anew.clone(),
-        ..FolderTrust::of(path, store)
+        ..world.trust_of(path)
     };
     own.of_root(path)
 }
@@ -148,24 +142,14 @@ fn planned(
     standing: Standing,
     trust: Trust,
 ) -> PlannedRoot {
-    PlannedRoot {
-        root: Root {
-            label,
-            path,
-            source: named.source(),
-            standing,
-            trust,
-        },
-        base: named.within.clone(),
-        exists: false,
-        flat_files: true,
-        children_only: false,
-        package: None,
-        format: Format::Native,
-        files: None,
-        chosen: None,
-        home: None,
-    }
+    let root = Root {
+        label,
+        path,
+        source: named.source(),
+        standing,
+        trust,
+    };
+    PlannedRoot::new(root, named.within.clone())
 }
 
 /// Where the folders of one settings file are, also those that are not there yet, and what is wrong with them.

@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use grove_catalog::Digest;
 use grove_catalog::search::{Index, Piece, Source, checksum};
-use grove_catalog::snapshot::Snapshot;
 use grove_fs::atomic::{self, Durability};
 use grove_fs::ranged_file::RangedFile;
 use grove_fs::{FsError, cache_file};
 
-use crate::library::Library;
+use crate::library::Look;
 
 const MAX_BYTES: u64 = 4 << 30;
 const MAX_FILES: usize = 64;
@@ -85,9 +84,10 @@ impl PartsOfFile {
     }
 }
 
-/// The file for a library's roots; none without a cache folder.
-pub(super) fn path(library: &Library, snapshot: &Snapshot) -> Option<PathBuf> {
-    let folder = library.environment().cache.as_deref()?;
+/// The file for the roots of a look; none without a cache folder.
+pub(super) fn path(look: &Look) -> Option<PathBuf> {
+    let snapshot = &look.snapshot;
+    let folder = look.world.environment.cache.as_deref()?;
     let mut roots = Vec::new();
     for root in &snapshot.roots {
         roots.extend_from_slice(root.path.as_os_str().as_encoded_bytes());

@@ -2,15 +2,14 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use grove_catalog::search::{Builder, Document, Index, searchable};
-use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_catalog::snapshot::Skill;
 use grove_fs::stamp::fingerprint;
 
 use super::digest_of;
 use super::index_file::Bytes;
-use crate::library::Library;
+use crate::library::Look;
 
 /// An index, and what making it met.
 pub(super) struct Made {
@@ -22,11 +21,8 @@ pub(super) struct Made {
 }
 
 /// Makes the index of a snapshot; what an older one knows is taken from there.
-pub(super) fn make(
-    library: &Library,
-    snapshot: &Arc<Snapshot>,
-    older: Option<&Index<Bytes>>,
-) -> Made {
+pub(super) fn make(look: &Look, older: Option<&Index<Bytes>>) -> Made {
+    let snapshot = &look.snapshot;
     let known: HashMap<u128, u32> = older.map_or_else(HashMap::new, |index| {
         let documents = 0..index.documents();
         documents
@@ -43,7 +39,7 @@ pub(super) fn make(
             continue;
         }
         read += 1;
-        let source = library.source(snapshot, skill);
+        let source = look.sources.skills.read(skill);
         let source = source.and_then(|bytes| String::from_utf8(bytes).ok());
         let body = source
             .as_deref()

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_skills::agents::AgentLibrary;
-use grove_skills::{Environment, trusting};
+use grove_skills::{Environment, Library, Look, Parts, Request, trusting};
 
 struct Place {
     _folder: tempfile::TempDir,
@@ -37,21 +36,33 @@ impl Place {
         self.put(path, &file(name));
     }
 
-    fn load(&self) -> AgentLibrary {
-        AgentLibrary::load(&self.environment, &[])
+    fn load(&self) -> Look {
+        self.load_in(Vec::new())
     }
 
-    fn load_from(&self, folder: &str) -> AgentLibrary {
-        AgentLibrary::load(&self.environment, &[self.root.join(folder)])
+    fn load_from(&self, folder: &str) -> Look {
+        self.load_in(vec![self.root.join(folder)])
+    }
+
+    fn load_in(&self, agent_folders: Vec<PathBuf>) -> Look {
+        let request = Request {
+            parts: Parts::AGENTS,
+            agent_folders,
+            ..Request::default()
+        };
+        Library::new(self.environment.clone(), request).look()
     }
 
     /// Where the agent of a name is, below the place.
     fn used(&self, name: &str) -> Option<String> {
-        let library = self.load();
-        let Ok(at) = library.agents.find(name) else {
+        let look = self.load();
+        let Ok(at) = look.snapshot.agents.find(name) else {
             return None;
         };
-        let location = library.agents.location(&library.agents.agents[at]);
+        let location = look
+            .snapshot
+            .agents
+            .location(&look.snapshot.agents.agents[at]);
         let below = location.strip_prefix(&self.root).unwrap();
         Some(below.to_string_lossy().into_owned())
     }
@@ -61,14 +72,14 @@ fn file(name: &str) -> String {
     format!("---\nname: {name}\ndescription: Does {name}.\n---\nI am {name}.\n")
 }
 
-fn names(library: &AgentLibrary) -> Vec<&str> {
-    let agents = library.agents.agents.iter();
+fn names(look: &Look) -> Vec<&str> {
+    let agents = look.snapshot.agents.agents.iter();
     agents.map(|agent| agent.name.as_str()).collect()
 }
 
-fn state(library: &AgentLibrary, address: &str) -> &'static str {
-    let all = library.agents.agents.iter();
-    let mut of = all.filter(|agent| library.agents.address(agent) == address);
+fn state(look: &Look, address: &str) -> &'static str {
+    let all = look.snapshot.agents.agents.iter();
+    let mut of = all.filter(|agent| look.snapshot.agents.address(agent) == address);
     of.next().map_or("absent", |agent| agent.state.as_str())
 }
 
@@ -152,8 +163,8 @@ fn what_is_no_agent_is_not_taken_for_one() {
     );
     place.put("home/.agents/rules/rule.md", "---\ndescription: d\n---\n");
     place.put("home/.claude/agents/README.md", "# How we write agents\n");
-    let library = place.load();
-    let mut found: Vec<&str> = names(&library)
+    let look = place.load();
+    let mut found: Vec<&str> = names(&look)
         .into_iter()
         .filter(|name| name.starts_with("at-") || ["unnamed", "rule", "README"].contains(name))
         .collect();
@@ -232,9 +243,9 @@ fn a_project_does_not_reach_out_of_its_folder() {
     )
     .unwrap();
     trusting::grant(&place.environment, None, true).unwrap();
-    let library = place.load();
-    assert!(!names(&library).contains(&"stolen"));
-    let escapes = library.agents.diagnostics.iter();
+    let look = place.load();
+    assert!(!names(&look).contains(&"stolen"));
+    let escapes = look.snapshot.agents.diagnostics.iter();
     let escapes = escapes.filter(|finding| finding.code.as_str() == "path-escape");
     assert_eq!(escapes.count(), 2);
 }
@@ -243,11 +254,11 @@ fn a_project_does_not_reach_out_of_its_folder() {
 fn the_text_of_a_file_that_changed_is_not_given() {
     let place = place();
     place.agent("home/.claude/agents/x.md", "x");
-    let library = place.load_from("home/.claude/agents");
-    let agent = &library.agents.agents[0];
-    assert_eq!(library.source(agent), Some(file("x")));
+    let look = place.load_from("home/.claude/agents");
+    let agent = &look.snapshot.agents.agents[0];
+    assert_eq!(look.sources.agents.read(agent), Some(file("x")));
     place.agent("home/.claude/agents/x.md", "z");
-    assert_eq!(library.source(agent), None);
+    assert_eq!(look.sources.agents.read(agent), None);
 }
 
 #[test]
@@ -261,8 +272,9 @@ fn a_file_that_cannot_be_read_says_why_and_hides_nobody() {
     place.put("a/note.agent.md", "No frontmatter\n");
     std::fs::write(place.root.join("a/bytes.md"), b"---\nname: \xff\n---\n").unwrap();
     place.agent("a/good.md", "good");
-    let library = place.load_from("a");
-    let found: Vec<(&str, &str, Vec<&str>)> = library
+    let look = place.load_from("a");
+    let found: Vec<(&str, &str, Vec<&str>)> = look
+        .snapshot
         .agents
         .agents
         .iter()

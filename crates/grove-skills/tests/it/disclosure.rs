@@ -8,7 +8,7 @@ use grove_catalog::snapshot::Snapshot;
 use grove_catalog::tree::Tree;
 use grove_skills::disclosure::{Activated, Call, Disclosure, DisclosureError};
 use grove_skills::session_file;
-use grove_skills::{Environment, Library, Request, View};
+use grove_skills::{Environment, Library, Look, Request, View};
 use grove_spec::Code;
 
 struct Place {
@@ -45,8 +45,8 @@ impl Place {
             environment,
             Request {
                 view: View::Folders(vec![self.path("root")]),
-                all: false,
                 names,
+                ..Request::default()
             },
         )
     }
@@ -57,7 +57,7 @@ impl Place {
 
     fn activate(&self, typed: &str) -> Result<Activated, DisclosureError> {
         let (mut library, session) = (self.library(None), self.session());
-        Disclosure::new(&mut library, Some(&session)).activate(&Call::of(typed))
+        Disclosure::new(&library.look(), Some(&session)).activate(&Call::of(typed))
     }
 }
 
@@ -97,9 +97,14 @@ fn three_levels_are_walked_from_the_top() {
         ("word", "office"),
         ("excel", "office"),
     ];
-    let snapshot = grown(&library.load(), &pairs);
-    let disclosure = Disclosure::new(&mut library, Some(&session));
-    let activate = |typed: &str| disclosure.activate_in(&snapshot, &Call::of(typed)).unwrap();
+    let found = library.look();
+    let snapshot = grown(&found.snapshot, &pairs);
+    let look = Look {
+        snapshot: Arc::clone(&snapshot),
+        ..found
+    };
+    let disclosure = Disclosure::new(&look, Some(&session));
+    let activate = |typed: &str| disclosure.activate(&Call::of(typed)).unwrap();
 
     let docs = activate("docs");
     assert_eq!(docs.children.len(), 2);
@@ -124,12 +129,7 @@ fn three_levels_are_walked_from_the_top() {
             .map(|key| { key.replace("user:root", &label(&snapshot)) })
     );
     assert_eq!(kept.active().len(), 3);
-    assert!(
-        disclosure
-            .collapse_in(&snapshot, "docs")
-            .unwrap()
-            .was_expanded
-    );
+    assert!(disclosure.collapse("docs").unwrap().was_expanded);
     assert_eq!(
         session_file::read(&session)
             .unwrap()
@@ -161,7 +161,7 @@ fn what_changed_is_given_again_and_what_did_not_is_not() {
     let fork = place.path("fork.json");
     std::fs::copy(place.session(), &fork).unwrap();
     let mut library = place.library(None);
-    let forked = Disclosure::new(&mut library, Some(&fork)).activate(&Call::of("pdf"));
+    let forked = Disclosure::new(&library.look(), Some(&fork)).activate(&Call::of("pdf"));
     assert!(
         forked.unwrap().already_active,
         "a copy of the file is a fork"
@@ -170,7 +170,7 @@ fn what_changed_is_given_again_and_what_did_not_is_not() {
         again: true,
         ..Call::of("pdf")
     };
-    let told = Disclosure::new(&mut library, Some(&fork))
+    let told = Disclosure::new(&library.look(), Some(&fork))
         .activate(&again)
         .unwrap();
     assert!(!told.already_active && told.text.contains("\ntwo\n"));
@@ -181,21 +181,16 @@ fn a_file_that_changed_since_it_was_looked_at_is_looked_at_again() {
     let place = Place::new();
     place.skill("pdf", "old\n");
     let mut library = place.library(None);
-    let snapshot = library.load();
+    let look = library.look();
     place.skill("pdf", "new text\n");
-    let mut disclosure = Disclosure::new(&mut library, None);
-    let stale = disclosure.activate_in(&snapshot, &Call::of("pdf"));
+    let activate = |look: &Look| Disclosure::new(look, None).activate(&Call::of("pdf"));
+    let stale = activate(&look);
     assert!(
         matches!(stale, Err(DisclosureError::Unsteady(_))),
         "never other bytes than were judged"
     );
-    assert!(
-        disclosure
-            .activate(&Call::of("pdf"))
-            .unwrap()
-            .text
-            .contains("new text")
-    );
+    let steady = library.steady_from(&look, activate).unwrap();
+    assert!(steady.text.contains("new text"));
 }
 
 #[test]
@@ -227,10 +222,10 @@ fn use_is_remembered_and_frozen_when_a_session_begins() {
         again: true,
         ..Call::of("pdf")
     };
-    Disclosure::new(&mut library, None)
+    Disclosure::new(&library.look(), None)
         .activate(&again)
         .unwrap();
-    Disclosure::new(&mut library, Some(&next))
+    Disclosure::new(&library.look(), Some(&next))
         .activate(&Call::of("pdf"))
         .unwrap();
     let frozen = session_file::read(&next).unwrap().unwrap().frozen;
@@ -257,7 +252,7 @@ fn a_damaged_record_of_use_is_said_and_begun_anew() {
     for damage in ["", "{", "{\"version\":0,\"skills\":{}}", "\u{0}\u{1}"] {
         place.put("home/.local/state/grove/usage.json", damage);
         let mut library = place.library(None);
-        let activated = Disclosure::new(&mut library, None)
+        let activated = Disclosure::new(&library.look(), None)
             .activate(&Call::of("pdf"))
             .unwrap();
         let codes: Vec<Code> = activated
@@ -267,7 +262,7 @@ fn a_damaged_record_of_use_is_said_and_begun_anew() {
             .collect();
         assert_eq!(codes, [Code::UsageDamaged], "{damage:?}");
         assert!(activated.text.contains("\np\n"));
-        let activated = Disclosure::new(&mut library, None)
+        let activated = Disclosure::new(&library.look(), None)
             .activate(&Call::of("pdf"))
             .unwrap();
         assert!(activated.diagnostics.is_empty(), "{damage:?}");
@@ -275,7 +270,7 @@ fn a_damaged_record_of_use_is_said_and_begun_anew() {
     std::fs::remove_file(place.path("home/.local/state/grove/usage.json")).unwrap();
     std::fs::create_dir(place.path("home/.local/state/grove/usage.json")).unwrap();
     let mut library = place.library(None);
-    let activated = Disclosure::new(&mut library, None)
+    let activated = Disclosure::new(&library.look(), None)
         .activate(&Call::of("pdf"))
         .unwrap();
     assert!(
@@ -292,7 +287,8 @@ fn a_session_lets_only_its_names_through() {
     place.skill("pdf", "p\n");
     place.skill("tmux", "t\n");
     let (mut library, session) = (place.library(Some(vec!["pdf".to_owned()])), place.session());
-    let mut disclosure = Disclosure::new(&mut library, Some(&session));
+    let look = library.look();
+    let disclosure = Disclosure::new(&look, Some(&session));
     disclosure.activate(&Call::of("pdf")).unwrap();
     let refused = disclosure.activate(&Call::of("tmux"));
     assert!(matches!(
@@ -405,13 +401,15 @@ fn a_flat_file_has_no_resources_and_other_skills_folders_are_theirs() {
     assert!(Path::new(&docs.folder).ends_with("root/docs"));
 
     let mut library = place.library(None);
-    let snapshot = grown(&library.load(), &[]);
+    let look = library.look();
+    let snapshot = grown(&look.snapshot, &[]);
     let mut snapshot = Arc::into_inner(snapshot).unwrap();
     let docs = snapshot.skills[0].clone();
     assert_eq!(docs.id(), "docs");
     let mut child = docs.clone();
     child.place.id = "docs/skills/pdf".into();
     snapshot.skills.insert(1, child);
-    let found = library.resources(&snapshot, &docs).unwrap();
+    let found = look.sources.skills.resources(&snapshot, &docs);
+    let found = found.unwrap();
     assert_eq!(found.names, ["own.txt"], "a child's folder is the child's");
 }

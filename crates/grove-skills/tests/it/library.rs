@@ -53,7 +53,7 @@ fn library(root: &Path, cache: Option<&Path>, all: bool) -> Library {
         Request {
             view: View::Folders(vec![root.to_path_buf()]),
             all,
-            names: None,
+            ..Request::default()
         },
     )
 }
@@ -225,8 +225,7 @@ fn a_file_over_the_limit_is_remembered_like_any_other() {
                 environment,
                 Request {
                     view,
-                    all: false,
-                    names: None,
+                    ..Request::default()
                 },
             )
         };

@@ -269,7 +269,7 @@ fn an_invalid_file_keeps_its_last_good_version() {
     assert_eq!(skill_now.state, State::Ok);
     assert_eq!(skill_now.description(), Some("one"));
     // Also its body can still be had.
-    let activated = live.with(|library| Disclosure::new(library, None).activate(&Call::of("a")));
+    let activated = Disclosure::new(&live.look(), None).activate(&Call::of("a"));
     assert!(activated.unwrap().text.contains("Body of one"));
     // A second invalid version changes what is said and nothing else.
     world.save(A, "");

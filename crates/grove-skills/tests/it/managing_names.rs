@@ -1,8 +1,7 @@
 //! Whatever name is taken for an agent, its file is read again as that agent.
 
-use grove_skills::Environment;
-use grove_skills::agents::AgentLibrary;
 use grove_skills::managing::{Changed, Created, ManageError, Manager, Renaming};
+use grove_skills::{Environment, Library, Parts, Request};
 use grove_spec::agent::compose::Ask;
 use grove_spec::config::LayerScope;
 use proptest::prelude::*;
@@ -62,8 +61,12 @@ fn files() -> impl Strategy<Value = (&'static str, &'static str)> {
 }
 
 fn judge(environment: &Environment, before: usize, made: &Result<Changed, ManageError>) {
-    let library = AgentLibrary::load(environment, &[]);
-    let agents = &library.agents;
+    let request = Request {
+        parts: Parts::AGENTS,
+        ..Request::default()
+    };
+    let snapshot = Library::new(environment.clone(), request).load();
+    let agents = &snapshot.agents;
     let folder = environment.home.as_ref().unwrap().join(".grove/agents");
     let n_files = std::fs::read_dir(folder).map_or(0, Iterator::count);
     match made {

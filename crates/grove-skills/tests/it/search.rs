@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use grove_skills::disclosure::Disclosure;
 use grove_skills::search::{Audience, Found, Query, Searcher};
 use grove_skills::{Environment, Library, Request, View};
 use grove_spec::Code;
@@ -55,7 +54,7 @@ fn library(root: &Path, cache: &Path) -> Library {
     let request = Request {
         view: View::Folders(vec![root.to_owned()]),
         all: true,
-        names: None,
+        ..Request::default()
     };
     Library::new(environment, request)
 }
@@ -150,8 +149,7 @@ fn a_model_is_not_given_what_models_are_not_told_of() {
         assert_eq!(names(&person).first(), Some(&"secret-plan"));
         assert!(!names(&person).contains(&"broken"), "{person:?}");
     }
-    let mut disclosure = Disclosure::new(&mut library, None);
-    let found = disclosure.search(&mut searcher, "rollout", 10);
+    let found = searcher.search(&mut library, &ask("rollout", Audience::Model));
     assert_eq!(names(&found), ["deploy"]);
 }
 
@@ -191,7 +189,7 @@ fn a_file_that_changes_under_the_search_is_looked_at_again() {
     let home = Home::new();
     few(&home);
     let mut library = home.library();
-    let old = library.load();
+    let old = library.look();
     home.skill(
         "review",
         "name: review\ndescription: Reads a patch",
@@ -199,7 +197,7 @@ fn a_file_that_changes_under_the_search_is_looked_at_again() {
     );
     let found = Searcher::default().search_in(&mut library, &old, &ask("zebra", Audience::Model));
     assert_eq!(names(&found), ["review"]);
-    assert_ne!(found.snapshot.digest, old.digest);
+    assert_ne!(found.snapshot.digest, old.snapshot.digest);
 }
 
 #[test]
@@ -256,14 +254,15 @@ fn skills_of_a_large_library_are_found_by_id_and_name() {
     let size = 2_000;
     let generated = GeneratedLibrary::create(home.root(), size).unwrap();
     let mut library = home.library();
-    let snapshot = library.load();
+    let look = library.look();
+    let snapshot = &look.snapshot;
     assert_eq!(snapshot.skills.len(), generated.n_skills());
     let mut searcher = Searcher::default();
     for at in (0..size).step_by(97) {
         let skill = &snapshot.skills[at];
         let mut ask = |text: &str| {
             let query = ask(text, Audience::Model);
-            searcher.search_in(&mut library, &snapshot, &query).hits
+            searcher.search_in(&mut library, &look, &query).hits
         };
         assert_eq!(ask(skill.id())[0].skill, at, "{}", skill.id());
         assert!(ask(skill.name()).iter().any(|hit| hit.skill == at));
@@ -283,8 +282,8 @@ fn near_twins_and_their_difference_are_named() {
         );
     }
     let mut library = home.library();
-    let snapshot = library.load();
-    let (snapshot, found, _) = Searcher::default().confusable_in(&mut library, &snapshot);
+    let look = library.look();
+    let (snapshot, found, _) = Searcher::default().confusable_in(&mut library, &look);
     let pair = found.pairs.first().expect("a pair");
     let names = pair.skills.map(|at| snapshot.skills[at].name());
     assert_eq!(names, ["ghostscript-optimise", "qpdf-optimise"]);

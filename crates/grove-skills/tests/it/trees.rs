@@ -46,8 +46,7 @@ fn library(root: &Path, cache: Option<&Path>, view: Option<View>) -> Library {
         environment,
         Request {
             view: view.unwrap_or_else(|| View::Folders(vec![root.to_path_buf()])),
-            all: false,
-            names: None,
+            ..Request::default()
         },
     )
 }
@@ -140,7 +139,7 @@ fn a_tree_of_three_levels_is_read_and_nothing_that_nobody_declared() {
                 Request {
                     view: View::Folders(vec![root.clone()]),
                     all,
-                    names: None,
+                    ..Request::default()
                 },
             );
         }
@@ -321,8 +320,7 @@ fn another_host_finds_what_it_found_without_declarations() {
             let environment = Environment::for_home(home.to_path_buf(), home.to_path_buf());
             let request = Request {
                 view: View::Host(host.name.clone()),
-                all: false,
-                names: None,
+                ..Request::default()
             };
             let snapshot = Library::new(environment, request).load();
             assert!(snapshot.tree.is_flat(), "{}", host.name);

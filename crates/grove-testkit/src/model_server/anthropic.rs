@@ -4,37 +4,23 @@ use serde_json::{Value, json};
 
 use super::events::{named, parts};
 use super::http::Answer;
-use super::script::{Reply, ToolCall};
+use super::script::{Reply, ToolCall, error};
 
 pub(super) fn answer(reply: &Reply, asked: &Value, number: usize) -> Answer {
-    match reply {
-        Reply::Error { status, message } => {
-            let kind = match status {
-                400 => "invalid_request_error",
-                401 => "authentication_error",
-                403 => "permission_error",
-                404 => "not_found_error",
-                429 => "rate_limit_error",
-                529 => "overloaded_error",
-                _ => "api_error",
-            };
-            let error = json!({ "type": kind, "message": message });
-            Answer::json(*status, &json!({ "type": "error", "error": error }))
-        }
-        Reply::Message { text, calls } => {
-            let message = Message {
-                text: text.as_deref(),
-                calls,
-                asked,
-                number,
-            };
-            if asked["stream"] == true {
-                Answer::Stream(message.events().iter().map(named).collect())
-            } else {
-                Answer::json(200, &message.whole())
-            }
-        }
+    let (text, calls) = match reply {
+        Reply::Error { status, message } => return error(*status, message),
+        Reply::Message { text, calls } => (text.as_deref(), calls),
+    };
+    let message = Message {
+        text,
+        calls,
+        asked,
+        number,
+    };
+    if asked["stream"] == true {
+        return Answer::Stream(message.events().iter().map(named).collect());
     }
+    Answer::json(200, &message.whole())
 }
 
 struct Message<'a> {
@@ -46,9 +32,8 @@ struct Message<'a> {
 
 impl Message<'_> {
     fn whole(&self) -> Value {
-        let text = self
-            .text
-            .map(|text| json!({ "type": "text", "text": text }));
+        let block = |text| json!({ "type": "text", "text": text });
+        let text = self.text.map(block);
         let calls = self.calls.iter().enumerate().map(|(index, call)| {
             let mut block = self.call_block(index, call);
             block["input"] = call.arguments.clone();

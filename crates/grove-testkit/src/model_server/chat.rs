@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::events::{data, parts};
 use super::http::Answer;
-use super::script::{Reply, ToolCall};
+use super::script::{Reply, ToolCall, error};
 
 pub(super) fn answer(reply: &Reply, asked: &Value, number: usize) -> Answer {
     let (text, calls) = match reply {
@@ -41,18 +41,6 @@ pub(super) fn answer(reply: &Reply, asked: &Value, number: usize) -> Answer {
     }]);
     completion["usage"] = usage();
     Answer::json(200, &completion)
-}
-
-/// A failure in the form of both `OpenAI` formats.
-pub(super) fn error(status: u16, message: &str) -> Answer {
-    let kind = match status {
-        400 => "invalid_request_error",
-        401 => "authentication_error",
-        429 => "rate_limit_error",
-        _ => "server_error",
-    };
-    let error = json!({ "message": message, "type": kind, "param": null, "code": null });
-    Answer::json(status, &json!({ "error": error }))
 }
 
 fn chunks(

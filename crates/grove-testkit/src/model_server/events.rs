@@ -15,16 +15,7 @@ pub(super) fn data(value: &Value) -> Vec<u8> {
 
 /// The parts in which a text is sent: two, so that a reader has to put them together.
 pub(super) fn parts(text: &str) -> Vec<&str> {
-    let middle = text
-        .char_indices()
-        .map(|(index, _)| index)
-        .find(|index| *index * 2 >= text.len())
-        .filter(|index| *index > 0);
-    match middle {
-        Some(index) => {
-            let (start, end) = text.split_at(index);
-            vec![start, end]
-        }
-        None => vec![text],
-    }
+    let (start, end) = text.split_at(text.ceil_char_boundary(text.len().div_ceil(2)));
+    let parts = [start, end].into_iter();
+    parts.filter(|part| !part.is_empty()).collect()
 }

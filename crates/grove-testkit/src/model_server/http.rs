@@ -45,19 +45,15 @@ impl Request {
     }
 }
 
-/// What came over a connection.
-pub(super) enum Received {
-    Request(Request),
-    /// The client is done.
-    Nothing,
-}
-
-/// Reads the next request.
-pub(super) fn read(reader: &mut impl BufRead, writer: &mut impl Write) -> io::Result<Received> {
+/// Reads the next request; none where the client is done.
+pub(super) fn read(
+    reader: &mut impl BufRead,
+    writer: &mut impl Write,
+) -> io::Result<Option<Request>> {
     let mut head = reader.by_ref().take(HEAD_LIMIT);
     let mut first = String::new();
     if head.read_line(&mut first)? == 0 {
-        return Ok(Received::Nothing);
+        return Ok(None);
     }
     let mut words = first.split_whitespace();
     let (Some(method), Some(target)) = (words.next(), words.next()) else {
@@ -91,7 +87,7 @@ pub(super) fn read(reader: &mut impl BufRead, writer: &mut impl Write) -> io::Re
         writer.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
     }
     request.body = read_body(&request, reader)?;
-    Ok(Received::Request(request))
+    Ok(Some(request))
 }
 
 fn read_body(request: &Request, reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
@@ -171,8 +167,7 @@ impl Answer {
             Self::Whole { status, body } => {
                 write!(
                     writer,
-                    "HTTP/1.1 {status} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-                    phrase(status),
+                    "HTTP/1.1 {status} Status\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
                     body.len()
                 )?;
                 writer.write_all(&body)?;
@@ -191,17 +186,5 @@ impl Answer {
             }
         }
         writer.flush()
-    }
-}
-
-const fn phrase(status: u16) -> &'static str {
-    match status {
-        200..=299 => "OK",
-        400 => "Bad Request",
-        401 => "Unauthorized",
-        404 => "Not Found",
-        429 => "Too Many Requests",
-        500..=599 => "Server Error",
-        _ => "Status",
     }
 }

@@ -13,16 +13,16 @@ mod script;
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
 pub use http::Request;
 pub use script::{Reply, Script, ToolCall};
 
-use http::{Answer, Received};
+use http::Answer;
 
 /// A client that is silent for so long is gone.
 const READ_LIMIT: Duration = Duration::from_mins(1);
@@ -43,8 +43,6 @@ pub struct ModelServer {
 struct State {
     script: Script,
     changing: Mutex<Changing>,
-    /// Signalled when a request arrives.
-    arrived: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -74,7 +72,6 @@ impl ModelServer {
         let state = Arc::new(State {
             script,
             changing: Mutex::default(),
-            arrived: Condvar::new(),
         });
         let shared = Arc::clone(&state);
         let accepting = thread::Builder::new()
@@ -95,23 +92,6 @@ impl ModelServer {
     /// Everything it was asked so far, in order of arrival.
     pub fn requests(&self) -> Vec<Request> {
         self.state.lock().requests.clone()
-    }
-
-    /// Waits until the first request for which `wanted` holds has arrived, at most for `limit`.
-    pub fn wait_for(&self, limit: Duration, wanted: impl Fn(&Request) -> bool) -> Option<Request> {
-        let end = Instant::now() + limit;
-        let mut changing = self.state.lock();
-        loop {
-            if let Some(found) = changing.requests.iter().find(|request| wanted(request)) {
-                return Some(found.clone());
-            }
-            let left = end.checked_duration_since(Instant::now())?;
-            (changing, _) = self
-                .state
-                .arrived
-                .wait_timeout(changing, left)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
     }
 }
 
@@ -169,19 +149,13 @@ fn serve(stream: TcpStream, state: &State) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = io::BufReader::new(stream.try_clone()?);
     let mut writer = stream;
-    loop {
-        match http::read(&mut reader, &mut writer)? {
-            Received::Nothing => return Ok(()),
-            Received::Request(request) => {
-                let is_last = request.closes();
-                let answer = answer(&request, state);
-                answer.write(&mut writer)?;
-                if is_last {
-                    return Ok(());
-                }
-            }
+    while let Some(request) = http::read(&mut reader, &mut writer)? {
+        answer(&request, state).write(&mut writer)?;
+        if request.closes() {
+            break;
         }
     }
+    Ok(())
 }
 
 /// Records a request and makes its answer.
@@ -198,7 +172,6 @@ fn answer(request: &Request, state: &State) -> Answer {
             number
         });
         changing.requests.push(request.clone());
-        state.arrived.notify_all();
         reply
     };
     // A script may take its time; the lock is not held meanwhile.
@@ -243,10 +216,8 @@ impl Format {
 /// What is asked beside the conversation itself.
 fn beside(request: &Request) -> Answer {
     if request.path.ends_with("/messages/count_tokens") {
-        return Answer::json(
-            200,
-            &json!({ "input_tokens": request.body.len().div_ceil(4) }),
-        );
+        let tokens = request.body.len().div_ceil(4);
+        return Answer::json(200, &json!({ "input_tokens": tokens }));
     }
     if request.method == "GET" && request.path.ends_with("/models") {
         let model = json!({
@@ -257,16 +228,11 @@ fn beside(request: &Request) -> Answer {
             "created": 0,
             "owned_by": "test",
         });
-        return Answer::json(
-            200,
-            &json!({ "object": "list", "data": [model], "has_more": false }),
-        );
+        let list = json!({ "object": "list", "data": [model], "has_more": false });
+        return Answer::json(200, &list);
     }
     if request.method == "HEAD" {
         return Answer::json(200, &json!({}));
     }
-    Answer::json(
-        404,
-        &json!({ "error": { "type": "not_found_error", "message": "no such path" } }),
-    )
+    script::error(404, "no such path")
 }

@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::chat::error;
 use super::events::{named, parts};
 use super::http::Answer;
-use super::script::{Reply, ToolCall};
+use super::script::{Reply, ToolCall, error};
 
 pub(super) fn answer(reply: &Reply, asked: &Value, number: usize) -> Answer {
     let (text, calls) = match reply {

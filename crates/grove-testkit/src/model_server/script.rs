@@ -2,27 +2,26 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::http::Request;
+use super::http::{Answer, Request};
 
 /// What is answered once a list of replies is used up.
 const AFTERWARDS: &str = "Done.";
 
 /// What a server answers to the requests for a model's reply, one after another.
-pub struct Script(Source);
+pub struct Script(Box<Choice>);
 
 type Choice = dyn Fn(usize, &Request) -> Reply + Send + Sync;
-
-enum Source {
-    Listed(Vec<Reply>),
-    Chosen(Box<Choice>),
-}
 
 impl Script {
     /// These replies in turn, and a short text to whatever is asked after them.
     pub fn replies(replies: impl IntoIterator<Item = Reply>) -> Self {
-        Self(Source::Listed(replies.into_iter().collect()))
+        let replies: Vec<Reply> = replies.into_iter().collect();
+        Self::chosen_by(move |number, _| {
+            let reply = replies.get(number).cloned();
+            reply.unwrap_or_else(|| Reply::text(AFTERWARDS))
+        })
     }
 
     /// A short text to everything.
@@ -32,26 +31,17 @@ impl Script {
 
     /// What `choose` says for a request, with the number of replies given before it.
     pub fn chosen_by(choose: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static) -> Self {
-        Self(Source::Chosen(Box::new(choose)))
+        Self(Box::new(choose))
     }
 
     pub(super) fn reply(&self, number: usize, request: &Request) -> Reply {
-        match &self.0 {
-            Source::Listed(replies) => replies
-                .get(number)
-                .cloned()
-                .unwrap_or_else(|| Reply::text(AFTERWARDS)),
-            Source::Chosen(choose) => choose(number, request),
-        }
+        self.0(number, request)
     }
 }
 
 impl fmt::Debug for Script {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Source::Listed(replies) => formatter.debug_tuple("Script").field(replies).finish(),
-            Source::Chosen(_) => formatter.write_str("Script(chosen)"),
-        }
+        formatter.write_str("Script")
     }
 }
 
@@ -113,4 +103,17 @@ impl Reply {
             message: message.into(),
         }
     }
+}
+
+/// A failure in the form of every provider.
+pub(super) fn error(status: u16, message: &str) -> Answer {
+    let kind = match status {
+        400 => "invalid_request_error",
+        401 => "authentication_error",
+        404 => "not_found_error",
+        429 => "rate_limit_error",
+        _ => "api_error",
+    };
+    let error = json!({ "type": kind, "message": message, "param": null, "code": null });
+    Answer::json(status, &json!({ "type": "error", "error": error }))
 }

@@ -49,27 +49,32 @@ fn parsed(answer: &str) -> (u16, String) {
 
 /// The events of a stream, each with the name it bears.
 fn events(body: &str) -> Vec<(String, Value)> {
-    let event = |text: &str| {
-        let mut name = String::new();
-        let mut data = Value::Null;
-        for line in text.lines() {
-            if let Some(value) = line.strip_prefix("event: ") {
-                value.clone_into(&mut name);
-            } else if let Some(value) = line.strip_prefix("data: ") {
-                data = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
-            }
-        }
-        (name, data)
+    let member = |text: &str, key: &str| {
+        let mut lines = text.lines();
+        lines.find_map(|line| line.strip_prefix(key).map(str::to_owned))
     };
-    body.split("\n\n")
-        .filter(|text| !text.is_empty())
-        .map(event)
-        .collect()
+    let event = |text: &str| {
+        let data = member(text, "data: ").unwrap();
+        let data = serde_json::from_str(&data).unwrap_or_else(|_| json!(data));
+        (member(text, "event: ").unwrap_or_default(), data)
+    };
+    let texts = body.split("\n\n").filter(|text| !text.is_empty());
+    texts.map(event).collect()
 }
 
 fn ask(reply: Reply, path: &str, body: &Value) -> (u16, String) {
     let server = ModelServer::start(Script::replies([reply])).unwrap();
     parsed(&exchange(&server, &post(path, body)))
+}
+
+/// The answer with two calls, whole and as events.
+fn both_forms(path: &str) -> (Value, Vec<(String, Value)>) {
+    let (status, whole) = ask(two_calls(), path, &json!({ "model": "m" }));
+    assert_eq!(status, 200);
+    let usage = json!({ "include_usage": true });
+    let asked = json!({ "model": "m", "stream": true, "stream_options": usage });
+    let (_, streamed) = ask(two_calls(), &format!("{path}?beta=true"), &asked);
+    (serde_json::from_str(&whole).unwrap(), events(&streamed))
 }
 
 fn two_calls() -> Reply {
@@ -86,16 +91,10 @@ fn two_calls() -> Reply {
 
 #[test]
 fn anthropic_messages_whole_and_streamed_say_the_same() {
-    let (status, body) = ask(two_calls(), "/v1/messages", &json!({ "model": "m" }));
-    assert_eq!(status, 200);
-    let whole: Value = serde_json::from_str(&body).unwrap();
+    let (whole, events) = both_forms("/v1/messages");
     assert_eq!(whole["stop_reason"], "tool_use");
     assert_eq!(whole["content"][0]["text"], "First the files.");
     assert_eq!(whole["content"][2]["name"], "write");
-
-    let asked = json!({ "model": "m", "stream": true });
-    let (_, body) = ask(two_calls(), "/v1/messages?beta=true", &asked);
-    let events = events(&body);
     assert_eq!(events[0].0, "message_start");
     assert_eq!(events.last().unwrap().0, "message_stop");
     let mut blocks: Vec<(Value, String)> = Vec::new();
@@ -125,15 +124,10 @@ fn anthropic_messages_whole_and_streamed_say_the_same() {
 
 #[test]
 fn responses_whole_and_streamed_say_the_same() {
-    let (_, body) = ask(two_calls(), "/v1/responses", &json!({ "model": "m" }));
-    let whole: Value = serde_json::from_str(&body).unwrap();
+    let (whole, events) = both_forms("/v1/responses");
     assert_eq!(whole["output"].as_array().unwrap().len(), 3);
     assert_eq!(whole["output"][2]["namespace"], "mcp__x");
     assert!(whole["output"][1].get("namespace").is_none());
-
-    let asked = json!({ "model": "m", "stream": true });
-    let (_, body) = ask(two_calls(), "/v1/responses", &asked);
-    let events = events(&body);
     assert_eq!(events[0].0, "response.created");
     let (last, completed) = events.last().unwrap();
     assert_eq!(last, "response.completed");
@@ -151,15 +145,11 @@ fn responses_whole_and_streamed_say_the_same() {
             .map(|(_, event)| event["delta"].as_str().unwrap())
             .collect()
     };
-    assert_eq!(
-        deltas("response.output_text.delta", done[0]),
-        "First the files."
-    );
+    let text = deltas("response.output_text.delta", done[0]);
+    assert_eq!(text, "First the files.");
     for item in &done[1..] {
-        assert_eq!(
-            deltas("response.function_call_arguments.delta", item),
-            item["arguments"].as_str().unwrap()
-        );
+        let arguments = deltas("response.function_call_arguments.delta", item);
+        assert_eq!(item["arguments"], arguments);
     }
     for (number, (_, event)) in events.iter().enumerate() {
         assert_eq!(event["sequence_number"], number);
@@ -168,19 +158,9 @@ fn responses_whole_and_streamed_say_the_same() {
 
 #[test]
 fn chat_completions_whole_and_streamed_say_the_same() {
-    let (_, body) = ask(
-        two_calls(),
-        "/v1/chat/completions",
-        &json!({ "model": "m" }),
-    );
-    let whole: Value = serde_json::from_str(&body).unwrap();
+    let (whole, events) = both_forms("/v1/chat/completions");
     let message = &whole["choices"][0]["message"];
     assert_eq!(whole["choices"][0]["finish_reason"], "tool_calls");
-
-    let asked =
-        json!({ "model": "m", "stream": true, "stream_options": { "include_usage": true } });
-    let (_, body) = ask(two_calls(), "/v1/chat/completions", &asked);
-    let events = events(&body);
     assert_eq!(events.last().unwrap().1, "[DONE]");
     let mut text = String::new();
     let mut calls: Vec<(Value, String)> = Vec::new();
@@ -210,19 +190,12 @@ fn chat_completions_whole_and_streamed_say_the_same() {
 
 #[test]
 fn an_error_has_its_status_and_the_providers_form() {
-    for (path, place) in [
-        ("/v1/messages", "/error/type"),
-        ("/v1/responses", "/error/type"),
-        ("/v1/chat/completions", "/error/type"),
-    ] {
-        let (status, body) = ask(
-            Reply::error(429, "slow down"),
-            path,
-            &json!({ "stream": true }),
-        );
+    for path in ["/v1/messages", "/v1/responses", "/v1/chat/completions"] {
+        let failure = Reply::error(429, "slow down");
+        let (status, body) = ask(failure, path, &json!({ "stream": true }));
         assert_eq!(status, 429, "{path}");
         let body: Value = serde_json::from_str(&body).unwrap();
-        assert_eq!(*body.pointer(place).unwrap(), "rate_limit_error", "{path}");
+        assert_eq!(body["error"]["type"], "rate_limit_error", "{path}");
         assert_eq!(body["error"]["message"], "slow down");
     }
 }
@@ -239,25 +212,15 @@ fn replies_are_given_in_turn_and_counting_tokens_takes_none() {
         assert_eq!(status, 200);
         serde_json::from_str::<Value>(&body).unwrap()
     };
-    assert!(
-        said("/v1/messages/count_tokens")["input_tokens"]
-            .as_u64()
-            .unwrap()
-            > 0
-    );
+    let counted = &said("/v1/messages/count_tokens")["input_tokens"];
+    assert!(counted.as_u64().unwrap() > 0);
     assert_eq!(said("/v1/messages")["content"][0]["name"], "shell");
     assert_eq!(said("/v1/messages")["content"][0]["text"], "Finished.");
     assert_eq!(said("/v1/messages")["content"][0]["text"], "Done.");
-    let paths: Vec<String> = server.requests().into_iter().map(|one| one.path).collect();
-    assert_eq!(
-        paths,
-        [
-            "/v1/messages/count_tokens",
-            "/v1/messages",
-            "/v1/messages",
-            "/v1/messages"
-        ]
-    );
+    let requests = server.requests();
+    assert_eq!(requests[0].path, "/v1/messages/count_tokens");
+    assert!(requests[1..].iter().all(|one| one.path == "/v1/messages"));
+    assert_eq!(requests.len(), 4);
 }
 
 #[test]
@@ -301,28 +264,10 @@ fn nonsense_ends_its_own_connection_alone() {
         assert_eq!(exchange(&server, bytes), "");
     }
     assert!(server.requests().is_empty());
-    let (status, _) = parsed(&exchange(&server, &post("/v1/messages", &json!({}))));
-    assert_eq!(status, 200);
-    let (status, _) = parsed(&exchange(&server, &post("/elsewhere", &json!({}))));
-    assert_eq!(status, 404);
-}
-
-#[test]
-fn waiting_ends_with_the_request_or_with_the_time() {
-    let server = ModelServer::start(Script::plain()).unwrap();
-    let start = Instant::now();
-    assert!(
-        server
-            .wait_for(Duration::from_millis(20), |_| true)
-            .is_none()
-    );
-    assert!(start.elapsed() >= Duration::from_millis(20));
-    std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| server.wait_for(PLENTY, |one| one.path == "/v1/messages"));
-        exchange(&server, &post("/v1/messages", &json!({ "n": 7 })));
-        let found = waiting.join().unwrap().unwrap();
-        assert_eq!(found.json()["n"], 7);
-    });
+    for (path, expected) in [("/v1/messages", 200), ("/elsewhere", 404)] {
+        let (status, _) = parsed(&exchange(&server, &post(path, &json!({}))));
+        assert_eq!(status, expected);
+    }
 }
 
 #[test]

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::hosts::AgentRules;
 use grove_catalog::state::State;
-use grove_skills::Environment;
-use grove_skills::agents::{AgentLibrary, Scope};
+use grove_skills::{Environment, Look, Parts, Request, Scope, View};
 use grove_spec::agent::overrides::Field;
 use grove_spec::agent::{OutputFile, Parsed};
 use grove_spec::text::{first_names, one_line};
@@ -16,13 +15,13 @@ use serde_json::json;
 
 use super::definition_listing::{DefinedJson, Everything, row};
 use super::skills_show::{entries, node, without_nothing};
-use super::{Outcome, absolute, agents_manage, counted, naming, tilde};
+use super::{Looked, Outcome, absolute, agents_manage, counted, naming, tilde};
 use crate::args::{AgentLook, AgentScope, AgentsCommand};
 use crate::command_error::CommandError;
 use crate::json::DiagnosticJson;
 use crate::output::Output;
 
-pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
+pub(super) fn run(environment: Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
     match command {
         AgentsCommand::List {
             look,
@@ -35,41 +34,48 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
                 AgentScope::Project => Scope::Project,
                 AgentScope::Both => Scope::Both,
             };
-            let library = match host {
-                Some(host) => of_host(environment, host)?,
-                None => AgentLibrary::load_scope(environment, &folders(environment, look), scope),
+            let view = match host {
+                Some(host) => View::Host(known_host(host)?.to_owned()),
+                None => View::Own,
             };
-            list(environment, &library.agents, *json, out);
+            let request = Request {
+                view,
+                scope,
+                ..request(&environment, look)
+            };
+            let look = Looked::new(environment, request).look;
+            let agents = &look.snapshot.agents;
+            list(&look.world.environment, agents, *json, out);
         }
         AgentsCommand::Show { name, look, json } => {
-            let library = load(environment, look);
-            let agent = find(&library.agents, name)?;
+            let request = request(&environment, look);
+            let look = Looked::new(environment, request).look;
+            let agents = &look.snapshot.agents;
+            let agent = find(agents, name)?;
             if *json {
-                out.json(&ShowJson::new(&library.agents, agent));
+                out.json(&ShowJson::new(agents, agent));
             } else {
-                show(environment, &library, agent, out);
+                show(&look, agent, out);
             }
         }
-        _ => return agents_manage::run(environment, command, out),
+        _ => return agents_manage::run(&environment, command, out),
     }
     Ok(0)
 }
 
-/// Looks for agents as asked.
-pub(super) fn load(environment: &Environment, look: &AgentLook) -> AgentLibrary {
-    AgentLibrary::load(environment, &folders(environment, look))
+/// A look for agents as asked.
+fn request(environment: &Environment, look: &AgentLook) -> Request {
+    Request {
+        parts: Parts::AGENTS,
+        agent_folders: folders(environment, look),
+        ..Request::default()
+    }
 }
 
-fn folders(environment: &Environment, look: &AgentLook) -> Vec<PathBuf> {
+/// The folders in which agents are looked for, if exactly these.
+pub(super) fn folders(environment: &Environment, look: &AgentLook) -> Vec<PathBuf> {
     let given = look.agents_dirs.iter();
     given.map(|folder| absolute(folder, environment)).collect()
-}
-
-/// Looks for agents as another host does.
-fn of_host(environment: &Environment, name: &str) -> Result<AgentLibrary, CommandError> {
-    let host = known_host(name)?;
-    let unknown = || CommandError::internal(format!("nothing is known of the agents of {host}"));
-    AgentLibrary::of_host(environment, host).ok_or_else(unknown)
 }
 
 /// A host whose agents are known, as it is written.
@@ -119,8 +125,9 @@ fn list(environment: &Environment, agents: &Agents, json: bool, out: &mut Output
     }
 }
 
-fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &mut Output) {
-    everything(&library.agents).rows(environment, agent, out);
+fn show(look: &Look, agent: &Agent, out: &mut Output) {
+    let (environment, agents) = (&look.world.environment, &look.snapshot.agents);
+    everything(agents).rows(environment, agent, out);
     if let Some(fields) = fields(agent).as_object() {
         for (name, value) in fields {
             let value = match value {
@@ -163,13 +170,14 @@ fn show(environment: &Environment, library: &AgentLibrary, agent: &Agent, out: &
         }
     }
     // Settings may have a secret in any line.
-    let is_quoted = !library.format(agent).is_settings();
-    let source = library.source(agent).filter(|_| is_quoted);
+    let files = &look.sources.agents;
+    let is_quoted = !files.format_of(agent).is_settings();
+    let source = files.read(agent).filter(|_| is_quoted);
     for finding in &agent.diagnostics {
         out.line("");
         out.text(&grove_spec::render::render(finding, source.as_deref()));
     }
-    for finding in library.agents.concerning(agent) {
+    for finding in agents.concerning(agent) {
         out.line("");
         out.text(&grove_spec::render::render(finding, None));
     }

@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_catalog::agents::Agent;
+use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::entry::Entry;
-use grove_skills::agents::AgentLibrary;
 use grove_skills::exporting::{self, ExportRequest, Exported, FileState};
-use grove_skills::{Environment, Project};
+use grove_skills::{Environment, Parts, Project, Request, agents as agents_of};
 use serde_json::{Value, json};
 
-use super::{Looked, Outcome, absolute, agents, counted, look, prompt, tilde};
+use super::{Looked, Outcome, absolute, agents, counted, prompt, request, tilde};
 use crate::args::{ExportArgs, Look};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::DiagnosticJson;
@@ -22,30 +21,41 @@ pub(super) fn run(
     out: &mut Output,
 ) -> Outcome {
     let host = agents::known_host(&arguments.host)?;
-    let library = agents::load(&environment, &arguments.look);
-    let chosen = choose(&environment, &library, host, &arguments.agents)?;
+    let flags = Look {
+        roots: arguments.roots.clone(),
+        ..Look::default()
+    };
+    let request = Request {
+        parts: Parts::PROMPTS,
+        agent_folders: agents::folders(&environment, &arguments.look),
+        ..request(&environment, &flags, None)?
+    };
+    let looked = looked.insert(Looked::new(environment, request));
+    let look = &looked.look;
+    let is_whole = arguments.agents.is_empty();
+    let theirs = if is_whole {
+        agents_of::of_host(&look.world, host)
+    } else {
+        Agents::default()
+    };
+    let chosen = choose(&look.snapshot.agents, &theirs, &arguments.agents)?;
     let folder = match &arguments.out {
-        Some(folder) => absolute(folder, &environment),
-        None => project_folder(&environment)?,
+        Some(folder) => absolute(folder, &look.world.environment),
+        None => project_folder(&look.world.project)?,
     };
     let request = ExportRequest {
         host: host.to_owned(),
         out: folder,
         inline: arguments.inline_skills,
         budget: arguments.budget,
-        is_whole: arguments.agents.is_empty(),
+        is_whole,
         is_dry: arguments.check,
     };
-    let flags = Look {
-        roots: arguments.roots.clone(),
-        ..Look::default()
-    };
-    let looked = looked.insert(look(environment, &flags)?);
-    let exported = exporting::export(&mut looked.library, &library, &chosen, &request)?;
+    let exported = exporting::export(look, &chosen, &theirs, &request)?;
     if arguments.json {
         out.json(&to_json(host, &request, &exported));
     } else {
-        print(looked.library.environment(), &request, &exported, out);
+        print(&look.world.environment, &request, &exported, out);
     }
     let is_held_up = exported
         .files
@@ -60,8 +70,7 @@ pub(super) fn run(
 }
 
 /// The folder of the project that one works in.
-fn project_folder(environment: &Environment) -> Result<PathBuf, CommandError> {
-    let project = Project::find(environment);
+fn project_folder(project: &Project) -> Result<PathBuf, CommandError> {
     let folder = project.outermost().map(Path::to_path_buf);
     folder.ok_or_else(|| {
         let message = "there is no project here to export to";
@@ -71,15 +80,11 @@ fn project_folder(environment: &Environment) -> Result<PathBuf, CommandError> {
 
 /// The agents that were named, or all that may be exported.
 fn choose<'a>(
-    environment: &Environment,
-    library: &'a AgentLibrary,
-    host: &str,
+    all: &'a Agents,
+    theirs: &Agents,
     names: &[String],
 ) -> Result<Vec<&'a Agent>, CommandError> {
-    let all = &library.agents;
     if names.is_empty() {
-        let theirs = AgentLibrary::of_host(environment, host);
-        let theirs = theirs.as_ref().map(|library| &library.agents);
         let chosen = all.agents.iter();
         return Ok(chosen
             .filter(|agent| agent.state.is_offered())

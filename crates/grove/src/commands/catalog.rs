@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use grove_catalog::catalog::{self, Budget, Catalog, Style, Treatment, Unit};
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::disclosure::{Asked, CountTokens, Disclosure, Told};
+use grove_skills::disclosure::{CatalogOptions, ConversationCatalog, CountTokens, Disclosure};
 use grove_skills::{Environment, catalog_files};
 use grove_spec::Severity;
 use grove_spec::config::Limits;
@@ -33,8 +33,8 @@ pub(super) fn run(
     let session = arguments.session.as_deref();
     let (seen, session) = look_in_session(environment, &arguments.look, session)?;
     let looked = looked.insert(seen);
-    let budget = budget(arguments, &looked.library.settings().settings.limits)?;
-    let asked = Asked {
+    let budget = budget(arguments, &looked.world.settings.settings.limits)?;
+    let asked = CatalogOptions {
         style: style(arguments.style),
         budget,
         index_dir: arguments
@@ -43,9 +43,8 @@ pub(super) fn run(
             .map(|folder| absolute(folder, looked.library.environment())),
         exact: exact(budget),
     };
-    let disclosure = Disclosure::new(&mut looked.library, session.as_deref());
-    let told = disclosure
-        .catalog_in(&looked.snapshot, &asked)
+    let told = Disclosure::new(&looked.look, session.as_deref())
+        .catalog(&asked)
         .map_err(|error| explain(error, "catalog", "", &arguments.look))?;
     for finding in &told.diagnostics {
         out.diagnostic(finding);
@@ -106,7 +105,13 @@ fn exact(budget: Budget) -> Option<(usize, CountTokens)> {
     counts.then_some((tokens, tokens::count as CountTokens))
 }
 
-fn since(looked: &Looked, told: &Told, style: Style, digest: &str, out: &mut Output) -> String {
+fn since(
+    looked: &Looked,
+    told: &ConversationCatalog,
+    style: Style,
+    digest: &str,
+    out: &mut Output,
+) -> String {
     let digest = match &told.before {
         Some(before) if digest == "last" => before,
         _ => digest,

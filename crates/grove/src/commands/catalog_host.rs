@@ -53,7 +53,7 @@ fn bodies(looked: &Looked, host: &Host) -> BTreeMap<usize, String> {
     told.filter(|(_, skill)| skill.model_invocable())
         .filter_map(|(index, skill)| {
             let is_asked = skill.description().is_none() || may_be_unread(skill, host);
-            let bytes = is_asked.then(|| looked.library.source(&looked.snapshot, skill))??;
+            let bytes = is_asked.then(|| looked.sources.skills.read(skill))??;
             let own = skill.content.parsed().body_offset;
             let start = match skill.description() {
                 None => own,

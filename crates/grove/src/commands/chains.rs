@@ -3,9 +3,8 @@
 use grove_catalog::chains::{Chain, Chains};
 use grove_catalog::root::Source;
 use grove_catalog::state::{Reason, State};
-use grove_skills::agents::AgentLibrary;
-use grove_skills::chains::ChainLibrary;
-use grove_skills::{Environment, Library, Request};
+use grove_skills::chains::source_of;
+use grove_skills::{Environment, Look, Parts, Request};
 use grove_spec::Diagnostic;
 use grove_spec::chain::{Parsed, Step, print};
 use grove_spec::text::one_line;
@@ -14,22 +13,22 @@ use serde_json::{Value, json};
 
 use super::definition_listing::{DefinedJson, Everything, row};
 use super::skills_check::is_finding;
-use super::{Outcome, absolute, chains_manage, counted, need_attention};
+use super::{Looked, Outcome, absolute, chains_manage, counted, need_attention};
 use crate::args::{ChainLook, ChainsCommand};
 use crate::command_error::ErrorKind;
 use crate::json::DiagnosticJson;
 use crate::output::Output;
 
-pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut Output) -> Outcome {
+pub(super) fn run(environment: Environment, command: &ChainsCommand, out: &mut Output) -> Outcome {
     match command {
         ChainsCommand::List { look, json } => {
-            let library = load(environment, look);
-            list(environment, &library.chains, *json, out);
+            let look = load(environment, look, Parts::CHAINS);
+            list(&look.world.environment, &look.snapshot.chains, *json, out);
             Ok(0)
         }
         ChainsCommand::Show { name, look, json } => {
-            let library = checked(environment, look);
-            let all = everything(&library.chains);
+            let look = load(environment, look, Parts::ALL);
+            let all = everything(&look.snapshot.chains);
             let chain = all.find(name)?;
             if *json {
                 out.json(&ShowJson {
@@ -39,15 +38,15 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
                     digest: chain.content.as_ref().map(|it| it.digest.to_string()),
                 });
             } else {
-                show(environment, &library, chain, out);
+                show(&look, chain, out);
             }
             Ok(0)
         }
         ChainsCommand::Check { look, json } => {
-            let library = checked(environment, look);
-            Ok(check(&library, *json, out))
+            let look = load(environment, look, Parts::ALL);
+            Ok(check(&look, *json, out))
         }
-        _ => chains_manage::run(environment, command, out),
+        _ => chains_manage::run(&environment, command, out),
     }
 }
 
@@ -61,22 +60,17 @@ pub(super) fn everything(chains: &Chains) -> Everything<'_, Parsed> {
     }
 }
 
-fn load(environment: &Environment, look: &ChainLook) -> ChainLibrary {
-    let folders: Vec<_> = look
-        .chains_dirs
-        .iter()
-        .map(|folder| absolute(folder, environment))
-        .collect();
-    ChainLibrary::load(environment, &folders)
-}
-
-/// Chains with what is said of the agents and skills that they name.
-fn checked(environment: &Environment, look: &ChainLook) -> ChainLibrary {
-    let mut library = load(environment, look);
-    let agents = AgentLibrary::load(environment, &[]);
-    let skills = Library::new(environment.clone(), Request::default()).load();
-    library.check_calls(&agents.agents, &skills);
-    library
+/// Looks for chains as asked; with everything else, what they name is checked.
+fn load(environment: Environment, look: &ChainLook, parts: Parts) -> Look {
+    let folders = look.chains_dirs.iter();
+    let request = Request {
+        parts,
+        chain_folders: folders
+            .map(|folder| absolute(folder, &environment))
+            .collect(),
+        ..Request::default()
+    };
+    Looked::new(environment, request).look
 }
 
 fn list(environment: &Environment, chains: &Chains, json: bool, out: &mut Output) {
@@ -95,8 +89,8 @@ fn list(environment: &Environment, chains: &Chains, json: bool, out: &mut Output
     all.table(environment, out);
 }
 
-fn show(environment: &Environment, library: &ChainLibrary, chain: &Chain, out: &mut Output) {
-    everything(&library.chains).rows(environment, chain, out);
+fn show(look: &Look, chain: &Chain, out: &mut Output) {
+    everything(&look.snapshot.chains).rows(&look.world.environment, chain, out);
     let steps = chain.file().map_or(&[][..], |file| file.steps.as_slice());
     for (at, step) in steps.iter().enumerate() {
         row(&format!("step {}", at + 1), &step_line(step), out);
@@ -105,7 +99,7 @@ fn show(environment: &Environment, library: &ChainLibrary, chain: &Chain, out: &
             row("", &format!("{key}: {value}"), out);
         }
     }
-    let source = library.source(chain);
+    let source = look.sources.chains.read(chain);
     for finding in &chain.diagnostics {
         out.line("");
         out.text(&grove_spec::render::render(finding, source.as_deref()));
@@ -179,8 +173,8 @@ impl InScope<'_> {
 }
 
 /// Everything by scope, strongest first, without scopes in which there is nothing.
-fn by_scope(library: &ChainLibrary) -> Vec<InScope<'_>> {
-    let found = &library.chains;
+fn by_scope(look: &Look) -> Vec<InScope<'_>> {
+    let found = &look.snapshot.chains;
     let all = everything(found);
     let scopes = Source::ALL.into_iter().map(|source| InScope {
         source,
@@ -192,7 +186,7 @@ fn by_scope(library: &ChainLibrary) -> Vec<InScope<'_>> {
         diagnostics: found
             .diagnostics
             .iter()
-            .filter(|finding| library.source_of(finding) == source)
+            .filter(|finding| source_of(&look.world, found, finding) == source)
             .collect(),
     });
     scopes
@@ -200,9 +194,9 @@ fn by_scope(library: &ChainLibrary) -> Vec<InScope<'_>> {
         .collect()
 }
 
-fn check(library: &ChainLibrary, json: bool, out: &mut Output) -> u8 {
-    let all = everything(&library.chains);
-    let scopes = by_scope(library);
+fn check(look: &Look, json: bool, out: &mut Output) -> u8 {
+    let all = everything(&look.snapshot.chains);
+    let scopes = by_scope(look);
     let findings = scopes.iter().map(InScope::findings).sum();
     if json {
         let scopes = scopes.iter().map(|scope| ScopeJson {
@@ -217,7 +211,7 @@ fn check(library: &ChainLibrary, json: bool, out: &mut Output) -> u8 {
         });
     } else {
         for scope in &scopes {
-            print_scope(library, scope, out);
+            print_scope(look, scope, out);
         }
         out.line(&if findings == 0 {
             "nothing needs attention".to_owned()
@@ -228,7 +222,7 @@ fn check(library: &ChainLibrary, json: bool, out: &mut Output) -> u8 {
     ErrorKind::Finding.exit_code_if(findings > 0)
 }
 
-fn print_scope(library: &ChainLibrary, scope: &InScope<'_>, out: &mut Output) {
+fn print_scope(look: &Look, scope: &InScope<'_>, out: &mut Output) {
     let count = counted(scope.chains.len(), "chain");
     out.line(&format!("{}: {count}", scope.source.as_str()));
     for finding in scope.diagnostics.iter().filter(|it| is_finding(it)) {
@@ -239,7 +233,7 @@ fn print_scope(library: &ChainLibrary, scope: &InScope<'_>, out: &mut Output) {
             let (name, why, fix) = (&chain.name, &reason.message, &reason.fix);
             out.line(&one_line(&format!("{name}: {why} ({fix})")));
         }
-        let source = library.source(chain);
+        let source = look.sources.chains.read(chain);
         for finding in chain.diagnostics.iter().filter(|it| is_finding(it)) {
             print_finding(finding, source.as_deref(), out);
         }

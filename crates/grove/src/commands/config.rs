@@ -1,6 +1,8 @@
 //! `grove config`: the settings in force and where each comes from.
 
-use grove_skills::{Environment, Library, Request};
+use std::sync::Arc;
+
+use grove_skills::{Environment, Parts, Request, World};
 use grove_spec::Severity;
 use grove_spec::agent::overrides::Overrides;
 use grove_spec::config::{KEYS, Origin, Settings, Sourced};
@@ -29,9 +31,12 @@ struct Row {
 }
 
 pub(super) fn run(environment: Environment, json: bool, out: &mut Output) -> Outcome {
-    let library = Library::new(environment, Request::default());
-    let loaded = library.settings();
-    let environment = library.environment();
+    let request = Request {
+        parts: Parts::NOTHING,
+        ..Request::default()
+    };
+    let world = World::find(&Arc::new(environment), &request);
+    let (loaded, environment) = (&world.settings, &world.environment);
     let file = environment.config.join("config.toml");
     let rows = rows(&loaded.settings);
     let bad = loaded

@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::Agent;
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::agents::AgentLibrary;
-use grove_skills::chains::ChainLibrary;
-use grove_skills::packages::{self, Package, Packages};
-use grove_skills::{Environment, trusting};
+use grove_skills::Environment;
+use grove_skills::packages::{Package, Packages};
 use grove_spec::package::Kind;
 use grove_spec::text::{first_names, one_line};
 use grove_spec::{Code, Diagnostic, Position};
@@ -22,16 +20,19 @@ use crate::output::Output;
 
 pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
-    let others = looked.library.is_own().then(|| Others::load(environment));
+    let others = looked.library.is_own().then(|| Others {
+        snapshot,
+        packages: &looked.world.packages,
+    });
     let (agents, chains) = others
         .as_ref()
         .map_or_else(Default::default, Others::counts);
     let attention = others
         .as_ref()
-        .map_or_else(Attention::default, |others| others.attention(snapshot));
-    let packages = others.map_or_else(Vec::new, |others| others.packages.packages);
+        .map_or_else(Attention::default, Others::attention);
+    let packages = others.map_or(&[][..], |others| &others.packages.packages);
     let findings = super::skills_check::count_findings(snapshot);
-    let grants = trusting::grants(environment).len();
+    let grants = looked.world.grants().len();
     let sources = count_sources(snapshot);
     if json {
         out.json(&json!({
@@ -73,7 +74,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     super::overview::print_sources(snapshot, out);
     print_counts("agent", &agents, out);
     print_counts("chain", &chains, out);
-    print_packages(&packages, environment, out);
+    print_packages(packages, environment, out);
     let of_snapshot = snapshot.diagnostics.iter();
     let of_snapshot = of_snapshot.filter(|finding| is_finding(finding));
     for finding in of_snapshot.chain(&attention.packages) {
@@ -96,28 +97,20 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
 }
 
 /// What there is besides skills.
-struct Others {
-    agents: AgentLibrary,
-    chains: ChainLibrary,
-    packages: Packages,
+struct Others<'a> {
+    snapshot: &'a Snapshot,
+    packages: &'a Packages,
 }
 
-impl Others {
-    fn load(environment: &Environment) -> Self {
-        Self {
-            agents: AgentLibrary::load(environment, &[]),
-            chains: ChainLibrary::load(environment, &[]),
-            packages: packages::look(environment),
-        }
-    }
-
+impl Others<'_> {
     fn counts(&self) -> (Vec<CountJson>, Vec<CountJson>) {
-        let agents = agents::everything(&self.agents.agents).counts();
-        (agents, chains::everything(&self.chains.chains).counts())
+        let agents = agents::everything(&self.snapshot.agents).counts();
+        (agents, chains::everything(&self.snapshot.chains).counts())
     }
 
     /// What needs attention, each finding once: packages and settings are looked at for several reasons.
-    fn attention(&self, snapshot: &Snapshot) -> Attention {
+    fn attention(&self) -> Attention {
+        let snapshot = self.snapshot;
         let mut seen: BTreeSet<_> = snapshot.diagnostics.iter().map(key).collect();
         let mut new = |findings: &mut dyn Iterator<Item = &Diagnostic>| -> Vec<Diagnostic> {
             let findings = findings.filter(|finding| is_finding(finding));
@@ -125,9 +118,9 @@ impl Others {
             new.cloned().collect()
         };
         let packages = new(&mut self.packages.diagnostics.iter());
-        let agents = &self.agents.agents;
+        let agents = &snapshot.agents;
         let of_agents = agents.agents.iter().flat_map(|agent| &agent.diagnostics);
-        let chains = &self.chains.chains;
+        let chains = &snapshot.chains;
         let of_chains = chains.chains.iter().flat_map(|chain| &chain.diagnostics);
         let has_finding = |agent: &&Agent| agent.diagnostics.iter().any(is_finding);
         let named = agents.agents.iter().filter(has_finding);

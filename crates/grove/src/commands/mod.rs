@@ -34,13 +34,11 @@ mod watch;
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser as _};
 use grove_catalog::hosts;
-use grove_catalog::snapshot::Snapshot;
-use grove_skills::{Environment, Library, Request, View, session_file};
+use grove_skills::{Environment, Library, Parts, Request, View, session_file};
 
 pub(crate) use grove_spec::text::counted;
 
@@ -84,8 +82,8 @@ pub(crate) fn run(
         Some(Command::Agents(AgentsCommand::Export(arguments))) => {
             agents_export::run(environment, &arguments, looked, out)
         }
-        Some(Command::Agents(command)) => agents::run(&environment, &command, out),
-        Some(Command::Chains(command)) => chains::run(&environment, &command, out),
+        Some(Command::Agents(command)) => agents::run(environment, &command, out),
+        Some(Command::Chains(command)) => chains::run(environment, &command, out),
         Some(Command::Prompt(arguments)) => prompt::run(environment, &arguments, looked, out),
         Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
         Some(Command::Mcp(arguments)) => mcp::run(environment, &arguments, out),
@@ -102,7 +100,11 @@ pub(crate) fn run(
         Some(Command::Hosts { json }) => known_hosts::run(&environment, json, out),
         Some(Command::Doctor { look: flags }) => {
             let json = flags.json;
-            let looked = looked.insert(look(environment, &flags)?);
+            let mut request = request(&environment, &flags, None)?;
+            if request.view == View::Own {
+                request.parts = Parts::ALL;
+            }
+            let looked = looked.insert(Looked::new(environment, request));
             Ok(doctor::run(looked, json, out))
         }
         Some(Command::Watch { look }) => watch::run(environment, &look, out),
@@ -193,15 +195,23 @@ fn flags_before_command(error: &clap::Error, arguments: &[OsString]) -> bool {
 /// A library that has looked, with what it saw.
 pub(crate) struct Looked {
     pub(crate) library: Library,
-    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) look: grove_skills::Look,
+}
+
+impl std::ops::Deref for Looked {
+    type Target = grove_skills::Look;
+
+    fn deref(&self) -> &Self::Target {
+        &self.look
+    }
 }
 
 impl Looked {
     /// Looks as asked.
     pub(crate) fn new(environment: Environment, request: Request) -> Self {
         let mut library = Library::new(environment, request);
-        let snapshot = library.load();
-        Self { library, snapshot }
+        let look = library.look();
+        Self { library, look }
     }
 
     /// Writes what was learnt for the next start, and notes what could not be written.
@@ -256,6 +266,7 @@ pub(crate) fn request(
         view,
         all: look.all,
         names,
+        ..Request::default()
     })
 }
 

@@ -12,7 +12,7 @@ use crate::output::Output;
 
 pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
-    let limits = looked.library.settings().settings.limits;
+    let limits = looked.world.settings.settings.limits.clone();
     let told = told(looked, &limits);
     let findings = super::skills_check::count_findings(snapshot);
     if json {

@@ -5,8 +5,8 @@ use std::path::Path;
 use grove_catalog::Digest;
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::prompt::{Base, BaseUse, Block, Prompt};
-use grove_skills::prompt::{Wishes, prompt};
-use grove_skills::{Environment, Library};
+use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
+use grove_skills::{Environment, Library, Look as Seen, Parts, Request};
 use grove_spec::agent::PromptMode;
 use serde_json::{Value, json};
 
@@ -26,11 +26,8 @@ pub(super) fn run(
     looked: &mut Option<Looked>,
     out: &mut Output,
 ) -> Outcome {
-    let library = agents::load(&environment, &arguments.look);
-    let agent = agents::find(&library.agents, &arguments.agent)?;
-    require_usable(&library.agents, agent)?;
     let base = arguments.base.as_deref();
-    let wishes = Wishes {
+    let options = PromptOptions {
         budget: arguments.budget,
         base: base.map(|base| read_base(base, &environment)).transpose()?,
         asked: Some(arguments.agent.clone()),
@@ -40,32 +37,51 @@ pub(super) fn run(
         all: arguments.all,
         ..Look::default()
     };
-    let request = request(&environment, &flags, None)?;
-    // Making the prompt looks at the skills; once is enough.
-    let mut skills = Library::new(environment, request);
-    let told = prompt(&mut skills, &library, agent, &wishes)?;
-    let looked = looked.insert(Looked {
-        library: skills,
-        snapshot: told.snapshot,
-    });
+    let request = Request {
+        parts: Parts::PROMPTS,
+        agent_folders: agents::folders(&environment, &arguments.look),
+        ..request(&environment, &flags, None)?
+    };
+    let mut library = Library::new(environment, request);
+    let (look, made) = library.look_until_steady(|look| {
+        let agents = &look.snapshot.agents;
+        let agent = agents::find(agents, &arguments.agent)?;
+        require_usable(agents, agent)?;
+        let made = prompt(&look.snapshot, &look.sources, agent, &options)?;
+        Ok::<_, CommandError>((look.clone(), made))
+    })?;
+    made.write_index()?;
+    print(&look, &made, arguments, out)?;
+    *looked = Some(Looked { library, look });
+    Ok(0)
+}
+
+fn print(
+    look: &Seen,
+    made: &AgentPrompt,
+    arguments: &PromptArgs,
+    out: &mut Output,
+) -> Result<(), CommandError> {
+    let prompt = &made.prompt;
     if arguments.json {
-        let address = library.agents.address(agent);
-        out.json(&to_json(agent, &address, &told.prompt));
-        return Ok(0);
+        let agents = &look.snapshot.agents;
+        let agent = agents::find(agents, &arguments.agent)?;
+        out.json(&to_json(agent, &agents.address(agent), prompt));
+        return Ok(());
     }
-    for warning in &told.prompt.warnings {
+    for warning in &prompt.warnings {
         out.diagnostic(warning);
     }
     if arguments.explain {
-        explain(looked, &told.prompt, out);
-        out.note(&said_of_base(&told.prompt));
+        explain(&look.world.environment, prompt, out);
+        out.note(&said_of_base(prompt));
     } else {
-        out.text(&told.prompt.text);
+        out.text(&prompt.text);
     }
-    if !told.prompt.text.is_empty() {
-        out.note(&cost_note(&told.prompt.text));
+    if !prompt.text.is_empty() {
+        out.note(&cost_note(&prompt.text));
     }
-    Ok(0)
+    Ok(())
 }
 
 /// The prompt of whoever runs the agent, from a file or from standard input.
@@ -114,8 +130,7 @@ fn said_of_base(prompt: &Prompt) -> String {
     format!("mode {mode}: the prompt of whoever runs the agent {base}")
 }
 
-fn explain(looked: &Looked, prompt: &Prompt, out: &mut Output) {
-    let environment = looked.library.environment();
+fn explain(environment: &Environment, prompt: &Prompt, out: &mut Output) {
     let mut table = Table::new(&["COST", "WHAT", "NAME", "DIGEST", "SOURCE"]);
     for block in &prompt.blocks {
         let source = block.source.as_deref();

@@ -4,7 +4,6 @@
 //! remembered is said beside it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use grove_catalog::catalog::Catalog;
 use grove_catalog::disclosure::{Child, Expansion, Refusal};
@@ -62,9 +61,10 @@ struct Talk<'a> {
 
 impl Talk<'_> {
     fn activate(&mut self, call: &Call<'_>) -> Outcome {
-        let snapshot = Arc::clone(&self.looked.snapshot);
-        let mut disclosure = Disclosure::new(&mut self.looked.library, self.session.as_deref());
-        let activated = disclosure.activate_since(&snapshot, call);
+        let session = self.session.as_deref();
+        let Looked { library, look } = &mut *self.looked;
+        let activate = |look: &grove_skills::Look| Disclosure::new(look, session).activate(call);
+        let activated = library.steady_from(look, activate);
         let activated =
             activated.map_err(|error| explain(error, "activate", call.typed, &self.flags))?;
         if self.flags.json {
@@ -79,9 +79,8 @@ impl Talk<'_> {
     }
 
     fn expand(&mut self, typed: &str) -> Outcome {
-        let snapshot = Arc::clone(&self.looked.snapshot);
-        let disclosure = Disclosure::new(&mut self.looked.library, self.session.as_deref());
-        let expanded = disclosure.expand_in(&snapshot, typed);
+        let disclosure = Disclosure::new(&self.looked.look, self.session.as_deref());
+        let expanded = disclosure.expand(typed);
         let expanded = expanded.map_err(|error| explain(error, "expand", typed, &self.flags))?;
         if self.flags.json {
             self.out
@@ -104,9 +103,8 @@ impl Talk<'_> {
     }
 
     fn collapse(&mut self, typed: &str) -> Outcome {
-        let snapshot = Arc::clone(&self.looked.snapshot);
-        let disclosure = Disclosure::new(&mut self.looked.library, self.session.as_deref());
-        let collapsed = disclosure.collapse_in(&snapshot, typed);
+        let disclosure = Disclosure::new(&self.looked.look, self.session.as_deref());
+        let collapsed = disclosure.collapse(typed);
         let collapsed =
             collapsed.map_err(|error| explain(error, "collapse", typed, &self.flags))?;
         if self.flags.json {

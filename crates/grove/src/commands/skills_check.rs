@@ -93,7 +93,7 @@ fn print_findings(looked: &Looked, skill: &Skill, out: &mut Output) {
     {
         let location = snapshot.location(&skill.place);
         let source = source.get_or_insert_with(|| {
-            let bytes = looked.library.source(snapshot, skill);
+            let bytes = looked.sources.skills.read(skill);
             bytes.and_then(|bytes| String::from_utf8(bytes).ok())
         });
         out.text(&grove_spec::render::render(

@@ -1,7 +1,5 @@
 //! `grove skills confusable`: skills that a model would mix up, and what to change.
 
-use std::sync::Arc;
-
 use grove_catalog::search::confusable::Confusable;
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::search::Searcher;
@@ -13,9 +11,8 @@ use crate::json::{DiagnosticJson, SnapshotJson};
 use crate::output::Output;
 
 pub(super) fn run(looked: &mut Looked, json: bool, out: &mut Output) -> u8 {
-    let snapshot = Arc::clone(&looked.snapshot);
     let (snapshot, found, diagnostics) =
-        Searcher::default().confusable_in(&mut looked.library, &snapshot);
+        Searcher::default().confusable_in(&mut looked.library, &looked.look);
     if json {
         out.json(&json!({
             "schema": "grove.skills.confusable/1",

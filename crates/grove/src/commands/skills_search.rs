@@ -35,8 +35,7 @@ pub(super) fn run(
             Audience::Model
         },
     };
-    let snapshot = std::sync::Arc::clone(&looked.snapshot);
-    let found = Searcher::default().search_in(&mut looked.library, &snapshot, &query);
+    let found = Searcher::default().search_in(&mut looked.library, &looked.look, &query);
     if arguments.look.json {
         out.json(&to_json(&text, &found));
         return Ok(0);

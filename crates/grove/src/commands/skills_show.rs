@@ -66,8 +66,9 @@ pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -
             family,
             fields: fields(skill),
             digest: looked
-                .library
-                .source(snapshot, skill)
+                .sources
+                .skills
+                .read(skill)
                 .map(|bytes| Digest::of(&bytes).to_string()),
         });
     } else {
@@ -146,7 +147,7 @@ fn print(looked: &Looked, skill: &Skill, family: &Family, out: &mut Output) {
     if !content.is_refused() {
         row("size", &format!("{} bytes", content.size));
     }
-    let bytes = looked.library.source(snapshot, skill);
+    let bytes = looked.sources.skills.read(skill);
     if let Some(bytes) = &bytes {
         row("digest", &Digest::of(bytes).to_string());
     }

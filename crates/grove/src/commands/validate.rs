@@ -130,7 +130,7 @@ fn check(environment: &Environment, path: &Path) -> Result<Vec<Checked>, Command
         Request {
             view: View::Folders(vec![path.to_path_buf()]),
             all: true,
-            names: None,
+            ..Request::default()
         },
     )
     .load();

@@ -2,65 +2,39 @@
 
 use std::path::Path;
 
-use grove_testkit::home::TestHome;
-use grove_testkit::process::{Ending, Finished};
-use serde_json::Value;
+use grove_testkit::session::{Session, column};
+use serde_json::json;
 
 const SKILLS: &str = "home/.agents/skills";
+const BRANCH: &str = "metadata:\n  children: \"*\"\n";
 
-fn empty_home() -> TestHome {
-    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
-    home.dir("home/bundled").dir("home/work");
-    let bundled = home.path("home/bundled");
-    home.with_env("GROVE_BUNDLED_DIR", bundled)
+fn session() -> Session {
+    crate::session().without_bundled().working_in("home/work")
 }
 
-fn put(home: &TestHome, id: &str, lines: &str, body: &str) {
-    let name = id.rsplit('/').next().unwrap();
-    let text = format!("---\nname: {name}\n{lines}\n---\n{body}");
-    home.file(format!("{SKILLS}/{id}/SKILL.md"), text);
+fn put(session: &Session, id: &str, lines: &str, body: &str) {
+    session.definition(format!("{SKILLS}/{id}"), lines, body);
 }
 
-fn run(home: &TestHome, arguments: &[&str]) -> Finished {
-    home.run("home/work", arguments)
-}
-
-fn ok(home: &TestHome, arguments: &[&str]) -> Finished {
-    let finished = run(home, arguments);
-    let stderr = finished.stderr_text();
-    assert_eq!(
-        finished.ending,
-        Ending::Exited(0),
-        "{arguments:?}: {stderr}"
-    );
-    finished
-}
-
-fn json(home: &TestHome, arguments: &[&str]) -> Value {
-    serde_json::from_slice(&ok(home, arguments).stdout).unwrap()
+/// Three small skills in this folder.
+fn put_three(session: &Session, folder: &str) {
+    for name in ["a", "b", "c"] {
+        put(session, &format!("{folder}/{folder}-{name}"), "", "x");
+    }
 }
 
 #[test]
 fn one_childs_description_took_a_whole_activation() {
-    let home = empty_home();
-    put(
-        &home,
-        "docs",
-        "description: Writes.\nmetadata:\n  children: \"*\"",
-        "Keep it short.\n",
-    );
+    let session = session();
+    put(&session, "docs", BRANCH, "Keep it short.");
     let huge = "Long words again. ".repeat(8_333);
-    put(&home, "docs/a", &format!("description: {huge}"), "A.\n");
+    session.skill(format!("{SKILLS}/docs/a"), "a", &huge);
     for n in 0..198 {
-        let id = format!("docs/s{n:03}");
-        put(&home, &id, &format!("description: Does {n}."), "S.\n");
+        put(&session, &format!("docs/s{n:03}"), "", "S.");
     }
-    let value = json(&home, &["skills", "activate", "docs", "--json", "--all"]);
-    assert!(
-        value["chars"].as_u64().unwrap() < 33_000,
-        "{}",
-        value["chars"]
-    );
+    let value = session.json("skills activate docs --all");
+    let chars = value["chars"].as_u64().unwrap();
+    assert!(chars < 33_000, "{chars}");
     let children = value["children"].as_array().unwrap();
     let text = value["text"].as_str().unwrap();
     assert_eq!(children.len(), text.matches("</name><description>").count());
@@ -75,218 +49,157 @@ fn one_childs_description_took_a_whole_activation() {
     let last = text.lines().last().unwrap();
     let named: Vec<&str> = last.split('`').skip(1).step_by(2).collect();
     assert_eq!(named.len(), more, "{last}");
-    ok(&home, &["skills", "activate", named[0], "--all"]);
+    session
+        .grove(["skills", "activate", named[0], "--all"])
+        .ok();
 }
 
 #[test]
 fn a_small_skill_multiplied_its_arguments_without_a_bound() {
-    let home = empty_home();
-    put(
-        &home,
-        "echo",
-        "description: Echoes.",
-        &"$ARGUMENTS\n".repeat(22_000),
-    );
+    let session = session();
+    put(&session, "echo", "", &"$ARGUMENTS\n".repeat(22_000));
     let long = "x".repeat(20_000);
-    let finished = run(&home, &["skills", "activate", "/echo", &long]);
-    assert_eq!(finished.ending, Ending::Exited(1));
-    assert_eq!(finished.stdout_text(), "");
-    let location = home.path(SKILLS).join("echo/SKILL.md");
-    assert_eq!(
-        finished.stderr_text(),
-        format!(
-            "error: `echo` would have more than 1000000 characters with what it puts in\n\
-             hint: give shorter arguments, or put them in a file and give its path\n\
-             hint: read {} itself\n",
-            location.display()
-        )
-    );
-    ok(&home, &["skills", "activate", "/echo", "short"]);
+    let refused = session.grove(["skills", "activate", "/echo", &long]);
+    insta::assert_snapshot!(refused, @r"
+        [stderr]
+        error: `echo` would have more than 1000000 characters with what it puts in
+        hint: give shorter arguments, or put them in a file and give its path
+        hint: read [T]/home/.agents/skills/echo/SKILL.md itself
+        [exit code 1]
+    ");
+    session.grove("skills activate /echo short").ok();
 }
 
 #[test]
 fn expanding_a_group_of_two_was_stored_without_effect() {
-    let home = empty_home();
+    let session = session();
     for id in ["g/sub/a", "g/sub/b", "g/c", "g/d"] {
-        put(&home, id, "description: Does it.", "x\n");
+        put(&session, id, "", "x");
     }
-    let with = |words: &[&'static str]| [words, &["--session", "talk.json", "--json"]].concat();
-    let small = json(&home, &with(&["skills", "expand", "g/sub"]));
+    let small = session.json("skills expand g/sub --session talk.json");
     assert_eq!(small["children"].as_array().unwrap().len(), 2);
-    assert_eq!(small["expanded"], serde_json::json!([]));
+    assert_eq!(small["expanded"], json!([]));
     assert_eq!(small["alreadyExpanded"], true);
     let text = small["text"].as_str().unwrap();
     assert!(text.ends_with("nothing has to be remembered.\n"), "{text}");
-    let outer = json(&home, &with(&["skills", "expand", "g"]));
-    let names: Vec<&str> = outer["children"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|child| child["name"].as_str().unwrap())
-        .collect();
+    let outer = session.json("skills expand g --session talk.json");
+    let names = column(&outer["children"], "name");
     assert_eq!(names, ["c", "d", "a", "b"], "no entry is a folder");
-    assert_eq!(
-        outer["expanded"],
-        serde_json::json!(["g/@user:.agents/skills"])
-    );
-    let plain = ok(&home, &["skills", "expand", "g/sub"]);
-    let stderr = plain.stderr_text();
-    assert!(!stderr.contains("without --session"), "{stderr}");
+    assert_eq!(outer["expanded"], json!(["g/@user:.agents/skills"]));
+    let plain = session.grove("skills expand g/sub").ok();
+    plain.lacks(["without --session"]);
 }
 
 #[test]
 fn a_record_of_use_of_a_later_version_was_overwritten() {
-    let home = empty_home();
-    put(&home, "pdf", "description: Fills.", "x\n");
+    let session = session();
+    put(&session, "pdf", "", "x");
     for later in [
         "{\"version\":2,\"skills\":{}}",
         "{\"skills\":[[\"a\",1]],\"more\":true,\"version\":17}",
     ] {
-        home.file("state/grove/usage.json", later);
-        for session in [&[][..], &["--session", "talk.json"]] {
-            let finished = ok(&home, &[&["skills", "activate", "pdf"], session].concat());
-            let stderr = finished.stderr_text();
-            assert!(stderr.contains("info[usage-newer]"), "{stderr}");
-            let kept = std::fs::read_to_string(home.path("state/grove/usage.json")).unwrap();
-            assert_eq!(kept, later);
+        session.file("state/grove/usage.json", later);
+        for command in [
+            "skills activate pdf",
+            "skills activate pdf --session talk.json",
+        ] {
+            session.grove(command).ok().says(["info[usage-newer]"]);
+            assert_eq!(session.read("state/grove/usage.json"), later);
         }
-        std::fs::remove_file(home.path("home/work/talk.json")).unwrap();
-    }
-}
-
-fn group_of_three(home: &TestHome) {
-    for name in ["fetch", "crawl", "parse"] {
-        put(home, &format!("web/{name}"), "description: Does it.", "x\n");
+        session.remove("home/work/talk.json");
     }
 }
 
 #[test]
 fn arguments_for_a_group_were_dropped_without_a_word() {
-    let home = empty_home();
-    group_of_three(&home);
-    let finished = ok(&home, &["skills", "activate", "web/", "extra", "words"]);
-    let stderr = finished.stderr_text();
-    assert!(stderr.contains("warning[arguments-unused]"), "{stderr}");
-    assert!(stderr.contains("`web/` is a group"), "{stderr}");
-    let value = json(&home, &["skills", "activate", "web/", "x", "--json"]);
+    let session = session();
+    put_three(&session, "web");
+    let said = ["warning[arguments-unused]", "`web/` is a group"];
+    session
+        .grove("skills activate web/ extra words")
+        .ok()
+        .says(said);
+    let value = session.json("skills activate web/ x");
     assert_eq!(value["diagnostics"][0]["code"], "arguments-unused");
-    let value = json(&home, &["skills", "activate", "web/", "--json"]);
-    assert_eq!(value["diagnostics"], serde_json::json!([]));
+    let value = session.json("skills activate web/");
+    assert_eq!(value["diagnostics"], json!([]));
 }
 
 #[test]
 fn arguments_that_a_branch_puts_where_it_is_cut_were_dropped_without_a_word() {
-    let home = empty_home();
-    let branch = "description: Writes.\nmetadata:\n  children: \"*\"";
-    put(&home, "long", branch, &"A line of the body.\n".repeat(200));
-    put(&home, "short", branch, "A line of the body.\n");
-    for parent in ["long", "short"] {
-        for n in 0..3 {
-            let id = format!("{parent}/{parent}-{n}");
-            put(&home, &id, "description: Does it.", "x\n");
-        }
+    let session = session();
+    let line = "A line of the body.\n";
+    for (parent, body) in [("long", line.repeat(200)), ("short", line.to_owned())] {
+        put(&session, parent, BRANCH, &body);
+        put_three(&session, parent);
     }
-    for (typed, said) in [("long", true), ("short", false)] {
-        let finished = ok(&home, &["skills", "activate", typed, "word"]);
-        let stderr = finished.stderr_text();
-        assert_eq!(stderr.contains("arguments-unused"), said, "{stderr}");
-        assert_ne!(finished.stdout_text().contains("ARGUMENTS: word"), said);
-    }
+    let long = session.grove("skills activate long word").ok();
+    long.says(["arguments-unused"]).lacks(["ARGUMENTS: word"]);
+    let short = session.grove("skills activate short word").ok();
+    short
+        .prints(["ARGUMENTS: word"])
+        .lacks(["arguments-unused"]);
 }
 
 #[test]
 fn a_group_that_is_open_was_told_again() {
-    let home = empty_home();
-    group_of_three(&home);
-    let with = |words: &[&'static str]| {
-        [
-            &[
-                "skills",
-                "activate",
-                "web",
-                "--session",
-                "talk.json",
-                "--json",
-            ],
-            words,
-        ]
-        .concat()
-    };
-    let first = json(&home, &with(&[]));
+    let session = session();
+    put_three(&session, "web");
+    let first = session.json("skills activate web --session talk.json");
     assert_eq!(first["alreadyActive"], false);
-    let second = json(&home, &with(&[]));
+    let second = session.json("skills activate web --session talk.json");
     assert_eq!(second["alreadyActive"], true);
     assert_eq!(
         second["text"],
         "`web/` is already active: its skills stand in its place in the catalog.\n"
     );
     assert_eq!(second["children"], first["children"]);
-    let again = json(&home, &with(&["--again"]));
+    let again = session.json("skills activate web --session talk.json --again");
     assert_eq!(again["alreadyActive"], false);
     assert_eq!(again["text"], first["text"]);
 }
 
 #[test]
 fn a_session_that_is_no_file_was_an_internal_error() {
-    let home = empty_home();
-    put(&home, "pdf", "description: Fills.", "x\n");
-    home.dir("home/work/folder").file("home/work/plain", "");
-    let fifo = home.path("home/work/pipe");
+    let session = session();
+    put(&session, "pdf", "", "x");
+    session.dir("home/work/folder").file("home/work/plain", "");
+    let fifo = session.path("home/work/pipe");
     let made = std::process::Command::new("mkfifo").arg(&fifo).status();
     assert!(made.unwrap().success());
-    for (session, said) in [
+    for (file, said) in [
         ("folder", "is not a plain file"),
         (".", "is not a plain file"),
         ("pipe", "is not a plain file"),
         ("/dev/null", "is not a plain file"),
         ("plain/below.json", "does not exist"),
     ] {
-        for command in [
-            &["skills", "activate", "pdf"][..],
-            &["skills", "collapse", "pdf"],
-            &["catalog"],
-        ] {
-            let finished = run(&home, &[command, &["--session", session]].concat());
-            let stderr = finished.stderr_text();
-            assert_eq!(finished.ending, Ending::Exited(1), "{session} {stderr}");
-            assert!(
-                stderr.contains(said) && stderr.contains("\nhint: "),
-                "{stderr}"
-            );
+        for command in ["skills activate pdf", "skills collapse pdf", "catalog"] {
+            let refused = session.grove(&format!("{command} --session {file}"));
+            refused.fails(1).says([said, "\nhint: "]);
         }
     }
-    for folder in [&home.path("home/work"), Path::new("/dev")] {
-        let names: Vec<String> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-            .filter(|name| name.contains(".lock") || name.contains(".null"))
-            .collect();
-        assert_eq!(names, Vec::<String>::new(), "nothing is put beside it");
+    for folder in [&session.path("home/work"), Path::new("/dev")] {
+        let entries = std::fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.retain(|name| {
+            let name = name.to_string_lossy();
+            name.contains(".lock") || name.contains(".null")
+        });
+        assert!(names.is_empty(), "put beside it: {names:?}");
     }
 }
 
 #[test]
 fn an_expanded_branch_left_no_way_to_its_own_file() {
-    let home = empty_home();
-    let branch = "description: Writes.\nmetadata:\n  children: \"*\"";
-    put(&home, "docs", branch, "Keep it short.\n");
-    for name in ["a", "b", "c"] {
-        put(
-            &home,
-            &format!("docs/{name}"),
-            "description: Does it.",
-            "x\n",
-        );
-    }
-    let expanded = ok(
-        &home,
-        &["skills", "expand", "docs", "--session", "talk.json"],
-    );
-    let text = expanded.stdout_text();
-    assert!(
-        text.ends_with(
-            "What holds for all of them is in <location>~/.agents/skills/docs/SKILL.md</location>.\n"
-        ),
-        "{text}"
-    );
+    let session = session();
+    put(&session, "docs", BRANCH, "Keep it short.");
+    put_three(&session, "docs");
+    let text = session
+        .grove("skills expand docs --session talk.json")
+        .ok()
+        .stdout;
+    let way =
+        "What holds for all of them is in <location>~/.agents/skills/docs/SKILL.md</location>.\n";
+    assert!(text.ends_with(way), "{text}");
 }

@@ -4,31 +4,33 @@ use std::path::PathBuf;
 
 use grove_spec::agent::edit::{self, FieldValue};
 use grove_spec::agent::{self, compose};
-use grove_testkit::home::TestHome;
-use grove_testkit::process::Ending;
 use grove_testkit::shared;
 
-/// Every Markdown file of the real collections that lies in a folder of agents and has frontmatter.
-fn real_agents() -> Vec<(PathBuf, String)> {
-    let mut all = Vec::new();
-    let mut folders = vec![shared::real_corpus().unwrap()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            if path.is_dir() {
-                folders.push(path);
-            } else if folder.ends_with("agents") && agent::naming::is_agent_file(&name) {
-                let text = std::fs::read_to_string(&path).unwrap();
-                if text.starts_with("---\n") {
-                    all.push((path, text));
-                }
-            }
-        }
-    }
-    all.sort();
-    assert!(all.len() > 25, "the collections have lost their agents");
-    all
+/// Paths and texts.
+type Files = Vec<(PathBuf, String)>;
+
+/// Every Markdown file of the real collections that lies in a folder of agents: agents, and notes without frontmatter.
+fn real_files() -> (Files, Files) {
+    let mut files = shared::files_below(&shared::real_corpus().unwrap()).unwrap();
+    files.retain(|path| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        path.parent().unwrap().ends_with("agents") && agent::naming::is_agent_file(name)
+    });
+    let texts = files.into_iter().map(|path| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        (path, text)
+    });
+    let (agents, notes): (Vec<_>, Vec<_>) = texts.partition(|(_, text)| text.starts_with("---\n"));
+    let (n_agents, n_notes) = (agents.len(), notes.len());
+    assert!(
+        n_agents > 25 && n_notes > 0,
+        "the collections have lost files: {n_agents} {n_notes}"
+    );
+    (agents, notes)
+}
+
+fn real_agents() -> Files {
+    real_files().0
 }
 
 /// A file cut by its lines, without Grove's own reader: each key of the frontmatter with its lines, and the rest.
@@ -70,31 +72,15 @@ fn changing_any_field_of_a_real_file_changes_its_lines_alone() {
             let (new_keys, new_body) = cut(&changed);
             assert!(body == new_body, "{}: {key}", path.display());
             let others = |all: &[(String, String)]| -> Vec<(String, String)> {
-                all.iter()
-                    .filter(|(other, _)| other != key)
-                    .cloned()
-                    .collect()
+                let others = all.iter().filter(|(other, _)| other != key);
+                others.cloned().collect()
             };
-            assert_eq!(
-                others(&keys),
-                others(&new_keys),
-                "{}: {key}",
-                path.display()
-            );
+            let case = format!("{}: {key}", path.display());
+            assert_eq!(others(&keys), others(&new_keys), "{case}");
             let new = new_keys.iter().find(|(other, _)| other == key);
-            assert_ne!(
-                new.map(|(_, lines)| lines),
-                Some(lines),
-                "{}: {key}",
-                path.display()
-            );
-            let removed = edit::remove(&text, key).unwrap();
-            let (left, left_body) = cut(&removed);
-            assert!(
-                (others(&keys), &body) == (left, &left_body),
-                "{}: {key}",
-                path.display()
-            );
+            assert_ne!(new.map(|(_, lines)| lines), Some(lines), "{case}");
+            let (left, left_body) = cut(&edit::remove(&text, key).unwrap());
+            assert!((others(&keys), &body) == (left, &left_body), "{case}");
             changes += 1;
         }
     }
@@ -106,64 +92,100 @@ fn changing_any_field_of_a_real_file_changes_its_lines_alone() {
 fn a_real_file_in_which_nothing_is_changed_is_written_back_byte_for_byte() {
     for (path, text) in real_agents() {
         assert_eq!(compose::change(&text, &[]).as_deref(), Ok(text.as_str()));
-        let agent = agent::parse(&text).agent;
-        let mut same: Vec<(&str, FieldValue)> = Vec::new();
-        let texts = [
-            ("name", &agent.name),
-            ("description", &agent.description),
-            ("model", &agent.model),
+        let parsed = agent::parse(&text);
+        assert!(parsed.is_valid(), "{}", path.display());
+        let agent = parsed.agent;
+        let same = [
+            ("name", agent.name.map(FieldValue::Text)),
+            (
+                "description",
+                Some(FieldValue::Text(agent.description.unwrap())),
+            ),
+            ("model", agent.model.map(FieldValue::Text)),
+            ("tools", agent.tools.map(FieldValue::list)),
         ];
-        for (key, value) in texts {
-            same.extend(value.as_ref().map(|value| (key, FieldValue::text(value))));
-        }
-        same.extend(
-            agent
-                .tools
-                .as_ref()
-                .map(|tools| ("tools", FieldValue::list(tools))),
-        );
         for (key, value) in same {
+            let Some(value) = value else { continue };
             let written = edit::set(&text, key, &value);
-            assert_eq!(
-                written.as_deref(),
-                Ok(text.as_str()),
-                "{}: {key}",
-                path.display()
-            );
+            let case = format!("{}: {key}", path.display());
+            assert_eq!(written.as_deref(), Ok(text.as_str()), "{case}");
         }
     }
 }
 
 #[test]
+fn lists_are_written_into_real_files_and_taken_out_again() {
+    for (path, text) in real_agents() {
+        let tools = ["Read", "Bash(git log, git diff)"];
+        let changed = edit::set(&text, "tools", &FieldValue::list(tools)).unwrap();
+        let read = agent::parse(&changed).agent.tools.unwrap();
+        assert_eq!(read, tools, "{}", path.display());
+        let others = |text: &str| {
+            let (mut keys, body) = cut(text);
+            keys.retain(|(key, _)| key != "tools");
+            (keys, body)
+        };
+        assert!(others(&text) == others(&changed), "{}", path.display());
+        let added = edit::set(&text, "skills", &FieldValue::list(["a", "b"])).unwrap();
+        let removed = edit::remove(&added, "skills");
+        assert_eq!(removed.as_deref(), Ok(text.as_str()), "{}", path.display());
+    }
+}
+
+/// What stands between the second line `---` and the end without blank lines at its edges, found without Grove's
+/// own reader.
+fn body_of(text: &str) -> String {
+    let (_, body) = text[4..].split_once("\n---\n").unwrap();
+    body.trim_start_matches('\n').trim_end().to_owned()
+}
+
+#[test]
+fn real_agents_are_told_exactly_their_own_text() {
+    let session = crate::session().without_bundled().with_repository();
+    let (agents, notes) = real_files();
+    let prompt = |path: &PathBuf| {
+        let (folder, stem) = (path.parent().unwrap(), path.file_stem().unwrap());
+        session.grove([
+            "prompt".as_ref(),
+            stem,
+            "--agents-dir".as_ref(),
+            folder.as_os_str(),
+        ])
+    };
+    for (path, text) in &agents {
+        let is_plain = agent::parse(text).agent.skills.is_empty();
+        assert!(is_plain, "{}", path.display());
+        assert_eq!(prompt(path).ok().stdout, format!("{}\n", body_of(text)));
+    }
+    // Without frontmatter it is a note beside a skill, and nobody's agent.
+    for (path, text) in &notes {
+        prompt(path).fails(1);
+        let findings = agent::parse(text).diagnostics;
+        let codes: Vec<_> = findings.iter().map(|it| it.code.as_str()).collect();
+        assert_eq!(codes, ["frontmatter-missing"], "{}", path.display());
+    }
+}
+
+#[test]
 fn the_program_edits_real_files_and_takes_the_edit_back() {
-    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
-    home.dir("project/.git");
+    let session = crate::session().with_repository();
     for (at, (path, text)) in real_agents().into_iter().enumerate() {
         let stem = agent::naming::stem(path.file_name().unwrap().to_str().unwrap()).to_owned();
         let file = format!("home/.claude/agents/{at}/{stem}.md");
-        home.file(&file, &text);
+        session.file(&file, &text);
         let address = format!("{at}/{stem}@user:.claude/agents");
-        let run = |words: &[&str]| {
-            let all: Vec<&str> = ["agents", "edit", &address]
-                .iter()
-                .chain(words)
-                .copied()
-                .collect();
-            let finished = home.run("project", &all);
-            assert!(
-                matches!(finished.ending, Ending::Exited(0)),
-                "{}: {}",
-                path.display(),
-                finished.stderr_text()
-            );
-            std::fs::read_to_string(home.path(&file)).unwrap()
+        let edited = |option: &str, value: &str| {
+            let edit = ["agents", "edit", &address, option, value];
+            session.grove(edit).ok();
+            session.read(&file)
         };
         let (before, body) = cut(&text);
-        let changed = run(&["--max-tokens", "1234"]);
+        let changed = edited("--max-tokens", "1234");
         let (mut after, new_body) = cut(&changed);
         after.retain(|(key, _)| key != "maxTokens");
         assert!((before, body) == (after, new_body), "{}", path.display());
         assert_eq!(agent::parse(&changed).agent.max_tokens, Some(1234));
-        assert_eq!(run(&["--unset", "maxTokens"]), text, "{}", path.display());
+        let taken_back = edited("--unset", "maxTokens");
+        assert_eq!(taken_back, text, "{}", path.display());
     }
 }

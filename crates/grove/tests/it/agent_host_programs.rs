@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use grove_testkit::agent_program::AgentProgram;
-use grove_testkit::home::TestHome;
 use grove_testkit::model_server::{ModelServer, Script};
+use grove_testkit::process::Finished;
+use grove_testkit::session::{Session, rows};
 use serde_json::Value;
 
 /// A turn takes two seconds; only a hanging program meets this.
@@ -21,9 +22,10 @@ const BUILT_IN: [&str; 5] = [
 ];
 
 /// Agents wherever programs may look, ordinary and odd ones; in the project alone, or at home too.
-fn home(with_user: bool) -> TestHome {
-    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
-    home.file("project/.git/HEAD", "ref: refs/heads/main\n")
+fn session(with_user: bool) -> Session {
+    let session = crate::session();
+    session
+        .file("project/.git/HEAD", "ref: refs/heads/main\n")
         .dir("project/.git/objects")
         .dir("project/.git/refs");
     for folder in [
@@ -40,117 +42,81 @@ fn home(with_user: bool) -> TestHome {
         if folder.starts_with("home") && !with_user {
             continue;
         }
-        let tag = folder.replace(['/', '.'], "-");
-        let put = |path: &str, lines: &str| {
-            home.file(
-                format!("{folder}/{path}"),
-                format!("---\n{lines}---\nText of {tag}.\n"),
-            );
-        };
-        put("same.md", "name: same\ndescription: d\n");
-        put(
-            &format!("one-{tag}.md"),
-            &format!("name: one-{tag}\ndescription: d\n"),
-        );
-        put(
-            &format!("end-{tag}.agent.md"),
-            &format!("name: end-{tag}\ndescription: d\n"),
-        );
-        put(
-            &format!("deep/down/deep-{tag}.md"),
-            &format!("name: deep-{tag}\ndescription: d\n"),
-        );
-        put(&format!("unnamed-{tag}.md"), "description: d\n");
-        put(
-            &format!("silent-{tag}.md"),
-            &format!("name: silent-{tag}\n"),
-        );
-        put(
-            &format!("_under-{tag}.md"),
-            &format!("name: _under-{tag}\ndescription: d\n"),
-        );
-        put(
-            &format!("blank-{tag}.md"),
-            &format!("name: Blank {tag}.x\ndescription: d\n"),
-        );
+        let tag = tag(folder);
+        for (file, lines) in [
+            ("same.md", "name: same\ndescription: d\n"),
+            ("one-TAG.md", "name: one-TAG\ndescription: d\n"),
+            ("end-TAG.agent.md", "name: end-TAG\ndescription: d\n"),
+            ("deep/down/deep-TAG.md", "name: deep-TAG\ndescription: d\n"),
+            ("unnamed-TAG.md", "description: d\n"),
+            ("silent-TAG.md", "name: silent-TAG\n"),
+            ("_under-TAG.md", "name: _under-TAG\ndescription: d\n"),
+            ("blank-TAG.md", "name: Blank TAG.x\ndescription: d\n"),
+        ] {
+            let text = format!("---\n{lines}---\nText of TAG.\n");
+            let file = format!("{folder}/{file}");
+            session.file(file.replace("TAG", &tag), text.replace("TAG", &tag));
+        }
     }
-    home
+    session
 }
 
-/// The usable agents that Grove says the program has, and the source of the one called `same`.
-fn ours(program: AgentProgram, home: &TestHome, working: &str) -> (BTreeSet<String>, String) {
-    let finished = home.run(
-        working,
-        ["agents", "list", "--host", program.host(), "--json"],
-    );
-    let finished = finished.require_success("grove agents list").unwrap();
-    let listed: Value = serde_json::from_slice(&finished.stdout).unwrap();
-    let agents = listed["agents"].as_array().unwrap();
-    let usable = agents.iter().filter(|agent| agent["state"] == "ok");
-    let names = usable.clone().map(|agent| agent["name"].as_str().unwrap());
-    let same = usable.clone().find(|agent| agent["name"] == "same");
-    let location = same.unwrap()["location"].as_str().unwrap().to_owned();
-    (names.map(str::to_owned).collect(), location)
+/// A word for a folder.
+fn tag(folder: &str) -> String {
+    folder.trim_matches('/').replace(['/', '.'], "-")
 }
 
-/// The text with which the program begins when it runs as the agent called `same`.
-fn told_as_same(program: AgentProgram, home: &TestHome, working: &str) -> String {
+/// The usable agents that Grove says the program has, and the word for the folder of the one called `same`.
+fn ours(program: AgentProgram, session: &Session, working: &str) -> (BTreeSet<String>, String) {
+    let list = ["agents", "list", "--host", program.host()];
+    let listed = session.json_in(working, list);
+    let mut usable = rows(&listed["agents"], ["name", "state", "location"]);
+    usable.retain(|[_, state, _]| state == "ok");
+    let same = usable.iter().find(|[name, ..]| name == "same").unwrap();
+    let folder = same[2].rsplit_once('/').unwrap().0;
+    let below = folder.strip_prefix(session.path("").to_str().unwrap());
+    let tag = tag(below.unwrap());
+    (usable.into_iter().map(|[name, ..]| name).collect(), tag)
+}
+
+/// What the program says in one turn with these words more, and everything that it sends to its model.
+fn turn(
+    program: AgentProgram,
+    session: &Session,
+    working: &str,
+    more: &[&str],
+) -> (Finished, Vec<Value>) {
     let server = ModelServer::start(Script::plain()).unwrap();
-    let finished = program.run_with(
-        &server,
-        &home.path("home"),
-        &home.path(working),
-        "Say the answer.",
-        &["--agent", "same"],
-        TURN,
-    );
-    finished.unwrap_or_else(|why| panic!("{why}"));
-    let requests = server.requests();
-    let all: Vec<String> = requests
-        .iter()
-        .map(|request| request.json().to_string())
-        .collect();
-    let text = all.iter().find(|text| text.contains("Text of "));
-    text.unwrap_or_else(|| panic!("{}: {all:?}", program.host()))
-        .clone()
+    let (home, working) = (session.path("home"), session.path(working));
+    let finished = program.run_with(&server, &home, &working, "Say the answer.", more, TURN);
+    let finished = finished.unwrap_or_else(|why| panic!("{why}"));
+    let requests = server.requests().into_iter();
+    (finished, requests.map(|request| request.json()).collect())
 }
 
-fn compare(program: AgentProgram, real: impl Fn(&TestHome, &str) -> BTreeSet<String>) {
+fn compare(program: AgentProgram, real: impl Fn(&Session, &str) -> BTreeSet<String>) {
     for (with_user, working) in [
         (true, "project"),
         (true, "project/pkg"),
         (false, "project"),
         (false, "project/pkg"),
     ] {
-        let home = home(with_user);
-        let (names, location) = ours(program, &home, working);
-        assert_eq!(
-            names,
-            real(&home, working),
-            "{} in {working}",
-            program.host()
-        );
-        let folder = location.rsplit_once('/').unwrap().0;
-        let below = folder
-            .strip_prefix(home.path("").to_str().unwrap())
-            .unwrap();
-        let tag = below.trim_start_matches('/').replace(['/', '.'], "-");
-        let told = told_as_same(program, &home, working);
-        assert!(
-            told.contains(&format!("Text of {tag}.")),
-            "{} in {working}: not {location}",
-            program.host()
-        );
+        let session = session(with_user);
+        let (names, same) = ours(program, &session, working);
+        let host = program.host();
+        assert_eq!(names, real(&session, working), "{host} in {working}");
+        // The text with which the program begins when it runs as the agent called `same`.
+        let (_, requests) = turn(program, &session, working, &["--agent", "same"]);
+        let mut texts = requests.iter().map(Value::to_string);
+        let told = texts.find(|text| text.contains("Text of ")).unwrap();
+        let is_ours = told.contains(&format!("Text of {same}."));
+        assert!(is_ours, "{host} in {working}: not {same}");
     }
 }
 
 /// The agents that Claude Code says it has, without its own.
-fn agents_of_claude(home: &TestHome, working: &str) -> BTreeSet<String> {
-    let server = ModelServer::start(Script::plain()).unwrap();
-    let (home, working) = (home.path("home"), home.path(working));
-    let finished = AgentProgram::Claude
-        .run(&server, &home, &working, "Say the answer.", TURN)
-        .unwrap_or_else(|why| panic!("{why}"));
+fn agents_of_claude(session: &Session, working: &str) -> BTreeSet<String> {
+    let (finished, _) = turn(AgentProgram::Claude, session, working, &[]);
     let text = finished.stdout_text();
     let mut lines = text
         .lines()
@@ -262,13 +228,13 @@ fn odd_frontmatters() -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn claude_code_has_the_agents_with_odd_frontmatter_that_are_listed_for_it() {
-    let home = home(false);
+    let session = session(false);
     let odd = odd_frontmatters();
     for (name, bytes) in &odd {
-        home.file(format!("home/.claude/agents/{name}.md"), bytes);
+        session.file(format!("home/.claude/agents/{name}.md"), bytes);
     }
-    let (names, _) = ours(AgentProgram::Claude, &home, "project");
-    let real = agents_of_claude(&home, "project");
+    let (names, _) = ours(AgentProgram::Claude, &session, "project");
+    let real = agents_of_claude(&session, "project");
     let said = |names: &BTreeSet<String>| -> Vec<String> {
         let of = odd.iter().map(|(name, bytes)| {
             let is_there = names.contains(name);
@@ -290,71 +256,57 @@ fn declared(name: &str, file: &str) -> String {
 /// Roles have another format, and Codex names them where it describes its tool for them.
 #[test]
 fn codex_has_the_roles_that_are_listed_for_it() {
-    let home = home(false);
-    let project = home.path("project");
-    home.file(
-        "home/.codex/config.toml",
-        format!(
-            "[projects.{project:?}]\ntrust_level = \"trusted\"\n{}{}{}",
-            declared("declared", "roles/d.toml"),
-            declared("renamed", "agents/nameless.toml"),
-            declared("other-name", "roles/named.toml"),
-        ),
-    );
-    home.file(
-        "project/.codex/config.toml",
-        declared("of-project", "../roles/p.toml"),
-    );
-    for role in [
-        "home/.codex/roles/d.toml",
-        "home/.codex/agents/nameless.toml",
-        "project/roles/p.toml",
-    ] {
-        home.file(role, "developer_instructions = \"x\"\n");
-    }
-    home.file(
-        "home/.codex/roles/named.toml",
-        "name = \"own-name\"\ndeveloper_instructions = \"x\"\n",
-    );
+    let session = session(false);
+    let nameless = "developer_instructions = \"x\"\n";
+    session
+        .file(
+            "home/.codex/config.toml",
+            format!(
+                "[projects.{:?}]\ntrust_level = \"trusted\"\n{}{}{}",
+                session.path("project"),
+                declared("declared", "roles/d.toml"),
+                declared("renamed", "agents/nameless.toml"),
+                declared("other-name", "roles/named.toml"),
+            ),
+        )
+        .file(
+            "project/.codex/config.toml",
+            declared("of-project", "../roles/p.toml"),
+        )
+        .file("home/.codex/roles/d.toml", nameless)
+        .file("home/.codex/agents/nameless.toml", nameless)
+        .file("project/roles/p.toml", nameless)
+        .file(
+            "home/.codex/roles/named.toml",
+            format!("name = \"own-name\"\n{nameless}"),
+        );
     for folder in [
         "home/.codex/agents",
         "project/.codex/agents",
         "project/pkg/.codex/agents",
     ] {
-        let tag = folder.replace(['/', '.'], "-");
+        let tag = tag(folder);
         for (path, name) in [
             ("same", "same".to_owned()),
             ("one", format!("one-{tag}")),
             ("deep/down/deep", format!("deep-{tag}")),
             ("blank", format!("Blank {tag}.x")),
         ] {
-            let text = format!(
-                "name = \"{name}\"\ndescription = \"Of {tag}\"\ndeveloper_instructions = \"x\"\n"
-            );
-            home.file(format!("{folder}/{path}.toml"), text);
+            let text = format!("name = \"{name}\"\ndescription = \"Of {tag}\"\n{nameless}");
+            session.file(format!("{folder}/{path}.toml"), text);
         }
     }
     for working in ["project", "project/pkg"] {
-        let (names, location) = ours(AgentProgram::Codex, &home, working);
-        let server = ModelServer::start(Script::plain()).unwrap();
-        let (at_home, folder) = (home.path("home"), home.path(working));
-        AgentProgram::Codex
-            .run(&server, &at_home, &folder, "Say the answer.", TURN)
-            .unwrap_or_else(|why| panic!("{why}"));
-        let requests = server.requests();
-        let tools = requests
-            .iter()
-            .find_map(|request| request.json()["tools"].as_array().cloned())
-            .unwrap();
-        let described = tools
-            .iter()
-            .flat_map(|tool| tool["tools"].as_array().cloned().unwrap_or_default())
-            .find(|tool| tool["name"] == "spawn_agent")
-            .unwrap();
-        let roles = described["parameters"]["properties"]["agent_type"]["description"]
-            .as_str()
-            .unwrap()
-            .to_owned();
+        let (names, same) = ours(AgentProgram::Codex, &session, working);
+        let (_, requests) = turn(AgentProgram::Codex, &session, working, &[]);
+        let mut tools = requests.iter().filter_map(|it| it["tools"].as_array());
+        let mut tools = tools.next().unwrap().iter();
+        let described = tools.find_map(|tool| {
+            let mut tools = tool["tools"].as_array()?.iter();
+            tools.find(|tool| tool["name"] == "spawn_agent")
+        });
+        let kinds = &described.unwrap()["parameters"]["properties"]["agent_type"];
+        let roles = kinds["description"].as_str().unwrap();
         let real: BTreeSet<String> = roles
             .lines()
             .filter_map(|line| line.strip_suffix(": {"))
@@ -365,37 +317,20 @@ fn codex_has_the_roles_that_are_listed_for_it() {
         for name in ["declared", "renamed", "own-name", "of-project"] {
             assert!(real.contains(name), "{working}: {name}: {real:?}");
         }
-        let folder = location.rsplit_once('/').unwrap().0;
-        let below = folder
-            .strip_prefix(home.path("").to_str().unwrap())
-            .unwrap();
-        let tag = below.trim_start_matches('/').replace(['/', '.'], "-");
-        assert!(roles.contains(&format!("same: {{\nOf {tag}\n")), "{roles}");
+        assert!(roles.contains(&format!("same: {{\nOf {same}\n")), "{roles}");
     }
 }
 
 #[test]
 fn copilot_has_the_agents_that_are_listed_for_it() {
-    compare(AgentProgram::Copilot, |home, working| {
-        let server = ModelServer::start(Script::plain()).unwrap();
-        let (home, working) = (home.path("home"), home.path(working));
+    compare(AgentProgram::Copilot, |session, working| {
         // Asked for one that is not there, it names those that are.
-        let finished = AgentProgram::Copilot
-            .run_with(
-                &server,
-                &home,
-                &working,
-                "Say the answer.",
-                &["--agent", "nobody"],
-                TURN,
-            )
-            .unwrap_or_else(|why| panic!("{why}"));
+        let nobody = ["--agent", "nobody"];
+        let (finished, _) = turn(AgentProgram::Copilot, session, working, &nobody);
         let said = format!("{}{}", finished.stdout_text(), finished.stderr_text());
-        let names = said
-            .lines()
-            .find_map(|line| line.split_once("available: "))
-            .unwrap_or_else(|| panic!("{said}"))
-            .1;
+        let mut lines = said.lines();
+        let names = lines.find_map(|line| line.split_once("available: "));
+        let (_, names) = names.unwrap_or_else(|| panic!("{said}"));
         names
             .split(", ")
             .map(|name| name.trim().to_owned())

@@ -7,12 +7,13 @@ mod random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use answers::{Answers, array, string};
-use grove_testkit::home::TestHome;
+use answers::{Answers, array, is_offered, string};
 use grove_testkit::library::GeneratedLibrary;
 use grove_testkit::shared;
 use layout::{Grant, Kind, Layout, Planted};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::session;
 
 /// Any numbers will do; they are fixed so that a failure can be seen again.
 const SEEDS: std::ops::Range<u64> = 1..31;
@@ -28,34 +29,27 @@ fn every_surface_agrees_on_generated_homes() {
             layout.grant,
             layout.settings
         );
-        let answers = Answers::ask(&layout.home, layout.cwd, &[]);
+        let answers = Answers::ask(&layout.session, layout.cwd, "");
         answers.agree();
         no_skill_is_missing(&layout, &answers);
         states_are_as_planted(&layout, &answers);
         caps_are_kept(&layout, &answers);
-        answers.every_skill_can_be_shown(&layout.home, layout.cwd, &[]);
-        Answers::ask(&layout.home, layout.cwd, &["--all"]).agree();
+        answers.every_skill_can_be_shown();
+        Answers::ask(&layout.session, layout.cwd, "--all").agree();
         for skill in answers.skills() {
-            *states
-                .entry(string(&skill["state"]).to_owned())
-                .or_insert(0) += 1;
+            let state = string(&skill["state"]).to_owned();
+            *states.entry(state).or_insert(0) += 1;
         }
     }
-    assert_eq!(
-        states.len(),
-        9,
-        "the homes have skills in every state: {states:?}"
-    );
+    // The homes have skills in every state.
+    assert_eq!(states.len(), 9, "{states:?}");
 }
 
 /// Every file that was planted is a skill, another path to one, or named by the candidate limit.
-fn no_skill_is_missing(layout: &Layout, answers: &Answers) {
+fn no_skill_is_missing(layout: &Layout, answers: &Answers<'_>) {
     let mut places: BTreeMap<PathBuf, usize> = BTreeMap::new();
-    for skill in answers
-        .skills()
-        .iter()
-        .filter(|skill| skill["source"] != "bundled")
-    {
+    let skills = answers.skills().iter();
+    for skill in skills.filter(|skill| skill["source"] != "bundled") {
         let also = skill.get("alsoAt").map(array).unwrap_or_default();
         for place in also.iter().chain([&skill["location"]]) {
             *places.entry(string(place).into()).or_default() += 1;
@@ -66,11 +60,8 @@ fn no_skill_is_missing(layout: &Layout, answers: &Answers) {
     for finding in array(&answers.list["diagnostics"]) {
         if finding["code"] == "candidate-limit" {
             let root = PathBuf::from(string(&finding["file"]));
-            unread.extend(
-                array(&finding["names"])
-                    .iter()
-                    .map(|name| root.join(string(name))),
-            );
+            let names = array(&finding["names"]).iter();
+            unread.extend(names.map(|name| root.join(string(name))));
         }
     }
     let place_of = |path: &PathBuf| match path.file_name().and_then(|name| name.to_str()) {
@@ -79,34 +70,24 @@ fn no_skill_is_missing(layout: &Layout, answers: &Answers) {
     };
     for path in layout.planted.keys() {
         let (listed, named) = (places.contains_key(path), unread.contains(&place_of(path)));
-        assert!(
-            listed != named,
-            "{} listed {listed}, named {named}",
-            path.display()
-        );
+        let path = path.display();
+        assert!(listed != named, "{path} listed {listed}, named {named}");
     }
     for path in places.keys() {
-        assert!(
-            layout.planted.contains_key(path),
-            "{} was not planted",
-            path.display()
-        );
+        let is_planted = layout.planted.contains_key(path);
+        assert!(is_planted, "{} was not planted", path.display());
     }
 }
 
 /// The state by everything but rank and caps, straight from the order of evaluation.
 fn state_before_rank(layout: &Layout, planted: &Planted) -> Option<&'static str> {
     let settings = &layout.settings;
-    let key = if planted.kind == Kind::NeedsVariable {
-        "keyed"
-    } else {
-        planted.name.as_str()
+    let key = match planted.kind {
+        Kind::NeedsVariable => "keyed",
+        _ => planted.name.as_str(),
     };
-    let named = |names: &Vec<&str>| {
-        names
-            .iter()
-            .any(|name| [key, &planted.name, &planted.id].contains(name))
-    };
+    let own = [key, &planted.name, &planted.id];
+    let is_named = |names: &Vec<&str>| names.iter().any(|name| own.contains(name));
     if planted.kind == Kind::Invalid {
         return Some("invalid");
     }
@@ -124,41 +105,36 @@ fn state_before_rank(layout: &Layout, planted: &Planted) -> Option<&'static str>
     if settings.disabled == Some(key) {
         return Some("disabled");
     }
-    settings
-        .only
-        .as_ref()
-        .is_some_and(|only| !named(only))
-        .then_some("filtered")
+    let is_left_out = settings.only.as_ref().is_some_and(|only| !is_named(only));
+    is_left_out.then_some("filtered")
 }
 
-fn states_are_as_planted(layout: &Layout, answers: &Answers) {
+fn states_are_as_planted(layout: &Layout, answers: &Answers<'_>) {
     for skill in answers.skills() {
-        let Some(planted) = layout
-            .planted
-            .get(&PathBuf::from(string(&skill["location"])))
-        else {
+        let location = PathBuf::from(string(&skill["location"]));
+        let Some(planted) = layout.planted.get(&location) else {
             continue;
         };
-        let expected = state_before_rank(layout, planted);
         let state = string(&skill["state"]);
-        match expected {
-            Some(expected) => assert_eq!(state, expected, "{planted:?} {skill:#}"),
-            None => assert!(
-                ["ok", "shadowed", "capped"].contains(&state),
-                "{planted:?} {skill:#}"
-            ),
-        }
+        let is_expected = match state_before_rank(layout, planted) {
+            Some(expected) => state == expected,
+            None => ["ok", "shadowed", "capped"].contains(&state),
+        };
+        assert!(is_expected, "{planted:?} {skill:#}");
         assert_eq!(string(&skill["name"]), planted.name, "{skill:#}");
     }
 }
 
 /// A source offers at most its limit, and nothing is capped below it.
-fn caps_are_kept(layout: &Layout, answers: &Answers) {
+fn caps_are_kept(layout: &Layout, answers: &Answers<'_>) {
     let limit = layout.settings.loaded_per_source.unwrap_or(200);
     for source in ["project", "user", "managed", "extra", "bundled"] {
+        let skills = answers.with("source", &json!(source));
         let of = |state: &str| {
-            let is = |skill: &&Value| skill["source"] == source && skill["state"] == state;
-            answers.skills().iter().filter(is).count()
+            skills
+                .iter()
+                .filter(|skill| skill["state"] == state)
+                .count()
         };
         assert!(of("ok") <= limit, "{source}");
         assert!(of("capped") == 0 || of("ok") == limit, "{source}");
@@ -168,80 +144,57 @@ fn caps_are_kept(layout: &Layout, answers: &Answers) {
 #[test]
 fn every_surface_agrees_on_the_real_corpus() {
     let corpus = shared::real_corpus().unwrap_or_else(|why| panic!("{why}"));
-    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
-    let flags = ["--all", "--root", corpus.to_str().unwrap()];
-    let answers = Answers::ask(&home, "project", &flags);
+    let flags = format!("--all --root {}", corpus.display());
+    let session = session();
+    let answers = Answers::ask(&session, "project", &flags);
     answers.agree();
-    answers.every_skill_can_be_shown(&home, "project", &flags);
+    answers.every_skill_can_be_shown();
 }
 
 #[test]
 fn every_surface_agrees_on_more_skills_than_a_source_offers() {
-    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
-    GeneratedLibrary::create(home.path("home/.agents/skills"), 320)
-        .unwrap_or_else(|why| panic!("{why}"));
-    let answers = Answers::ask(&home, "project", &[]);
+    let session = session();
+    let library = GeneratedLibrary::create(session.path("home/.agents/skills"), 320);
+    library.unwrap_or_else(|why| panic!("{why}"));
+    let answers = Answers::ask(&session, "project", "");
     answers.agree();
-    let of = |state: &str| {
-        answers
-            .skills()
-            .iter()
-            .filter(|skill| skill["state"] == state)
-            .count()
-    };
-    assert_eq!(
-        (of("ok"), of("capped")),
-        (200 + 1, 100),
-        "200 of the user's and the bundled one"
-    );
-    Answers::ask(&home, "project", &["--all"]).agree();
+    let of = |state: &str| answers.with("state", &json!(state)).len();
+    // 200 of the user's and the bundled one.
+    assert_eq!((of("ok"), of("capped")), (200 + 1, 100));
+    Answers::ask(&session, "project", "--all").agree();
 }
 
 #[test]
 fn a_flat_file_and_a_folder_of_one_name_can_be_told_apart() {
-    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
-    home.skill("home/.agents/skills/tmux", "tmux", "The folder")
-        .file(
-            "home/.agents/skills/tmux.md",
-            "---\nname: tmux\ndescription: The file\n---\n",
-        );
-    let answers = Answers::ask(&home, "project", &[]);
+    let session = session();
+    session
+        .skill("home/.agents/skills/tmux", "tmux", "The folder")
+        .definition("home/.agents/skills/tmux.md", "", "The file");
+    let answers = Answers::ask(&session, "project", "");
     answers.agree();
-    answers.every_skill_can_be_shown(&home, "project", &[]);
+    answers.every_skill_can_be_shown();
 }
 
 #[test]
 fn a_bare_name_leads_to_the_one_skill_that_is_offered() {
     for seed in SEEDS.step_by(5) {
         let layout = Layout::generate(seed);
-        let answers = Answers::ask(&layout.home, layout.cwd, &[]);
+        let answers = Answers::ask(&layout.session, layout.cwd, "");
         let mut offered: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
-        for skill in answers.skills() {
-            if matches!(string(&skill["state"]), "ok" | "capped") {
-                offered
-                    .entry(string(&skill["name"]))
-                    .or_default()
-                    .push(skill);
-            }
+        for skill in answers.skills().iter().filter(|skill| is_offered(skill)) {
+            let name = string(&skill["name"]);
+            offered.entry(name).or_default().push(skill);
         }
         for (name, skills) in offered {
-            let shown = layout
-                .home
-                .run(layout.cwd, ["skills", "show", name, "--json"]);
+            let words = ["skills", "show", name, "--json"];
+            let shown = layout.session.grove_in(layout.cwd, words);
             if let [skill] = skills.as_slice() {
-                let told = shown.stderr_text();
-                let value: Value = serde_json::from_slice(&shown.stdout)
-                    .unwrap_or_else(|_| panic!("seed {seed}: {told}"));
-                assert_eq!(value["skill"], **skill, "seed {seed}");
+                assert_eq!(shown.json()["skill"], **skill, "seed {seed}");
                 continue;
             }
             for skill in skills {
-                let address = string(&skill["address"]);
-                let told = shown.stderr_text();
-                assert!(
-                    !shown.success() && told.contains(address),
-                    "seed {seed}: {told}"
-                );
+                let is_named = shown.stderr.contains(string(&skill["address"]));
+                assert!(shown.code != 0 && is_named, "seed {seed}: {shown}");
             }
         }
     }

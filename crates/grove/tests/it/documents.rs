@@ -5,17 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use grove_testkit::process;
+use serde_json::Value;
 
 fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .unwrap()
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    folder.canonicalize().unwrap()
 }
 
 fn document(path: &str) -> String {
-    std::fs::read_to_string(repository().join(path))
-        .unwrap_or_else(|error| panic!("{path}: {error}"))
+    let text = std::fs::read_to_string(repository().join(path));
+    text.unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 /// A shell in an empty home with `grove` on the path.
@@ -26,7 +25,7 @@ struct Shell {
 impl Shell {
     fn new() -> Self {
         Self {
-            home: tempfile::tempdir_in(grove_testkit::home::place()).unwrap(),
+            home: tempfile::tempdir_in(grove_testkit::session::place()).unwrap(),
         }
     }
 
@@ -56,13 +55,10 @@ fn sessions(text: &str) -> Vec<(String, Vec<String>)> {
             "```console" => inside = true,
             "```" => inside = false,
             _ if !inside => {}
-            _ => match line.strip_prefix("$ ") {
-                Some(command) => sessions.push((command.to_owned(), Vec::new())),
-                None => sessions
-                    .last_mut()
-                    .expect("output before a command")
-                    .1
-                    .push(line.to_owned()),
+            _ => match (line.strip_prefix("$ "), sessions.last_mut()) {
+                (Some(command), _) => sessions.push((command.to_owned(), Vec::new())),
+                (None, Some((_, shown))) => shown.push(line.to_owned()),
+                (None, None) => panic!("output before a command"),
             },
         }
     }
@@ -118,19 +114,20 @@ fn the_guide_prints_what_it_shows() {
 
 #[test]
 fn the_matcher_can_fail() {
-    let lines = |text: &[&str]| {
-        text.iter()
-            .map(|line| (*line).to_owned())
-            .collect::<Vec<_>>()
-    };
-    assert!(shows(
-        &lines(&["a[..]c", "...", "z"]),
-        &["abc", "x", "y", "z"]
-    ));
-    assert!(shows(&lines(&["a[..]b[..]"]), &["a1b2"]));
-    assert!(!shows(&lines(&["a[..]c"]), &["abd"]));
-    assert!(!shows(&lines(&["a"]), &["a", "b"]));
-    assert!(!shows(&lines(&["a", "...", "z"]), &["a", "b"]));
+    for (expected, printed, is_shown) in [
+        (
+            &["a[..]c", "...", "z"][..],
+            &["abc", "x", "y", "z"][..],
+            true,
+        ),
+        (&["a[..]b[..]"], &["a1b2"], true),
+        (&["a[..]c"], &["abd"], false),
+        (&["a"], &["a", "b"], false),
+        (&["a", "...", "z"], &["a", "b"], false),
+    ] {
+        let expected: Vec<String> = expected.iter().map(ToString::to_string).collect();
+        assert_eq!(shows(&expected, printed), is_shown, "{expected:?}");
+    }
 }
 
 #[test]
@@ -143,26 +140,19 @@ fn the_readme_has_two_commands_and_ci_runs_the_second() {
         .collect();
     assert_eq!(commands, ["cargo run --release", "cargo xtask test"]);
     assert!(document(".ci/run").contains("cargo xtask test"));
-    let runs_first = document("xtask/src/test.rs");
-    assert!(
-        runs_first.contains("cargo(\"run --release\")"),
-        "the test command runs the first command too"
-    );
+    // The test command runs the first command too.
+    assert!(document("xtask/src/test.rs").contains("cargo(\"run --release\")"));
 }
 
 #[test]
 fn links_lead_somewhere() {
     for page in ["README.md", "ARCHITECTURE.md", "docs/guide.md"] {
         let folder = repository().join(page).parent().unwrap().to_path_buf();
-        for link in document(page)
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split(')').next())
-        {
-            assert!(
-                link.starts_with('#') || folder.join(link).exists(),
-                "{page}: {link}"
-            );
+        let text = document(page);
+        let links = text.split("](").skip(1);
+        for link in links.filter_map(|rest| rest.split(')').next()) {
+            let leads = link.starts_with('#') || folder.join(link).exists();
+            assert!(leads, "{page}: {link}");
         }
     }
 }
@@ -173,11 +163,10 @@ fn json_is_documented() {
     let page = document("docs/reference/json.md");
     let documented: BTreeSet<&str> = page.split('`').collect();
     let shell = Shell::new();
-    for (command, _) in sessions(&document("docs/guide.md"))
-        .iter()
-        .filter(|(command, _)| command.starts_with("mkdir") || command.starts_with("printf"))
-    {
-        shell.run(command);
+    for (command, _) in sessions(&document("docs/guide.md")) {
+        if command.starts_with("mkdir") || command.starts_with("printf") {
+            shell.run(&command);
+        }
     }
     shell.run("mkdir -p ~/.agents/skills/bad && echo x > ~/.agents/skills/bad/SKILL.md; mkdir -p p/.git p/.agents/skills/tmux && cp ~/.agents/skills/shell/tmux/SKILL.md p/.agents/skills/tmux/");
     shell.run("printf '%s\\n' --- 'name: everything' 'description: d' 'package: p' 'tools: a' 'extensions: a' 'model: a' 'fallbackModels: a' 'thinking: a' 'inheritProjectContext: true' 'inheritSkills: true' 'skills: a' 'skillPath: a' 'defaultContext: fork' 'output: a' 'outputMode: inline' 'defaultReads: a' 'defaultProgress: true' 'interactive: true' 'maxSubagentDepth: 1' 'completionGuard: true' 'maxExecutionTimeMs: 1' 'timeoutMs: 1' 'maxTokens: 1' 'turnBudget: 1' 'toolBudget: 1' 'acceptance: a' 'acceptanceRole: a' 'async: true' 'aliases: everything' 'other: 1' --- > ~/.claude/agents/everything.md");
@@ -222,41 +211,33 @@ fn json_is_documented() {
         "grove watch --root ~/live | { read -r first; mv ~/draft/notes ~/live/; head -1; }",
     ] {
         let printed = shell.run(command);
-        let value: serde_json::Value = serde_json::from_str(&printed)
+        let value: Value = serde_json::from_str(&printed)
             .unwrap_or_else(|error| panic!("{command}: {error}\n{printed}"));
-        let schema = value["schema"]
-            .as_str()
-            .unwrap_or_else(|| panic!("{command} has no schema"));
+        let schema = value["schema"].as_str().unwrap_or("no schema");
         assert!(documented.contains(schema), "{command}: {schema}");
         let mut keys = BTreeSet::new();
         collect_keys(&value, &mut keys);
         for key in keys {
-            assert!(
-                documented.contains(key.as_str()),
-                "{command}: `{key}` is not documented"
-            );
+            let is_there = documented.contains(key.as_str());
+            assert!(is_there, "{command}: `{key}` is not documented");
         }
     }
 }
 
 /// Keys of objects, but for those that are data: settings by key, metadata, states, requirements' own.
-fn collect_keys(value: &serde_json::Value, keys: &mut BTreeSet<String>) {
-    match value {
-        serde_json::Value::Object(map) => {
-            for (key, value) in map {
-                keys.insert(key.clone());
-                match key.as_str() {
-                    "settings" => value
-                        .as_object()
-                        .unwrap()
-                        .values()
-                        .for_each(|setting| collect_keys(setting, keys)),
-                    "metadata" | "unknown" | "value" => {}
-                    _ => collect_keys(value, keys),
-                }
+fn collect_keys(value: &Value, keys: &mut BTreeSet<String>) {
+    for item in value.as_array().into_iter().flatten() {
+        collect_keys(item, keys);
+    }
+    for (key, value) in value.as_object().into_iter().flatten() {
+        keys.insert(key.clone());
+        match key.as_str() {
+            "settings" => {
+                let settings = value.as_object().unwrap().values();
+                settings.for_each(|setting| collect_keys(setting, keys));
             }
+            "metadata" | "unknown" | "value" => {}
+            _ => collect_keys(value, keys),
         }
-        serde_json::Value::Array(items) => items.iter().for_each(|item| collect_keys(item, keys)),
-        _ => {}
     }
 }

@@ -26,6 +26,7 @@ mod export_powers;
 mod export_programs;
 mod export_safety;
 mod export_sessions;
+mod exported;
 mod host_programs;
 mod host_views;
 mod hostile;

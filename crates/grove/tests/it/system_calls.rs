@@ -1,12 +1,12 @@
 //! The bill of a whole run, counted by the kernel's own tracer rather than by us.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use grove_testkit::home::place;
-use grove_testkit::process::{self, Finished};
+use grove_testkit::process::{self, Ending, Finished};
 
 const N: usize = 40;
 
@@ -44,7 +44,9 @@ fn trace(home: &Path, folder: &Path, options: &[&str], words: &[&OsStr]) -> (Fin
         .current_dir(folder);
     let finished = process::capture(&mut strace, process::HANGING)
         .unwrap_or_else(|error| panic!("strace: {error}; `cargo xtask test` installs it"));
-    assert!(finished.success(), "{}", finished.stderr_text());
+    // Commands that check end with 1 when there is something to say.
+    let has_ended = matches!(finished.ending, Ending::Exited(0 | 1));
+    assert!(has_ended, "{}", finished.stderr_text());
     let threads = std::fs::read_dir(&traces).unwrap();
     let text = threads
         .map(|thread| std::fs::read_to_string(thread.unwrap().path()).unwrap())
@@ -195,4 +197,99 @@ fn packages_cost_nothing_to_speak_of_where_there_are_none_and_one_open_each_wher
         std::fs::write(folder.join("package.json"), "{\"name\": \"d\"}").unwrap();
     }
     assert_eq!(package_opens(home.path(), &project, &["dependency-"]), N);
+}
+
+/// How often a run opened each of these files to read it, whatever folder it was opened from.
+fn opens_of(home: &Path, project: &Path, words: &[&str], files: &[PathBuf]) -> Vec<usize> {
+    let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
+    let options = ["-y", "-e", "trace=open,openat,openat2"];
+    let (_, trace) = trace(home, project, &options, &words);
+    let opened = |file: &PathBuf| {
+        let result = format!("<{}>", file.display());
+        let lines = trace.lines().filter(|line| !line.contains("O_PATH"));
+        lines.filter(|line| line.ends_with(&result)).count()
+    };
+    files.iter().map(opened).collect()
+}
+
+/// What surrounds a look is found once, so a file of it that is opened once says that there was one look.
+#[test]
+fn each_command_makes_one_look_that_opens_each_file_around_it_once() {
+    let home = tempfile::tempdir_in(place()).unwrap();
+    let home = home.path().canonicalize().unwrap();
+    let project = home.join("project");
+    let put = |path: &str, text: &str| {
+        let file = home.join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    };
+    let skill = |name: &str| format!("---\nname: {name}\ndescription: Does {name}\n---\n{name}\n");
+    std::fs::create_dir_all(project.join(".git")).unwrap();
+    put(
+        ".config/grove/config.toml",
+        "[limits]\nprompt_skills = 100\n",
+    );
+    put(".pi/agent/settings.json", "{\"packages\": [\"~/named\"]}");
+    put(
+        "named/package.json",
+        "{\"name\": \"named\", \"pi\": {\"skills\": [\"s\"]}}",
+    );
+    put("named/s/of-named/SKILL.md", &skill("of-named"));
+    put(
+        "project/.grove/config.toml",
+        "[limits]\nprompt_skills = 50\n",
+    );
+    put("project/.pi/settings.json", "{\"skills\": [\"more\"]}");
+    put("project/.pi/more/more/SKILL.md", &skill("more"));
+    let manifest = "{\"name\": \"own\", \"dependencies\": {\"used\": \"1\"}}";
+    put("project/package.json", manifest);
+    let manifest = "{\"name\": \"used\", \"pi\": {\"skills\": [\"s\"]}}";
+    put("project/node_modules/used/package.json", manifest);
+    put(
+        "project/node_modules/used/s/of-used/SKILL.md",
+        &skill("of-used"),
+    );
+    put("project/.grove/skills/thing/SKILL.md", &skill("thing"));
+    let agent = "---\nname: helper\ndescription: Helps\nskills: thing\n---\nHelp.\n";
+    put("project/.grove/agents/helper.md", agent);
+    let chain = "---\nname: both\ndescription: Both\n---\n\n## helper\n\nDo it.\n";
+    put("project/.grove/chains/both.chain.md", chain);
+    trace(&home, &project, &[], &["trust"].map(OsStr::new));
+
+    let grants = std::fs::read_dir(home.join(".local/state/grove/trust")).unwrap();
+    let grants: Vec<PathBuf> = grants.map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(grants.len(), 1);
+    let of_settings = [".config/grove/config.toml", "project/.grove/config.toml"];
+    let of_packages = [
+        ".pi/agent/settings.json",
+        "project/.pi/settings.json",
+        "named/package.json",
+        "project/package.json",
+        "project/node_modules/used/package.json",
+    ];
+    let mut files = grants;
+    files.extend(
+        of_settings
+            .iter()
+            .chain(&of_packages)
+            .map(|file| home.join(file)),
+    );
+    for words in [
+        &[][..],
+        &["skills", "list"],
+        &["skills", "search", "thing"],
+        &["skills", "activate", "thing"],
+        &["catalog"],
+        &["prompt", "helper"],
+        &["agents", "list"],
+        &["agents", "export", "--host", "claude", "--check"],
+        &["chains", "list"],
+        &["chains", "check"],
+        &["doctor"],
+    ] {
+        let opens = opens_of(&home, &project, words, &files);
+        assert_eq!(opens, vec![1; files.len()], "{words:?}: {files:?}");
+    }
+    let opens = opens_of(&home, &project, &["config"], &files);
+    assert_eq!(opens, [1, 1, 1, 0, 0, 0, 0, 0], "settings need no packages");
 }

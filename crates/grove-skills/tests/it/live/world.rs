@@ -63,7 +63,7 @@ impl World {
         Request {
             view: View::Folders(vec![self.path("root")]),
             all: true,
-            names: None,
+            ..Request::default()
         }
     }
 }

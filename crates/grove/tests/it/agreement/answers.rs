@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use grove_testkit::home::TestHome;
-use grove_testkit::process::Ending;
+use grove_testkit::session::{Outcome, Session};
 use serde_json::{Value, json};
 
 /// The JSON of all surfaces, from processes that saw the same files.
-pub(crate) struct Answers {
+pub(crate) struct Answers<'a> {
+    session: &'a Session,
+    cwd: &'a str,
+    flags: &'a str,
     pub(crate) list: Value,
     check: Value,
-    check_exit: Ending,
-    pub(crate) roots: Value,
+    check_code: i32,
+    roots: Value,
     doctor: Value,
     overview: Value,
     /// The summary lines of the two surfaces that print one.
@@ -19,37 +21,38 @@ pub(crate) struct Answers {
     overview_text: String,
 }
 
-type Counts = BTreeMap<String, u64>;
-
-impl Answers {
-    pub(crate) fn ask(home: &TestHome, cwd: &str, flags: &[&str]) -> Self {
-        let text = |command: &[&str]| {
-            let finished = home.run(cwd, command.iter().chain(flags));
-            assert_eq!(finished.ending, Ending::Exited(0), "{command:?}");
-            assert_clean(&finished.stdout_text());
-            assert_clean(&finished.stderr_text());
-            finished.stdout_text() + &finished.stderr_text()
+impl<'a> Answers<'a> {
+    pub(crate) fn ask(session: &'a Session, cwd: &'a str, flags: &'a str) -> Self {
+        let ask = |command: &str| clean(session.grove_in(cwd, &format!("{command} {flags}")));
+        let json = |command: &str| ask(&format!("{command} --json")).ok().json();
+        let text = |command: &str| {
+            let outcome = ask(command).ok();
+            outcome.stdout + &outcome.stderr
         };
-        let (check, check_exit) = ask_json(home, cwd, &["skills", "check"], flags);
-        let json = |command: &[&str]| {
-            let (value, ending) = ask_json(home, cwd, command, flags);
-            assert_eq!(ending, Ending::Exited(0), "{command:?}");
-            value
-        };
+        let check = ask("skills check --json");
         Self {
-            list: json(&["skills", "list"]),
-            roots: json(&["skills", "roots"]),
-            doctor: json(&["doctor"]),
-            overview: json(&[]),
-            list_text: text(&["skills", "list"]),
-            overview_text: text(&[]),
-            check,
-            check_exit,
+            session,
+            cwd,
+            flags,
+            list: json("skills list"),
+            roots: json("skills roots"),
+            doctor: json("doctor"),
+            overview: json(""),
+            list_text: text("skills list"),
+            overview_text: text(""),
+            check: check.json(),
+            check_code: check.code,
         }
     }
 
     pub(crate) fn skills(&self) -> &[Value] {
         array(&self.list["skills"])
+    }
+
+    /// The skills of which a member is so.
+    pub(crate) fn with(&self, key: &str, value: &Value) -> Vec<&Value> {
+        let skills = self.skills().iter();
+        skills.filter(|skill| skill[key] == *value).collect()
     }
 
     /// All laws that need no further process.
@@ -65,46 +68,32 @@ impl Answers {
 
     fn agree_on_the_snapshot(&self) {
         for other in [&self.check, &self.roots, &self.doctor, &self.overview] {
-            assert_eq!(
-                other["snapshot"], self.list["snapshot"],
-                "{}",
-                other["schema"]
-            );
-            assert_eq!(
-                other["diagnostics"], self.list["diagnostics"],
-                "{}",
-                other["schema"]
-            );
+            for key in ["snapshot", "diagnostics"] {
+                assert_eq!(other[key], self.list[key], "{}", other["schema"]);
+            }
         }
         assert_eq!(self.check["skills"], self.list["skills"]);
-        assert_eq!(self.check["states"], json!(count(self.skills(), "state")));
+        assert_eq!(self.check["states"], count(self.skills(), "state"));
     }
 
     fn agree_on_findings(&self) {
-        let of_skills = self
-            .skills()
-            .iter()
-            .flat_map(|skill| array(&skill["diagnostics"]));
+        let skills = self.skills().iter();
+        let of_skills = skills.flat_map(|skill| array(&skill["diagnostics"]));
         let all = array(&self.list["diagnostics"]).iter().chain(of_skills);
         let findings = all.filter(|finding| finding["severity"] != "info").count();
         for other in [&self.check, &self.doctor, &self.overview] {
             assert_eq!(other["findings"], findings, "{}", other["schema"]);
         }
-        assert_eq!(self.check_exit, Ending::Exited(i32::from(findings > 0)));
+        assert_eq!(self.check_code, i32::from(findings > 0));
     }
 
     fn agree_on_roots(&self) {
         let roots = array(&self.roots["roots"]);
         let mut total = 0;
         for root in roots {
-            let inside: Vec<Value> = self
-                .skills()
-                .iter()
-                .filter(|skill| skill["root"] == root["label"])
-                .cloned()
-                .collect();
+            let inside = self.with("root", &root["label"]);
             assert_eq!(root["skills"], inside.len(), "{root:#}");
-            assert_eq!(root["states"], json!(count(&inside, "state")), "{root:#}");
+            assert_eq!(root["states"], count(inside.iter().copied(), "state"));
             for skill in &inside {
                 assert_eq!(skill["source"], root["source"]);
                 let below = format!("{}/", string(&root["path"]));
@@ -112,51 +101,27 @@ impl Answers {
             }
             total += inside.len();
         }
-        assert_eq!(
-            total,
-            self.skills().len(),
-            "every skill is in a root that is shown"
-        );
+        assert_eq!(total, self.skills().len(), "every skill is in a root");
         for key in ["label", "path"] {
-            assert_eq!(
-                count(roots, key).len(),
-                roots.len(),
-                "every root has a {key} of its own"
-            );
+            let different: BTreeSet<&str> = roots.iter().map(|root| string(&root[key])).collect();
+            assert_eq!(different.len(), roots.len(), "every root has its {key}");
         }
         let there = roots.iter().filter(|root| root["exists"] == true).count();
         assert_eq!(self.doctor["roots"], there);
     }
 
     fn agree_on_sources(&self) {
-        let mut by_source: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-        for skill in self.skills() {
-            by_source
-                .entry(string(&skill["source"]).to_owned())
-                .or_default()
-                .push(skill.clone());
+        let rows = array(&self.doctor["skills"]);
+        let mut total = 0;
+        for row in rows {
+            let inside = self.with("source", &row["source"]);
+            assert_eq!(row["skills"], inside.len(), "{row:#}");
+            assert_eq!(row["states"], count(inside.iter().copied(), "state"));
+            total += inside.len();
         }
-        let mut shown: BTreeMap<String, (u64, Value)> = BTreeMap::new();
-        for row in array(&self.doctor["skills"]) {
-            let counts = (row["skills"].as_u64().unwrap(), row["states"].clone());
-            shown.insert(string(&row["source"]).to_owned(), counts);
-        }
-        let counted = by_source
-            .iter()
-            .map(|(source, skills)| {
-                (
-                    source.clone(),
-                    (skills.len() as u64, json!(count(skills, "state"))),
-                )
-            })
-            .collect();
-        assert_eq!(shown, counted);
+        assert_eq!(total, self.skills().len(), "every skill is counted once");
         assert_eq!(self.overview["skills"], self.doctor["skills"]);
-        let told = self
-            .skills()
-            .iter()
-            .filter(|skill| skill["modelInvocable"] == true)
-            .count();
+        let told = self.with("modelInvocable", &json!(true)).len();
         assert_eq!(self.overview["catalog"]["skills"], told);
     }
 
@@ -169,9 +134,8 @@ impl Answers {
                     assert!(!string(&reason[part]).is_empty(), "{skill:#}");
                 }
             }
-            let invalid = array(&skill["diagnostics"])
-                .iter()
-                .any(|f| f["severity"] == "error");
+            let mut findings = array(&skill["diagnostics"]).iter();
+            let invalid = findings.any(|finding| finding["severity"] == "error");
             assert_eq!(skill["state"] == "invalid", invalid, "{skill:#}");
         }
     }
@@ -179,67 +143,37 @@ impl Answers {
     /// A usable skill is shadowed by a usable one of its name in a stronger root, and by no other.
     fn rank_is_kept(&self) {
         let place = |skill: &Value| {
-            let roots = array(&self.roots["roots"]);
+            let mut roots = array(&self.roots["roots"]).iter();
             roots
-                .iter()
                 .position(|root| root["label"] == skill["root"])
                 .unwrap()
         };
-        let offered = |skill: &Value| matches!(string(&skill["state"]), "ok" | "capped");
         for skill in self.skills() {
-            let instead = skill.get("standIn").map(|address| {
-                self.skills()
-                    .iter()
-                    .find(|other| other["address"] == *address)
-                    .unwrap()
-            });
+            let instead = skill.get("standIn").map(|it| self.with("address", it)[0]);
+            let is_shadowed = skill["state"] == "shadowed";
             if let Some(instead) = instead {
-                assert!(
-                    offered(instead) && instead["name"] == skill["name"],
-                    "{skill:#}"
-                );
-                assert!(
-                    skill["state"] != "shadowed" || place(instead) < place(skill),
-                    "{skill:#}"
-                );
+                let is_same = is_offered(instead) && instead["name"] == skill["name"];
+                assert!(is_same, "{skill:#}");
+                assert!(!is_shadowed || place(instead) < place(skill), "{skill:#}");
             }
-            assert!(
-                skill["state"] != "shadowed" || instead.is_some(),
-                "{skill:#}"
-            );
-            let same = |other: &&Value| offered(other) && other["name"] == skill["name"];
-            if offered(skill) {
-                let elsewhere = self.skills().iter().filter(same);
-                assert!(
-                    elsewhere
-                        .clone()
-                        .all(|other| other["root"] == skill["root"]),
-                    "{skill:#}"
-                );
-            } else if self.skills().iter().any(|other| same(&other)) {
-                assert!(instead.is_some(), "what stands in is shown: {skill:#}");
+            assert!(!is_shadowed || instead.is_some(), "{skill:#}");
+            let mut same = self.with("name", &skill["name"]);
+            same.retain(|other| is_offered(other));
+            if is_offered(skill) {
+                let is_alone = same.iter().all(|other| other["root"] == skill["root"]);
+                assert!(is_alone, "{skill:#}");
+            } else {
+                let is_shown = same.is_empty() || instead.is_some();
+                assert!(is_shown, "what stands in is shown: {skill:#}");
             }
         }
     }
 
     fn texts_count_the_same(&self) {
-        let usable = self
-            .skills()
-            .iter()
-            .filter(|skill| skill["state"] == "ok")
-            .count();
-        let all = self.skills().len();
+        let (all, usable) = (self.skills().len(), self.with("state", &json!("ok")).len());
         let noun = if all == 1 { "skill" } else { "skills" };
-        for (text, line) in [
-            (
-                &self.list_text,
-                format!("{all} {noun} listed, {usable} usable\n"),
-            ),
-            (
-                &self.overview_text,
-                format!("{all} {noun} found, {usable} usable\n"),
-            ),
-        ] {
+        for (text, verb) in [(&self.list_text, "listed"), (&self.overview_text, "found")] {
+            let line = format!("{all} {noun} {verb}, {usable} usable\n");
             assert!(
                 all == 0 || text.contains(&line),
                 "{line:?} is not in:\n{text}"
@@ -250,59 +184,62 @@ impl Answers {
     /// `id@root`; a flat file beside a folder of the same name keeps its ending.
     fn address_of(&self, skill: &Value) -> String {
         let (id, root) = (string(&skill["id"]), string(&skill["root"]));
-        let named = |other: &&Value| other["id"] == skill["id"] && other["root"] == skill["root"];
-        let twins = self.skills().iter().filter(named).count() > 1;
+        let mut named = self.with("id", &skill["id"]);
+        named.retain(|other| other["root"] == skill["root"]);
         let is_flat = !string(&skill["location"]).ends_with("/SKILL.md");
-        let ending = if twins && is_flat { ".md" } else { "" };
+        let ending = if named.len() > 1 && is_flat {
+            ".md"
+        } else {
+            ""
+        };
         format!("{id}{ending}@{root}")
     }
 
     /// Every address leads to its skill, and every name of one offered skill too.
-    pub(crate) fn every_skill_can_be_shown(&self, home: &TestHome, cwd: &str, flags: &[&str]) {
+    pub(crate) fn every_skill_can_be_shown(&self) {
         let mut addresses = BTreeSet::new();
         for skill in self.skills() {
             let address = string(&skill["address"]);
             assert_eq!(address, self.address_of(skill));
             assert!(addresses.insert(address), "{address} stands twice");
-            let (shown, ending) = ask_json(home, cwd, &["skills", "show", address], flags);
-            assert_eq!(ending, Ending::Exited(0), "{address}");
-            assert_eq!(shown["skill"], *skill);
+            let flags = self.flags.split_whitespace();
+            let words = ["skills", "show", address, "--json"]
+                .into_iter()
+                .chain(flags);
+            let shown = self.session.grove_in(self.cwd, words.collect::<Vec<_>>());
+            assert_eq!(clean(shown).ok().json()["skill"], *skill);
         }
     }
 }
 
-fn ask_json(home: &TestHome, cwd: &str, command: &[&str], flags: &[&str]) -> (Value, Ending) {
-    let finished = home.run(cwd, command.iter().chain(flags).chain(&["--json"]));
-    let text = finished.stdout_text();
-    assert_clean(&text);
-    let value = serde_json::from_str(&text)
-        .unwrap_or_else(|why| panic!("{command:?}: {why}\n{text}\n{}", finished.stderr_text()));
-    (value, finished.ending)
+/// No control character but newline and tab reaches anybody, and none in JSON's escapes either.
+fn clean(outcome: Outcome) -> Outcome {
+    for text in [&outcome.stdout, &outcome.stderr] {
+        let bad = text.find(|c: char| c.is_control() && !matches!(c, '\n' | '\t'));
+        assert_eq!(bad, None, "{text:?}");
+        assert!(!text.contains("\\u001b") && !text.contains("\\r"), "{text}");
+    }
+    outcome
 }
 
-/// No control character but newline and tab reaches anybody, and none in JSON's escapes either.
-fn assert_clean(text: &str) {
-    let bad = text.find(|c: char| c.is_control() && !matches!(c, '\n' | '\t'));
-    assert_eq!(bad, None, "{text:?}");
-    assert!(!text.contains("\\u001b") && !text.contains("\\r"), "{text}");
+pub(crate) fn is_offered(skill: &Value) -> bool {
+    matches!(string(&skill["state"]), "ok" | "capped")
 }
 
 pub(crate) fn array(value: &Value) -> &[Value] {
-    value
-        .as_array()
-        .unwrap_or_else(|| panic!("not a list: {value}"))
+    let array = value.as_array();
+    array.unwrap_or_else(|| panic!("not a list: {value}"))
 }
 
 pub(crate) fn string(value: &Value) -> &str {
-    value
-        .as_str()
-        .unwrap_or_else(|| panic!("not text: {value}"))
+    let text = value.as_str();
+    text.unwrap_or_else(|| panic!("not text: {value}"))
 }
 
-fn count(values: &[Value], key: &str) -> Counts {
-    let mut counts = Counts::new();
+fn count<'a>(values: impl IntoIterator<Item = &'a Value>, key: &str) -> Value {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for value in values {
-        *counts.entry(string(&value[key]).to_owned()).or_default() += 1;
+        *counts.entry(string(&value[key])).or_default() += 1;
     }
-    counts
+    json!(counts)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use grove_testkit::home::TestHome;
+use grove_testkit::session::{Session, USER_CONFIG};
 
 use super::random::Random;
 
@@ -85,7 +85,7 @@ pub(crate) struct Settings {
 
 /// A home with everything that was put into it.
 pub(crate) struct Layout {
-    pub(crate) home: TestHome,
+    pub(crate) session: Session,
     pub(crate) cwd: &'static str,
     pub(crate) grant: Grant,
     pub(crate) settings: Settings,
@@ -96,21 +96,19 @@ pub(crate) struct Layout {
 impl Layout {
     pub(crate) fn generate(seed: u64) -> Self {
         let random = &mut Random::new(seed);
-        let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
-        let variable = home.path("extra/one");
+        let session = crate::session().with_repository();
+        let variable = session.path("extra/one");
         let mut layout = Self {
-            home: home.with_env("GROVE_SKILL_DIRS", variable),
+            session: session.with_env("GROVE_SKILL_DIRS", variable),
             cwd: random.one_of::<&str>(&["project", "project/pkg", "home", "project/pkg/src"]),
             grant: *random.one_of(&[Grant::None, Grant::AsSeen, Grant::AsSeen, Grant::Follow]),
             settings: settings(random),
             planted: BTreeMap::new(),
         };
-        layout.home.dir("project/.git").dir("project/pkg/src");
+        layout.session.dir("project/pkg/src");
         layout.plant_all(random);
         layout.link(random);
-        layout
-            .home
-            .file("config/grove/config.toml", layout.config());
+        layout.session.file(USER_CONFIG, layout.config());
         layout.trust_and_edit(random);
         layout
     }
@@ -133,8 +131,8 @@ impl Layout {
                 self.plant(random, root, source);
             }
             if random.once_in(3) {
-                self.home
-                    .file(format!("{root}/README.md"), "# Notes, and no skill\n");
+                let notes = format!("{root}/README.md");
+                self.session.file(notes, "# Notes, and no skill\n");
             }
         }
     }
@@ -147,27 +145,16 @@ impl Layout {
         } else {
             folder
         };
-        let flat = random.once_in(6);
-        let group = if flat {
-            ""
-        } else {
-            *random.one_of(&["", "", "shell/", "docs/deep/"])
-        };
+        let is_flat = random.once_in(6);
+        let groups = ["", "", "shell/", "docs/deep/"];
+        let group = if is_flat { "" } else { *random.one_of(&groups) };
         let id = format!("{group}{folder}");
-        let file = if flat {
-            format!("{id}.md")
-        } else {
-            format!("{id}/SKILL.md")
-        };
-        let path = format!("{root}/{file}");
         let (as_file, as_folder) = (format!("{root}/{id}.md"), format!("{root}/{id}/SKILL.md"));
-        if [as_file, as_folder]
-            .iter()
-            .any(|path| self.home.path(path).is_file())
-        {
+        if self.session.has(&as_file) || self.session.has(&as_folder) {
             return;
         }
-        self.home.file(&path, text(kind, name));
+        let path = if is_flat { as_file } else { as_folder };
+        self.session.file(&path, text(kind, name));
         if self.is_in_view(root) {
             let name = if kind == Kind::Invalid { folder } else { name }.to_owned();
             let planted = Planted {
@@ -177,35 +164,27 @@ impl Layout {
                 source,
                 edited: false,
             };
-            self.planted.insert(self.home.path(path), planted);
+            self.planted.insert(self.session.path(path), planted);
         }
     }
 
     /// One file reached by two paths: a linked skill folder in the user's own roots.
     fn link(&mut self, random: &mut Random) {
-        let target = self.home.path("home/.agents/skills/alpha");
+        let target = self.session.path("home/.agents/skills/alpha");
         let found = self.planted.get(&target.join("SKILL.md")).cloned();
         if let Some(planted) = found.filter(|_| random.once_in(2) && self.settings.compat_roots) {
-            self.home.link("home/.claude/skills/linked", &target);
-            let path = self.home.path("home/.claude/skills/linked/SKILL.md");
-            self.planted.insert(
-                path,
-                Planted {
-                    id: "linked".to_owned(),
-                    ..planted
-                },
-            );
+            self.session.link("home/.claude/skills/linked", &target);
+            let path = self.session.path("home/.claude/skills/linked/SKILL.md");
+            let id = "linked".to_owned();
+            self.planted.insert(path, Planted { id, ..planted });
         }
     }
 
     fn config(&self) -> String {
         let settings = &self.settings;
-        let extra = self.home.path("extra/two");
-        let mut text = format!(
-            "extra_dirs = ['{}']\ncompat_roots = {}\n[limits]\n",
-            extra.display(),
-            settings.compat_roots
-        );
+        let extra = self.session.path("extra/two");
+        let (extra, compat) = (extra.display(), settings.compat_roots);
+        let mut text = format!("extra_dirs = ['{extra}']\ncompat_roots = {compat}\n[limits]\n");
         for (key, value) in [
             ("loaded_per_source", settings.loaded_per_source),
             ("candidates_per_root", settings.candidates_per_root),
@@ -221,36 +200,27 @@ impl Layout {
             writeln!(text, "[skills.entries.{name}]\nenabled = false").unwrap();
         }
         if settings.variable_given {
-            writeln!(
-                text,
-                "[skills.entries.keyed]\nenv = {{ GROVE_TEST_TOKEN = 'x' }}"
-            )
-            .unwrap();
+            let given = "[skills.entries.keyed]\nenv = { GROVE_TEST_TOKEN = 'x' }";
+            writeln!(text, "{given}").unwrap();
         }
         text
     }
 
     fn trust_and_edit(&mut self, random: &mut Random) {
-        let arguments: &[&str] = match self.grant {
-            Grant::None => return,
-            Grant::AsSeen => &["trust"],
-            Grant::Follow => &["trust", "--follow"],
-        };
         let cwd = if self.cwd == "home" {
             "project"
         } else {
             self.cwd
         };
-        self.home
-            .run(cwd, arguments)
-            .require_success("trust")
-            .unwrap();
+        match self.grant {
+            Grant::None => return,
+            Grant::AsSeen => self.session.trust_in(cwd, ""),
+            Grant::Follow => self.session.trust_in(cwd, "--follow"),
+        };
         for (path, planted) in &mut self.planted {
             if planted.source == "project" && random.once_in(4) {
-                self.home.file(
-                    path,
-                    format!("{}\nEdited.\n", text(planted.kind, &planted.name)),
-                );
+                let text = text(planted.kind, &planted.name);
+                self.session.file(path, format!("{text}\nEdited.\n"));
                 planted.edited = true;
             }
         }

@@ -1,19 +1,18 @@
 //! The catalog of a conversation, with the files its text leads to.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use grove_catalog::catalog::{Budget, Catalog, Request, Style, catalog, within_tokens};
 use grove_catalog::disclosure::Session;
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::{Code, Diagnostic};
 
-use super::{Disclosure, DisclosureError, Kept};
+use super::{Disclosure, DisclosureError, SessionPlace};
 use crate::catalog_files;
 
 /// What is asked of a catalog.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct CatalogOptions {
     /// How it is written.
     pub style: Style,
     /// What it may take.
@@ -27,7 +26,7 @@ pub struct Asked {
 /// Counts the tokens of a text.
 pub type CountTokens = fn(&str) -> usize;
 
-impl Asked {
+impl CatalogOptions {
     /// Whether a catalog keeps the budget.
     pub fn holds(&self, catalog: &Catalog) -> bool {
         let fits = match self.exact {
@@ -40,7 +39,7 @@ impl Asked {
 
 /// A catalog that can be read: everything it leads to is there.
 #[derive(Debug)]
-pub struct Told {
+pub struct ConversationCatalog {
     /// The catalog.
     pub catalog: Catalog,
     /// The digest of the one that was told before in this session.
@@ -50,19 +49,10 @@ pub struct Told {
 }
 
 impl Disclosure<'_> {
-    /// Looks, and says what a model is told.
-    pub fn catalog(&mut self, asked: &Asked) -> Result<Told, DisclosureError> {
-        let snapshot = self.library.load();
-        self.catalog_in(&snapshot, asked)
-    }
-
-    /// What a model is told of a snapshot of the library's. Nothing is written or remembered when not even the
+    /// What a model is told. Nothing is written or remembered when not even the
     /// shortest text keeps the budget.
-    pub fn catalog_in(
-        &self,
-        snapshot: &Arc<Snapshot>,
-        asked: &Asked,
-    ) -> Result<Told, DisclosureError> {
+    pub fn catalog(&self, asked: &CatalogOptions) -> Result<ConversationCatalog, DisclosureError> {
+        let snapshot = &self.look.snapshot;
         let tell = |session: &mut Session| {
             let made = self.plan(snapshot, asked, session);
             if !asked.holds(&made) {
@@ -73,39 +63,39 @@ impl Disclosure<'_> {
             Ok((made, before))
         };
         // Without a session file a catalog is a session's first: it is made of what holds now.
-        let ((catalog, before), finding) = if matches!(self.session, Kept::Nowhere) {
+        let ((catalog, before), finding) = if matches!(self.session, SessionPlace::Nowhere) {
             let (mut session, finding) = self.begin(snapshot);
             (tell(&mut session)?, finding)
         } else {
             self.with_session(snapshot, tell)?
         };
         let mut diagnostics: Vec<Diagnostic> = finding.into_iter().collect();
-        if let Err(error) = catalog_files::keep_text(self.library.environment(), &catalog) {
+        if let Err(error) = catalog_files::keep_text(&self.look.world.environment, &catalog) {
             let message = format!("{error}: {}", error.source);
             diagnostics.push(Diagnostic::new(Code::CacheUnwritable, message).in_file(&error.path));
         }
-        Ok(Told {
+        Ok(ConversationCatalog {
             catalog,
             before,
             diagnostics,
         })
     }
 
-    fn write_index(&self, asked: &Asked, made: &Catalog) -> Result<(), DisclosureError> {
+    fn write_index(&self, asked: &CatalogOptions, made: &Catalog) -> Result<(), DisclosureError> {
         if made.index.is_empty() {
             return Ok(());
         }
         if let Some(folder) = &asked.index_dir {
             return Ok(catalog_files::write_index(folder, &made.index)?);
         }
-        let folder = catalog_files::index_dir(self.library.environment());
+        let folder = catalog_files::index_dir(&self.look.world.environment);
         let folder = folder.ok_or(DisclosureError::NoIndexFolder)?;
         catalog_files::forget_old_index(&folder);
         Ok(catalog_files::write_index(&folder, &made.index)?)
     }
 
-    fn plan(&self, snapshot: &Snapshot, asked: &Asked, session: &Session) -> Catalog {
-        let environment = self.library.environment();
+    fn plan(&self, snapshot: &Snapshot, asked: &CatalogOptions, session: &Session) -> Catalog {
+        let environment = &self.look.world.environment;
         let index_dir = asked.index_dir.clone();
         let index_dir = index_dir.or_else(|| catalog_files::index_dir(environment));
         let request = Request {

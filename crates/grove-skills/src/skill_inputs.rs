@@ -1,0 +1,102 @@
+//! Everything that a snapshot's skills are made of, and how they become one.
+
+use std::sync::Arc;
+
+use grove_catalog::eligibility::Facts;
+use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
+use grove_catalog::snapshot::Snapshot;
+use grove_catalog::state::State;
+use grove_spec::config::Settings;
+use grove_spec::text::counted;
+use grove_spec::{Code, Diagnostic};
+
+use crate::loading::LoadedRoot;
+use crate::planning::PlannedRoot;
+
+/// What decides about skills.
+#[derive(Debug)]
+pub(crate) struct SkillInputs {
+    /// The roots that are there.
+    pub(crate) planned: Vec<PlannedRoot>,
+    /// What each of them gave.
+    pub(crate) loaded: Vec<Arc<LoadedRoot>>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) facts: Arc<Facts>,
+    pub(crate) names: Option<Vec<String>>,
+    pub(crate) rules: Rules,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+impl SkillInputs {
+    /// Whether the same comes of them, as far as it is known without comparing what roots gave: one that was met again
+    /// is the same object.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let mut roots = self.loaded.iter().zip(&other.loaded);
+        self.planned == other.planned
+            && roots.all(|(a, b)| Arc::ptr_eq(a, b))
+            && self.settings == other.settings
+            && self.facts == other.facts
+            && self.names == other.names
+            && self.rules == other.rules
+            && self.diagnostics == other.diagnostics
+    }
+
+    /// The skills, as a snapshot of version one without agents and chains.
+    pub(crate) fn resolve(&self) -> Snapshot {
+        let total = self.loaded.iter().map(|root| root.candidates.len()).sum();
+        let mut candidates = Vec::with_capacity(total);
+        for (index, root) in self.loaded.iter().enumerate() {
+            candidates.extend(root.candidates.iter().map(|candidate| Candidate {
+                root: index,
+                ..candidate.clone()
+            }));
+        }
+        let of_roots = self.loaded.iter().flat_map(|root| &root.diagnostics);
+        let diagnostics = self.diagnostics.iter().chain(of_roots).cloned();
+        let planned = self.planned.iter();
+        let mut snapshot = resolve(Input {
+            roots: planned.map(|planned| planned.root.clone()).collect(),
+            candidates,
+            settings: &self.settings,
+            facts: &self.facts,
+            names: self.names.as_deref(),
+            rules: self.rules,
+            diagnostics: diagnostics.collect(),
+        });
+        self.say_what_is_kept(&mut snapshot);
+        let skills = snapshot.skills.iter();
+        let untrusted = skills
+            .filter(|skill| skill.state == State::Untrusted)
+            .count();
+        if untrusted > 0 {
+            let verb = if untrusted == 1 { "is" } else { "are" };
+            let message = format!(
+                "{} of this project {verb} not used because the project is not trusted",
+                counted(untrusted, "skill")
+            );
+            let finding = Diagnostic::new(Code::ProjectUntrusted, message);
+            snapshot.diagnostics.push(finding);
+        }
+        snapshot
+    }
+
+    /// Says of each skill that is not as its file is now what is wrong with the file.
+    fn say_what_is_kept(&self, snapshot: &mut Snapshot) {
+        for (planned, loaded) in self.planned.iter().zip(&self.loaded) {
+            let path = &planned.root.path;
+            let root = snapshot.roots.iter().position(|root| root.path == *path);
+            for kept in &loaded.kept {
+                let Some((candidate, root)) = loaded.candidates.get(kept.at).zip(root) else {
+                    continue;
+                };
+                let place = (root, &*candidate.id, candidate.layout);
+                let found = snapshot.skills.binary_search_by(|skill| {
+                    (skill.place.root, skill.id(), skill.place.layout).cmp(&place)
+                });
+                if let Some(skill) = found.ok().and_then(|at| snapshot.skills.get_mut(at)) {
+                    skill.diagnostics.push(kept.finding.clone());
+                }
+            }
+        }
+    }
+}
