@@ -16,6 +16,7 @@ mod report;
 mod samples;
 mod search;
 mod search_quality;
+mod serve;
 mod start;
 mod system_calls;
 mod table;
@@ -44,7 +45,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("reload") => reload::run(arguments),
         Some("search") => search::run(arguments),
         Some("search-quality") => search_quality::run(arguments),
-        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-hosts, prompt, reload, search or search-quality".to_owned()),
+        Some("serve") => serve::run(arguments),
+        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-hosts, prompt, reload, search, search-quality or serve".to_owned()),
     }
 }
 

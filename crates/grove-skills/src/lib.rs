@@ -51,7 +51,7 @@ mod usage;
 mod world;
 
 pub use environment::Environment;
-pub use library::{Library, Look, Unsteady};
+pub use library::{Library, Look, LookAgain, Unsteady};
 pub use planning::PlannedRoot;
 pub use project::Project;
 pub use request::{Parts, Request, View};

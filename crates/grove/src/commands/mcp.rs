@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use grove_server::{HttpOptions, Server, Token};
-use grove_skills::Environment;
 use grove_skills::live::LiveLibrary;
+use grove_skills::{Environment, Parts, Request};
 
 use super::{Outcome, absolute, mcp_install, tilde};
 use crate::args::{Look, McpArgs};
@@ -28,9 +28,12 @@ pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Outpu
         .iter()
         .map(|folder| absolute(folder, &environment))
         .collect();
-    let request = super::request(&environment, &flags, None)?;
-    let serve =
-        |environment| Server::with_agents_in(LiveLibrary::start(environment, request), agents);
+    let request = Request {
+        parts: Parts::PROMPTS,
+        agent_folders: agents,
+        ..super::request(&environment, &flags, None)?
+    };
+    let serve = |environment| Server::new(LiveLibrary::start(environment, request));
     match &arguments.http {
         None => serve(environment).stdio(),
         Some(address) => {

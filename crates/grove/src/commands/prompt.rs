@@ -6,7 +6,7 @@ use grove_catalog::Digest;
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::prompt::{Base, BaseUse, Block, Prompt};
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
-use grove_skills::{Environment, Library, Look as Seen, Parts, Request};
+use grove_skills::{Environment, Library, Look as Seen, LookAgain as _, Parts, Request};
 use grove_spec::agent::PromptMode;
 use serde_json::{Value, json};
 

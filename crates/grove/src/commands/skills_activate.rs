@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use grove_catalog::catalog::Catalog;
 use grove_catalog::disclosure::{Child, Expansion, Refusal};
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_skills::Environment;
 use grove_skills::disclosure::{Activated, Call, Disclosure, DisclosureError, Expanded};
+use grove_skills::{Environment, LookAgain as _};
 use grove_spec::Diagnostic;
 use serde_json::{Value, json};
 
