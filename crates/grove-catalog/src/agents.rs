@@ -245,6 +245,7 @@ mod tests {
         let pinned = Trust::Pinned {
             pins: Arc::new(pins),
             prefix: "p/".to_owned(),
+            folders: Arc::default(),
         };
         let user = root(Source::User, Trust::Trusted);
         for (trust, text, expected) in [

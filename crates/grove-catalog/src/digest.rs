@@ -37,6 +37,18 @@ impl Digest {
         digits.take(count).collect()
     }
 
+    /// A digest from how it is shown.
+    pub fn from_hexadecimal(text: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        if text.len() != bytes.len() * 2 || !text.is_ascii() {
+            return None;
+        }
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
     /// A digest from its raw form.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)

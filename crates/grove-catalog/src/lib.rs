@@ -15,6 +15,7 @@ pub mod disclosure;
 pub mod eligibility;
 pub mod entry;
 pub mod export;
+pub mod folder_content;
 pub mod host_listing;
 mod host_refusal;
 pub mod hosts;

@@ -2,6 +2,9 @@
 //!
 //! What was seen is remembered with as what it was seen: a text that somebody reviewed as a skill was not reviewed as an
 //! agent, and a manifest can make it one without a change to its file.
+//!
+//! A skill is trusted with everything in its folder ([`crate::folder_content`]). The folder of another skill that is
+//! found in it, a declared child, is that skill's own and not looked at for the outer one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +13,9 @@ use std::sync::Arc;
 use grove_spec::package::Kind;
 
 use crate::digest::Digest;
+use crate::folder_content::{self, Entry, SkillFolders};
 use crate::state::{Reason, State};
+use grove_spec::text::one_line;
 
 /// How far a root's content is trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +30,8 @@ pub enum Trust {
         pins: Arc<BTreeMap<String, String>>,
         /// The root's own path below the granted folder, with a `/` at its end.
         prefix: String,
+        /// What is in the folders of the root's skills now.
+        folders: Arc<SkillFolders>,
     },
     /// A project with a grant, whose settings name the root and are not as they were seen: which folders count and
     /// which goes first is theirs to say.
@@ -44,9 +51,19 @@ pub fn pin(digest: &Digest, kinds: impl IntoIterator<Item = Kind>) -> String {
     all.join(" ")
 }
 
+/// The pin of a file that counted as something and is also an entry of a skill's folder.
+pub fn pin_with_entry(file_pin: &str, entry: &Entry) -> String {
+    format!("{file_pin} {}", entry.words())
+}
+
 /// Whether a pin is of this content, whatever it counted as.
 pub fn is_of(pin: &str, digest: &str) -> bool {
     pin.split(' ').next() == Some(digest)
+}
+
+/// Whether a pin is of a file, or of a link, and not of a folder.
+pub fn is_file(pin: &str) -> bool {
+    Entry::of_pin(pin) != Some(Entry::Folder)
 }
 
 /// A path below a granted folder without `.` and `..`, by how it is written: the key of a pin.
@@ -65,10 +82,12 @@ pub fn plain(path: &str) -> String {
 }
 
 fn counted_as(pin: &str, kind: Kind) -> bool {
-    pin.split(' ').skip(1).any(|word| word == kind.word())
+    let mut words = folder_content::words_of(pin).split(' ').skip(1);
+    words.any(|word| word == kind.word())
 }
 
-/// Judges one file of a root that counts as one of a kind, or as none; `None` means it may be used.
+/// Judges one file of a root that counts as one of a kind, or as none; `None` means it may be used. A skill is judged
+/// with its folder.
 pub fn judge(
     trust: &Trust,
     file_below_root: &str,
@@ -96,43 +115,130 @@ pub fn judge(
                 "review both, then run `grove trust` again",
             ),
         )),
-        Trust::Pinned { pins, prefix } => {
-            let seen = pins.get(&plain(&format!("{prefix}{file_below_root}")));
-            let digest = digest.map(Digest::to_string).unwrap_or_default();
-            match seen {
-                Some(pin) if is_of(pin, &digest) => {
-                    let kind = kind.filter(|kind| !counted_as(pin, *kind))?;
-                    Some((
-                        State::Changed,
-                        Reason::new(
-                            "changed",
-                            format!(
-                                "the file was not among the {} when the project was trusted",
-                                kind.word()
-                            ),
-                            "review it, then run `grove trust` again",
-                        ),
-                    ))
-                }
-                Some(_) => Some((
-                    State::Changed,
-                    Reason::new(
-                        "changed",
-                        "the file changed since the project was trusted",
-                        "review it, then run `grove trust` again",
-                    ),
-                )),
-                None => Some((
-                    State::Changed,
-                    Reason::new(
-                        "new",
-                        "the file is new since the project was trusted",
-                        "review it, then run `grove trust` again",
-                    ),
-                )),
-            }
+        Trust::Pinned {
+            pins,
+            prefix,
+            folders,
+        } => {
+            let (code, message) = judge_file(pins, prefix, file_below_root, digest, kind)
+                .or_else(|| judge_folder(pins, prefix, folders, file_below_root, kind))?;
+            let fix = "review it, then run `grove trust` again";
+            Some((State::Changed, Reason::new(code, message, fix)))
         }
     }
+}
+
+/// What is wrong with a file's own content.
+fn judge_file(
+    pins: &BTreeMap<String, String>,
+    prefix: &str,
+    file_below_root: &str,
+    digest: Option<&Digest>,
+    kind: Option<Kind>,
+) -> Option<(&'static str, String)> {
+    let Some(pin) = pins.get(&plain(&format!("{prefix}{file_below_root}"))) else {
+        let message = "the file is new since the project was trusted";
+        return Some(("new", message.to_owned()));
+    };
+    if !digest.is_some_and(|digest| is_of(pin, &digest.to_string())) {
+        let message = "the file changed since the project was trusted";
+        return Some(("changed", message.to_owned()));
+    }
+    let kind = kind.filter(|kind| !counted_as(pin, *kind))?;
+    let word = kind.word();
+    let message = format!("the file was not among the {word} when the project was trusted");
+    Some(("changed", message))
+}
+
+/// What is wrong with the folder that a skill's file is in.
+fn judge_folder(
+    pins: &BTreeMap<String, String>,
+    prefix: &str,
+    folders: &SkillFolders,
+    file_below_root: &str,
+    kind: Option<Kind>,
+) -> Option<(&'static str, String)> {
+    let id = match file_below_root.rsplit_once('/') {
+        Some((folder, "SKILL.md")) => folder,
+        None if file_below_root == "SKILL.md" => "",
+        _ => return None,
+    };
+    if kind != Some(Kind::Skills) {
+        return None;
+    }
+    let folder = plain(&format!("{prefix}{id}"));
+    let Some(pin) = pins.get(&folder) else {
+        let message = "the project was trusted before Grove looked at all files of a skill";
+        return Some(("folder-not-seen", message.to_owned()));
+    };
+    let Some(content) = folders.get(id) else {
+        let message = "the skill's folder cannot be read";
+        return Some(("changed", message.to_owned()));
+    };
+    if let Some(problem) = &content.problem {
+        let message = format!("not all of the skill's folder can be checked: {problem}");
+        return Some(("folder-not-checked", message));
+    }
+    let nested = nested_folders(folders, id);
+    let changes = content.changes_since(&pinned_entries(pins, &folder, pin, &nested));
+    if changes.is_empty() {
+        return None;
+    }
+    let message = format!("{} since the project was trusted", listed(&changes));
+    Some(("changed", message))
+}
+
+/// The folders of other skills in a skill's folder, by path below it. The map's keys are the folders of a root's skills.
+pub fn nested_folders<'a, T>(folders: &'a BTreeMap<String, T>, id: &str) -> Vec<&'a str> {
+    let above = match id {
+        "" => String::new(),
+        id => format!("{id}/"),
+    };
+    let others = folders.range(above.clone()..);
+    let inside = others.map_while(|(other, _)| other.strip_prefix(&above));
+    inside.filter(|other| !other.is_empty()).collect()
+}
+
+/// What was seen in a folder, by path below it, without what is in the nested ones.
+fn pinned_entries(
+    pins: &BTreeMap<String, String>,
+    folder: &str,
+    own: &str,
+    nested: &[&str],
+) -> BTreeMap<String, Entry> {
+    let below = match folder {
+        "" => String::new(),
+        folder => format!("{folder}/"),
+    };
+    let entries = pins.range(below.clone()..);
+    let entries = entries.map_while(|(path, pin)| Some((path.strip_prefix(&below)?, pin)));
+    let is_nested = |path: &str| {
+        let inside = |rest: &str| rest.is_empty() || rest.starts_with('/');
+        nested
+            .iter()
+            .any(|other| path.strip_prefix(other).is_some_and(inside))
+    };
+    let entries = entries.filter(|(path, _)| !path.is_empty() && !is_nested(path));
+    let all = std::iter::once(("", own)).chain(entries.map(|(path, pin)| (path, pin.as_str())));
+    // A file in the folder that was only seen as something else was not seen as a part of the skill.
+    all.filter_map(|(path, pin)| Some((path.to_owned(), Entry::of_pin(pin)?)))
+        .collect()
+}
+
+/// How many changes are named.
+const MAX_NAMED: usize = 3;
+
+fn listed(changes: &[(String, &'static str)]) -> String {
+    let one = |(path, what): &(String, &'static str)| format!("`{}` {what}", one_line(path));
+    let mut named: Vec<String> = changes.iter().take(MAX_NAMED).map(one).collect();
+    if let Some(more) = changes
+        .len()
+        .checked_sub(MAX_NAMED)
+        .filter(|more| *more > 0)
+    {
+        named.push(format!("and {more} more"));
+    }
+    named.join(", ")
 }
 
 /// Whether a folder may be a project at all: home, the root folder and the temporary folder never are.
@@ -147,37 +253,35 @@ mod tests {
     #[test]
     fn pins_hold_content_not_names() {
         let (old, new) = (Digest::of(b"old"), Digest::of(b"new"));
-        let pins: BTreeMap<_, _> = [(
-            ".agents/skills/a/SKILL.md".to_owned(),
-            pin(&old, [Kind::Skills]),
-        )]
-        .into();
+        let pins: BTreeMap<_, _> =
+            [(".agents/skills/a.md".to_owned(), pin(&old, [Kind::Skills]))].into();
         let pinned = Trust::Pinned {
             pins: Arc::new(pins),
             prefix: ".agents/skills/".to_owned(),
+            folders: Arc::default(),
         };
         let state = |trust: &Trust, file: &str, digest: &Digest| {
             judge(trust, file, Some(digest), Some(Kind::Skills))
                 .map(|(state, reason)| (state, reason.code))
         };
         for (trust, file, digest, expected) in [
-            (&Trust::Trusted, "a/SKILL.md", &new, None),
+            (&Trust::Trusted, "a.md", &new, None),
             (
                 &Trust::Untrusted,
-                "a/SKILL.md",
+                "a.md",
                 &old,
                 Some((State::Untrusted, "untrusted".to_owned())),
             ),
-            (&pinned, "a/SKILL.md", &old, None),
+            (&pinned, "a.md", &old, None),
             (
                 &pinned,
-                "a/SKILL.md",
+                "a.md",
                 &new,
                 Some((State::Changed, "changed".to_owned())),
             ),
             (
                 &pinned,
-                "b/SKILL.md",
+                "b.md",
                 &old,
                 Some((State::Changed, "new".to_owned())),
             ),
@@ -185,7 +289,7 @@ mod tests {
             assert_eq!(state(trust, file, digest), expected, "{file}");
         }
         assert!(
-            judge(&pinned, "a/SKILL.md", None, Some(Kind::Skills)).is_some(),
+            judge(&pinned, "a.md", None, Some(Kind::Skills)).is_some(),
             "what was not read is not as it was"
         );
     }
@@ -207,10 +311,105 @@ mod tests {
             let pinned = Trust::Pinned {
                 pins: Arc::new([("x.md".to_owned(), seen)].into()),
                 prefix: String::new(),
+                folders: Arc::default(),
             };
             let judged = judge(&pinned, "x.md", Some(&digest), asked);
             assert_eq!(judged.is_none(), is_used, "{seen_as:?} {asked:?}");
         }
+    }
+
+    #[test]
+    fn a_skill_is_judged_with_its_folder_and_without_those_of_other_skills() {
+        let file = |text: &str| Entry::File {
+            digest: Some(Digest::of(text.as_bytes())),
+            executable: false,
+        };
+        let own = pin_with_entry(&pin(&Digest::of(b"text"), [Kind::Skills]), &file("text"));
+        let seen = [
+            ("r/a", Entry::Folder.pin()),
+            ("r/a/SKILL.md", own.clone()),
+            ("r/a/run.sh", file("run").pin()),
+            ("r/a/child", Entry::Folder.pin()),
+            ("r/a/child/SKILL.md", own.clone()),
+            ("r/a/childish", file("x").pin()),
+            ("r/ab", file("beside").pin()),
+            ("r/old/SKILL.md", pin(&Digest::of(b"text"), [Kind::Skills])),
+        ];
+        let content = |entries: &[(&str, &str)]| {
+            let entries = entries
+                .iter()
+                .map(|(path, text)| ((*path).to_owned(), file(text)));
+            let own = [
+                (String::new(), Entry::Folder),
+                ("SKILL.md".to_owned(), file("text")),
+            ];
+            crate::folder_content::FolderContent {
+                entries: own.into_iter().chain(entries).collect(),
+                problem: None,
+            }
+        };
+        let whole: &[(&str, &str)] = &[("run.sh", "run"), ("childish", "x")];
+        let said = |id: &str, a: crate::folder_content::FolderContent| {
+            let folders = [("a", a), ("a/child", content(&[])), ("old", content(&[]))];
+            let pinned = Trust::Pinned {
+                pins: Arc::new(
+                    seen.clone()
+                        .map(|(path, pin)| (path.to_owned(), pin))
+                        .into(),
+                ),
+                prefix: "r/".to_owned(),
+                folders: Arc::new(folders.map(|(id, it)| (id.to_owned(), it)).into()),
+            };
+            let file = format!("{id}/SKILL.md");
+            judge(
+                &pinned,
+                &file,
+                Some(&Digest::of(b"text")),
+                Some(Kind::Skills),
+            )
+            .map(|(state, reason)| {
+                assert_eq!(state, State::Changed);
+                reason.message
+            })
+        };
+        assert_eq!(said("a", content(whole)), None);
+        assert_eq!(said("a/child", content(whole)), None);
+        for (entries, message) in [
+            (
+                &[("run.sh", "other"), ("childish", "x")][..],
+                "`run.sh` changed",
+            ),
+            (&[("run.sh", "run")], "`childish` was removed"),
+            (
+                &[("run.sh", "run"), ("childish", "x"), ("new", "")],
+                "`new` was added",
+            ),
+            (
+                &[
+                    ("1", ""),
+                    ("2", ""),
+                    ("3", ""),
+                    ("4", ""),
+                    ("run.sh", "run"),
+                    ("childish", "x"),
+                ],
+                "`1` was added, `2` was added, `3` was added, and 1 more",
+            ),
+        ] {
+            let expected = format!("{message} since the project was trusted");
+            assert_eq!(said("a", content(entries)), Some(expected));
+        }
+        let partial = crate::folder_content::FolderContent {
+            problem: Some("it has more than 3 entries".to_owned()),
+            ..content(whole)
+        };
+        assert!(said("a", partial).unwrap().contains("more than 3 entries"));
+        let old = said("old", content(whole)).unwrap();
+        assert!(old.contains("before Grove looked at all files"), "{old}");
+        assert_eq!(
+            said("gone", content(whole)).as_deref(),
+            Some("the file is new since the project was trusted")
+        );
     }
 
     #[test]

@@ -55,16 +55,47 @@ pub fn canonical(path: &Path) -> Result<PathBuf, FsError> {
     std::fs::canonicalize(path).map_err(|error| FsError::new("resolve", path, error))
 }
 
+/// Which folder is at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FolderIdentity {
+    /// Its device and inode.
+    pub id: FileId,
+    /// When it was made, in nanoseconds, where the file system knows.
+    pub born: Option<i64>,
+}
+
 /// The identity of what a path leads to.
 pub fn identity(path: &Path) -> Result<FileId, FsError> {
+    folder_identity(path).map(|found| found.id)
+}
+
+/// The identity of what a path leads to, with its birth.
+pub fn folder_identity(path: &Path) -> Result<FolderIdentity, FsError> {
     let metadata = std::fs::metadata(path).map_err(|error| FsError::new("look at", path, error))?;
     // The same split of the device number as `statx` gives, so that both sides compare equal.
     let device = metadata.dev();
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-    Ok(FileId {
-        device: (u64::from(major) << 32) | u64::from(minor),
-        inode: metadata.ino(),
+    let born = metadata.created().ok();
+    let born = born.and_then(|born| born.duration_since(std::time::UNIX_EPOCH).ok());
+    Ok(FolderIdentity {
+        id: FileId {
+            device: (u64::from(major) << 32) | u64::from(minor),
+            inode: metadata.ino(),
+        },
+        born: born.and_then(|since| i64::try_from(since.as_nanos()).ok()),
     })
+}
+
+/// Reads a regular file of at most `limit` bytes that nobody else may write.
+pub(crate) fn read_own(path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
+    let metadata = std::fs::metadata(path).map_err(|error| FsError::new("look at", path, error))?;
+    let user = rustix::process::geteuid().as_raw();
+    let is_own = user == 0 || [0, user].contains(&metadata.uid());
+    if !is_own || metadata.mode() & 0o022 != 0 {
+        let refused = std::io::Error::other("others may write it");
+        return Err(FsError::new("read", path, refused));
+    }
+    read_bounded(path, limit)
 }
 
 /// The permission bits of what a path leads to.

@@ -11,6 +11,7 @@ pub mod document_walk;
 pub mod error;
 pub mod file_names;
 pub mod files;
+pub mod folder_entries;
 pub mod held_folder;
 pub mod lock;
 pub mod probe_walk;

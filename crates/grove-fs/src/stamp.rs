@@ -1,7 +1,11 @@
 //! What identifies a file and tells whether it changed.
 
-use rustix::fs::{FileType, Statx, StatxFlags};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Statx, StatxFlags};
 use serde::{Deserialize, Serialize};
+
+use crate::error::FsError;
 
 /// A file's identity: one inode is one file, whatever its paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -13,7 +17,7 @@ pub struct FileId {
 }
 
 /// The fields that change whenever content does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Stamp {
     /// Which file.
     pub id: FileId,
@@ -76,6 +80,13 @@ impl From<&Statx> for FileFacts {
             links: found.stx_nlink,
         }
     }
+}
+
+/// The stamp of what a path leads to.
+pub fn of_path(path: &Path) -> Result<Stamp, FsError> {
+    let found = rustix::fs::statx(rustix::fs::CWD, path, AtFlags::empty(), wanted());
+    let found = found.map_err(|errno| FsError::new("look at", path, errno))?;
+    Ok(FileFacts::from(&found).stamp)
 }
 
 /// A hash of bytes for telling versions of a file apart. Not for trust: collisions can be made.

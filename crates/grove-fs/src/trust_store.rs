@@ -1,22 +1,28 @@
 //! Which project folders the user has trusted, and the content that was seen when they did.
 //!
-//! One file per folder, so that two processes granting different folders never meet. A grant names
-//! the folder by canonical path, device and inode; a damaged grant is no grant.
+//! One file per folder, so that two processes granting different folders never meet. A grant names the folder by
+//! canonical path, device, inode and birth time. It is the user's alone: a damaged grant, or one that others may write,
+//! is no grant, and one that a later version wrote is left alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::atomic::{self, Durability};
+use crate::atomic;
 use crate::error::FsError;
-use crate::files;
-use crate::stamp::FileId;
+use crate::files::{self, FolderIdentity};
+use crate::stamp::{self, FileId, Stamp};
 
-const VERSION: u32 = 1;
+/// Version 1 pinned skill files without their folders and did not know birth times; it is read, and what it lacks is
+/// missing from its pins.
+const VERSION: u32 = 2;
 const MAX_GRANT_BYTES: u64 = 64 * 1024 * 1024;
+
+/// What was seen of each file, by path below the granted folder.
+pub type Pins = BTreeMap<String, String>;
 
 /// A folder that the user trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,17 +33,38 @@ pub struct Grant {
     pub path: PathBuf,
     /// The folder itself, so that another one put in its place has no trust.
     pub folder: FileId,
+    /// When the folder was made, in nanoseconds, where the file system knows: inode numbers are used again.
+    #[serde(default)]
+    born: Option<i64>,
     /// Changed content is trusted without being seen: for folders one writes oneself.
     pub follow: bool,
-    /// The digest of each file when it was seen, by path below the folder.
-    pub pins: BTreeMap<String, String>,
+    /// What was seen of each file, by path below the folder.
+    #[serde(with = "shared_pins")]
+    pub pins: Arc<Pins>,
+}
+
+mod shared_pins {
+    use super::{Arc, Deserialize as _, Pins, Serialize as _};
+
+    pub(super) fn serialize<S: serde::Serializer>(
+        pins: &Arc<Pins>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        pins.as_ref().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        from: D,
+    ) -> Result<Arc<Pins>, D::Error> {
+        Pins::deserialize(from).map(Arc::new)
+    }
 }
 
 /// What covers a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
     /// A grant for it or for a folder above it.
-    Granted(Arc<Grant>),
+    Granted(Grant),
     /// No grant.
     None,
     /// A grant whose file is damaged; it counts as none.
@@ -46,12 +73,21 @@ pub enum Lookup {
     Moved(PathBuf),
 }
 
-/// The folder with the grants. Each grant is read once: whoever looks again makes another store.
-#[derive(Debug)]
+/// The folder with the grants. Clones share what was read.
+#[derive(Debug, Clone)]
 pub struct TrustStore {
     folder: PathBuf,
-    /// The grants that were read by their files; none where one is damaged.
-    known: Mutex<BTreeMap<PathBuf, Option<Arc<Grant>>>>,
+    /// Grants that were read, by file.
+    known: Arc<Mutex<HashMap<PathBuf, KnownGrant>>>,
+}
+
+/// A grant that was read.
+#[derive(Debug)]
+struct KnownGrant {
+    read_at: i64,
+    stamp: Stamp,
+    /// None for a file that counts as no grant.
+    grant: Option<Grant>,
 }
 
 impl TrustStore {
@@ -59,20 +95,21 @@ impl TrustStore {
     pub fn new(folder: PathBuf) -> Self {
         Self {
             folder,
-            known: Mutex::default(),
+            known: Arc::default(),
         }
     }
 
     /// A grant for a folder as it is now.
     pub fn grant_for(path: &Path, follow: bool) -> Result<Grant, FsError> {
         let canonical = files::canonical(path)?;
-        let folder = files::identity(&canonical)?;
+        let FolderIdentity { id, born } = files::folder_identity(&canonical)?;
         Ok(Grant {
             version: VERSION,
             path: canonical,
-            folder,
+            folder: id,
+            born,
             follow,
-            pins: BTreeMap::new(),
+            pins: Arc::default(),
         })
     }
 
@@ -94,18 +131,21 @@ impl TrustStore {
         problem
     }
 
-    /// Stores a grant.
+    /// Stores a grant, unless a later version of Grove wrote the one that is there.
     pub fn store(&self, grant: &Grant) -> Result<(), FsError> {
-        self.known().clear();
         let path = self.file_of(&grant.path);
-        let text = serde_json::to_vec_pretty(grant)
-            .map_err(|error| FsError::new("write", &path, std::io::Error::other(error)))?;
-        atomic::write(&path, &text, Durability::Durable)
+        let fail = |reason: String| FsError::new("write", &path, std::io::Error::other(reason));
+        if let Some(version) = written_version(&path).filter(|version| *version > VERSION) {
+            return Err(fail(format!(
+                "a later version of Grove wrote it (format {version})"
+            )));
+        }
+        let text = serde_json::to_vec(grant).map_err(|error| fail(error.to_string()))?;
+        atomic::write_mode(&path, &text, 0o600)
     }
 
     /// Takes a grant back; says whether there was one.
     pub fn revoke(&self, canonical: &Path) -> Result<bool, FsError> {
-        self.known().clear();
         let path = self.file_of(canonical);
         let was_there = files::is_there(&path);
         files::remove(&path)?;
@@ -113,44 +153,64 @@ impl TrustStore {
     }
 
     /// All sound grants, by path.
-    pub fn grants(&self) -> Vec<Arc<Grant>> {
+    pub fn grants(&self) -> Vec<Grant> {
         let names = files::list(&self.folder, 100_000).unwrap_or_default();
-        let mut grants: Vec<Arc<Grant>> = names
+        let is_grant = |name: &str| Path::new(name).extension().is_some_and(|it| it == "json");
+        let mut grants: Vec<Grant> = names
             .iter()
-            .filter_map(|(name, _)| self.read(self.folder.join(name)))
+            .filter(|(name, _)| is_grant(name))
+            .filter_map(|(name, _)| {
+                let file = self.folder.join(name);
+                self.read_once(&file, stamp::of_path(&file).ok()?)
+            })
             .collect();
         grants.sort_by(|a, b| a.path.cmp(&b.path));
         grants
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Option<Arc<Grant>>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn at(&self, canonical: &Path) -> Lookup {
         let file = self.file_of(canonical);
-        if !files::is_there(&file) {
-            return Lookup::None;
-        }
-        match self.read(file.clone()) {
+        let grant = match stamp::of_path(&file) {
+            Err(error) if error.is_not_found() => return Lookup::None,
+            Err(_) => None,
+            Ok(stamp) => self.read_once(&file, stamp),
+        };
+        match grant {
             Some(grant) if grant.path != canonical => Lookup::Damaged(file),
-            Some(grant) if files::identity(canonical).ok() != Some(grant.folder) => {
-                Lookup::Moved(grant.path.clone())
-            }
+            Some(grant) if !is_at(&grant, canonical) => Lookup::Moved(grant.path),
             Some(grant) => Lookup::Granted(grant),
             None => Lookup::Damaged(file),
         }
     }
 
-    fn read(&self, file: PathBuf) -> Option<Arc<Grant>> {
-        let read = |file: &PathBuf| {
-            let bytes = files::read_bounded(file, MAX_GRANT_BYTES).ok()?;
-            let grant: Grant = serde_json::from_slice(&bytes).ok()?;
-            (grant.version == VERSION).then(|| Arc::new(grant))
-        };
-        let mut known = self.known();
-        let grant = known.entry(file).or_insert_with_key(read);
-        grant.clone()
+    /// Reads a grant unless the same file was read before.
+    fn read_once(&self, file: &Path, stamp: Stamp) -> Option<Grant> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let earlier = known.get(file);
+        if let Some(earlier) = earlier
+            && earlier.stamp == stamp
+            && stamp.settled_before(earlier.read_at)
+        {
+            return earlier.grant.clone();
+        }
+        let (read_at, mut grant) = (stamp::now(), read(file));
+        // The same pins stay the same object, so that whoever compares them is done at once.
+        let earlier = earlier.and_then(|earlier| earlier.grant.as_ref());
+        if let (Some(new), Some(old)) = (&mut grant, earlier)
+            && new.pins == old.pins
+        {
+            new.pins = Arc::clone(&old.pins);
+        }
+        let shared = grant.clone();
+        known.insert(
+            file.to_path_buf(),
+            KnownGrant {
+                read_at,
+                stamp,
+                grant,
+            },
+        );
+        shared
     }
 
     fn file_of(&self, canonical: &Path) -> PathBuf {
@@ -161,8 +221,39 @@ impl TrustStore {
     }
 }
 
+/// Whether the folder at a path is the one that was granted.
+fn is_at(grant: &Grant, canonical: &Path) -> bool {
+    files::folder_identity(canonical).is_ok_and(|now| {
+        let same_birth = match (grant.born, now.born) {
+            (Some(then), Some(now)) => then == now,
+            _ => true,
+        };
+        now.id == grant.folder && same_birth
+    })
+}
+
+fn read(file: &Path) -> Option<Grant> {
+    let bytes = files::read_own(file, MAX_GRANT_BYTES).ok()?;
+    serde_json::from_slice(&bytes)
+        .ok()
+        .filter(|grant: &Grant| (1..=VERSION).contains(&grant.version))
+}
+
+/// The version that a file says it is of, whatever else is in it.
+fn written_version(file: &Path) -> Option<u32> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    let bytes = files::read_bounded(file, MAX_GRANT_BYTES).ok()?;
+    let read: Versioned = serde_json::from_slice(&bytes).ok()?;
+    Some(read.version)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -180,15 +271,14 @@ mod tests {
         store.store(&grant).unwrap();
         assert_eq!(
             store.covering(&base.join("a/b")),
-            Lookup::Granted(Arc::new(grant.clone()))
+            Lookup::Granted(grant.clone())
         );
         assert_eq!(store.covering(&base.join("c")), Lookup::None);
         assert_eq!(store.covering(&base), Lookup::None);
-        assert_eq!(store.grants(), [Arc::new(grant)]);
+        assert_eq!(store.grants(), [grant]);
 
         std::fs::rename(base.join("a"), base.join("old")).unwrap();
         std::fs::create_dir_all(base.join("a/b")).unwrap();
-        let store = TrustStore::new(state.path().join("trust"));
         assert_eq!(
             store.covering(&base.join("a/b")),
             Lookup::Moved(base.join("a")),
@@ -210,26 +300,65 @@ mod tests {
             .unwrap();
         let file = store.file_of(&base);
         let good = std::fs::read(&file).unwrap();
+        let text = String::from_utf8(good.clone()).unwrap();
+        let later = text
+            .replacen("\"version\":2", "\"version\":99", 1)
+            .into_bytes();
         for bad in [
             &b""[..],
             b"{}",
             b"null",
             &good[..good.len() / 2],
             b"{\"version\":1}",
+            &later,
         ] {
             std::fs::write(&file, bad).unwrap();
-            let store = TrustStore::new(state.path().to_path_buf());
             assert_eq!(store.covering(&base), Lookup::Damaged(file.clone()));
         }
         let other = String::from_utf8(good)
             .unwrap()
             .replace(base.to_str().unwrap(), "/somewhere/else");
         std::fs::write(&file, other).unwrap();
-        let store = TrustStore::new(state.path().to_path_buf());
         assert_eq!(
             store.covering(&base),
             Lookup::Damaged(file.clone()),
             "a grant for another path"
         );
+        std::fs::write(&file, &later).unwrap();
+        let grant = TrustStore::grant_for(&base, true).unwrap();
+        let error = store.store(&grant).unwrap_err();
+        assert!(error.source.to_string().contains("a later version"));
+        assert_eq!(std::fs::read(&file).unwrap(), later, "it is left alone");
+    }
+
+    #[test]
+    fn a_grant_is_the_users_alone_and_of_one_folder() {
+        let state = tempfile::tempdir().unwrap();
+        let work = tempfile::tempdir().unwrap();
+        let base = files::canonical(work.path()).unwrap();
+        let store = TrustStore::new(state.path().to_path_buf());
+        let grant = TrustStore::grant_for(&base, false).unwrap();
+        store.store(&grant).unwrap();
+        let file = store.file_of(&base);
+        assert_eq!(files::mode(&file).unwrap(), 0o600);
+        assert_eq!(store.covering(&base), Lookup::Granted(grant.clone()));
+        for (mode, counts) in [(0o644, true), (0o620, false), (0o602, false), (0o600, true)] {
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            let granted = matches!(store.covering(&base), Lookup::Granted(_));
+            assert_eq!(granted, counts, "{mode:o}");
+        }
+        let born = grant.born.expect("this file system knows birth times");
+        let other = Grant {
+            born: Some(born + 1),
+            ..grant.clone()
+        };
+        store.store(&other).unwrap();
+        assert_eq!(store.covering(&base), Lookup::Moved(base.clone()));
+        // An earlier version did not know.
+        let text = serde_json::to_string(&grant).unwrap();
+        let old = text.replacen("\"version\":2", "\"version\":1", 1);
+        let old = old.replacen(&format!("\"born\":{born},"), "", 1);
+        std::fs::write(&file, old).unwrap();
+        assert!(matches!(store.covering(&base), Lookup::Granted(_)));
     }
 }

@@ -17,6 +17,8 @@ use grove_fs::probe_walk::Place;
 use grove_fs::{FileId, Stamp};
 use grove_spec::skill::Parsed;
 
+use crate::trusting::FolderCache;
+
 /// Rises whenever what is read out of a file, or how it is stored, changes.
 const VERSION: u32 = 6;
 const MAX_CACHE_BYTES: u64 = 1 << 30;
@@ -56,28 +58,24 @@ pub(crate) struct RootCache {
     disk: Option<DiskCache>,
     /// Whether the file on disk is behind.
     stale: bool,
+    /// What is in the folders of its skills, where those are pinned.
+    pub(crate) folders: FolderCache,
 }
 
 impl RootCache {
     /// Reads a root's cache file; the flag says that there was one that could not be used.
     pub(crate) fn load(file: &Path) -> (Self, bool) {
+        let mut cache = Self {
+            folders: FolderCache::kept_beside(file),
+            ..Self::default()
+        };
         match cache_file::read(file, VERSION, MAX_CACHE_BYTES) {
-            Cached::Content(bytes) => (
-                Self {
-                    disk: DiskCache::new(bytes),
-                    ..Self::default()
-                },
-                false,
-            ),
-            Cached::Absent => (Self::default(), false),
-            Cached::Damaged => (
-                Self {
-                    stale: true,
-                    ..Self::default()
-                },
-                true,
-            ),
+            Cached::Content(bytes) => cache.disk = DiskCache::new(bytes),
+            Cached::Absent => {}
+            Cached::Damaged => cache.stale = true,
         }
+        let was_damaged = cache.stale;
+        (cache, was_damaged)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -156,12 +154,14 @@ impl RootCache {
                 .collect(),
             memory: all,
             stale,
+            folders: std::mem::take(&mut self.folders),
             ..Self::default()
         };
     }
 
     /// Writes the cache file if it is behind.
     pub(crate) fn save(&mut self, file: &Path) -> Result<(), grove_fs::FsError> {
+        self.folders.save(file)?;
         if !self.stale {
             return Ok(());
         }

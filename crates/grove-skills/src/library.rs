@@ -13,6 +13,7 @@ use grove_catalog::root::{Root, Source};
 use grove_catalog::snapshot::Snapshot;
 use grove_fs::probe_walk::{Counts, Layout, LinkedFiles};
 use grove_fs::programs;
+use grove_fs::trust_store::TrustStore;
 use grove_spec::config::Settings;
 use grove_spec::package::Kind;
 use grove_spec::skill::kept::most_read;
@@ -30,7 +31,7 @@ use crate::skill_inputs::SkillInputs;
 use crate::skill_path::SkillPath;
 use crate::sources::{SkillFiles, Sources, WidenedSkills};
 use crate::world::World;
-use crate::{agents, chains};
+use crate::{agents, chains, trusting};
 
 /// What one look gave: immutable, and cheap to clone.
 #[derive(Debug, Clone)]
@@ -96,6 +97,8 @@ impl LookAgain for Library {
 pub struct Library {
     environment: Arc<Environment>,
     request: Arc<Request>,
+    /// Keeps what was read of grants, as long as their files are the same.
+    grants: TrustStore,
     skill_roots: BTreeMap<PathBuf, KnownRoot>,
     agent_files: DefinitionMemory<agent::Parsed>,
     chain_files: DefinitionMemory<chain::Parsed>,
@@ -139,6 +142,7 @@ impl Library {
     /// A library that has not looked yet.
     pub fn new(environment: Environment, request: Request) -> Self {
         Self {
+            grants: trusting::store(&environment),
             environment: Arc::new(environment),
             request: Arc::new(request),
             skill_roots: BTreeMap::new(),
@@ -217,7 +221,8 @@ impl Library {
 
     /// Looks at everything that is asked for, and publishes what there is; the same snapshot when nothing changed.
     pub fn look(&mut self) -> Look {
-        let world = Arc::new(World::find(&self.environment, &self.request));
+        let grants = self.grants.clone();
+        let world = Arc::new(World::find_with(&self.environment, &self.request, grants));
         let parts = self.request.parts;
         let remembers = self.keeping == Keeping::LastGood;
         let view = self.request.view_of(Kind::Agents);
@@ -535,6 +540,7 @@ fn scan_for(settings: &Settings, host: Option<&Host>, lifted: bool) -> Scan {
         max_depth: number(limits.group_depth.value),
         lifted,
         keep_good: false,
+        all_folders: false,
     }
 }
 

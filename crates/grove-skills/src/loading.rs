@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use grove_catalog::Digest;
 use grove_catalog::content::Content;
+use grove_catalog::folder_content::SkillFolders;
 use grove_catalog::identity::{self, Layout};
 use grove_catalog::ignore_rules::IgnoreRules;
 use grove_catalog::resolve::Candidate;
+use grove_catalog::root::Root;
 use grove_catalog::trust::Trust;
 use grove_fs::probe_walk::{
     self, Below, Counts, Found, IgnoreFile, LimitsHit, Links, Place, Probe, Problem, Sighting,
@@ -23,6 +25,7 @@ use crate::cache::{Known, Met, RootCache};
 use crate::last_good::{Keeper, Kept, LastGood};
 use crate::planning::PlannedRoot;
 use crate::troubles;
+use crate::trusting::FolderCache;
 
 /// Folders without a skill that are opened in one root.
 const MAX_FOLDERS: usize = 2_000;
@@ -41,6 +44,8 @@ pub(crate) struct LoadedRoot {
     pub(crate) texts: Vec<Option<Arc<[u8]>>>,
     /// Candidates whose file is invalid and whose last good version stands in.
     pub(crate) kept: Vec<Kept>,
+    /// What is in the skills' folders, where content is pinned.
+    pub(crate) folders: Arc<SkillFolders>,
     trace: Option<Trace>,
 }
 
@@ -69,6 +74,8 @@ pub(crate) struct Scan {
     pub(crate) lifted: bool,
     /// A file that becomes invalid keeps its last good version, where content is trusted whatever it is.
     pub(crate) keep_good: bool,
+    /// What is in skills' folders is looked at although nothing is pinned yet, for whoever is about to pin it.
+    pub(crate) all_folders: bool,
 }
 
 /// Walks a root and updates what is known of it; gives back `last` itself when nothing changed.
@@ -76,6 +83,19 @@ pub(crate) fn load(
     planned: &PlannedRoot,
     scan: &Scan,
     cache: &mut RootCache,
+    last: Option<&Arc<LoadedRoot>>,
+) -> (Arc<LoadedRoot>, Counts) {
+    let mut folders = std::mem::take(&mut cache.folders);
+    let loaded = load_with(planned, scan, cache, &mut folders, last);
+    cache.folders = folders;
+    loaded
+}
+
+fn load_with(
+    planned: &PlannedRoot,
+    scan: &Scan,
+    cache: &mut RootCache,
+    folder_cache: &mut FolderCache,
     last: Option<&Arc<LoadedRoot>>,
 ) -> (Arc<LoadedRoot>, Counts) {
     let links = planned.links();
@@ -113,7 +133,10 @@ pub(crate) fn load(
         Ok(mut walk) => {
             let counts = walk.counts;
             if let Some(last) = last.filter(|last| last.is_met_again(&walk, planned, scan, keeps)) {
-                return (Arc::clone(last), counts);
+                let folders = folders(planned, scan, &last.candidates, folder_cache);
+                if Arc::ptr_eq(&folders, &last.folders) {
+                    return (Arc::clone(last), counts);
+                }
             }
             if walk.unchanged {
                 // The files are as they were and something in the way is not: they have to be listed again.
@@ -121,7 +144,8 @@ pub(crate) fn load(
                 walk.found = numbers.filter_map(|at| reader.recall(at)).collect();
             }
             let keeping = keeps.then_some(&last_good);
-            let loaded = gather(planned, scan, &options, walk, cache, keeping);
+            let mut loaded = gather(planned, scan, &options, walk, cache, keeping);
+            loaded.folders = folders(planned, scan, &loaded.candidates, folder_cache);
             (Arc::new(loaded), counts)
         }
         Err(error) => {
@@ -134,6 +158,20 @@ pub(crate) fn load(
                 Counts::default(),
             )
         }
+    }
+}
+
+/// What is in the folders of a root's skills, where that is pinned; elsewhere nobody looks.
+fn folders(
+    planned: &PlannedRoot,
+    scan: &Scan,
+    candidates: &[Candidate],
+    folder_cache: &mut FolderCache,
+) -> Arc<SkillFolders> {
+    if scan.all_folders || matches!(planned.root.trust, Trust::Pinned { .. }) {
+        folder_cache.look(planned, candidates)
+    } else {
+        Arc::default()
     }
 }
 
@@ -168,6 +206,15 @@ impl LoadedRoot {
                 && trace.keeps == keeps
                 && trace.chosen == planned.chosen
         })
+    }
+
+    /// The root with what its trust has to be compared with.
+    pub(crate) fn judged_root(&self, root: &Root) -> Root {
+        let mut root = root.clone();
+        if let Trust::Pinned { folders, .. } = &mut root.trust {
+            *folders = Arc::clone(&self.folders);
+        }
+        root
     }
 
     /// The folders that were looked in, below the root.

@@ -122,7 +122,7 @@ impl Permitted {
 /// What the trust store says about a folder.
 #[derive(Clone, Default)]
 pub(crate) struct FolderTrust {
-    pub(crate) grant: Option<Arc<Grant>>,
+    pub(crate) grant: Option<Grant>,
     pub(crate) finding: Option<Diagnostic>,
     /// The settings that name the roots in question, where they are not as they were seen.
     pub(crate) named_anew: Option<PathBuf>,
@@ -184,8 +184,9 @@ impl FolderTrust {
                     below => format!("{below}/"),
                 };
                 Trust::Pinned {
-                    pins: Arc::new(grant.pins.clone()),
+                    pins: Arc::clone(&grant.pins),
                     prefix,
+                    folders: Arc::default(),
                 }
             }
         }

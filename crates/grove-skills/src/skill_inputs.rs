@@ -53,9 +53,10 @@ impl SkillInputs {
         }
         let of_roots = self.loaded.iter().flat_map(|root| &root.diagnostics);
         let diagnostics = self.diagnostics.iter().chain(of_roots).cloned();
-        let planned = self.planned.iter();
+        let roots = self.planned.iter().zip(&self.loaded);
+        let roots = roots.map(|(planned, loaded)| loaded.judged_root(&planned.root));
         let mut snapshot = resolve(Input {
-            roots: planned.map(|planned| planned.root.clone()).collect(),
+            roots: roots.collect(),
             candidates,
             settings: &self.settings,
             facts: &self.facts,

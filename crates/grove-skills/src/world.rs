@@ -42,6 +42,15 @@ pub struct World {
 impl World {
     /// Finds what a request needs of the surroundings.
     pub fn find(environment: &Arc<Environment>, request: &Request) -> Self {
+        Self::find_with(environment, request, trusting::store(environment))
+    }
+
+    /// The same with a store that may have read grants before.
+    pub(crate) fn find_with(
+        environment: &Arc<Environment>,
+        request: &Request,
+        grants: TrustStore,
+    ) -> Self {
         let parts = request.parts;
         let host = request.view.host();
         let mut kinds = Kind::ALL.into_iter();
@@ -54,7 +63,6 @@ impl World {
         } else {
             Project::default()
         };
-        let grants = trusting::store(environment);
         // Another host knows nothing of Grove's configuration; how agents are read for it is Grove's business.
         let user_settings = if host.is_none() || parts.agents {
             LoadedSettings::of_user(environment)
@@ -120,7 +128,7 @@ impl World {
     }
 
     /// The folders that are trusted.
-    pub fn grants(&self) -> Vec<Arc<Grant>> {
+    pub fn grants(&self) -> Vec<Grant> {
         self.grants.grants()
     }
 

@@ -13,8 +13,7 @@ use serde_json::json;
 
 use crate::model_server::ModelServer;
 use crate::process::{self, Finished};
-
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+use crate::session::PATH;
 
 /// A key that no text contains: one program strikes its key out of everything it prints.
 const KEY: &str = "grove-test-key-5f2c81d7a9e04b36";

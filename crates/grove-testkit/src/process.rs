@@ -4,7 +4,7 @@
 //! child when its time is up. Sandboxing and restarts are not done here.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
@@ -138,6 +138,55 @@ pub fn stream(command: &mut Command, limit: Duration) -> io::Result<Finished> {
         elapsed: waited.ended.duration_since(start),
         processor_time: waited.processor_time,
     })
+}
+
+/// A child whose lines are read while it runs, and that is killed when it is dropped.
+#[derive(Debug)]
+pub struct Running {
+    /// The child, without the stream that is read.
+    pub child: Child,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Running {
+    /// Starts a command and reads what it writes to its standard output or, where that is no pipe, to its standard error.
+    ///
+    /// No more than `ahead` lines are read before somebody asks for them.
+    pub fn start(command: &mut Command, ahead: usize) -> io::Result<Self> {
+        let mut child = command.spawn()?;
+        let stream: Option<Box<dyn Read + Send>> = match (child.stdout.take(), child.stderr.take())
+        {
+            (Some(stdout), _) => Some(Box::new(stdout)),
+            (None, Some(stderr)) => Some(Box::new(stderr)),
+            (None, None) => None,
+        };
+        let stream = stream.ok_or_else(|| io::Error::other("no stream of the child is a pipe"))?;
+        let (tell, lines) = mpsc::sync_channel(ahead);
+        // A thread of its own, so that a child which says nothing does not stop the test.
+        thread::spawn(move || {
+            let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+            lines.all(|line| tell.send(line).is_ok())
+        });
+        Ok(Self { child, lines })
+    }
+
+    /// The next line, unless none comes within `limit`.
+    pub fn line(&self, limit: Duration) -> Option<String> {
+        self.lines.recv_timeout(limit).ok()
+    }
+
+    /// How it comes to its end, which is a kill after `limit`.
+    pub fn end(&mut self, limit: Duration) -> io::Result<Ending> {
+        Ok(wait_with_deadline(&mut self.child, limit, |_| ())?.ending)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// The end of a child.

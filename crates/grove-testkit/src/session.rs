@@ -15,6 +15,7 @@ use std::fmt::{self, Display};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -24,7 +25,10 @@ use crate::shown_text::without_what_differs;
 
 /// The commands a test may need are all in the usual places; what else is installed on the
 /// machine must not change a result.
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+pub(crate) const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// A little more than the time for which the program reads a file again, however it looks.
+const SETTLED_AFTER: Duration = Duration::from_millis(30);
 
 /// The user's configuration file.
 pub const USER_CONFIG: &str = "config/grove/config.toml";
@@ -172,6 +176,28 @@ impl Session {
         self
     }
 
+    /// Waits until what was written up to now is older, by the clock of the file system, than what the program does not
+    /// trust to have been left alone.
+    pub fn let_files_settle(&self) -> &Self {
+        let touch = || {
+            let path = self.path("tmp/clock");
+            done("write", &path, fs::write(&path, ""));
+            done(
+                "ask",
+                &path,
+                path.metadata().and_then(|found| found.modified()),
+            )
+        };
+        let start = touch();
+        while touch()
+            .duration_since(start)
+            .is_ok_and(|passed| passed <= SETTLED_AFTER)
+        {
+            std::thread::yield_now();
+        }
+        self
+    }
+
     /// The text of a file.
     pub fn read(&self, relative: impl AsRef<Path>) -> String {
         let path = self.path(relative);
@@ -261,6 +287,21 @@ impl Session {
     /// Runs the program in the session's working folder until it ends.
     pub fn grove(&self, arguments: impl Arguments) -> Outcome {
         self.grove_in(&self.working, arguments)
+    }
+
+    /// Runs a command that must succeed.
+    #[track_caller]
+    pub fn done(&self, arguments: impl Arguments) -> Outcome {
+        self.grove(arguments).ok()
+    }
+
+    /// Runs a command that must fail and print nothing.
+    #[track_caller]
+    pub fn refused(&self, arguments: impl Arguments) -> Outcome {
+        let outcome = self.grove(arguments);
+        let is_refused = outcome.code != 0 && outcome.stdout.is_empty();
+        assert!(is_refused, "grove {}\n{outcome}", outcome.command);
+        outcome
     }
 
     /// Runs the program in the folder `cwd` of the temporary folder until it ends.

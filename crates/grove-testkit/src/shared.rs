@@ -41,12 +41,9 @@ pub fn hostile_corpus() -> Result<PathBuf, String> {
 /// what a repository cannot hold. Takes seconds: share one copy among the tests of a file.
 pub fn hostile_copy(dest: &Path) -> Result<PathBuf, String> {
     let source = hostile_corpus()?;
-    copy_writable(&source, dest).map_err(|error| {
-        format!(
-            "cannot copy the hostile corpus to {}: {error}",
-            dest.display()
-        )
-    })?;
+    let place = dest.display();
+    copy_writable(&source, dest)
+        .map_err(|error| format!("cannot copy the hostile corpus to {place}: {error}"))?;
     let mut make = Command::new("bash");
     make.arg("make.sh").current_dir(dest);
     process::capture(&mut make, MAKE_LIMIT)
@@ -127,14 +124,10 @@ mod tests {
 
         let copy = dest.join("inner/.hidden/run.sh");
         assert_eq!(fs::read(&copy).unwrap(), b"echo");
-        assert_eq!(
-            fs::metadata(&copy).unwrap().permissions().mode() & 0o777,
-            0o755
-        );
-        assert_eq!(
-            fs::read_link(dest.join("link")).unwrap(),
-            Path::new("inner/missing")
-        );
+        let mode = fs::metadata(&copy).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o755);
+        let target = fs::read_link(dest.join("link")).unwrap();
+        assert_eq!(target, Path::new("inner/missing"));
     }
 
     #[test]

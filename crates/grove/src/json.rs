@@ -57,7 +57,7 @@ impl SnapshotJson {
     pub(crate) fn new(snapshot: &Snapshot) -> Self {
         Self {
             version: snapshot.version,
-            digest: snapshot.digest.to_string(),
+            digest: snapshot.skills_digest.to_string(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use grove_fs::trust_store::Grant;
 use grove_skills::{Environment, trusting};
 use grove_spec::text::{first_names, one_line};
 use serde_json::json;
@@ -104,7 +105,7 @@ pub(super) fn revoke(
 fn list_grants(environment: &Environment, json: bool, out: &mut Output) -> Outcome {
     let grants = trusting::grants(environment);
     if json {
-        let all: Vec<_> = grants.iter().map(|grant| json!({ "folder": grant.path.to_string_lossy(), "follow": grant.follow, "files": grant.pins.len() })).collect();
+        let all: Vec<_> = grants.iter().map(|grant| json!({ "folder": grant.path.to_string_lossy(), "follow": grant.follow, "files": files_in(grant) })).collect();
         out.json(&json!({ "schema": "grove.trust.list/1", "grants": all }));
         return Ok(0);
     }
@@ -121,10 +122,17 @@ fn list_grants(environment: &Environment, json: bool, out: &mut Output) -> Outco
         };
         table.row(&[
             &tilde(&grant.path, environment),
-            &grant.pins.len().to_string(),
+            &files_in(grant).to_string(),
             changes,
         ]);
     }
     out.text(&table.render(crate::output::columns(&environment.variables)));
     Ok(0)
+}
+
+/// How many files a grant pins.
+fn files_in(grant: &Grant) -> usize {
+    let pins = grant.pins.values();
+    pins.filter(|pin| grove_catalog::trust::is_file(pin))
+        .count()
 }

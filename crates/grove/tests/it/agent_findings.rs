@@ -263,8 +263,8 @@ fn a_skill_beyond_the_limit_is_there_for_prompts_as_for_activation() {
         .definition("home/.agents/skills/one", "", "BODY")
         .definition("home/.agents/skills/two", "", "BODY")
         .definition(ME, "skills: two\n", "OWN-BODY");
-    for command in ["skills activate two", "prompt me"] {
-        session.grove(command).says([
+    for (command, code) in [("skills activate two", 1), ("prompt me", 0)] {
+        session.grove(command).fails(code).says([
             "`two` is there and was not read: its root has more skills than are read",
             "look with --all, or raise `limits.candidates_per_root`",
         ]);

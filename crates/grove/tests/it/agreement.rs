@@ -2,7 +2,7 @@
 
 mod answers;
 mod layout;
-mod random;
+pub(crate) mod random;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -8,17 +8,20 @@ use std::time::Duration;
 
 use grove_catalog::hosts;
 use grove_testkit::agent_program::AgentProgram;
-use grove_testkit::home::TestHome;
 use grove_testkit::model_server::{ModelServer, Script};
-use libraries::{ODD_FILES, copy_real, folder_of, generate};
+use grove_testkit::session::{Session, column};
+use libraries::{copy_real, folder_of, generate, odd_files};
 use listing::{Listed, parse, real_text};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A turn takes two seconds; a busy machine is slower, and only a hanging program meets this.
 const TURN: Duration = Duration::from_mins(5);
 
-fn home() -> TestHome {
-    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
+/// How an entry may be shown, as the report counts them.
+const WAYS: [&str; 4] = ["full", "shortened", "nameOnly", "leftOut"];
+
+fn home() -> Session {
+    let home = crate::session();
     // The end of the project, so that nothing above it is looked at; Codex looks whether it is a repository.
     home.file("project/.git/HEAD", "ref: refs/heads/main\n")
         .dir("project/.git/objects")
@@ -27,7 +30,7 @@ fn home() -> TestHome {
 }
 
 /// The list in the real program's first request that has one.
-fn real(program: AgentProgram, home: &TestHome, working: &str) -> Vec<Listed> {
+fn real(program: AgentProgram, home: &Session, working: &str) -> Vec<Listed> {
     let server = ModelServer::start(Script::plain()).unwrap();
     let finished = program
         .run(
@@ -55,57 +58,46 @@ fn real(program: AgentProgram, home: &TestHome, working: &str) -> Vec<Listed> {
 }
 
 /// The list that Grove says the program has.
-fn ours(program: AgentProgram, home: &TestHome, working: &str) -> (Vec<Listed>, Value) {
-    let arguments = ["catalog", "--host", program.host(), "--json"];
-    let finished = home.run(working, arguments);
-    let finished = finished.require_success("grove catalog").unwrap();
-    let catalog: Value = serde_json::from_slice(&finished.stdout).unwrap();
+fn ours(program: AgentProgram, home: &Session, working: &str) -> (Vec<Listed>, Value) {
+    let words = ["catalog", "--host", program.host()];
+    let catalog = home.json_in(working, words);
     let text = catalog["text"].as_str().unwrap();
-    let plain = home.run(working, ["catalog", "--host", program.host()]);
-    assert_eq!(plain.stdout_text(), text, "the same text without --json");
+    let plain = home.grove_in(working, words).stdout;
+    assert_eq!(plain, text, "the same text without --json");
     (parse(program, text), catalog)
 }
 
 /// A list without the skills that the program brings along.
-fn without_built_in(program: AgentProgram, listed: Vec<Listed>, catalog: &Value) -> Vec<Listed> {
+fn without_built_in(
+    program: AgentProgram,
+    mut listed: Vec<Listed>,
+    catalog: &Value,
+) -> Vec<Listed> {
     let built_in = catalog["report"]["builtIn"].as_array().unwrap();
-    let entries = catalog["entries"].as_array().unwrap();
+    let taken = column(&catalog["entries"], "name");
     // A skill of the user's with the same name takes its place, but for Codex, which lists both and names
     // its own folder.
-    let is_built_in = |one: &Listed| {
-        let is_named = built_in.iter().any(|name| *name == one.name);
-        let is_taken = entries.iter().any(|own| own["name"] == one.name);
-        let is_theirs = one
-            .location
-            .as_deref()
-            .is_some_and(|location| location.contains("/.codex/skills/.system/"));
-        match program {
-            AgentProgram::Codex => is_theirs,
-            _ => is_named && !is_taken,
+    let is_built_in = |one: &Listed| match (program, &one.location) {
+        (AgentProgram::Codex, location) => {
+            let location = location.as_deref().unwrap_or_default();
+            location.contains("/.codex/skills/.system/")
         }
+        _ => built_in.iter().any(|name| *name == one.name) && !taken.contains(&one.name),
     };
-    listed.into_iter().filter(|one| !is_built_in(one)).collect()
+    listed.retain(|one| !is_built_in(one));
+    listed
 }
 
 /// Both lists, after it was checked that the report counts what the list shows.
-fn both(
-    program: AgentProgram,
-    home: &TestHome,
-    working: &str,
-) -> (Vec<Listed>, Vec<Listed>, Value) {
+fn both(program: AgentProgram, home: &Session, working: &str) -> (Vec<Listed>, Vec<Listed>, Value) {
     let (ours, catalog) = ours(program, home, working);
     let ours = without_built_in(program, ours, &catalog);
     let real = without_built_in(program, real(program, home, working), &catalog);
     let report = &catalog["report"];
     let entries = catalog["entries"].as_array().unwrap();
-    for (key, how) in [
-        ("full", "full"),
-        ("shortened", "shortened"),
-        ("nameOnly", "nameOnly"),
-        ("leftOut", "leftOut"),
-    ] {
+    for how in WAYS {
         let count = entries.iter().filter(|one| one["how"] == how).count();
-        assert_eq!(report[key], count, "{}: {key}", program.host());
+        assert_eq!(report[how], count, "{}: {how}", program.host());
     }
     let n_listed = entries.iter().filter(|one| one["how"] != "leftOut").count();
     assert_eq!(ours.len(), n_listed, "{}", program.host());
@@ -114,29 +106,29 @@ fn both(
 
 /// Fails with the first difference rather than with two lists of hundreds.
 fn assert_same(program: AgentProgram, real: &[Listed], ours: &[Listed]) {
+    let host = program.host();
     let names = |listed: &[Listed]| -> BTreeSet<String> {
         listed.iter().map(|one| one.name.clone()).collect()
     };
     let (theirs, mine) = (names(real), names(ours));
-    let missing: Vec<_> = theirs.difference(&mine).collect();
-    let surplus: Vec<_> = mine.difference(&theirs).collect();
+    let (missing, surplus) = (&theirs - &mine, &mine - &theirs);
     assert!(
-        missing.is_empty() && surplus.is_empty(),
-        "{}: only the program has {missing:?}, only Grove has {surplus:?}",
-        program.host()
+        missing.is_empty(),
+        "{host}: only the program has {missing:?}"
     );
+    assert!(surplus.is_empty(), "{host}: only Grove has {surplus:?}");
     for (real, ours) in real.iter().zip(ours) {
         let mut real = real.clone();
         if program == AgentProgram::Pi {
             // pi keeps the line end of a block of text, which Grove drops where it reads it.
             real.description = real.description.map(|text| text.trim_end().to_owned());
         }
-        assert_eq!(*ours, real, "{}", program.host());
+        assert_eq!(*ours, real, "{host}");
     }
-    assert_eq!(real.len(), ours.len(), "{}", program.host());
+    assert_eq!(real.len(), ours.len(), "{host}");
 }
 
-fn compare(program: AgentProgram, home: &TestHome, working: &str) -> Value {
+fn compare(program: AgentProgram, home: &Session, working: &str) -> Value {
     let (real, ours, catalog) = both(program, home, working);
     assert_same(program, &real, &ours);
     catalog
@@ -148,10 +140,10 @@ fn over_the_real_corpus(program: AgentProgram) {
     let copied = copy_real(&home, program);
     let catalog = compare(program, &home, "project");
     let n_entries = catalog["entries"].as_array().unwrap().len();
+    let host = program.host();
     assert!(
         n_entries * 10 > copied * 9,
-        "{}: {n_entries} of {copied}",
-        program.host()
+        "{host}: {n_entries} of {copied}"
     );
 }
 
@@ -170,14 +162,10 @@ fn over_the_budget(program: AgentProgram, n_skills: usize, expected: &[&str]) {
     generate(&home, program, n_skills, 300);
     let catalog = compare(program, &home, "project");
     let report = &catalog["report"];
-    for key in ["full", "shortened", "nameOnly", "leftOut"] {
-        let is_there = report[key].as_u64().unwrap() > 0;
-        assert_eq!(
-            is_there,
-            expected.contains(&key),
-            "{} with {n_skills}: {key} in {report}",
-            program.host()
-        );
+    for how in WAYS {
+        let is_there = report[how].as_u64().unwrap() > 0;
+        let what = format!("{} with {n_skills}: {how} in {report}", program.host());
+        assert_eq!(is_there, expected.contains(&how), "{what}");
     }
 }
 
@@ -260,25 +248,16 @@ fn all_folders_of_a_project_and_a_home_at_once() {
     for program in AgentProgram::ALL {
         let home = home();
         home.dir("project/pkg/sub");
+        let folders = ".agents .claude .codex .github .copilot .pi .pi/agent";
         for base in ["home", "project", "project/pkg"] {
-            for folder in [
-                ".agents",
-                ".claude",
-                ".codex",
-                ".github",
-                ".copilot",
-                ".pi",
-                ".pi/agent",
-            ] {
-                let tag = format!("{base}{folder}").replace(['/', '.'], "-");
+            for folder in folders.split(' ') {
                 let root = format!("{base}/{folder}/skills");
-                home.skill(format!("{root}/z-{tag}"), &format!("z-{tag}"), "Last")
-                    .skill(format!("{root}/a-{tag}"), &format!("a-{tag}"), "First")
-                    .skill(
-                        format!("{root}/same"),
-                        "same",
-                        &format!("Of {base} {folder}"),
-                    );
+                let tag = format!("{base}{folder}").replace(['/', '.'], "-");
+                for name in [format!("z-{tag}"), format!("a-{tag}")] {
+                    home.skill(format!("{root}/{name}"), &name, "First or last");
+                }
+                let description = format!("Of {base} {folder}");
+                home.skill(format!("{root}/same"), "same", &description);
             }
         }
         for working in ["project", "project/pkg", "project/pkg/sub"] {
@@ -292,19 +271,14 @@ fn all_folders_of_a_project_and_a_home_at_once() {
 fn pi_lists_what_its_settings_name_before_its_folders() {
     let home = home();
     home.dir("project/pkg");
-    for (file, folders) in [
-        (
-            "home/.pi/agent/settings.json",
-            "\"~/mine\", \"beside\", \"~/mine\"",
-        ),
-        (
-            "project/pkg/.pi/settings.json",
-            "\"../team\", \"near\", \"../one/only\", \"nowhere\"",
-        ),
+    for (folder, named) in [
+        ("home/.pi/agent", &["~/mine", "beside", "~/mine"][..]),
+        ("project/pkg/.pi", &["../team", "near", "../one/only", "no"]),
         // The settings of a folder above are not pi's.
-        ("project/.pi/settings.json", "\"../above\""),
+        ("project/.pi", &["../above"]),
     ] {
-        home.file(file, format!("{{\"skills\": [{folders}]}}"));
+        let settings = json!({"skills": named}).to_string();
+        home.file(format!("{folder}/settings.json"), settings);
     }
     for folder in [
         "home/.agents/skills",
@@ -323,25 +297,20 @@ fn pi_lists_what_its_settings_name_before_its_folders() {
             .skill(format!("{folder}/same"), "same", &format!("Of {folder}"));
     }
     home.skill("project/pkg/one/only", "only", "A folder that is a skill");
-    home.file(
-        "home/mine/flat.md",
-        "---\nname: flat\ndescription: A file\n---\n\nx\n",
-    );
+    home.definition("home/mine/flat.md", "", "x");
     let catalog = compare(AgentProgram::Pi, &home, "project/pkg");
-    let entries = catalog["entries"].as_array().unwrap().iter();
-    let n_named = entries.filter(|one| one["name"] == "flat" || one["name"] == "only");
-    assert_eq!(
-        n_named.count(),
-        2,
-        "both lists have what only settings name"
-    );
+    // Both lists have what only settings name.
+    let names = column(&catalog["entries"], "name");
+    for name in ["flat", "only"] {
+        assert!(names.contains(&name.to_owned()), "{name} in {names:?}");
+    }
 }
 
 /// Where there is no repository some programs look in every folder above, and others do not.
 #[test]
 fn folders_above_count_without_a_repository_too_for_some() {
     for program in AgentProgram::ALL {
-        let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
+        let home = crate::session();
         for base in ["work", "work/app", "work/app/sub"] {
             for folder in [".agents", ".claude", ".codex", ".github", ".pi"] {
                 let name = format!("{base}{folder}").replace(['/', '.'], "-");
@@ -357,28 +326,20 @@ fn folders_above_count_without_a_repository_too_for_some() {
 /// Files that programs read in ways of their own, and what of it Grove does not follow.
 #[test]
 fn odd_files_differ_where_the_documentation_says() {
+    let odd_files = odd_files();
     for program in AgentProgram::ALL {
         let home = home();
-        for odd in ODD_FILES {
+        for odd in &odd_files {
             let path = format!("home/{}/{}", folder_of(program), odd.path);
-            home.file(path, odd.text());
+            home.file(path, &odd.text);
         }
         let (real, ours, _) = both(program, &home, "project");
-        let differing: BTreeSet<&str> = ODD_FILES
-            .iter()
-            .map(|odd| odd.name)
-            .filter(|name| {
-                let of = |listed: &[Listed]| -> Option<Listed> {
-                    listed.iter().find(|one| one.name == *name).cloned()
-                };
-                of(&real) != of(&ours)
-            })
-            .collect();
-        let expected: BTreeSet<&str> = ODD_FILES
-            .iter()
-            .filter(|odd| odd.differs_in.contains(&program.host()))
-            .map(|odd| odd.name)
-            .collect();
-        assert_eq!(differing, expected, "{}", program.host());
+        let of = |listed: &[Listed], name| listed.iter().find(|one| one.name == name).cloned();
+        for odd in &odd_files {
+            let (real, ours) = (of(&real, odd.name), of(&ours, odd.name));
+            let differs = odd.differs_in.contains(&program.host());
+            let what = (program.host(), odd.name);
+            assert_eq!(real != ours, differs, "{what:?}: {real:?} {ours:?}");
+        }
     }
 }

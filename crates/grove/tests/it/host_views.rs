@@ -2,171 +2,171 @@
 //! `reference/agent-skills.md`, section 2.
 
 mod table;
-mod view;
 
 use std::collections::BTreeSet;
 
-use grove_testkit::home::TestHome;
+use grove_testkit::session::{Session, USER_CONFIG, column, rows};
 use serde_json::Value;
-use table::{HOME_FOLDERS, HOSTS, Host, PROJECT_FOLDERS, by_name};
-use view::{Differences, listed, named, ok, repository, set};
+use table::{HOME_FOLDERS, HOSTS, PROJECT_FOLDERS, by_name};
+
+/// A repository whose package is the working folder.
+fn repository() -> Session {
+    let session = crate::session().with_repository();
+    session.working_in("project/pkg")
+}
+
+fn listed(session: &Session, host: &str) -> Value {
+    session.json(["skills", "list", "--host", host])["skills"].take()
+}
+
+/// The names of all skills in a state.
+fn named(skills: &Value, state: &str) -> BTreeSet<String> {
+    let mut all = rows(skills, ["state", "name"]);
+    all.retain(|[found, _]| found == state);
+    all.into_iter().map(|[_, name]| name).collect()
+}
+
+fn ok(session: &Session, host: &str) -> BTreeSet<String> {
+    named(&listed(session, host), "ok")
+}
+
+/// The words of a text.
+fn set(names: &str) -> BTreeSet<String> {
+    names.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Makes a home anew for each host and compares what the host has there with the names beside it. What is made gets
+/// a folder that the host reads.
+fn compare(table: &[(&str, &str)], make: impl Fn(&Session, &str)) {
+    for (host, expected) in table {
+        let session = repository();
+        make(&session, &format!("home/{}", by_name(host).shared_folder));
+        assert_eq!(ok(&session, host), set(expected), "{host}");
+    }
+}
+
+/// A skill in every folder at home.
+fn fill_home(session: &Session) {
+    for (tag, folder) in HOME_FOLDERS {
+        let name = format!("home-{tag}");
+        session.skill(format!("home/{folder}/{name}"), &name, "At home");
+    }
+}
 
 #[test]
 fn every_host_looks_where_the_table_says_and_nowhere_else() {
-    let home = repository();
-    for (tag, folder) in HOME_FOLDERS {
-        let name = format!("home-{tag}");
-        home.skill(format!("home/{folder}/{name}"), &name, "At home");
-    }
+    let session = repository();
+    fill_home(&session);
     for (level, base) in [("repo", "project"), ("work", "project/pkg")] {
         for (tag, folder) in PROJECT_FOLDERS {
             let name = format!("{level}-{tag}");
-            home.skill(format!("{base}/{folder}/{name}"), &name, "In the project");
+            session.skill(format!("{base}/{folder}/{name}"), &name, "In the project");
         }
     }
     for host in HOSTS {
-        let skills = listed(&home, host.name);
+        let skills = listed(&session, host.name);
         let expected = set(host.places);
         assert_eq!(named(&skills, "ok"), expected, "{}", host.name);
-        assert_eq!(
-            skills.len(),
-            expected.len(),
-            "{}: and nothing in another state",
-            host.name
-        );
+        let n_listed = skills.as_array().map(Vec::len);
+        let n_expected = Some(expected.len());
+        assert_eq!(n_listed, n_expected, "{}: in another state", host.name);
     }
 }
 
 /// Skills of every shape in one folder.
-fn plant_shapes(home: &TestHome, root: &str) {
-    home.skill(format!("{root}/one"), "one", "A folder")
-        .skill(format!("{root}/one/inner"), "inner", "Inside a skill")
-        .skill(format!("{root}/group/two"), "two", "In a group")
-        .skill(format!("{root}/a/b/c/three"), "three", "Three groups down")
-        .skill(
-            format!("{root}/a/b/c/d/e/f/g/h/i/deep"),
-            "deep",
-            "Nine groups down",
-        )
-        .skill(
-            format!("{root}/renamed"),
-            "other-name",
-            "Named unlike its folder",
-        )
-        .skill(format!("{root}/ignored"), "ignored", "Named in .gitignore")
-        .skill(
-            format!("{root}/.hidden/skill"),
-            "hidden",
-            "In a hidden folder",
-        )
-        .skill(
-            format!("{root}/node_modules/module"),
-            "module",
-            "In node_modules",
-        )
-        .file(
-            format!("{root}/undescribed/SKILL.md"),
-            "---\nname: undescribed\n---\nDo it.\n",
-        )
-        .file(
-            format!("{root}/unnamed/SKILL.md"),
-            "---\ndescription: No name\n---\nDo it.\n",
-        )
-        .file(
-            format!("{root}/flat.md"),
-            "---\nname: flat\ndescription: A file\n---\n",
-        )
-        .file(format!("{root}/notes.md"), "# Notes\n")
-        .file(format!("{root}/.gitignore"), "ignored/\n");
+fn plant_shapes(session: &Session, root: &str) {
+    for (folder, name) in [
+        ("one", "one"),
+        ("one/inner", "inner"),
+        ("group/two", "two"),
+        ("a/b/c/three", "three"),
+        ("a/b/c/d/e/f/g/h/i/deep", "deep"),
+        ("renamed", "other-name"),
+        ("ignored", "ignored"),
+        (".hidden/skill", "hidden"),
+        ("node_modules/module", "module"),
+    ] {
+        session.skill(format!("{root}/{folder}"), name, "Of some shape");
+    }
+    for (file, text) in [
+        ("undescribed/SKILL.md", "---\nname: undescribed\n---\nx\n"),
+        ("unnamed/SKILL.md", "---\ndescription: No name\n---\nx\n"),
+        ("flat.md", "---\nname: flat\ndescription: A file\n---\n"),
+        ("notes.md", "# Notes\n"),
+        (".gitignore", "ignored/\n"),
+    ] {
+        session.file(format!("{root}/{file}"), text);
+    }
 }
 
 #[test]
 fn every_host_reads_the_shapes_that_the_table_says() {
-    let mut differences = Differences::default();
     for host in HOSTS {
-        let home = repository();
-        plant_shapes(&home, &format!("home/{}", host.shared_folder));
-        let found = ok(&home, host.name);
-        let unsettled = set(host.unsettled);
-        let settled: BTreeSet<String> = found.difference(&unsettled).cloned().collect();
-        differences.compare(host.name, &settled, &set(host.shapes));
+        let session = repository();
+        plant_shapes(&session, &format!("home/{}", host.shared_folder));
+        let found = ok(&session, host.name);
+        let settled: BTreeSet<String> = &found - &set(host.unsettled);
+        assert_eq!(settled, set(host.shapes), "{}", host.name);
     }
-    differences.assert_none();
 }
 
 #[test]
 fn what_is_not_known_of_a_host_is_said() {
-    let home = repository();
+    let session = repository();
     for (host, known) in [("gemini", false), ("opencode", false), ("copilot", true)] {
-        let finished = home.run("project/pkg", ["skills", "list", "--host", host, "--json"]);
-        let list: Value = serde_json::from_slice(&finished.stdout).unwrap();
-        let findings = list["diagnostics"].as_array().unwrap();
-        let said = findings
-            .iter()
-            .any(|finding| finding["code"] == "host-unknown-rule");
+        let list = session.json(["skills", "list", "--host", host]);
+        let codes = column(&list["diagnostics"], "code");
+        let said = codes.iter().any(|code| code == "host-unknown-rule");
         assert_eq!(said, !known, "{host}");
     }
 }
 
-/// A skill file at the very top of a root, and one in a folder below it.
 #[test]
 fn a_skill_file_at_the_top_of_a_root() {
-    let mut differences = Differences::default();
-    for (host, expected) in [
-        ("claude", &["child"][..]),
-        ("codex", &["child", "rooted"]),
-        ("copilot", &["rooted"]),
-        ("gemini", &["child", "rooted"]),
-        ("openclaw", &["rooted"]),
-        ("opencode", &["child", "rooted"]),
-        ("pi", &["rooted"]),
-    ] {
-        let home = repository();
-        let root = format!("home/{}", by_name(host).shared_folder);
-        home.skill(&root, "rooted", "At the top")
-            .skill(format!("{root}/child"), "child", "Below");
-        differences.compare(host, &ok(&home, host), &set(expected));
-    }
-    differences.assert_none();
+    let table = [
+        ("claude", "child"),
+        ("codex", "child rooted"),
+        ("copilot", "rooted"),
+        ("gemini", "child rooted"),
+        ("openclaw", "rooted"),
+        ("opencode", "child rooted"),
+        ("pi", "rooted"),
+    ];
+    compare(&table, |session, root| {
+        session.skill(root, "rooted", "At the top").skill(
+            format!("{root}/child"),
+            "child",
+            "Below",
+        );
+    });
 }
 
 /// pi's own documentation: files at the top count in its own folders and not in the shared ones.
 #[test]
 fn flat_files_count_for_pi_in_its_own_folders_alone() {
-    let home = repository();
+    let session = repository();
     for (folder, name) in [
         ("home/.pi/agent/skills", "home-own"),
         ("home/.agents/skills", "home-shared"),
         ("project/pkg/.pi/skills", "work-own"),
         ("project/pkg/.agents/skills", "work-shared"),
     ] {
-        home.file(
-            format!("{folder}/{name}.md"),
-            format!("---\nname: {name}\ndescription: d\n---\n"),
-        );
+        session.definition(format!("{folder}/{name}.md"), "", "");
     }
-    assert_eq!(ok(&home, "pi"), set(&["home-own", "work-own"]));
+    assert_eq!(ok(&session, "pi"), set("home-own work-own"));
 }
 
 /// Puts a skill called `same` into each folder and gives the states in that order.
-fn states_of_same(host: &Host, folders: &[&str]) -> Vec<String> {
-    let home = repository();
+fn states_of_same(host: &str, folders: &[&str]) -> Vec<String> {
+    let session = repository();
     for folder in folders {
-        home.skill(format!("{folder}/same"), "same", "One of several");
+        session.skill(format!("{folder}/same"), "same", "One of several");
     }
-    let skills = listed(&home, host.name);
+    let skills = rows(&listed(&session, host), ["location", "state"]);
     let state_in = |folder: &&str| {
-        let below = home.path(folder);
-        let found = skills.iter().find(|skill| {
-            skill["location"]
-                .as_str()
-                .unwrap()
-                .starts_with(below.to_str().unwrap())
-        });
-        found.unwrap_or_else(|| panic!("{}: not in {folder}", host.name))["state"]
-            .as_str()
-            .unwrap()
-            .to_owned()
+        let below = session.path(folder).display().to_string();
+        let found = skills.iter().find(|[file, _]| file.starts_with(&below));
+        found.unwrap_or_else(|| panic!("{host}: not in {folder}"))[1].clone()
     };
     folders.iter().map(state_in).collect()
 }
@@ -174,46 +174,23 @@ fn states_of_same(host: &Host, folders: &[&str]) -> Vec<String> {
 #[test]
 fn of_equal_names_each_host_keeps_its_own_winner() {
     for host in HOSTS {
-        let states = states_of_same(host, host.strongest_first);
-        if host.keeps_all {
-            assert!(
-                states.iter().all(|state| state == "ok"),
-                "{}: {states:?}",
-                host.name
-            );
-        } else {
-            assert_eq!(states[0], "ok", "{}: {states:?}", host.name);
-            assert!(
-                states[1..].iter().all(|state| state == "shadowed"),
-                "{}: {states:?}",
-                host.name
-            );
-        }
+        let states = states_of_same(host.name, host.strongest_first);
+        let weaker = if host.keeps_all { "ok" } else { "shadowed" };
+        let mut expected = vec![weaker; states.len()];
+        expected[0] = "ok";
+        assert_eq!(states, expected, "{}", host.name);
     }
 }
 
 /// Where the table does not say who wins, exactly one does.
 #[test]
 fn of_equal_names_one_is_left_where_the_winner_is_not_known() {
-    for (host, folders) in [
-        (
-            "opencode",
-            [
-                "home/.claude/skills",
-                "home/.agents/skills",
-                "project/pkg/.opencode/skills",
-            ],
-        ),
-        (
-            "pi",
-            [
-                "home/.pi/agent/skills",
-                "home/.agents/skills",
-                "project/pkg/.agents/skills",
-            ],
-        ),
+    for (host, own, project) in [
+        ("opencode", ".claude/skills", ".opencode/skills"),
+        ("pi", ".pi/agent/skills", ".agents/skills"),
     ] {
-        let states = states_of_same(by_name(host), &folders);
+        let (own, project) = (format!("home/{own}"), format!("project/pkg/{project}"));
+        let states = states_of_same(host, &[&own, "home/.agents/skills", &project]);
         let winners = states.iter().filter(|state| *state == "ok").count();
         assert_eq!(winners, 1, "{host}: {states:?}");
     }
@@ -221,114 +198,78 @@ fn of_equal_names_one_is_left_where_the_winner_is_not_known() {
 
 #[test]
 fn a_hosts_variable_moves_its_folder() {
-    let mut differences = Differences::default();
     for (host, variable, expected) in [
-        ("claude", "CLAUDE_CONFIG_DIR", &["moved"][..]),
-        ("codex", "CODEX_HOME", &["moved", "home-agents"]),
-        ("copilot", "COPILOT_HOME", &["moved"]),
-        ("openclaw", "OPENCLAW_STATE_DIR", &["moved"]),
+        ("claude", "CLAUDE_CONFIG_DIR", "moved"),
+        ("codex", "CODEX_HOME", "moved home-agents"),
+        ("copilot", "COPILOT_HOME", "moved"),
+        ("openclaw", "OPENCLAW_STATE_DIR", "moved"),
     ] {
-        let home = repository();
-        for (tag, folder) in HOME_FOLDERS {
-            let name = format!("home-{tag}");
-            home.skill(format!("home/{folder}/{name}"), &name, "At home");
-        }
-        home.skill(
-            "elsewhere/skills/moved",
-            "moved",
-            "Where the variable points",
-        );
-        let elsewhere = home.path("elsewhere");
-        let found = ok(&home.with_env(variable, elsewhere), host);
-        differences.compare(format!("{host} with {variable}"), &found, &set(expected));
+        let session = repository();
+        fill_home(&session);
+        session.skill("elsewhere/skills/moved", "moved", "There");
+        let elsewhere = session.path("elsewhere");
+        let session = session.with_env(variable, elsewhere);
+        assert_eq!(ok(&session, host), set(expected), "{host} with {variable}");
     }
-    differences.assert_none();
 }
 
-#[test]
-fn copilot_reads_the_folders_that_its_variable_lists() {
-    let home = repository();
-    home.skill("one/a", "a", "In the first")
-        .skill("two/b", "b", "In the second");
-    let list = format!(
-        "{},{}",
-        home.path("one").display(),
-        home.path("two").display()
-    );
-    assert_eq!(
-        ok(&home.with_env("COPILOT_SKILLS_DIRS", list), "copilot"),
-        set(&["a", "b"])
-    );
-}
-
-/// First found wins: the project, then the user's folders, then the list in its order.
+/// First found wins: the project, then the user's folders, then the list that the variable has, in its order.
 #[test]
 fn copilots_list_is_weakest_and_its_first_folder_wins() {
-    let home = repository();
+    let session = repository();
     for folder in ["one", "two"] {
-        home.skill(format!("{folder}/same"), "same", "In both");
-        home.skill(format!("{folder}/mine"), "mine", "At home too");
+        session
+            .skill(format!("{folder}/same"), "same", "In both")
+            .skill(format!("{folder}/mine"), "mine", "At home too")
+            .skill(format!("{folder}/only-{folder}"), folder, "In one");
     }
-    home.skill("home/.copilot/skills/mine", "mine", "At home");
-    let list = format!(
-        " {} ,,{}",
-        home.path("two").display(),
-        home.path("one").display()
-    );
-    let home = home.with_env("COPILOT_SKILLS_DIRS", list);
-    let winners: BTreeSet<String> = listed(&home, "copilot")
-        .iter()
-        .filter(|skill| skill["state"] == "ok")
-        .map(|skill| skill["location"].as_str().unwrap().to_owned())
-        .collect();
-    let expected = ["home/.copilot/skills/mine/SKILL.md", "two/same/SKILL.md"]
-        .map(|file| home.path(file).to_str().unwrap().to_owned());
+    session.skill("home/.copilot/skills/mine", "mine", "At home");
+    let [one, two] = ["one", "two"].map(|folder| session.path(folder).display().to_string());
+    let session = session.with_env("COPILOT_SKILLS_DIRS", format!(" {two} ,,{one}"));
+    let mut skills = rows(&listed(&session, "copilot"), ["state", "location"]);
+    skills.retain(|[state, _]| state == "ok");
+    let winners: BTreeSet<String> = skills.into_iter().map(|[_, file]| file).collect();
+    let expected = [
+        "home/.copilot/skills/mine",
+        "two/same",
+        "one/only-one",
+        "two/only-two",
+    ]
+    .map(|folder| session.path(folder).join("SKILL.md").display().to_string());
     assert_eq!(winners, BTreeSet::from(expected));
 }
 
 #[test]
 fn a_blank_variable_moves_nothing_and_lists_nothing() {
-    let home = repository();
-    home.skill("home/.agents/skills/shared", "shared", "At home")
-        .skill("project/pkg/stray", "stray", "In the working folder");
-    let home = home
+    let session = repository()
         .with_env("COPILOT_HOME", "")
         .with_env("COPILOT_SKILLS_DIRS", " , ")
         .with_env("OPENCLAW_STATE_DIR", " ");
+    session
+        .skill("home/.agents/skills/shared", "shared", "At home")
+        .skill("project/pkg/stray", "stray", "In the working folder");
     for host in ["copilot", "openclaw"] {
-        assert_eq!(ok(&home, host), set(&["shared"]), "{host}");
+        assert_eq!(ok(&session, host), set("shared"), "{host}");
     }
 }
 
 #[test]
 fn requirements_count_for_openclaw_alone() {
+    let needs = "metadata: {openclaw: {requires: {bins: [no-such-program]}}}\n";
     for host in HOSTS {
-        let home = repository();
-        home.file(
-            format!("home/{}/needy/SKILL.md", host.shared_folder),
-            "---\nname: needy\ndescription: Needs a program\nmetadata: {openclaw: {requires: {bins: [no-such-program]}}}\n---\n",
-        );
-        let expected = if host.name == "openclaw" {
-            "ineligible"
-        } else {
-            "ok"
-        };
-        assert_eq!(
-            listed(&home, host.name)[0]["state"],
-            expected,
-            "{}",
-            host.name
-        );
+        let session = repository();
+        let folder = format!("home/{}/needy", host.shared_folder);
+        session.definition(folder, needs, "");
+        let is_openclaw = host.name == "openclaw";
+        let expected = if is_openclaw { "ineligible" } else { "ok" };
+        let states = column(&listed(&session, host.name), "state");
+        assert_eq!(states, [expected], "{}", host.name);
     }
 }
 
 #[test]
 fn a_host_reads_files_up_to_its_own_size() {
-    let mut differences = Differences::default();
-    let of_size = |bytes: usize| {
-        let start = "---\nname: large\ndescription: Long\n---\n";
-        format!("{start}{}", "x".repeat(bytes - start.len()))
-    };
+    let start = "---\nname: large\ndescription: Long\n---\n";
     for (host, bytes, fits) in [
         ("claude", 1_000_000, true),
         ("claude", 1_000_001, false),
@@ -338,136 +279,106 @@ fn a_host_reads_files_up_to_its_own_size() {
         ("openclaw", 256_001, false),
         ("gemini", 256_001, true),
     ] {
-        let home = repository();
-        let folder = by_name(host).shared_folder;
-        home.file(format!("home/{folder}/large/SKILL.md"), of_size(bytes));
-        let read = ok(&home, host).contains("large");
-        differences.compare(format!("{host}: {bytes} bytes"), &read, &fits);
+        let text = format!("{start}{}", "x".repeat(bytes - start.len()));
+        let expected = if fits { "large" } else { "" };
+        compare(&[(host, expected)], |session, root| {
+            session.file(format!("{root}/large/SKILL.md"), &text);
+        });
     }
-    differences.assert_none();
 }
 
 /// The limits on candidates and per source are Grove's and one host's; the others have none.
 #[test]
 fn hosts_without_a_limit_have_every_skill() {
-    let mut differences = Differences::default();
     for (host, expected) in [("claude", 320), ("gemini", 320), ("openclaw", 200)] {
-        let home = repository();
+        let session = repository();
+        let folder = by_name(host).shared_folder;
         for number in 0..320 {
             let name = format!("s{number}");
-            let folder = by_name(host).shared_folder;
-            home.skill(format!("home/{folder}/{name}"), &name, "One of many");
+            session.skill(format!("home/{folder}/{name}"), &name, "One of many");
         }
-        differences.compare(host, &ok(&home, host).len(), &expected);
+        assert_eq!(ok(&session, host).len(), expected, "{host}");
     }
-    differences.assert_none();
 }
 
 /// Claude Code shows the first line of the body, Copilot something else: the model is told.
 #[test]
 fn a_skill_without_description_is_offered_where_the_host_has_a_fallback() {
-    let mut differences = Differences::default();
     for (host, told) in [
-        ("claude", true),
-        ("copilot", true),
-        ("gemini", false),
-        ("openclaw", false),
+        ("claude", "true"),
+        ("copilot", "true"),
+        ("gemini", "false"),
+        ("openclaw", "false"),
     ] {
-        let home = repository();
-        let folder = by_name(host).shared_folder;
-        home.file(
-            format!("home/{folder}/bare/SKILL.md"),
-            "---\nname: bare\n---\nDo it well.\n",
-        );
-        differences.compare(
-            host,
-            &listed(&home, host)[0]["modelInvocable"],
-            &told.into(),
-        );
+        let session = repository();
+        let file = format!("home/{}/bare/SKILL.md", by_name(host).shared_folder);
+        session.file(file, "---\nname: bare\n---\nDo it well.\n");
+        let invocable = column(&listed(&session, host), "modelInvocable");
+        assert_eq!(invocable, [told], "{host}");
     }
-    differences.assert_none();
-}
-
-#[test]
-fn a_skill_file_that_is_a_link_out_of_its_folder_is_not_read_by_codex_and_openclaw() {
-    let mut differences = Differences::default();
-    for host in ["codex", "openclaw"] {
-        let home = repository();
-        home.file("elsewhere.md", "---\nname: linked\ndescription: d\n---\n");
-        home.link(
-            "home/.agents/skills/linked/SKILL.md",
-            home.path("elsewhere.md"),
-        );
-        differences.compare(host, &ok(&home, host), &set(&[]));
-    }
-    differences.assert_none();
 }
 
 /// The table says for Codex that a linked file is not found, for `OpenClaw` that it must stay in its folder.
 #[test]
-fn a_skill_file_that_is_a_link_within_its_folder() {
-    let mut differences = Differences::default();
-    for (host, expected) in [
-        ("codex", &["real"][..]),
-        ("openclaw", &["absolute", "real", "relative"]),
-        ("gemini", &["absolute", "real", "relative", "sibling"]),
-    ] {
-        let home = repository();
-        let root = "home/.agents/skills";
-        for name in ["absolute", "relative"] {
-            let text = format!("---\nname: {name}\ndescription: d\n---\n");
-            home.file(format!("{root}/{name}/body.md"), text);
+fn a_skill_file_that_is_a_link() {
+    let table = [
+        ("codex", "real"),
+        ("openclaw", "absolute real relative"),
+        ("gemini", "absolute far real relative sibling"),
+    ];
+    compare(&table, |session, root| {
+        let text = |name: &str| format!("---\nname: {name}\ndescription: d\n---\n");
+        for (name, file) in [
+            ("absolute", "absolute/body.md"),
+            ("relative", "relative/body.md"),
+            ("sibling", "notes/sibling.md"),
+        ] {
+            session.file(format!("{root}/{file}"), text(name));
         }
-        let absolute = home.path(format!("{root}/absolute/body.md"));
-        home.link(format!("{root}/absolute/SKILL.md"), absolute)
-            .link(format!("{root}/relative/SKILL.md"), "body.md")
+        session.file("elsewhere.md", text("far"));
+        let absolute = session.path(format!("{root}/absolute/body.md"));
+        session
             .skill(format!("{root}/real"), "real", "No link")
-            .file(
-                format!("{root}/notes/sibling.md"),
-                "---\nname: sibling\ndescription: d\n---\n",
-            )
-            .link(format!("{root}/sibling/SKILL.md"), "../notes/sibling.md");
-        differences.compare(host, &ok(&home, host), &set(expected));
-    }
-    differences.assert_none();
+            .link(format!("{root}/absolute/SKILL.md"), absolute)
+            .link(format!("{root}/relative/SKILL.md"), "body.md")
+            .link(format!("{root}/sibling/SKILL.md"), "../notes/sibling.md")
+            .link(format!("{root}/far/SKILL.md"), session.path("elsewhere.md"));
+    });
 }
 
 /// A link to another skill's file is that skill for who follows it, and a refused one of its own for who does not.
 #[test]
 fn a_refused_link_is_listed_with_its_reason_and_takes_nothing_from_its_target() {
-    let home = repository();
-    home.skill("home/.agents/skills/real", "real", "No link")
+    let session = repository();
+    session
+        .skill("home/.agents/skills/real", "real", "No link")
         .link("home/.agents/skills/alias/SKILL.md", "../real/SKILL.md");
     for (host, reason) in [("codex", "is a link"), ("openclaw", "out of its folder")] {
-        let skills = listed(&home, host);
-        assert_eq!(named(&skills, "ok"), set(&["real"]), "{host}");
-        assert_eq!(named(&skills, "invalid"), set(&["alias"]), "{host}");
-        let alias = skills
-            .iter()
-            .find(|skill| skill["name"] == "alias")
-            .unwrap();
-        assert!(alias["reasons"].to_string().contains(reason), "{alias}");
+        let mut skills = rows(&listed(&session, host), ["name", "state", "reasons"]);
+        skills.sort();
+        let [[alias, refused, why], [real, used, _]] = &skills[..] else {
+            panic!("{host}: {skills:?}");
+        };
+        assert_eq!([alias, refused], ["alias", "invalid"], "{host}");
+        assert_eq!([real, used], ["real", "ok"], "{host}");
+        assert!(why.contains(reason), "{host}: {why}");
     }
-    assert_eq!(listed(&home, "gemini").len(), 1);
+    assert_eq!(column(&listed(&session, "gemini"), "name").len(), 1);
 }
 
 #[test]
 fn an_unknown_host_is_a_usage_error_that_names_the_known_ones() {
-    let finished = repository().run("project", ["skills", "list", "--host", "emacs"]);
-    assert_eq!(finished.ending, grove_testkit::process::Ending::Exited(2));
-    let told = finished.stderr_text();
+    let refused = repository().grove("skills list --host emacs").fails(2);
     for host in HOSTS {
-        assert!(told.contains(host.name), "{told}");
+        assert!(refused.stderr.contains(host.name), "{refused}");
     }
 }
 
 #[test]
 fn groves_settings_and_trust_do_not_change_what_a_host_has() {
-    let home = repository();
-    home.skill("project/pkg/.claude/skills/deploy", "deploy", "Deploys");
-    home.file(
-        "config/grove/config.toml",
-        "compat_roots = false\n[skills]\nonly = []\n",
-    );
-    assert_eq!(ok(&home, "claude"), set(&["deploy"]));
+    let session = repository();
+    session
+        .skill("project/pkg/.claude/skills/deploy", "deploy", "Deploys")
+        .file(USER_CONFIG, "compat_roots = false\n[skills]\nonly = []\n");
+    assert_eq!(ok(&session, "claude"), set("deploy"));
 }

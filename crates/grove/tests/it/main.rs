@@ -32,7 +32,6 @@ mod host_views;
 mod hostile;
 mod hostile_agents;
 mod list_sessions;
-mod manage_refusals;
 mod manage_sessions;
 mod mcp_hostile;
 mod mcp_install_sessions;

@@ -5,13 +5,16 @@ mod raw_client;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
-use std::time::Duration;
+
+use grove_testkit::process::Ending;
+use grove_testkit::session::USER_CONFIG;
+use raw_client::{RawClient, WAIT, activate, call, hello, request};
+use serde_json::json;
 
 use crate::mcp_sdk::http_server::HttpServer;
 use crate::mcp_sdk::library;
-use grove_testkit::process::Ending;
-use raw_client::{RawClient, WAIT, activate};
-use serde_json::{Value, json};
+
+const ENDED_WELL: Ending = Ending::Exited(0);
 
 #[test]
 fn what_is_not_a_message_is_passed_over() {
@@ -36,44 +39,32 @@ fn what_is_not_a_message_is_passed_over() {
     }
     client.send_bytes(b"\xff\xfe\x00\x80");
     client.assert_well();
-    assert_eq!(client.leave(), Some(0));
+    assert_eq!(client.leave(), ENDED_WELL);
 }
 
 #[test]
 fn unknown_methods_and_odd_parameters_are_errors() {
     let home = library::make();
     let mut client = RawClient::connect(&home);
-    for (id, (method, params)) in [
+    let outside = json!({ "uri": "skill://greet/../../secret" });
+    let no_text = json!({ "name": "deploy", "arguments": { "where": 7 } });
+    for (method, params) in [
         ("no/such", json!({})),
         ("skills/delete", json!({})),
         ("tools/call", json!({ "name": "rm" })),
         ("tools/call", json!({ "name": 7 })),
         ("tools/call", json!({})),
-        (
-            "resources/read",
-            json!({ "uri": "skill://greet/../../secret" }),
-        ),
+        ("resources/read", outside),
         ("resources/read", json!({ "uri": ["x"] })),
-        (
-            "prompts/get",
-            json!({ "name": "deploy", "arguments": { "where": 7 } }),
-        ),
+        ("prompts/get", no_text),
         ("skills/list", json!({ "cursor": 7 })),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        client.send(&message);
-        let answer = client.answer(&json!(id));
-        assert!(answer["error"]["code"].is_i64(), "{message}: {answer}");
+    ] {
+        let request = request("wrong", method, &params);
+        let answer = client.ask(&request);
+        assert!(answer["error"]["code"].is_i64(), "{request}: {answer}");
     }
-    for (id, params) in [json!([]), json!("x"), json!(7)].into_iter().enumerate() {
-        let id = json!(format!("shape-{id}"));
-        client.send(
-            &json!({ "jsonrpc": "2.0", "id": id, "method": "skills/list", "params": params }),
-        );
-        let answer = client.answer(&id);
+    for params in [json!([]), json!("x"), json!(7)] {
+        let answer = client.ask(&request("shape", "skills/list", &params));
         assert_eq!(answer["error"]["code"], -32_600, "{answer}");
     }
     for arguments in [
@@ -83,11 +74,7 @@ fn unknown_methods_and_odd_parameters_are_errors() {
         json!({ "action": "remove", "name": "pivot" }),
         json!({ "name": "\u{0}\u{1b}[31m" }),
     ] {
-        client.send(&json!({
-            "jsonrpc": "2.0", "id": "odd", "method": "tools/call",
-            "params": { "name": "skill", "arguments": arguments },
-        }));
-        let answer = client.answer(&json!("odd"));
+        let answer = client.ask(&call("odd", &arguments));
         assert_eq!(answer["result"]["isError"], true, "{answer}");
         let text = answer["result"]["content"][0]["text"].as_str().unwrap();
         assert!(!text.contains(['\u{0}', '\u{1b}']), "{text:?}");
@@ -98,24 +85,19 @@ fn unknown_methods_and_odd_parameters_are_errors() {
 #[test]
 fn a_skill_that_was_not_read_is_said_to_be_there() {
     let home = library::make();
-    home.file(
-        "config/grove/config.toml",
-        "[limits]\ncandidates_per_root = 1\n",
-    );
+    home.file(USER_CONFIG, "[limits]\ncandidates_per_root = 1\n");
     let mut client = RawClient::connect(&home);
-    let mut ask = |id: &str, method: &str, params: Value| {
-        client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
-        client.answer(&json!(id))
-    };
     let said = "`note` is there and was not read: its root has more skills than are read; look with --all, or raise `limits.candidates_per_root`";
-    let called = json!({ "name": "skill", "arguments": { "name": "note" } });
-    let told = ask("tool", "tools/call", called);
+    let told = client.ask(&call("tool", &json!({ "name": "note" })));
     assert_eq!(told["result"]["isError"], true, "{told}");
     assert_eq!(told["result"]["content"][0]["text"], said, "{told}");
-    let told = ask("prompt", "prompts/get", json!({ "name": "note" }));
+    let told = client.ask(&request(
+        "prompt",
+        "prompts/get",
+        &json!({ "name": "note" }),
+    ));
     assert_eq!(told["error"]["message"], said, "{told}");
-    let called = json!({ "name": "skill", "arguments": { "name": "nobody" } });
-    let told = ask("unknown", "tools/call", called);
+    let told = client.ask(&call("unknown", &json!({ "name": "nobody" })));
     let text = told["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.starts_with("no skill is called `nobody`"), "{text}");
 }
@@ -164,7 +146,7 @@ fn a_hundred_calls_at_once_are_all_answered() {
         .collect();
     answered.sort_unstable();
     assert_eq!(answered, (0..100).collect::<Vec<u64>>());
-    assert_eq!(client.leave(), Some(0));
+    assert_eq!(client.leave(), ENDED_WELL);
 }
 
 #[test]
@@ -174,17 +156,14 @@ fn a_client_that_reads_nothing_is_not_read_from() {
         format!("{}/greet/big.txt", library::SKILLS),
         vec![b'x'; 3 << 20],
     );
-    let mut client = RawClient::connect(&home);
+    let mut client = RawClient::connect_reading(&home, 0);
     client.assert_well();
     let before = client.memory();
-    client.stop_reading();
-    let read = json!({
-        "jsonrpc": "2.0", "id": 1, "method": "resources/read",
-        "params": { "uri": "skill://greet/big.txt" },
-    });
+    let uri = json!({ "uri": "skill://greet/big.txt" });
+    let read = request(1, "resources/read", &uri);
     // All answers together would be three gigabytes. Nobody takes them, so sending stops being possible,
     // or everything was sent and waits in the pipe.
-    let sent = client.send_for(&read, 1_000, Duration::from_secs(3));
+    let sent = client.send_until_full(&read, 1_000);
     assert!(sent > 0);
     let grown = client.memory().saturating_sub(before);
     assert!(grown < 400 << 20, "{grown} bytes after {sent} requests");
@@ -195,37 +174,36 @@ fn cancelled_requests_get_no_answer_and_hold_nothing_up() {
     let home = library::make();
     let mut client = RawClient::connect(&home);
     for id in 0..200 {
-        client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "skills/list" }));
+        client.send(&request(id, "skills/list", &json!({})));
         client.send(&json!({
             "jsonrpc": "2.0", "method": "notifications/cancelled",
             "params": { "requestId": id, "reason": "changed my mind" },
         }));
     }
     client.assert_well();
-    assert_eq!(client.leave(), Some(0));
+    assert_eq!(client.leave(), ENDED_WELL);
 }
 
 #[test]
 fn a_client_that_goes_is_the_end() {
     let home = library::make();
     // Without a word, after half a message, and in the middle of many calls.
-    assert_eq!(RawClient::start(&home).leave(), Some(0));
+    assert_eq!(RawClient::start(&home, 0).leave(), ENDED_WELL);
     let mut half = RawClient::connect(&home);
     half.stdin()
         .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,")
         .unwrap();
-    assert_eq!(half.leave(), Some(0));
+    assert_eq!(half.leave(), ENDED_WELL);
     let mut busy = RawClient::connect(&home);
     for id in 0..50 {
         busy.send(&activate(id));
     }
-    assert_eq!(busy.leave(), Some(0));
+    assert_eq!(busy.leave(), ENDED_WELL);
 }
 
 /// One request over HTTP, and the status and body of the answer.
 fn http(server: &HttpServer, headers: &[(&str, &str)], body: &[u8]) -> (u16, String) {
-    let address = server.url.strip_prefix("http://").unwrap();
-    let (address, path) = address.split_once('/').unwrap();
+    let (address, path) = server.address_and_path();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(WAIT)).unwrap();
     let host = headers
@@ -246,57 +224,36 @@ fn http(server: &HttpServer, headers: &[(&str, &str)], body: &[u8]) -> (u16, Str
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     let answer = String::from_utf8_lossy(&answer).into_owned();
-    let status = answer
-        .split(' ')
-        .nth(1)
-        .and_then(|status| status.parse().ok());
-    (status.unwrap_or(0), answer)
+    let status = answer.split(' ').nth(1).unwrap_or_default();
+    (status.parse().unwrap_or(0), answer)
 }
 
-fn hello() -> Value {
-    json!({
-        "jsonrpc": "2.0", "id": 1, "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": { "name": "hostile", "version": "1" },
-        },
-    })
+fn authorized(value: &str) -> (&str, &str) {
+    ("Authorization", value)
 }
 
 #[test]
 fn http_is_for_those_who_know_the_token_and_come_from_here() {
     let home = library::make();
     let server = HttpServer::start(&home, &["--http", "127.0.0.1:0"]);
-    assert!(
-        server.url.starts_with("http://127.0.0.1:"),
-        "{}",
-        server.url
-    );
+    let (address, _) = server.address_and_path();
+    assert!(address.starts_with("127.0.0.1:"), "{address}");
     let right = format!("Bearer {}", server.token);
     let almost = format!("Bearer {}0", server.token);
     let hello = hello().to_string();
     let ask = |headers: &[(&str, &str)]| http(&server, headers, hello.as_bytes());
     let own_origin = server.url.trim_end_matches("/mcp").to_owned();
+    let evil = "http://evil.example";
     for (headers, expected) in [
-        (vec![("Authorization", right.as_str())], 200),
-        (
-            vec![("Authorization", &right), ("Origin", &own_origin)],
-            200,
-        ),
+        (vec![authorized(&right)], 200),
+        (vec![authorized(&right), ("Origin", &own_origin)], 200),
         (vec![], 401),
-        (vec![("Authorization", "Bearer ")], 401),
-        (vec![("Authorization", &almost)], 401),
-        (vec![("Authorization", server.token.as_str())], 401),
-        (
-            vec![("Authorization", &right), ("Host", "evil.example")],
-            403,
-        ),
-        (
-            vec![("Authorization", &right), ("Origin", "http://evil.example")],
-            403,
-        ),
-        (vec![("Authorization", &right), ("Origin", "null")], 403),
+        (vec![authorized("Bearer ")], 401),
+        (vec![authorized(&almost)], 401),
+        (vec![authorized(&server.token)], 401),
+        (vec![authorized(&right), ("Host", "evil.example")], 403),
+        (vec![authorized(&right), ("Origin", evil)], 403),
+        (vec![authorized(&right), ("Origin", "null")], 403),
     ] {
         let (status, answer) = ask(&headers);
         assert_eq!(status, expected, "{headers:?}: {answer}");
@@ -310,22 +267,14 @@ fn http_is_for_those_who_know_the_token_and_come_from_here() {
     );
 
     let huge = vec![b' '; 5 << 20];
-    let (status, _) = http(&server, &[("Authorization", &right)], &huge);
+    let (status, _) = http(&server, &[authorized(&right)], &huge);
     assert!(matches!(status, 413 | 0), "{status}");
-    let (status, _) = http(&server, &[("Authorization", &right)], b"{");
+    let (status, _) = http(&server, &[authorized(&right)], b"{");
     assert!((400..500).contains(&status), "{status}");
     // Connections that say nothing take no place for ever.
-    let address = server
-        .url
-        .strip_prefix("http://")
-        .unwrap()
-        .split('/')
-        .next()
-        .unwrap();
-    let silent: Vec<TcpStream> = (0..50)
-        .map(|_| TcpStream::connect(address).unwrap())
-        .collect();
-    assert_eq!(ask(&[("Authorization", &right)]).0, 200);
+    let (address, _) = server.address_and_path();
+    let silent = [(); 50].map(|()| TcpStream::connect(address).unwrap());
+    assert_eq!(ask(&[authorized(&right)]).0, 200);
     drop(silent);
 }
 
@@ -337,16 +286,11 @@ fn other_machines_are_not_served_by_mistake() {
         ("[::]:0", "not an address of this machine"),
         ("x", "not an address"),
     ] {
-        let finished = home.run("home/work", ["mcp", "--http", address]);
-        assert_eq!(finished.ending, Ending::Exited(2), "{address}");
-        assert!(
-            finished.stderr_text().contains(expected),
-            "{}",
-            finished.stderr_text()
-        );
+        let finished = home.grove_in("home/work", ["mcp", "--http", address]);
+        finished.fails(2).says([expected]);
     }
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let finished = home.run("home/work", ["mcp", "--http", &port]);
-    assert_eq!(finished.ending, Ending::Exited(1));
+    home.grove_in("home/work", ["mcp", "--http", &port])
+        .fails(1);
 }

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use grove_testkit::agent_program::AgentProgram;
-use grove_testkit::home::TestHome;
 use grove_testkit::model_server::{ModelServer, Reply, Script, ToolCall};
+use grove_testkit::session::Session;
 use serde_json::{Value, json};
 
 /// A run takes some seconds; only a hanging program meets this.
@@ -14,8 +14,8 @@ const TURN: Duration = Duration::from_mins(5);
 /// What the leaf says; it is nowhere else.
 const LEAF: &str = "The pivot word is quince.";
 
-fn home() -> TestHome {
-    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
+fn home() -> Session {
+    let home = crate::session();
     let skills = "home/.agents/skills/office";
     let skill = |name: &str, children: &str, body: &str| {
         format!("---\nname: {name}\ndescription: About {name}.\n{children}---\n{body}\n")
@@ -93,11 +93,8 @@ fn drill_down(program: AgentProgram) {
             r#"{"permissions": {"allow": ["mcp__grove"]}}"#,
         );
     }
-    let installed = home.run(
-        "home/project",
-        ["mcp", "install", "--host", program.host(), "--yes"],
-    );
-    installed.require_success("grove mcp install").unwrap();
+    let install = ["mcp", "install", "--host", program.host(), "--yes"];
+    home.grove_in("home/project", install).ok();
 
     let replies = steps().map(|(tool, arguments)| call(program, tool, arguments));
     let server = ModelServer::start(Script::chosen_by(move |_, request| {
@@ -129,12 +126,8 @@ fn drill_down(program: AgentProgram) {
             finished.stderr_text()
         )
     };
-    assert_eq!(
-        told.len(),
-        steps().len(),
-        "every step has its result: {}",
-        all()
-    );
+    let n_steps = steps().len();
+    assert_eq!(told.len(), n_steps, "every step has its result: {}", all());
     for (result, expected, absent) in [
         (&told[0], "office", LEAF),
         (&told[1], "sheets", LEAF),

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use grove_testkit::home::TestHome;
 use grove_testkit::process;
+use grove_testkit::session::Session;
 use http_server::HttpServer;
 use library::SKILLS;
 
@@ -24,7 +24,7 @@ fn python() -> PathBuf {
 }
 
 /// Runs the client in the home's environment; its last line says that all checks were made.
-fn ask(home: &TestHome, arguments: &[&str]) {
+fn ask(home: &Session, arguments: &[&str]) {
     let client = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp_sdk/client.py");
     let program = home.command("home/work");
     let mut command = Command::new(python());

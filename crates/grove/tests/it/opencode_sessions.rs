@@ -1,59 +1,30 @@
 //! Agents as `OpenCode` has them: in its settings, with the files that prompts name, and in its folders.
 
-use std::collections::BTreeMap;
+use grove_testkit::session::{Session, rows};
+use serde_json::json;
 
-use grove_testkit::home::TestHome;
-use serde_json::{Value, json};
+const SETTINGS: &str = "home/.config/opencode/opencode.json";
 
-fn home() -> TestHome {
-    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
-    home.dir("home/bundled").dir("project/.git");
-    let bundled = home.path("home/bundled");
-    home.with_env("GROVE_BUNDLED_DIR", bundled)
-}
-
-fn json_of(home: &TestHome, arguments: &[&str]) -> Value {
-    let finished = home.run("project", arguments);
-    serde_json::from_slice(&finished.stdout).unwrap_or_else(|error| {
-        panic!(
-            "{error}: {}{}",
-            finished.stdout_text(),
-            finished.stderr_text()
-        )
-    })
+fn session() -> Session {
+    crate::session().without_bundled().with_repository()
 }
 
 /// State and findings (code and line) of an agent.
-fn judged(home: &TestHome, name: &str) -> (String, Vec<(String, u64)>) {
-    let shown = json_of(home, &["agents", "show", name, "--json"]);
+fn judged(session: &Session, name: &str) -> (String, Vec<[String; 2]>) {
+    let shown = session.json(["agents", "show", name]);
     let agent = &shown["agent"];
-    let findings = agent["diagnostics"].as_array().unwrap().iter();
-    let said = findings.map(|it| {
-        (
-            it["code"].as_str().unwrap().to_owned(),
-            it["line"].as_u64().unwrap_or_default(),
-        )
-    });
-    (agent["state"].as_str().unwrap().to_owned(), said.collect())
+    let state = agent["state"].as_str().unwrap().to_owned();
+    (state, rows(&agent["diagnostics"], ["code", "line"]))
 }
 
-fn told(home: &TestHome, name: &str) -> String {
-    let finished = home.run("project", ["prompt", name]);
-    let finished = finished.require_success("prompt").unwrap();
-    finished.stdout_text()
+fn told(session: &Session, name: &str) -> String {
+    session.done(["prompt", name]).stdout.trim_end().to_owned()
 }
 
+/// Settings with the agent `a`, whose prompt stands in line 3.
 fn with_prompt(prompt: &str) -> String {
-    format!(
-        "{{\n\"agent\": {{\"a\": {{\"description\": \"d\",\n\"prompt\": {}}}}}}}",
-        json!(prompt)
-    )
-}
-
-fn trust(home: &TestHome) {
-    home.run("project", ["trust"])
-        .require_success("trust")
-        .unwrap();
+    let prompt = json!(prompt);
+    format!("{{\n\"agent\": {{\"a\": {{\"description\": \"d\",\n\"prompt\": {prompt}}}}}}}")
 }
 
 #[test]
@@ -63,20 +34,17 @@ fn a_prompt_is_in_the_file_that_it_names_wherever_the_user_keeps_it() {
         ("{file:prompts/a.md}", "From a file."),
         ("{file:../near.md}", "Near."),
         ("{file:~/far.md}", "Far."),
-        (
-            "Before {file:~/far.md} and {file:./prompts/a.md} after",
-            "Before Far. and From a file. after",
-        ),
+        ("A {file:~/far.md}, {file:../near.md} b", "A Far., Near. b"),
         ("{file:} and {file:", "{file:} and {file:"),
     ] {
-        let home = home();
-        home.file("home/.config/opencode/opencode.json", with_prompt(prompt));
-        home.file("home/.config/opencode/prompts/a.md", "\nFrom a file.\n\n");
-        home.file("home/.config/near.md", "Near.\n");
-        home.file("home/far.md", "Far.");
-        let (state, findings) = judged(&home, "a");
-        assert_eq!((state.as_str(), findings), ("ok", vec![]), "{prompt}");
-        assert_eq!(told(&home, "a").trim_end(), expected, "{prompt}");
+        let session = session();
+        session
+            .file(SETTINGS, with_prompt(prompt))
+            .file("home/.config/opencode/prompts/a.md", "\nFrom a file.\n\n")
+            .file("home/.config/near.md", "Near.\n")
+            .file("home/far.md", "Far.");
+        assert_eq!(judged(&session, "a"), ("ok".to_owned(), vec![]), "{prompt}");
+        assert_eq!(told(&session, "a"), expected, "{prompt}");
     }
 }
 
@@ -90,37 +58,35 @@ fn a_file_that_cannot_be_read_is_said_where_it_is_named() {
         "{file:{env:HOME}/far.md}",
         &long,
     ] {
-        let home = home();
-        home.file("home/.config/opencode/opencode.json", with_prompt(prompt));
-        home.file(
-            "home/.config/opencode/bytes.md",
-            [0xff, 0xfe, 0x00].as_slice(),
-        );
-        home.file("home/.config/opencode/long.md", "x".repeat(250_000));
-        home.file("home/far.md", "Far.");
-        let (state, findings) = judged(&home, "a");
+        let session = session();
+        session
+            .file(SETTINGS, with_prompt(prompt))
+            .file("home/.config/opencode/bytes.md", b"\xff\xfe\x00")
+            .file("home/.config/opencode/long.md", "x".repeat(250_000))
+            .file("home/far.md", "Far.");
+        let (state, findings) = judged(&session, "a");
         assert_eq!(state, "invalid", "{prompt}");
-        let elsewhere = ("agent-elsewhere".to_owned(), 3);
-        assert!(findings.contains(&elsewhere), "{prompt} {findings:?}");
+        let is_said = findings.iter().any(|it| it == &["agent-elsewhere", "3"]);
+        assert!(is_said, "{prompt} {findings:?}");
     }
 }
 
 #[test]
 fn a_projects_prompt_names_files_of_the_project_and_waits_for_trust_as_it_was_seen() {
-    let home = home();
-    home.file(
-        "project/opencode.json",
-        with_prompt("{file:./prompts/a.md}"),
-    );
-    home.file("project/prompts/a.md", "First.");
-    assert_eq!(judged(&home, "a").0, "untrusted");
-    trust(&home);
-    assert_eq!(judged(&home, "a").0, "ok");
-    assert_eq!(told(&home, "a").trim_end(), "First.");
-    home.file("project/prompts/a.md", "Second.");
-    assert_eq!(judged(&home, "a").0, "changed");
-    let refused = home.run("project", ["prompt", "a"]);
-    assert!(!refused.success() && !refused.stdout_text().contains("Second."));
+    let session = session();
+    session
+        .file(
+            "project/opencode.json",
+            with_prompt("{file:./prompts/a.md}"),
+        )
+        .file("project/prompts/a.md", "First.");
+    assert_eq!(judged(&session, "a").0, "untrusted");
+    session.trust();
+    assert_eq!(judged(&session, "a").0, "ok");
+    assert_eq!(told(&session, "a"), "First.");
+    session.file("project/prompts/a.md", "Second.");
+    assert_eq!(judged(&session, "a").0, "changed");
+    session.refused("prompt a");
 }
 
 #[test]
@@ -132,26 +98,19 @@ fn a_projects_prompt_reaches_nothing_outside_of_the_project() {
         "linked.md",
         "/etc/hostname",
     ] {
-        let home = home();
-        home.file(
-            "project/opencode.json",
-            with_prompt(&format!("{{file:{written}}}")),
-        );
-        for secret in ["secret.md", "home/secret.md"] {
-            home.file(secret, "SECRET");
-        }
-        home.link("project/linked.md", home.path("secret.md"));
-        trust(&home);
-        let (state, findings) = judged(&home, "a");
+        let session = session();
+        let prompt = with_prompt(&format!("{{file:{written}}}"));
+        session
+            .file("project/opencode.json", prompt)
+            .file("secret.md", "SECRET")
+            .file("home/secret.md", "SECRET")
+            .link("project/linked.md", session.path("secret.md"))
+            .trust();
+        let (state, findings) = judged(&session, "a");
         assert_eq!(state, "invalid", "{written}");
-        assert_eq!(findings, [("agent-elsewhere".to_owned(), 3)], "{written}");
-        for arguments in [
-            &["agents", "list", "--json"][..],
-            &["prompt", "a"],
-            &["agents", "show", "a"],
-        ] {
-            let finished = home.run("project", arguments);
-            let said = format!("{}{}", finished.stdout_text(), finished.stderr_text());
+        assert_eq!(findings, [["agent-elsewhere", "3"]], "{written}");
+        for words in ["agents list --json", "prompt a", "agents show a"] {
+            let said = session.grove(words).to_string();
             assert!(!said.contains("SECRET"), "{written} {said}");
         }
     }
@@ -159,79 +118,64 @@ fn a_projects_prompt_reaches_nothing_outside_of_the_project() {
 
 #[test]
 fn a_variable_stays_as_it_is_written_and_is_said() {
-    let home = home().with_env("GROVE_TEST_SECRET", "hidden");
-    home.file(
-        "home/.config/opencode/opencode.json",
+    let session = session().with_env("GROVE_TEST_SECRET", "hidden");
+    session.file(
+        SETTINGS,
         "{\"agent\": {\"a\": {\"description\": \"d\",\n\"model\": \"{env:MODEL}\",\n\"prompt\": \"Key {env:GROVE_TEST_SECRET}.\"}}}",
     );
-    let (state, findings) = judged(&home, "a");
+    let (state, findings) = judged(&session, "a");
     assert_eq!(state, "ok");
-    let variable = |line: u64| ("agent-variable".to_owned(), line);
-    assert!(
-        findings.contains(&variable(2)) && findings.contains(&variable(3)),
-        "{findings:?}"
-    );
-    assert_eq!(told(&home, "a").trim_end(), "Key {env:GROVE_TEST_SECRET}.");
+    for line in ["2", "3"] {
+        let is_said = findings.iter().any(|it| it == &["agent-variable", line]);
+        assert!(is_said, "{findings:?}");
+    }
+    assert_eq!(told(&session, "a"), "Key {env:GROVE_TEST_SECRET}.");
 }
 
 #[test]
 fn agents_under_the_older_key_are_read() {
-    let home = home();
-    home.file(
-        "home/.config/opencode/opencode.json",
+    let session = session();
+    session.file(
+        SETTINGS,
         "{\"mode\": {\"old\": {\"prompt\": \"Old.\"}, \"both\": {\"prompt\": \"Stronger.\"}},\n\
          \"agent\": {\"both\": {\"description\": \"Kept.\", \"prompt\": \"Weaker.\"}}}",
     );
-    assert_eq!(told(&home, "old").trim_end(), "Old.");
-    assert_eq!(told(&home, "both").trim_end(), "Stronger.");
-    let shown = json_of(&home, &["agents", "show", "both", "--json"]);
+    assert_eq!(told(&session, "old"), "Old.");
+    assert_eq!(told(&session, "both"), "Stronger.");
+    let shown = session.json("agents show both");
     assert_eq!(shown["agent"]["description"], "Kept.");
-    home.file(
-        "home/.config/opencode/opencode.json",
+    session.file(
+        SETTINGS,
         "{\n\"mode\": [],\n\"agent\": {\"a\": {\"prompt\": \"A.\"}}}",
     );
-    assert_eq!(told(&home, "a").trim_end(), "A.");
-    let listed = json_of(&home, &["agents", "list", "--json"]);
-    let text = listed.to_string();
+    assert_eq!(told(&session, "a"), "A.");
+    let text = session.json("agents list").to_string();
     assert!(text.contains("`mode` is a list, not an object"), "{text}");
 }
 
 #[test]
 fn opencode_calls_a_file_by_its_path_and_needs_no_frontmatter() {
-    let home = home();
-    home.file(
-        "project/.opencode/agents/nested/deep/o7.md",
-        "---\ndescription: d\n---\nx\n",
-    );
-    home.file(
-        "project/.opencode/agents/nested/named.md",
-        "---\nname: own\ndescription: d\n---\nx\n",
-    );
-    home.file("project/.opencode/agent/bare.md", "Only text.\n");
-    home.file("project/.opencode/agents/nested/bare.md", "Only text.\n");
-    trust(&home);
-    let names = |arguments: &[&str]| -> BTreeMap<String, String> {
-        let listed = json_of(&home, arguments);
-        let agents = listed["agents"].as_array().unwrap().iter();
-        let word = |value: &Value| value.as_str().unwrap().to_owned();
-        agents
-            .map(|it| (word(&it["name"]), word(&it["state"])))
-            .collect()
-    };
-    let ok = |names: &[&str]| -> BTreeMap<String, String> {
-        names
-            .iter()
-            .map(|name| ((*name).to_owned(), "ok".to_owned()))
-            .collect()
-    };
-    assert_eq!(
-        names(&["agents", "list", "--host", "opencode", "--json"]),
-        ok(&["nested/deep/o7", "own", "bare", "nested/bare"])
-    );
-    // Grove's own names have no paths, and text without frontmatter is a note.
-    let own = names(&["agents", "list", "--json"]);
-    assert!(own.contains_key("o7") && own.contains_key("own"), "{own:?}");
-    for foreign in ["nested/deep/o7", "bare", "nested/bare"] {
-        assert!(!own.contains_key(foreign), "{own:?}");
+    let session = session();
+    let folder = "project/.opencode";
+    let named = "---\nname: own\ndescription: d\n---\nx\n";
+    for (file, text) in [
+        ("agents/nested/deep/o7.md", "---\ndescription: d\n---\nx\n"),
+        ("agents/nested/named.md", named),
+        ("agent/bare.md", "Only text.\n"),
+        ("agents/nested/bare.md", "Only text.\n"),
+    ] {
+        session.file(format!("{folder}/{file}"), text);
     }
+    session.trust();
+    let listed = session.json("agents list --host opencode");
+    let mut found = rows(&listed["agents"], ["name", "state"]);
+    found.sort();
+    let expected = ["bare", "nested/bare", "nested/deep/o7", "own"];
+    assert_eq!(found, expected.map(|name| [name, "ok"]));
+    // Grove's own names have no paths, and text without frontmatter is a note.
+    let listed = session.json("agents list");
+    let mut own = rows(&listed["agents"], ["name", "source"]);
+    own.retain(|[_, source]| source == "project");
+    own.sort();
+    assert_eq!(own, ["o7", "own"].map(|name| [name, "project"]));
 }

@@ -1,24 +1,14 @@
 //! Packages as the program finds them: where they may lie, what they give, who wins, what is refused.
 
-use grove_testkit::home::TestHome;
-use grove_testkit::process::Finished;
+use grove_testkit::session::{Session, column, rows};
 use serde_json::{Value, json};
 
-fn home() -> TestHome {
-    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
-    home.dir("home/bundled").dir("project/.git");
-    let bundled = home.path("home/bundled");
-    home.with_env("GROVE_BUNDLED_DIR", bundled)
-}
+const USER_SETTINGS: &str = "home/.pi/agent/settings.json";
+const PROJECT_SETTINGS: &str = "project/.pi/settings.json";
+const USER_PACKAGE: &str = "home/.pi/agent/npm/node_modules/p";
 
-fn json_of(finished: &Finished) -> Value {
-    serde_json::from_str(&finished.stdout_text()).unwrap_or_else(|error| {
-        panic!(
-            "{error}: {}{}",
-            finished.stdout_text(),
-            finished.stderr_text()
-        )
-    })
+fn session() -> Session {
+    crate::session().without_bundled().with_repository()
 }
 
 fn agent(description: &str) -> String {
@@ -26,314 +16,236 @@ fn agent(description: &str) -> String {
 }
 
 /// A package with one agent, one chain and one skill, each called `x`, described by the package's name.
-fn package(home: &TestHome, folder: &str, name: &str, manifest: &Value) {
-    home.file(format!("{folder}/package.json"), manifest.to_string());
-    home.file(format!("{folder}/agents/x.md"), agent(name));
-    home.skill(format!("{folder}/skills/x"), "x", name);
+fn package(session: &Session, folder: &str, name: &str, manifest: &Value) {
     let chain = format!("---\nname: x\ndescription: {name}\n---\n\n## x\n\nDo it\n");
-    home.file(format!("{folder}/chains/x.chain.md"), chain);
+    session
+        .file(format!("{folder}/package.json"), manifest.to_string())
+        .file(format!("{folder}/agents/x.md"), agent(name))
+        .file(format!("{folder}/chains/x.chain.md"), chain)
+        .skill(format!("{folder}/skills/x"), "x", name);
 }
 
-fn everything(name: &str) -> Value {
-    json!({"name": name, "grove": {"agents": ["agents"], "chains": ["chains"], "skills": ["skills"]}})
+/// A package that says that it gives all three.
+fn whole_package(session: &Session, folder: &str, name: &str) {
+    package(session, folder, name, &everything());
+}
+
+fn everything() -> Value {
+    json!({"grove": {"agents": ["agents"], "chains": ["chains"], "skills": ["skills"]}})
 }
 
 /// The description of the usable one called `x`, for agents, chains and skills.
-fn used(home: &TestHome, cwd: &str) -> [String; 3] {
+fn used_in(session: &Session, folder: &str) -> [String; 3] {
     ["agents", "chains", "skills"].map(|kind| {
-        let listed = json_of(&home.run(cwd, [kind, "list", "--json"]));
-        let all = listed[kind].as_array().unwrap();
-        let mut ok = all
-            .iter()
-            .filter(|it| it["name"] == "x" && it["state"] == "ok");
-        let description = ok.next().map(|it| it["description"].as_str().unwrap());
-        description.unwrap_or("nobody").to_owned()
+        let listed = session.json_in(folder, [kind, "list"]);
+        let mut all = rows(&listed[kind], ["name", "state", "description"]).into_iter();
+        let used = all.find(|[name, state, _]| name == "x" && state == "ok");
+        used.map_or("nobody".to_owned(), |[.., description]| description)
     })
 }
 
-/// Codes of everything that is said about roots and limits.
-fn codes(home: &TestHome, cwd: &str) -> Vec<String> {
-    let listed = json_of(&home.run(cwd, ["agents", "list", "--json"]));
-    let all = listed["diagnostics"].as_array().unwrap().iter();
-    all.map(|finding| finding["code"].as_str().unwrap().to_owned())
-        .collect()
+fn used(session: &Session) -> [String; 3] {
+    used_in(session, "project")
+}
+
+/// Codes of everything that is said about roots and limits, sorted.
+fn codes(session: &Session) -> Vec<String> {
+    let mut codes = column(&session.json("agents list")["diagnostics"], "code");
+    codes.sort();
+    codes
 }
 
 #[test]
 fn the_first_place_wins_a_name_and_the_next_stands_in() {
-    let home = home();
-    home.file("config/grove/config.toml", "packages = ['~/configured']\n");
-    home.file(
-        "project/.pi/settings.json",
-        "{\"packages\": [\"npm:by-name\", {\"source\": \"../by-path\"}, \"git:example.org/o/r@v1\"]}",
-    );
-    home.file(
-        "home/.pi/agent/settings.json",
-        "{\"packages\": [\"./by-path\"]}",
-    );
+    let session = session();
+    session
+        .file("config/grove/config.toml", "packages = ['~/configured']\n")
+        .file(
+            PROJECT_SETTINGS,
+            r#"{"packages": ["npm:by-name", {"source": "../by-path"}, "git:example.org/o/r@v1"]}"#,
+        )
+        .file(USER_SETTINGS, r#"{"packages": ["./by-path"]}"#);
     // The places in order, strongest first. A package under `npm:` is found where it is installed.
     let places = [
-        ("project", "project itself"),
-        (
-            "project/.pi/npm/node_modules/@scope/installed",
-            "installed in the project",
-        ),
-        ("project/by-path", "path of the project's settings"),
-        (
-            "project/.pi/git/example.org/o/r",
-            "clone of the project's settings",
-        ),
-        ("project/node_modules/plain", "dependency of the project"),
-        (
-            "home/.pi/agent/npm/node_modules/mine",
-            "installed for the user",
-        ),
-        ("home/.pi/agent/by-path", "path of the user's settings"),
-        ("home/configured", "configured"),
-        (
-            "npm/lib/node_modules/@scope/global",
-            "installed for everybody",
-        ),
+        "project",
+        "project/.pi/npm/node_modules/@scope/installed",
+        "project/by-path",
+        "project/.pi/git/example.org/o/r",
+        "project/node_modules/plain",
+        "home/.pi/agent/npm/node_modules/mine",
+        "home/.pi/agent/by-path",
+        "home/configured",
+        "npm/lib/node_modules/@scope/global",
     ];
-    for (folder, name) in places {
-        package(&home, folder, name, &everything(name));
+    for folder in places {
+        whole_package(&session, folder, folder);
     }
-    home.run("project", ["trust"])
-        .require_success("trust")
-        .unwrap();
-    for (folder, name) in places {
+    session.trust();
+    for folder in places {
+        // From any folder of the project the same packages are found.
         for cwd in ["project", "project/by-path/agents"] {
-            // From any folder of the project the same packages are found.
-            if home.path(cwd).is_dir() {
-                assert_eq!(used(&home, cwd), [name; 3], "{cwd}");
-            }
+            assert_eq!(used_in(&session, cwd), [folder; 3], "{cwd}");
         }
-        let manifest = home.path(folder).join("package.json");
-        std::fs::remove_file(manifest).unwrap();
+        session.remove(format!("{folder}/package.json"));
         // Without a manifest these would be found where skills usually are.
-        std::fs::remove_dir_all(home.path(folder).join("skills")).unwrap();
+        session.remove(format!("{folder}/skills"));
     }
-    assert_eq!(used(&home, "project"), ["nobody"; 3]);
+    assert_eq!(used(&session), ["nobody"; 3]);
 }
 
 #[test]
 fn a_package_ranks_below_folders_of_the_user_and_above_what_is_bundled() {
-    let home = home().with_env("GROVE_AGENT_DIRS", "/nowhere");
-    package(
-        &home,
-        "home/.pi/agent/npm/node_modules/p",
-        "package",
-        &everything("p"),
-    );
-    home.file("home/.agents/agents/x.md", agent("user"));
-    assert_eq!(used(&home, "project")[0], "user");
-    let extra = home.path("home/extra");
-    let home = home.with_env("GROVE_AGENT_DIRS", extra);
-    home.file("home/extra/x.md", agent("extra"));
-    std::fs::remove_file(home.path("home/.agents/agents/x.md")).unwrap();
-    assert_eq!(used(&home, "project")[0], "extra");
-    std::fs::remove_file(home.path("home/extra/x.md")).unwrap();
-    assert_eq!(used(&home, "project")[0], "package");
+    let session = session();
+    let extra = session.path("home/extra");
+    let session = session.with_env("GROVE_AGENT_DIRS", extra);
+    whole_package(&session, USER_PACKAGE, "package");
+    session
+        .file("home/.agents/agents/x.md", agent("user"))
+        .file("home/extra/x.md", agent("extra"));
+    for (strongest, file) in [
+        ("user", "home/.agents/agents/x.md"),
+        ("extra", "home/extra/x.md"),
+        ("package", USER_PACKAGE),
+    ] {
+        assert_eq!(used(&session)[0], strongest);
+        session.remove(file);
+    }
 }
 
 #[test]
 fn packages_of_a_project_are_used_once_it_is_trusted_and_only_as_they_were_seen() {
-    let home = home();
+    let session = session();
     let folder = "project/node_modules/p";
-    package(&home, folder, "p", &everything("p"));
-    assert_eq!(used(&home, "project"), ["nobody"; 3]);
-    assert!(codes(&home, "project").contains(&"project-untrusted".to_owned()));
-    home.run("project", ["trust"])
-        .require_success("trust")
-        .unwrap();
-    assert_eq!(used(&home, "project"), ["p"; 3]);
-    package(&home, folder, "changed", &everything("p"));
-    assert_eq!(used(&home, "project"), ["nobody"; 3]);
-    let show = json_of(&home.run("project", ["agents", "show", "x", "--json"]));
-    assert_eq!(show["agent"]["state"], "changed");
+    whole_package(&session, folder, "p");
+    assert_eq!(used(&session), ["nobody"; 3]);
+    assert!(codes(&session).contains(&"project-untrusted".to_owned()));
+    session.trust();
+    assert_eq!(used(&session), ["p"; 3]);
+    whole_package(&session, folder, "changed");
+    assert_eq!(used(&session), ["nobody"; 3]);
+    let shown = session.json("agents show x");
+    assert_eq!(shown["agent"]["state"], "changed");
 }
 
 #[test]
 fn every_kind_of_manifest_is_read() {
-    let home = home();
-    let modules = "home/.pi/agent/npm/node_modules";
+    let session = session();
+    let both = json!({"agents": ["./agents"], "chains": ["chains/"]});
+    let all_three = json!({"subagents": both, "skills": ["skills"]});
+    let nobody = "nobody";
     for (manifest, expected) in [
-        (
-            json!({"pi-subagents": {"agents": ["./agents"], "chains": ["./chains"]}}),
-            ["p", "p", "nobody"],
-        ),
-        (
-            json!({"pi": {"subagents": {"agents": ["agents/"], "chains": ["chains"]}, "skills": ["skills"]}}),
-            ["p"; 3],
-        ),
+        (json!({"pi-subagents": both}), ["p", "p", nobody]),
+        (json!({"pi": all_three}), ["p"; 3]),
         (
             json!({"grove": {"skills": "skills"}}),
-            ["nobody", "nobody", "p"],
+            [nobody, nobody, "p"],
         ),
-        (json!({"dependencies": {"pi": "*"}}), ["nobody"; 3]),
+        (json!({"dependencies": {"pi": "*"}}), [nobody; 3]),
     ] {
-        package(&home, &format!("{modules}/p"), "p", &manifest);
-        assert_eq!(used(&home, "project"), expected, "{manifest}");
-        assert_eq!(codes(&home, "project"), [""; 0], "{manifest}");
+        package(&session, USER_PACKAGE, "p", &manifest);
+        assert_eq!(used(&session), expected, "{manifest}");
+        assert_eq!(codes(&session), [""; 0], "{manifest}");
     }
-    let plugin = format!("{modules}/plugin");
-    home.file(
-        format!("{plugin}/.claude-plugin/plugin.json"),
-        "{\"name\": \"plugin\"}",
-    );
-    home.file(format!("{plugin}/agents/x.md"), agent("plugin"));
-    home.skill(format!("{plugin}/skills/x"), "x", "plugin");
-    assert_eq!(used(&home, "project"), ["plugin", "nobody", "plugin"]);
+    let plugin = "home/.pi/agent/npm/node_modules/plugin";
+    let manifest = format!("{plugin}/.claude-plugin/plugin.json");
+    session
+        .file(manifest, r#"{"name": "plugin"}"#)
+        .file(format!("{plugin}/agents/x.md"), agent("plugin"))
+        .skill(format!("{plugin}/skills/x"), "x", "plugin");
+    assert_eq!(used(&session), ["plugin", "nobody", "plugin"]);
 }
 
 #[test]
 fn an_agent_plugin_gives_the_skills_directly_in_its_folder_and_no_others() {
-    let home = home();
-    home.file(
-        "home/.pi/agent/settings.json",
-        "{\"packages\": [\"~/plugin\"]}",
-    );
-    home.file(
-        "home/plugin/plugin.json",
-        "{\"$schema\": \"https://agent-plugins.org/schemas/1.0.0/plugin.schema.json\", \"name\": \"plugin\"}",
-    );
-    home.skill("home/plugin/skills/x", "x", "direct");
-    home.skill("home/plugin/skills/group/deep", "deep", "not found");
-    let listed = json_of(&home.run("project", ["skills", "list", "--json"]));
-    let names: Vec<&str> = listed["skills"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|skill| skill["name"].as_str().unwrap())
-        .collect();
+    let session = session();
+    let schema = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json";
+    let manifest = json!({"$schema": schema, "name": "plugin"});
+    session
+        .file(USER_SETTINGS, r#"{"packages": ["~/plugin"]}"#)
+        .file("home/plugin/plugin.json", manifest.to_string())
+        .skill("home/plugin/skills/x", "x", "direct")
+        .skill("home/plugin/skills/group/deep", "deep", "not found");
+    let (names, findings) = skills_and_findings(&session);
     assert_eq!(names, ["x"]);
-    let code = &listed["diagnostics"][0]["code"];
-    assert_eq!(code, "depth-limit", "what is not looked at is said");
+    assert!(findings[0].starts_with("depth-limit"), "{findings:?}");
 }
 
 #[test]
 fn what_leads_out_of_a_package_is_refused_and_the_rest_of_it_is_used() {
-    let home = home();
-    let folder = "home/.pi/agent/npm/node_modules/p";
-    home.file("home/outside/x.md", agent("outside"));
+    let session = session();
+    session.file("home/outside/x.md", agent("outside"));
     let manifest = json!({"grove": {"agents": [
-        "../../../../../outside", "link", "/etc", "agents/../../q", "a\u{0}b", "nowhere", "agents"
+        "../../../../../outside", "link", "/etc", "agents/../../q", "a\u{0}b", "nowhere", "inside"
     ]}});
-    package(&home, folder, "p", &manifest);
-    home.link(format!("{folder}/link"), home.path("home/outside"));
-    assert_eq!(used(&home, "project")[0], "p");
-    let mut said = codes(&home, "project");
-    said.sort();
-    assert_eq!(
-        said,
-        [
-            "package-manifest",
-            "package-missing",
-            "path-escape",
-            "path-escape",
-            "path-escape",
-            "path-escape"
-        ]
-    );
-    let printed = home.run("project", ["agents", "list"]).stdout_text();
+    package(&session, USER_PACKAGE, "p", &manifest);
+    let outside = session.path("home/outside");
+    // A link inside the package is followed.
+    session
+        .link(format!("{USER_PACKAGE}/link"), outside)
+        .link(format!("{USER_PACKAGE}/inside"), "agents");
+    assert_eq!(used(&session)[0], "p");
+    let mut expected = vec!["package-manifest", "package-missing"];
+    expected.extend(["path-escape"; 4]);
+    assert_eq!(codes(&session), expected);
+    let printed = session.grove("agents list").stdout;
     assert!(!printed.contains("outside"), "{printed}");
-}
-
-#[test]
-fn a_link_inside_the_package_is_followed() {
-    let home = home();
-    let folder = "home/.pi/agent/npm/node_modules/p";
-    package(&home, folder, "p", &json!({"grove": {"agents": ["link"]}}));
-    home.link(format!("{folder}/link"), "agents");
-    assert_eq!(used(&home, "project")[0], "p");
-    assert_eq!(codes(&home, "project"), [""; 0]);
 }
 
 #[test]
 fn a_package_that_is_linked_into_the_project_from_the_project_is_found_and_from_outside_it_is_not()
 {
-    let home = home();
-    package(&home, "project/packages/near", "near", &everything("near"));
-    home.link("project/node_modules/near", "../packages/near");
-    package(&home, "home/far", "far", &everything("far"));
-    home.link("project/node_modules/far", home.path("home/far"));
-    home.run("project", ["trust"])
-        .require_success("trust")
-        .unwrap();
-    assert_eq!(used(&home, "project"), ["near"; 3]);
-    assert_eq!(codes(&home, "project"), ["path-escape"]);
+    let session = session();
+    whole_package(&session, "project/packages/near", "near");
+    whole_package(&session, "home/far", "far");
+    session
+        .link("project/node_modules/near", "../packages/near")
+        .link("project/node_modules/far", session.path("home/far"))
+        .trust();
+    assert_eq!(used(&session), ["near"; 3]);
+    assert_eq!(codes(&session), ["path-escape"]);
 }
 
 #[test]
 fn a_project_names_nothing_outside_of_itself_and_nothing_that_is_no_name() {
-    let home = home();
-    package(&home, "home/secret", "secret", &everything("secret"));
-    package(&home, "project/inside", "inside", &everything("inside"));
-    home.file(
-        "project/.pi/settings.json",
-        json!({"packages": ["~", "~/secret", "/", "../..", "../../home/secret", "file:/etc", "npm:../../evil",
-            "npm:@s/../../x", "git:-oProxyCommand=x/y", "git:host/../../../etc", 7, "../inside"]})
-        .to_string(),
-    );
-    home.run("project", ["trust"])
-        .require_success("trust")
-        .unwrap();
-    assert_eq!(used(&home, "project"), ["inside"; 3]);
-    assert_eq!(codes(&home, "project"), ["package-source"; 11]);
-    let doctor = json_of(&home.run("project", ["doctor", "--json"]));
-    let names: Vec<&Value> = doctor["packages"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|package| &package["name"])
-        .collect();
-    assert_eq!(names, ["inside"]);
+    let session = session();
+    whole_package(&session, "home/secret", "secret");
+    whole_package(&session, "project/inside", "inside");
+    let packages = json!({"packages": [
+        "~", "~/secret", "/", "../..", "../../home/secret", "file:/etc", "npm:../../evil",
+        "npm:@s/../../x", "git:-oProxyCommand=x/y", "git:host/../../../etc", 7, "../inside"
+    ]});
+    session.file(PROJECT_SETTINGS, packages.to_string()).trust();
+    assert_eq!(used(&session), ["inside"; 3]);
+    assert_eq!(codes(&session), ["package-source"; 11]);
+    let doctor = session.json("doctor");
+    assert_eq!(column(&doctor["packages"], "name"), ["inside"]);
     // The user may name what a project may not.
-    home.file(
-        "home/.pi/agent/settings.json",
-        "{\"packages\": [\"~/secret\"]}",
-    );
-    home.run("project", ["untrust"])
-        .require_success("untrust")
-        .unwrap();
-    assert_eq!(used(&home, "project"), ["secret"; 3]);
+    session.file(USER_SETTINGS, r#"{"packages": ["~/secret"]}"#);
+    session.done("untrust");
+    assert_eq!(used(&session), ["secret"; 3]);
 }
 
 #[test]
 fn a_projects_own_configuration_adds_no_packages() {
-    let home = home();
-    package(&home, "project/inside", "inside", &everything("inside"));
-    home.file("project/.grove/config.toml", "packages = ['../inside']\n");
-    home.run("project", ["trust"])
-        .require_success("trust")
-        .unwrap();
-    assert_eq!(used(&home, "project"), ["nobody"; 3]);
-    assert!(codes(&home, "project").contains(&"config-forbidden".to_owned()));
+    let session = session();
+    whole_package(&session, "project/inside", "inside");
+    session
+        .file("project/.grove/config.toml", "packages = ['../inside']\n")
+        .trust();
+    assert_eq!(used(&session), ["nobody"; 3]);
+    assert!(codes(&session).contains(&"config-forbidden".to_owned()));
     // A project's `.npmrc` does not say where the user's packages are.
-    package(
-        &home,
-        "project/prefix/lib/node_modules/p",
-        "prefix",
-        &everything("p"),
-    );
-    home.file(
-        "project/.npmrc",
-        format!("prefix={}\n", home.path("project/prefix").display()),
-    );
-    assert_eq!(used(&home, "project"), ["nobody"; 3]);
+    whole_package(&session, "project/prefix/lib/node_modules/p", "prefix");
+    let prefix = session.path("project/prefix");
+    session.file("project/.npmrc", format!("prefix={}\n", prefix.display()));
+    assert_eq!(used(&session), ["nobody"; 3]);
 }
 
 #[test]
 fn what_dependencies_brought_along_is_not_asked_where_a_project_says_what_it_depends_on() {
-    let home = home();
-    package(&home, "project/node_modules/a", "brought", &everything("a"));
-    package(
-        &home,
-        "project/node_modules/@s/b",
-        "chosen",
-        &everything("b"),
-    );
-    let manifest = |names: &Value| json!({"name": "project", "devDependencies": names}).to_string();
+    let session = session();
+    whole_package(&session, "project/node_modules/a", "brought");
+    whole_package(&session, "project/node_modules/@s/b", "chosen");
     for (names, expected) in [
         (json!({"@s/b": "1", "absent": "1"}), "chosen"),
         (json!({"a": "1"}), "brought"),
@@ -341,34 +253,31 @@ fn what_dependencies_brought_along_is_not_asked_where_a_project_says_what_it_dep
         (json!({}), "chosen"),
         (json!({"../node_modules/a": "1", "/etc": "1"}), "chosen"),
     ] {
-        home.file("project/package.json", manifest(&names));
-        home.run("project", ["trust"])
-            .require_success("trust")
-            .unwrap();
-        assert_eq!(used(&home, "project"), [expected; 3], "{names}");
+        let manifest = json!({"name": "project", "devDependencies": names}).to_string();
+        session.file("project/package.json", manifest).trust();
+        assert_eq!(used(&session), [expected; 3], "{names}");
     }
 }
 
 #[test]
 fn an_agent_of_a_projects_package_has_the_skills_of_its_own_package_and_not_of_the_next() {
-    let home = home();
+    let session = session();
     for name in ["first", "second"] {
         let folder = format!("project/.pi/npm/node_modules/{name}");
-        package(&home, &folder, name, &everything(name));
-        home.file(
-            format!("{folder}/agents/me.md"),
-            format!("---\nname: {name}\ndescription: d\nskills: x\n---\n\nMe\n"),
-        );
-        home.file(
-            format!("{folder}/skills/x/SKILL.md"),
-            format!("---\nname: x\ndescription: d\n---\n\nBODY-OF-{name}\n"),
-        );
+        whole_package(&session, &folder, name);
+        session
+            .file(
+                format!("{folder}/agents/me.md"),
+                format!("---\nname: {name}\ndescription: d\nskills: x\n---\n\nMe\n"),
+            )
+            .file(
+                format!("{folder}/skills/x/SKILL.md"),
+                format!("---\nname: x\ndescription: d\n---\n\nBODY-OF-{name}\n"),
+            );
     }
-    home.run("project", ["trust"])
-        .require_success("trust")
-        .unwrap();
+    session.trust();
     for (name, other) in [("first", "second"), ("second", "first")] {
-        let told = home.run("project", ["prompt", name]).stdout_text();
+        let told = session.done(["prompt", name]).stdout;
         assert!(told.contains(&format!("BODY-OF-{name}")), "{told}");
         assert!(!told.contains(&format!("BODY-OF-{other}")), "{told}");
     }
@@ -376,77 +285,51 @@ fn an_agent_of_a_projects_package_has_the_skills_of_its_own_package_and_not_of_t
 
 #[test]
 fn pis_own_folder_is_where_its_variable_says() {
-    let home = home();
-    package(
-        &home,
-        "elsewhere/npm/node_modules/p",
-        "moved",
-        &everything("p"),
-    );
-    assert_eq!(used(&home, "project"), ["nobody"; 3]);
-    let folder = home.path("elsewhere");
-    let home = home.with_env("PI_CODING_AGENT_DIR", folder);
-    assert_eq!(used(&home, "project"), ["moved"; 3]);
+    let session = session();
+    whole_package(&session, "elsewhere/npm/node_modules/p", "moved");
+    assert_eq!(used(&session), ["nobody"; 3]);
+    let folder = session.path("elsewhere");
+    let session = session.with_env("PI_CODING_AGENT_DIR", folder);
+    assert_eq!(used(&session), ["moved"; 3]);
 }
 
 #[test]
 fn the_users_npmrc_says_where_global_packages_are() {
-    let home = home().with_env("npm_config_prefix", "");
-    package(
-        &home,
-        "prefix/lib/node_modules/p",
-        "global",
-        &everything("p"),
-    );
-    home.file(
-        "home/.npmrc",
-        format!("prefix={}\n", home.path("prefix").display()),
-    );
-    assert_eq!(used(&home, "project"), ["global"; 3]);
+    let session = session().with_env("npm_config_prefix", "");
+    whole_package(&session, "prefix/lib/node_modules/p", "global");
+    let prefix = session.path("prefix");
+    session.file("home/.npmrc", format!("prefix={}\n", prefix.display()));
+    assert_eq!(used(&session), ["global"; 3]);
 }
 
 #[test]
 fn settings_that_cannot_be_read_are_said_and_break_nothing() {
-    let home = home();
-    package(
-        &home,
-        "home/.pi/agent/npm/node_modules/p",
-        "p",
-        &everything("p"),
-    );
-    for broken in ["{\"packages\": [", "[]", "{\"packages\": {}}"] {
-        home.file("home/.pi/agent/settings.json", broken);
-        assert_eq!(used(&home, "project"), ["p"; 3], "{broken}");
-        assert_eq!(codes(&home, "project"), ["package-settings"], "{broken}");
+    let session = session();
+    whole_package(&session, USER_PACKAGE, "p");
+    let missing = r#"{"packages": ["npm:absent", "./nowhere", "npm:p"]}"#;
+    for (settings, said) in [
+        (r#"{"packages": ["#, "package-settings"),
+        ("[]", "package-settings"),
+        (r#"{"packages": {}}"#, "package-settings"),
+        (missing, "package-missing package-missing"),
+    ] {
+        session.file(USER_SETTINGS, settings);
+        assert_eq!(used(&session), ["p"; 3], "{settings}");
+        assert_eq!(codes(&session).join(" "), said, "{settings}");
     }
-    home.file(
-        "home/.pi/agent/settings.json",
-        "{\"packages\": [\"npm:absent\", \"./nowhere\", \"npm:p\"]}",
-    );
-    assert_eq!(codes(&home, "project"), ["package-missing"; 2]);
 }
 
 #[test]
 fn more_packages_than_are_read_are_named() {
-    let home = home();
+    let session = session();
     let modules = "home/.pi/agent/npm/node_modules";
     for n in 0..2_002 {
-        home.dir(format!("{modules}/p{n:04}"));
+        session.dir(format!("{modules}/p{n:04}"));
     }
-    package(
-        &home,
-        &format!("{modules}/p0000"),
-        "first",
-        &everything("first"),
-    );
-    package(
-        &home,
-        &format!("{modules}/p2001"),
-        "last",
-        &everything("last"),
-    );
-    assert_eq!(used(&home, "project"), ["first"; 3]);
-    let listed = json_of(&home.run("project", ["agents", "list", "--json"]));
+    whole_package(&session, &format!("{modules}/p0000"), "first");
+    whole_package(&session, &format!("{modules}/p2001"), "last");
+    assert_eq!(used(&session), ["first"; 3]);
+    let listed = session.json("agents list");
     let finding = &listed["diagnostics"][0];
     assert_eq!(finding["code"], "package-limit");
     assert_eq!(finding["names"], json!(["p2000", "p2001"]));
@@ -454,31 +337,17 @@ fn more_packages_than_are_read_are_named() {
 
 #[test]
 fn doctor_counts_agents_chains_and_packages() {
-    let home = home();
-    package(
-        &home,
-        "home/.pi/agent/npm/node_modules/p",
-        "p",
-        &everything("p"),
-    );
-    home.file(
-        "home/.agents/agents/own.md",
-        agent("own").replace("name: x", "name: own"),
-    );
-    let doctor = json_of(&home.run("project", ["doctor", "--json"]));
-    assert_eq!(
-        doctor["agents"][0],
-        json!({"source": "user", "count": 1, "states": {"ok": 1}})
-    );
-    assert_eq!(
-        doctor["agents"][1],
-        json!({"source": "package", "count": 1, "states": {"ok": 1}})
-    );
-    assert_eq!(
-        doctor["chains"],
-        json!([{"source": "package", "count": 1, "states": {"ok": 1}}])
-    );
-    let folder = home.path("home/.pi/agent/npm/node_modules/p");
+    let session = session();
+    let manifest = json!({"name": "p", "grove": everything()["grove"]});
+    package(&session, USER_PACKAGE, "p", &manifest);
+    let own = agent("own").replace("name: x", "name: own");
+    session.file("home/.agents/agents/own.md", own);
+    let doctor = session.json("doctor");
+    let counted = |source: &str| json!({"source": source, "count": 1, "states": {"ok": 1}});
+    assert_eq!(doctor["agents"][0], counted("user"));
+    assert_eq!(doctor["agents"][1], counted("package"));
+    assert_eq!(doctor["chains"], json!([counted("package")]));
+    let folder = session.path(USER_PACKAGE);
     assert_eq!(
         doctor["packages"],
         json!([{"name": "p", "folder": folder, "scope": "user", "skills": 1, "agents": 1, "chains": 1}])
@@ -487,170 +356,113 @@ fn doctor_counts_agents_chains_and_packages() {
 
 #[test]
 fn a_project_on_the_search_path_does_not_speak_for_the_user() {
-    let home = home();
-    package(
-        &home,
-        "project/lib/node_modules/evil",
-        "evil",
-        &everything("evil"),
-    );
-    let prefix = home.path("project");
-    let home = home.with_env("npm_config_prefix", prefix);
-    assert_eq!(used(&home, "project"), ["nobody"; 3]);
-    assert_eq!(codes(&home, "project"), ["package-source"]);
+    let session = session();
+    whole_package(&session, "project/lib/node_modules/evil", "evil");
+    let prefix = session.path("project");
+    let session = session.with_env("npm_config_prefix", prefix);
+    assert_eq!(used(&session), ["nobody"; 3]);
+    assert_eq!(codes(&session), ["package-source"]);
     // From elsewhere it is a folder like any other.
-    home.dir("elsewhere");
-    assert_eq!(used(&home, "elsewhere"), ["evil"; 3]);
+    session.dir("elsewhere");
+    assert_eq!(used_in(&session, "elsewhere"), ["evil"; 3]);
 }
 
 #[test]
 fn a_manifest_that_cannot_be_read_is_said_wherever_it_lies() {
-    let home = home();
+    let session = session();
     let modules = "npm/lib/node_modules";
-    let long = " ".repeat(1_100_000);
-    home.file(
-        format!("{modules}/big/package.json"),
-        format!("{}{long}", everything("big")),
-    );
-    home.file("outside/package.json", everything("l").to_string());
-    home.dir("project/node_modules");
-    home.link("project/node_modules/l", home.path("outside"));
-    package(
-        &home,
-        &format!("{modules}/good"),
-        "good",
-        &everything("good"),
-    );
-    assert_eq!(used(&home, "project"), ["good"; 3]);
-    let mut codes = codes(&home, "project");
-    codes.sort();
-    assert_eq!(codes, ["package-manifest", "path-escape"]);
+    let too_long = format!("{}{}", everything(), " ".repeat(1_100_000));
+    session
+        .file(format!("{modules}/big/package.json"), too_long)
+        .file("outside/package.json", everything().to_string())
+        .link("project/node_modules/l", session.path("outside"));
+    whole_package(&session, &format!("{modules}/good"), "good");
+    assert_eq!(used(&session), ["good"; 3]);
+    assert_eq!(codes(&session), ["package-manifest", "path-escape"]);
 }
 
 #[test]
 fn a_bad_field_is_one_finding_and_folders_of_git_and_npm_are_nobodys() {
-    let home = home();
+    let session = session();
     let missing: Vec<String> = (0..50).map(|at| format!("missing-{at}")).collect();
-    let manifest = json!({
-        "name": "p",
-        "grove": {"agents": missing, "skills": [".git", "node_modules", "skills"]},
-    });
-    package(&home, "npm/lib/node_modules/p", "p", &manifest);
+    let skills = [".git", "node_modules", "skills"];
+    let manifest = json!({"name": "p", "grove": {"agents": missing, "skills": skills}});
+    let folder = "npm/lib/node_modules/p";
+    package(&session, folder, "p", &manifest);
     for foreign in [".git", "node_modules"] {
-        home.skill(
-            format!("npm/lib/node_modules/p/{foreign}/y"),
-            "y",
-            "foreign",
-        );
+        session.skill(format!("{folder}/{foreign}/y"), "y", "foreign");
     }
-    let listed = json_of(&home.run("project", ["skills", "list", "--json"]));
-    let names: Vec<&str> = listed["skills"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|skill| skill["name"].as_str().unwrap())
-        .collect();
+    let (names, findings) = skills_and_findings(&session);
     assert_eq!(names, ["x"]);
-    let said = listed["diagnostics"].as_array().unwrap();
-    let about = |word: &str| {
-        let said = said.iter();
-        said.filter(|it| it["message"].as_str().unwrap().contains(word))
-            .count()
-    };
-    assert_eq!((about("missing-"), about("git or npm")), (1, 2), "{said:?}");
-    assert_eq!(about("and 49 more"), 1, "{said:?}");
+    for (said, count) in [("missing-", 1), ("git or npm", 2), ("and 49 more", 1)] {
+        let about = findings.iter().filter(|finding| finding.contains(said));
+        assert_eq!(about.count(), count, "{findings:?}");
+    }
 }
 
-/// The skills that are listed, by name, and the findings of the listing: code, line and message.
-fn skills_and_findings(home: &TestHome) -> (Vec<String>, Vec<(String, u64, String)>) {
-    let listed = json_of(&home.run("project", ["skills", "list", "--json"]));
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let mut names: Vec<String> = listed["skills"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|skill| text(&skill["name"]))
-        .collect();
+/// The names of the skills that are listed, sorted, and the findings of the listing: code, line and message.
+fn skills_and_findings(session: &Session) -> (Vec<String>, Vec<String>) {
+    let listed = session.json("skills list");
+    let mut names = column(&listed["skills"], "name");
     names.sort();
-    let findings = listed["diagnostics"].as_array().unwrap().iter();
-    let findings = findings.map(|it| {
-        (
-            text(&it["code"]),
-            it["line"].as_u64().unwrap_or_default(),
-            text(&it["message"]),
-        )
-    });
+    let findings = rows(&listed["diagnostics"], ["code", "line", "message"]);
+    let findings = findings.iter().map(|finding| finding.join(" "));
     (names, findings.collect())
 }
 
 /// A package with the skills `good`, `bad`, the nested `deep` and the single file `flat`.
-fn four_skills(home: &TestHome, folder: &str, manifest: &Value) {
-    home.file(format!("{folder}/package.json"), manifest.to_string());
+fn four_skills(session: &Session, folder: &str, manifest: &Value) {
+    session.file(format!("{folder}/package.json"), manifest.to_string());
     for (path, name) in [("good", "good"), ("bad", "bad"), ("group/deep", "deep")] {
-        home.skill(format!("{folder}/skills/{path}"), name, "From a package");
+        session.skill(format!("{folder}/skills/{path}"), name, "From a package");
     }
-    home.file(
-        format!("{folder}/skills/flat.md"),
-        agent("From a package").replace("name: x", "name: flat"),
-    );
+    let flat = agent("From a package").replace("name: x", "name: flat");
+    session.file(format!("{folder}/skills/flat.md"), flat);
 }
 
+/// A filter that changes counts at once.
 #[test]
 fn settings_choose_among_the_skills_of_a_package_they_name() {
-    let pi = json!({"name": "p", "pi": {"skills": ["./skills"]}});
-    for (filter, expected) in [
-        (json!([]), &[][..]),
-        (json!(["good"]), &["good"]),
-        (json!(["skills/*"]), &["bad", "flat", "good"]),
-        (json!(["skills/**", "!bad"]), &["deep", "flat", "good"]),
-        (json!(["!**", "+skills/group/deep"]), &["deep"]),
-        (json!(["-./skills/good"]), &["bad", "deep", "flat"]),
-        (json!(["!{good,bad}"]), &["deep", "flat"]),
-        (json!(["nothing-*"]), &[]),
+    for (settings, source, folder) in [
+        (USER_SETTINGS, "~/pk", "home/pk"),
+        (USER_SETTINGS, "npm:p", USER_PACKAGE),
+        (PROJECT_SETTINGS, "npm:p", "project/.pi/npm/node_modules/p"),
+        (PROJECT_SETTINGS, "../pk", "project/pk"),
     ] {
-        for (settings, source) in [
-            ("home/.pi/agent/settings.json", "~/pk"),
-            ("home/.pi/agent/settings.json", "npm:pk"),
-            ("project/.pi/settings.json", "npm:pk"),
-            ("project/.pi/settings.json", "../pk"),
+        let session = session();
+        four_skills(&session, folder, &json!({"pi": {"skills": ["./skills"]}}));
+        for (filter, expected) in [
+            (&[][..], ""),
+            (&["good"], "good"),
+            (&["skills/*"], "bad flat good"),
+            (&["skills/**", "!bad"], "deep flat good"),
+            (&["!**", "+skills/group/deep"], "deep"),
+            (&["-./skills/good"], "bad deep flat"),
+            (&["!{good,bad}"], "deep flat"),
+            (&["nothing-*"], ""),
         ] {
-            let home = home();
-            let folder = match (settings.starts_with("home"), source) {
-                (true, "~/pk") => "home/pk",
-                (true, _) => "home/.pi/agent/npm/node_modules/pk",
-                (false, "npm:pk") => "project/.pi/npm/node_modules/pk",
-                (false, _) => "project/pk",
-            };
-            four_skills(&home, folder, &pi);
             let named = json!({"packages": [{"source": source, "skills": filter}]});
-            home.file(settings, named.to_string());
-            home.run("project", ["trust"])
-                .require_success("trust")
-                .unwrap();
-            let (names, findings) = skills_and_findings(&home);
-            assert_eq!(names, expected, "{filter} {settings} {source}");
-            assert_eq!(findings, [], "{filter} {settings} {source}");
+            session.file(settings, named.to_string()).trust();
+            let (names, findings) = skills_and_findings(&session);
+            assert_eq!(names.join(" "), expected, "{filter:?} {source}");
+            assert_eq!(findings, [""; 0], "{filter:?} {source}");
         }
     }
 }
 
 #[test]
 fn a_filter_that_cannot_be_read_is_said_with_its_line_and_lets_no_skill_through() {
-    for (entry, line) in [
-        ("{\"source\": \"~/pk\",\n\"skills\": \"good\"}", 2),
-        ("{\"source\": \"~/pk\", \"skills\": [\n\n7]}", 3),
+    for (filter, said) in [
+        ("\n\"good\"", "package-source 2 "),
+        ("[\n\n7]", "package-source 3 "),
     ] {
-        let home = home();
-        four_skills(&home, "home/pk", &json!({"pi": {"skills": ["skills"]}}));
-        let settings = format!("{{\"packages\": [{entry}]}}");
-        home.file("home/.pi/agent/settings.json", settings);
-        let (names, findings) = skills_and_findings(&home);
-        assert_eq!(names, [""; 0], "{entry}");
-        assert_eq!(
-            (&*findings[0].0, findings[0].1),
-            ("package-source", line),
-            "{findings:?}"
-        );
+        let session = session();
+        four_skills(&session, "home/pk", &json!({"pi": {"skills": ["skills"]}}));
+        let entry = format!("{{\"source\": \"~/pk\", \"skills\": {filter}}}");
+        session.file(USER_SETTINGS, format!("{{\"packages\": [{entry}]}}"));
+        let (names, findings) = skills_and_findings(&session);
+        assert_eq!(names, [""; 0], "{filter}");
+        assert!(findings[0].starts_with(said), "{findings:?}");
         assert_eq!(findings.len(), 1);
     }
 }
@@ -658,171 +470,116 @@ fn a_filter_that_cannot_be_read_is_said_with_its_line_and_lets_no_skill_through(
 #[test]
 fn a_package_that_says_nothing_to_pi_gives_its_usual_folder_of_skills() {
     let four = &["bad", "deep", "flat", "good"][..];
-    let text = json!("~/pk");
-    let object = json!({"source": "~/pk"});
+    let (text, object) = (json!("~/pk"), json!({"source": "~/pk"}));
+    // It says what it gives to pi, and that is no skills.
+    let extensions = json!({"pi": {"extensions": ["./x.ts"]}});
+    let one_skill = json!({"grove": {"skills": ["skills/good"]}});
     for (manifest, entry, expected) in [
         (json!({"name": "p"}), &text, four),
         (json!({"name": "p"}), &object, four),
-        (json!({"name": "p", "grove": {"agents": []}}), &text, four),
-        // It says what it gives to pi, and that is no skills.
-        (
-            json!({"name": "p", "pi": {"extensions": ["./x.ts"]}}),
-            &text,
-            &[],
-        ),
-        (
-            json!({"name": "p", "pi": {"extensions": ["./x.ts"]}}),
-            &object,
-            four,
-        ),
-        (json!({"name": "p", "pi": {"skills": []}}), &text, &[]),
-        (
-            json!({"name": "p", "grove": {"skills": ["skills/good"]}}),
-            &text,
-            &["good"],
-        ),
+        (json!({"grove": {"agents": []}}), &text, four),
+        (extensions.clone(), &text, &[]),
+        (extensions, &object, four),
+        (json!({"pi": {"skills": []}}), &text, &[]),
+        (one_skill, &text, &["good"]),
     ] {
-        let home = home();
-        four_skills(&home, "home/pk", &manifest);
-        let settings = json!({"packages": [entry]});
-        home.file("home/.pi/agent/settings.json", settings.to_string());
-        let (names, _) = skills_and_findings(&home);
+        let session = session();
+        four_skills(&session, "home/pk", &manifest);
+        session.file(USER_SETTINGS, json!({"packages": [entry]}).to_string());
+        let (names, _) = skills_and_findings(&session);
         assert_eq!(names, expected, "{manifest} {entry}");
     }
-    let home = home();
-    home.skill("home/bare/skills/s", "s", "In a package without a manifest");
-    home.dir("home/empty/src");
-    home.file(
-        "home/.pi/agent/settings.json",
-        "{\"packages\": [\"~/bare\", \"~/empty\"]}",
-    );
-    let (names, findings) = skills_and_findings(&home);
+    let session = session();
+    session
+        .skill("home/bare/skills/s", "s", "In a package without a manifest")
+        .dir("home/empty/src")
+        .file(USER_SETTINGS, r#"{"packages": ["~/bare", "~/empty"]}"#);
+    let (names, findings) = skills_and_findings(&session);
     assert_eq!(names, ["s"]);
     assert_eq!(findings.len(), 1, "{findings:?}");
-    assert!(findings[0].2.contains("~/empty"), "{findings:?}");
+    assert!(findings[0].contains("~/empty"), "{findings:?}");
 }
 
 #[test]
 fn a_package_nobody_names_gives_no_folder_that_its_manifest_does_not() {
-    let home = home();
-    four_skills(
-        &home,
-        "project/node_modules/p",
-        &json!({"name": "p", "grove": {"agents": []}}),
-    );
-    four_skills(
-        &home,
-        "project/.pi/npm/node_modules/q",
-        &json!({"name": "q"}),
-    );
-    home.run("project", ["trust"])
-        .require_success("trust")
-        .unwrap();
-    assert_eq!(skills_and_findings(&home).0, [""; 0]);
+    let session = session();
+    for (folder, manifest) in [
+        (
+            "project/node_modules/p",
+            json!({"name": "p", "grove": {"agents": []}}),
+        ),
+        ("project/.pi/npm/node_modules/q", json!({"name": "q"})),
+    ] {
+        four_skills(&session, folder, &manifest);
+    }
+    session.trust();
+    assert_eq!(skills_and_findings(&session).0, [""; 0]);
 }
 
 #[test]
 fn a_manifest_names_skills_by_patterns_and_leaves_some_out() {
     for (list, expected) in [
-        (
-            json!(["./skills/*", "!./skills/bad"]),
-            &["deep", "flat", "good"][..],
-        ),
-        (
-            json!(["./skills/*", "!skills/bad"]),
-            &["deep", "flat", "good"],
-        ),
-        (json!(["./skills", "!**/deep"]), &["bad", "flat", "good"]),
-        (json!(["skills/g*"]), &["deep", "good"]),
-        (
-            json!(["skills/g*", "skills/flat.md"]),
-            &["deep", "flat", "good"],
-        ),
-        (json!(["skills/flat.md", "skills/good*"]), &["flat", "good"]),
-        (
-            json!(["skills/good*", "skills"]),
-            &["bad", "deep", "flat", "good"],
-        ),
-        (json!(["**/SKILL.md"]), &["bad", "deep", "good"]),
-        (json!(["skills/*.md"]), &["flat"]),
-        (json!(["skills/?ad"]), &["bad"]),
-        (json!(["skills", "!**", "+skills/good"]), &["good"]),
-        (json!(["skills", "-skills/good"]), &["bad", "deep", "flat"]),
+        ("./skills/* !./skills/bad", "deep flat good"),
+        ("./skills/* !skills/bad", "deep flat good"),
+        ("./skills !**/deep", "bad flat good"),
+        ("skills/g*", "deep good"),
+        ("skills/g* skills/flat.md", "deep flat good"),
+        ("skills/flat.md skills/good*", "flat good"),
+        ("skills/good* skills", "bad deep flat good"),
+        ("**/SKILL.md", "bad deep good"),
+        ("skills/*.md", "flat"),
+        ("skills/?ad", "bad"),
+        ("skills !** +skills/good", "good"),
+        ("skills -skills/good", "bad deep flat"),
     ] {
+        let list: Vec<&str> = list.split(' ').collect();
         for key in ["pi", "grove"] {
-            let home = home();
-            four_skills(
-                &home,
-                "home/pk",
-                &json!({"name": "p", key: {"skills": list}}),
-            );
-            home.file("home/.pi/agent/settings.json", "{\"packages\": [\"~/pk\"]}");
-            let (names, findings) = skills_and_findings(&home);
-            assert_eq!(names, expected, "{key} {list}");
-            assert_eq!(findings, [], "{key} {list}");
+            let session = session();
+            let manifest = json!({"name": "p", key: {"skills": list}});
+            four_skills(&session, "home/pk", &manifest);
+            session.file(USER_SETTINGS, r#"{"packages": ["~/pk"]}"#);
+            let (names, findings) = skills_and_findings(&session);
+            assert_eq!(names.join(" "), expected, "{key} {list:?}");
+            assert_eq!(findings, [""; 0], "{key} {list:?}");
         }
     }
 }
 
 #[test]
 fn patterns_of_a_manifest_stay_in_the_package_and_say_when_they_lead_nowhere() {
+    let many = "skills/{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}*";
     for (pattern, code) in [
         ("../*", "path-escape"),
         ("skills/../../*", "path-escape"),
         ("/*", "path-escape"),
         ("nowhere/*", "package-missing"),
         ("skills/x*", "package-missing"),
-        (
-            "skills/{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}*",
-            "package-manifest",
-        ),
+        (many, "package-manifest"),
     ] {
-        let home = home();
-        four_skills(
-            &home,
-            "home/pk",
-            &json!({"name": "p", "pi": {"skills": [pattern]}}),
-        );
-        home.skill("home/other", "other", "Beside the package");
-        home.file("home/.pi/agent/settings.json", "{\"packages\": [\"~/pk\"]}");
-        let (names, findings) = skills_and_findings(&home);
-        assert_eq!(names, [""; 0], "{pattern}");
-        let codes: Vec<&str> = findings.iter().map(|it| it.0.as_str()).collect();
-        assert_eq!(codes, [code], "{pattern} {findings:?}");
+        let session = session();
+        let manifest = json!({"name": "p", "pi": {"skills": [pattern]}});
+        four_skills(&session, "home/pk", &manifest);
+        session
+            .skill("home/other", "other", "Beside the package")
+            .file(USER_SETTINGS, r#"{"packages": ["~/pk"]}"#);
+        let listed = session.json("skills list");
+        assert_eq!(column(&listed["skills"], "name"), [""; 0], "{pattern}");
+        assert_eq!(column(&listed["diagnostics"], "code"), [code], "{pattern}");
     }
 }
 
 #[test]
 fn an_address_of_a_repository_names_its_clone() {
-    let home = home();
-    four_skills(
-        &home,
-        "home/.pi/agent/git/example.org/o/r",
-        &json!({"name": "p"}),
-    );
-    home.file(
-        "home/.pi/agent/settings.json",
-        "{\"packages\": [\"https://example.org/o/r@v1\", \"https://example.org/o/absent\"]}",
-    );
-    let (names, findings) = skills_and_findings(&home);
+    let session = session();
+    let clone = "home/.pi/agent/git/example.org/o/r";
+    four_skills(&session, clone, &json!({"name": "p"}));
+    let packages = ["https://example.org/o/r@v1", "https://example.org/o/absent"];
+    session.file(USER_SETTINGS, json!({"packages": packages}).to_string());
+    let (names, findings) = skills_and_findings(&session);
     assert_eq!(names, ["bad", "deep", "flat", "good"]);
     assert_eq!(findings.len(), 1);
-    assert_eq!(findings[0].0, "package-missing");
-    assert!(findings[0].2.contains("o/absent"), "{findings:?}");
-}
-
-#[test]
-fn a_filter_that_changes_counts_at_once() {
-    let home = home();
-    four_skills(&home, "home/pk", &json!({"pi": {"skills": ["skills"]}}));
-    for (filter, expected) in [
-        ("[\"good\"]", &["good"][..]),
-        ("[\"bad\"]", &["bad"]),
-        ("[]", &[]),
-    ] {
-        let settings =
-            format!("{{\"packages\": [{{\"source\": \"~/pk\", \"skills\": {filter}}}]}}");
-        home.file("home/.pi/agent/settings.json", settings);
-        assert_eq!(skills_and_findings(&home).0, expected, "{filter}");
-    }
+    assert!(
+        findings[0].starts_with("package-missing") && findings[0].contains("o/absent"),
+        "{findings:?}"
+    );
 }

@@ -1,118 +1,72 @@
 //! Files as pi's agents and skills have them, whole sessions each: what they say here, clause by clause.
 
-use grove_testkit::home::TestHome;
-use grove_testkit::process::{Ending, Finished};
-use serde_json::{Value, json};
+use grove_testkit::session::{Session, column, rows};
+use serde_json::json;
 
-const AGENTS: &str = "home/.pi/agent/agents";
+const X: &str = "home/.pi/agent/agents/x.md";
+const ALPHA_FILE: &str = "project/.pi/agents/alpha.md";
 
-fn home() -> TestHome {
-    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
-    home.dir("project/.git");
-    home
+fn session() -> Session {
+    crate::session().with_repository()
 }
 
-fn json_of(finished: &Finished) -> Value {
-    serde_json::from_str(&finished.stdout_text()).unwrap_or_else(|error| {
-        panic!(
-            "{error}: {}{}",
-            finished.stdout_text(),
-            finished.stderr_text()
-        )
-    })
-}
-
-fn done(home: &TestHome, words: &[&str]) -> Finished {
-    let finished = home.run("project", words);
-    finished
-        .require_success(&format!("{words:?}"))
-        .unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn shown(home: &TestHome, name: &str) -> Value {
-    json_of(&done(home, &["agents", "show", name, "--json"]))
-}
-
-fn told(home: &TestHome, name: &str) -> String {
-    done(home, &["prompt", name]).stdout_text()
+fn told(session: &Session, name: &str) -> String {
+    session.done(["prompt", name]).stdout
 }
 
 /// The names of all agents that are listed, in whatever state.
-fn listed(home: &TestHome) -> Vec<String> {
-    let list = json_of(&done(home, &["agents", "list", "--json"]));
-    let agents = list["agents"].as_array().unwrap().iter();
-    agents
-        .map(|agent| agent["name"].as_str().unwrap().to_owned())
-        .collect()
+fn listed(session: &Session) -> Vec<String> {
+    column(&session.json("agents list")["agents"], "name")
 }
 
 #[test]
-fn a_quoted_colon_belongs_to_the_description_and_the_body_is_told_without_blank_lines() {
-    let home = home();
-    home.file(
-        format!("{AGENTS}/other.md"),
-        "---\nname: x\ndescription: \"a: b\"\n---\n\nBody\n",
-    );
-    let agent = &shown(&home, "x")["agent"];
-    assert_eq!(
-        (&agent["name"], &agent["description"]),
-        (&json!("x"), &json!("a: b"))
-    );
-    assert_eq!(agent["diagnostics"], json!([]));
-    assert_eq!(told(&home, "x"), "Body\n");
-}
-
-#[test]
-fn line_ends_of_windows_a_comment_and_a_list_in_lines_are_as_yaml_has_them() {
-    let home = home();
-    home.file(
-        format!("{AGENTS}/x.md"),
-        "---\r\nname: x\r\ndescription: y # c\r\nlist:\r\n  - a\r\n---\r\n\r\nOne\r\nTwo\r\n\r\n",
-    );
-    let value = shown(&home, "x");
-    assert_eq!(value["agent"]["description"], "y");
-    assert_eq!(value["fields"]["unknown"], json!({"list": ["a"]}));
-    assert_eq!(told(&home, "x"), "One\nTwo\n");
+fn what_yaml_and_editors_write_is_no_part_of_a_value_or_of_the_body() {
+    let windows =
+        "---\r\nname: x\r\ndescription: y # c\r\nlist:\r\n  - a\r\n---\r\n\r\nOne\r\nTwo\r\n\r\n";
+    let quoted = "---\nname: x\ndescription: \"a: b\"\n---\n\nBody\n";
+    let marked = "\u{feff}---\nname: x\ndescription: d\n---\n\nBody\n";
+    for (text, description, unknown, body) in [
+        // A quoted colon belongs to the description, and blank lines do not belong to the body.
+        (quoted, "a: b", json!(null), "Body\n"),
+        // Line ends of Windows, a comment and a list in lines are as YAML has them.
+        (windows, "y", json!({"list": ["a"]}), "One\nTwo\n"),
+        // A byte order mark hides nothing.
+        (marked, "d", json!(null), "Body\n"),
+    ] {
+        let session = session();
+        session.file("home/.pi/agent/agents/other.md", text);
+        let shown = session.json("agents show x");
+        let agent = &shown["agent"];
+        assert_eq!(agent["name"], "x");
+        assert_eq!(agent["description"], description);
+        assert_eq!(agent["state"], "ok");
+        assert_eq!(shown["fields"]["unknown"], unknown);
+        let is_plain = unknown.is_null();
+        assert!(!is_plain || agent["diagnostics"] == json!([]), "{agent}");
+        assert_eq!(told(&session, "x"), body);
+    }
 }
 
 #[test]
 fn a_file_whose_frontmatter_does_not_end_is_no_agent_and_is_named() {
-    let home = home();
-    home.file(format!("{AGENTS}/x.md"), "---\nname: x\nBody");
-    assert!(!listed(&home).contains(&"x".to_owned()));
-    let refused = home.run("project", ["prompt", "x"]);
-    assert!(matches!(refused.ending, Ending::Exited(1)));
-    assert_eq!(refused.stdout_text(), "");
-    let said = done(&home, &["agents", "list"]).stderr_text();
+    let session = session();
+    session.file(X, "---\nname: x\nBody");
+    assert!(!listed(&session).contains(&"x".to_owned()));
+    assert_eq!(session.grove("prompt x").fails(1).stdout, "");
+    let said = session.done("agents list").stderr;
     assert!(
         said.contains("frontmatter-unclosed") && said.contains("x.md:1"),
         "{said}"
     );
 }
 
-#[test]
-fn a_byte_order_mark_hides_nothing() {
-    let home = home();
-    home.file(
-        format!("{AGENTS}/x.md"),
-        "\u{feff}---\nname: x\ndescription: d\n---\n\nBody\n",
-    );
-    let agent = &shown(&home, "x")["agent"];
-    assert_eq!(
-        (&agent["description"], &agent["state"]),
-        (&json!("d"), &json!("ok"))
-    );
-    assert_eq!(told(&home, "x"), "Body\n");
-}
-
 const ALPHA: &str = "---\nname: Alpha\npackage: Code Analysis\ndescription: d\ntools: read, mcp:github/search, bash, mcp:chrome ,, ./ext/t.ts\nextensions:\nmodel:\nthinking: off\nskills: s1, s2\nskill: only\noutput: false\ndefaultReads: a.md, ,b.md\ndefaultProgress: yes\nmaxSubagentDepth:\ncompletionGuard: no\ninheritSkills: TRUE\nsystemPromptMode: weird\ncustom-x: hello\n---\n\nBody\n";
 
 #[test]
 fn every_field_of_a_projects_pi_file_is_read() {
-    let home = home();
-    home.file("project/.pi/agents/alpha.md", ALPHA);
-    done(&home, &["trust"]);
-    let value = shown(&home, "code-analysis.Alpha");
+    let session = session();
+    session.file(ALPHA_FILE, ALPHA).trust();
+    let value = session.json("agents show code-analysis.Alpha");
     assert_eq!(value["agent"]["name"], "code-analysis.Alpha");
     // Switches are YAML's, and a key without a value says nothing; docs/differences.md has both.
     assert_eq!(
@@ -136,74 +90,70 @@ fn every_field_of_a_projects_pi_file_is_read() {
 }
 
 #[test]
-fn a_change_of_a_pi_file_puts_no_line_in_another_order() {
-    let home = home();
-    home.file("project/.pi/agents/alpha.md", ALPHA);
-    done(&home, &["trust"]);
-    done(
-        &home,
-        &[
-            "agents",
-            "edit",
-            "code-analysis.Alpha",
-            "--description",
-            "e",
-        ],
-    );
-    let written = std::fs::read_to_string(home.path("project/.pi/agents/alpha.md")).unwrap();
-    assert_eq!(
-        written,
-        ALPHA.replace("description: d\n", "description: e\n")
-    );
+fn a_change_of_a_pi_file_changes_the_lines_of_its_field_and_puts_none_in_another_order() {
+    let session = session();
+    session.file(ALPHA_FILE, ALPHA).trust();
+    let (mut expected, few) = (ALPHA.to_owned(), "read, mcp:chrome");
+    let tools = "tools: read, mcp:github/search, bash, mcp:chrome ,, ./ext/t.ts\n";
+    for (flag, value, before, after) in [
+        ("--description", "e", "description: d\n", "description: e\n"),
+        ("--skills", "s3", "skill: only\n", "skill: s3\n"),
+        ("--tools", few, tools, "tools: read, mcp:chrome\n"),
+    ] {
+        session.done(["agents", "edit", "code-analysis.Alpha", flag, value]);
+        expected = expected.replace(before, after);
+        if flag == "--skills" {
+            // Of the two keys for the same field the stronger one is left.
+            expected = expected.replace("skills: s1, s2\n", "");
+        }
+        assert_eq!(session.read(ALPHA_FILE), expected, "{flag}");
+    }
 }
 
 #[test]
 fn an_agent_is_the_projects_before_the_users_an_extra_one_a_packages_and_the_builtin_one() {
-    let home = home();
-    let extra = home.path("extra");
-    let home = home.with_env("PI_SUBAGENT_EXTRA_AGENT_DIRS", extra);
+    let session = session();
+    let extra = session.path("extra");
+    let session = session.with_env("PI_SUBAGENT_EXTRA_AGENT_DIRS", extra);
     let package = "home/.pi/agent/npm/node_modules/p";
-    home.file(
-        format!("{package}/package.json"),
-        json!({"name": "p", "pi-subagents": {"agents": ["agents"]}}).to_string(),
-    );
+    let manifest = json!({"name": "p", "pi-subagents": {"agents": ["agents"]}}).to_string();
+    session.file(format!("{package}/package.json"), manifest);
     let places = [
-        "project/.agents/scout.md".to_owned(),
-        "project/.pi/agents/scout.md".to_owned(),
-        "home/.agents/scout.md".to_owned(),
-        "home/.pi/agent/agents/scout.md".to_owned(),
-        "extra/scout.md".to_owned(),
-        format!("{package}/agents/scout.md"),
+        "project/.agents/scout.md",
+        "project/.pi/agents/scout.md",
+        "home/.agents/scout.md",
+        "home/.pi/agent/agents/scout.md",
+        "extra/scout.md",
+        "home/.pi/agent/npm/node_modules/p/agents/scout.md",
     ];
-    for place in &places {
-        let text = format!("---\nname: scout\ndescription: d\n---\n\nFrom {place}.\n");
-        home.file(place, text);
+    for place in places {
+        session.definition(place, "", &format!("From {place}."));
     }
-    done(&home, &["trust"]);
-    for place in &places {
-        assert_eq!(told(&home, "scout"), format!("From {place}.\n"));
-        std::fs::remove_file(home.path(place)).unwrap();
+    session.trust();
+    for place in places {
+        assert_eq!(told(&session, "scout"), format!("From {place}.\n"));
+        session.remove(place);
     }
-    assert_eq!(shown(&home, "scout")["agent"]["source"], "bundled");
+    let shown = session.json("agents show scout");
+    assert_eq!(shown["agent"]["source"], "bundled");
 }
 
 #[test]
 fn a_skill_among_the_shared_folders_is_a_skill_and_no_agent() {
-    let home = home();
-    let before = listed(&home);
+    let session = session();
+    let before = listed(&session);
     for whose in ["project", "home"] {
-        home.skill(format!("{whose}/.agents/skills/foo"), "foo", "Does foo.");
+        session.skill(format!("{whose}/.agents/skills/foo"), "foo", "Does foo.");
     }
-    done(&home, &["trust"]);
-    assert_eq!(listed(&home), before);
-    let refused = home.run("project", ["prompt", "foo"]);
-    assert!(matches!(refused.ending, Ending::Exited(1)));
-    done(&home, &["skills", "show", "foo"]);
+    session.trust();
+    assert_eq!(listed(&session), before);
+    let _ = session.grove("prompt foo").fails(1);
+    session.done("skills show foo");
 }
 
 #[test]
 fn of_a_root_flat_files_folders_and_groups_are_skills_and_hidden_or_misspelt_ones_are_not() {
-    let home = home();
+    let session = session();
     for file in [
         "flat.md",
         "a/SKILL.md",
@@ -211,40 +161,37 @@ fn of_a_root_flat_files_folders_and_groups_are_skills_and_hidden_or_misspelt_one
         ".h/SKILL.md",
         "l/skill.md",
     ] {
-        home.file(
+        session.file(
             format!("home/.pi/agent/skills/{file}"),
             "---\ndescription: d\n---\n\nBody\n",
         );
     }
-    let list = json_of(&done(&home, &["skills", "list", "--json"]));
-    let of_pi = list["skills"].as_array().unwrap().iter();
-    let of_pi = of_pi.filter(|skill| skill["root"] == "user:.pi/agent/skills");
-    let mut names: Vec<&str> = of_pi.map(|skill| skill["name"].as_str().unwrap()).collect();
-    names.sort_unstable();
+    let list = session.json("skills list");
+    let mut of_pi = rows(&list["skills"], ["root", "name"]);
+    of_pi.retain(|[root, _]| root == "user:.pi/agent/skills");
+    of_pi.sort();
+    let names: Vec<&str> = of_pi.iter().map(|[_, name]| name.as_str()).collect();
     assert_eq!(names, ["a", "flat", "n"]);
-    let check = home.run("project", ["skills", "check"]).stdout_text();
+    let check = session.grove("skills check").stdout;
     assert!(check.contains("file-name-case"), "{check}");
 }
 
 #[test]
 fn an_agent_starts_without_a_skill_that_is_not_there_whatever_its_name() {
-    let home = home();
+    let session = session();
     for name in ["nope", "pi-subagents"] {
-        home.file(
-            format!("{AGENTS}/x.md"),
-            format!("---\nname: x\ndescription: d\nskills: {name}\n---\n\nBody\n"),
-        );
-        let printed = done(&home, &["prompt", "x"]);
-        assert_eq!(printed.stdout_text(), "Body\n");
-        let said = printed.stderr_text();
+        session.definition(X, &format!("skills: {name}\n"), "Body");
+        let printed = session.done("prompt x");
+        assert_eq!(printed.stdout, "Body\n");
+        let said = printed.stderr;
         assert!(
             said.contains("preload-unknown") && said.contains(&format!("`{name}`")),
             "{said}"
         );
-        let value = json_of(&done(&home, &["prompt", "x", "--json"]));
-        assert_eq!(value["warnings"].as_array().map(Vec::len), Some(1));
+        let warnings = &session.json("prompt x")["warnings"];
+        assert_eq!(warnings.as_array().map(Vec::len), Some(1));
     }
     // It is a name like any other: with a skill of that name the agent has it.
-    home.skill("home/.agents/skills/pi-subagents", "pi-subagents", "d");
-    assert!(told(&home, "x").contains("# pi-subagents"));
+    session.skill("home/.agents/skills/pi-subagents", "pi-subagents", "d");
+    assert!(told(&session, "x").contains("# pi-subagents"));
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use frontmatter::{RealSkill, one_line};
-use grove_testkit::home::TestHome;
+use grove_testkit::session::{Session, column};
 use grove_testkit::shared;
 use serde_json::Value;
 use variants::Variant;
@@ -45,50 +45,27 @@ fn corpus_files() -> Vec<PathBuf> {
 }
 
 /// The skills of one root, all of them.
-fn listed(home: &TestHome, root: &Path) -> Vec<Value> {
-    let arguments = [
-        "skills",
-        "list",
-        "--json",
-        "--all",
-        "--root",
-        root.to_str().unwrap(),
-    ];
-    let finished = home
-        .run("project", arguments)
-        .require_success("list")
-        .unwrap();
-    let list: Value = serde_json::from_slice(&finished.stdout).unwrap();
+fn listed(session: &Session, root: &Path) -> Vec<Value> {
+    let words = ["skills", "list", "--all", "--root", root.to_str().unwrap()];
+    let list = session.json(words);
     assert_eq!(list["diagnostics"], Value::Array(Vec::new()));
     list["skills"].as_array().unwrap().clone()
-}
-
-fn codes(skill: &Value) -> Vec<&str> {
-    let diagnostics = skill["diagnostics"].as_array().unwrap();
-    diagnostics
-        .iter()
-        .filter_map(|finding| finding["code"].as_str())
-        .collect()
 }
 
 #[test]
 fn every_real_skill_is_found_once() {
     let files = corpus_files();
     assert_eq!(files.len(), IN_THE_CORPUS, "the corpus has changed");
-    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
-    let skills = listed(&home, &corpus());
-    let mut locations: Vec<PathBuf> = skills
-        .iter()
-        .map(|skill| skill["location"].as_str().unwrap().into())
-        .collect();
+    let skills = Value::Array(listed(&crate::session(), &corpus()));
+    let locations = column(&skills, "location").into_iter();
+    let mut locations: Vec<PathBuf> = locations.map(PathBuf::from).collect();
     locations.sort();
     assert_eq!(locations, files);
 }
 
 #[test]
 fn every_real_skill_is_ok_or_has_an_error_that_says_why() {
-    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
-    for skill in listed(&home, &corpus()) {
+    for skill in listed(&crate::session(), &corpus()) {
         let mut findings = skill["diagnostics"].as_array().unwrap().iter();
         let has_error = findings.any(|finding| finding["severity"] == "error");
         assert_eq!(skill["state"] != "ok", has_error, "{skill:#}");
@@ -97,23 +74,13 @@ fn every_real_skill_is_ok_or_has_an_error_that_says_why() {
 
 #[test]
 fn every_real_skill_says_what_its_file_says() {
-    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
-    for skill in listed(&home, &corpus()) {
+    for skill in listed(&crate::session(), &corpus()) {
         let file = Path::new(skill["location"].as_str().unwrap());
         let real = RealSkill::read(file);
-        let name = real
-            .name_line
-            .trim_start_matches("name:")
-            .trim()
-            .trim_matches('"');
-        assert_eq!(skill["name"], name, "{}", file.display());
-        let description = skill["description"].as_str().unwrap_or_default();
-        assert_eq!(
-            one_line(description),
-            real.description,
-            "{}",
-            file.display()
-        );
+        let name = real.name_line.trim_start_matches("name:").trim();
+        assert_eq!(skill["name"], name.trim_matches('"'), "{}", file.display());
+        let description = one_line(skill["description"].as_str().unwrap_or_default());
+        assert_eq!(description, real.description, "{}", file.display());
     }
 }
 
@@ -153,45 +120,35 @@ impl Display for Outcome {
 
 /// Writes every variant of every real skill and looks at them all at once.
 fn written_and_read(variants: &[Variant]) -> Vec<Outcome> {
-    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
-    let skills: Vec<RealSkill> = corpus_files()
-        .iter()
-        .map(|file| RealSkill::read(file))
-        .collect();
-    let mut outcomes = BTreeMap::new();
-    for (variant, (number, skill)) in variants
-        .iter()
-        .flat_map(|variant| skills.iter().enumerate().map(move |skill| (variant, skill)))
-    {
-        let Some((text, expected)) = (variant.write)(skill) else {
-            continue;
-        };
-        let file = home.path(format!("skills/{}/s{number}/SKILL.md", variant.name));
-        home.file(&file, &text);
-        let (variant, seen, state) = (variant.name, String::new(), String::new());
-        outcomes.insert(
-            file,
-            Outcome {
-                variant,
-                text,
-                expected,
-                seen,
-                state,
-                codes: Vec::new(),
-            },
-        );
+    let session = crate::session();
+    let files = corpus_files();
+    let skills: Vec<RealSkill> = files.iter().map(|file| RealSkill::read(file)).collect();
+    let mut written = BTreeMap::new();
+    for variant in variants {
+        for (number, skill) in skills.iter().enumerate() {
+            let Some((text, expected)) = (variant.write)(skill) else {
+                continue;
+            };
+            let file = session.path(format!("skills/{}/s{number}/SKILL.md", variant.name));
+            session.file(&file, &text);
+            written.insert(file, (variant.name, text, expected));
+        }
     }
-    let listed = listed(&home, &home.path("skills"));
-    assert_eq!(listed.len(), outcomes.len(), "every variant is found");
-    for skill in &listed {
-        let outcome = outcomes
-            .get_mut(Path::new(skill["location"].as_str().unwrap()))
-            .unwrap();
-        outcome.seen = one_line(skill["description"].as_str().unwrap_or_default());
-        outcome.state = skill["state"].as_str().map(str::to_owned).unwrap();
-        outcome.codes = codes(skill).into_iter().map(str::to_owned).collect();
-    }
-    outcomes.into_values().collect()
+    let listed = listed(&session, &session.path("skills"));
+    assert_eq!(listed.len(), written.len(), "every variant is found");
+    let outcome = |skill: &Value| {
+        let text = |key: &str| skill[key].as_str().unwrap_or_default();
+        let (variant, written, expected) = written.remove(Path::new(text("location"))).unwrap();
+        Outcome {
+            variant,
+            text: written,
+            expected,
+            seen: one_line(text("description")),
+            state: text("state").to_owned(),
+            codes: column(&skill["diagnostics"], "code"),
+        }
+    };
+    listed.iter().map(outcome).collect()
 }
 
 /// Two tests judge the same outcomes.

@@ -3,6 +3,7 @@
 mod generator;
 mod mutation;
 mod outcome;
+#[rustfmt::skip]
 mod pieces;
 mod programs;
 mod samples;
@@ -14,9 +15,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use generator::{Case, Random};
+use generator::Case;
 use grove_testkit::process::capture;
 use upstream::Scene;
+
+use crate::agreement::random::Random;
 
 const LIMIT: Duration = Duration::from_mins(5);
 

@@ -1,208 +1,143 @@
 //! One test for each fault that was found by using the program, named for what went wrong.
 
-use grove_testkit::home::TestHome;
-use grove_testkit::process::{Finished, HANGING};
+use grove_testkit::process::{Finished, HANGING, capture};
+use grove_testkit::session::{Session, USER_CONFIG, column, rows};
 use serde_json::Value;
 
-fn home() -> TestHome {
-    TestHome::new(env!("CARGO_BIN_EXE_grove"))
-}
-
-fn json(finished: &Finished) -> Value {
-    serde_json::from_slice(&finished.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", finished.stderr_text()))
-}
+use crate::session;
 
 /// A run in an environment without HOME and without the XDG folders.
-fn run_without_home(home: &TestHome, arguments: &[&str]) -> Finished {
-    let mut command = home.command("project");
+fn run_without_home(session: &Session, words: &str) -> Finished {
+    let mut command = session.command("project");
     command
-        .args(arguments)
+        .args(words.split(' '))
         .env_clear()
         .env("PATH", "/usr/bin:/bin");
-    grove_testkit::process::capture(&mut command, HANGING).unwrap()
-}
-
-fn skills(home: &TestHome, flags: &[&str]) -> Vec<Value> {
-    let mut arguments = vec!["skills", "list", "--json"];
-    arguments.extend(flags);
-    json(&home.run("project", arguments))["skills"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default()
+    capture(&mut command, HANGING).unwrap()
 }
 
 #[test]
 fn a_skill_that_two_paths_lead_to_is_addressed_by_either() {
-    let home = home();
-    home.skill("home/.agents/skills/m", "m", "d")
-        .dir("home/.claude/skills")
+    let session = session();
+    session
+        .skill("home/.agents/skills/m", "m", "d")
         .link("home/.claude/skills/m", "../../.agents/skills/m");
     for address in ["m", "m@user:.agents/skills", "m@user:.claude/skills"] {
-        let shown = home.run("project", ["skills", "show", address, "--json"]);
-        assert!(shown.success(), "{address}: {}", shown.stderr_text());
-        assert_eq!(json(&shown)["skill"]["name"], "m");
+        let shown = session.json(["skills", "show", address]);
+        assert_eq!(shown["skill"]["name"], "m");
     }
 }
 
 #[test]
 fn the_shadowed_flat_file_is_named_by_its_own_address() {
-    let home = home();
-    home.skill("home/.agents/skills/w", "w", "stronger")
-        .skill(
-            "home/.claude/skills/w",
-            "other",
-            "a folder of the same name",
-        )
-        .file(
-            "home/.claude/skills/w.md",
-            "---\nname: w\ndescription: the flat one\n---\n",
-        );
-    let all = skills(&home, &[]);
-    let shadowed = all
-        .iter()
-        .find(|skill| skill["state"] == "shadowed")
-        .expect("the weaker one");
-    assert_eq!(shadowed["address"], "w.md@user:.claude/skills");
-    assert!(
-        shadowed["reasons"][0]["fix"]
-            .as_str()
-            .is_some_and(|fix| fix.contains("`w.md@user:.claude/skills`")),
-        "{shadowed}"
-    );
+    let session = session();
+    let flat = "---\nname: w\ndescription: the flat one\n---\n";
+    session
+        .skill("home/.agents/skills/w", "w", "stronger")
+        .skill("home/.claude/skills/w", "other", "of the same name")
+        .file("home/.claude/skills/w.md", flat);
+    let listed = session.json("skills list --state shadowed");
+    let shadowed = rows(&listed["skills"], ["address", "reasons/0/fix"]);
+    let address = "w.md@user:.claude/skills";
+    assert_eq!(shadowed[0][0], address);
+    assert!(shadowed[0][1].contains(&format!("`{address}`")), "{listed}");
 }
 
 #[test]
 fn a_long_note_beside_skills_is_not_an_invalid_skill() {
-    let home = home();
-    home.skill("home/.agents/skills/s", "s", "d")
+    let session = session();
+    session
+        .skill("home/.agents/skills/s", "s", "d")
         .file("home/.agents/skills/README.md", "# Notes\n".repeat(40_000));
-    assert!(
-        skills(&home, &[])
-            .iter()
-            .all(|skill| skill["state"] == "ok")
-    );
-    assert!(home.run("project", ["skills", "check"]).success());
+    let states = column(&session.json("skills list")["skills"], "state");
+    assert!(states.iter().all(|state| state == "ok"), "{states:?}");
+    session.done("skills check");
 }
 
 #[test]
 fn moving_a_skill_into_a_folder_is_another_snapshot() {
-    let home = home();
+    let session = session();
     let text = "---\nname: x\ndescription: d\n---\n";
-    let digest =
-        || json(&home.run("project", ["skills", "list", "--json"]))["snapshot"]["digest"].clone();
-    home.file("home/.agents/skills/x.md", text);
+    let digest = || session.json("skills list")["snapshot"]["digest"].clone();
+    session.file("home/.agents/skills/x.md", text);
     let flat = digest();
-    std::fs::remove_file(home.path("home/.agents/skills/x.md")).unwrap();
-    home.file("home/.agents/skills/x/SKILL.md", text);
+    session
+        .remove("home/.agents/skills/x.md")
+        .file("home/.agents/skills/x/SKILL.md", text);
     assert_ne!(digest(), flat);
 }
 
 #[test]
 fn a_bundled_skill_that_was_changed_is_written_again() {
-    let home = home();
-    let location = |all: Vec<Value>| {
-        all.iter()
-            .find(|skill| skill["source"] == "bundled")
-            .and_then(|skill| skill["location"].as_str().map(str::to_owned))
-            .expect("a bundled skill")
+    let session = session();
+    let bundled = || {
+        let all = session.json("skills list");
+        let mut all = rows(&all["skills"], ["source", "state", "location"]);
+        all.retain(|[source, ..]| source == "bundled");
+        all
     };
-    let file = location(skills(&home, &[]));
-    std::fs::write(file, "").unwrap();
-    let again = skills(&home, &[]);
-    assert!(
-        again
-            .iter()
-            .any(|skill| skill["source"] == "bundled" && skill["state"] == "ok"),
-        "{again:?}"
-    );
+    let [_, state, file] = bundled().swap_remove(0);
+    assert_eq!(state, "ok");
+    session.file(file, "");
+    assert_eq!(bundled()[0][1], "ok");
 }
 
 #[test]
 fn a_folder_that_the_configuration_names_and_that_is_not_there_is_missed() {
-    let home = home();
-    home.file(
-        "config/grove/config.toml",
-        "extra_dirs = ['/nowhere/at/all']\n",
-    );
-    let list = json(&home.run("project", ["skills", "list", "--json"]));
-    assert!(
-        list["diagnostics"].to_string().contains("/nowhere/at/all"),
-        "{list}"
-    );
-    assert!(!home.run("project", ["skills", "check"]).success());
+    let session = session();
+    session.file(USER_CONFIG, "extra_dirs = ['/nowhere/at/all']\n");
+    let said = session.json("skills list")["diagnostics"].to_string();
+    assert!(said.contains("/nowhere/at/all"), "{said}");
+    assert_ne!(session.grove("skills check").code, 0);
 }
 
 #[test]
 fn untrust_takes_back_what_makes_this_place_trusted() {
-    let home = home();
-    home.dir("project/.git")
+    let session = session().with_repository();
+    session
         .dir("project/sub")
         .skill("project/.agents/skills/s", "s", "d");
-    let state = || {
-        skills(&home, &[])
-            .iter()
-            .find(|skill| skill["name"] == "s")
-            .map(|skill| skill["state"].clone())
-    };
-    assert!(home.run("project", ["trust"]).success());
-    assert_eq!(state(), Some("ok".into()));
-    let part = home.run("project", ["untrust", "sub"]);
-    assert!(
-        !part.success() && part.stderr_text().contains("is trusted as a part of"),
-        "{}",
-        part.stderr_text()
-    );
-    assert!(home.run("project/sub", ["untrust"]).success());
-    assert_eq!(state(), Some("untrusted".into()));
+    let state = || session.json("skills show s")["skill"]["state"].clone();
+    session.trust();
+    assert_eq!(state(), "ok");
+    let part = session.refused("untrust sub");
+    part.says(["is trusted as a part of"]);
+    assert_eq!(session.grove_in("project/sub", "untrust").code, 0);
+    assert_eq!(state(), "untrusted");
 }
 
 #[test]
 fn without_a_home_nothing_is_written_anywhere() {
-    let home = home();
-    home.dir("project/.git")
-        .skill("project/.agents/skills/s", "s", "d");
-    let list = run_without_home(&home, &["skills", "list", "--json"]);
+    let session = session().with_repository();
+    session.skill("project/.agents/skills/s", "s", "d");
+    let list = run_without_home(&session, "skills list --json");
     assert!(list.success(), "{}", list.stderr_text());
-    assert_eq!(json(&list)["skills"].as_array().map(Vec::len), Some(1));
-    let trust = run_without_home(&home, &["trust"]);
+    let list: Value = serde_json::from_slice(&list.stdout).unwrap();
+    assert_eq!(column(&list["skills"], "name"), ["s"]);
+    let trust = run_without_home(&session, "trust");
+    let said = trust.stderr_text();
     assert!(
-        !trust.success() && trust.stderr_text().contains("HOME is not set"),
-        "{}",
-        trust.stderr_text()
+        !trust.success() && said.contains("HOME is not set"),
+        "{said}"
     );
 }
 
 #[test]
 fn relative_folders_from_variables_become_absolute() {
-    let home = home().with_env("GROVE_SKILL_DIRS", "../more");
-    home.skill("more/s", "s", "d");
-    let all = skills(&home, &[]);
-    let location = all
-        .iter()
-        .find(|skill| skill["name"] == "s")
-        .and_then(|skill| skill["location"].as_str())
-        .expect("found");
+    let session = session().with_env("GROVE_SKILL_DIRS", "../more");
+    session.skill("more/s", "s", "d");
+    let shown = session.json("skills show s");
+    let location = shown["skill"]["location"].as_str().unwrap();
     assert!(location.starts_with('/'), "{location}");
 }
 
 #[test]
 fn a_skill_beyond_the_limit_is_not_called_unknown() {
-    let home = home();
-    home.file(
-        "config/grove/config.toml",
-        "[limits]\ncandidates_per_root = 1\n",
-    )
-    .skill("home/.agents/skills/a", "a", "d")
-    .skill("home/.agents/skills/b", "b", "d");
-    let shown = home.run("project", ["skills", "show", "b"]);
-    assert!(
-        !shown.success() && shown.stderr_text().contains("--all"),
-        "{}",
-        shown.stderr_text()
-    );
-    assert!(
-        home.run("project", ["skills", "show", "b", "--all"])
-            .success()
-    );
+    let session = session();
+    session
+        .file(USER_CONFIG, "[limits]\ncandidates_per_root = 1\n")
+        .skill("home/.agents/skills/a", "a", "d")
+        .skill("home/.agents/skills/b", "b", "d");
+    session.refused("skills show b").says(["--all"]);
+    session.done("skills show b --all");
 }

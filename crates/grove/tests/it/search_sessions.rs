@@ -1,68 +1,54 @@
 //! Sessions of `grove skills search` and `grove skills confusable`: what is printed, in which order and why.
 
-use grove_testkit::home::TestHome;
-use grove_testkit::process::Ending;
+use std::path::Path;
+
+use grove_testkit::session::{Session, column};
 use serde_json::{Value, json};
 
 const USER: &str = "home/.agents/skills";
 
-fn new_home() -> TestHome {
-    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
-    let bundled = home.path("home/bundled");
-    home.dir("home/bundled");
-    let home = home.with_env("GROVE_BUNDLED_DIR", bundled);
-    for (id, description) in [
-        ("office/pdf-join", "Joins PDF files into one document"),
-        ("office/mail", "Answers letters"),
-        ("deploy", "Ships a release to Kubernetes"),
-    ] {
-        let name = id.rsplit('/').next().unwrap();
-        home.skill(format!("{USER}/{id}"), name, description);
-    }
+fn session() -> Session {
+    let session = crate::session().without_bundled();
     let hidden =
         "---\nname: payroll\ndescription: Pays wages\ndisable-model-invocation: true\n---\n";
-    home.file(format!("{USER}/payroll/SKILL.md"), hidden);
-    home
+    session
+        .skill(
+            format!("{USER}/office/pdf-join"),
+            "pdf-join",
+            "Joins PDF files into one document",
+        )
+        .skill(format!("{USER}/office/mail"), "mail", "Answers letters")
+        .skill(
+            format!("{USER}/deploy"),
+            "deploy",
+            "Ships a release to Kubernetes",
+        )
+        .file(format!("{USER}/payroll/SKILL.md"), hidden);
+    session
 }
 
-fn run(home: &TestHome, arguments: &[&str], code: i32) -> (String, String) {
-    let finished = home.run("project", arguments);
-    let (told, beside) = (finished.stdout_text(), finished.stderr_text());
-    assert_eq!(
-        finished.ending,
-        Ending::Exited(code),
-        "{arguments:?}: {told}{beside}"
-    );
-    (told, beside)
+fn search(session: &Session, words: &[&str]) -> Value {
+    session.json([&["skills", "search"], words].concat())
 }
 
-fn search(home: &TestHome, words: &[&str]) -> Value {
-    let mut arguments = vec!["skills", "search", "--json"];
-    arguments.extend(words);
-    serde_json::from_str(&run(home, &arguments, 0).0).unwrap()
-}
-
-fn ids(found: &Value) -> Vec<&str> {
-    let results = found["results"].as_array().unwrap().iter();
-    results
-        .map(|result| result["id"].as_str().unwrap())
-        .collect()
+fn ids(found: &Value) -> Vec<String> {
+    column(&found["results"], "id")
 }
 
 #[test]
 fn words_keywords_names_and_ids_lead_to_a_skill() {
-    let home = new_home();
+    let session = session();
     for (words, expected) in [
         (&["joining", "documents"][..], "office/pdf-join"),
-        (&["how do I ship to k8s?"][..], "deploy"),
-        (&["pdf-join"][..], "office/pdf-join"),
-        (&["office/mail"][..], "office/mail"),
-        (&["letter"][..], "office/mail"),
+        (&["how do I ship to k8s?"], "deploy"),
+        (&["pdf-join"], "office/pdf-join"),
+        (&["office/mail"], "office/mail"),
+        (&["letter"], "office/mail"),
     ] {
-        let found = search(&home, words);
-        assert_eq!(ids(&found).first(), Some(&expected), "{words:?}: {found}");
+        let found = search(&session, words);
+        assert_eq!(found["results"][0]["id"], expected, "{words:?}: {found}");
     }
-    let found = search(&home, &["pdf"]);
+    let found = search(&session, &["pdf"]);
     let result = &found["results"][0];
     assert_eq!(found["schema"], "grove.skills.search/1");
     assert_eq!(result["path"], json!(["office"]));
@@ -70,116 +56,94 @@ fn words_keywords_names_and_ids_lead_to_a_skill() {
     assert_eq!(result["why"], "name: pdf");
     assert!(result["score"].as_f64().unwrap() > 0.0);
     let location = result["location"].as_str().unwrap();
-    assert!(std::path::Path::new(location).is_file(), "{location}");
+    assert!(Path::new(location).is_file(), "{location}");
 }
 
 #[test]
 fn the_table_says_why_and_nothing_found_is_no_error() {
-    let home = new_home();
-    let (told, beside) = run(&home, &["skills", "search", "joins", "pdf"], 0);
-    let first = told.lines().nth(1).unwrap();
-    assert!(first.starts_with("pdf-join (in office)"), "{told}");
-    assert!(first.contains("name: joins, pdf"), "{told}");
-    assert!(beside.contains("1 skill found"), "{beside}");
-    let (told, beside) = run(&home, &["skills", "search", "zzyzx\u{1b}[2J"], 0);
-    assert_eq!(told, "");
-    assert!(
-        beside.contains("no skill") && beside.contains("hint: "),
-        "{beside}"
-    );
-    assert!(!beside.contains('\u{1b}'));
+    let session = session();
+    let found = session.done("skills search joins pdf");
+    let first = found.stdout.lines().nth(1).unwrap();
+    assert!(first.starts_with("pdf-join (in office)"), "{found}");
+    assert!(first.contains("name: joins, pdf"), "{found}");
+    assert!(found.stderr.contains("1 skill found"), "{found}");
+    let nothing = session.done("skills search zzyzx\u{1b}[2J");
+    assert_eq!(nothing.stdout, "");
+    for said in ["no skill", "hint: "] {
+        assert!(nothing.stderr.contains(said), "{nothing}");
+    }
+    assert!(!nothing.stderr.contains('\u{1b}'));
 }
 
 #[test]
 fn limits_and_words_are_checked() {
-    let home = new_home();
-    assert_eq!(
-        ids(&search(&home, &["joins answers ships", "--limit", "2"])).len(),
-        2
-    );
+    let session = session();
+    let two = search(&session, &["joins answers ships", "--limit", "2"]);
+    assert_eq!(ids(&two).len(), 2);
     for wrong in [
-        &["skills", "search"][..],
-        &["skills", "search", " "][..],
-        &["skills", "search", "x", "--limit", "0"][..],
-        &["skills", "search", "x", "--limit", "1001"][..],
+        &[][..],
+        &[" "],
+        &["x", "--limit", "0"],
+        &["x", "--limit", "1001"],
     ] {
-        run(&home, wrong, 2);
+        let words = [&["skills", "search"], wrong].concat();
+        assert_eq!(session.grove(words).code, 2, "{wrong:?}");
     }
 }
 
 #[test]
 fn what_models_are_not_told_of_is_found_by_people_alone() {
-    let home = new_home();
-    assert!(ids(&search(&home, &["payroll"])).is_empty());
-    assert_eq!(ids(&search(&home, &["wages", "--person"])), ["payroll"]);
+    let session = session();
+    assert_eq!(ids(&search(&session, &["payroll"])), [""; 0]);
+    assert_eq!(ids(&search(&session, &["wages", "--person"])), ["payroll"]);
 }
 
 #[test]
 fn a_session_lets_only_its_names_through() {
-    let home = new_home();
-    let session = json!({
+    let session = session();
+    let talk = json!({
         "version": 1, "expanded": [], "active": [],
         "frozen": {"pinned": [], "usage": {}, "names": ["mail"]},
         "catalog": null,
     });
-    home.file("project/talk.json", session.to_string());
+    session.file("project/talk.json", talk.to_string());
     let words = ["joins answers ships", "--session", "talk.json"];
-    assert_eq!(ids(&search(&home, &words)), ["office/mail"]);
-    let after = std::fs::read_to_string(home.path("project/talk.json")).unwrap();
-    assert_eq!(after, session.to_string(), "searching changes no session");
-    home.file("project/talk.json", "{");
-    run(
-        &home,
-        &["skills", "search", "x", "--session", "talk.json"],
-        1,
-    );
+    assert_eq!(ids(&search(&session, &words)), ["office/mail"]);
+    let after = session.read("project/talk.json");
+    assert_eq!(after, talk.to_string(), "searching changes no session");
+    session.file("project/talk.json", "{");
+    let broken = session.grove("skills search x --session talk.json");
+    assert_eq!(broken.code, 1, "{broken}");
 }
 
 #[test]
 fn a_damaged_index_is_made_anew_with_a_notice() {
-    let home = new_home();
-    let good = search(&home, &["letters"]);
-    let folder = home.path("cache/grove/search");
-    let file = std::fs::read_dir(folder)
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
-    std::fs::write(&file, b"not an index").unwrap();
-    let again = search(&home, &["letters"]);
+    let session = session();
+    let good = search(&session, &["letters"]);
+    let mut files = std::fs::read_dir(session.path("cache/grove/search")).unwrap();
+    session.file(files.next().unwrap().unwrap().path(), "not an index");
+    let again = search(&session, &["letters"]);
     assert_eq!(again["results"], good["results"]);
     assert_eq!(again["diagnostics"][0]["code"], "cache-damaged");
-    let third = search(&home, &["letters"]);
+    let third = search(&session, &["letters"]);
     assert_eq!(third["diagnostics"], json!([]));
 }
 
 #[test]
 fn skills_that_are_alike_are_named_with_what_to_change() {
-    let home = new_home();
+    let session = session();
     for tool in ["alpha", "beta"] {
         let description = format!("Translates subtitles of films into French with {tool}");
-        home.skill(
-            format!("{USER}/{tool}-subtitles"),
-            &format!("{tool}-subtitles"),
-            &description,
-        );
+        let name = format!("{tool}-subtitles");
+        session.skill(format!("{USER}/{name}"), &name, &description);
     }
-    let (told, beside) = run(&home, &["skills", "confusable"], 0);
-    assert!(
-        told.contains("pair: alpha-subtitles and beta-subtitles"),
-        "{told}"
-    );
-    assert!(told.contains("change: "), "{told}");
-    assert!(beside.contains("1 pair, 0 families"), "{beside}");
-    let json: Value =
-        serde_json::from_str(&run(&home, &["skills", "confusable", "--json"], 0).0).unwrap();
+    let told = session.done("skills confusable");
+    for said in ["pair: alpha-subtitles and beta-subtitles", "change: "] {
+        assert!(told.stdout.contains(said), "{told}");
+    }
+    assert!(told.stderr.contains("1 pair, 0 families"), "{told}");
+    let json = session.json("skills confusable");
     assert_eq!(json["schema"], "grove.skills.confusable/1");
-    let names: Vec<&Value> = json["pairs"][0]["skills"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|skill| &skill["name"])
-        .collect();
+    let names = column(&json["pairs"][0]["skills"], "name");
     assert_eq!(names, ["alpha-subtitles", "beta-subtitles"]);
 }

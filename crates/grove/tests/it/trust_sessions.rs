@@ -355,7 +355,7 @@ fn a_damaged_grant_is_no_grant() {
     let file = grant_file(&home);
     let good = fs::read_to_string(&file).unwrap();
     let other_path = good.replace(home.path("project").to_str().unwrap(), "/somewhere/else");
-    let next_version = good.replacen("\"version\": 1", "\"version\": 99", 1);
+    let next_version = good.replacen("\"version\":2", "\"version\":99", 1);
     for damaged in [
         "",
         "{}",

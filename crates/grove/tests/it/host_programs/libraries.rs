@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use grove_testkit::agent_program::AgentProgram;
-use grove_testkit::home::TestHome;
+use grove_testkit::session::Session;
 use grove_testkit::shared;
 
 /// The folder below home that a program reads.
@@ -19,7 +19,7 @@ pub(crate) const fn folder_of(program: AgentProgram) -> &'static str {
 
 /// Copies every skill file of the real corpus and says how many there are. A program that does not look into
 /// groups gets them side by side, where a later one takes the place of an earlier one of the same name.
-pub(crate) fn copy_real(home: &TestHome, program: AgentProgram) -> usize {
+pub(crate) fn copy_real(home: &Session, program: AgentProgram) -> usize {
     let corpus = shared::real_corpus().unwrap_or_else(|why| panic!("{why}"));
     let root = home.path("home").join(folder_of(program));
     copy(&corpus, &corpus, &root, program == AgentProgram::Claude)
@@ -49,7 +49,7 @@ fn copy(folder: &Path, corpus: &Path, root: &Path, is_flat: bool) -> usize {
 
 /// Skills with descriptions of up to so many characters, no two of the same length in a row; for programs that
 /// look into groups, in groups.
-pub(crate) fn generate(home: &TestHome, program: AgentProgram, n_skills: usize, longest: usize) {
+pub(crate) fn generate(home: &Session, program: AgentProgram, n_skills: usize, longest: usize) {
     for number in 0..n_skills {
         let name = format!("task-{number:04}");
         let length = longest - number * 7 % (longest / 4);
@@ -76,245 +76,77 @@ pub(crate) fn generate(home: &TestHome, program: AgentProgram, n_skills: usize, 
 
 /// A file that programs may read otherwise than Grove does.
 pub(crate) struct OddFile {
-    pub(crate) path: &'static str,
+    pub(crate) path: String,
     /// The name under which it would be listed.
     pub(crate) name: &'static str,
-    text: &'static str,
+    pub(crate) text: String,
     /// Hosts for which `grove catalog --host` differs from the program.
-    pub(crate) differs_in: &'static [&'static str],
+    pub(crate) differs_in: Vec<&'static str>,
 }
 
-impl OddFile {
-    pub(crate) fn text(&self) -> String {
-        self.text.replace("{long}", &"long ".repeat(300))
-    }
-}
-
-const fn odd(
-    name: &'static str,
-    path: &'static str,
-    text: &'static str,
-    differs_in: &'static [&'static str],
-) -> OddFile {
-    OddFile {
-        path,
-        name,
-        text,
-        differs_in,
-    }
+/// Every row of [`ODD_FILES`] as the file that it stands for.
+pub(crate) fn odd_files() -> Vec<OddFile> {
+    let of_row = |row: &&'static str| {
+        let cells: Vec<&str> = row.splitn(4, '|').map(str::trim_start).collect();
+        let (name, path) = (cells[0].trim_end(), cells[2].trim_end());
+        let text = cells[3].replace("{long}", &"long ".repeat(300));
+        let is_whole = text.starts_with(['-', '#', '\u{feff}']);
+        OddFile {
+            path: match path {
+                "" => format!("{name}/SKILL.md"),
+                path => path.to_owned(),
+            },
+            name,
+            text: if is_whole {
+                text
+            } else {
+                format!("---\nname: {name}\n{text}\n---\n\nx\n")
+            },
+            differs_in: cells[1].split_whitespace().collect(),
+        }
+    };
+    ODD_FILES.iter().map(of_row).collect()
 }
 
 /// Every way of being odd that was tried; docs/hosts.md has the reasons for those that differ.
-pub(crate) const ODD_FILES: &[OddFile] = &[
-    odd(
-        "plain",
-        "plain/SKILL.md",
-        "---\nname: plain\ndescription: Plain\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "inner",
-        "plain/inner/SKILL.md",
-        "---\nname: inner\ndescription: In a skill\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "deep",
-        "a/b/c/d/e/f/deep/SKILL.md",
-        "---\nname: deep\ndescription: Six groups down\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "renamed",
-        "renamed/SKILL.md",
-        "---\nname: other\ndescription: Named unlike its folder\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "other",
-        "renamed2/SKILL.md",
-        "---\nname: other\ndescription: Named unlike its folder\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "hidden",
-        ".hidden/hidden/SKILL.md",
-        "---\nname: hidden\ndescription: In a hidden folder\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "module",
-        "node_modules/module/SKILL.md",
-        "---\nname: module\ndescription: In node_modules\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "bare",
-        "bare/SKILL.md",
-        "---\nname: bare\n---\n\n# Head\n\nFirst line.\nSecond *line*.\n\nThird.\nFourth.\n",
-        &[],
-    ),
-    odd("empty", "empty/SKILL.md", "---\nname: empty\n---\n", &[]),
-    odd(
-        "unnamed",
-        "unnamed/SKILL.md",
-        "---\ndescription: No name\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "nothing",
-        "nothing/SKILL.md",
-        "# A title\n\nText.\n",
-        &["claude"],
-    ),
-    odd(
-        "colon",
-        "colon/SKILL.md",
-        "---\nname: colon\ndescription: Use when: a colon is there\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "end-colon",
-        "end-colon/SKILL.md",
-        "---\nname: end-colon\ndescription: Ends with a colon:\n---\n\nThe text.\n",
-        &["codex"],
-    ),
-    odd(
-        "escape",
-        "escape/SKILL.md",
-        "---\nname: escape\ndescription: \"Matches \\d+ in C:\\Users\"\n---\n\nThe text.\n",
-        &["codex"],
-    ),
-    odd(
-        "quote",
-        "quote/SKILL.md",
-        "---\nname: quote\ndescription: 'It's a reviewer'\n---\n\nThe text.\n",
-        &["codex"],
-    ),
-    odd(
-        "two-quotes",
-        "two-quotes/SKILL.md",
-        "---\nname: two-quotes\ndescription: \"a\" and \"b\"\n---\n\nThe text.\n",
-        &["codex"],
-    ),
-    odd(
-        "dash",
-        "dash/SKILL.md",
-        "---\nname: dash\ndescription: - item\n---\n\nThe text.\n",
-        &["codex"],
-    ),
-    odd(
-        "two-lines",
-        "two-lines/SKILL.md",
-        "---\nname: two-lines\ndescription: first line\nsecond line\n---\n\nThe text.\n",
-        &["codex"],
-    ),
-    odd(
-        "other-key",
-        "other-key/SKILL.md",
-        "---\nname: other-key\ndescription: d\nkey2: a: b\n---\n\nThe text.\n",
-        &[],
-    ),
-    odd(
-        "bang-colon",
-        "bang-colon/SKILL.md",
-        "---\nname: bang-colon\ndescription: wow! ends:\n---\n\nThe text.\n",
-        &["codex"],
-    ),
-    odd(
-        "lines",
-        "lines/SKILL.md",
-        "---\nname: lines\ndescription: |-\n  One <b> & \"two\".\n\n  It's three.\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "ending",
-        "ending/SKILL.md",
-        "---\nname: ending\ndescription: |\n  With a line end\n---\n\nx\n",
-        &["pi"],
-    ),
-    odd(
-        "blanks",
-        "blanks/SKILL.md",
-        "---\nname: blanks\ndescription: \"  In   blanks  \"\n---\n\nx\n",
-        &["copilot", "pi"],
-    ),
-    odd(
-        "secret",
-        "secret/SKILL.md",
-        "---\nname: secret\ndescription: Not for models\ndisable-model-invocation: true\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "manual",
-        "manual/SKILL.md",
-        "---\nname: manual\ndescription: Not for people\nuser-invocable: false\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "when",
-        "when/SKILL.md",
-        "---\nname: when\ndescription: Something\nwhen_to_use: Whenever\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "long",
-        "long/SKILL.md",
-        "---\nname: long\ndescription: {long}end\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "with_line",
-        "with_line/SKILL.md",
-        "---\nname: with_line\ndescription: A low line\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "naïve",
-        "naïve/SKILL.md",
-        "---\nname: naïve\ndescription: Not ASCII\n---\n\nx\n",
-        &[],
-    ),
-    odd(
-        "marked",
-        "marked/SKILL.md",
-        "\u{feff}---\nname: marked\ndescription: Byte order mark\n---\n\nx\n",
-        &["claude", "codex"],
-    ),
-    odd(
-        "number",
-        "number/SKILL.md",
-        "---\nname: number\ndescription: 456\n---\n\nx\n",
-        &["copilot", "pi"],
-    ),
-    odd(
-        "twice",
-        "twice/SKILL.md",
-        "---\nname: twice\ndescription: one\ndescription: two\n---\n\nx\n",
-        &["claude"],
-    ),
-    odd(
-        "anchor",
-        "anchor/SKILL.md",
-        "---\nname: anchor\ndescription: &a text\n---\n\nx\n",
-        &["claude", "codex", "copilot", "pi"],
-    ),
-    odd(
-        "list",
-        "list/SKILL.md",
-        "---\nname: list\ndescription: [a, b]\n---\n\nx\n",
-        &["claude"],
-    ),
-    odd(
-        "control",
-        "control/SKILL.md",
-        "---\nname: control\ndescription: \"a\\u001bb\\u200bc\"\n---\n\nx\n",
-        &["claude", "codex", "copilot", "pi"],
-    ),
-    odd(
-        "small",
-        "small/skill.md",
-        "---\nname: small\ndescription: A file in small letters\n---\n\nx\n",
-        &[],
-    ),
+///
+/// Name, hosts that differ, path where it is not the name's folder, and either what stands below the name in the
+/// frontmatter or the whole file.
+const ODD_FILES: &[&str] = &[
+    "plain      | | | description: Plain",
+    "inner      | | plain/inner/SKILL.md | description: In a skill",
+    "deep       | | a/b/c/d/e/f/deep/SKILL.md | description: Six groups down",
+    "renamed    | | | ---\nname: other\ndescription: Named unlike its folder\n---\n\nx\n",
+    "other      | | renamed2/SKILL.md | description: Named unlike its folder",
+    "hidden     | | .hidden/hidden/SKILL.md | description: In a hidden folder",
+    "module     | | node_modules/module/SKILL.md | description: In node_modules",
+    "bare       | | | ---\nname: bare\n---\n\n# Head\n\nFirst line.\nSecond *line*.\n\nThird.\nFourth.\n",
+    "empty      | | | ---\nname: empty\n---\n",
+    "unnamed    | | | ---\ndescription: No name\n---\n\nx\n",
+    "nothing    | claude | | # A title\n\nText.\n",
+    "colon      | | | description: Use when: a colon is there",
+    "end-colon  | codex | | ---\nname: end-colon\ndescription: Ends with a colon:\n---\n\nThe text.\n",
+    "escape     | codex | | ---\nname: escape\ndescription: \"Matches \\d+ in C:\\Users\"\n---\n\nThe text.\n",
+    "quote      | codex | | ---\nname: quote\ndescription: 'It's a reviewer'\n---\n\nThe text.\n",
+    "two-quotes | codex | | ---\nname: two-quotes\ndescription: \"a\" and \"b\"\n---\n\nThe text.\n",
+    "dash       | codex | | ---\nname: dash\ndescription: - item\n---\n\nThe text.\n",
+    "two-lines  | codex | | ---\nname: two-lines\ndescription: first line\nsecond line\n---\n\nThe text.\n",
+    "other-key  | | | ---\nname: other-key\ndescription: d\nkey2: a: b\n---\n\nThe text.\n",
+    "bang-colon | codex | | ---\nname: bang-colon\ndescription: wow! ends:\n---\n\nThe text.\n",
+    "lines      | | | description: |-\n  One <b> & \"two\".\n\n  It's three.",
+    "ending     | pi | | description: |\n  With a line end",
+    "blanks     | copilot pi | | description: \"  In   blanks  \"",
+    "secret     | | | description: Not for models\ndisable-model-invocation: true",
+    "manual     | | | description: Not for people\nuser-invocable: false",
+    "when       | | | description: Something\nwhen_to_use: Whenever",
+    "long       | | | description: {long}end",
+    "with_line  | | | description: A low line",
+    "naïve      | | | description: Not ASCII",
+    "marked     | claude codex | | \u{feff}---\nname: marked\ndescription: Byte order mark\n---\n\nx\n",
+    "number     | copilot pi | | description: 456",
+    "twice      | claude | | description: one\ndescription: two",
+    "anchor     | claude codex copilot pi | | description: &a text",
+    "list       | claude | | description: [a, b]",
+    "control    | claude codex copilot pi | | description: \"a\\u001bb\\u200bc\"",
+    "small      | | small/skill.md | description: A file in small letters",
 ];

@@ -4,13 +4,13 @@
 pub(crate) struct Host {
     pub(crate) name: &'static str,
     /// Of the skills that [`HOME_FOLDERS`] and [`PROJECT_FOLDERS`] place, those it has.
-    pub(crate) places: &'static [&'static str],
+    pub(crate) places: &'static str,
     /// A folder below home that it reads.
     pub(crate) shared_folder: &'static str,
     /// Of the shapes in one folder, those it has.
-    pub(crate) shapes: &'static [&'static str],
+    pub(crate) shapes: &'static str,
     /// Shapes about which the table says nothing.
-    pub(crate) unsettled: &'static [&'static str],
+    pub(crate) unsettled: &'static str,
     /// Folders from the strongest to the weakest.
     pub(crate) strongest_first: &'static [&'static str],
     /// Equal names all stay.
@@ -52,11 +52,11 @@ pub(crate) const PROJECT_FOLDERS: [(&str, &str); 12] = [
 pub(crate) const HOSTS: &[Host] = &[
     Host {
         name: "claude",
-        places: &["home-claude", "repo-claude", "work-claude"],
+        places: "home-claude repo-claude work-claude",
         shared_folder: ".claude/skills",
         // One level, named by folder; without a description the first line of the body is shown.
-        shapes: &["one", "renamed", "ignored", "undescribed", "unnamed"],
-        unsettled: &[],
+        shapes: "one renamed ignored undescribed unnamed",
+        unsettled: "",
         strongest_first: &[
             "home/.claude/skills",
             "project/.claude/skills",
@@ -66,65 +66,30 @@ pub(crate) const HOSTS: &[Host] = &[
     },
     Host {
         name: "codex",
-        places: &[
-            "home-agents",
-            "home-codex",
-            "repo-agents",
-            "repo-codex",
-            "work-agents",
-            "work-codex",
-        ],
+        places: "home-agents home-codex repo-agents repo-codex work-agents work-codex",
         shared_folder: ".agents/skills",
         // Six levels, not ended by a skill; named by folder if need be, never undescribed.
-        shapes: &[
-            "one",
-            "module",
-            "inner",
-            "two",
-            "three",
-            "other-name",
-            "ignored",
-            "unnamed",
-        ],
-        unsettled: &[],
+        shapes: "one module inner two three other-name ignored unnamed",
+        unsettled: "",
         strongest_first: &["home/.agents/skills", "project/pkg/.agents/skills"],
         keeps_all: true,
     },
     Host {
         name: "copilot",
-        places: &[
-            "home-agents",
-            "home-copilot",
-            "repo-agents",
-            "repo-claude",
-            "repo-github",
-            "work-agents",
-            "work-claude",
-            "work-github",
-        ],
+        places: "home-agents home-copilot repo-agents repo-claude repo-github work-agents work-claude work-github",
         shared_folder: ".agents/skills",
-        shapes: &[
-            "one",
-            "module",
-            "two",
-            "three",
-            "deep",
-            "other-name",
-            "ignored",
-            "undescribed",
-            "unnamed",
-        ],
-        unsettled: &[],
+        shapes: "one module two three deep other-name ignored undescribed unnamed",
+        unsettled: "",
         strongest_first: &["project/pkg/.agents/skills", "home/.agents/skills"],
         keeps_all: false,
     },
     Host {
         name: "gemini",
-        places: &["home-agents", "home-gemini", "work-agents", "work-gemini"],
+        places: "home-agents home-gemini work-agents work-gemini",
         shared_folder: ".agents/skills",
         // One level; a name and a description are required.
-        shapes: &["one", "other-name", "ignored"],
-        unsettled: &[],
+        shapes: "one other-name ignored",
+        unsettled: "",
         strongest_first: &[
             "project/pkg/.agents/skills",
             "project/pkg/.gemini/skills",
@@ -135,10 +100,10 @@ pub(crate) const HOSTS: &[Host] = &[
     },
     Host {
         name: "openclaw",
-        places: &["home-agents", "home-openclaw", "work-agents", "work-plain"],
+        places: "home-agents home-openclaw work-agents work-plain",
         shared_folder: ".agents/skills",
-        shapes: &["one", "two", "three", "other-name", "ignored", "unnamed"],
-        unsettled: &[],
+        shapes: "one two three other-name ignored unnamed",
+        unsettled: "",
         strongest_first: &[
             "project/pkg/skills",
             "project/pkg/.agents/skills",
@@ -149,49 +114,21 @@ pub(crate) const HOSTS: &[Host] = &[
     },
     Host {
         name: "opencode",
-        places: &[
-            "home-agents",
-            "home-claude",
-            "home-opencode",
-            "home-opencode-one",
-            "repo-agents",
-            "repo-claude",
-            "repo-opencode",
-            "repo-opencode-one",
-            "work-agents",
-            "work-claude",
-            "work-opencode",
-            "work-opencode-one",
-        ],
+        places: "home-agents home-claude home-opencode home-opencode-one repo-agents repo-claude repo-opencode repo-opencode-one work-agents work-claude work-opencode work-opencode-one",
         shared_folder: ".agents/skills",
-        shapes: &[
-            "one",
-            "module",
-            "inner",
-            "two",
-            "three",
-            "deep",
-            "other-name",
-            "ignored",
-        ],
+        shapes: "one module inner two three deep other-name ignored",
         // The table does not say what it does without a name or a description.
-        unsettled: &["undescribed", "unnamed"],
+        unsettled: "undescribed unnamed",
         strongest_first: &["home/.agents/skills"],
         keeps_all: false,
     },
     Host {
         name: "pi",
-        places: &[
-            "home-agents",
-            "home-pi",
-            "repo-agents",
-            "work-agents",
-            "work-pi",
-        ],
+        places: "home-agents home-pi repo-agents work-agents work-pi",
         shared_folder: ".agents/skills",
         // Ends at a skill and honours .gitignore.
-        shapes: &["one", "two", "three", "deep", "other-name"],
-        unsettled: &["undescribed", "unnamed", "flat"],
+        shapes: "one two three deep other-name",
+        unsettled: "undescribed unnamed flat",
         strongest_first: &["home/.agents/skills"],
         keeps_all: false,
     },

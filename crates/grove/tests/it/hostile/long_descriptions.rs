@@ -1,7 +1,8 @@
 //! Files over the byte limit: a description is cut and does not count, everything else does.
 
 use std::fs;
-use std::time::Duration;
+
+use grove_testkit::session::USER_CONFIG;
 
 use super::listing::Listing;
 use super::session::Session;
@@ -38,17 +39,21 @@ fn judged<'a>(listing: &'a Listing, id: &str) -> (&'a str, Vec<&'a str>, usize) 
 #[test]
 fn what_is_dropped_of_a_description_does_not_count() {
     let mut session = Session::new();
-    put(&session, "described", 300_000, 100);
-    put(&session, "bodied", 1_000, 300_000);
-    put(&session, "both", 300_000, 300_000);
-    put(&session, "whole", 200_000, 100);
-    put(&session, "huge", 2_100_000, 100);
-    put(&session, "nearly", 2_047_900, 10);
+    for (name, description, body) in [
+        ("described", 300_000, 100),
+        ("bodied", 1_000, 300_000),
+        ("both", 300_000, 300_000),
+        ("whole", 200_000, 100),
+        ("huge", 2_100_000, 100),
+        ("nearly", 2_047_900, 10),
+    ] {
+        put(&session, name, description, body);
+    }
     session.trust(&[]);
     let cold = session.list();
     session.show_everything(&cold, &[]);
     // The second look is a process that has only the cache.
-    std::thread::sleep(Duration::from_millis(45));
+    session.home.let_files_settle();
     let settled = session.list();
     for listing in [cold, settled, session.list()] {
         let too_large = ("invalid", vec!["file-too-large"], 0);
@@ -110,8 +115,7 @@ fn a_limit_that_is_changed_decides_anew() {
         (256_000, [ok(&described, 99_999), ok(&[], 999)]),
     ] {
         let config = format!("[limits]\nfile_bytes = {limit}\n");
-        session.home.file("config/grove/config.toml", config);
-        std::thread::sleep(Duration::from_millis(45));
+        session.home.file(USER_CONFIG, config).let_files_settle();
         for _ in 0..2 {
             let listing = session.list();
             let judged = ["described", "bodied"].map(|id| judged(&listing, id));

@@ -25,21 +25,15 @@ const FEWEST_ROUNDS: usize = 5;
 
 /// The scenario of a race, by the number of its case.
 pub(crate) fn complaints(case: &Case) -> Vec<String> {
-    match case.number() {
-        "a29" => {
-            let by_script = told_of("beside race.sh", beside_the_script(case));
-            by_script
-                .chain(told_of("beside an exchange", beside_an_exchange(case)))
-                .collect()
-        }
-        other => vec![format!("there is no scenario for the race {other}")],
+    if case.number() != "a29" {
+        return vec!["there is no scenario for this race".to_owned()];
     }
-}
-
-fn told_of(writer: &str, complaints: Vec<String>) -> impl Iterator<Item = String> {
-    complaints
-        .into_iter()
-        .map(move |text| format!("{writer}: {text}"))
+    let by_script = beside_the_script(case).into_iter();
+    let by_exchange = beside_an_exchange(case).into_iter();
+    by_script
+        .map(|text| format!("beside race.sh: {text}"))
+        .chain(by_exchange.map(|text| format!("beside an exchange: {text}")))
+        .collect()
 }
 
 /// The case as it is, with its own script.
@@ -73,8 +67,11 @@ fn beside_the_script(case: &Case) -> Vec<String> {
 /// quoted: what is quoted must be what was read, not what stands there a moment later.
 fn beside_an_exchange(case: &Case) -> Vec<String> {
     let mut session = cloned(case);
-    rename_in(&session.home.path(OWN_SKILL), "Own_Name");
-    rename_in(&session.home.path(PEER_SKILL), "PEER-MARKER");
+    // Names that are reported with the line they stand in.
+    for (file, name) in [(OWN_SKILL, "Own_Name"), (PEER_SKILL, "PEER-MARKER")] {
+        let line = format!("name: {name}\n");
+        replace_in(&session.home.path(file), "name: s\n", &line);
+    }
     arm(&mut session, case);
     let skills = session.home.path("case/root/.agents/skills");
     let link = session.home.path("case/root/.agents/link");
@@ -95,11 +92,6 @@ fn cloned(case: &Case) -> Session {
     let session = Session::new();
     case.clone_to(&session.home.path("case"));
     session
-}
-
-/// Gives a skill a name that is reported with the line it stands in.
-fn rename_in(file: &Path, name: &str) {
-    replace_in(file, "name: s\n", &format!("name: {name}\n"));
 }
 
 /// Trusts the case, with everything forbidden that would tell that the peer was read: bodies are

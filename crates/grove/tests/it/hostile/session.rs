@@ -8,8 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use grove_testkit::home::TestHome;
 use grove_testkit::process::{Ending, Finished};
+use grove_testkit::session::Session as Home;
+
+use serde_json::Value;
 
 use super::listing::Listing;
 
@@ -27,12 +29,9 @@ const SHOWN_SKILLS: usize = 5;
 /// is not, and dependencies are optimised in every profile, so three times as much is plenty.
 const TIME_FACTOR: u64 = if cfg!(debug_assertions) { 3 } else { 1 };
 
-/// Other processes use the machine too: the best of a few runs is what the program needs.
-const TIMED_RUNS: usize = 5;
-
 /// Where the program runs and what was wrong so far.
 pub(crate) struct Session {
-    pub(crate) home: TestHome,
+    pub(crate) home: Home,
     working: PathBuf,
     look: Vec<OsString>,
     forbidden: Vec<String>,
@@ -42,7 +41,7 @@ pub(crate) struct Session {
 impl Session {
     /// An empty home; the working folder is its empty `project`.
     pub(crate) fn new() -> Self {
-        let home = TestHome::new(env!("CARGO_BIN_EXE_grove")).with_env("GROVE_TEST_SECRET", SECRET);
+        let home = crate::session().with_env("GROVE_TEST_SECRET", SECRET);
         Self {
             working: home.path("project"),
             home,
@@ -178,38 +177,22 @@ impl Session {
         let limit = Duration::from_millis(max_ms * TIME_FACTOR);
         // So that the program itself is in memory.
         self.run(&["--version"], &FINE);
-        let mut took = Vec::new();
-        for _ in 0..TIMED_RUNS {
-            self.forget_cache();
-            let run = self.look(&["skills", "list", "--json"], &FINE);
-            if run.needed_at_most(limit) {
-                return;
-            }
-            took.push(format!("{:.0?} ({:.0?})", run.elapsed, run.processor_time));
-        }
-        self.complaints.push(format!(
-            "lists took {}, of the processor in brackets: more than {limit:?}",
-            took.join(", ")
-        ));
-    }
-
-    fn forget_cache(&self) {
-        let cache = self.home.path("cache");
-        fs::remove_dir_all(&cache).expect("the cache can be removed");
-        self.home.dir("cache");
+        self.home.remove("cache").dir("cache");
+        let run = self.look(&["skills", "list", "--json"], &FINE);
+        self.require(run.needed_at_most(limit), || {
+            let (elapsed, of_processor) = (run.elapsed, run.processor_time);
+            format!("a list took {elapsed:.0?}, {of_processor:.0?} of the processor: more than {limit:?}")
+        });
     }
 
     /// Requires that nothing in this folder or the home has one of these names, or a name that the
     /// payloads of the corpus give to what they make.
     pub(crate) fn require_absent(&mut self, folder: &Path, names: &[String]) {
-        let mut made = Vec::new();
-        for folder in [folder, &self.home.path("")] {
-            find_files(folder, &mut |path, name| {
-                if names.iter().any(|bad| bad == name) || name.starts_with("pwned") {
-                    made.push(path.to_owned());
-                }
-            });
-        }
+        let mut made = [paths_below(folder), paths_below(&self.home.path(""))].concat();
+        made.retain(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            names.iter().any(|bad| **bad == name) || name.starts_with("pwned")
+        });
         self.require(made.is_empty(), || format!("code ran and made {made:?}"));
     }
 }
@@ -224,11 +207,8 @@ fn faults_of(bytes: &[u8], forbidden: &[String]) -> Vec<String> {
         collect_strings(&value, &mut texts);
     }
     let mut faults = Vec::new();
-    if let Some(control) = texts
-        .iter()
-        .flat_map(|text| text.chars())
-        .find(|c| is_control(*c))
-    {
+    let mut characters = texts.iter().flat_map(|text| text.chars());
+    if let Some(control) = characters.find(|c| is_control(*c)) {
         faults.push(format!("has the control character {control:?}"));
     }
     let has = |marker: &String| texts.iter().any(|text| text.contains(marker));
@@ -246,32 +226,26 @@ fn is_control(c: char) -> bool {
     c.is_control() && c != '\n' && c != '\t'
 }
 
-fn collect_strings(value: &serde_json::Value, strings: &mut Vec<String>) {
+fn collect_strings(value: &Value, strings: &mut Vec<String>) {
     match value {
-        serde_json::Value::String(text) => strings.push(text.clone()),
-        serde_json::Value::Array(items) => {
-            for item in items {
-                collect_strings(item, strings);
-            }
-        }
-        serde_json::Value::Object(map) => {
-            for (key, item) in map {
-                strings.push(key.clone());
-                collect_strings(item, strings);
-            }
+        Value::String(text) => strings.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| collect_strings(item, strings)),
+        Value::Object(map) => {
+            strings.extend(map.keys().cloned());
+            map.values().for_each(|item| collect_strings(item, strings));
         }
         _ => {}
     }
 }
 
-fn find_files(folder: &Path, seen: &mut impl FnMut(&Path, &str)) {
-    for entry in fs::read_dir(folder)
-        .expect("a folder of the home")
-        .flatten()
-    {
-        seen(&entry.path(), &entry.file_name().to_string_lossy());
+/// Everything below a folder, links not followed.
+pub(crate) fn paths_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            find_files(&entry.path(), seen);
+            found.extend(paths_below(&entry.path()));
         }
+        found.push(entry.path());
     }
+    found
 }

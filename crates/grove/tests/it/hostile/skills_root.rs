@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use grove_testkit::catalog_reader;
 
@@ -44,12 +43,7 @@ enum View {
 /// Runs a case in both views, in a clone at this place.
 pub(crate) fn complaints(case: &Case, clone: &Path) -> Vec<String> {
     case.clone_to(clone);
-    let skills = clone.join(SKILLS);
-    let entries = names_in(&skills);
-    let neighbour = skills.join(NEIGHBOUR);
-    fs::create_dir(&neighbour).expect("the neighbour's folder");
-    let text = format!("---\nname: {NEIGHBOUR}\ndescription: {NEIGHBOUR_DESCRIPTION}\n---\n");
-    fs::write(neighbour.join("SKILL.md"), text).expect("the neighbour");
+    let entries = names_in(&clone.join(SKILLS));
     let in_views = [View::Project, View::User].map(|view| {
         let found = in_view(case, clone, &entries, view).into_iter();
         found.map(move |text| format!("{view:?}: {text}"))
@@ -61,6 +55,10 @@ fn in_view(case: &Case, clone: &Path, entries: &[OsString], view: View) -> Vec<S
     let mut session = Session::new();
     session.forbid(&case.expected.must_not_contain);
     let skills = clone.join(SKILLS);
+    let neighbour = skills.join(NEIGHBOUR);
+    session
+        .home
+        .skill(neighbour, NEIGHBOUR, NEIGHBOUR_DESCRIPTION);
     match view {
         View::Project => {
             session.work_in(&clone.join("root"));
@@ -85,18 +83,21 @@ fn in_view(case: &Case, clone: &Path, entries: &[OsString], view: View) -> Vec<S
         listing: &listing,
     };
     subject.judge(&mut session);
-    let names: Vec<String> = entries
+    let names = entries
         .iter()
-        .map(|name| name.to_string_lossy().into_owned())
-        .chain(case.expected.count.keys().cloned())
-        .collect();
-
+        .map(|name| name.to_string_lossy().into_owned());
+    let names: Vec<String> = names.chain(case.expected.count.keys().cloned()).collect();
     session.show_everything(&listing, &names);
     require_catalog(case, &listing, &mut session);
-
-    require_the_same(&listing, &mut session);
+    // What is known from the cache is what was read.
+    let again = session.list();
+    let is_same = listing.summary() == again.summary();
+    subject.require(
+        is_same,
+        || format!("then {}", again.summary()),
+        &mut session,
+    );
     session.require_absent(clone, &case.expected.must_not_exist);
-
     session.complaints()
 }
 
@@ -150,14 +151,6 @@ fn require_catalog(case: &Case, listing: &Listing, session: &mut Session) {
     }
 }
 
-/// What is known from the cache is what was read.
-fn require_the_same(first: &Listing, session: &mut Session) {
-    let again = session.list();
-    session.require(first.summary() == again.summary(), || {
-        format!("another list: {} | {}", first.summary(), again.summary())
-    });
-}
-
 /// Requires that the neighbour is there as if nothing were beside it.
 pub(crate) fn require_neighbour(listing: &Listing, id: &str, session: &mut Session) {
     let fine = listing.found().any(|skill| {
@@ -191,11 +184,8 @@ struct Subject<'a> {
 impl Subject<'_> {
     fn judge(&self, session: &mut Session) {
         require_neighbour(self.listing, NEIGHBOUR, session);
-        for entry in self
-            .entries
-            .iter()
-            .filter(|entry| entry.ends_with(INNOCENT))
-        {
+        let entries = self.entries.iter();
+        for entry in entries.filter(|entry| entry.ends_with(INNOCENT)) {
             self.require_loaded(entry, session);
         }
         match self.verdict() {
@@ -205,18 +195,12 @@ impl Subject<'_> {
                 self.require_all_loaded(session);
                 self.require_warning(session);
             }
-            None => session.require(false, || {
-                format!("unknown verdict {}", self.case.expected.verdict)
-            }),
+            None => self.require(false, || "unknown verdict".to_owned(), session),
         }
         for (name, count) in &self.case.expected.count {
             let found = self.listing.count_ok(name);
-            session.require(found == *count, || {
-                format!(
-                    "{found} usable skills called {name}, not {count}: {}",
-                    self.listing.summary()
-                )
-            });
+            let what = || format!("{found} usable skills called {name}, not {count}");
+            self.require(found == *count, what, session);
         }
         self.require_findings(session);
         self.require_named_codes(session);
@@ -256,13 +240,8 @@ impl Subject<'_> {
         let mut found = self.listing.found();
         let ok = found.any(|skill| Path::new(&skill.location) == file && skill.is_ok());
         let errors = self.about(entry).any(Diagnostic::is_error);
-        session.require(ok && !errors, || {
-            format!(
-                "{} did not load: {}",
-                entry.display(),
-                self.listing.summary()
-            )
-        });
+        let what = || format!("{} did not load", entry.display());
+        self.require(ok && !errors, what, session);
     }
 
     /// A warning about something of the case, or about a limit that the whole root met. Which one
@@ -274,7 +253,7 @@ impl Subject<'_> {
         });
         let of_entries = self.offenders().flat_map(|entry| self.about(entry));
         let warned = of_limits.chain(of_entries).any(Diagnostic::needs_attention);
-        session.require(warned, || format!("no warning: {}", self.listing.summary()));
+        self.require(warned, || "no warning".to_owned(), session);
     }
 
     /// Nothing usable comes from an offender, and a diagnostic says which one it is.
@@ -285,17 +264,11 @@ impl Subject<'_> {
                 self.require_loaded(entry, session);
                 continue;
             }
-            let mut found = self.listing.found();
-            let used =
-                found.any(|skill| Path::new(&skill.location).starts_with(entry) && skill.is_ok());
+            let mut usable = self.listing.found().filter(|skill| skill.is_ok());
+            let used = usable.any(|skill| Path::new(&skill.location).starts_with(entry));
             let named = self.about(entry).any(Diagnostic::needs_attention);
-            session.require(!used && named, || {
-                format!(
-                    "{} was used or not named: {}",
-                    entry.display(),
-                    self.listing.summary()
-                )
-            });
+            let what = || format!("{} was used or not named", entry.display());
+            self.require(!used && named, what, session);
         }
     }
 
@@ -303,13 +276,11 @@ impl Subject<'_> {
         match &self.case.expected.finding {
             Finding::Code(code) if FINDINGS.contains(&code.as_str()) => {
                 let named = self.listing.has_code(code);
-                session.require(named, || format!("no {code}: {}", self.listing.summary()));
+                self.require(named, || format!("no {code}"), session);
             }
             Finding::Nothing => {
                 let any = FINDINGS.iter().any(|code| self.listing.has_code(code));
-                session.require(!any, || {
-                    format!("a false finding: {}", self.listing.summary())
-                });
+                self.require(!any, || "a false finding".to_owned(), session);
             }
             Finding::Code(_) | Finding::Unsaid => {}
         }
@@ -317,8 +288,7 @@ impl Subject<'_> {
 
     /// The line for people puts codes in backticks; those that the program knows must be there.
     fn require_named_codes(&self, session: &mut Session) {
-        let words = self.case.expected.expect.split('`').skip(1).step_by(2);
-        let mut codes: Vec<&str> = words.filter(|word| known_codes().contains(*word)).collect();
+        let mut codes = self.case.expected.codes();
         if self.view == View::User {
             codes.retain(|code| *code != "path-escape");
         }
@@ -330,12 +300,14 @@ impl Subject<'_> {
             });
         }
         for code in codes {
-            let named = self
-                .offenders()
-                .flat_map(|entry| self.about(entry))
-                .any(|found| found.code == code);
-            session.require(named, || format!("no {code}: {}", self.listing.summary()));
+            let mut said = self.offenders().flat_map(|entry| self.about(entry));
+            let named = said.any(|found| found.code == code);
+            self.require(named, || format!("no {code}"), session);
         }
+    }
+
+    fn require(&self, holds: bool, what: impl Fn() -> String, session: &mut Session) {
+        session.require(holds, || format!("{}: {}", what(), self.listing.summary()));
     }
 
     fn about<'a>(&'a self, entry: &'a Path) -> impl Iterator<Item = &'a Diagnostic> {
@@ -348,18 +320,4 @@ impl Subject<'_> {
 fn is_large(entry: &Path) -> bool {
     let file = fs::metadata(entry.join("SKILL.md"));
     file.is_ok_and(|file| file.is_file() && file.len() > MAX_BYTES)
-}
-
-/// Every code that the program can give: the first cell of each row of its reference page.
-fn known_codes() -> &'static BTreeSet<String> {
-    static CODES: OnceLock<BTreeSet<String>> = OnceLock::new();
-    CODES.get_or_init(|| {
-        let page = Session::new()
-            .run(&["manual", "diagnostics"], &[0])
-            .stdout_text();
-        let cell = |line: &str| Some(line.strip_prefix("| `")?.split('`').next()?.to_owned());
-        let codes: BTreeSet<String> = page.lines().filter_map(cell).collect();
-        assert!(!codes.is_empty(), "no codes in {page}");
-        codes
-    })
 }

@@ -60,7 +60,7 @@ fn judge(cases: &[Case], session: &mut Session) {
         require_neighbour(&listing, id, session);
     }
     for case in cases {
-        if case.kind() == Kind::SkillsRoot {
+        if case.kind == Kind::SkillsRoot {
             require_counts(case, &listing, session);
         }
     }

@@ -1,321 +1,215 @@
 //! Overrides: switched off and on, set by settings and by the configuration, and trusted.
 
-use grove_testkit::home::TestHome;
-use serde_json::Value;
+use grove_testkit::session::{USER_CONFIG, column, rows};
+use serde_json::{Value, json};
 
-use super::{AGENT, code, done, home, json, read, refused, shown, states};
+use super::{agent, session, states};
+
+const SETTINGS: &str = "home/.pi/agent/settings.json";
+const OWN: &str = "user:.grove/agents";
+const BUNDLED: &str = "bundled:agents";
 
 #[test]
 fn switching_off_and_on_leaves_the_configuration_as_it_was() {
-    let home = home();
+    let session = session();
     let config = "# what I like\ncompat_roots = true # yes\n\n[limits]\ngroup_depth = 4\n";
-    home.file("config/grove/config.toml", config);
-    done(&home, &["agents", "disable", "scout"]);
-    let text = read(&home, "config/grove/config.toml");
+    session.file(USER_CONFIG, config);
+    session.done("agents disable scout");
     assert_eq!(
-        text,
+        session.read(USER_CONFIG),
         format!("{config}\n[agents.overrides.scout]\ndisabled = true\n")
     );
+    assert_eq!(states(&session, "scout"), [[BUNDLED, "disabled"]]);
+    session
+        .refused("prompt scout")
+        .says(["grove agents enable scout"]);
+    session.done("agents enable scout");
+    assert_eq!(session.read(USER_CONFIG), config);
+    let again = session.json("agents enable scout");
     assert_eq!(
-        states(&home, "scout"),
-        [("bundled:agents".to_owned(), "disabled".to_owned())]
-    );
-    let told = home.run("project", ["prompt", "scout"]);
-    assert_eq!((code(&told), told.stdout_text().as_str()), (1, ""));
-    assert!(
-        told.stderr_text().contains("grove agents enable scout"),
-        "{}",
-        told.stderr_text()
-    );
-    done(&home, &["agents", "enable", "scout"]);
-    assert_eq!(read(&home, "config/grove/config.toml"), config);
-    let again = json(&done(&home, &["agents", "enable", "scout", "--json"]));
-    assert_eq!(
-        (&again["changed"], &again["state"]),
-        (&false.into(), &"ok".into())
+        [&again["changed"], &again["state"]],
+        [&json!(false), &json!("ok")]
     );
 
-    done(
-        &home,
-        &[
-            "agents",
-            "edit",
-            "scout",
-            "--override",
-            "--model",
-            "opus",
-            "--max-tokens",
-            "5",
-            "--body",
-            "Two\nlines",
-        ],
-    );
-    done(&home, &["agents", "disable", "scout"]);
-    assert_eq!(
-        shown(&home, "scout")["overrides"].as_array().unwrap().len(),
-        4
-    );
-    done(&home, &["agents", "enable", "scout"]);
-    assert_eq!(
-        done(&home, &["prompt", "scout"]).stdout_text(),
-        "Two\nlines\n"
-    );
-    done(
-        &home,
-        &[
-            "agents",
-            "edit",
-            "scout",
-            "--override",
-            "--unset",
-            "systemPrompt",
-        ],
-    );
-    assert!(!read(&home, "config/grove/config.toml").contains("system_prompt"));
-    done(&home, &["agents", "reset", "scout"]);
-    assert_eq!(read(&home, "config/grove/config.toml"), config);
-    let said = refused(
-        &home,
-        &[
-            "agents",
-            "edit",
-            "scout",
-            "--override",
-            "--set",
-            "description=x",
-        ],
-    );
-    assert!(
-        said.contains("cannot be overridden") && said.contains("maxTokens"),
-        "{said}"
-    );
+    let edit = "agents edit scout --override --model opus --max-tokens 5 --body";
+    session.done(edit.split(' ').chain(["Two\nlines"]).collect::<Vec<_>>());
+    session.done("agents disable scout");
+    let shown = session.json("agents show scout");
+    assert_eq!(shown["overrides"].as_array().map(Vec::len), Some(4));
+    session.done("agents enable scout");
+    assert_eq!(session.done("prompt scout").stdout, "Two\nlines\n");
+    session.done("agents edit scout --override --unset systemPrompt");
+    assert!(!session.read(USER_CONFIG).contains("system_prompt"));
+    session.done("agents reset scout");
+    assert_eq!(session.read(USER_CONFIG), config);
+    session
+        .refused("agents edit scout --override --set description=x")
+        .says(["cannot be overridden", "maxTokens"]);
 }
 
 #[test]
 fn an_agent_of_ones_own_is_switched_off_by_itself() {
-    let home = home();
-    done(&home, &["agents", "create", "mine", "--description", "d"]);
-    done(
-        &home,
-        &["agents", "create", "reviewer", "--description", "d"],
-    );
-    let off = |root: &str, state: &str| (root.to_owned(), state.to_owned());
-    done(&home, &["agents", "disable", "mine"]);
-    assert_eq!(
-        states(&home, "mine"),
-        [off("user:.grove/agents", "disabled")]
-    );
-    done(&home, &["agents", "disable", "reviewer"]);
-    let both = [
-        off("user:.grove/agents", "disabled"),
-        off("bundled:agents", "ok"),
-    ];
-    assert_eq!(states(&home, "reviewer"), both);
-    done(&home, &["agents", "enable", "reviewer"]);
-    done(&home, &["agents", "enable", "mine"]);
-    assert_eq!(states(&home, "reviewer")[0].1, "ok");
-    assert_eq!(states(&home, "mine")[0].1, "ok");
-    assert_eq!(read(&home, "config/grove/config.toml").trim(), "");
+    let session = session();
+    for (words, mine, reviewer) in [
+        ("create mine --description d", "ok", ""),
+        ("create reviewer --description d", "ok", "ok"),
+        ("disable mine", "disabled", "ok"),
+        ("disable reviewer", "disabled", "disabled"),
+        ("enable reviewer", "disabled", "ok"),
+        ("enable mine", "ok", "ok"),
+    ] {
+        session.done(&format!("agents {words}"));
+        assert_eq!(states(&session, "mine"), [[OWN, mine]], "{words}");
+        let bundled = if reviewer == "ok" { "shadowed" } else { "ok" };
+        let mut both = vec![[OWN, reviewer], [BUNDLED, bundled]];
+        both.retain(|[_, state]| !state.is_empty());
+        assert_eq!(states(&session, "reviewer"), both, "{words}");
+    }
+    assert_eq!(session.read(USER_CONFIG).trim(), "");
 }
 
 #[test]
 fn a_configuration_that_cannot_be_read_is_not_changed() {
-    let home = home();
-    home.file("config/grove/config.toml", "a = 1\nb = = 2\n");
-    let said = refused(&home, &["agents", "disable", "scout"]);
-    assert!(said.contains("line 2"), "{said}");
-    assert_eq!(read(&home, "config/grove/config.toml"), "a = 1\nb = = 2\n");
+    let session = session();
+    session.file(USER_CONFIG, "a = 1\nb = = 2\n");
+    session.refused("agents disable scout").says(["line 2"]);
+    assert_eq!(session.read(USER_CONFIG), "a = 1\nb = = 2\n");
 }
 
 #[test]
 fn what_is_switched_off_elsewhere_is_overruled_or_said() {
-    let home = home();
-    home.file(
-        "home/.pi/agent/settings.json",
+    let session = session();
+    session.file(
+        SETTINGS,
         r#"{"subagents": {"disableBuiltins": true, "agentOverrides": {"scout": {"model": "m"}}}}"#,
     );
-    assert_eq!(states(&home, "scout")[0].1, "disabled");
-    done(&home, &["agents", "enable", "scout"]);
-    assert!(read(&home, "config/grove/config.toml").contains("disabled = false"));
-    assert_eq!(
-        (
-            &*states(&home, "scout")[0].1,
-            &*states(&home, "oracle")[0].1
-        ),
-        ("ok", "disabled")
-    );
-    let said = done(&home, &["agents", "reset", "scout"]).stderr_text();
-    assert!(
-        said.contains("`model` is still set in") && said.contains("scout is disabled"),
-        "{said}"
-    );
+    assert_eq!(states(&session, "scout"), [[BUNDLED, "disabled"]]);
+    session.done("agents enable scout");
+    assert!(session.read(USER_CONFIG).contains("disabled = false"));
+    assert_eq!(states(&session, "scout"), [[BUNDLED, "ok"]]);
+    assert_eq!(states(&session, "oracle"), [[BUNDLED, "disabled"]]);
+    session
+        .done("agents reset scout")
+        .says(["`model` is still set in", "scout is disabled"]);
 }
 
 #[test]
 fn a_wrong_type_in_settings_names_file_agent_and_field_and_costs_that_field_alone() {
-    let home = home();
-    home.file(
-        "home/.pi/agent/settings.json",
-        "{\"subagents\": {\"agentOverrides\": {\n  \"scout\": {\"model\": \"opus\",\n    \"tools\": 3},\n  \"oracle\": {\"tools\": false},\n  \"reviewer\": {\"disabled\": true},\n  \"nobody\": {\"disabled\": true}}}}\n",
-    )
-    .file("home/.claude/agents/reviewer.md", AGENT.replace("name: x", "name: reviewer"));
-    let list = json(&done(&home, &["agents", "list", "--json"]));
-    let findings = list["diagnostics"].as_array().unwrap();
-    let of = |code: &str| -> &Value {
+    let session = session();
+    session
+        .file(SETTINGS, "{\"subagents\": {\"agentOverrides\": {\n  \"scout\": {\"model\": \"opus\",\n    \"tools\": 3},\n  \"oracle\": {\"tools\": false},\n  \"reviewer\": {\"disabled\": true},\n  \"nobody\": {\"disabled\": true}}}}\n")
+        .file("home/.claude/agents/reviewer.md", agent("reviewer"));
+    let list = session.json("agents list");
+    let findings = rows(&list["diagnostics"], ["code", "line", "file", "message"]);
+    let of = |code: &str| {
+        let mut findings = findings.iter();
         findings
-            .iter()
-            .find(|finding| finding["code"] == code)
+            .find(|it| it[0] == code)
             .unwrap_or_else(|| panic!("{list}"))
     };
-    let wrong = of("override-value");
-    let message = wrong["message"].as_str().unwrap();
-    assert!(
-        message.contains("`scout`") && message.contains("tools"),
-        "{message}"
-    );
-    assert_eq!(wrong["line"], 3);
-    assert!(
-        wrong["file"]
-            .as_str()
-            .unwrap()
-            .ends_with(".pi/agent/settings.json")
-    );
-    assert_eq!(of("override-unknown")["line"], 6);
+    let [_, line, file, message] = of("override-value");
+    assert!(message.contains("`scout`") && message.contains("tools"));
+    assert_eq!(line, "3");
+    assert!(file.ends_with(".pi/agent/settings.json"), "{file}");
+    assert_eq!(of("override-unknown")[1], "6");
 
-    let scout = shown(&home, "scout");
+    let shown = |name: &str| session.json(["agents", "show", name]);
+    let scout = shown("scout");
     assert_eq!(scout["fields"]["model"], "opus");
     assert!(scout["fields"]["tools"].is_array(), "the file's tools stay");
     assert_eq!(scout["overrides"][0]["field"], "model");
-    assert!(
-        shown(&home, "oracle")["fields"]["tools"].is_null(),
-        "`false` clears"
-    );
-    let own = shown(&home, "reviewer");
-    assert_eq!(
-        own["agent"]["root"], "user:.claude/agents",
-        "a user's file is still there"
-    );
-    assert_eq!(
-        done(&home, &["prompt", "reviewer"]).stdout_text(),
-        "I am x.\n"
-    );
+    let oracle = shown("oracle");
+    assert!(oracle["fields"]["tools"].is_null(), "`false` clears");
+    // A user's file is still there.
+    assert_eq!(shown("reviewer")["agent"]["root"], "user:.claude/agents");
+    assert_eq!(session.done("prompt reviewer").stdout, "I am x.\n");
 }
 
 #[test]
 fn settings_that_cannot_be_read_break_nothing() {
     for text in ["{", "[]", "\u{0}", "{\"subagents\": 1}"] {
-        let home = home();
-        home.file("home/.pi/agent/settings.json", text);
-        let list = done(&home, &["agents", "list"]);
-        assert!(list.stdout_text().contains("scout"), "{text:?}");
-        assert!(
-            list.stderr_text().contains(".pi/agent/settings.json"),
-            "{text:?}"
-        );
+        let session = session();
+        session.file(SETTINGS, text);
+        let list = session.done("agents list").prints(["scout"]);
+        list.says([".pi/agent/settings.json"]);
     }
-    let home = home();
-    home.dir("home/.pi/agent/settings.json");
-    let said = done(&home, &["agents", "list"]).stderr_text();
-    assert_eq!(
-        said.matches(".pi/agent/settings.json\n").count(),
-        1,
-        "one file is one finding: {said}"
-    );
+    let session = session();
+    session.dir(SETTINGS);
+    let said = session.done("agents list").stderr;
+    let count = said.matches(".pi/agent/settings.json\n").count();
+    assert_eq!(count, 1, "one file is one finding: {said}");
 }
 
 #[test]
 fn a_projects_overrides_count_as_they_were_seen() {
-    let home = home();
-    let settings = |model: &str| {
-        format!(
-            "{{\"subagents\": {{\"agentOverrides\": {{\"scout\": {{\"model\": \"{model}\"}}}}}}}}"
-        )
+    let session = session();
+    let settings =
+        |fields: Value| json!({"subagents": {"agentOverrides": {"scout": fields}}}).to_string();
+    let of_project = |model: &str| {
+        session.file(
+            "project/.pi/settings.json",
+            settings(json!({"model": model})),
+        );
     };
-    home.file(
-        "home/.pi/agent/settings.json",
-        r#"{"subagents": {"agentOverrides": {"scout": {"model": "user", "thinking": "max"}}}}"#,
-    )
-    .file("project/.pi/settings.json", settings("seen"))
-    .file(
-        "project/.grove/config.toml",
-        "[agents.overrides.scout]\nmax_tokens = 7\n",
-    );
-    let model = |home: &TestHome| shown(home, "scout")["fields"]["model"].clone();
-    assert_eq!(model(&home), "user");
-    let said = done(&home, &["agents", "list"]).stderr_text();
+    let of_user = settings(json!({"model": "user", "thinking": "max"}));
+    let config = "[agents.overrides.scout]\nmax_tokens = 7\n";
+    session
+        .file(SETTINGS, of_user)
+        .file("project/.grove/config.toml", config);
+    of_project("seen");
+    let fields = || session.json("agents show scout")["fields"].clone();
+    assert_eq!(fields()["model"], "user");
+    let said = session.done("agents list").stderr;
     assert_eq!(said.matches("config-untrusted").count(), 2, "{said}");
-    done(&home, &["trust"]);
-    assert_eq!(
-        model(&home),
-        "seen",
-        "the project's is laid over the user's"
-    );
-    let fields = shown(&home, "scout")["fields"].clone();
-    assert_eq!(
-        (&fields["thinking"], &fields["maxTokens"]),
-        (&"max".into(), &7.into())
-    );
-    home.file("project/.pi/settings.json", settings("changed"));
-    assert_eq!(model(&home), "user", "what nobody has seen does not count");
-    home.file("project/.pi/settings.json", settings("seen"));
-    assert_eq!(model(&home), "seen");
+    session.trust();
+    let laid_over = fields();
+    assert_eq!(laid_over["model"], "seen");
+    assert_eq!(laid_over["thinking"], "max");
+    assert_eq!(laid_over["maxTokens"], 7);
+    of_project("changed");
+    assert_eq!(fields()["model"], "user", "nobody has seen it");
+    of_project("seen");
+    assert_eq!(fields()["model"], "seen");
 
     // Another scope has neither the other's agents nor its settings.
-    home.file(
-        "home/.claude/agents/mine.md",
-        AGENT.replace("name: x", "name: mine"),
-    )
-    .file(
-        "project/.claude/agents/ours.md",
-        AGENT.replace("name: x", "name: ours"),
-    );
-    for (scope, names) in [("user", ["mine", "scout"]), ("project", ["ours", "scout"])] {
-        let list = json(&done(
-            &home,
-            &["agents", "list", "--scope", scope, "--json"],
-        ));
-        let agents = list["agents"].as_array().unwrap().iter();
-        let found: Vec<&str> = agents.filter_map(|agent| agent["name"].as_str()).collect();
-        for name in ["mine", "ours", "scout"] {
-            assert_eq!(
-                found.contains(&name),
-                names.contains(&name),
-                "{scope}: {found:?}"
-            );
+    session
+        .file("home/.claude/agents/mine.md", agent("mine"))
+        .file("project/.claude/agents/ours.md", agent("ours"));
+    for (scope, there, absent) in [("user", "mine", "ours"), ("project", "ours", "mine")] {
+        let list = session.json(["agents", "list", "--scope", scope]);
+        let found = column(&list["agents"], "name");
+        for (name, is_there) in [(there, true), (absent, false), ("scout", true)] {
+            let is_found = found.iter().any(|found| found == name);
+            assert_eq!(is_found, is_there, "{scope}: {found:?}");
         }
     }
 }
 
 #[test]
 fn a_text_from_settings_is_proved_by_the_settings() {
-    let home = home();
+    let session = session();
     let settings = r#"{"subagents": {"agentOverrides": {"scout": {"systemPrompt": "Look."}}}}"#;
-    home.file("home/.pi/agent/settings.json", settings);
-    let told = json(&done(&home, &["prompt", "scout", "--json"]));
-    let blocks = told["blocks"].as_array().unwrap();
-    let own = blocks
-        .iter()
-        .find(|block| block["kind"] == "agent")
-        .unwrap();
-    assert_eq!(own["text"], "Look.\n");
-    assert_eq!(
-        own["source"],
-        home.path("home/.pi/agent/settings.json").to_str().unwrap()
-    );
+    session.file(SETTINGS, settings);
+    let told = session.json("prompt scout");
+    let blocks = rows(&told["blocks"], ["kind", "text", "source", "digest"]);
+    let own = blocks.iter().find(|[kind, ..]| kind == "agent").unwrap();
     let digest = grove_catalog::Digest::of(settings.as_bytes()).to_string();
-    assert_eq!(own["digest"], digest);
+    let source = session.path(SETTINGS);
+    assert_eq!(
+        own[1..],
+        ["Look.\n", source.to_str().unwrap(), digest.as_str()]
+    );
 }
 
 #[test]
 fn what_a_project_switches_off_is_switched_on_in_its_file_before_it_is_trusted() {
-    let home = home();
-    home.file("project/.grove/config.toml", "# ours\n");
-    done(&home, &["trust"]);
-    done(&home, &["agents", "disable", "scout", "--scope", "project"]);
-    let off = read(&home, "project/.grove/config.toml");
-    assert!(off.contains("disabled = true"), "{off}");
-    done(&home, &["agents", "enable", "scout", "--scope", "project"]);
-    assert_eq!(read(&home, "project/.grove/config.toml"), "# ours\n");
-    done(&home, &["trust"]);
-    assert_eq!(states(&home, "scout")[0].1, "ok");
+    let session = session();
+    let config = "project/.grove/config.toml";
+    session.file(config, "# ours\n").trust();
+    session.done("agents disable scout --scope project");
+    assert!(session.read(config).contains("disabled = true"));
+    session.done("agents enable scout --scope project");
+    assert_eq!(session.read(config), "# ours\n");
+    session.trust();
+    assert_eq!(states(&session, "scout"), [[BUNDLED, "ok"]]);
 }

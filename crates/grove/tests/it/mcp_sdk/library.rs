@@ -1,17 +1,15 @@
 //! A library with one of everything that can be served.
 
-use grove_testkit::home::TestHome;
+use grove_testkit::session::Session;
 
 pub(crate) const SKILLS: &str = "home/.agents/skills";
 
 /// What `grove prompt` prints for the agent of the library.
 const EXPECTED: &str = "home/critic.txt";
 
-pub(crate) fn make() -> TestHome {
-    let home = TestHome::new(env!("CARGO_BIN_EXE_grove"));
-    home.dir("home/bundled").dir("home/work");
-    let bundled = home.path("home/bundled");
-    let home = home.with_env("GROVE_BUNDLED_DIR", bundled);
+pub(crate) fn make() -> Session {
+    let home = crate::session().without_bundled();
+    home.dir("home/work");
     let put = |id: &str, lines: &str, body: &str| {
         let name = id.rsplit('/').next().unwrap_or(id);
         let text = format!("---\nname: {name}\n{lines}---\n{body}");
@@ -73,8 +71,7 @@ pub(crate) fn make() -> TestHome {
         format!("{SKILLS}/odd/SKILL.md"),
         "---\nname: agent:critic\ndescription: Odd.\ndisable-model-invocation: true\n---\nOdd indeed.\n",
     );
-    let told = home.run("home/work", ["prompt", "critic"]);
-    assert!(told.success(), "{}", told.stderr_text());
+    let told = home.grove_in("home/work", "prompt critic").ok();
     home.file(EXPECTED, told.stdout);
     for number in 0..130 {
         put(

@@ -1,7 +1,8 @@
 //! Changes to a whole file.
 
-use super::generator::{Mood, Random};
+use super::generator::{Mood, pick, pick_for};
 use super::pieces;
+use crate::agreement::random::Random;
 
 /// Changes a few lines or characters of the frontmatter.
 pub(crate) fn mutate(random: &mut Random, mut content: String) -> String {
@@ -9,7 +10,7 @@ pub(crate) fn mutate(random: &mut Random, mut content: String) -> String {
         // Most of a real file is body, where changes say nothing.
         let head = frontmatter_length(&content);
         let (front, body) = content.split_at(head);
-        let front = if random.one_in(2) {
+        let front = if random.once_in(2) {
             mutate_lines(random, front)
         } else {
             mutate_characters(random, front)
@@ -35,7 +36,7 @@ fn mutate_lines(random: &mut Random, content: &str) -> String {
         0 => drop(lines.remove(at)),
         1 => lines.insert(other, lines[at]),
         2 => lines.swap(at, other),
-        3 => lines.insert(at, random.pick_for(Mood::Wild, &pieces::FILLERS)),
+        3 => lines.insert(at, pick_for(random, Mood::Wild, &pieces::FILLERS)),
         4 => lines[at] = &indented,
         5 => lines[at] = lines[at].trim_start(),
         _ => lines[at] = lines[at].trim_end(),
@@ -54,7 +55,7 @@ fn mutate_characters(random: &mut Random, content: &str) -> String {
         0 => drop(characters.remove(at)),
         1 => characters.insert(at, characters[other]),
         2 => characters.swap(at, other),
-        3 => drop(characters.splice(at..at, random.pick(pieces::SOUP).chars())),
+        3 => drop(characters.splice(at..at, pick(random, pieces::SOUP).chars())),
         _ => {
             let end = (at + random.below(12)).min(characters.len());
             characters.drain(at..end);
@@ -65,14 +66,14 @@ fn mutate_characters(random: &mut Random, content: &str) -> String {
 
 /// The same lines with CR LF or CR between them.
 pub(crate) fn other_line_ends(random: &mut Random, content: &str) -> String {
-    let mixed = random.one_in(3);
-    let all = random.pick(&["\r\n", "\r"]);
+    let mixed = random.once_in(3);
+    let all = pick(random, &["\r\n", "\r"]);
     let mut out = String::new();
     for line in content.split_inclusive('\n') {
         out.push_str(line.trim_end_matches('\n'));
         if line.ends_with('\n') {
             out.push_str(if mixed {
-                random.pick(&["\n", "\r\n", "\r"])
+                pick(random, &["\n", "\r\n", "\r"])
             } else {
                 all
             });

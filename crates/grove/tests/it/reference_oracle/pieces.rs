@@ -8,7 +8,6 @@ pub(crate) struct Moods<'a> {
 }
 
 /// Names, most of them wrong in one way.
-#[rustfmt::skip]
 pub(crate) const NAMES: &[&str] = &[
     "a", "abc", "a-b", "a--b", "-a", "a-", "-", "--", "A", "aB", "a_b", "a b", "a.b", "a/b", "1",
     "123", "0x10", "null", "true", "~", "技能", "мой-навык", "навык", "НАВЫК", "straße",
@@ -22,11 +21,9 @@ pub(crate) const NAMES: &[&str] = &[
 ];
 
 /// Folder names that match hardly any skill.
-#[rustfmt::skip]
 pub(crate) const DIRS: &[&str] = &["other", "ABC", "a b", "é", "e\u{301}", "ﬁ", "-x"];
 
 /// Keys besides those of a skill.
-#[rustfmt::skip]
 pub(crate) const KEYS: Moods<'static> = Moods {
     calm: &["one", "\"two\"", "three é"],
     wild: &[
@@ -38,7 +35,6 @@ pub(crate) const KEYS: Moods<'static> = Moods {
 };
 
 /// Values of one line, or starting on one.
-#[rustfmt::skip]
 pub(crate) const VALUES: Moods<'static> = Moods {
     calm: &[
         "text", "two words", "null", "yes", "42", "0x10", "1.0", "2020-01-01", "~", "a:b",
@@ -77,7 +73,6 @@ pub(crate) const VALUES: Moods<'static> = Moods {
 };
 
 /// Lines between fields.
-#[rustfmt::skip]
 pub(crate) const FILLERS: Moods<'static> = Moods {
     calm: &["\n", "\n\n", "# comment\n", "  # indented\n", "#\n", "   \n", "# é\n\n# b\n"],
     wild: &[
@@ -96,46 +91,39 @@ pub(crate) const FILLERS: Moods<'static> = Moods {
 };
 
 /// Between a key and its value.
-#[rustfmt::skip]
 pub(crate) const COLONS: Moods<'static> = Moods {
     calm: &[": ", ": ", ":  ", " : "],
     wild: &[": ", ": ", ": ", ":  ", " : ", ":", ":\t", ":\n  "],
 };
 
 /// Behind a value.
-#[rustfmt::skip]
 pub(crate) const TAILS: Moods<'static> = Moods {
     calm: &["\n", "\n", "\n", "  \n", " # note\n", "\n\n"],
     wild: &["\n", "\n", "  \n", " # note\n", "\n\n", "#x\n", "\t\n"],
 };
 
 /// Opening fences.
-#[rustfmt::skip]
 pub(crate) const OPENINGS: Moods<'static> = Moods {
     calm: &["---\n"],
     wild: &["---\n", "---\n", "---\n", "---", "--- \n", "----\n"],
 };
 
 /// Closing fences.
-#[rustfmt::skip]
 pub(crate) const CLOSINGS: Moods<'static> = Moods {
     calm: &["---\n"],
     wild: &["---\n", "---\n", "---", "----\n", "...\n", " ---\n", ""],
 };
 
 /// Bodies.
-#[rustfmt::skip]
 pub(crate) const BODIES: &[&str] = &["# Title\n\nText.\n", "", "\n\n a --- b \u{a0}\n", "\u{1c}x\u{1f}"];
 
 /// What follows a block indicator.
-#[rustfmt::skip]
 pub(crate) const BLOCK_HEADERS: Moods<'static> = Moods {
     calm: &["", "", "-", "+", "2", "1", "2-", "+2", "-1", " # note", " "],
     wild: &["", "", "4", "9", "0", "22", "x", " # note", "-  #", "#", "- -", "+-", "2-"],
 };
 
 /// Lines of a block scalar, or just after.
-#[rustfmt::skip]
 pub(crate) const BLOCK_LINES: Moods<'static> = Moods {
     calm: &[
         "  one\n", "  one\n", "  two words\n", "    deeper\n", "\n", "\n", "  trailing  \n",
@@ -151,7 +139,6 @@ pub(crate) const BLOCK_LINES: Moods<'static> = Moods {
 };
 
 /// Further lines of a plain scalar, or its end.
-#[rustfmt::skip]
 pub(crate) const CONTINUATIONS: Moods<'static> = Moods {
     calm: &[
         "\n  more", "\n more", "\n\n  after", "\n\n\n  after", "  \n  x", " word", "\n  'q'",
@@ -165,7 +152,6 @@ pub(crate) const CONTINUATIONS: Moods<'static> = Moods {
 };
 
 /// What stands inside quotes.
-#[rustfmt::skip]
 pub(crate) const QUOTED: &[&str] = &[
     "a", "word ", " ", "  ", "\t", "\n", "\n  ", "\n\n", "\n\t ", "''", "'", "\"", "\\\"", "\\\\",
     "\\n", "\\t", "\\x41", "\\u00e9", "\\U0001F600", "\\ud83d", "\\ude00", "\\q", "\\x4", "\\\n",
@@ -174,15 +160,12 @@ pub(crate) const QUOTED: &[&str] = &[
 ];
 
 /// Comments and blank lines inside a collection.
-#[rustfmt::skip]
 pub(crate) const COMMENTS: &[&str] = &["# c\n", "\n", "    # deep\n", "  \n", "\n\n# c\n"];
 
 /// Starts of lines of structure.
-#[rustfmt::skip]
 pub(crate) const INDICATORS: &[&str] = &["- ", "- ", "? ", ": ", "a: ", "b: ", "<<: ", "\"q\": "];
 
 /// Ends of lines of structure.
-#[rustfmt::skip]
 pub(crate) const LEAVES: &[&str] = &[
     "x", "x", "y", "", "", "x: y", "a: b", "a:", "b:", "'q'", "\"q\"", "- x", "-", "?", ": x",
     "=", "<<", "<<:", "|", ">-", "x\n  y", "x\n\n", "# c", "*a", "&a x", "!t x", "[x]", "{", "]",
@@ -190,11 +173,9 @@ pub(crate) const LEAVES: &[&str] = &[
 ];
 
 /// Between lines of structure.
-#[rustfmt::skip]
 pub(crate) const LINE_ENDS: &[&str] = &["\n", "\n", "\n", "\n", " # c\n", "\n\n", "\n# c\n", "\n \n"];
 
 /// Pieces for texts without order.
-#[rustfmt::skip]
 pub(crate) const SOUP: &[&str] = &[
     "a", "b", "a", "b", " ", " ", "  ", "\n", "\n", "\n", "\n  ", "\n ", "\n\n", "\t", ":", ": ",
     ":\n", "- ", "-", "-\n", "? ", "?", "|", "|\n", "|-\n", ">\n", ">2\n", "'", "\"", "''",
@@ -206,7 +187,6 @@ pub(crate) const SOUP: &[&str] = &[
 ];
 
 /// Whole files.
-#[rustfmt::skip]
 pub(crate) const QUIRKS: &[&str] = &[
     "",
     "-",

@@ -28,18 +28,24 @@ impl Scene {
 
     /// A skill in a folder, through all three commands.
     fn skill(name: &str, dir: &str, content: &str) -> Self {
-        Self::new(name, &[(&format!("{dir}/SKILL.md"), content)]).all(dir)
+        Self::new(name, &[(&format!("{dir}/SKILL.md"), content)]).all(&[dir])
     }
 
-    fn all(self, path: &str) -> Self {
-        self.run(&["validate", path])
-            .run(&["read-properties", path])
-            .run(&["to-prompt", path])
+    /// Each of these paths through all three commands.
+    fn all(mut self, paths: &[&str]) -> Self {
+        for path in paths {
+            for command in ["validate", "read-properties", "to-prompt"] {
+                self.commands
+                    .push(vec![command.to_owned(), (*path).to_owned()]);
+            }
+        }
+        self
     }
 
-    fn run(mut self, command: &[&str]) -> Self {
-        let command = command.iter().map(|word| (*word).to_owned());
-        self.commands.push(command.collect());
+    /// A command in words.
+    fn run(mut self, command: &str) -> Self {
+        let words = command.split(' ').map(str::to_owned);
+        self.commands.push(words.collect());
         self
     }
 
@@ -79,10 +85,10 @@ pub(crate) fn parser() -> Vec<Scene> {
         skill("a list", "---\n- one\n- two\n---\nBody\n"),
         skill("license", &with("license: MIT")),
         skill("metadata", &with("metadata:\n  author: me\n  version: 1.0")),
-        Scene::new("no file", &[("my-skill/", "")]).all("my-skill"),
+        Scene::new("no file", &[("my-skill/", "")]).all(&["my-skill"]),
         skill("no name", "---\ndescription: x\n---\n"),
         skill("no description", "---\nname: my-skill\n---\n"),
-        Scene::new("lower-case file", &[("my-skill/skill.md", &plain)]).all("my-skill"),
+        Scene::new("lower-case file", &[("my-skill/skill.md", &plain)]).all(&["my-skill"]),
         skill(
             "allowed tools",
             &with("allowed-tools: Bash(jq:*) Bash(git:*)"),
@@ -94,9 +100,9 @@ pub(crate) fn parser() -> Vec<Scene> {
                 ("my-skill/skill.md", &named("lower")),
             ],
         )
-        .all("my-skill"),
-        Scene::new("lower case found", &[("low/skill.md", &named("low"))]).all("low"),
-        Scene::new("neither found", &[("my-skill/README.md", &plain)]).all("my-skill"),
+        .all(&["my-skill"]),
+        Scene::new("lower case found", &[("low/skill.md", &named("low"))]).all(&["low"]),
+        Scene::new("neither found", &[("my-skill/README.md", &plain)]).all(&["my-skill"]),
     ]
 }
 
@@ -108,9 +114,9 @@ pub(crate) fn prompt() -> Vec<Scene> {
     ];
     let special = "---\nname: special\ndescription: Use <foo> & <bar> tags\n---\n";
     vec![
-        Scene::new("no skill", &[]).run(&["to-prompt"]),
-        Scene::new("one skill", &two).run(&["to-prompt", "skill-a"]),
-        Scene::new("two skills", &two).run(&["to-prompt", "skill-a", "skill-b"]),
+        Scene::new("no skill", &[]).run("to-prompt"),
+        Scene::new("one skill", &two).run("to-prompt skill-a"),
+        Scene::new("two skills", &two).run("to-prompt skill-a skill-b"),
         Scene::skill("escapes", "special", special),
     ]
 }
@@ -122,12 +128,12 @@ pub(crate) fn validator() -> Vec<Scene> {
     let line = |name: &str, line: &str| Scene::skill(name, "my-skill", &with(line));
     vec![
         skill("valid", "my-skill"),
-        Scene::new("nothing there", &[]).all("missing"),
-        Scene::new("a file", &[("file.txt", "text")]).all("file.txt"),
-        Scene::new("no SKILL.md", &[("my-skill/", "")]).all("my-skill"),
+        Scene::new("nothing there", &[]).all(&["missing"]),
+        Scene::new("a file", &[("file.txt", "text")]).all(&["file.txt"]),
+        Scene::new("no SKILL.md", &[("my-skill/", "")]).all(&["my-skill"]),
         skill("upper case", "MySkill"),
         skill("too long", &long),
-        skill("leading hyphen", "-my-skill").run(&["validate", "--", "-my-skill"]),
+        skill("leading hyphen", "-my-skill").run("validate -- -my-skill"),
         skill("two hyphens", "my--skill"),
         skill("underscore", "my_skill"),
         Scene::skill("other folder", "wrong-name", &named("correct-name")),
@@ -160,122 +166,53 @@ pub(crate) fn validator() -> Vec<Scene> {
 
 /// What the library does not test: its program.
 pub(crate) fn command_line() -> Vec<Scene> {
-    let good = || Scene::new("", &[("good/SKILL.md", &named("good")), ("good/sub/", "")]);
-    let renamed = |name: &str, scene: Scene| Scene {
-        name: name.to_owned(),
-        ..scene
-    };
+    let text = named("good");
+    let good = |name: &str| Scene::new(name, &[("good/SKILL.md", &text), ("good/sub/", "")]);
+    let x = |name: &str, content: &str| Scene::skill(name, "x", content);
+    let described = |lines: &str| format!("---\nname: x\ndescription: {lines}\n---\n");
+    let order = "---\nz: 1\nname: -A_-\ncompatibility:\n- y\na: 2\n---\n";
     vec![
-        renamed(
-            "here",
-            good().at("good").all(".").all("SKILL.md").all("sub/.."),
-        ),
-        renamed(
-            "spelling",
-            good().all("./good//.").all("good/").all("good/SKILL.md"),
-        ),
-        renamed(
-            "odd case",
-            good().file("good/Skill.MD", b"").all("good/Skill.MD"),
-        ),
-        renamed(
-            "symlink",
-            good()
-                .link("alias", "good")
-                .all("alias")
-                .all("alias/SKILL.md"),
-        ),
-        renamed(
-            "symlinked file",
-            good()
-                .file("real/", b"")
-                .link("real/SKILL.md", "../good/SKILL.md")
-                .all("real")
-                .all("real/SKILL.md"),
-        ),
-        renamed(
-            "dangling",
-            good()
-                .file("x/", b"")
-                .link("x/SKILL.md", "nowhere")
-                .all("x"),
-        ),
-        renamed("folder as file", good().file("x/SKILL.md/", b"").all("x")),
-        renamed(
-            "not UTF-8",
-            Scene::new("", &[])
-                .file("x/SKILL.md", b"---\nname: \xff\n---\n")
-                .all("x"),
-        ),
-        renamed("control", Scene::skill("", "x", "---\nname: \u{7}\n---\n")),
-        renamed(
-            "byte order mark",
-            Scene::skill("", "x", &format!("\u{feff}{}", named("x"))),
-        ),
-        renamed(
-            "line ends",
-            Scene::skill("", "x", &named("x").replace('\n', "\r\n")),
-        ),
-        renamed(
-            "surrogates",
-            Scene::skill(
-                "",
-                "x",
-                "---\nname: x\ndescription: \"\\ud83d\\ude00\"\n---\n",
-            ),
-        ),
-        renamed(
-            "object",
-            Scene::skill("", "x", "---\nname: x\ndescription: y\nlicense: =\n---\n"),
-        ),
-        renamed(
-            "quotes",
-            Scene::skill(
-                "",
-                "x",
-                "---\nname: x\ndescription: \"'a' & \\\"b\\\"\"\n---\n",
-            ),
-        ),
-        renamed(
-            "order",
-            Scene::skill(
-                "",
-                "x",
-                "---\nz: 1\nname: -A_-\ncompatibility:\n- y\na: 2\n---\n",
-            ),
-        ),
-        renamed(
-            "markup in the path",
-            Scene::skill("", "a & <b>", &named("a")),
-        ),
-        renamed("missing path", good().all("it's").all("").all("-")),
-        renamed(
-            "second path",
-            good()
-                .run(&["validate", "good", "good"])
-                .run(&["read-properties", "good", "a", "b"]),
-        ),
-        renamed(
-            "first of several",
-            good()
-                .run(&["to-prompt", "good", "no", "nor"])
-                .run(&["validate", "no", "good"]),
-        ),
-        renamed(
-            "one bad of two",
-            good()
-                .file("bad/SKILL.md", b"")
-                .run(&["to-prompt", "good", "bad"]),
-        ),
-        renamed(
-            "no path",
-            good().run(&["validate"]).run(&["read-properties"]),
-        ),
-        renamed(
-            "unknown option",
-            good()
-                .run(&["validate", "-x", "good"])
-                .run(&["to-prompt", "--wrong"]),
-        ),
+        good("here").at("good").all(&[".", "SKILL.md", "sub/.."]),
+        good("spelling").all(&["./good//.", "good/", "good/SKILL.md"]),
+        good("odd case")
+            .file("good/Skill.MD", b"")
+            .all(&["good/Skill.MD"]),
+        good("symlink")
+            .link("alias", "good")
+            .all(&["alias", "alias/SKILL.md"]),
+        good("symlinked file")
+            .file("real/", b"")
+            .link("real/SKILL.md", "../good/SKILL.md")
+            .all(&["real", "real/SKILL.md"]),
+        good("dangling")
+            .file("x/", b"")
+            .link("x/SKILL.md", "nowhere")
+            .all(&["x"]),
+        good("folder as file").file("x/SKILL.md/", b"").all(&["x"]),
+        Scene::new("not UTF-8", &[])
+            .file("x/SKILL.md", b"---\nname: \xff\n---\n")
+            .all(&["x"]),
+        x("control", "---\nname: \u{7}\n---\n"),
+        x("byte order mark", &format!("\u{feff}{}", named("x"))),
+        x("line ends", &named("x").replace('\n', "\r\n")),
+        x("surrogates", &described("\"\\ud83d\\ude00\"")),
+        x("object", &described("y\nlicense: =")),
+        x("quotes", &described("\"'a' & \\\"b\\\"\"")),
+        x("order", order),
+        Scene::skill("markup in the path", "a & <b>", &named("a")),
+        good("missing path").all(&["it's", "", "-"]),
+        good("second path")
+            .run("validate good good")
+            .run("read-properties good a b"),
+        good("first of several")
+            .run("to-prompt good no nor")
+            .run("validate no good"),
+        good("one bad of two")
+            .file("bad/SKILL.md", b"")
+            .run("to-prompt good bad"),
+        good("no path").run("validate").run("read-properties"),
+        good("unknown option")
+            .run("validate -x good")
+            .run("to-prompt --wrong"),
     ]
 }

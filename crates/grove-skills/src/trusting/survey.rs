@@ -1,0 +1,270 @@
+//! Everything in a project that a grant pins: what a working folder inside could reveal.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use grove_catalog::definitions::Definition;
+use grove_catalog::folder_content::Entry;
+use grove_catalog::root::Family;
+use grove_catalog::trust;
+use grove_catalog::{Digest, Source, identity};
+use grove_fs::files;
+use grove_fs::probe_walk::Layout;
+use grove_fs::trust_store::Pins;
+use grove_spec::package::Kind;
+use grove_spec::skill::kept::most_read;
+
+use super::nested::{self, Nested};
+use crate::agents::AGENT_FILES;
+use crate::cache::RootCache;
+use crate::chains::CHAIN_FILES;
+use crate::definition_files::{Bounds, FileKind, roots_in};
+use crate::environment::Environment;
+use crate::instructions;
+use crate::loading::{self, Scan};
+use crate::planning::{self, PlannedRoot};
+use crate::project::Permitted;
+use crate::settings::{PROJECT_FILES, read_project_file};
+use crate::world::World;
+
+/// What is in a project.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    /// What was seen, by path below the folder.
+    seen: BTreeMap<String, SeenFile>,
+    /// Folders of skills, by path below the folder.
+    skill_folders: Vec<String>,
+    /// Skills whose folders cannot be pinned whole, by path below the folder, each with the reason.
+    pub(super) not_pinned: BTreeMap<String, String>,
+    /// Folders below that were not searched.
+    pub(super) not_searched: Vec<String>,
+}
+
+/// What was seen of one file or other entry.
+#[derive(Debug, Default)]
+struct SeenFile {
+    /// The digest of what was read of it as something that counts.
+    digest: Option<Digest>,
+    /// As what it counted.
+    kinds: BTreeSet<Kind>,
+    /// What it is as a part of a skill's folder.
+    entry: Option<Entry>,
+}
+
+impl SeenFile {
+    fn pin(&self) -> Option<String> {
+        match (&self.digest, &self.entry) {
+            (Some(digest), entry) => {
+                let pin = trust::pin(digest, self.kinds.iter().copied());
+                Some(match entry {
+                    Some(entry) => trust::pin_with_entry(&pin, entry),
+                    None => pin,
+                })
+            }
+            (None, entry) => entry.as_ref().map(Entry::pin),
+        }
+    }
+}
+
+impl Survey {
+    /// What is to be remembered, by path below the folder.
+    pub(super) fn pins(&self) -> Pins {
+        let seen = self.seen.iter();
+        seen.filter_map(|(path, seen)| Some((path.clone(), seen.pin()?)))
+            .collect()
+    }
+
+    /// Whether a path lies in the folder of a skill that was surveyed.
+    pub(super) fn is_in_skill(&self, path: &str) -> bool {
+        let below = |folder: &String| {
+            let rest = path.strip_prefix(folder.as_str());
+            folder.is_empty() || rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        self.skill_folders.iter().any(below)
+    }
+}
+
+/// Looks at everything that a working folder inside could reveal.
+///
+/// It comes from the project's own files, whoever else has a link to them, and from the user's settings
+/// alone: a project's can only narrow what is seen, and differ from folder to folder.
+pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
+    let world = World::of_folder(environment, folder);
+    let settings = &world.settings.settings;
+    let of_kind = |kind: Kind| {
+        let mut roots = planning::own(kind, &world).roots;
+        // What settings name is looked for where they stand and nowhere else, as packages are.
+        roots.retain(|planned| {
+            let root = &planned.root;
+            root.source == Source::Project && root.standing.family != Family::Named
+        });
+        roots
+    };
+    let roots = of_kind(Kind::Skills);
+    let scan = Scan {
+        layout: Layout::ALL,
+        max_candidates: usize::MAX,
+        max_bytes: settings.limits.file_bytes.value,
+        max_read: most_read(settings.limits.file_bytes.value),
+        max_depth: usize::try_from(settings.limits.group_depth.value).unwrap_or(usize::MAX),
+        lifted: true,
+        keep_good: false,
+        all_folders: true,
+    };
+    let (agent_roots, chain_roots) = (of_kind(Kind::Agents), of_kind(Kind::Chains));
+    let bounds = Bounds {
+        max_bytes: scan.max_bytes,
+        max_depth: scan.max_depth,
+    };
+    let mut names = first_parts(&roots, folder);
+    names.extend(first_parts(&agent_roots, folder));
+    names.extend(instructions::NAMES.map(str::to_owned));
+    names.extend(first_parts(&chain_roots, folder));
+    let Nested {
+        holders,
+        not_searched,
+    } = nested::search(folder, &names);
+    let permitted = Permitted::in_environment(environment);
+    let mut looks: BTreeSet<PathBuf> = holders.iter().map(|path| folder.join(path)).collect();
+    looks.extend(between(environment, folder));
+    let mut survey = Survey {
+        not_searched,
+        ..Survey::default()
+    };
+    for look in looks.iter().filter(|look| permitted.allows(look)) {
+        for planned in &roots {
+            pin_root(&moved(planned, folder, look), &scan, folder, &mut survey);
+        }
+        for planned in &agent_roots {
+            let inner = roots_in(planned, &agent_roots);
+            let planned = moved(planned, folder, look);
+            pin_files(&AGENT_FILES, &planned, &inner, &bounds, folder, &mut survey);
+        }
+        for planned in &chain_roots {
+            let inner = roots_in(planned, &chain_roots);
+            let planned = moved(planned, folder, look);
+            pin_files(&CHAIN_FILES, &planned, &inner, &bounds, folder, &mut survey);
+        }
+        for (kind, planned) in planning::further_roots(&world, look, folder) {
+            match kind {
+                Kind::Skills => pin_root(&planned, &scan, folder, &mut survey),
+                Kind::Agents => {
+                    pin_files(&AGENT_FILES, &planned, &[], &bounds, folder, &mut survey);
+                }
+                Kind::Chains => {
+                    pin_files(&CHAIN_FILES, &planned, &[], &bounds, folder, &mut survey);
+                }
+            }
+        }
+        for (file, bytes) in instructions::in_folder(folder, look, scan.max_bytes) {
+            if let Ok(bytes) = bytes {
+                pin(&file, Digest::of(&bytes), None, folder, &mut survey);
+            }
+        }
+        for file in PROJECT_FILES {
+            if let Ok(bytes) = read_project_file(look, file) {
+                let file = look.join(file);
+                pin(&file, Digest::of(&bytes), None, folder, &mut survey);
+            }
+        }
+    }
+    survey
+}
+
+/// The granted folder and, when one works below it, every folder from there, wherever it lies.
+fn between(environment: &Environment, folder: &Path) -> Vec<PathBuf> {
+    let working = files::canonical(&environment.working).unwrap_or_default();
+    let from = if working.starts_with(folder) {
+        &working
+    } else {
+        folder
+    };
+    let inside = from.ancestors().take_while(|look| look.starts_with(folder));
+    inside.map(Path::to_path_buf).collect()
+}
+
+/// The names in a folder without which no root is in it.
+fn first_parts(roots: &[PlannedRoot], folder: &Path) -> BTreeSet<String> {
+    let places = roots.iter().flat_map(|planned| {
+        let root = &planned.root.path;
+        match &planned.files {
+            Some(files) => files.iter().map(|file| root.join(file)).collect(),
+            None => vec![root.clone()],
+        }
+    });
+    places
+        .chain(PROJECT_FILES.map(|file| folder.join(file)))
+        .filter_map(|path| {
+            let first = path.strip_prefix(folder).ok()?.components().next()?;
+            Some(first.as_os_str().to_string_lossy().into_owned())
+        })
+        .collect()
+}
+
+/// The root at the same place in another folder.
+fn moved(planned: &PlannedRoot, from: &Path, to: &Path) -> PlannedRoot {
+    let mut moved = planned.clone();
+    if let Ok(below) = planned.root.path.strip_prefix(from) {
+        moved.root.path = to.join(below);
+    }
+    moved.base = Some(to.to_path_buf());
+    moved
+}
+
+fn pin_root(planned: &PlannedRoot, scan: &Scan, folder: &Path, survey: &mut Survey) {
+    let root = &planned.root.path;
+    if !files::is_folder(root) {
+        return;
+    }
+    let (loaded, _) = loading::load(planned, scan, &mut RootCache::default(), None);
+    for candidate in &loaded.candidates {
+        if let Some(digest) = candidate.content.digest {
+            let file = identity::file_below_root(candidate.layout, &candidate.id);
+            pin(&root.join(file), digest, Some(Kind::Skills), folder, survey);
+        }
+    }
+    for (id, content) in loaded.folders.iter() {
+        let Ok(below) = root.join(id).strip_prefix(folder).map(Path::to_path_buf) else {
+            continue;
+        };
+        let skill = trust::plain(&below.to_string_lossy());
+        if let Some(problem) = &content.problem {
+            survey.not_pinned.insert(skill.clone(), problem.clone());
+        }
+        for (path, entry) in &content.entries {
+            let path = trust::plain(&format!("{skill}/{path}"));
+            survey.seen.entry(path).or_default().entry = Some(entry.clone());
+        }
+        survey.skill_folders.push(skill);
+    }
+}
+
+fn pin_files<P: Definition + Clone + Send + Sync>(
+    files_of_kind: &FileKind<P>,
+    planned: &PlannedRoot,
+    inner: &[String],
+    bounds: &Bounds,
+    folder: &Path,
+    survey: &mut Survey,
+) {
+    if files::is_folder(&planned.root.path) {
+        for (path, digest) in files_of_kind.digests(planned, inner, bounds) {
+            let file = planned.root.path.join(path);
+            pin(&file, digest, Some(P::KIND), folder, survey);
+        }
+    }
+}
+
+fn pin(file: &Path, digest: Digest, kind: Option<Kind>, folder: &Path, survey: &mut Survey) {
+    let Ok(below) = file.strip_prefix(folder) else {
+        return;
+    };
+    let below = trust::plain(&below.to_string_lossy());
+    let seen = survey.seen.entry(below).or_default();
+    // A file that changes while it is looked at is pinned as it was last, and as nothing else.
+    if seen.digest != Some(digest) {
+        seen.digest = Some(digest);
+        seen.kinds = BTreeSet::new();
+    }
+    seen.kinds.extend(kind);
+}
