@@ -1,4 +1,4 @@
-//! The generated references: command line, configuration, environment, diagnostics. Each is printed by
+//! The generated references: fields of agents, command line, configuration, environment, diagnostics. Each is printed by
 //! the program from the tables that define it, and a stale one fails the tests.
 
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::{step, workspace};
 /// The program may have to be built first.
 const LIMIT: Duration = Duration::from_mins(20);
 
-const PAGES: [&str; 4] = ["cli", "config", "diagnostics", "environment"];
+const PAGES: [&str; 5] = ["agents", "cli", "config", "diagnostics", "environment"];
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let only_check = arguments.flag("--check");

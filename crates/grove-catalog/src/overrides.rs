@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use grove_spec::agent::overrides::{AgentOverride, Change, Field, Overrides, Set};
+use grove_spec::agent::overrides::{AgentOverride, Field, Overrides, Set};
 use grove_spec::config::{LayerScope, Origin};
 use grove_spec::skill::name_key;
 use grove_spec::text::one_line;
@@ -71,14 +71,14 @@ pub(crate) fn apply(agents: &mut [Agent], roots: &[Root], layers: &[Layer]) {
         let (mut fields, own_text) = said.fields(&name, &place, layers);
         let is_own = source(agent).is_some_and(is_own);
         let in_place = is_own && elsewhere.contains(&name);
-        fields
-            .retain(|field, (_, by_address)| *field != Field::Disabled || *by_address || !in_place);
+        let is_off = |field: Field| field.as_str() == Field::DISABLED;
+        fields.retain(|field, (_, by_address)| !is_off(*field) || *by_address || !in_place);
         let bulk = said
             .disable_builtins
             .filter(|_| source(agent) == Some(Source::Bundled));
-        let off = match fields.get(&Field::Disabled) {
-            Some((set, by_address)) => {
-                (set.change == Change::Disabled(true)).then_some((&set.origin, *by_address))
+        let off = match fields.iter().find(|(field, _)| is_off(**field)) {
+            Some((_, (set, by_address))) => {
+                (*set.change.value() == true).then_some((&set.origin, *by_address))
             }
             None => bulk.and_then(|(flag, origin)| flag.then_some((origin, false))),
         };
@@ -162,9 +162,11 @@ impl<'a> Said<'a> {
         for (at, by_address, said) in all {
             for set in &said.fields {
                 fields.insert(set.change.field(), (set, by_address));
-                if let (Change::SystemPrompt(text), Some(layer)) = (&set.change, layers.get(at)) {
+                let is_text = set.change.field().as_str() == Field::SYSTEM_PROMPT;
+                let text = set.change.value().as_str().filter(|_| is_text);
+                if let (Some(text), Some(layer)) = (text, layers.get(at)) {
                     own_text = Some(OwnText {
-                        text: text.clone(),
+                        text: text.to_owned(),
                         file: set.origin.file.clone(),
                         digest: layer.digest,
                     });

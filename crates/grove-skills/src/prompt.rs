@@ -9,7 +9,6 @@ use grove_catalog::catalog::{self, Budget, IndexFile, Style};
 use grove_catalog::prompt::{self, Base, Instructions, Own, Prompt, Read};
 use grove_catalog::snapshot::Snapshot;
 use grove_fs::FsError;
-use grove_spec::agent::overrides::Field;
 use grove_spec::agent::{PromptMode, SkillInjection};
 use grove_spec::config::Settings;
 use grove_spec::{Code, Diagnostic, Severity};
@@ -66,7 +65,7 @@ impl AgentPrompt {
 pub(crate) fn own_of<'a>(agent: &'a Agent, location: &'a Path, source: &'a str) -> Option<Own<'a>> {
     let content = agent.content.as_ref()?;
     let mut overridden = agent.overridden.iter();
-    let skills = overridden.find(|set| set.field == Field::Skills);
+    let skills = overridden.find(|set| set.field.as_str() == "skills");
     let own = Own {
         name: &agent.name,
         agent: &content.parsed.agent,

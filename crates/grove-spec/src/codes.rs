@@ -135,6 +135,7 @@ codes! {
     OverrideUnknownField = "override-unknown-field", Info, "Settings override a field of an agent that cannot be overridden; it was not used.", "see the configuration reference for the fields that can be";
     OverrideUnknown = "override-unknown", Warning, "Settings override an agent that is not there.", "correct the name, or remove the override";
     SettingsUnreadable = "settings-unreadable", Warning, "A host's settings file cannot be read or is not JSON; nothing in it was used.", "correct the file";
+    AgentContract = "agent-contract", Error, "`acceptance`, a budget or `engine` of an agent cannot be read; it would run without what was to hold it.", "write the value as the reference page of agent fields says";
     AgentUnknownField = "agent-unknown-field", Info, "A key of an agent is not known here and is nearly one that is, or was asked for; it is kept as written.", "check the spelling";
     ModelUnknown = "model-unknown", Warning, "No model of this name is known here; whoever runs the agent may know it.", "check the spelling";
     ExportUnmapped = "export-unmapped", Warning, "Something that an agent says cannot be said to the host that it is exported for.", "change the agent, or accept that the host does without it";

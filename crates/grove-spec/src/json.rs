@@ -101,6 +101,20 @@ pub fn text_of(node: &Node) -> Option<&str> {
     }
 }
 
+/// A node as JSON in which every scalar is text, as it is written; nothing is null.
+pub fn words_of(node: &Node) -> serde_json::Value {
+    match &node.value {
+        Value::Text(scalar) if scalar.is_null() => serde_json::Value::Null,
+        Value::Text(scalar) => scalar.text.clone().into(),
+        Value::List(items) => items.iter().map(words_of).collect(),
+        Value::Map(entries) => {
+            let members = entries.iter();
+            let members = members.map(|entry| (entry.key.to_string(), words_of(&entry.value)));
+            serde_json::Value::Object(members.collect())
+        }
+    }
+}
+
 /// What kind of value a node is, in JSON's words.
 pub fn kind_of(node: &Node) -> &'static str {
     match &node.value {

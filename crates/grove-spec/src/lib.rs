@@ -4,12 +4,14 @@
 //! panics and never returns an error that hides the rest of the file. Nothing in this crate knows
 //! a path on disk, a clock or an environment; whoever read the bytes attaches the file name.
 
+pub mod acceptance;
 pub mod agent;
+pub mod budgets;
 pub mod chain;
 pub mod codes;
-
 pub mod config;
 pub mod diagnostic;
+pub mod engine;
 pub mod fence;
 mod frontmatter;
 pub mod generated;
@@ -19,7 +21,6 @@ pub mod package;
 pub mod quoted_frontmatter;
 pub mod render;
 pub mod skill;
-
 pub mod text;
 pub mod wildcard;
 pub mod yaml;

@@ -182,28 +182,12 @@ const fn entity(b: u8) -> Option<&'static str> {
 
 /// The number of edits between two short texts, if at most `allowed`; a swap of neighbours is one.
 pub fn edits(a: &str, b: &str, allowed: usize) -> Option<usize> {
-    let (a, b): (Vec<char>, Vec<char>) =
-        (a.chars().take(80).collect(), b.chars().take(80).collect());
-    if a.len().abs_diff(b.len()) > allowed {
+    let beginning = |text: &str| -> String { text.chars().take(80).collect() };
+    let (a, b) = (beginning(a), beginning(b));
+    if a.chars().count().abs_diff(b.chars().count()) > allowed {
         return None;
     }
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, y) in b.iter().enumerate() {
-            let cell = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX / 2);
-            let mut best = (cell(&last, j + 1) + 1)
-                .min(cell(&row, j) + 1)
-                .min(cell(&last, j) + usize::from(x != y));
-            if i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x) {
-                best = best.min(cell(&before_last, j - 1) + 1);
-            }
-            row.push(best);
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last.last().copied().filter(|count| *count <= allowed)
+    Some(strsim::osa_distance(&a, &b)).filter(|count| *count <= allowed)
 }
 
 #[cfg(test)]

@@ -1,104 +1,16 @@
 //! The fields of an agent as flags: one table, so that no field is forgotten.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use grove_spec::agent::fields::FieldRow;
 
-/// Fields, their flags and what they are.
-const FIELDS: [(&str, &str, &str); 28] = [
-    (
-        "description",
-        "description",
-        "What it does and when to use it",
-    ),
-    (
-        "tools",
-        "tools",
-        "The tools it may use, with commas; `[]` for none, empty for whatever is usual",
-    ),
-    (
-        "extensions",
-        "extensions",
-        "Its extensions, with commas; `[]` for none, empty for whatever is usual",
-    ),
-    ("model", "model", "Its model"),
-    (
-        "fallbackModels",
-        "fallback-models",
-        "Models to try in order when that one fails",
-    ),
-    ("thinking", "thinking", "How much the model thinks"),
-    (
-        "systemPromptMode",
-        "system-prompt-mode",
-        "`replace` or `append`",
-    ),
-    (
-        "inheritProjectContext",
-        "inherit-project-context",
-        "Whether the project's instructions are in its prompt",
-    ),
-    (
-        "inheritSkills",
-        "inherit-skills",
-        "Whether the catalog of all skills is in its prompt",
-    ),
-    ("skills", "skills", "The skills in its prompt, with commas"),
-    ("skillInjection", "skill-injection", "`full` or `light`"),
-    ("skillPath", "skill-path", "Further folders with its skills"),
-    ("defaultContext", "default-context", "`fresh` or `fork`"),
-    (
-        "output",
-        "output",
-        "The file for its answer; `false` for none",
-    ),
-    ("outputMode", "output-mode", "`inline` or `file-only`"),
-    (
-        "defaultReads",
-        "default-reads",
-        "Files that it reads first, with commas",
-    ),
-    (
-        "defaultProgress",
-        "default-progress",
-        "Whether it keeps a file about its progress",
-    ),
-    ("interactive", "interactive", "Whether it may ask"),
-    (
-        "maxSubagentDepth",
-        "max-subagent-depth",
-        "How deep it may call others",
-    ),
-    (
-        "completionGuard",
-        "completion-guard",
-        "Whether its answer is checked for being one",
-    ),
-    (
-        "maxExecutionTimeMs",
-        "max-execution-time-ms",
-        "Milliseconds that it may run",
-    ),
-    (
-        "timeoutMs",
-        "timeout-ms",
-        "Milliseconds that it may be silent",
-    ),
-    ("maxTokens", "max-tokens", "Tokens that it may use"),
-    ("turnBudget", "turn-budget", "Turns that it may take"),
-    (
-        "toolBudget",
-        "tool-budget",
-        "Calls of tools that it may make",
-    ),
-    (
-        "acceptanceRole",
-        "acceptance-role",
-        "Its part in accepting work",
-    ),
-    ("async", "async", "Whether it runs in the background"),
-    ("aliases", "aliases", "Other names for it, with commas"),
-];
+/// The fields that have flags, with the flags: the name is changed by renaming.
+static FLAGS: LazyLock<Vec<(&FieldRow, String)>> = LazyLock::new(|| {
+    let rows = FieldRow::in_files().filter(|row| !matches!(row.key, "name" | "package"));
+    rows.map(|row| (row, row.flag())).collect()
+});
 
 /// What is asked of an agent's fields and text.
 #[derive(Debug, Clone, Default)]
@@ -113,12 +25,17 @@ pub(crate) struct AskedFields {
 
 impl Args for AskedFields {
     fn augment_args(command: Command) -> Command {
-        let fields = FIELDS.map(|(key, flag, about)| {
-            Arg::new(key)
-                .long(flag)
+        let fields = FLAGS.iter().map(|(row, flag)| {
+            let takes = match row.takes {
+                // Of several words only those that are written in it are a help.
+                takes if takes.starts_with('`') => format!(" ({takes})"),
+                _ => row.flag_note.to_owned(),
+            };
+            Arg::new(row.key)
+                .long(flag.as_str())
                 .value_name("VALUE")
                 .allow_hyphen_values(true)
-                .help(about)
+                .help(format!("{}{takes}", row.about))
         });
         command
             .args(fields)
@@ -160,9 +77,9 @@ impl FromArgMatches for AskedFields {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        for (key, _, _) in FIELDS {
-            if let Some(value) = matches.get_one::<String>(key) {
-                self.fields.push((key.to_owned(), value.clone()));
+        for (row, _) in FLAGS.iter() {
+            if let Some(value) = matches.get_one::<String>(row.key) {
+                self.fields.push((row.key.to_owned(), value.clone()));
             }
         }
         if let Some(pairs) = matches.get_many::<(String, String)>("set") {

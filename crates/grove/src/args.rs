@@ -409,6 +409,7 @@ pub(crate) enum McpScope {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Page {
+    Agents,
     Cli,
     Config,
     Diagnostics,

@@ -1,33 +1,12 @@
 //! An agent's keys in the words of another host.
 
+use grove_spec::agent::fields::{Exported, FieldRow};
 use grove_spec::agent::formats::restriction;
 use grove_spec::agent::{Format, SkillInjection, print};
-use grove_spec::yaml::{Entry, Node, Value};
+use grove_spec::yaml::Entry;
 use grove_spec::{Code, Diagnostic, Position, Severity};
 
 use super::{Job, Source, models};
-
-/// Keys that only say how Grove runs an agent; whoever else runs it does so in its own way.
-const RUNNING: [&str; 18] = [
-    "inheritProjectContext",
-    "inheritSkills",
-    "defaultContext",
-    "output",
-    "outputMode",
-    "defaultReads",
-    "defaultProgress",
-    "interactive",
-    "maxSubagentDepth",
-    "completionGuard",
-    "maxExecutionTimeMs",
-    "timeoutMs",
-    "maxTokens",
-    "turnBudget",
-    "toolBudget",
-    "acceptance",
-    "acceptanceRole",
-    "aliases",
-];
 
 /// The keys of the host's file, and what has no place in it.
 pub(super) fn translate(
@@ -134,9 +113,17 @@ impl Writer<'_, '_> {
                 let minutes = milliseconds.div_ceil(60_000).max(1);
                 self.entries.push(print::word("timeout_mins", &minutes));
             }
-            "turnBudget" if export.turns.is_some() => self.turns(&entry.value),
-            key if RUNNING.contains(&key) || key == "async" => self.left_out(key, Severity::Info),
-            key => self.left_out(key, Severity::Warning),
+            "turnBudget" if export.turns.is_some() => self.turns(),
+            key => {
+                let row = FieldRow::of_file(key);
+                let is_missed = row.is_none_or(|row| row.exported != Exported::OfGrove);
+                let severity = if is_missed {
+                    Severity::Warning
+                } else {
+                    Severity::Info
+                };
+                self.left_out(key, severity);
+            }
         }
     }
 
@@ -161,17 +148,14 @@ impl Writer<'_, '_> {
         self.source.format.of_files() == self.job.rules.export.format
     }
 
-    fn turns(&mut self, budget: &Node) {
-        let said = budget.get("maxTurns").unwrap_or(budget).as_text();
-        let turns = said.and_then(|text| text.trim().parse::<u64>().ok());
-        let Some((turns, key)) = turns.zip(self.job.rules.export.turns.as_deref()) else {
+    fn turns(&mut self) {
+        let budget = self.source.agent.turn_budget.as_ref();
+        let Some((budget, key)) = budget.zip(self.job.rules.export.turns.as_deref()) else {
             return self.left_out("turnBudget", Severity::Info);
         };
-        self.entries.push(print::word(key, &turns));
-        if let Value::Map(entries) = &budget.value {
-            for entry in entries.iter().filter(|entry| entry.key != "maxTurns") {
-                self.left_out(&format!("turnBudget.{}", entry.key), Severity::Info);
-            }
+        self.entries.push(print::word(key, &budget.max_turns));
+        if budget.grace_turns.is_some() {
+            self.left_out("turnBudget.graceTurns", Severity::Info);
         }
     }
 

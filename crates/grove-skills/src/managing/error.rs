@@ -190,7 +190,7 @@ impl ManageError {
             Self::Overruled { ways, .. } => ways.clone(),
             Self::Reserved { .. } => vec!["choose another name".to_owned()],
             Self::NoOverride(_) => {
-                let fields = Field::ALL.map(Field::as_str);
+                let fields: Vec<&str> = Field::all().map(Field::as_str).collect();
                 vec![format!("these can: {}", fields.join(", "))]
             }
             Self::NoHome

@@ -7,7 +7,6 @@ use grove_catalog::state::State;
 use grove_spec::agent::compose::list_items;
 use grove_spec::agent::overrides::{Change, Field};
 use grove_spec::config::{LayerScope, edit};
-use grove_spec::json;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 use serde_json::Value;
@@ -41,7 +40,7 @@ impl Manager {
         let meant = self.meant(name)?;
         let mut config = self.config(scope)?;
         let before = config.saved();
-        let path = field_path(&meant.key, Field::Disabled);
+        let path = field_path(&meant.key, field_of(Field::DISABLED)?);
         config.take(edit::set(&config.text, &strs(&path), &Value::from(true)))?;
         let changed = config.write()?;
         let report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
@@ -52,7 +51,7 @@ impl Manager {
         let found = agents.entries().named(&meant.address).into_iter();
         let fields = found.filter_map(|at| agents.agents.get(at));
         let mut fields = fields.flat_map(|agent| &agent.overridden);
-        let on = fields.find(|set| set.field == Field::Disabled);
+        let on = fields.find(|set| set.field.as_str() == Field::DISABLED);
         let error = ManageError::Overruled {
             stays: "on",
             why: on.map_or_else(
@@ -86,13 +85,13 @@ impl Manager {
         // Whoever is called by an address is meant alone.
         let of_name = Some(&meant.name).filter(|_| name != meant.address);
         for key in of_name.into_iter().chain([&meant.address]) {
-            let path = field_path(key, Field::Disabled);
+            let path = field_path(key, field_of(Field::DISABLED)?);
             config.take(edit::remove(&config.text, &strs(&path)))?;
         }
         let mut changed = config.write()?;
         let mut report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
         if report.state == Some(State::Disabled) {
-            let path = field_path(&meant.key, Field::Disabled);
+            let path = field_path(&meant.key, field_of(Field::DISABLED)?);
             config.take(edit::set(&config.text, &strs(&path), &Value::from(false)))?;
             changed |= config.write()?;
             report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
@@ -188,7 +187,8 @@ impl Manager {
             match ask {
                 // Only a text may be empty.
                 OverrideAsk::Set(key, words)
-                    if words.trim().is_empty() && field_of(key)? != Field::SystemPrompt =>
+                    if words.trim().is_empty()
+                        && field_of(key)?.as_str() != Field::SYSTEM_PROMPT =>
                 {
                     let path = field_path(&meant.key, field_of(key)?);
                     config.take(edit::remove(&config.text, &strs(&path)))?;
@@ -202,7 +202,7 @@ impl Manager {
                     change.apply(&mut fields);
                     let value = change.value();
                     let path = field_path(&meant.key, field);
-                    config.take(edit::set(&config.text, &strs(&path), &value))?;
+                    config.take(edit::set(&config.text, &strs(&path), value))?;
                 }
                 OverrideAsk::Unset(key) => {
                     let path = field_path(&meant.key, field_of(key)?);
@@ -297,9 +297,7 @@ fn nobody(name: &str, near: Vec<String>) -> ManageError {
 }
 
 fn field_of(key: &str) -> Result<Field, ManageError> {
-    let known = Field::ALL
-        .into_iter()
-        .find(|field| field.as_str() == key || field.config_key() == key);
+    let known = Field::all().find(|field| field.as_str() == key || field.config_key() == key);
     known.ok_or_else(|| ManageError::NoOverride(key.to_owned()))
 }
 
@@ -323,5 +321,5 @@ fn read(field: Field, words: &str) -> Option<Change> {
     } else {
         Value::from(words)
     };
-    Change::read(field, &json::parse(&value.to_string()).ok()?.node)
+    Change::read(field, &value)
 }

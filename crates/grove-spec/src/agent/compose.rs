@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::edit::{self, EditRefusal, FieldValue};
-use super::fields::split_items;
-use super::{Parsed, SkillInjection, parse, prompt_text};
+use super::fields::FieldRow;
+use super::{Parsed, SkillInjection, parse, prompt_text, split_items};
 use crate::codes::Code;
 use crate::fence;
 
@@ -30,20 +30,6 @@ pub struct Refusal {
     /// What is wrong, without a full stop.
     pub message: String,
 }
-
-/// Fields that are lists.
-const LISTS: [&str; 8] = [
-    "tools",
-    "extensions",
-    "fallbackModels",
-    "skills",
-    "skill",
-    "skillPath",
-    "defaultReads",
-    "aliases",
-];
-/// Fields for which `false` is how one writes that they are not there.
-const CLEARED_BY_FALSE: [&str; 4] = ["model", "thinking", "defaultContext", "maxSubagentDepth"];
 
 /// The file of a new agent.
 pub fn create(name: &str, package: Option<&str>, asks: &[Ask]) -> Result<String, Refusal> {
@@ -114,8 +100,9 @@ fn with_field(text: &str, key: &str, value: &str) -> Result<String, Refusal> {
         return Err(refusal(key, "an agent's name is changed by renaming it"));
     }
     let value = value.trim();
-    let is_list = LISTS.contains(&key);
-    let cleared = value == "false" && (is_list || CLEARED_BY_FALSE.contains(&key));
+    let row = FieldRow::of_file(key);
+    let is_list = row.is_some_and(|row| row.is_list);
+    let cleared = value == "false" && row.is_some_and(|row| row.is_cleared_by_false);
     if cleared || value.is_empty() {
         return without_field(text, key);
     }
@@ -266,7 +253,8 @@ mod tests {
 
     #[test]
     fn an_empty_value_is_no_value_and_an_empty_list_is_said_with_brackets() {
-        for key in LISTS {
+        for row in FieldRow::in_files().filter(|row| row.is_list) {
+            let key = row.key;
             let text = create("x", None, &[ask("description", "d")]).unwrap();
             let none = change(&text, &[ask(key, " [] ")]).unwrap();
             assert!(none.contains(&format!("{key}: []\n")), "{none}");

@@ -10,8 +10,7 @@ use crate::skill::print::{double_quoted, scalar_text};
 use crate::yaml::{self, Entry, Node, Scalar, Value as Yaml};
 
 use super::block_list::BlockList;
-use super::fields::split_items;
-use super::known_keys;
+use super::{known_keys, split_items};
 
 /// A field's new value.
 #[derive(Debug, Clone, PartialEq, Eq)]

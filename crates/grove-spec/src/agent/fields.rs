@@ -1,12 +1,268 @@
-//! From top-level entries to the fields of an [`Agent`].
+//! Every field of an agent, once: how it is called, read, written, overridden, exported, shown and documented.
+//!
+//! Adding a field is one row here and its use. The [`Agent`] itself, the flags of `grove agents edit`, the keys under
+//! `agents.overrides` and the reference page come from the table.
 
-use super::{Agent, ContextMode, OutputFile, OutputMode, PromptMode, SkillInjection, naming};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value as Json};
+
+use super::field_kinds::{
+    AgentName, Contract, EngineKind, FieldKind, FieldReader, List, ListOrUsual, Mode, Names,
+    Number, OneOf, Output, PackageName, RequiredText, Switch, SwitchOrUsual, Text, WholeText,
+};
+use super::{ContextMode, OutputFile, OutputMode, PromptMode, SkillInjection};
+use crate::acceptance::Acceptance;
+use crate::budgets::{ToolBudget, TurnBudget};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
-use crate::skill::fields::{clean, parse_boolean};
-use crate::skill::split_outside_parentheses;
-use crate::text::{is_control, one_line};
-use crate::yaml::{Entry, Value};
+use crate::engine::Engine;
+use crate::json;
+use crate::yaml::Entry;
+
+/// What becomes of a field in a file for another host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exported {
+    /// It has a counterpart at some hosts, or is dealt with in a way of its own.
+    Translated,
+    /// It says how Grove runs the agent; whoever else runs it does so in its own way.
+    OfGrove,
+    /// It is missed where there is no counterpart.
+    Missed,
+}
+
+/// Where a field may be set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetIn {
+    /// In an agent's file alone.
+    File,
+    /// In an agent's file, and in settings and configuration instead.
+    FileAndSettings,
+    /// In settings and configuration alone.
+    Settings,
+}
+
+/// One row of the table.
+pub struct FieldRow {
+    /// The frontmatter's and pi's word for it.
+    pub key: &'static str,
+    /// Another word for it, which goes before the first one unless it names nothing.
+    pub other_key: Option<&'static str>,
+    /// What it is, for the command line and the reference pages.
+    pub about: &'static str,
+    /// What it takes in a file, in words.
+    pub takes: &'static str,
+    /// What it takes in settings, in words.
+    pub override_takes: &'static str,
+    /// What an agent has without it, in words.
+    pub default: &'static str,
+    /// What is to be known of a value on the command line, to follow `about`.
+    pub flag_note: &'static str,
+    /// Whether its value is several items.
+    pub is_list: bool,
+    /// Whether `false` on the command line means that the field is not there.
+    pub is_cleared_by_false: bool,
+    /// Whether it keeps the agent from something.
+    pub restricts: bool,
+    /// Where it may be set.
+    pub set_in: SetIn,
+    /// What becomes of it in a file for another host.
+    pub exported: Exported,
+    read: fn(&mut Agent, &Entry, &mut FieldReader<'_>),
+    written: fn(&Agent) -> Option<Json>,
+    shown: fn(&Agent) -> Option<Json>,
+    normalised: fn(&Json) -> Option<Json>,
+    apply: fn(&mut Agent, &Json),
+}
+
+macro_rules! agent_fields {
+    (
+        file { $($field:ident: $type:ty = $key:literal $(| $other:literal)?, $kind:ty, $set_in:ident, $exported:ident, $restricts:literal, $about:literal;)* }
+        settings { $($setting:literal, $setting_kind:ty, $setting_about:literal;)* }
+    ) => {
+        /// What an agent file says about its agent; each field is the frontmatter key of the same name.
+        #[derive(Debug, Clone, Default, PartialEq, Eq)]
+        pub struct Agent {
+            $(#[doc = $about] pub $field: $type,)*
+            /// Whether its own file switches it off.
+            pub is_disabled: bool,
+            /// Keys that nobody here knows, as written.
+            pub unknown: Vec<Entry>,
+        }
+
+        static ROWS: &[FieldRow] = &[
+            $(FieldRow {
+                set_in: SetIn::$set_in,
+                exported: Exported::$exported,
+                restricts: $restricts,
+                other_key: agent_fields!(@other $($other)?),
+                read: |agent, entry, reader| agent.$field = <$kind>::read(entry, reader),
+                written: |agent| <$kind>::written(&agent.$field),
+                shown: |agent| <$kind>::shown(&agent.$field),
+                apply: |agent, value| {
+                    if let Some(value) = <$kind>::overriding(value) {
+                        agent.$field = value;
+                    }
+                },
+                ..FieldRow::of_kind::<$kind>($key, $about)
+            },)*
+            $(FieldRow::of_kind::<$setting_kind>($setting, $setting_about),)*
+        ];
+    };
+    (@other) => { None };
+    (@other $other:literal) => { Some($other) };
+}
+
+// Written in files in this order.
+agent_fields! {
+    file {
+        name: Option<String> = "name", AgentName, File, Translated, false, "Its name; the file's by default. A line end, a control character, a slash, or a dot or hyphen at the start is refused";
+        package: Option<String> = "package", PackageName, File, Translated, false, "Its package, in lower case with blanks as hyphens; the agent is called `package.name`";
+        description: Option<String> = "description", RequiredText, File, Translated, false, "What it does and when to use it";
+        tools: Option<Vec<String>> = "tools", ListOrUsual<false>, FileAndSettings, Translated, true, "The tools it may use";
+        model: Option<String> = "model", Text, FileAndSettings, Translated, false, "Its model";
+        fallback_models: Vec<String> = "fallbackModels", List, FileAndSettings, Missed, false, "Models to try in order when that one fails";
+        fallback_after_writes: bool = "fallbackAfterWrites", Switch, File, OfGrove, false, "Whether another model may go on after a tool has changed something";
+        thinking: Option<String> = "thinking", Text, FileAndSettings, Translated, false, "How much the model thinks";
+        engine: Option<Engine> = "engine", EngineKind, File, OfGrove, false, "Who runs it";
+        system_prompt_mode: PromptMode = "systemPromptMode", Mode<PromptMode>, FileAndSettings, Missed, false, "What becomes of the prompt of whoever runs it: left out, or before its own";
+        inherit_project_context: bool = "inheritProjectContext", Switch, FileAndSettings, OfGrove, true, "Whether the project's instructions are in its prompt";
+        inherit_skills: bool = "inheritSkills", Switch, FileAndSettings, OfGrove, true, "Whether the catalog of all skills is in its prompt";
+        skills: Vec<String> = "skills" | "skill", Names, FileAndSettings, Translated, false, "The skills in its prompt";
+        skill_injection: SkillInjection = "skillInjection", Mode<SkillInjection>, FileAndSettings, Translated, false, "Whether their text or a list of them is in its prompt";
+        skill_path: Vec<String> = "skillPath", List, File, Translated, false, "Further folders with its skills";
+        extensions: Option<Vec<String>> = "extensions", ListOrUsual<true>, File, Missed, true, "Its extensions";
+        default_context: Option<ContextMode> = "defaultContext", OneOf<ContextMode>, FileAndSettings, OfGrove, false, "What it knows of the conversation that calls it";
+        output: Option<OutputFile> = "output", Output, File, OfGrove, false, "The file for its answer";
+        output_mode: Option<OutputMode> = "outputMode", OneOf<OutputMode>, File, OfGrove, false, "What its caller gets of an answer that is written to a file";
+        default_reads: Vec<String> = "defaultReads", List, File, OfGrove, false, "Files that it reads first";
+        default_progress: bool = "defaultProgress", Switch, File, OfGrove, false, "Whether it keeps a file about its progress";
+        interactive: bool = "interactive", Switch, File, OfGrove, false, "Whether it may ask";
+        max_subagent_depth: Option<u64> = "maxSubagentDepth", Number<0>, File, OfGrove, true, "How deep it may call others";
+        completion_guard: Option<bool> = "completionGuard", SwitchOrUsual, FileAndSettings, OfGrove, false, "Whether its answer is checked for being one";
+        max_execution_time_ms: Option<u64> = "maxExecutionTimeMs", Number<1>, FileAndSettings, OfGrove, true, "Milliseconds that it may run";
+        timeout_ms: Option<u64> = "timeoutMs", Number<1>, File, OfGrove, true, "Milliseconds that it may be silent";
+        tool_timeout_ms: Option<u64> = "toolTimeoutMs", Number<1>, File, OfGrove, true, "Milliseconds that one call of a tool may take";
+        max_tokens: Option<u64> = "maxTokens", Number<1>, FileAndSettings, OfGrove, true, "Tokens that it may use";
+        turn_budget: Option<TurnBudget> = "turnBudget", Contract<TurnBudget>, File, OfGrove, true, "Turns that it may take";
+        tool_budget: Option<ToolBudget> = "toolBudget", Contract<ToolBudget>, File, OfGrove, true, "Calls of tools that it may make";
+        acceptance: Option<Acceptance> = "acceptance", Contract<Acceptance>, File, OfGrove, true, "When its work counts as done";
+        acceptance_role: Option<String> = "acceptanceRole", Text, File, OfGrove, false, "Its part in accepting work";
+        background: Option<bool> = "async", SwitchOrUsual, File, OfGrove, false, "Whether it runs in the background";
+        aliases: Vec<String> = "aliases", List, File, OfGrove, false, "Other names for it";
+    }
+    settings {
+        "systemPrompt", WholeText, "Its own text in place of its file's";
+        "disabled", Switch, "Switches it off. Under a name that your own file shares with an agent from Grove, a package or an extra folder, the latter alone; a file of your own is named `id@root`";
+    }
+}
+
+impl FieldRow {
+    /// The row of a field that only settings have.
+    const fn of_kind<K: FieldKind>(key: &'static str, about: &'static str) -> Self {
+        Self {
+            key,
+            other_key: None,
+            about,
+            takes: K::TAKES,
+            override_takes: K::OVERRIDE_TAKES,
+            default: K::DEFAULT,
+            flag_note: K::FLAG_NOTE,
+            is_list: K::IS_LIST,
+            is_cleared_by_false: K::CLEARED_BY_FALSE,
+            restricts: false,
+            set_in: SetIn::Settings,
+            exported: Exported::Translated,
+            read: |_, _, _| {},
+            written: |_| None,
+            shown: |_| None,
+            normalised: |value| K::overriding(value).map(|value| K::setting(&value)),
+            apply: |_, _| {},
+        }
+    }
+
+    /// The row of a key of an agent file, whichever of its names it has.
+    pub fn of_file(key: &str) -> Option<&'static Self> {
+        Self::in_files().find(|row| row.key == key || row.other_key == Some(key))
+    }
+
+    /// The rows of what an agent file may have, in the order in which it is written.
+    pub fn in_files() -> impl Iterator<Item = &'static Self> {
+        ROWS.iter().filter(|row| row.set_in != SetIn::Settings)
+    }
+
+    /// The flag of the command line that sets it.
+    pub fn flag(&self) -> String {
+        in_words(self.key, '-')
+    }
+
+    /// The value of an agent as a file has it; nothing when it is what an agent has without the field.
+    pub fn written(&self, agent: &Agent) -> Option<Json> {
+        (self.written)(agent)
+    }
+}
+
+/// A field that can be overridden.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Field(usize);
+
+impl Field {
+    /// The agent's own text.
+    pub const SYSTEM_PROMPT: &'static str = "systemPrompt";
+    /// Whether the agent is switched off.
+    pub const DISABLED: &'static str = "disabled";
+
+    /// All of them in the order of the reference page.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let rows = ROWS.iter().enumerate();
+        rows.filter(|(_, row)| row.set_in != SetIn::File)
+            .map(|(at, _)| Self(at))
+    }
+
+    /// Its row.
+    pub fn row(self) -> &'static FieldRow {
+        static NONE: FieldRow = FieldRow::of_kind::<Text>("", "");
+        debug_assert!(self.0 < ROWS.len(), "fields are made from the table");
+        ROWS.get(self.0).unwrap_or(&NONE)
+    }
+
+    /// The frontmatter's and pi's word for it.
+    pub fn as_str(self) -> &'static str {
+        self.row().key
+    }
+
+    /// The configuration's word for it.
+    pub fn config_key(self) -> String {
+        in_words(self.as_str(), '_')
+    }
+
+    /// What it takes.
+    pub fn wanted(self) -> &'static str {
+        self.row().override_takes
+    }
+
+    /// The value that is in force when an override says this, as settings have it; nothing when it is of the wrong kind.
+    pub(super) fn normalised(self, value: &Json) -> Option<Json> {
+        (self.row().normalised)(value)
+    }
+
+    /// Sets the field; the agent's text and whether it is switched off are no fields of a file.
+    pub(super) fn apply(self, agent: &mut Agent, value: &Json) {
+        (self.row().apply)(agent, value);
+    }
+}
+
+/// `maxTokens` with `-` is `max-tokens`.
+fn in_words(key: &str, separator: char) -> String {
+    let mut words = String::new();
+    for c in key.chars() {
+        if c.is_ascii_uppercase() {
+            words.push(separator);
+        }
+        words.push(c.to_ascii_lowercase());
+    }
+    words
+}
 
 /// Reads the fields of an agent that begins at `start`.
 pub(crate) fn read(
@@ -14,16 +270,38 @@ pub(crate) fn read(
     start: Position,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Agent {
-    let mut reader = Reader {
-        diagnostics,
-        agent: Agent::default(),
-        skill: None,
-    };
+    let mut agent = Agent::default();
+    let mut under_other_keys = Vec::new();
+    let mut reader = FieldReader { diagnostics };
     for entry in entries {
-        reader.take(entry);
+        match FieldRow::of_file(&entry.key) {
+            Some(row) if row.key == entry.key => (row.read)(&mut agent, &entry, &mut reader),
+            Some(row) => under_other_keys.push((row, entry)),
+            None => agent.unknown.push(entry),
+        }
     }
-    reader.settle_skills();
-    let Reader { agent, .. } = reader;
+    for (row, entry) in under_other_keys {
+        let before = (row.written)(&agent);
+        let mut other = Agent::default();
+        (row.read)(&mut other, &entry, &mut reader);
+        let after = (row.written)(&other);
+        if after.is_none() {
+            continue;
+        }
+        if before.is_some() && before != after {
+            let message = format!(
+                "`{0}` and `{1}` name different {1}; `{0}` is used",
+                entry.key, row.key
+            );
+            let finding = Diagnostic::new(Code::FieldType, message).at(entry.position);
+            reader.diagnostics.push(finding);
+        }
+        let mut said_already = Vec::new();
+        let mut reader = FieldReader {
+            diagnostics: &mut said_already,
+        };
+        (row.read)(&mut agent, &entry, &mut reader);
+    }
     if agent.description.is_none() && !diagnostics.iter().any(Diagnostic::is_error) {
         let finding = Diagnostic::new(Code::DescriptionMissing, "no description");
         diagnostics.push(finding.at(start));
@@ -31,288 +309,30 @@ pub(crate) fn read(
     agent
 }
 
-struct Reader<'a> {
-    diagnostics: &'a mut Vec<Diagnostic>,
-    agent: Agent,
-    /// `skill`, which goes before `skills`, and where it stands.
-    skill: Option<(Vec<String>, Position)>,
-}
-
-impl Reader<'_> {
-    fn take(&mut self, entry: Entry) {
-        match &*entry.key {
-            "name" => self.agent.name = self.name(&entry),
-            "package" => self.agent.package = self.package(&entry),
-            "description" => self.agent.description = self.required_text(&entry),
-            "tools" => self.agent.tools = self.list(&entry),
-            "extensions" => {
-                // The key alone means no extensions; to leave them as usual it must not be there.
-                self.agent.extensions = Some(self.list(&entry).unwrap_or_default());
-            }
-            "model" => self.agent.model = self.text(&entry),
-            "fallbackModels" => self.agent.fallback_models = self.items(&entry),
-            "thinking" => self.agent.thinking = self.text(&entry),
-            "skills" => self.agent.skills = self.names(&entry),
-            "skill" => {
-                let names = self.names(&entry);
-                self.skill = Some((names, entry.position));
-            }
-            "skillPath" => self.agent.skill_path = self.items(&entry),
-            "defaultReads" => self.agent.default_reads = self.items(&entry),
-            "aliases" => self.agent.aliases = self.items(&entry),
-            "acceptanceRole" => self.agent.acceptance_role = self.text(&entry),
-            "turnBudget" => self.agent.turn_budget = given(entry),
-            "toolBudget" => self.agent.tool_budget = given(entry),
-            "acceptance" => self.agent.acceptance = given(entry),
-            "maxSubagentDepth" => self.agent.max_subagent_depth = self.number(&entry, 0),
-            "maxExecutionTimeMs" => self.agent.max_execution_time_ms = self.number(&entry, 1),
-            "timeoutMs" => self.agent.timeout_ms = self.number(&entry, 1),
-            "maxTokens" => self.agent.max_tokens = self.number(&entry, 1),
-            _ => self.take_choice(entry),
+impl Agent {
+    /// Every field that has a value, as it is shown; keys that nobody here knows are under `unknown`.
+    pub fn shown(&self) -> Map<String, Json> {
+        let shown = FieldRow::in_files();
+        let mut shown: Map<String, Json> = shown
+            .filter_map(|row| Some((row.key.to_owned(), (row.shown)(self)?)))
+            .collect();
+        if !self.unknown.is_empty() {
+            let unknown = self.unknown.iter();
+            let unknown: Map<String, Json> = unknown
+                .map(|entry| (entry.key.to_string(), json::words_of(&entry.value)))
+                .collect();
+            shown.insert("unknown".to_owned(), unknown.into());
         }
-    }
-
-    /// Keys with a few known values.
-    fn take_choice(&mut self, entry: Entry) {
-        match &*entry.key {
-            "systemPromptMode" => {
-                let modes = [
-                    ("replace", PromptMode::Replace),
-                    ("append", PromptMode::Append),
-                ];
-                self.agent.system_prompt_mode = self.one_of(&entry, &modes).unwrap_or_default();
-            }
-            "skillInjection" => {
-                let modes = [
-                    ("full", SkillInjection::Full),
-                    ("light", SkillInjection::Light),
-                ];
-                self.agent.skill_injection = self.one_of(&entry, &modes).unwrap_or_default();
-            }
-            "defaultContext" => {
-                let modes = [("fresh", ContextMode::Fresh), ("fork", ContextMode::Fork)];
-                self.agent.default_context = self.one_of(&entry, &modes);
-            }
-            "outputMode" => {
-                let modes = [
-                    ("inline", OutputMode::Inline),
-                    ("file-only", OutputMode::FileOnly),
-                ];
-                self.agent.output_mode = self.one_of(&entry, &modes);
-            }
-            "output" => {
-                self.agent.output = match self.text(&entry) {
-                    Some(text) if text == "false" => Some(OutputFile::None),
-                    file => file.map(OutputFile::File),
-                };
-            }
-            "inheritProjectContext" => {
-                self.agent.inherit_project_context = self.boolean(&entry).unwrap_or(false);
-            }
-            "inheritSkills" => self.agent.inherit_skills = self.boolean(&entry).unwrap_or(false),
-            "defaultProgress" => {
-                self.agent.default_progress = self.boolean(&entry).unwrap_or(false);
-            }
-            "interactive" => self.agent.interactive = self.boolean(&entry).unwrap_or(false),
-            "completionGuard" => self.agent.completion_guard = self.boolean(&entry),
-            "async" => self.agent.background = self.boolean(&entry),
-            _ => self.agent.unknown.push(entry),
-        }
-    }
-
-    /// `skill` goes before `skills` unless it names nothing.
-    fn settle_skills(&mut self) {
-        let Some((names, position)) = self.skill.take() else {
-            return;
-        };
-        if names.is_empty() {
-            return;
-        }
-        if !self.agent.skills.is_empty() && self.agent.skills != names {
-            let message = "`skill` and `skills` name different skills; `skill` is used";
-            self.diagnostics
-                .push(Diagnostic::new(Code::FieldType, message).at(position));
-        }
-        self.agent.skills = names;
-    }
-
-    fn name(&mut self, entry: &Entry) -> Option<String> {
-        // Judged as written: what cleaning would make of a line end is another name.
-        let written = entry.value.as_text().unwrap_or_default().trim();
-        if is_dangerous(written) {
-            let message = format!("the name `{}` cannot be used", one_line(written));
-            self.report(Code::AgentName, message, entry);
-            return None;
-        }
-        let text = self.required_text(entry)?;
-        let name = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        // What nobody sees is gone by now, and may have hidden how the name begins.
-        if is_dangerous(&name) {
-            let message = format!("the name `{name}` cannot be used");
-            self.report(Code::AgentName, message, entry);
-            return None;
-        }
-        let length = name.chars().count();
-        if length > crate::skill::MAX_NAME {
-            let message = format!(
-                "name has {length} characters, more than {}",
-                crate::skill::MAX_NAME
-            );
-            self.report(Code::NameTooLong, message, entry);
-        }
-        let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ' | ':');
-        if !name.chars().all(fits) {
-            let message = format!(
-                "name `{name}` has characters other than letters, digits, `-`, `_` and `.`"
-            );
-            self.report(Code::NameInvalid, message, entry);
-        }
-        Some(name)
-    }
-
-    fn package(&mut self, entry: &Entry) -> Option<String> {
-        if entry.value.is_null() {
-            return None;
-        }
-        let text = self.required_text(entry).unwrap_or_default();
-        let quoted_nothing =
-            matches!(&entry.value.value, Value::Text(scalar) if scalar.text.is_empty());
-        if quoted_nothing || text == "false" {
-            return None;
-        }
-        let package = naming::package(&text);
-        if package.is_none() {
-            let message = format!("`package` is `{text}`, of which no name is left");
-            self.report(Code::AgentPackage, message, entry);
-        }
-        package
-    }
-
-    /// Text without which an agent is not what its author meant: a list or mapping makes it invalid.
-    fn required_text(&mut self, entry: &Entry) -> Option<String> {
-        match &entry.value.value {
-            Value::Text(_) => self.text(entry),
-            Value::List(_) | Value::Map(_) => {
-                let message = format!("`{}` is {}, not text", entry.key, entry.value.kind());
-                self.report(Code::FieldRequiredType, message, entry);
-                None
-            }
-        }
-    }
-
-    /// Optional text: anything else is left out with a warning.
-    fn text(&mut self, entry: &Entry) -> Option<String> {
-        match &entry.value.value {
-            Value::Text(scalar) if scalar.is_null() => None,
-            Value::Text(scalar) => {
-                Some(clean(&scalar.text, entry, self.diagnostics)).filter(|text| !text.is_empty())
-            }
-            Value::List(_) | Value::Map(_) => {
-                self.wrong_kind(entry, "text");
-                None
-            }
-        }
-    }
-
-    /// A list, or text with commas; nothing when there is no value.
-    fn list(&mut self, entry: &Entry) -> Option<Vec<String>> {
-        match &entry.value.value {
-            Value::Text(scalar) if scalar.is_null() => None,
-            Value::Text(scalar) => Some(split_items(&clean(&scalar.text, entry, self.diagnostics))),
-            Value::List(items) => {
-                let mut texts = Vec::with_capacity(items.len());
-                for item in items {
-                    if let Some(text) = item.as_text() {
-                        texts.push(clean(text, entry, self.diagnostics));
-                    }
-                }
-                if texts.len() != items.len() {
-                    self.wrong_kind(entry, "a list of texts");
-                }
-                texts.retain(|text| !text.is_empty());
-                Some(texts)
-            }
-            Value::Map(_) => {
-                self.wrong_kind(entry, "text or a list");
-                None
-            }
-        }
-    }
-
-    fn items(&mut self, entry: &Entry) -> Vec<String> {
-        self.list(entry).unwrap_or_default()
-    }
-
-    /// Names in order, each once; `false` is how one writes that there are none.
-    fn names(&mut self, entry: &Entry) -> Vec<String> {
-        let mut seen = std::collections::BTreeSet::new();
-        let mut names = self.items(entry);
-        names.retain(|name| seen.insert(name.clone()));
-        // Judged when it is clean: what is printed must be read the same.
-        if names == ["false"] {
-            names.clear();
-        }
-        names
-    }
-
-    fn boolean(&mut self, entry: &Entry) -> Option<bool> {
-        let parsed = entry.value.as_text().and_then(parse_boolean);
-        if parsed.is_none() && !entry.value.is_null() {
-            self.wrong_kind(entry, "true or false");
-        }
-        parsed
-    }
-
-    fn number(&mut self, entry: &Entry, least: u64) -> Option<u64> {
-        if entry.value.is_null() {
-            return None;
-        }
-        let text = entry.value.as_text().map(str::trim);
-        let number = text.and_then(|text| text.parse().ok());
-        let number = number.filter(|number| *number >= least);
-        if number.is_none() {
-            let message = format!("`{}` is not a whole number from {least}", entry.key);
-            self.report(Code::FieldType, message, entry);
-        }
-        number
-    }
-
-    fn one_of<T: Copy>(&mut self, entry: &Entry, values: &[(&str, T)]) -> Option<T> {
-        if entry.value.is_null() {
-            return None;
-        }
-        let text = entry.value.as_text().unwrap_or_default().trim();
-        let known = values.iter().find(|(word, _)| *word == text);
-        if known.is_none() {
-            let words: Vec<String> = values.iter().map(|(word, _)| format!("`{word}`")).collect();
-            let message = format!("`{}` is neither {}", entry.key, words.join(" nor "));
-            self.report(Code::FieldType, message, entry);
-        }
-        known.map(|(_, value)| *value)
-    }
-
-    fn wrong_kind(&mut self, entry: &Entry, wanted: &str) {
-        let message = format!("`{}` is {}, not {wanted}", entry.key, entry.value.kind());
-        self.report(Code::FieldType, message, entry);
-    }
-
-    fn report(&mut self, code: Code, message: String, entry: &Entry) {
-        self.diagnostics
-            .push(Diagnostic::new(code, message).at(entry.value.position));
+        shown
     }
 }
 
-/// Whether a name could end a line, leave a folder or be taken for an option where somebody writes it.
-pub(crate) fn is_dangerous(name: &str) -> bool {
-    name.starts_with(['.', '-']) || name.contains(|c: char| is_control(c) || "\n\t/\\".contains(c))
-}
-
-/// A value as written, if there is one.
-fn given(entry: Entry) -> Option<crate::yaml::Node> {
-    Some(entry.value).filter(|node| !node.is_null())
-}
-
-/// The parts of a text between commas and line ends outside parentheses: `Bash(git add, git mv), Read` has two.
-pub(crate) fn split_items(text: &str) -> Vec<String> {
-    split_outside_parentheses(text, |c| matches!(c, ',' | '\n'))
+impl Serialize for Agent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in self.shown() {
+            map.serialize_entry(&key, &value)?;
+        }
+        map.end()
+    }
 }

@@ -2,121 +2,43 @@
 //!
 //! Where frontmatter is no YAML these words decide what is a key and what is text.
 
+use super::fields::FieldRow;
 use super::formats::{Format, restricting, restriction};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::text::edits;
 use crate::yaml::Entry;
 
+/// A key of settings that people write in files too, where it means nothing.
+const OF_SETTINGS: &str = "disabled";
+
 /// Keys of Grove's own format.
-pub(crate) const OWN: [&str; 33] = [
-    "name",
-    "package",
-    "description",
-    "tools",
-    "extensions",
-    "model",
-    "fallbackModels",
-    "thinking",
-    "skills",
-    "skill",
-    "skillPath",
-    "defaultReads",
-    "aliases",
-    "acceptanceRole",
-    "turnBudget",
-    "toolBudget",
-    "acceptance",
-    "maxSubagentDepth",
-    "maxExecutionTimeMs",
-    "timeoutMs",
-    "maxTokens",
-    "systemPromptMode",
-    "skillInjection",
-    "defaultContext",
-    "outputMode",
-    "output",
-    "inheritProjectContext",
-    "inheritSkills",
-    "defaultProgress",
-    "interactive",
-    "completionGuard",
-    "async",
-    "disabled",
-];
+fn own() -> impl Iterator<Item = &'static str> {
+    let keys = FieldRow::in_files().flat_map(|row| [Some(row.key), row.other_key]);
+    keys.flatten().chain([OF_SETTINGS])
+}
 
 /// Keys of other hosts, and keys that many agents have although nobody reads them.
-const OTHERS: [&str; 59] = [
-    "color",
-    "effort",
-    "mcpServers",
-    "hooks",
-    "maxTurns",
-    "initialPrompt",
-    "memory",
-    "background",
-    "isolation",
-    "mcp-servers",
-    "mcp_servers",
-    "infer",
-    "disable-model-invocation",
-    "user-invocable",
-    "model-policy",
-    "reasoning-effort",
-    "github",
-    "deferred-tool-loading",
-    "strict-tools-list",
-    "include-custom-instructions",
-    "target",
-    "metadata",
-    "argument-hint",
-    "agents",
-    "handoffs",
-    "kind",
-    "display_name",
-    "temperature",
-    "max_turns",
-    "timeout_mins",
-    "auth",
-    "agent_card",
-    "mode",
-    "top_p",
-    "steps",
-    "maxSteps",
-    "hidden",
-    "disable",
-    "prompt",
-    "options",
-    "reasoningEffort",
-    "textVerbosity",
-    "nickname_candidates",
-    "developer_instructions",
-    "model_reasoning_effort",
-    "model_reasoning_summary",
-    "model_verbosity",
-    "personality",
-    "service_tier",
-    "features",
-    "version",
-    "author",
-    "license",
-    "tags",
-    "category",
-    "role",
-    "title",
-    "priority",
-    "systemPrompt",
-];
+const OTHERS: &str = "color effort mcpServers hooks maxTurns initialPrompt memory background isolation mcp-servers \
+    mcp_servers infer disable-model-invocation user-invocable model-policy reasoning-effort \
+    github deferred-tool-loading strict-tools-list include-custom-instructions target metadata \
+    argument-hint agents handoffs kind display_name temperature max_turns timeout_mins auth \
+    agent_card mode top_p steps maxSteps hidden disable prompt options reasoningEffort \
+    textVerbosity nickname_candidates developer_instructions model_reasoning_effort \
+    model_reasoning_summary model_verbosity personality service_tier features version author \
+    license tags category role title priority systemPrompt";
 
 /// Whether a word is a key where an agent's frontmatter is no YAML and somebody has to decide.
 pub(crate) fn is_known(key: &str) -> bool {
-    OWN.contains(&key) || OTHERS.contains(&key) || restriction::keys().any(|word| word == key)
+    let others = OTHERS.split_whitespace();
+    let all = own().chain(others).chain(restriction::keys());
+    all.into_iter().any(|word| word == key)
 }
 
 /// The keys of Grove's own that a file has.
 pub(super) fn own_keys(entries: &[Entry]) -> Vec<&'static str> {
     let has = |own: &&str| entries.iter().any(|entry| entry.key == **own);
-    OWN.iter().copied().filter(has).collect()
+    own().filter(has).collect()
 }
 
 /// What is said of the keys of a file that mean nothing here; `said` are those that do.
@@ -153,7 +75,7 @@ pub(super) fn misspelt(key: &str) -> Option<&'static str> {
     }
     let bare = |word: &str| word.replace(['-', '_'], "").to_lowercase();
     let written = bare(key);
-    let near = OWN.iter().filter_map(|own| {
+    let near = own().filter_map(|own| {
         let own_bare = bare(own);
         // In a short word one letter makes another word.
         let allowed = match own_bare.len() {
@@ -161,7 +83,7 @@ pub(super) fn misspelt(key: &str) -> Option<&'static str> {
             4..7 => 1,
             _ => 2,
         };
-        edits(&written, &own_bare, allowed).map(|count| (count, *own))
+        edits(&written, &own_bare, allowed).map(|count| (count, own))
     });
     near.min().map(|(_, own)| own)
 }
@@ -173,7 +95,7 @@ mod tests {
 
     #[test]
     fn every_key_of_our_own_is_read() {
-        for key in OWN.iter().filter(|key| **key != "disabled") {
+        for key in own().filter(|key| *key != OF_SETTINGS) {
             let parsed = parse(&format!("---\n{key}: a\n---\n"));
             assert_eq!(parsed.agent.unknown, [], "{key}");
         }
@@ -181,7 +103,7 @@ mod tests {
 
     #[test]
     fn each_key_stands_in_one_list() {
-        let mut all: Vec<&str> = [&OWN[..], &OTHERS].concat();
+        let mut all: Vec<&str> = own().chain(OTHERS.split_whitespace()).collect();
         all.extend(restriction::keys());
         let count = all.len();
         all.sort_unstable();

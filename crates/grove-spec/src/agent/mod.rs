@@ -7,78 +7,26 @@
 mod block_list;
 pub mod compose;
 pub mod edit;
-pub(crate) mod fields;
+mod field_kinds;
+pub mod fields;
 pub mod formats;
 pub(crate) mod known_keys;
 pub mod naming;
 mod near_frontmatter;
-mod override_fields;
 pub mod overrides;
 pub mod print;
 pub mod settings;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::diagnostic::{Diagnostic, Position};
 use crate::frontmatter;
 use crate::text::without_controls;
-use crate::yaml::{Entry, Key, Node};
+use crate::yaml::Key;
 
+pub(crate) use field_kinds::{Choice, Structured, is_dangerous, split_items};
+pub use fields::Agent;
 pub use formats::Format;
-
-/// What an agent file says about its agent.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    clippy::struct_excessive_bools,
-    reason = "each field is the frontmatter key of the same name"
-)]
-pub struct Agent {
-    /// The frontmatter's name, if it has one; otherwise the file's counts.
-    pub name: Option<String>,
-    /// Normalised; the agent is called `package.name`.
-    pub package: Option<String>,
-    pub description: Option<String>,
-    /// As written, `mcp:` entries and paths of extensions among them; none means whatever is usual.
-    pub tools: Option<Vec<String>>,
-    /// None means whatever is usual, an empty list means none.
-    pub extensions: Option<Vec<String>>,
-    pub model: Option<String>,
-    pub fallback_models: Vec<String>,
-    pub thinking: Option<String>,
-    pub system_prompt_mode: PromptMode,
-    pub inherit_project_context: bool,
-    pub inherit_skills: bool,
-    /// The skills whose text is in the agent's prompt, in order, each once; `skill` is another name of the key.
-    pub skills: Vec<String>,
-    pub skill_injection: SkillInjection,
-    pub skill_path: Vec<String>,
-    pub default_context: Option<ContextMode>,
-    pub output: Option<OutputFile>,
-    pub output_mode: Option<OutputMode>,
-    pub default_reads: Vec<String>,
-    pub default_progress: bool,
-    pub interactive: bool,
-    pub max_subagent_depth: Option<u64>,
-    pub completion_guard: Option<bool>,
-    pub max_execution_time_ms: Option<u64>,
-    pub timeout_ms: Option<u64>,
-    pub max_tokens: Option<u64>,
-    /// As written.
-    pub turn_budget: Option<Node>,
-    /// As written.
-    pub tool_budget: Option<Node>,
-    /// As written.
-    pub acceptance: Option<Node>,
-    pub acceptance_role: Option<String>,
-    /// `async`: whether it runs in the background unless told otherwise.
-    pub background: Option<bool>,
-    pub aliases: Vec<String>,
-    /// Whether its own file switches it off.
-    pub is_disabled: bool,
-    /// Keys that nobody here knows, as written.
-    pub unknown: Vec<Entry>,
-}
 
 /// What becomes of the prompt of whoever runs the agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,8 +61,7 @@ pub enum ContextMode {
 }
 
 /// Where an agent's answer is written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputFile {
     /// Nowhere, said explicitly.
     None,
@@ -130,6 +77,32 @@ pub enum OutputMode {
     Inline,
     /// The file's path.
     FileOnly,
+}
+
+impl Serialize for OutputFile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::None => serializer.serialize_bool(false),
+            Self::File(path) => serializer.serialize_str(path),
+        }
+    }
+}
+
+macro_rules! choices {
+    ($($type:ident: $takes:literal, $($word:literal => $variant:ident),*;)*) => {
+        $(impl Choice for $type {
+            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),*];
+            const TAKES: &'static str = $takes;
+            const OVERRIDE_TAKES: &'static str = concat!($takes, " or `false`");
+        })*
+    };
+}
+
+choices! {
+    PromptMode: "`replace`, `append`", "replace" => Replace, "append" => Append;
+    SkillInjection: "`full`, `light`", "full" => Full, "light" => Light;
+    ContextMode: "`fresh`, `fork`", "fresh" => Fresh, "fork" => Fork;
+    OutputMode: "`inline`, `file-only`", "inline" => Inline, "file-only" => FileOnly;
 }
 
 impl Agent {

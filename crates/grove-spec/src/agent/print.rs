@@ -3,8 +3,8 @@
 //! For files that Grove makes; a file that somebody wrote is changed by [`super::edit`], which leaves the rest
 //! as it is. Law: what is printed reads as the agent that was printed.
 
-use super::fields::split_items;
-use super::{Agent, ContextMode, OutputFile, OutputMode, PromptMode, SkillInjection};
+use super::fields::FieldRow;
+use super::{Agent, split_items};
 use crate::diagnostic::Position;
 use crate::skill::print::map;
 use crate::yaml::{Entry, Node, Value, key};
@@ -70,87 +70,33 @@ fn entry(name: &str, value: Node) -> Entry {
 
 /// Every key of an agent that says something, in the order in which they are written.
 pub fn entries(agent: &Agent) -> Vec<Entry> {
-    let mut keys = Keys(Vec::new());
-    keys.text("name", agent.name.as_deref());
-    keys.text("package", agent.package.as_deref());
-    keys.text("description", agent.description.as_deref());
-    keys.list("tools", agent.tools.as_deref());
-    keys.text("model", agent.model.as_deref());
-    keys.items("fallbackModels", &agent.fallback_models);
-    keys.text("thinking", agent.thinking.as_deref());
-    if agent.system_prompt_mode == PromptMode::Append {
-        keys.text("systemPromptMode", Some("append"));
-    }
-    keys.flag("inheritProjectContext", agent.inherit_project_context);
-    keys.flag("inheritSkills", agent.inherit_skills);
-    keys.items("skills", &agent.skills);
-    if agent.skill_injection == SkillInjection::Light {
-        keys.text("skillInjection", Some("light"));
-    }
-    keys.items("skillPath", &agent.skill_path);
-    keys.list("extensions", agent.extensions.as_deref());
-    keys.text(
-        "defaultContext",
-        agent.default_context.map(|mode| match mode {
-            ContextMode::Fresh => "fresh",
-            ContextMode::Fork => "fork",
-        }),
-    );
-    match &agent.output {
-        Some(OutputFile::None) => keys.word("output", Some(false)),
-        Some(OutputFile::File(file)) => keys.text("output", Some(file)),
-        None => {}
-    }
-    keys.text(
-        "outputMode",
-        agent.output_mode.map(|mode| match mode {
-            OutputMode::Inline => "inline",
-            OutputMode::FileOnly => "file-only",
-        }),
-    );
-    keys.items("defaultReads", &agent.default_reads);
-    keys.flag("defaultProgress", agent.default_progress);
-    keys.flag("interactive", agent.interactive);
-    keys.word("maxSubagentDepth", agent.max_subagent_depth);
-    keys.word("completionGuard", agent.completion_guard);
-    keys.word("maxExecutionTimeMs", agent.max_execution_time_ms);
-    keys.word("timeoutMs", agent.timeout_ms);
-    keys.word("maxTokens", agent.max_tokens);
-    keys.node("turnBudget", agent.turn_budget.as_ref());
-    keys.node("toolBudget", agent.tool_budget.as_ref());
-    keys.node("acceptance", agent.acceptance.as_ref());
-    keys.text("acceptanceRole", agent.acceptance_role.as_deref());
-    keys.word("async", agent.background);
-    keys.items("aliases", &agent.aliases);
-    keys.0.extend(agent.unknown.iter().cloned());
-    keys.0
+    let written = FieldRow::in_files().filter_map(|row| {
+        let value = row.written(agent)?;
+        Some(match strings(&value) {
+            Some(items) => commas(row.key, &items),
+            None => entry(row.key, node(&value)),
+        })
+    });
+    written.chain(agent.unknown.iter().cloned()).collect()
 }
 
-struct Keys(Vec<Entry>);
+/// The items of a list of texts.
+fn strings(value: &serde_json::Value) -> Option<Vec<String>> {
+    let items = value.as_array()?.iter();
+    items.map(|item| item.as_str().map(str::to_owned)).collect()
+}
 
-impl Keys {
-    fn text(&mut self, name: &str, value: Option<&str>) {
-        self.0.extend(value.map(|value| text(name, value)));
-    }
-
-    fn word(&mut self, name: &str, value: Option<impl ToString>) {
-        self.0.extend(value.map(|value| word(name, &value)));
-    }
-
-    fn flag(&mut self, name: &str, is_set: bool) {
-        self.word(name, is_set.then_some(true));
-    }
-
-    fn list(&mut self, name: &str, items: Option<&[String]>) {
-        self.0.extend(items.map(|items| commas(name, items)));
-    }
-
-    fn items(&mut self, name: &str, items: &[String]) {
-        self.list(name, Some(items).filter(|items| !items.is_empty()));
-    }
-
-    fn node(&mut self, name: &str, node: Option<&Node>) {
-        self.0.extend(node.map(|node| entry(name, node.clone())));
+fn node(value: &serde_json::Value) -> Node {
+    use serde_json::Value as Json;
+    match value {
+        Json::String(text) => Node::text(text, NOWHERE),
+        Json::Array(items) => Node::new(Value::List(items.iter().map(node).collect()), NOWHERE),
+        Json::Object(members) => {
+            let entries = members.iter();
+            let entries = entries.map(|(key, value)| entry(key, node(value)));
+            Node::new(Value::Map(entries.collect()), NOWHERE)
+        }
+        word => Node::plain(word.to_string(), NOWHERE),
     }
 }
 
@@ -159,7 +105,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::agent::{parse, prompt_text};
+    use crate::agent::{OutputFile, PromptMode, SkillInjection, parse, prompt_text};
 
     fn piece() -> impl Strategy<Value = String> {
         let pieces = prop::sample::select(vec![

@@ -99,8 +99,8 @@ fn read_settings(root: &Node, overrides: &mut Overrides, diagnostics: &mut Vec<D
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::overrides::{Change, Field};
-    use crate::agent::{ContextMode, PromptMode, SkillInjection};
+    use crate::agent::Agent;
+    use crate::agent::overrides::Field;
     use crate::config::Origin;
 
     fn read(text: &str) -> (Overrides, Vec<(&'static str, u32, String)>) {
@@ -116,116 +116,84 @@ mod tests {
         (overrides, said.collect())
     }
 
-    fn changes(overrides: &Overrides) -> Vec<Change> {
+    fn changes(overrides: &Overrides) -> Vec<(&'static str, String)> {
         let agents = overrides.agents.iter();
-        agents
-            .flat_map(|agent| agent.fields.iter().map(|set| set.change.clone()))
+        let changes = agents.flat_map(|agent| agent.fields.iter().map(|set| &set.change));
+        changes
+            .map(|change| (change.field().as_str(), change.value().to_string()))
             .collect()
     }
 
     #[test]
     fn each_field_takes_its_kind_and_false_clears() {
-        let text = |word: &str| Some(word.to_owned());
-        let texts = |words: &[&str]| {
-            words
-                .iter()
-                .map(|word| (*word).to_owned())
-                .collect::<Vec<_>>()
-        };
         for (key, value, expected) in [
-            ("model", "\" a/b \"", Change::Model(text("a/b"))),
-            ("model", "false", Change::Model(None)),
-            (
-                "fallbackModels",
-                "[\"a\", \" \", \"b \"]",
-                Change::FallbackModels(texts(&["a", "b"])),
-            ),
-            (
-                "fallbackModels",
-                "false",
-                Change::FallbackModels(Vec::new()),
-            ),
-            ("thinking", "\"high\"", Change::Thinking(text("high"))),
-            ("thinking", "false", Change::Thinking(None)),
-            (
-                "systemPrompt",
-                "\"A\\n\\nB\"",
-                Change::SystemPrompt("A\n\nB".to_owned()),
-            ),
-            ("systemPrompt", "false", Change::SystemPrompt(String::new())),
-            (
-                "systemPromptMode",
-                "\"append\"",
-                Change::SystemPromptMode(PromptMode::Append),
-            ),
-            (
-                "systemPromptMode",
-                "false",
-                Change::SystemPromptMode(PromptMode::Replace),
-            ),
-            (
-                "inheritProjectContext",
-                "true",
-                Change::InheritProjectContext(true),
-            ),
-            ("inheritSkills", "false", Change::InheritSkills(false)),
-            (
-                "defaultContext",
-                "\"fork\"",
-                Change::DefaultContext(Some(ContextMode::Fork)),
-            ),
-            ("defaultContext", "false", Change::DefaultContext(None)),
-            ("disabled", "true", Change::Disabled(true)),
-            (
-                "skills",
-                "[\"b\", \"a\", \"b\"]",
-                Change::Skills(texts(&["b", "a"])),
-            ),
-            ("skills", "false", Change::Skills(Vec::new())),
-            (
-                "skillInjection",
-                "\"light\"",
-                Change::SkillInjection(SkillInjection::Light),
-            ),
-            (
-                "skillInjection",
-                "false",
-                Change::SkillInjection(SkillInjection::Full),
-            ),
-            (
-                "tools",
-                "[\"read\", \"mcp:x/y\"]",
-                Change::Tools(Some(texts(&["read", "mcp:x/y"]))),
-            ),
-            ("tools", "[]", Change::Tools(Some(Vec::new()))),
-            ("tools", "false", Change::Tools(None)),
-            ("completionGuard", "false", Change::CompletionGuard(false)),
-            (
-                "maxExecutionTimeMs",
-                "60000",
-                Change::MaxExecutionTimeMs(Some(60_000)),
-            ),
-            ("maxTokens", "false", Change::MaxTokens(None)),
+            ("model", r#"" a/b ""#, r#""a/b""#),
+            ("model", "false", "false"),
+            ("fallbackModels", r#"["a", " ", "b "]"#, r#"["a","b"]"#),
+            ("fallbackModels", "false", "[]"),
+            ("thinking", r#""high""#, r#""high""#),
+            ("thinking", "false", "false"),
+            ("systemPrompt", r#""A\n\nB""#, r#""A\n\nB""#),
+            ("systemPrompt", "false", r#""""#),
+            ("systemPromptMode", r#""append""#, r#""append""#),
+            ("systemPromptMode", "false", r#""replace""#),
+            ("inheritProjectContext", "true", "true"),
+            ("inheritSkills", "false", "false"),
+            ("defaultContext", r#""fork""#, r#""fork""#),
+            ("defaultContext", "false", "false"),
+            ("disabled", "true", "true"),
+            ("skills", r#"["b", "a", "b"]"#, r#"["b","a"]"#),
+            ("skills", "false", "[]"),
+            ("skillInjection", r#""light""#, r#""light""#),
+            ("skillInjection", "false", r#""full""#),
+            ("tools", r#"["read", "mcp:x/y"]"#, r#"["read","mcp:x/y"]"#),
+            ("tools", "[]", "[]"),
+            ("tools", "false", "false"),
+            ("completionGuard", "false", "false"),
+            ("maxExecutionTimeMs", "60000", "60000"),
+            ("maxExecutionTimeMs", "false", "false"),
+            ("maxTokens", "7", "7"),
+            ("maxTokens", "false", "false"),
         ] {
             let settings = format!(
                 "{{\"subagents\": {{\"agentOverrides\": {{\"x\": {{\"{key}\": {value}}}}}}}}}"
             );
             let (overrides, said) = read(&settings);
             assert_eq!(said, [], "{key}: {value}");
-            assert_eq!(changes(&overrides), [expected], "{key}: {value}");
+            assert_eq!(changes(&overrides), [(key, expected.to_owned())], "{value}");
         }
     }
 
     #[test]
+    fn a_change_is_seen_in_the_agent() {
+        let (overrides, _) = read(
+            r#"{"subagents": {"agentOverrides": {"x": {"tools": [], "model": false, "completionGuard": true, "disabled": true}}}}"#,
+        );
+        let mut agent = Agent {
+            model: Some("m".to_owned()),
+            ..Agent::default()
+        };
+        for set in &overrides.agents[0].fields {
+            set.change.apply(&mut agent);
+        }
+        let expected = Agent {
+            tools: Some(Vec::new()),
+            completion_guard: Some(true),
+            ..Agent::default()
+        };
+        assert_eq!(agent, expected);
+    }
+
+    #[test]
     fn a_wrong_kind_names_agent_and_field_and_costs_that_field_alone() {
-        for field in Field::ALL {
+        for field in Field::all() {
             for value in ["3.5", "null", "{}", "[1]", "0", "\"\\u0000x\"", "true"] {
                 let (key, text) = (
                     field.as_str(),
                     format!(
                         "{{\"subagents\": {{\"agentOverrides\": {{\n\"x\": {{\n\"{}\": {value},\n\"{}\": true}},\n\"y\": {{\"disabled\": true}}}}}}}}",
                         field.as_str(),
-                        if field == Field::Disabled {
+                        if field.as_str() == Field::DISABLED {
                             "inheritSkills"
                         } else {
                             "disabled"

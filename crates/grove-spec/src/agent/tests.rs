@@ -4,6 +4,9 @@ use proptest::prelude::*;
 
 use super::edit::{self, EditRefusal, FieldValue};
 use super::*;
+use crate::acceptance::{Acceptance, AcceptanceLevel};
+use crate::budgets::{ToolBudget, TurnBudget};
+use crate::engine::Engine;
 
 fn read(text: &str) -> Agent {
     let parsed = parse(text);
@@ -141,7 +144,7 @@ fn every_other_key_is_read() {
          skillPath: ./s\ndefaultContext: fork\noutput: out.md\noutputMode: file-only\ndefaultProgress: true\n\
          interactive: true\nmaxSubagentDepth: 0\nmaxExecutionTimeMs: 5\ntimeoutMs: 6\nmaxTokens: 7\n\
          turnBudget: {maxTurns: 3}\ntoolBudget: 9\nacceptance: checked\nacceptanceRole: reviewer\nasync: true\n\
-         aliases: a, b",
+         aliases: a, b\nengine: acp:my agent\nfallbackAfterWrites: yes\ntoolTimeoutMs: 8",
     ));
     let expected = Agent {
         name: Some("x".into()),
@@ -160,20 +163,24 @@ fn every_other_key_is_read() {
         max_execution_time_ms: Some(5),
         timeout_ms: Some(6),
         max_tokens: Some(7),
-        turn_budget: agent.turn_budget.clone(),
-        tool_budget: agent.tool_budget.clone(),
-        acceptance: agent.acceptance.clone(),
+        turn_budget: Some(TurnBudget {
+            max_turns: 3,
+            grace_turns: None,
+        }),
+        tool_budget: Some(ToolBudget {
+            hard: Some(9),
+            ..ToolBudget::default()
+        }),
+        acceptance: Some(Acceptance::Level(AcceptanceLevel::Checked)),
         acceptance_role: Some("reviewer".into()),
         background: Some(true),
         aliases: vec!["a".into(), "b".into()],
+        engine: Some(Engine::Acp("my agent".into())),
+        fallback_after_writes: true,
+        tool_timeout_ms: Some(8),
         ..Agent::default()
     };
     assert_eq!(agent, expected);
-    assert!(
-        agent
-            .turn_budget
-            .is_some_and(|node| node.get("maxTurns").is_some())
-    );
 }
 
 #[test]
@@ -187,6 +194,12 @@ fn what_is_wrong_is_said_and_the_rest_is_read() {
         ("inheritSkills: perhaps", "field-type"),
         ("defaultContext: new", "field-type"),
         ("model: [a]", "field-type"),
+        ("acceptance: sometimes", "agent-contract"),
+        ("acceptance: {level: none}", "agent-contract"),
+        ("turnBudget: many", "agent-contract"),
+        ("toolBudget: {soft: 3, hard: 2}", "agent-contract"),
+        ("engine: emacs", "agent-contract"),
+        ("engine: 'acp:'", "agent-contract"),
         ("package: '  '", "agent-package"),
         ("package: [a]", "field-required-type"),
         ("model: \"a\\e[0m\"", "control-characters"),

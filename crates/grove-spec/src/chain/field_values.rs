@@ -2,10 +2,10 @@
 
 use serde_json::Value as JsonValue;
 
-use super::step_fields::Reader;
-use super::{Format, OutputSchema, acceptance, references};
-use crate::agent::fields::{is_dangerous, split_items};
-use crate::agent::{OutputFile, OutputMode};
+use super::step_fields::StepReader;
+use super::{Format, MAX_ITEMS, MAX_TASKS, OutputSchema, references};
+use crate::acceptance::Acceptance;
+use crate::agent::{Choice, OutputFile, Structured as _, is_dangerous, split_items};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::json;
@@ -13,14 +13,22 @@ use crate::skill::fields::parse_boolean;
 use crate::text::{one_line, without_controls};
 use crate::yaml::{Entry, Node, Value};
 
-impl Reader<'_> {
-    pub(super) fn require_pointer(&mut self, pointer: Option<&str>, position: Position) {
-        if let Some(pointer) = pointer
-            && !references::is_pointer(pointer)
-        {
-            let message = format!("`{}` is not a JSON pointer", one_line(pointer));
-            self.wrong(position, message);
+impl StepReader<'_> {
+    pub(super) fn pointer(&mut self, entry: &Entry) -> Option<String> {
+        let pointer = self.raw_text(entry)?;
+        if !references::is_pointer(&pointer) {
+            let message = format!("`{}` is not a JSON pointer", one_line(&pointer));
+            self.wrong(entry.value.position, message);
         }
+        Some(pointer)
+    }
+
+    pub(super) fn item_name(&mut self, entry: &Entry) -> Option<String> {
+        let name = self.text(entry)?;
+        if !references::is_identifier(&name) {
+            self.wrong(entry.position, format!("`item` is `{name}`, not a name"));
+        }
+        Some(name)
     }
 
     /// The text of a task, whose line ends and blanks are its author's.
@@ -54,6 +62,10 @@ impl Reader<'_> {
         Some(name)
     }
 
+    pub(super) fn collected_name(&mut self, entry: &Entry) -> String {
+        self.output_name(entry).unwrap_or_default()
+    }
+
     pub(super) fn schema(&mut self, entry: &Entry) -> Option<OutputSchema> {
         if matches!(entry.value.value, Value::Map(_)) {
             return Some(OutputSchema::Inline(json::value_of(&entry.value)));
@@ -75,15 +87,7 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn output_mode(&mut self, entry: &Entry) -> Option<OutputMode> {
-        let modes = [
-            ("inline", OutputMode::Inline),
-            ("file-only", OutputMode::FileOnly),
-        ];
-        self.one_of(entry, &modes)
-    }
-
-    pub(super) fn acceptance(&mut self, entry: &Entry) -> Option<JsonValue> {
+    pub(super) fn acceptance(&mut self, entry: &Entry) -> Option<Acceptance> {
         if entry.value.is_null() {
             return None;
         }
@@ -91,10 +95,14 @@ impl Reader<'_> {
         if self.format == Format::Markdown && value == "false" {
             value = JsonValue::Bool(false);
         }
-        for message in acceptance::faults(&value) {
+        let faults = match Acceptance::read(&value) {
+            Ok(acceptance) => return Some(acceptance),
+            Err(faults) => faults,
+        };
+        for message in faults {
             self.wrong(entry.value.position, message);
         }
-        Some(value)
+        None
     }
 
     /// A list, or text with commas; `false` and nothing at all mean none, `true` means the agent's own.
@@ -164,7 +172,15 @@ impl Reader<'_> {
         parsed
     }
 
-    pub(super) fn number(&mut self, entry: &Entry, least: u64, most: u64) -> Option<u64> {
+    pub(super) fn task_count(&mut self, entry: &Entry) -> Option<u64> {
+        self.number(entry, 1, MAX_TASKS as u64)
+    }
+
+    pub(super) fn item_count(&mut self, entry: &Entry) -> Option<u64> {
+        self.number(entry, 0, MAX_ITEMS)
+    }
+
+    fn number(&mut self, entry: &Entry, least: u64, most: u64) -> Option<u64> {
         let text = entry.value.as_text().map(str::trim);
         let digits = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
         let number = digits.map(|digits| digits.parse().unwrap_or(u64::MAX));
@@ -183,15 +199,12 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn one_of<T: Copy>(&mut self, entry: &Entry, values: &[(&str, T)]) -> Option<T> {
-        let text = entry.value.as_text().unwrap_or_default().trim();
-        let known = values.iter().find(|(word, _)| *word == text);
+    pub(super) fn one_of<T: Choice>(&mut self, entry: &Entry) -> Option<T> {
+        let known = T::of(entry.value.as_text().unwrap_or_default().trim());
         if known.is_none() {
-            let words: Vec<String> = values.iter().map(|(word, _)| format!("`{word}`")).collect();
-            let message = format!("`{}` is neither {}", entry.key, words.join(" nor "));
-            self.wrong(entry.value.position, message);
+            self.wrong(entry.value.position, T::refusal(&entry.key));
         }
-        known.map(|(_, value)| *value)
+        known
     }
 
     pub(super) fn unknown(&mut self, kept: &mut Vec<(String, JsonValue)>, entry: &Entry) {

@@ -1,6 +1,6 @@
 //! `.chain.json`: an object with `name`, `description`, perhaps `package`, and a list of steps.
 
-use super::step_fields::Reader;
+use super::step_fields::StepReader;
 use super::{Chain, Format, MAX_STEPS, Parsed, is_head_key, read_head};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
@@ -39,7 +39,7 @@ pub(super) fn read(text: &str) -> Parsed {
             chain.extra.push((entry.key.to_string(), value));
         }
     }
-    let mut reader = Reader {
+    let mut reader = StepReader {
         format: Format::Json,
         diagnostics: &mut diagnostics,
     };

@@ -3,7 +3,7 @@
 //! Headings in code blocks are text. A code block that is never closed is none, so that a forgotten fence does
 //! not swallow the steps after it.
 
-use super::step_fields::{Reader, Role};
+use super::step_fields::{Role, StepReader};
 use super::{Chain, Format, MAX_STEPS, Parsed, Step, is_head_key, read_head};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
@@ -191,7 +191,7 @@ fn read_steps(lines: &Lines<'_>, chain: &mut Chain, diagnostics: &mut Vec<Diagno
     let first = headings.first().map_or(lines.all.len(), |(at, _)| *at);
     let intro = without_controls(&lines.text(0, first)).into_owned();
     intro.trim_matches('\n').clone_into(&mut chain.intro);
-    let mut reader = Reader {
+    let mut reader = StepReader {
         format: Format::Markdown,
         diagnostics,
     };
@@ -222,7 +222,7 @@ fn read_step(
     heading: usize,
     agent: &str,
     end: usize,
-    reader: &mut Reader<'_>,
+    reader: &mut StepReader<'_>,
 ) -> Step {
     let position = Position::new(lines.number(heading), 1);
     let mut entries = vec![Entry {

@@ -4,7 +4,6 @@
 //! and held to the same rules. Running chains is not done here. A known key with a value of the wrong kind makes
 //! a chain invalid: what would run otherwise than it is written should not run. Unknown keys are kept and said.
 
-pub mod acceptance;
 pub mod compose;
 pub mod edit;
 mod field_values;
@@ -20,10 +19,12 @@ mod tests;
 
 pub use naming::Format;
 
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use crate::acceptance::Acceptance;
 use crate::agent::fields as agent_fields;
-use crate::agent::{OutputFile, OutputMode};
+use crate::agent::{Choice, OutputFile, OutputMode};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::frontmatter;
@@ -93,8 +94,8 @@ pub struct Task {
     pub skills: Option<Vec<String>>,
     /// The model in place of the agent's.
     pub model: Option<String>,
-    /// When it counts as done, as written.
-    pub acceptance: Option<Value>,
+    /// When it counts as done.
+    pub acceptance: Option<Acceptance>,
     /// How often it runs, side by side.
     pub count: Option<u64>,
     /// Keys that nobody here knows, as written.
@@ -138,7 +139,8 @@ impl TaskPlaces {
 }
 
 /// What an output must look like.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum OutputSchema {
     /// As a JSON schema in this file says, relative to the chain's.
     File(String),
@@ -170,8 +172,8 @@ pub struct GroupSettings {
     pub worktree: Option<bool>,
     /// Where they work.
     pub cwd: Option<String>,
-    /// When they count as done, as written.
-    pub acceptance: Option<Value>,
+    /// When they count as done.
+    pub acceptance: Option<Acceptance>,
     /// Keys that nobody here knows, as written.
     pub unknown: Vec<(String, Value)>,
     /// Where the step stands.
@@ -211,12 +213,19 @@ pub struct Expand {
 }
 
 /// What an empty list means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum OnEmpty {
     /// Nothing is run and an empty list is collected.
     Skip,
     /// The step fails.
     Fail,
+}
+
+impl Choice for OnEmpty {
+    const WORDS: &'static [(&'static str, Self)] = &[("skip", Self::Skip), ("fail", Self::Fail)];
+    const TAKES: &'static str = "`skip`, `fail`";
+    const OVERRIDE_TAKES: &'static str = Self::TAKES;
 }
 
 /// What becomes of the outputs of a [`FanOut`].
@@ -270,6 +279,12 @@ impl Step {
         named
             .filter_map(|task| Some((task.output_name.as_deref()?, task.places.output_name)))
             .collect()
+    }
+}
+
+impl Serialize for Chain {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        print::value(self).serialize(serializer)
     }
 }
 

@@ -4,11 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    Chain, Collect, Expand, FanOut, Format, Group, GroupSettings, OnEmpty, OutputSchema, Step,
-    Task, parse,
-};
-use crate::agent::{OutputFile, OutputMode};
+use super::{Chain, Expand, FanOut, Format, Group, Step, parse};
 use crate::skill::print::{double_quoted, scalar_text};
 use crate::yaml::Scalar;
 
@@ -18,6 +14,12 @@ pub struct NotInMarkdown;
 
 /// The chain as a `.chain.json`.
 pub fn json(chain: &Chain) -> String {
+    let text = serde_json::to_string_pretty(chain).unwrap_or_default();
+    format!("{text}\n")
+}
+
+/// The object of a `.chain.json`.
+pub(super) fn value(chain: &Chain) -> Value {
     let mut file = Map::new();
     put(&mut file, "name", chain.name.as_ref());
     put(&mut file, "package", chain.package.as_ref());
@@ -27,8 +29,7 @@ pub fn json(chain: &Chain) -> String {
     }
     let steps: Vec<Value> = chain.steps.iter().map(step_json).collect();
     file.insert("chain".to_owned(), steps.into());
-    let text = serde_json::to_string_pretty(&file).unwrap_or_default();
-    format!("{text}\n")
+    file.into()
 }
 
 /// The chain as a `.chain.md`, if that can say it: groups and fan-outs it cannot.
@@ -87,44 +88,17 @@ pub(super) fn step_markdown(step: &Step) -> Result<String, NotInMarkdown> {
         return Err(NotInMarkdown);
     };
     let mut text = format!("## {}\n", task.agent);
-    let list = |items: &Option<Vec<String>>| {
-        items.as_ref().map(|items| {
-            if items.is_empty() {
-                "false".to_owned()
-            } else {
-                items.join(", ")
-            }
-        })
-    };
-    let schema = match &task.output_schema {
-        None => None,
-        Some(OutputSchema::File(path)) => Some(path.clone()),
-        Some(OutputSchema::Inline(_)) => return Err(NotInMarkdown),
-    };
-    let acceptance = match &task.acceptance {
-        None => None,
-        Some(Value::String(level)) => Some(level.clone()),
-        Some(Value::Bool(false)) => Some("false".to_owned()),
-        Some(_) => return Err(NotInMarkdown),
-    };
-    let lines = [
-        ("phase", task.phase.clone()),
-        ("label", task.label.clone()),
-        ("as", task.output_name.clone()),
-        ("outputSchema", schema),
-        ("cwd", task.cwd.clone()),
-        ("output", task.output.as_ref().map(output_text)),
-        ("outputMode", task.output_mode.map(mode_text)),
-        ("reads", list(&task.reads)),
-        ("progress", task.progress.map(|on| on.to_string())),
-        ("skills", list(&task.skills)),
-        ("model", task.model.clone()),
-        ("acceptance", acceptance),
-    ];
-    for (key, value) in lines {
-        if let Some(value) = value {
-            let _ = writeln!(text, "{key}: {value}");
-        }
+    let mut keys = task.keys();
+    for (key, _) in &task.unknown {
+        keys.remove(key);
+    }
+    for (key, value) in keys {
+        let key = match key.as_str() {
+            "agent" | "task" => continue,
+            "skill" => "skills",
+            other => other,
+        };
+        let _ = writeln!(text, "{key}: {}", line(&value)?);
     }
     for (key, value) in &task.unknown {
         let _ = writeln!(text, "{key}: {}", value.as_str().unwrap_or_default());
@@ -137,28 +111,27 @@ pub(super) fn step_markdown(step: &Step) -> Result<String, NotInMarkdown> {
     Ok(text)
 }
 
-fn output_text(output: &OutputFile) -> String {
-    match output {
-        OutputFile::None => "false".to_owned(),
-        OutputFile::File(path) => path.clone(),
-    }
-}
-
-fn mode_text(mode: OutputMode) -> String {
-    match mode {
-        OutputMode::Inline => "inline".to_owned(),
-        OutputMode::FileOnly => "file-only".to_owned(),
+/// A value as it stands after its key.
+fn line(value: &Value) -> Result<String, NotInMarkdown> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Array(items) => {
+            let items = items.iter().map(line).collect::<Result<Vec<_>, _>>()?;
+            Ok(items.join(", "))
+        }
+        Value::Object(_) => Err(NotInMarkdown),
+        word => Ok(word.to_string()),
     }
 }
 
 /// A step as an object of a `.chain.json`.
 pub fn step_json(step: &Step) -> Value {
     match step {
-        Step::One(task) => task_json(task),
+        Step::One(task) => task.keys().into(),
         Step::Parallel(group) => {
             let Group { tasks, settings } = &**group;
-            let mut object = settings_json(settings);
-            let tasks: Vec<Value> = tasks.iter().map(task_json).collect();
+            let mut object = settings.keys();
+            let tasks: Vec<Value> = tasks.iter().map(|task| task.keys().into()).collect();
             object.insert("parallel".to_owned(), tasks.into());
             object.into()
         }
@@ -169,95 +142,25 @@ pub fn step_json(step: &Step) -> Value {
                 collect,
                 settings,
             } = &**fan_out;
-            let mut object = settings_json(settings);
+            let mut object = settings.keys();
             object.insert("expand".to_owned(), expand_json(expand));
-            object.insert("parallel".to_owned(), task_json(template));
-            object.insert("collect".to_owned(), collect_json(collect));
+            object.insert("parallel".to_owned(), template.keys().into());
+            object.insert("collect".to_owned(), collect.keys().into());
             object.into()
         }
     }
-}
-
-fn task_json(task: &Task) -> Value {
-    let mut object = Map::new();
-    object.insert("agent".to_owned(), task.agent.clone().into());
-    put(&mut object, "task", task.task.as_ref());
-    put(&mut object, "phase", task.phase.as_ref());
-    put(&mut object, "label", task.label.as_ref());
-    put(&mut object, "as", task.output_name.as_ref());
-    put_schema(&mut object, task.output_schema.as_ref());
-    put(&mut object, "cwd", task.cwd.as_ref());
-    let output = task.output.as_ref().map(|output| match output {
-        OutputFile::None => json!(false),
-        OutputFile::File(path) => json!(path),
-    });
-    put(&mut object, "output", output);
-    put(&mut object, "outputMode", task.output_mode.map(mode_text));
-    put(&mut object, "reads", task.reads.as_ref().map(list_json));
-    put(&mut object, "progress", task.progress);
-    put(&mut object, "skill", task.skills.as_ref().map(list_json));
-    put(&mut object, "model", task.model.as_ref());
-    put(&mut object, "acceptance", task.acceptance.clone());
-    put(&mut object, "count", task.count);
-    object.extend(task.unknown.iter().cloned());
-    object.into()
-}
-
-fn settings_json(settings: &GroupSettings) -> Map<String, Value> {
-    let mut object = Map::new();
-    put(&mut object, "phase", settings.phase.as_ref());
-    put(&mut object, "label", settings.label.as_ref());
-    put(&mut object, "concurrency", settings.concurrency);
-    put(&mut object, "failFast", settings.fail_fast);
-    put(&mut object, "worktree", settings.worktree);
-    put(&mut object, "cwd", settings.cwd.as_ref());
-    put(&mut object, "acceptance", settings.acceptance.clone());
-    object.extend(settings.unknown.iter().cloned());
-    object
 }
 
 fn expand_json(expand: &Expand) -> Value {
     let mut object = Map::new();
     let from = json!({"output": expand.output, "path": expand.path});
     object.insert("from".to_owned(), from);
-    put(&mut object, "item", expand.item.as_ref());
-    put(&mut object, "key", expand.key.as_ref());
-    put(&mut object, "maxItems", expand.max_items);
-    let on_empty = expand.on_empty.map(|mode| match mode {
-        OnEmpty::Skip => "skip",
-        OnEmpty::Fail => "fail",
-    });
-    put(&mut object, "onEmpty", on_empty);
-    object.extend(expand.unknown.iter().cloned());
+    object.extend(expand.keys());
     object.into()
 }
 
-fn collect_json(collect: &Collect) -> Value {
-    let mut object = Map::new();
-    object.insert("as".to_owned(), collect.output_name.clone().into());
-    put_schema(&mut object, collect.output_schema.as_ref());
-    object.extend(collect.unknown.iter().cloned());
-    object.into()
-}
-
-fn list_json(items: &Vec<String>) -> Value {
-    if items.is_empty() {
-        json!(false)
-    } else {
-        json!(items)
-    }
-}
-
-fn put_schema(object: &mut Map<String, Value>, schema: Option<&OutputSchema>) {
-    let value = schema.map(|schema| match schema {
-        OutputSchema::File(path) => json!(path),
-        OutputSchema::Inline(schema) => schema.clone(),
-    });
-    put(object, "outputSchema", value);
-}
-
-fn put(object: &mut Map<String, Value>, key: &str, value: Option<impl serde::Serialize>) {
-    if let Some(value) = value.and_then(|value| serde_json::to_value(value).ok()) {
-        object.insert(key.to_owned(), value);
+fn put(object: &mut Map<String, Value>, key: &str, value: Option<&String>) {
+    if let Some(value) = value {
+        object.insert(key.to_owned(), value.clone().into());
     }
 }

@@ -1,13 +1,95 @@
 //! From the keys of a step to its fields, the same for both formats.
 
+use serde_json::{Map, Value as Json};
+
 use super::{
-    Collect, Expand, FanOut, Format, Group, GroupSettings, MAX_ITEMS, MAX_TASKS, OnEmpty, Place,
-    Step, Task, TaskPlaces, references,
+    Collect, Expand, FanOut, Format, Group, GroupSettings, MAX_TASKS, Place, Step, Task, TaskPlaces,
 };
 use crate::agent::{OutputFile, OutputMode};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::yaml::{Entry, Node, Value};
+
+/// The keys of an object in a chain: each is one row, from which it is read and written.
+macro_rules! step_keys {
+    ($($type:ident {
+        $($key:literal $(| $other:literal)? => $field:ident, $read:ident $(, $($place:ident).+ = $at:ident)?;)*
+    })*) => {
+        $(impl $type {
+            /// Takes a key; false when it is none of this object's.
+            fn take(&mut self, entry: &Entry, reader: &mut StepReader<'_>) -> bool {
+                match &*entry.key {
+                    $($key $(| $other)? => {
+                        $(self.$($place).+ = Place(step_keys!(@$at entry));)?
+                        self.$field = reader.$read(entry);
+                    })*
+                    _ => return false,
+                }
+                true
+            }
+
+            /// The keys that say something, and those that nobody here knows.
+            pub(super) fn keys(&self) -> Map<String, Json> {
+                let mut keys = Map::new();
+                $(put(&mut keys, $key, &self.$field);)*
+                keys.extend(self.unknown.iter().cloned());
+                keys
+            }
+        })*
+    };
+    (@key $entry:ident) => { $entry.position };
+    (@value $entry:ident) => { $entry.value.position };
+}
+
+step_keys! {
+    Task {
+        "agent" => agent, agent, places.agent = key;
+        "task" => task, instructions, places.text = value;
+        "phase" => phase, text;
+        "label" => label, text, places.label = key;
+        "as" => output_name, output_name, places.output_name = key;
+        "outputSchema" => output_schema, schema;
+        "cwd" => cwd, text;
+        "output" => output, output;
+        "outputMode" => output_mode, one_of;
+        "reads" => reads, list;
+        "progress" => progress, boolean;
+        "skill" | "skills" => skills, list, places.skills = key;
+        "model" => model, text, places.model = key;
+        "acceptance" => acceptance, acceptance;
+        "count" => count, task_count;
+    }
+    GroupSettings {
+        "phase" => phase, text;
+        "label" => label, text;
+        "concurrency" => concurrency, task_count;
+        "failFast" => fail_fast, boolean;
+        "worktree" => worktree, boolean;
+        "cwd" => cwd, text;
+        "acceptance" => acceptance, acceptance;
+    }
+    Expand {
+        "item" => item, item_name;
+        "key" => key, pointer;
+        "maxItems" => max_items, item_count;
+        "onEmpty" => on_empty, one_of;
+    }
+    Collect {
+        "as" => output_name, collected_name, output_name_place = key;
+        "outputSchema" => output_schema, schema;
+    }
+}
+
+/// A key of an object in a `.chain.json`, if it has a value; a list without items is written as `false`.
+fn put(keys: &mut Map<String, Json>, key: &str, value: &impl serde::Serialize) {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    let value = match value {
+        Json::Null => return,
+        Json::Array(items) if items.is_empty() => Json::Bool(false),
+        other => other,
+    };
+    keys.insert(key.to_owned(), value);
+}
 
 /// Where a task stands; some keys are not for every place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,12 +122,12 @@ impl Role {
 }
 
 /// Reads steps and notes what is wrong with them.
-pub(super) struct Reader<'a> {
+pub(super) struct StepReader<'a> {
     pub(super) format: Format,
     pub(super) diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-impl Reader<'_> {
+impl StepReader<'_> {
     /// A step from its keys.
     pub(super) fn step(&mut self, entries: &[Entry], position: Position) -> Step {
         let get = |key: &str| entries.iter().find(|entry| entry.key == key);
@@ -81,7 +163,9 @@ impl Reader<'_> {
                 self.wrong(entry.position, message);
                 continue;
             }
-            self.task_key(&mut task, entry);
+            if !task.take(entry, self) {
+                self.unknown(&mut task.unknown, entry);
+            }
         }
         let mut skills = entries
             .iter()
@@ -97,46 +181,6 @@ impl Reader<'_> {
             self.wrong(position, "`outputMode: file-only` without a file");
         }
         task
-    }
-
-    fn task_key(&mut self, task: &mut Task, entry: &Entry) {
-        let place = Place(entry.position);
-        match &*entry.key {
-            "agent" => {
-                task.places.agent = place;
-                task.agent = self.agent(entry);
-            }
-            "task" => {
-                task.places.text = Place(entry.value.position);
-                task.task = self.instructions(entry);
-            }
-            "phase" => task.phase = self.text(entry),
-            "label" => {
-                task.places.label = place;
-                task.label = self.text(entry);
-            }
-            "as" => {
-                task.places.output_name = place;
-                task.output_name = self.output_name(entry);
-            }
-            "outputSchema" => task.output_schema = self.schema(entry),
-            "cwd" => task.cwd = self.text(entry),
-            "output" => task.output = self.output(entry),
-            "outputMode" => task.output_mode = self.output_mode(entry),
-            "reads" => task.reads = self.list(entry),
-            "progress" => task.progress = self.boolean(entry),
-            "skill" | "skills" => {
-                task.places.skills = place;
-                task.skills = self.list(entry);
-            }
-            "model" => {
-                task.places.model = place;
-                task.model = self.text(entry);
-            }
-            "acceptance" => task.acceptance = self.acceptance(entry),
-            "count" => task.count = self.number(entry, 1, MAX_TASKS as u64),
-            _ => self.unknown(&mut task.unknown, entry),
-        }
     }
 
     fn group(&mut self, entries: &[Entry], position: Position) -> Group {
@@ -205,13 +249,7 @@ impl Reader<'_> {
         for entry in entries {
             match &*entry.key {
                 key if known.contains(&key) => {}
-                "phase" => settings.phase = self.text(entry),
-                "label" => settings.label = self.text(entry),
-                "concurrency" => settings.concurrency = self.number(entry, 1, MAX_TASKS as u64),
-                "failFast" => settings.fail_fast = self.boolean(entry),
-                "worktree" if may_have_worktree => settings.worktree = self.boolean(entry),
-                "cwd" if may_have_worktree => settings.cwd = self.text(entry),
-                "acceptance" => settings.acceptance = self.acceptance(entry),
+                "worktree" | "cwd" if may_have_worktree => _ = settings.take(entry, self),
                 "agent" | "task" | "as" | "worktree" | "cwd" | "count" => {
                     let message = format!(
                         "`{}` has no meaning beside `parallel`; it belongs to a task",
@@ -219,6 +257,7 @@ impl Reader<'_> {
                     );
                     self.wrong(entry.position, message);
                 }
+                _ if settings.take(entry, self) => {}
                 _ => self.unknown(&mut settings.unknown, entry),
             }
         }
@@ -238,29 +277,13 @@ impl Reader<'_> {
                     has_source = true;
                     self.list_source(&mut expand, &entry.value);
                 }
-                "item" => {
-                    expand.item = self.text(entry);
-                    if let Some(name) = &expand.item
-                        && !references::is_identifier(name)
-                    {
-                        self.wrong(entry.position, format!("`item` is `{name}`, not a name"));
-                    }
-                }
-                "key" => {
-                    expand.key = self.raw_text(entry);
-                    self.require_pointer(expand.key.as_deref(), entry.value.position);
-                }
-                "maxItems" => expand.max_items = self.number(entry, 0, MAX_ITEMS),
-                "onEmpty" => {
-                    let modes = [("skip", OnEmpty::Skip), ("fail", OnEmpty::Fail)];
-                    expand.on_empty = self.one_of(entry, &modes);
-                }
                 // How many there are says the list itself.
                 "count" => {
                     let message = "`count` has no meaning in `expand`; `maxItems` says how many items there may be";
                     self.wrong(entry.position, message);
-                    let _ = self.number(entry, 0, MAX_ITEMS);
+                    let _ = self.item_count(entry);
                 }
+                _ if expand.take(entry, self) => {}
                 _ => self.unknown(&mut expand.unknown, entry),
             }
         }
@@ -279,8 +302,7 @@ impl Reader<'_> {
             match &*entry.key {
                 "output" => expand.output = self.text(entry).unwrap_or_default(),
                 "path" => {
-                    expand.path = self.raw_text(entry).unwrap_or_default();
-                    self.require_pointer(Some(&expand.path), entry.value.position);
+                    expand.path = self.pointer(entry).unwrap_or_default();
                 }
                 _ => self.unknown(&mut expand.unknown, entry),
             }
@@ -297,13 +319,8 @@ impl Reader<'_> {
             return collect;
         };
         for entry in entries {
-            match &*entry.key {
-                "as" => {
-                    collect.output_name_place = Place(entry.position);
-                    collect.output_name = self.output_name(entry).unwrap_or_default();
-                }
-                "outputSchema" => collect.output_schema = self.schema(entry),
-                _ => self.unknown(&mut collect.unknown, entry),
+            if !collect.take(entry, self) {
+                self.unknown(&mut collect.unknown, entry);
             }
         }
         if collect.output_name.is_empty() {

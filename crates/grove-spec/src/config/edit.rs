@@ -1,10 +1,9 @@
 //! Changing one value of a `config.toml` and nothing else.
 //!
-//! The file is read by a parser and cut by positions, so that comments, order, quoting and line ends of
-//! everything else stay as they are. The result is read again before it is given: if anything but the one value
-//! would mean something else, the change is refused.
+//! The document is edited with its comments, order and quoting. It is printed before and after: a file that would not
+//! be printed as it is written is left alone, and so is one in which anything but the one value would mean something else.
 
-use toml_edit::{Document, Item, Table, TableLike, Value};
+use toml_edit::{Decor, DocumentMut, InlineTable, Item, Key, RawString, Table, Value};
 
 /// Why a file was not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,47 +21,62 @@ pub enum ConfigRefusal {
 
 /// The text with a value (a switch, a number, text or a list of texts); the same text when it is set so already.
 pub fn set(text: &str, path: &[&str], value: &serde_json::Value) -> Result<String, ConfigRefusal> {
-    let document = parse(text)?;
-    let value = toml_text(value).ok_or(ConfigRefusal::Form)?;
-    let changed = match place_of(&document, path) {
-        Some(Place::Value(start, end)) if text.get(start..end) == Some(&*value) => {
-            return Ok(text.to_owned());
-        }
-        Some(Place::Value(start, end)) => spliced(text, start, end, &value),
-        Some(Place::Other) => return Err(ConfigRefusal::Form),
-        None => added(text, &document, path, &value).ok_or(ConfigRefusal::Form)?,
-    };
-    check(text, &changed, path)?;
-    Ok(changed)
+    let value = toml_value(value).ok_or(ConfigRefusal::Form)?;
+    edited(text, path, |document| set_value(document, path, value))
 }
 
 /// The text without a value, or without a table and everything in it; tables that are left empty go too.
 pub fn remove(text: &str, path: &[&str]) -> Result<String, ConfigRefusal> {
-    let mut left = text.to_owned();
-    loop {
-        let document = parse(&left)?;
-        let Some(item) = find(document.as_item(), path) else {
-            break;
+    edited(text, path, |document| {
+        let Some(item) = find(document.as_item_mut(), path) else {
+            return Some(());
         };
-        let Some(leaf) = first_value(item, path) else {
-            break;
-        };
-        let leaf: Vec<&str> = leaf.iter().map(String::as_str).collect();
-        let shorter = without_value(&left, &document, &leaf).ok_or(ConfigRefusal::Form)?;
-        if shorter.len() >= left.len() {
-            return Err(ConfigRefusal::Form);
+        mark_all(item)?;
+        for length in (1..path.len()).rev() {
+            let (key, above) = path.get(..=length)?.split_last()?;
+            match find(document.as_item_mut(), above)? {
+                Item::Value(Value::InlineTable(table)) => take_out_inline(table, key),
+                Item::Table(table) if table.iter().all(|(_, item)| is_marked(item)) => {
+                    mark(table.decor_mut());
+                }
+                _ => {}
+            }
         }
-        left = shorter;
-    }
-    if left != text || find(parse(text)?.as_item(), path).is_some() {
-        left = pruned(left, path)?;
-    }
-    check(text, &left, path)?;
-    Ok(left)
+        Some(())
+    })
 }
 
-fn parse(text: &str) -> Result<Document<&str>, ConfigRefusal> {
-    Document::parse(text).map_err(|error| {
+/// The text after a change to its document. Line ends are those of the file.
+fn edited(
+    text: &str,
+    path: &[&str],
+    change: impl FnOnce(&mut DocumentMut) -> Option<()>,
+) -> Result<String, ConfigRefusal> {
+    let has_returns = text.contains("\r\n");
+    let lines = text.replace("\r\n", "\n");
+    let with_ends = |lines: String| {
+        if has_returns {
+            lines.replace('\n', "\r\n")
+        } else {
+            lines
+        }
+    };
+    let mut document = parse(&lines)?;
+    let printed = with_ends(document.to_string());
+    if printed.trim_end() != text.trim_end() {
+        return Err(ConfigRefusal::Form);
+    }
+    change(&mut document).ok_or(ConfigRefusal::Form)?;
+    let changed = with_ends(without_marked(&document.to_string()));
+    if changed == printed {
+        return Ok(text.to_owned());
+    }
+    check(text, &changed, path)?;
+    Ok(changed)
+}
+
+fn parse(text: &str) -> Result<DocumentMut, ConfigRefusal> {
+    text.parse().map_err(|error: toml_edit::TomlError| {
         let why = error
             .message()
             .lines()
@@ -76,197 +90,149 @@ fn parse(text: &str) -> Result<Document<&str>, ConfigRefusal> {
     })
 }
 
-fn spliced(text: &str, start: usize, end: usize, new: &str) -> String {
-    let before = text.get(..start).unwrap_or_default();
-    let after = text.get(end..).unwrap_or_default();
-    format!("{before}{new}{after}")
-}
-
-enum Place {
-    /// From byte to byte.
-    Value(usize, usize),
-    /// A table or a list of them.
-    Other,
-}
-
-fn find<'a>(root: &'a Item, path: &[&str]) -> Option<&'a Item> {
+fn find<'a>(root: &'a mut Item, path: &[&str]) -> Option<&'a mut Item> {
     let mut item = root;
     for key in path {
-        item = item.as_table_like()?.get(key)?;
+        item = item.as_table_like_mut()?.get_mut(key)?;
     }
     Some(item)
 }
 
-fn place_of(document: &Document<&str>, path: &[&str]) -> Option<Place> {
-    match find(document.as_item(), path)? {
-        Item::Value(value) => {
-            let span = value.span()?;
-            Some(Place::Value(span.start, span.end))
+fn set_value(document: &mut DocumentMut, path: &[&str], mut value: Value) -> Option<()> {
+    let (key, parents) = path.split_last()?;
+    match find(document.as_item_mut(), path) {
+        Some(Item::Value(old)) => {
+            if old.to_string().trim() != value.to_string().trim() {
+                value.decor_mut().clone_from(old.decor());
+                *old = value;
+            }
+            return Some(());
         }
-        _ => Some(Place::Other),
+        Some(_) => return None,
+        None => {}
+    }
+    match find(document.as_item_mut(), parents) {
+        Some(Item::Value(Value::InlineTable(table))) => add_inline(table, key, value),
+        Some(Item::Table(table)) if table.is_dotted() || !table.is_implicit() => {
+            table.insert(key, Item::Value(value));
+            Some(())
+        }
+        _ => add_table(document, parents, key, value),
     }
 }
 
-/// The text with a new key.
-fn added(text: &str, document: &Document<&str>, path: &[&str], value: &str) -> Option<String> {
-    let (key, table) = path.split_last()?;
-    let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let shown = key_text(key);
-    match find(document.as_item(), table) {
-        Some(Item::Table(found)) if found.is_dotted() => {
-            let (sibling, end) = last_value(found)?;
-            let start = text.get(..sibling)?.rfind('\n').map_or(0, |at| at + 1);
-            let before = text.get(start..sibling)?;
-            let at = line_after(text, end);
-            let line = format!("{before}{shown} = {value}");
-            Some(with_line(text, at, &line, line_end))
-        }
-        Some(Item::Table(found)) if !found.is_implicit() => {
-            let header = found.span()?.end;
-            let end = last_value(found).map_or(header, |(_, end)| end.max(header));
-            let at = line_after(text, end);
-            Some(with_line(text, at, &format!("{shown} = {value}"), line_end))
-        }
-        Some(Item::Value(Value::InlineTable(found))) => {
-            let span = found.span()?;
-            let inside = text.get(span.start + 1..span.end - 1)?;
-            let filled = inside.trim_end();
-            let comma = if filled.trim().is_empty() { " " } else { ", " };
-            let new = format!("{{{filled}{comma}{shown} = {value} }}");
-            (!inside.contains('\n')).then(|| spliced(text, span.start, span.end, &new))
-        }
-        Some(Item::Table(_)) | None => {
-            let mut whole = text.to_owned();
-            if !whole.is_empty() && !whole.ends_with('\n') {
-                whole.push_str(line_end);
-            }
-            if !whole.trim().is_empty() {
-                whole.push_str(line_end);
-            }
-            let header: Vec<String> = table.iter().map(|key| key_text(key)).collect();
-            let header = header.join(".");
-            Some(format!(
-                "{whole}[{header}]{line_end}{shown} = {value}{line_end}"
-            ))
-        }
-        Some(_) => None,
+/// A key in a table that is written on one line.
+fn add_inline(table: &mut InlineTable, key: &str, mut value: Value) -> Option<()> {
+    if table.to_string().contains('\n') {
+        return None;
     }
+    let mut gap = RawString::from(" ");
+    if let Some((_, last)) = table.iter_mut().last() {
+        let decor = last.decor_mut();
+        gap = decor.suffix().cloned().unwrap_or_default();
+        decor.set_suffix("");
+    }
+    value.decor_mut().set_prefix(" ");
+    value.decor_mut().set_suffix(gap);
+    let mut key = Key::new(key);
+    *key.leaf_decor_mut() = Decor::new(" ", " ");
+    table.insert_formatted(&key, value);
+    Some(())
 }
 
-fn with_line(text: &str, at: usize, line: &str, line_end: &str) -> String {
-    let before = text.get(..at).unwrap_or_default();
-    // The last line of a file may have no end.
-    let gap = if before.is_empty() || before.ends_with('\n') {
-        ""
-    } else {
-        line_end
-    };
-    spliced(text, at, at, &format!("{gap}{line}{line_end}"))
+/// A table of its own at the end of the file, with one key.
+fn add_table(document: &mut DocumentMut, path: &[&str], key: &str, value: Value) -> Option<()> {
+    let mut before = document.trailing().as_str()?.to_owned();
+    if !before.is_empty() && !before.ends_with('\n') {
+        before.push('\n');
+    }
+    if !document.to_string().trim().is_empty() {
+        before.push('\n');
+    }
+    let mut table = document.as_table_mut();
+    for name in path {
+        let none = || {
+            let mut none = Table::new();
+            none.set_implicit(true);
+            Item::Table(none)
+        };
+        table = table.entry(name).or_insert_with(none).as_table_mut()?;
+    }
+    table.set_implicit(false);
+    table.set_position(Some(isize::MAX));
+    table.decor_mut().set_prefix(before);
+    table.insert(key, Item::Value(value));
+    document.set_trailing("");
+    Some(())
 }
 
-/// Where the line of a position ends, its end included.
-fn line_after(text: &str, at: usize) -> usize {
-    let rest = text.get(at..).unwrap_or_default();
-    rest.find('\n').map_or(text.len(), |end| at + end + 1)
+/// Stands at the end of each line that goes, so that the comments around it stay where they are.
+const CUT: &str = "#\u{0}cut";
+
+fn mark(decor: &mut Decor) {
+    decor.set_suffix(CUT);
 }
 
-/// The key and the end of the last value that is written in a table itself.
-fn last_value(table: &Table) -> Option<(usize, usize)> {
-    let keys = table.iter().filter_map(|(key, item)| match item {
-        Item::Value(value) => Some((table.key(key)?.span()?.start, value.span()?.end)),
-        Item::Table(below) if below.is_dotted() => {
-            let (_, end) = last_value(below)?;
-            Some((table.key(key)?.span()?.start, end))
-        }
-        _ => None,
-    });
-    keys.max_by_key(|(_, end)| *end)
-}
-
-/// The path of the first value in an item.
-fn first_value(item: &Item, path: &[&str]) -> Option<Vec<String>> {
-    let here = path.iter().map(|key| (*key).to_owned()).collect();
+/// Marks every line of an item; nothing where that cannot be done.
+fn mark_all(item: &mut Item) -> Option<()> {
     match item {
-        Item::Value(Value::InlineTable(table)) if !table.is_empty() => within(table, path),
-        Item::Value(_) => Some(here),
-        Item::Table(table) => within(table, path),
-        _ => None,
-    }
-}
-
-fn within(table: &dyn TableLike, path: &[&str]) -> Option<Vec<String>> {
-    table.iter().find_map(|(key, item)| {
-        let mut below = path.to_vec();
-        below.push(key);
-        first_value(item, &below)
-    })
-}
-
-/// The text without one value: its line, or its part of a table that is written on one line.
-fn without_value(text: &str, document: &Document<&str>, path: &[&str]) -> Option<String> {
-    // An inline table that would be left empty goes as a whole.
-    let mut path = path;
-    while let Some((_, parent)) = path.split_last()
-        && let Some(Item::Value(Value::InlineTable(table))) = find(document.as_item(), parent)
-        && table.len() == 1
-    {
-        path = parent;
-    }
-    let (key, parent) = path.split_last()?;
-    let table = find(document.as_item(), parent)?;
-    let start = table.as_table_like()?.key(key)?.span()?.start;
-    let end = table.get(*key)?.span()?.end;
-    if let Item::Value(Value::InlineTable(_)) = table {
-        let after = text.get(end..)?;
-        let rest = after.trim_start();
-        if let Some(next) = rest.strip_prefix(',') {
-            let kept = next.trim_start();
-            return Some(spliced(text, start, text.len() - kept.len(), ""));
+        Item::Value(value) => {
+            *value = Value::from(true);
+            mark(value.decor_mut());
         }
-        let before = text.get(..start)?.trim_end().strip_suffix(',')?;
-        return Some(spliced(text, before.len(), end, ""));
+        Item::Table(table) => {
+            for (_, below) in table.iter_mut() {
+                mark_all(below)?;
+            }
+            mark(table.decor_mut());
+        }
+        Item::None | Item::ArrayOfTables(_) => return None,
     }
-    let line = text.get(..start)?.rfind('\n').map_or(0, |at| at + 1);
-    Some(spliced(text, line, line_after(text, end), ""))
+    Some(())
 }
 
-/// The text without the headers of a table and of those above it that hold nothing any more.
-fn pruned(text: String, path: &[&str]) -> Result<String, ConfigRefusal> {
-    let mut left = text;
-    for length in (1..=path.len()).rev() {
-        let document = parse(&left)?;
-        let table = path
-            .get(..length)
-            .and_then(|path| find(document.as_item(), path));
-        let header = match table {
-            Some(Item::Table(table)) if !table.is_dotted() && table.is_empty() => table.span(),
-            _ => None,
-        };
-        let Some(header) = header.filter(|header| !header.is_empty()) else {
-            continue;
-        };
-        let before = left.get(..header.start).unwrap_or_default();
-        let after = left
-            .get(line_after(&left, header.end)..)
-            .unwrap_or_default();
-        // The blank line that set the table off goes with it.
-        let before = ["\r\n\r\n", "\n\n"]
-            .iter()
-            .find_map(|blank| {
-                let above = before.strip_suffix(blank)?;
-                Some(format!("{above}{}", &blank[..blank.len() / 2]))
-            })
-            .unwrap_or_else(|| before.to_owned());
-        let after = match (before.is_empty(), after) {
-            (true, after) => ["\r\n", "\n"]
-                .iter()
-                .find_map(|blank| after.strip_prefix(blank))
-                .unwrap_or(after),
-            (false, after) => after,
-        };
-        left = before + after;
+fn is_marked(item: &Item) -> bool {
+    let decor = match item {
+        Item::Value(Value::InlineTable(table)) if table.is_empty() => return true,
+        Item::Value(value) => value.decor(),
+        Item::Table(table) => table.decor(),
+        Item::None | Item::ArrayOfTables(_) => return false,
+    };
+    decor.suffix().and_then(RawString::as_str) == Some(CUT)
+}
+
+/// Takes a marked key out of a table that is written on one line; an empty one is marked in its turn.
+fn take_out_inline(table: &mut InlineTable, key: &str) {
+    if !table
+        .get(key)
+        .is_some_and(|value| is_marked(&Item::Value(value.clone())))
+    {
+        return;
     }
-    Ok(left)
+    table.remove(key);
+    match table.iter_mut().last() {
+        Some((_, last)) => last.decor_mut().set_suffix(" "),
+        None => mark(table.decor_mut()),
+    }
+}
+
+/// The text without the lines that are marked. The blank line that set a table off goes with it.
+fn without_marked(text: &str) -> String {
+    let mut left = String::with_capacity(text.len());
+    let mut began_with_table = false;
+    for line in text.split_inclusive('\n') {
+        if line.contains(CUT) {
+            if line.trim_start().starts_with('[') {
+                began_with_table |= left.is_empty();
+                if left.ends_with("\n\n") {
+                    left.pop();
+                }
+            }
+        } else if !(std::mem::take(&mut began_with_table) && line == "\n") {
+            left.push_str(line);
+        }
+    }
+    left
 }
 
 /// Whether two texts mean the same but for one value and tables that hold nothing.
@@ -308,8 +274,8 @@ fn without_empty(table: &mut toml::Table, depth: usize) {
     });
 }
 
-fn toml_text(value: &serde_json::Value) -> Option<String> {
-    let value = match value {
+fn toml_value(value: &serde_json::Value) -> Option<Value> {
+    Some(match value {
         serde_json::Value::Bool(flag) => Value::from(*flag),
         serde_json::Value::Number(number) => Value::from(number.as_i64()?),
         serde_json::Value::String(text) => Value::from(text),
@@ -318,17 +284,7 @@ fn toml_text(value: &serde_json::Value) -> Option<String> {
             Value::from_iter(texts?)
         }
         _ => return None,
-    };
-    Some(value.to_string())
-}
-
-fn key_text(key: &str) -> String {
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if !key.is_empty() && key.chars().all(is_bare) {
-        key.to_owned()
-    } else {
-        Value::from(key).to_string()
-    }
+    })
 }
 
 #[cfg(test)]

@@ -1,274 +1,267 @@
-//! Every configuration key, once; the configuration reference is generated from this table.
+//! Every configuration key, once: adding one is one row here and its use.
+//!
+//! What a file sets, the settings in force, what `grove config` shows and the reference page come from the table.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+
+use super::kinds::{AllowList, ConfigKind, Number, Packages, Switch, Texts};
+use super::layer::{KeyAndValue, LayerReader};
+use super::{LayerScope, Origin, SkillEntry, Sourced};
+use crate::agent::overrides::{Field, Overrides};
 
 /// One key as documented.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Key {
     /// Its path.
-    pub path: &'static str,
+    pub path: Cow<'static, str>,
     /// What kind of value it takes.
-    pub kind: &'static str,
+    pub takes: &'static str,
     /// The default, as written in TOML.
-    pub default: &'static str,
+    pub default: String,
     /// Whether a project may set it (to narrow).
-    pub project: bool,
+    pub may_narrow: bool,
     /// What it does.
-    pub about: &'static str,
+    pub about: Cow<'static, str>,
 }
 
-const fn key(
-    path: &'static str,
-    kind: &'static str,
-    default: &'static str,
-    project: bool,
-    about: &'static str,
-) -> Key {
-    Key {
-        path,
-        kind,
-        default,
-        project,
-        about,
+/// A setting in force.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// Its path.
+    pub path: &'static str,
+    /// The value.
+    pub value: Json,
+    /// Who set it; nobody means the default.
+    pub origin: Option<Origin>,
+}
+
+macro_rules! config_keys {
+    (
+        { $($first:ident: $first_type:ty = $first_path:literal, $first_kind:ty, $first_default:expr, $first_about:literal;)* }
+        limits { $($limit:ident = $limit_path:literal, $limit_default:expr, $limit_about:literal;)* }
+        { $($then:ident: $then_type:ty = $then_path:literal, $then_kind:ty, $then_default:expr, $then_about:literal;)* }
+    ) => {
+        /// What one file sets.
+        #[derive(Debug, Clone, Default, PartialEq, Eq)]
+        pub struct Layer {
+            $(#[doc = $first_about] pub $first: Option<Sourced<$first_type>>,)*
+            $(#[doc = $limit_about] pub $limit: Option<Sourced<u64>>,)*
+            $(#[doc = $then_about] pub $then: Option<Sourced<$then_type>>,)*
+            /// Per-skill entries.
+            pub entries: BTreeMap<String, SkillEntry>,
+            /// `agents.disable_builtins` and `agents.overrides`, if the file has any of it.
+            pub agents: Option<Overrides>,
+        }
+
+        impl Layer {
+            /// Takes a key; false when it is none of the table's.
+            pub(super) fn take(&mut self, key: &KeyAndValue<'_, '_>, reader: &mut LayerReader<'_>) -> bool {
+                match key.path {
+                    $($first_path => self.$first = reader.read::<$first_kind>(key),)*
+                    $($limit_path => self.$limit = reader.read::<Number>(key),)*
+                    $($then_path => self.$then = reader.read::<$then_kind>(key),)*
+                    _ => return false,
+                }
+                true
+            }
+        }
+
+        /// The hard limits, all configurable.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct Limits {
+            $(#[doc = $limit_about] pub $limit: Sourced<u64>,)*
+        }
+
+        impl Default for Limits {
+            fn default() -> Self {
+                Self { $($limit: Sourced::default_value($limit_default),)* }
+            }
+        }
+
+        /// The settings in force.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct Settings {
+            $(#[doc = $first_about] pub $first: Sourced<$first_type>,)*
+            /// The limits.
+            pub limits: Limits,
+            $(#[doc = $then_about] pub $then: Sourced<$then_type>,)*
+            /// Per-skill entries.
+            pub entries: BTreeMap<String, SkillEntry>,
+            /// What each file says about agents, weakest first. Who wins is decided agent by agent.
+            pub agent_overrides: Vec<Overrides>,
+        }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                Self {
+                    $($first: Sourced::default_value($first_default),)*
+                    limits: Limits::default(),
+                    $($then: Sourced::default_value($then_default),)*
+                    entries: BTreeMap::new(),
+                    agent_overrides: Vec::new(),
+                }
+            }
+        }
+
+        impl Settings {
+            /// Lays the keys of the table over what is there.
+            pub(super) fn lay_keys(&mut self, layer: &mut Layer, scope: LayerScope) {
+                $(lay::<$first_kind>(&mut self.$first, layer.$first.take(), scope);)*
+                $(lay::<Number>(&mut self.limits.$limit, layer.$limit.take(), scope);)*
+                $(lay::<$then_kind>(&mut self.$then, layer.$then.take(), scope);)*
+            }
+
+            /// Every key of the table with its value, in the order of the reference page.
+            pub fn rows(&self) -> Vec<Setting> {
+                vec![
+                    $(Setting::new($first_path, &self.$first),)*
+                    $(Setting::new($limit_path, &self.limits.$limit),)*
+                    $(Setting::new($then_path, &self.$then),)*
+                ]
+            }
+        }
+
+        fn table() -> Vec<Key> {
+            let defaults = Settings::default();
+            vec![
+                $(Key::of::<$first_kind>($first_path, &defaults.$first.value, $first_about),)*
+                $(Key::of::<Number>($limit_path, &defaults.limits.$limit.value, $limit_about),)*
+                $(Key::of::<$then_kind>($then_path, &defaults.$then.value, $then_about),)*
+            ]
+        }
+    };
+}
+
+config_keys! {
+    {
+        compat_roots: bool = "compat_roots", Switch, true, "Look in the folders of all known hosts, not only in `.grove` and `.agents`.";
+        extra_dirs: Vec<String> = "extra_dirs", Texts, Vec::new(), "Further folders with skills. They rank below the user's own and are never written to.";
+        packages: Vec<String> = "packages", Packages, Vec::new(), "Further packages with agents, chains and skills: `npm:NAME`, `git:HOST/PATH`, `file:PATH` or a path.";
+    }
+    limits {
+        candidates_per_root = "limits.candidates_per_root", 300, "Skill folders that are read in one root. The rest are named.";
+        loaded_per_source = "limits.loaded_per_source", 200, "Skills that one source offers. The rest are listed as `capped`.";
+        file_bytes = "limits.file_bytes", 256_000, "Bytes of one skill file that are kept, inclusive; what a description has beyond 16,384 characters may be dropped instead.";
+        group_depth = "limits.group_depth", 6, "Group levels above a skill folder.";
+        prompt_skills = "limits.prompt_skills", 150, "Skills in one catalog.";
+        prompt_chars = "limits.prompt_chars", 30_000, "Characters of one catalog.";
+        preload_chars = "limits.preload_chars", 100_000, "Characters that the skills an agent names may take in its prompt. What does not fit is left out whole.";
+        instruction_chars = "limits.instruction_chars", 40_000, "Characters that a project's instructions may take in an agent's prompt. What does not fit is left out whole.";
+    }
+    {
+        pinned: Vec<String> = "catalog.pinned", Texts, Vec::new(), "Skills that come first in a catalog. A session takes them when it begins.";
+        allow_bundled: Option<Vec<String>> = "skills.allow_bundled", AllowList, None, "Bundled skills that may be used. An empty list means none.";
+        only: Option<Vec<String>> = "skills.only", AllowList, None, "Names that are let through. An empty list means none.";
     }
 }
 
-/// All keys in the order of the reference page.
-pub const KEYS: &[Key] = &[
-    key(
-        "compat_roots",
-        "true or false",
-        "true",
-        true,
-        "Look in the folders of all known hosts, not only in `.grove` and `.agents`.",
-    ),
-    key(
-        "extra_dirs",
-        "list of paths",
-        "[]",
-        false,
-        "Further folders with skills. They rank below the user's own and are never written to.",
-    ),
-    key(
-        "packages",
-        "list of packages",
-        "[]",
-        false,
-        "Further packages with agents, chains and skills: `npm:NAME`, `git:HOST/PATH`, `file:PATH` or a path.",
-    ),
-    key(
-        "limits.candidates_per_root",
-        "number",
-        "300",
-        true,
-        "Skill folders that are read in one root. The rest are named.",
-    ),
-    key(
-        "limits.loaded_per_source",
-        "number",
-        "200",
-        true,
-        "Skills that one source offers. The rest are listed as `capped`.",
-    ),
-    key(
-        "limits.file_bytes",
-        "number",
-        "256000",
-        true,
-        "Bytes of one skill file that are kept, inclusive; what a description has beyond 16,384 characters may be dropped instead.",
-    ),
-    key(
-        "limits.group_depth",
-        "number",
-        "6",
-        true,
-        "Group levels above a skill folder.",
-    ),
-    key(
-        "limits.prompt_skills",
-        "number",
-        "150",
-        true,
-        "Skills in one catalog.",
-    ),
-    key(
-        "limits.prompt_chars",
-        "number",
-        "30000",
-        true,
-        "Characters of one catalog.",
-    ),
-    key(
-        "limits.preload_chars",
-        "number",
-        "100000",
-        true,
-        "Characters that the skills an agent names may take in its prompt. What does not fit is left out whole.",
-    ),
-    key(
-        "limits.instruction_chars",
-        "number",
-        "40000",
-        true,
-        "Characters that a project's instructions may take in an agent's prompt. What does not fit is left out whole.",
-    ),
-    key(
-        "catalog.pinned",
-        "list of names",
-        "[]",
-        false,
-        "Skills that come first in a catalog. A session takes them when it begins.",
-    ),
-    key(
-        "skills.allow_bundled",
-        "list of names",
-        "(all)",
-        true,
-        "Bundled skills that may be used. An empty list means none.",
-    ),
-    key(
-        "skills.only",
-        "list of names",
-        "(all)",
-        true,
-        "Names that are let through. An empty list means none.",
-    ),
-    key(
+/// The keys below `skills.entries.KEY` and the one about all agents, which are read one by one: whether a project may
+/// set it, what it takes, its default and what it does.
+const OTHERS: [(&str, bool, &str, &str, &str); 5] = [
+    (
         "skills.entries.KEY.enabled",
+        true,
         "true or false",
         "true",
-        true,
         "Switches one skill off. KEY is its `skillKey` or its name.",
     ),
-    key(
+    (
         "skills.entries.KEY.env",
+        false,
         "table of texts",
         "{}",
-        false,
         "Variables for the skill. They satisfy `requires.env`; values are never shown.",
     ),
-    key(
+    (
         "skills.entries.KEY.api_key",
+        false,
         "text",
         "(none)",
-        false,
         "The value for the skill's `primaryEnv`. It is never shown.",
     ),
-    key(
+    (
         "skills.entries.KEY.config",
+        false,
         "table",
         "{}",
-        false,
         "Configuration for the skill. Set paths satisfy `requires.config`.",
     ),
-    key(
+    (
         "agents.disable_builtins",
+        true,
         "true or false",
         "false",
-        true,
         "Switches off every agent that comes with Grove. `disabled = false` under an agent's name keeps that one.",
     ),
-    key(
-        "agents.overrides.NAME.model",
-        "text or `false`",
-        "(the file's)",
-        true,
-        "The model. NAME is the agent's name or `id@root`; `false` means as if its file did not have the field.",
-    ),
-    key(
-        "agents.overrides.NAME.fallback_models",
-        "list of texts or `false`",
-        "(the file's)",
-        true,
-        "Models to try in order when that one fails.",
-    ),
-    key(
-        "agents.overrides.NAME.thinking",
-        "text or `false`",
-        "(the file's)",
-        true,
-        "How much the model thinks.",
-    ),
-    key(
-        "agents.overrides.NAME.system_prompt",
-        "text or `false`",
-        "(the file's)",
-        true,
-        "The agent's own text in place of its file's.",
-    ),
-    key(
-        "agents.overrides.NAME.system_prompt_mode",
-        "`replace`, `append` or `false`",
-        "(the file's)",
-        true,
-        "What becomes of the prompt of whoever runs the agent.",
-    ),
-    key(
-        "agents.overrides.NAME.inherit_project_context",
-        "true or false",
-        "(the file's)",
-        true,
-        "Whether the project's instructions are in its prompt.",
-    ),
-    key(
-        "agents.overrides.NAME.inherit_skills",
-        "true or false",
-        "(the file's)",
-        true,
-        "Whether the catalog of all skills is in its prompt.",
-    ),
-    key(
-        "agents.overrides.NAME.default_context",
-        "`fresh`, `fork` or `false`",
-        "(the file's)",
-        true,
-        "What it knows of the conversation that calls it.",
-    ),
-    key(
-        "agents.overrides.NAME.disabled",
-        "true or false",
-        "(the file's)",
-        true,
-        "Switches the agent off. Under a name that your own file shares with an agent from Grove, a package or an extra folder, the latter alone; a file of your own is named `id@root`.",
-    ),
-    key(
-        "agents.overrides.NAME.skills",
-        "list of texts or `false`",
-        "(the file's)",
-        true,
-        "The skills in its prompt.",
-    ),
-    key(
-        "agents.overrides.NAME.skill_injection",
-        "`full`, `light` or `false`",
-        "(the file's)",
-        true,
-        "Whether their text or a list of them is in its prompt.",
-    ),
-    key(
-        "agents.overrides.NAME.tools",
-        "list of texts or `false`",
-        "(the file's)",
-        true,
-        "The tools it may use.",
-    ),
-    key(
-        "agents.overrides.NAME.completion_guard",
-        "true or false",
-        "(the file's)",
-        true,
-        "Whether its answer is checked for being one.",
-    ),
-    key(
-        "agents.overrides.NAME.max_execution_time_ms",
-        "number or `false`",
-        "(the file's)",
-        true,
-        "Milliseconds that it may run.",
-    ),
-    key(
-        "agents.overrides.NAME.max_tokens",
-        "number or `false`",
-        "(the file's)",
-        true,
-        "Tokens that it may use.",
-    ),
 ];
+
+/// All keys in the order of the reference page; those below `agents.overrides.NAME` are the fields of agents.
+pub fn keys() -> Vec<Key> {
+    let others = OTHERS.map(|(path, may_narrow, takes, default, about)| Key {
+        path: path.into(),
+        takes,
+        default: default.to_owned(),
+        may_narrow,
+        about: about.into(),
+    });
+    let overrides = Field::all().map(|field| Key {
+        path: format!("agents.overrides.NAME.{}", field.config_key()).into(),
+        takes: field.wanted(),
+        default: "(the file's)".to_owned(),
+        may_narrow: true,
+        about: format!("{}.", field.row().about).into(),
+    });
+    table().into_iter().chain(others).chain(overrides).collect()
+}
+
+/// Whether only the user may set a key; `documented` is its path as [`keys`] has it.
+pub(super) fn is_of_user(documented: &str) -> bool {
+    let others = OTHERS.iter().map(|other| (other.0, other.1));
+    let mut others = others.filter(|(_, may_narrow)| !may_narrow);
+    others.any(|(path, _)| path == documented)
+}
+
+impl Key {
+    fn of<K: ConfigKind>(path: &'static str, default: &K::Value, about: &'static str) -> Self {
+        Self {
+            path: path.into(),
+            takes: K::TAKES,
+            default: match json!(default) {
+                Json::Null => "(all)".to_owned(),
+                value => value.to_string(),
+            },
+            may_narrow: K::MAY_NARROW,
+            about: about.into(),
+        }
+    }
+}
+
+impl Setting {
+    fn new<T: serde::Serialize>(path: &'static str, setting: &Sourced<T>) -> Self {
+        Self {
+            path,
+            value: json!(setting.value),
+            origin: setting.origin.clone(),
+        }
+    }
+}
+
+fn lay<K: ConfigKind>(
+    in_force: &mut Sourced<K::Value>,
+    layer: Option<Sourced<K::Value>>,
+    scope: LayerScope,
+) {
+    let Some(Sourced { value, origin }) = layer else {
+        return;
+    };
+    let value = match scope {
+        LayerScope::User => Some(value),
+        LayerScope::Project => K::narrowed(&in_force.value, value),
+    };
+    if let Some(value) = value {
+        *in_force = Sourced { value, origin };
+    }
+}

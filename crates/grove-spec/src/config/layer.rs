@@ -9,40 +9,15 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{KEYS, LayerScope, Origin, SkillEntry, Sourced};
-use crate::agent::overrides::Overrides;
+use super::keys::{self, Layer};
+use super::kinds::{ConfigKind, Switch};
+use super::{LayerScope, Origin, SkillEntry, Sourced};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 
-/// What one file sets.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "each field is the configuration key of the same name"
-)]
-pub struct Layer {
-    pub compat_roots: Option<Sourced<bool>>,
-    pub extra_dirs: Option<Sourced<Vec<String>>>,
-    pub packages: Option<Sourced<Vec<String>>>,
-    pub candidates_per_root: Option<Sourced<u64>>,
-    pub loaded_per_source: Option<Sourced<u64>>,
-    pub file_bytes: Option<Sourced<u64>>,
-    pub group_depth: Option<Sourced<u64>>,
-    pub prompt_skills: Option<Sourced<u64>>,
-    pub prompt_chars: Option<Sourced<u64>>,
-    pub preload_chars: Option<Sourced<u64>>,
-    pub instruction_chars: Option<Sourced<u64>>,
-    pub pinned: Option<Sourced<Vec<String>>>,
-    pub allow_bundled: Option<Sourced<Vec<String>>>,
-    pub only: Option<Sourced<Vec<String>>>,
-    pub entries: BTreeMap<String, SkillEntry>,
-    /// `agents.disable_builtins` and `agents.overrides`, if the file has any of it.
-    pub agents: Option<Overrides>,
-}
-
 /// Reads one file. A syntax error loses the lines the TOML parser cannot recover, never more.
 pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Layer, Vec<Diagnostic>) {
-    let mut reader = Reader {
+    let mut reader = LayerReader {
         text,
         scope,
         file,
@@ -76,7 +51,14 @@ pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Layer, Vec<Diagnost
     (reader.layer, reader.diagnostics)
 }
 
-struct Reader<'a> {
+/// A key with its value and where it stands.
+pub(super) struct KeyAndValue<'a, 'i> {
+    pub(super) path: &'a str,
+    span: &'a Range<usize>,
+    value: Item<'a, 'i>,
+}
+
+pub(super) struct LayerReader<'a> {
     text: &'a str,
     scope: LayerScope,
     file: &'a Path,
@@ -86,7 +68,7 @@ struct Reader<'a> {
 
 type Item<'a, 'i> = &'a Spanned<DeValue<'i>>;
 
-impl Reader<'_> {
+impl LayerReader<'_> {
     fn table(&mut self, table: &DeTable<'_>, prefix: &str) {
         for (key, value) in table {
             let path = if prefix.is_empty() {
@@ -114,32 +96,10 @@ impl Reader<'_> {
     }
 
     fn key(&mut self, path: &str, span: &Range<usize>, value: Item<'_, '_>) {
-        if !self.permitted(path, path, span) {
-            return;
-        }
+        let key = KeyAndValue { path, span, value };
         match path {
-            "compat_roots" => self.layer.compat_roots = self.boolean(path, span, value),
-            "extra_dirs" => self.layer.extra_dirs = self.names(path, span, value),
-            "packages" => self.layer.packages = self.sources(path, span, value),
-            "limits.candidates_per_root" => {
-                self.layer.candidates_per_root = self.number(path, span, value);
-            }
-            "limits.loaded_per_source" => {
-                self.layer.loaded_per_source = self.number(path, span, value);
-            }
-            "limits.file_bytes" => self.layer.file_bytes = self.number(path, span, value),
-            "limits.group_depth" => self.layer.group_depth = self.number(path, span, value),
-            "limits.prompt_skills" => self.layer.prompt_skills = self.number(path, span, value),
-            "limits.prompt_chars" => self.layer.prompt_chars = self.number(path, span, value),
-            "limits.preload_chars" => self.layer.preload_chars = self.number(path, span, value),
-            "limits.instruction_chars" => {
-                self.layer.instruction_chars = self.number(path, span, value);
-            }
-            "catalog.pinned" => self.layer.pinned = self.names(path, span, value),
-            "skills.allow_bundled" => self.layer.allow_bundled = self.names(path, span, value),
-            "skills.only" => self.layer.only = self.names(path, span, value),
             "agents.disable_builtins" => {
-                if let Some(flag) = self.boolean(path, span, value)
+                if let Some(flag) = self.read::<Switch>(&key)
                     && let Some(origin) = flag.origin
                 {
                     self.agents().disable_builtins = Some((flag.value, origin));
@@ -148,8 +108,30 @@ impl Reader<'_> {
             "limits" | "catalog" | "skills" | "skills.entries" | "agents" | "agents.overrides" => {
                 self.wrong(path, span, "a table");
             }
-            _ => self.unknown(path, span),
+            _ => {
+                let mut layer = std::mem::take(&mut self.layer);
+                if !layer.take(&key, self) {
+                    self.unknown(path, span);
+                }
+                self.layer = layer;
+            }
         }
+    }
+
+    /// Reads the value of a key; one of the wrong kind, or one that a project may not set, is a finding.
+    pub(super) fn read<K: ConfigKind>(
+        &mut self,
+        key: &KeyAndValue<'_, '_>,
+    ) -> Option<Sourced<K::Value>> {
+        if self.scope == LayerScope::Project && !K::MAY_NARROW {
+            self.forbidden(key.path, key.span);
+            return None;
+        }
+        let Some(value) = K::read(key.value.get_ref()) else {
+            self.wrong(key.path, key.span, K::MUST_BE);
+            return None;
+        };
+        Some(self.sourced(value, key.span))
     }
 
     fn entry(&mut self, name: &str, value: Item<'_, '_>) {
@@ -160,11 +142,15 @@ impl Reader<'_> {
         for (key, value) in table {
             let path = format!("skills.entries.{name}.{}", key.get_ref());
             let documented = format!("skills.entries.KEY.{}", key.get_ref());
-            if !self.permitted(&path, &documented, &key.span()) {
+            if self.scope == LayerScope::Project && keys::is_of_user(&documented) {
+                self.forbidden(&path, &key.span());
                 continue;
             }
             match key.get_ref().as_ref() {
-                "enabled" => entry.enabled = self.boolean(&path, &key.span(), value),
+                "enabled" => {
+                    let (path, span) = (path.as_str(), &key.span());
+                    entry.enabled = self.read::<Switch>(&KeyAndValue { path, span, value });
+                }
                 "api_key" => match value.get_ref().as_str() {
                     Some(text) => entry.api_key = Some(text.to_owned()),
                     None => self.wrong(&path, &key.span(), "text"),
@@ -200,94 +186,9 @@ impl Reader<'_> {
         }
     }
 
-    fn boolean(
-        &mut self,
-        path: &str,
-        span: &Range<usize>,
-        value: Item<'_, '_>,
-    ) -> Option<Sourced<bool>> {
-        if let DeValue::Boolean(flag) = value.get_ref() {
-            Some(self.sourced(*flag, span))
-        } else {
-            self.wrong(path, span, "true or false");
-            None
-        }
-    }
-
-    fn number(
-        &mut self,
-        path: &str,
-        span: &Range<usize>,
-        value: Item<'_, '_>,
-    ) -> Option<Sourced<u64>> {
-        let number = match value.get_ref() {
-            DeValue::Integer(integer) => {
-                u64::from_str_radix(integer.as_str(), integer.radix()).ok()
-            }
-            _ => None,
-        };
-        if number.is_none() {
-            self.wrong(path, span, "a whole number from zero");
-        }
-        number.map(|number| self.sourced(number, span))
-    }
-
-    fn names(
-        &mut self,
-        path: &str,
-        span: &Range<usize>,
-        value: Item<'_, '_>,
-    ) -> Option<Sourced<Vec<String>>> {
-        let names: Option<Vec<String>> = match value.get_ref() {
-            DeValue::Array(items) => items
-                .iter()
-                .map(|item| item.get_ref().as_str().map(str::to_owned))
-                .collect(),
-            _ => None,
-        };
-        if names.is_none() {
-            self.wrong(path, span, "a list of texts");
-        }
-        names.map(|names| self.sourced(names, span))
-    }
-
-    /// Packages: their names, alone or as the `source` of a table.
-    fn sources(
-        &mut self,
-        path: &str,
-        span: &Range<usize>,
-        value: Item<'_, '_>,
-    ) -> Option<Sourced<Vec<String>>> {
-        let source = |item: &DeValue<'_>| match item {
-            DeValue::Table(fields) => {
-                let source = fields.get("source")?;
-                source.get_ref().as_str().map(str::to_owned)
-            }
-            other => other.as_str().map(str::to_owned),
-        };
-        let sources: Option<Vec<String>> = match value.get_ref() {
-            DeValue::Array(items) => items.iter().map(|item| source(item.get_ref())).collect(),
-            _ => None,
-        };
-        if sources.is_none() {
-            self.wrong(path, span, "a list of texts, or of tables with a `source`");
-        }
-        sources.map(|sources| self.sourced(sources, span))
-    }
-
-    fn permitted(&mut self, path: &str, documented: &str, span: &Range<usize>) -> bool {
-        let forbidden = self.scope == LayerScope::Project
-            && KEYS
-                .iter()
-                .any(|key| key.path == documented && !key.project);
-        if forbidden {
-            self.report(
-                Code::ConfigForbidden,
-                format!("a project may not set `{path}`"),
-                span,
-            );
-        }
-        !forbidden
+    fn forbidden(&mut self, path: &str, span: &Range<usize>) {
+        let message = format!("a project may not set `{path}`");
+        self.report(Code::ConfigForbidden, message, span);
     }
 
     fn unknown(&mut self, path: &str, span: &Range<usize>) {

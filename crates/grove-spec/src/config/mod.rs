@@ -5,15 +5,14 @@
 
 pub mod edit;
 mod keys;
+mod kinds;
 mod layer;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-pub use keys::{KEYS, Key};
-pub use layer::{Layer, parse};
-
-use crate::agent::overrides::Overrides;
+pub use keys::{Key, Layer, Limits, Setting, Settings, keys};
+pub use layer::parse;
 
 /// Whose file a layer comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,42 +50,6 @@ impl<T> Sourced<T> {
     }
 }
 
-/// The hard limits, all configurable.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
-    /// Skill folders read per root.
-    pub candidates_per_root: Sourced<u64>,
-    /// Skills loaded per source.
-    pub loaded_per_source: Sourced<u64>,
-    /// Bytes of a skill file, inclusive.
-    pub file_bytes: Sourced<u64>,
-    /// Group levels above a skill folder.
-    pub group_depth: Sourced<u64>,
-    /// Skills in a prompt.
-    pub prompt_skills: Sourced<u64>,
-    /// Characters of a catalog.
-    pub prompt_chars: Sourced<u64>,
-    /// Characters of the skills in an agent's prompt.
-    pub preload_chars: Sourced<u64>,
-    /// Characters of a project's instructions in an agent's prompt.
-    pub instruction_chars: Sourced<u64>,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            candidates_per_root: Sourced::default_value(300),
-            loaded_per_source: Sourced::default_value(200),
-            file_bytes: Sourced::default_value(256_000),
-            group_depth: Sourced::default_value(6),
-            prompt_skills: Sourced::default_value(150),
-            prompt_chars: Sourced::default_value(30_000),
-            preload_chars: Sourced::default_value(100_000),
-            instruction_chars: Sourced::default_value(40_000),
-        }
-    }
-}
-
 /// What is configured for one skill, by its key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SkillEntry {
@@ -100,88 +63,13 @@ pub struct SkillEntry {
     pub config: Vec<String>,
 }
 
-/// The settings in force.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// Whether other hosts' folders are looked in.
-    pub compat_roots: Sourced<bool>,
-    /// Further folders with skills.
-    pub extra_dirs: Sourced<Vec<String>>,
-    /// Further packages, as they are named.
-    pub packages: Sourced<Vec<String>>,
-    /// The limits.
-    pub limits: Limits,
-    /// Names that come first in a catalog.
-    pub pinned: Sourced<Vec<String>>,
-    /// Which bundled skills are allowed; none set means all.
-    pub allow_bundled: Sourced<Option<Vec<String>>>,
-    /// Which names are let through; none set means all.
-    pub only: Sourced<Option<Vec<String>>>,
-    /// Per-skill entries.
-    pub entries: BTreeMap<String, SkillEntry>,
-    /// What each file says about agents, weakest first. Who wins is decided agent by agent.
-    pub agent_overrides: Vec<Overrides>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            compat_roots: Sourced::default_value(true),
-            extra_dirs: Sourced::default_value(Vec::new()),
-            packages: Sourced::default_value(Vec::new()),
-            limits: Limits::default(),
-            pinned: Sourced::default_value(Vec::new()),
-            allow_bundled: Sourced::default_value(None),
-            only: Sourced::default_value(None),
-            entries: BTreeMap::new(),
-            agent_overrides: Vec::new(),
-        }
-    }
-}
-
 impl Settings {
     /// Lays one more layer over what is there.
     ///
     /// A user's layer replaces; a project's can only narrow: lower limits, fewer names, switched off.
-    pub fn lay(&mut self, layer: Layer, scope: LayerScope) {
+    pub fn lay(&mut self, mut layer: Layer, scope: LayerScope) {
+        self.lay_keys(&mut layer, scope);
         let narrow = scope == LayerScope::Project;
-        if let Some(value) = layer.compat_roots
-            && !(narrow && value.value)
-        {
-            self.compat_roots = value;
-        }
-        if let Some(value) = layer.extra_dirs {
-            self.extra_dirs = value;
-        }
-        if let Some(value) = layer.packages
-            && !narrow
-        {
-            self.packages = value;
-        }
-        let limits = &mut self.limits;
-        for (slot, value) in [
-            (&mut limits.candidates_per_root, layer.candidates_per_root),
-            (&mut limits.loaded_per_source, layer.loaded_per_source),
-            (&mut limits.file_bytes, layer.file_bytes),
-            (&mut limits.group_depth, layer.group_depth),
-            (&mut limits.prompt_skills, layer.prompt_skills),
-            (&mut limits.prompt_chars, layer.prompt_chars),
-            (&mut limits.preload_chars, layer.preload_chars),
-            (&mut limits.instruction_chars, layer.instruction_chars),
-        ] {
-            if let Some(value) = value
-                && !(narrow && value.value > slot.value)
-            {
-                *slot = value;
-            }
-        }
-        if let Some(value) = layer.pinned
-            && !narrow
-        {
-            self.pinned = value;
-        }
-        lay_names(&mut self.allow_bundled, layer.allow_bundled, narrow);
-        lay_names(&mut self.only, layer.only, narrow);
         for (key, entry) in layer.entries {
             let slot = self.entries.entry(key).or_default();
             if let Some(enabled) = entry.enabled
@@ -201,21 +89,6 @@ impl Settings {
         self.limits.candidates_per_root = Sourced::default_value(u64::MAX);
         self.limits.loaded_per_source = Sourced::default_value(u64::MAX);
     }
-}
-
-fn lay_names(
-    slot: &mut Sourced<Option<Vec<String>>>,
-    layer: Option<Sourced<Vec<String>>>,
-    narrow: bool,
-) {
-    let Some(mut layer) = layer else { return };
-    if let (true, Some(already)) = (narrow, &slot.value) {
-        layer.value.retain(|name| already.contains(name));
-    }
-    *slot = Sourced {
-        value: Some(layer.value),
-        origin: layer.origin,
-    };
 }
 
 #[cfg(test)]
@@ -276,15 +149,5 @@ mod tests {
     fn nothing_set_is_the_default() {
         assert_eq!(lay("", ""), Settings::default());
         assert_eq!(Settings::default().limits.file_bytes.value, 256_000);
-    }
-
-    #[test]
-    fn every_field_that_can_be_overridden_is_documented() {
-        use crate::agent::overrides::Field;
-        let documented = KEYS
-            .iter()
-            .filter_map(|key| key.path.strip_prefix("agents.overrides.NAME."));
-        let fields = Field::ALL.map(Field::config_key);
-        assert_eq!(documented.collect::<Vec<_>>(), fields);
     }
 }

@@ -6,15 +6,14 @@ use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::hosts::AgentRules;
 use grove_catalog::state::State;
 use grove_skills::{Environment, Look, Parts, Request, Scope, View};
+use grove_spec::agent::Parsed;
 use grove_spec::agent::overrides::Field;
-use grove_spec::agent::{OutputFile, Parsed};
 use grove_spec::text::{first_names, one_line};
 use grove_spec::{Code, Diagnostic};
 use serde::Serialize;
 use serde_json::json;
 
 use super::definition_listing::{DefinedJson, Everything, row};
-use super::skills_show::{entries, node, without_nothing};
 use super::{Looked, Outcome, absolute, agents_manage, counted, naming, tilde};
 use crate::args::{AgentLook, AgentScope, AgentsCommand};
 use crate::command_error::CommandError;
@@ -155,11 +154,11 @@ fn show(look: &Look, agent: &Agent, out: &mut Output) {
     for set in &agent.overridden {
         if shown.get(set.field.as_str()).is_none() {
             let file = tilde(&set.origin.file, environment);
-            let value = match set.field {
-                Field::SystemPrompt => "another text",
-                Field::Disabled if agent.state == State::Disabled => "true",
-                Field::Disabled => "false",
-                Field::Tools => "as usual",
+            let value = match set.field.as_str() {
+                Field::SYSTEM_PROMPT => "another text",
+                Field::DISABLED if agent.state == State::Disabled => "true",
+                Field::DISABLED => "false",
+                "tools" => "as usual",
                 _ => "nothing",
             };
             row(
@@ -244,50 +243,7 @@ fn fields(agent: &Agent) -> serde_json::Value {
     let Some(file) = agent.file() else {
         return json!({});
     };
-    let output = file.output.as_ref().map(|output| match output {
-        OutputFile::None => json!(false),
-        OutputFile::File(name) => json!(name),
-    });
-    let set = |flag: bool| flag.then_some(true);
-    let mut all = without_nothing(json!({
-        "package": file.package,
-        "tools": file.tools,
-        "extensions": file.extensions,
-        "model": file.model,
-        "fallbackModels": file.fallback_models,
-        "thinking": file.thinking,
-        "systemPromptMode": file.system_prompt_mode,
-        "inheritProjectContext": set(file.inherit_project_context),
-        "inheritSkills": set(file.inherit_skills),
-        "skills": file.skills,
-        "skillInjection": file.skill_injection,
-        "skillPath": file.skill_path,
-        "defaultContext": file.default_context,
-        "output": output,
-        "outputMode": file.output_mode,
-        "defaultReads": file.default_reads,
-        "defaultProgress": set(file.default_progress),
-        "interactive": set(file.interactive),
-        "maxSubagentDepth": file.max_subagent_depth,
-        "completionGuard": file.completion_guard,
-        "maxExecutionTimeMs": file.max_execution_time_ms,
-        "timeoutMs": file.timeout_ms,
-        "maxTokens": file.max_tokens,
-        "turnBudget": file.turn_budget.as_ref().map(node),
-        "toolBudget": file.tool_budget.as_ref().map(node),
-        "acceptance": file.acceptance.as_ref().map(node),
-        "acceptanceRole": file.acceptance_role,
-        "async": file.background,
-        "aliases": file.aliases,
-        "unknown": entries(&file.unknown),
-    }));
-    // Of these an empty list is a value: none at all, where no list means the usual.
-    for (name, list) in [("tools", &file.tools), ("extensions", &file.extensions)] {
-        if list.as_ref().is_some_and(Vec::is_empty)
-            && let Some(all) = all.as_object_mut()
-        {
-            all.insert(name.to_owned(), json!([]));
-        }
-    }
-    all
+    let mut shown = file.shown();
+    shown.retain(|key, _| !matches!(key.as_str(), "name" | "description"));
+    shown.into()
 }

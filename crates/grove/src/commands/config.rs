@@ -5,7 +5,7 @@ use std::sync::Arc;
 use grove_skills::{Environment, Parts, Request, World};
 use grove_spec::Severity;
 use grove_spec::agent::overrides::Overrides;
-use grove_spec::config::{KEYS, Origin, Settings, Sourced};
+use grove_spec::config::{Origin, Settings};
 use serde_json::json;
 
 use super::{Outcome, tilde};
@@ -101,37 +101,19 @@ pub(super) fn run(environment: Environment, json: bool, out: &mut Output) -> Out
 }
 
 fn rows(settings: &Settings) -> Vec<Row> {
-    fn row<T: serde::Serialize>(key: &str, sourced: &Sourced<T>) -> Row {
-        Row {
-            key: key.to_owned(),
-            value: json!(sourced.value),
-            set_in: sourced.origin.clone().map_or(SetIn::Default, SetIn::Line),
-        }
-    }
-    let limits = &settings.limits;
-    let mut rows = vec![
-        row("compat_roots", &settings.compat_roots),
-        row("extra_dirs", &settings.extra_dirs),
-        row("packages", &settings.packages),
-        row("limits.candidates_per_root", &limits.candidates_per_root),
-        row("limits.loaded_per_source", &limits.loaded_per_source),
-        row("limits.file_bytes", &limits.file_bytes),
-        row("limits.group_depth", &limits.group_depth),
-        row("limits.prompt_skills", &limits.prompt_skills),
-        row("limits.prompt_chars", &limits.prompt_chars),
-        row("limits.preload_chars", &limits.preload_chars),
-        row("limits.instruction_chars", &limits.instruction_chars),
-        row("catalog.pinned", &settings.pinned),
-        row("skills.allow_bundled", &settings.allow_bundled),
-        row("skills.only", &settings.only),
-    ];
-    debug_assert!(
-        rows.iter()
-            .all(|row| KEYS.iter().any(|key| key.path == row.key))
-    );
+    let in_table = settings.rows().into_iter().map(|setting| Row {
+        key: setting.path.to_owned(),
+        value: setting.value,
+        set_in: setting.origin.map_or(SetIn::Default, SetIn::Line),
+    });
+    let mut rows: Vec<Row> = in_table.collect();
     for (key, entry) in &settings.entries {
         if let Some(enabled) = &entry.enabled {
-            rows.push(row(&format!("skills.entries.{key}.enabled"), enabled));
+            rows.push(Row {
+                key: format!("skills.entries.{key}.enabled"),
+                value: json!(enabled.value),
+                set_in: enabled.origin.clone().map_or(SetIn::Default, SetIn::Line),
+            });
         }
         // Names are shown, values never. A name without a value may be a value without a name.
         let set = entry.env.iter().filter(|(_, value)| !value.is_empty());
@@ -173,7 +155,7 @@ fn agent_rows(overrides: &Overrides) -> Vec<Row> {
         for set in &agent.fields {
             let field = set.change.field().config_key();
             let key = format!("agents.overrides.{}.{field}", agent.agent);
-            rows.push(row(key, set.change.value(), &set.origin));
+            rows.push(row(key, set.change.value().clone(), &set.origin));
         }
     }
     rows

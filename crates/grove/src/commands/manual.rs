@@ -6,7 +6,8 @@ use clap::CommandFactory as _;
 use grove_catalog::hosts;
 use grove_skills::environment_variables;
 use grove_spec::Code;
-use grove_spec::config::KEYS;
+use grove_spec::agent::fields::{FieldRow, SetIn};
+use grove_spec::config::keys;
 
 use super::Outcome;
 use crate::args::{Cli, Page};
@@ -15,6 +16,7 @@ use crate::output::Output;
 
 pub(super) fn run(page: Page, out: &mut Output) -> Outcome {
     out.text(&match page {
+        Page::Agents => agents(),
         Page::Cli => cli(),
         Page::Config => config(),
         Page::Diagnostics => diagnostics(),
@@ -52,18 +54,39 @@ fn command(page: &mut String, command_: &clap::Command) {
     }
 }
 
+fn agents() -> String {
+    let mut page = String::from(
+        "# Fields of agents\n\nThe keys of an agent's frontmatter. A value of the wrong kind is left out with a warning; one of `acceptance`, a budget or\n`engine` that cannot be read is an error. What settings may set in its place is under `agents.overrides` in [the configuration](config.md).\n\n| key | value | without it | restricts | in settings | meaning |\n| --- | --- | --- | --- | --- | --- |\n",
+    );
+    for row in FieldRow::in_files() {
+        let other = row.other_key.map(|key| format!(", `{key}`"));
+        let _ = writeln!(
+            page,
+            "| `{}`{} | {} | {} | {} | {} | {} |",
+            row.key,
+            other.unwrap_or_default(),
+            row.takes,
+            row.default,
+            if row.restricts { "yes" } else { "" },
+            if row.set_in == SetIn::File { "" } else { "yes" },
+            row.about
+        );
+    }
+    page
+}
+
 fn config() -> String {
     let mut page = String::from(
-        "# Configuration\n\n`config.toml` in `$XDG_CONFIG_HOME/grove` is the user's; `.grove/config.toml` in a trusted project can only narrow.\nA wrong value names file, line and key, and switches off that key alone.\n\n| key | value | default | in a project | what it does |\n| --- | --- | --- | --- | --- |\n",
+        "# Configuration\n\n`config.toml` in `$XDG_CONFIG_HOME/grove` is the user's; `.grove/config.toml` in a trusted project can only narrow.\nA wrong value names file, line and key, and switches off that key alone. Below `agents.overrides`, NAME is an agent's name or\n`id@root`, and `false` means as if its file did not have the field.\n\n| key | value | default | in a project | what it does |\n| --- | --- | --- | --- | --- |\n",
     );
-    for key in KEYS {
+    for key in keys() {
         let _ = writeln!(
             page,
             "| `{}` | {} | `{}` | {} | {} |",
             key.path,
-            key.kind,
+            key.takes,
             key.default,
-            if key.project { "may narrow" } else { "no" },
+            if key.may_narrow { "may narrow" } else { "no" },
             key.about
         );
     }

@@ -52,7 +52,7 @@ fn to_json(
     json!({
         "schema": "grove.watch/1",
         "version": snapshot.version,
-        "digest": snapshot.digest.to_string(),
+        "digest": snapshot.skills_digest.to_string(),
         "skills": snapshot.skills.len(),
         "states": count_states(snapshot.skills.iter()),
         "added": added,

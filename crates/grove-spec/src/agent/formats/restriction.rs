@@ -4,7 +4,7 @@
 //! without giving its agent more than it had.
 
 use super::Format;
-use crate::agent::fields::split_items;
+use crate::agent::split_items;
 use crate::skill::split_tools;
 use crate::yaml::{Entry, Node, Value};
 

@@ -123,7 +123,7 @@ fn an_agent_of_gemini_cli() {
     assert_eq!(parsed.agent.tools, Some(words(&["read_file"])));
     assert_eq!(parsed.agent.model, None);
     assert_eq!(parsed.agent.max_execution_time_ms, Some(300_000));
-    assert_eq!(turns(&parsed), Some("10"));
+    assert_eq!(turns(&parsed), Some(10));
     assert_eq!(said(&parsed), [("agent-unmapped", 8)]);
     let remote = "---\nname: a\ndescription: d\nkind: remote\n---\n";
     assert_eq!(said(&one(remote, Format::Gemini)), [("agent-elsewhere", 4)]);
@@ -131,22 +131,23 @@ fn an_agent_of_gemini_cli() {
     assert_eq!(said(&one(wrong, Format::Gemini)), [("field-type", 4)]);
 }
 
-/// The turns that an agent may take, as they are written.
-fn turns(parsed: &Parsed) -> Option<&str> {
-    let budget = parsed.agent.turn_budget.as_ref()?;
-    budget.get("maxTurns")?.as_text()
+/// The turns that an agent may take.
+fn turns(parsed: &Parsed) -> Option<u64> {
+    let budget = parsed.agent.turn_budget.as_ref();
+    budget.map(|budget| budget.max_turns)
 }
 
 #[test]
 fn every_host_with_a_limit_of_turns_has_the_one_of_grove() {
     for (format, line, expected) in [
-        (Format::Claude, "maxTurns: 7", Some("7")),
-        (Format::Gemini, "max_turns: 50", Some("50")),
-        (Format::Opencode, "steps: 3", Some("3")),
-        (Format::Opencode, "maxSteps: 4", Some("4")),
-        (Format::Opencode, "steps: 3\nmaxSteps: 4", Some("3")),
+        (Format::Claude, "maxTurns: 7", Some(7)),
+        (Format::Gemini, "max_turns: 50", Some(50)),
+        (Format::Opencode, "steps: 3", Some(3)),
+        (Format::Opencode, "maxSteps: 4", Some(4)),
+        (Format::Opencode, "steps: 3\nmaxSteps: 4", Some(3)),
         (Format::Opencode, "steps:", None),
-        (Format::Native, "turnBudget: {maxTurns: 5}", Some("5")),
+        (Format::Native, "turnBudget: {maxTurns: 5}", Some(5)),
+        (Format::Native, "turnBudget: '5'", Some(5)),
     ] {
         let text = format!("---\nname: a\ndescription: d\n{line}\n---\n");
         assert_eq!(turns(&one(&text, format)), expected, "{text}");

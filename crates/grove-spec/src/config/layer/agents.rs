@@ -3,14 +3,14 @@
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
-use super::{Item, Reader};
+use super::{Item, LayerReader};
 use crate::agent::overrides::{self, AgentOverride, Fault, Overrides, Spelling};
 use crate::codes::Code;
 use crate::config::Origin;
 use crate::diagnostic::Diagnostic;
 use crate::yaml::{Entry, Node, Value};
 
-impl Reader<'_> {
+impl LayerReader<'_> {
     pub(super) fn agents(&mut self) -> &mut Overrides {
         let none = || Overrides::none(self.scope, self.file);
         self.layer.agents.get_or_insert_with(none)
@@ -59,17 +59,20 @@ impl Reader<'_> {
     /// A value as the tree that JSON and YAML give.
     fn node(&self, value: Item<'_, '_>, depth: usize) -> Node {
         let position = self.position(&value.span());
+        // No field takes a mapping.
+        let nothing = Value::Map(Vec::new());
         let inner = match value.get_ref() {
             DeValue::String(text) => return Node::text(text.to_string(), position),
             DeValue::Boolean(flag) => return Node::plain(flag.to_string(), position),
             DeValue::Integer(number) => {
-                let number = u64::from_str_radix(number.as_str(), number.radix());
-                let text = number.map_or_else(|_| "a number".to_owned(), |n| n.to_string());
-                return Node::plain(text, position);
+                match u64::from_str_radix(number.as_str(), number.radix()) {
+                    Ok(number) => return Node::plain(number.to_string(), position),
+                    Err(_) => nothing,
+                }
             }
             // Nothing that can be overridden is one of these, or nested.
-            DeValue::Float(_) | DeValue::Datetime(_) => return Node::plain("a value", position),
-            _ if depth > 2 => return Node::plain("a value", position),
+            DeValue::Float(_) | DeValue::Datetime(_) => nothing,
+            _ if depth > 2 => nothing,
             DeValue::Array(items) => {
                 let items = items.iter().map(|item| self.node(item, depth + 1));
                 Value::List(items.collect())
@@ -92,7 +95,6 @@ mod tests {
     use std::path::Path;
 
     use super::super::parse;
-    use crate::agent::overrides::Change;
     use crate::config::LayerScope;
 
     fn findings(text: &str, scope: LayerScope) -> Vec<(&'static str, u32)> {
@@ -120,24 +122,26 @@ mod tests {
             agents.disable_builtins.map(|(flag, at)| (flag, at.line)),
             Some((true, 2))
         );
-        let mut changes: Vec<(&str, Change, u32)> = Vec::new();
-        for agent in &agents.agents {
-            changes.extend(
-                agent
-                    .fields
-                    .iter()
-                    .map(|set| (agent.agent.as_str(), set.change.clone(), set.origin.line)),
-            );
-        }
-        changes.sort_by_key(|(_, _, line)| *line);
+        let fields = agents.agents.iter().flat_map(|agent| &agent.fields);
+        let mut changes: Vec<(u32, &str, String)> = fields
+            .map(|set| {
+                (
+                    set.origin.line,
+                    set.change.field().as_str(),
+                    set.change.value().to_string(),
+                )
+            })
+            .collect();
+        changes.sort_unstable();
+        let expected = [
+            (4, "model", "\"m\""),
+            (6, "maxTokens", "1000"),
+            (7, "skills", "[]"),
+            (11, "disabled", "true"),
+        ];
         assert_eq!(
             changes,
-            [
-                ("a", Change::Model(Some("m".to_owned())), 4),
-                ("a", Change::MaxTokens(Some(1_000)), 6),
-                ("a", Change::Skills(Vec::new()), 7),
-                ("c d", Change::Disabled(true), 11),
-            ]
+            expected.map(|(line, key, value)| (line, key, value.to_owned()))
         );
         assert_eq!(
             findings("agents = 1\n", LayerScope::User),

@@ -1,0 +1,548 @@
+//! The kinds of values that fields of agents have: how each is read, written, shown and set from outside a file.
+
+use std::collections::BTreeSet;
+use std::marker::PhantomData;
+
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use super::{OutputFile, naming};
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::engine::Engine;
+use crate::json;
+use crate::skill::fields::{clean, parse_boolean};
+use crate::skill::split_outside_parentheses;
+use crate::text::{is_control, one_line};
+use crate::yaml::{Entry, Value};
+
+/// A kind of value.
+pub(super) trait FieldKind {
+    /// The value in an [`super::Agent`].
+    type Value: Default + Serialize;
+    /// What a file may say, in words.
+    const TAKES: &'static str;
+    /// What an override may say, in words.
+    const OVERRIDE_TAKES: &'static str = "";
+    /// What an agent has without the field, in words.
+    const DEFAULT: &'static str = "(none)";
+    /// What is to be known of a value on the command line.
+    const FLAG_NOTE: &'static str = "";
+    /// Whether a value is several items.
+    const IS_LIST: bool = false;
+    /// Whether `false` on the command line means that the field is not there.
+    const CLEARED_BY_FALSE: bool = true;
+
+    /// Reads a value of a file; one of the wrong kind is a finding.
+    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Self::Value;
+
+    /// The value as a file has it; nothing when it is what an agent has without the field.
+    fn written(value: &Self::Value) -> Option<Json> {
+        serde_json::to_value(value).ok().filter(|it| !it.is_null())
+    }
+
+    /// The value as it is shown, nothing when there is nothing to show.
+    fn shown(value: &Self::Value) -> Option<Json> {
+        Self::written(value)
+    }
+
+    /// Reads an override; nothing when it is of the wrong kind.
+    fn overriding(_: &Json) -> Option<Self::Value> {
+        None
+    }
+
+    /// The value as an override has it; `false` for what is cleared.
+    fn setting(value: &Self::Value) -> Json {
+        Self::written(value).unwrap_or(Json::Bool(false))
+    }
+}
+
+/// Reads the values of an agent file and notes what is wrong with them.
+pub(super) struct FieldReader<'a> {
+    pub(super) diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl FieldReader<'_> {
+    fn text(&mut self, entry: &Entry) -> Option<String> {
+        match &entry.value.value {
+            Value::Text(scalar) if scalar.is_null() => None,
+            Value::Text(scalar) => {
+                Some(clean(&scalar.text, entry, self.diagnostics)).filter(|text| !text.is_empty())
+            }
+            Value::List(_) | Value::Map(_) => self.wrong_kind(entry, "text"),
+        }
+    }
+
+    /// Text without which an agent is not what its author meant: a list or mapping makes it invalid.
+    fn required_text(&mut self, entry: &Entry) -> Option<String> {
+        if let Value::Text(_) = entry.value.value {
+            return self.text(entry);
+        }
+        let message = format!("`{}` is {}, not text", entry.key, entry.value.kind());
+        self.report(Code::FieldRequiredType, message, entry)
+    }
+
+    /// A list, or text with commas; nothing when there is no value.
+    fn list(&mut self, entry: &Entry) -> Option<Vec<String>> {
+        match &entry.value.value {
+            Value::Text(scalar) if scalar.is_null() => None,
+            Value::Text(scalar) => Some(split_items(&clean(&scalar.text, entry, self.diagnostics))),
+            Value::List(items) => {
+                let mut texts = Vec::with_capacity(items.len());
+                for text in items.iter().filter_map(|item| item.as_text()) {
+                    texts.push(clean(text, entry, self.diagnostics));
+                }
+                if texts.len() != items.len() {
+                    self.wrong_kind::<()>(entry, "a list of texts");
+                }
+                texts.retain(|text| !text.is_empty());
+                Some(texts)
+            }
+            Value::Map(_) => self.wrong_kind(entry, "text or a list"),
+        }
+    }
+
+    fn wrong_kind<T>(&mut self, entry: &Entry, wanted: &str) -> Option<T> {
+        let message = format!("`{}` is {}, not {wanted}", entry.key, entry.value.kind());
+        self.report(Code::FieldType, message, entry)
+    }
+
+    fn report<T>(&mut self, code: Code, message: String, entry: &Entry) -> Option<T> {
+        let finding = Diagnostic::new(code, message).at(entry.value.position);
+        self.diagnostics.push(finding);
+        None
+    }
+}
+
+/// The name of an agent.
+pub(super) struct AgentName;
+
+impl FieldKind for AgentName {
+    type Value = Option<String>;
+    const TAKES: &'static str = "text";
+    const DEFAULT: &'static str = "(the file's name)";
+
+    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<String> {
+        // Judged as written: what cleaning would make of a line end is another name.
+        let written = entry.value.as_text().unwrap_or_default().trim();
+        if is_dangerous(written) {
+            let message = format!("the name `{}` cannot be used", one_line(written));
+            return reader.report(Code::AgentName, message, entry);
+        }
+        let text = reader.required_text(entry)?;
+        let name = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        // What nobody sees is gone by now, and may have hidden how the name begins.
+        if is_dangerous(&name) {
+            let message = format!("the name `{name}` cannot be used");
+            return reader.report(Code::AgentName, message, entry);
+        }
+        let (length, most) = (name.chars().count(), crate::skill::MAX_NAME);
+        if length > most {
+            let message = format!("name has {length} characters, more than {most}");
+            reader.report::<()>(Code::NameTooLong, message, entry);
+        }
+        let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ' | ':');
+        if !name.chars().all(fits) {
+            let message = format!(
+                "name `{name}` has characters other than letters, digits, `-`, `_` and `.`"
+            );
+            reader.report::<()>(Code::NameInvalid, message, entry);
+        }
+        Some(name)
+    }
+}
+
+/// The package of an agent, normalised.
+pub(super) struct PackageName;
+
+impl FieldKind for PackageName {
+    type Value = Option<String>;
+    const TAKES: &'static str = "text";
+
+    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<String> {
+        if entry.value.is_null() {
+            return None;
+        }
+        let text = reader.required_text(entry).unwrap_or_default();
+        let quoted_nothing =
+            matches!(&entry.value.value, Value::Text(scalar) if scalar.text.is_empty());
+        if quoted_nothing || text == "false" {
+            return None;
+        }
+        naming::package(&text).or_else(|| {
+            let message = format!("`package` is `{text}`, of which no name is left");
+            reader.report(Code::AgentPackage, message, entry)
+        })
+    }
+}
+
+/// Text that has to be text.
+pub(super) struct RequiredText;
+
+impl FieldKind for RequiredText {
+    type Value = Option<String>;
+    const TAKES: &'static str = "text";
+    const CLEARED_BY_FALSE: bool = false;
+
+    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<String> {
+        reader.required_text(entry)
+    }
+}
+
+/// Text on one line.
+pub(super) struct Text;
+
+impl FieldKind for Text {
+    type Value = Option<String>;
+    const TAKES: &'static str = "text";
+    const OVERRIDE_TAKES: &'static str = "text or `false`";
+
+    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<String> {
+        reader.text(entry)
+    }
+
+    fn overriding(value: &Json) -> Option<Option<String>> {
+        let text = or_cleared(value, |value| setting_text(value).map(Some))?;
+        Some(text.filter(|text| !text.is_empty()))
+    }
+}
+
+/// A whole text, which only settings have.
+pub(super) struct WholeText;
+
+impl FieldKind for WholeText {
+    type Value = String;
+    const TAKES: &'static str = "text";
+    const OVERRIDE_TAKES: &'static str = "text or `false`";
+
+    fn read(_: &Entry, _: &mut FieldReader<'_>) -> String {
+        String::new()
+    }
+
+    fn overriding(value: &Json) -> Option<String> {
+        or_cleared(value, |value| value.as_str().map(str::to_owned))
+    }
+}
+
+/// Texts in order; none are as good as no field.
+pub(super) struct List;
+
+impl FieldKind for List {
+    type Value = Vec<String>;
+    const TAKES: &'static str = "list";
+    const OVERRIDE_TAKES: &'static str = "a list of texts or `false`";
+    const FLAG_NOTE: &'static str = ", with commas";
+    const IS_LIST: bool = true;
+
+    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Vec<String> {
+        reader.list(entry).unwrap_or_default()
+    }
+
+    fn written(value: &Vec<String>) -> Option<Json> {
+        (!value.is_empty()).then(|| json!(value))
+    }
+
+    fn overriding(value: &Json) -> Option<Vec<String>> {
+        or_cleared(value, setting_list)
+    }
+
+    fn setting(value: &Vec<String>) -> Json {
+        json!(value)
+    }
+}
+
+/// Names in order, each once; `false` is how one writes that there are none.
+pub(super) struct Names;
+
+impl FieldKind for Names {
+    type Value = Vec<String>;
+    const TAKES: &'static str = List::TAKES;
+    const OVERRIDE_TAKES: &'static str = List::OVERRIDE_TAKES;
+    const FLAG_NOTE: &'static str = List::FLAG_NOTE;
+    const IS_LIST: bool = true;
+
+    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Vec<String> {
+        let names = each_once(List::read(entry, reader));
+        // Judged when it is clean: what is printed must be read the same.
+        if names == ["false"] {
+            return Vec::new();
+        }
+        names
+    }
+
+    fn written(value: &Vec<String>) -> Option<Json> {
+        List::written(value)
+    }
+
+    fn overriding(value: &Json) -> Option<Vec<String>> {
+        List::overriding(value).map(each_once)
+    }
+
+    fn setting(value: &Vec<String>) -> Json {
+        json!(value)
+    }
+}
+
+/// A list whose absence means whatever is usual. With `EMPTY_IS_NONE` the key alone means that there are none.
+pub(super) struct ListOrUsual<const EMPTY_IS_NONE: bool>;
+
+impl<const EMPTY_IS_NONE: bool> FieldKind for ListOrUsual<EMPTY_IS_NONE> {
+    type Value = Option<Vec<String>>;
+    const TAKES: &'static str = List::TAKES;
+    const OVERRIDE_TAKES: &'static str = List::OVERRIDE_TAKES;
+    const DEFAULT: &'static str = "(the usual)";
+    const FLAG_NOTE: &'static str = ", with commas; `[]` for none, empty for whatever is usual";
+    const IS_LIST: bool = true;
+
+    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<Vec<String>> {
+        let items = reader.list(entry);
+        items.or_else(|| EMPTY_IS_NONE.then(Vec::new))
+    }
+
+    fn overriding(value: &Json) -> Option<Option<Vec<String>>> {
+        or_cleared(value, |value| setting_list(value).map(Some))
+    }
+}
+
+/// A switch that is off without the field.
+pub(super) struct Switch;
+
+impl FieldKind for Switch {
+    type Value = bool;
+    const TAKES: &'static str = "true or false";
+    const OVERRIDE_TAKES: &'static str = Self::TAKES;
+    const DEFAULT: &'static str = "false";
+    const CLEARED_BY_FALSE: bool = false;
+
+    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> bool {
+        SwitchOrUsual::read(entry, reader).unwrap_or(false)
+    }
+
+    fn written(value: &bool) -> Option<Json> {
+        value.then_some(Json::Bool(true))
+    }
+
+    fn overriding(value: &Json) -> Option<bool> {
+        value.as_bool()
+    }
+}
+
+/// A switch whose absence means whatever is usual.
+pub(super) struct SwitchOrUsual;
+
+impl FieldKind for SwitchOrUsual {
+    type Value = Option<bool>;
+    const TAKES: &'static str = Switch::TAKES;
+    const OVERRIDE_TAKES: &'static str = Switch::TAKES;
+    const DEFAULT: &'static str = "(the usual)";
+    const CLEARED_BY_FALSE: bool = false;
+
+    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<bool> {
+        let parsed = entry.value.as_text().and_then(parse_boolean);
+        if parsed.is_none() && !entry.value.is_null() {
+            return reader.wrong_kind(entry, Self::TAKES);
+        }
+        parsed
+    }
+
+    fn overriding(value: &Json) -> Option<Option<bool>> {
+        value.as_bool().map(Some)
+    }
+}
+
+/// A whole number.
+pub(super) struct Number<const LEAST: u64>;
+
+impl<const LEAST: u64> FieldKind for Number<LEAST> {
+    type Value = Option<u64>;
+    const TAKES: &'static str = if LEAST == 0 {
+        "whole number"
+    } else {
+        "whole number from 1"
+    };
+    const OVERRIDE_TAKES: &'static str = "a whole number from one or `false`";
+
+    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<u64> {
+        if entry.value.is_null() {
+            return None;
+        }
+        let text = entry.value.as_text().map(str::trim);
+        let number = text.and_then(|text| text.parse().ok());
+        number.filter(|number| *number >= LEAST).or_else(|| {
+            let message = format!("`{}` is not a whole number from {LEAST}", entry.key);
+            reader.report(Code::FieldType, message, entry)
+        })
+    }
+
+    fn overriding(value: &Json) -> Option<Option<u64>> {
+        let positive = |value: &Json| value.as_u64().filter(|number| *number > 0);
+        or_cleared(value, |value| positive(value).map(Some))
+    }
+}
+
+/// A value that is one of a few words.
+pub(crate) trait Choice: Copy + PartialEq + Serialize + 'static {
+    /// The words, the default first if there is one.
+    const WORDS: &'static [(&'static str, Self)];
+    /// The words as somebody is told them.
+    const TAKES: &'static str;
+    /// The same with `false`.
+    const OVERRIDE_TAKES: &'static str;
+
+    /// The value of a word.
+    fn of(word: &str) -> Option<Self> {
+        let known = Self::WORDS.iter().find(|(known, _)| *known == word);
+        known.map(|(_, value)| *value)
+    }
+
+    /// What is said of a word that is none of them.
+    fn refusal(key: &str) -> String {
+        let words = Self::WORDS.iter().map(|(word, _)| format!("`{word}`"));
+        let words: Vec<String> = words.collect();
+        format!("`{key}` is neither {}", words.join(" nor "))
+    }
+}
+
+/// One of a few words, or nothing.
+pub(super) struct OneOf<T>(PhantomData<T>);
+
+impl<T: Choice> FieldKind for OneOf<T> {
+    type Value = Option<T>;
+    const TAKES: &'static str = T::TAKES;
+    const OVERRIDE_TAKES: &'static str = T::OVERRIDE_TAKES;
+
+    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<T> {
+        if entry.value.is_null() {
+            return None;
+        }
+        let word = entry.value.as_text().unwrap_or_default().trim();
+        T::of(word).or_else(|| reader.report(Code::FieldType, T::refusal(&entry.key), entry))
+    }
+
+    fn overriding(value: &Json) -> Option<Option<T>> {
+        or_cleared(value, |value| T::of(value.as_str()?).map(Some))
+    }
+}
+
+/// One of a few words, the first without the field.
+pub(super) struct Mode<T>(PhantomData<T>);
+
+impl<T: Choice + Default> FieldKind for Mode<T> {
+    type Value = T;
+    const TAKES: &'static str = T::TAKES;
+    const OVERRIDE_TAKES: &'static str = T::OVERRIDE_TAKES;
+    const DEFAULT: &'static str = match T::WORDS {
+        [(word, _), ..] => word,
+        [] => "",
+    };
+
+    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> T {
+        OneOf::<T>::read(entry, reader).unwrap_or_default()
+    }
+
+    fn written(value: &T) -> Option<Json> {
+        (*value != T::default()).then(|| json!(value))
+    }
+
+    fn shown(value: &T) -> Option<Json> {
+        Some(json!(value))
+    }
+
+    fn overriding(value: &Json) -> Option<T> {
+        OneOf::<T>::overriding(value).map(Option::unwrap_or_default)
+    }
+
+    fn setting(value: &T) -> Json {
+        json!(value)
+    }
+}
+
+/// A file for an answer, or `false` for none.
+pub(super) struct Output;
+
+impl FieldKind for Output {
+    type Value = Option<OutputFile>;
+    const TAKES: &'static str = "text, or `false` for none";
+    const FLAG_NOTE: &'static str = "; `false` for none";
+    const CLEARED_BY_FALSE: bool = false;
+
+    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<OutputFile> {
+        match reader.text(entry) {
+            Some(text) if text == "false" => Some(OutputFile::None),
+            file => file.map(OutputFile::File),
+        }
+    }
+}
+
+/// A value with a form of its own, which agents and chains share. One that cannot be read makes an agent invalid:
+/// it would run without what was to hold it.
+pub(crate) trait Structured: Serialize + Sized {
+    /// What it may be, in words.
+    const TAKES: &'static str;
+    /// What to write instead of what cannot be read.
+    const HELP: &'static str;
+    /// Reads a value, or says everything that is wrong with it.
+    fn read(value: &Json) -> Result<Self, Vec<String>>;
+}
+
+/// A [`Structured`] value, or nothing.
+pub(super) struct Contract<T>(PhantomData<T>);
+
+impl<T: Structured> FieldKind for Contract<T> {
+    type Value = Option<T>;
+    const TAKES: &'static str = T::TAKES;
+    const CLEARED_BY_FALSE: bool = false;
+
+    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<T> {
+        if entry.value.is_null() {
+            return None;
+        }
+        let faults = match T::read(&json::value_of(&entry.value)) {
+            Ok(value) => return Some(value),
+            Err(faults) => faults,
+        };
+        for message in faults {
+            let finding = Diagnostic::new(Code::AgentContract, message).with_help(T::HELP);
+            reader.diagnostics.push(finding.at(entry.value.position));
+        }
+        None
+    }
+}
+
+/// Who runs an agent.
+pub(super) type EngineKind = Contract<Engine>;
+
+/// A value that `false` clears; nothing when it is of the wrong kind.
+fn or_cleared<T: Default>(value: &Json, read: impl Fn(&Json) -> Option<T>) -> Option<T> {
+    if *value == Json::Bool(false) {
+        return Some(T::default());
+    }
+    read(value)
+}
+
+fn setting_text(value: &Json) -> Option<String> {
+    value.as_str().map(|text| one_line(text).trim().to_owned())
+}
+
+fn setting_list(value: &Json) -> Option<Vec<String>> {
+    let texts: Option<Vec<String>> = value.as_array()?.iter().map(setting_text).collect();
+    let mut texts = texts?;
+    texts.retain(|text| !text.is_empty());
+    Some(texts)
+}
+
+fn each_once(mut names: Vec<String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
+}
+
+/// Whether a name could end a line, leave a folder or be taken for an option where somebody writes it.
+pub(crate) fn is_dangerous(name: &str) -> bool {
+    name.starts_with(['.', '-']) || name.contains(|c: char| is_control(c) || "\n\t/\\".contains(c))
+}
+
+/// The parts of a text between commas and line ends outside parentheses: `Bash(git add, git mv), Read` has two.
+pub(crate) fn split_items(text: &str) -> Vec<String> {
+    split_outside_parentheses(text, |c| matches!(c, ',' | '\n'))
+}

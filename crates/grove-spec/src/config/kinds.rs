@@ -1,0 +1,127 @@
+//! The kinds of values that configuration keys have: how each is read, and how a project may narrow it.
+
+use serde::Serialize;
+use toml::de::DeValue;
+
+/// A kind of value.
+pub(super) trait ConfigKind {
+    /// The value in the settings.
+    type Value: Serialize;
+    /// What it takes, for the reference page.
+    const TAKES: &'static str;
+    /// What a wrong value must be.
+    const MUST_BE: &'static str;
+    /// Whether a project may set it, to narrow.
+    const MAY_NARROW: bool;
+
+    /// Reads a value; nothing when it is of the wrong kind.
+    fn read(value: &DeValue<'_>) -> Option<Self::Value>;
+
+    /// What a project's value makes of the one in force; nothing when it would not narrow it.
+    fn narrowed(in_force: &Self::Value, value: Self::Value) -> Option<Self::Value>;
+}
+
+/// A switch that a project may switch off.
+pub(super) struct Switch;
+
+impl ConfigKind for Switch {
+    type Value = bool;
+    const TAKES: &'static str = "true or false";
+    const MUST_BE: &'static str = Self::TAKES;
+    const MAY_NARROW: bool = true;
+
+    fn read(value: &DeValue<'_>) -> Option<bool> {
+        value.as_bool()
+    }
+
+    fn narrowed(_: &bool, value: bool) -> Option<bool> {
+        (!value).then_some(value)
+    }
+}
+
+/// A limit that a project may lower.
+pub(super) struct Number;
+
+impl ConfigKind for Number {
+    type Value = u64;
+    const TAKES: &'static str = "number";
+    const MUST_BE: &'static str = "a whole number from zero";
+    const MAY_NARROW: bool = true;
+
+    fn read(value: &DeValue<'_>) -> Option<u64> {
+        let number = value.as_integer()?;
+        u64::from_str_radix(number.as_str(), number.radix()).ok()
+    }
+
+    fn narrowed(in_force: &u64, value: u64) -> Option<u64> {
+        (value <= *in_force).then_some(value)
+    }
+}
+
+/// Names that are let through, all of them without the key. A project's take from what is there.
+pub(super) struct AllowList;
+
+impl ConfigKind for AllowList {
+    type Value = Option<Vec<String>>;
+    const TAKES: &'static str = "list of names";
+    const MUST_BE: &'static str = Texts::MUST_BE;
+    const MAY_NARROW: bool = true;
+
+    fn read(value: &DeValue<'_>) -> Option<Self::Value> {
+        Texts::read(value).map(Some)
+    }
+
+    fn narrowed(in_force: &Self::Value, mut value: Self::Value) -> Option<Self::Value> {
+        if let (Some(names), Some(already)) = (&mut value, in_force) {
+            names.retain(|name| already.contains(name));
+        }
+        Some(value)
+    }
+}
+
+/// Texts that only the user sets.
+pub(super) struct Texts;
+
+impl ConfigKind for Texts {
+    type Value = Vec<String>;
+    const TAKES: &'static str = "list of texts";
+    const MUST_BE: &'static str = "a list of texts";
+    const MAY_NARROW: bool = false;
+
+    fn read(value: &DeValue<'_>) -> Option<Vec<String>> {
+        let items = value.as_array()?.iter();
+        items
+            .map(|item| item.get_ref().as_str().map(str::to_owned))
+            .collect()
+    }
+
+    fn narrowed(_: &Vec<String>, _: Vec<String>) -> Option<Vec<String>> {
+        None
+    }
+}
+
+/// Packages that only the user sets: their names, alone or as the `source` of a table.
+pub(super) struct Packages;
+
+impl ConfigKind for Packages {
+    type Value = Vec<String>;
+    const TAKES: &'static str = "list of packages";
+    const MUST_BE: &'static str = "a list of texts, or of tables with a `source`";
+    const MAY_NARROW: bool = false;
+
+    fn read(value: &DeValue<'_>) -> Option<Vec<String>> {
+        let source = |item: &DeValue<'_>| {
+            let source = match item {
+                DeValue::Table(fields) => fields.get("source")?.get_ref().as_str(),
+                other => other.as_str(),
+            };
+            source.map(str::to_owned)
+        };
+        let items = value.as_array()?.iter();
+        items.map(|item| source(item.get_ref())).collect()
+    }
+
+    fn narrowed(_: &Vec<String>, _: Vec<String>) -> Option<Vec<String>> {
+        None
+    }
+}
