@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use grove_catalog::Digest;
 use grove_catalog::snapshot::Snapshot;
+use grove_skills::Parts;
 use grove_skills::live::Subscription;
 use rmcp::RoleServer;
 use rmcp::service::{Peer, SubscriptionContext};
@@ -22,7 +23,8 @@ const LONG: Duration = Duration::from_hours(1);
 pub(crate) struct Seen {
     everything: Digest,
     skills: Digest,
-    agents: Digest,
+    /// None until somebody asks for agents.
+    agents: Option<Digest>,
 }
 
 /// Which lists of a client are not what it saw.
@@ -33,30 +35,31 @@ pub(crate) struct News {
 }
 
 impl Seen {
-    pub(crate) fn of(snapshot: &Snapshot) -> Self {
+    pub(crate) fn of(snapshot: &Snapshot, parts: Parts) -> Self {
         Self {
             everything: snapshot.digest,
             skills: snapshot.skills_digest,
-            agents: snapshot.agents.digest(),
+            agents: parts.agents.then(|| snapshot.agents.digest()),
         }
     }
 
-    /// What is new since an earlier look.
+    /// What is new since an earlier look. Agents that nobody had asked for are no news.
     fn since(&self, earlier: &Self) -> News {
         let skills = self.skills != earlier.skills;
+        let agents = earlier.agents.is_some() && self.agents != earlier.agents;
         News {
             resources: skills,
-            prompts: skills || self.agents != earlier.agents,
+            prompts: skills || agents,
         }
     }
 }
 
 /// Takes what was seen; whoever waits for changes is told.
-pub(crate) fn saw(seen: &watch::Sender<Seen>, snapshot: &Snapshot) {
+pub(crate) fn saw(seen: &watch::Sender<Seen>, snapshot: &Snapshot, parts: Parts) {
     seen.send_if_modified(|seen| {
-        let is_new = seen.everything != snapshot.digest;
+        let is_new = seen.everything != snapshot.digest || seen.agents.is_some() != parts.agents;
         if is_new {
-            *seen = Seen::of(snapshot);
+            *seen = Seen::of(snapshot, parts);
         }
         is_new
     });
@@ -67,7 +70,7 @@ pub(crate) fn follow(mut subscription: Subscription, seen: Arc<watch::Sender<See
     let follow = move || {
         while !subscription.is_over() {
             if let Some(update) = subscription.next(LONG) {
-                saw(&seen, &update.snapshot);
+                saw(&seen, &update.snapshot, update.parts);
             }
         }
     };
@@ -136,15 +139,19 @@ mod tests {
 
     #[test]
     fn news_are_what_a_client_could_have_seen() {
-        let seen = |skills: &[u8], agents: &[u8]| Seen {
-            everything: Digest::of(&[skills, agents].concat()),
+        let seen = |skills: &[u8], agents: Option<&[u8]>| Seen {
+            everything: Digest::of(&[skills, agents.unwrap_or_default()].concat()),
             skills: Digest::of(skills),
-            agents: Digest::of(agents),
+            agents: agents.map(Digest::of),
         };
         for (before, after, resources, prompts) in [
-            (seen(b"a", b"x"), seen(b"a", b"x"), false, false),
-            (seen(b"a", b"x"), seen(b"a", b"y"), false, true),
-            (seen(b"a", b"x"), seen(b"b", b"x"), true, true),
+            (seen(b"a", None), seen(b"a", None), false, false),
+            (seen(b"a", None), seen(b"b", None), true, true),
+            // The first look for agents is nobody's news.
+            (seen(b"a", None), seen(b"a", Some(b"x")), false, false),
+            (seen(b"a", Some(b"x")), seen(b"a", Some(b"x")), false, false),
+            (seen(b"a", Some(b"x")), seen(b"a", Some(b"y")), false, true),
+            (seen(b"a", Some(b"x")), seen(b"b", Some(b"x")), true, true),
         ] {
             assert_eq!(after.since(&before), News { resources, prompts });
         }

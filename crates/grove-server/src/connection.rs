@@ -198,7 +198,7 @@ impl ServerHandler for Connection {
     ) -> Result<ListPromptsResult, ErrorData> {
         let after = pages::after(request)?;
         let listing = self.run(&context, move |library, _, _| {
-            prompts::list(&library.look().snapshot, after.as_deref())
+            prompts::list(&library.look_with_agents().snapshot, after.as_deref())
         });
         let (prompts, next_cursor) = listing.await?;
         let mut result = ListPromptsResult::with_all_items(prompts);

@@ -118,10 +118,10 @@ pub(crate) fn get(
     name: &str,
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
-    let look = library.look();
     if !name.starts_with(agents::PREFIX) {
-        return of_skill(library, &look, session, name, given);
+        return of_skill(library, &library.look(), session, name, given);
     }
+    let look = library.look_with_agents();
     let offered = agents::offered(&look.snapshot.agents);
     match offered.get(name) {
         Some(agent) => agents::get(library, &look, &agent.name, given),

@@ -10,7 +10,7 @@ use grove_catalog::disclosure::{Node, list_children};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::live::LiveLibrary;
 use grove_skills::search::{Audience, Query, Searcher};
-use grove_skills::{Library, Look, LookAgain as _, Unsteady};
+use grove_skills::{Library, Look, LookAgain as _, Parts, Unsteady};
 use tokio::sync::watch;
 
 use crate::changes::{self, Changes, Seen};
@@ -30,7 +30,8 @@ pub(crate) struct ServedLibrary {
 impl ServedLibrary {
     pub(crate) fn new(live: LiveLibrary) -> Self {
         let subscription = live.subscribe();
-        let seen = Seen::of(subscription.base());
+        let look = live.latest_look();
+        let seen = Seen::of(&look.snapshot, look.request.parts);
         let seen = Arc::new(watch::Sender::new(seen));
         changes::follow(subscription, Arc::clone(&seen));
         Self {
@@ -44,8 +45,16 @@ impl ServedLibrary {
     /// Looks; whoever waits for changes is told.
     pub(crate) fn look(&self) -> Look {
         let look = self.live.look();
-        changes::saw(&self.seen, &look.snapshot);
+        changes::saw(&self.seen, &look.snapshot, look.request.parts);
         look
+    }
+
+    /// Looks at agents too, from the first time on that somebody asks for them: most clients never do.
+    pub(crate) fn look_with_agents(&self) -> Look {
+        if !self.live.latest_look().request.parts.agents {
+            self.live.with(|library| library.look_for(Parts::PROMPTS));
+        }
+        self.look()
     }
 
     /// Does something with what was seen, again while a file turns out to be another than was looked at.

@@ -26,7 +26,7 @@ use crate::environment::Environment;
 use crate::environment_variables;
 use crate::loading::{self, LoadedRoot, Scan};
 use crate::planning::{self, Plan, PlannedRoot};
-use crate::request::{Request, View};
+use crate::request::{Parts, Request, View};
 use crate::skill_inputs::SkillInputs;
 use crate::skill_path::SkillPath;
 use crate::sources::{SkillFiles, Sources, WidenedSkills};
@@ -166,6 +166,11 @@ impl Library {
             keeping: Keeping::LastGood,
             ..Self::new(environment, request)
         }
+    }
+
+    /// Looks for these from now on.
+    pub fn look_for(&mut self, parts: Parts) {
+        Arc::make_mut(&mut self.request).parts = parts;
     }
 
     /// Puts findings about watching into every snapshot from now on.

@@ -36,7 +36,7 @@ use grove_spec::Diagnostic;
 
 use crate::environment::Environment;
 use crate::library::{Library, Look, LookAgain};
-use crate::request::Request;
+use crate::request::{Parts, Request};
 use load_queue::LoadQueue;
 pub use why::{Cause, What};
 use worker::Worker;
@@ -113,7 +113,12 @@ impl LiveLibrary {
 
     /// The last snapshot, without looking.
     pub fn latest(&self) -> Arc<Snapshot> {
-        self.queue.latest().snapshot
+        self.latest_look().snapshot
+    }
+
+    /// The last look, without another.
+    pub fn latest_look(&self) -> Look {
+        self.queue.latest()
     }
 
     /// How often the library was walked.
@@ -158,6 +163,8 @@ impl Drop for LiveLibrary {
 pub struct Update {
     /// What there is now.
     pub snapshot: Arc<Snapshot>,
+    /// What was looked for.
+    pub parts: Parts,
     /// Its version; the same as before when only findings are new.
     pub version: u64,
     /// Its digest.
@@ -200,12 +207,13 @@ impl Subscription {
         let news = self
             .queue
             .wait_for_news(self.seen, Instant::now() + timeout)?;
-        let snapshot = news.look.snapshot;
+        let snapshot = Arc::clone(&news.look.snapshot);
         let difference = difference::between(&self.base, &snapshot);
         let findings = difference::new_findings(&self.base, &snapshot);
         self.seen = news.sequence;
         self.base = Arc::clone(&snapshot);
         Some(Update {
+            parts: news.look.request.parts,
             version: snapshot.version,
             digest: snapshot.digest,
             snapshot,

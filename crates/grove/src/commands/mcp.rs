@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use grove_server::{HttpOptions, Server, Token};
 use grove_skills::live::LiveLibrary;
-use grove_skills::{Environment, Parts, Request};
+use grove_skills::{Environment, Request};
 
 use super::{Outcome, absolute, mcp_install, tilde};
 use crate::args::{Look, McpArgs};
@@ -29,7 +29,6 @@ pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Outpu
         .map(|folder| absolute(folder, &environment))
         .collect();
     let request = Request {
-        parts: Parts::PROMPTS,
         agent_folders: agents,
         ..super::request(&environment, &flags, None)?
     };
