@@ -261,30 +261,30 @@ impl Library {
             .as_ref()
             .filter(|_| remembers)
             .map(FoundDefinitions::share);
-        let snapshot = match same_skills.filter(same_agents).filter(same_chains) {
-            Some(last) => Arc::clone(&last.look.snapshot),
-            None => {
-                let snapshot = match same_skills {
-                    Some(last) => (*last.look.snapshot).clone(),
-                    None => skills.resolve(),
-                };
-                let mut chains = Chains::default();
-                if let Some(found) = found_chains {
-                    chains = chains::resolve(&world, &view, found);
-                    if parts.skills && parts.agents {
-                        chains::check_calls(&mut chains, &agents, &snapshot);
-                    }
+        let same = same_skills.filter(same_agents).filter(same_chains);
+        let snapshot = if let Some(last) = same {
+            Arc::clone(&last.look.snapshot)
+        } else {
+            let snapshot = match same_skills {
+                Some(last) => (*last.look.snapshot).clone(),
+                None => skills.resolve(),
+            };
+            let mut chains = Chains::default();
+            if let Some(found) = found_chains {
+                chains = chains::resolve(&world, &view, found);
+                if parts.skills && parts.agents {
+                    chains::check_calls(&mut chains, &agents, &snapshot);
                 }
-                let mut snapshot = snapshot.with_agents_and_chains(agents, Arc::new(chains));
-                snapshot.version = match &last {
-                    None => 1,
-                    Some(last) if last.look.snapshot.digest == snapshot.digest => {
-                        last.look.snapshot.version
-                    }
-                    Some(last) => last.look.snapshot.version + 1,
-                };
-                Arc::new(snapshot)
             }
+            let mut snapshot = snapshot.with_agents_and_chains(agents, Arc::new(chains));
+            snapshot.version = match &last {
+                None => 1,
+                Some(last) if last.look.snapshot.digest == snapshot.digest => {
+                    last.look.snapshot.version
+                }
+                Some(last) => last.look.snapshot.version + 1,
+            };
+            Arc::new(snapshot)
         };
         let files = SkillFiles::new(&snapshot, &skills);
         let agent_roots = aligned(agent_roots, &snapshot.agents.roots);
@@ -333,7 +333,6 @@ impl Library {
     }
 
     /// The agents, the same as before if nothing about them changed; and what decides that the next time.
-    #[expect(clippy::type_complexity, reason = "the pair is what is remembered")]
     fn agents(
         &self,
         world: &World,

@@ -13,6 +13,7 @@ pub mod config;
 pub mod diagnostic;
 pub mod engine;
 pub mod fence;
+mod field_reader;
 mod frontmatter;
 pub mod generated;
 pub mod hidden_text;

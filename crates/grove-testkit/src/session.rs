@@ -176,28 +176,6 @@ impl Session {
         self
     }
 
-    /// Waits until what was written up to now is older, by the clock of the file system, than what the program does not
-    /// trust to have been left alone.
-    pub fn let_files_settle(&self) -> &Self {
-        let touch = || {
-            let path = self.path("tmp/clock");
-            done("write", &path, fs::write(&path, ""));
-            done(
-                "ask",
-                &path,
-                path.metadata().and_then(|found| found.modified()),
-            )
-        };
-        let start = touch();
-        while touch()
-            .duration_since(start)
-            .is_ok_and(|passed| passed <= SETTLED_AFTER)
-        {
-            std::thread::yield_now();
-        }
-        self
-    }
-
     /// The text of a file.
     pub fn read(&self, relative: impl AsRef<Path>) -> String {
         let path = self.path(relative);
@@ -475,6 +453,29 @@ pub fn rows<const N: usize>(list: &Value, members: [&str; N]) -> Vec<[String; N]
 pub fn column(list: &Value, member: &str) -> Vec<String> {
     let rows = rows(list, [member]).into_iter();
     rows.map(|[text]| text).collect()
+}
+
+/// Waits until what was written in temporary folders up to now is older, by the clock of their file system, than what the
+/// program does not trust to have been left alone.
+pub fn let_files_settle() {
+    let place = place();
+    let clock = done(
+        "make a file in",
+        &place,
+        tempfile::NamedTempFile::new_in(&place),
+    );
+    let now = || {
+        done("write", clock.path(), fs::write(clock.path(), ""));
+        let found = clock.path().metadata().and_then(|found| found.modified());
+        done("ask", clock.path(), found)
+    };
+    let start = now();
+    while now()
+        .duration_since(start)
+        .is_ok_and(|passed| passed <= SETTLED_AFTER)
+    {
+        std::thread::yield_now();
+    }
 }
 
 /// Where temporary folders are made in which the program is run.

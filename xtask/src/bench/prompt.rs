@@ -87,7 +87,7 @@ fn count_opens(home: &Path) -> Result<(), String> {
     println!(
         "{opens} opens for {N} prompts of {FILES_OF_PROMPT} files each, {listed} folders listed"
     );
-    if opens == (N * FILES_OF_PROMPT) as i64 && listed == 0 {
+    if usize::try_from(opens) == Ok(N * FILES_OF_PROMPT) && listed == 0 {
         Ok(())
     } else {
         Err("prompts open something besides the files they are made of".to_owned())

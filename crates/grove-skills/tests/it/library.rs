@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use grove_catalog::State;
 use grove_skills::{Environment, Library, Request, View};
+use grove_testkit::session::let_files_settle;
 use proptest::prelude::*;
 
 const N: usize = 60;
@@ -38,10 +39,6 @@ fn age(file: &Path) {
     .unwrap();
 }
 
-fn settle() {
-    std::thread::sleep(std::time::Duration::from_millis(45));
-}
-
 fn library(root: &Path, cache: Option<&Path>, all: bool) -> Library {
     let nowhere = Path::new("/nonexistent").to_path_buf();
     let environment = Environment {
@@ -63,7 +60,7 @@ fn cold_is_one_open_and_one_read_a_skill_and_warm_is_none() {
     let folder = tempfile::tempdir().unwrap();
     let (root, cache) = (folder.path().join("root"), folder.path().join("cache"));
     make(&root);
-    settle();
+    let_files_settle();
     for all in [true, false] {
         let _ = std::fs::remove_dir_all(&cache);
         let mut first = library(&root, Some(&cache), all);
@@ -115,7 +112,7 @@ fn the_version_rises_only_when_the_digest_differs() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     make(root);
-    settle();
+    let_files_settle();
     let mut library = library(root, None, true);
     let first = library.load();
     let touched = root.join("g1/s1/SKILL.md");
@@ -152,7 +149,7 @@ fn a_renamed_folder_is_seen_although_its_file_is_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     make(root);
-    settle();
+    let_files_settle();
     let mut library = library(root, None, true);
     library.load();
     assert!(Arc::ptr_eq(&library.load(), &library.load()));
@@ -177,7 +174,7 @@ fn a_link_that_leads_nowhere_appears_beside_skills_that_stay() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     make(root);
-    settle();
+    let_files_settle();
     let mut library = library(root, None, true);
     let before = library.load();
     std::os::unix::fs::symlink("nowhere", root.join("broken")).unwrap();
@@ -212,7 +209,7 @@ fn a_file_over_the_limit_is_remembered_like_any_other() {
     for id in ["described", "bodied"] {
         age(&root.join(id).join("SKILL.md"));
     }
-    settle();
+    let_files_settle();
     for view in [View::Folders(vec![root.clone()]), View::Own] {
         let _ = std::fs::remove_dir_all(&cache);
         let library = || {
@@ -233,7 +230,7 @@ fn a_file_over_the_limit_is_remembered_like_any_other() {
         first.load();
         assert!(first.counts().file_reads >= 2);
         // What comes with the program was written just now.
-        settle();
+        let_files_settle();
         let snapshot = first.load();
         let valid: Vec<(&str, bool)> = snapshot
             .skills

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use grove_catalog::{Snapshot, State};
 use grove_skills::{Environment, Library, Request, View};
 use grove_spec::Code;
+use grove_testkit::session::let_files_settle;
 
 fn put(root: &Path, id: &str, metadata: &str) {
     let name = id.rsplit('/').next().unwrap();
@@ -29,11 +30,6 @@ fn put_described(root: &Path, id: &str, metadata: &str, description: &str) {
     let file = std::fs::File::options().write(true).open(file).unwrap();
     let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
     file.set_modified(long_ago).unwrap();
-}
-
-/// Lets the clock pass the change times of what was just written.
-fn settle() {
-    std::thread::sleep(Duration::from_millis(45));
 }
 
 fn library(root: &Path, cache: Option<&Path>, view: Option<View>) -> Library {
@@ -108,7 +104,7 @@ fn make(root: &Path) {
     put(root, "garden/undeclared", "children: '*'");
     put(root, "kitchen", "");
     put(root, "kitchen/skills/undeclared", "");
-    settle();
+    let_files_settle();
 }
 
 const IDS: [&str; 8] = [
@@ -189,7 +185,7 @@ fn a_change_below_a_branch_is_seen_and_only_that_is_read() {
     let mut library = library(root, None, None);
     let mut version = 0;
     let mut next = |what: &str, reads: u64| {
-        settle();
+        let_files_settle();
         let snapshot = library.load();
         assert!(library.counts().file_reads <= reads, "{what}");
         assert!(snapshot.version > version || what == "unchanged", "{what}");

@@ -10,8 +10,8 @@ use super::{OutputFile, naming};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::engine::Engine;
+use crate::field_reader::FieldReader;
 use crate::json;
-use crate::skill::fields::{clean, parse_boolean};
 use crate::skill::split_outside_parentheses;
 use crate::text::{is_control, one_line};
 use crate::yaml::{Entry, Value};
@@ -54,63 +54,6 @@ pub(super) trait FieldKind {
     /// The value as an override has it; `false` for what is cleared.
     fn setting(value: &Self::Value) -> Json {
         Self::written(value).unwrap_or(Json::Bool(false))
-    }
-}
-
-/// Reads the values of an agent file and notes what is wrong with them.
-pub(super) struct FieldReader<'a> {
-    pub(super) diagnostics: &'a mut Vec<Diagnostic>,
-}
-
-impl FieldReader<'_> {
-    fn text(&mut self, entry: &Entry) -> Option<String> {
-        match &entry.value.value {
-            Value::Text(scalar) if scalar.is_null() => None,
-            Value::Text(scalar) => {
-                Some(clean(&scalar.text, entry, self.diagnostics)).filter(|text| !text.is_empty())
-            }
-            Value::List(_) | Value::Map(_) => self.wrong_kind(entry, "text"),
-        }
-    }
-
-    /// Text without which an agent is not what its author meant: a list or mapping makes it invalid.
-    fn required_text(&mut self, entry: &Entry) -> Option<String> {
-        if let Value::Text(_) = entry.value.value {
-            return self.text(entry);
-        }
-        let message = format!("`{}` is {}, not text", entry.key, entry.value.kind());
-        self.report(Code::FieldRequiredType, message, entry)
-    }
-
-    /// A list, or text with commas; nothing when there is no value.
-    fn list(&mut self, entry: &Entry) -> Option<Vec<String>> {
-        match &entry.value.value {
-            Value::Text(scalar) if scalar.is_null() => None,
-            Value::Text(scalar) => Some(split_items(&clean(&scalar.text, entry, self.diagnostics))),
-            Value::List(items) => {
-                let mut texts = Vec::with_capacity(items.len());
-                for text in items.iter().filter_map(|item| item.as_text()) {
-                    texts.push(clean(text, entry, self.diagnostics));
-                }
-                if texts.len() != items.len() {
-                    self.wrong_kind::<()>(entry, "a list of texts");
-                }
-                texts.retain(|text| !text.is_empty());
-                Some(texts)
-            }
-            Value::Map(_) => self.wrong_kind(entry, "text or a list"),
-        }
-    }
-
-    fn wrong_kind<T>(&mut self, entry: &Entry, wanted: &str) -> Option<T> {
-        let message = format!("`{}` is {}, not {wanted}", entry.key, entry.value.kind());
-        self.report(Code::FieldType, message, entry)
-    }
-
-    fn report<T>(&mut self, code: Code, message: String, entry: &Entry) -> Option<T> {
-        let finding = Diagnostic::new(code, message).at(entry.value.position);
-        self.diagnostics.push(finding);
-        None
     }
 }
 
@@ -225,9 +168,15 @@ impl FieldKind for WholeText {
 }
 
 /// Texts in order; none are as good as no field.
-pub(super) struct List;
+pub(super) type List = ListOf<false>;
 
-impl FieldKind for List {
+/// Names in order, each once; `false` is how one writes that there are none.
+pub(super) type Names = ListOf<true>;
+
+/// Texts in order, or names.
+pub(super) struct ListOf<const ARE_NAMES: bool>;
+
+impl<const ARE_NAMES: bool> FieldKind for ListOf<ARE_NAMES> {
     type Value = Vec<String>;
     const TAKES: &'static str = "list";
     const OVERRIDE_TAKES: &'static str = "a list of texts or `false`";
@@ -235,7 +184,15 @@ impl FieldKind for List {
     const IS_LIST: bool = true;
 
     fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Vec<String> {
-        reader.list(entry).unwrap_or_default()
+        let mut items = reader.list(entry, split_items).unwrap_or_default();
+        if ARE_NAMES {
+            items = each_once(items);
+            // Judged when it is clean: what is printed must be read the same.
+            if items == ["false"] {
+                items.clear();
+            }
+        }
+        items
     }
 
     fn written(value: &Vec<String>) -> Option<Json> {
@@ -243,39 +200,8 @@ impl FieldKind for List {
     }
 
     fn overriding(value: &Json) -> Option<Vec<String>> {
-        or_cleared(value, setting_list)
-    }
-
-    fn setting(value: &Vec<String>) -> Json {
-        json!(value)
-    }
-}
-
-/// Names in order, each once; `false` is how one writes that there are none.
-pub(super) struct Names;
-
-impl FieldKind for Names {
-    type Value = Vec<String>;
-    const TAKES: &'static str = List::TAKES;
-    const OVERRIDE_TAKES: &'static str = List::OVERRIDE_TAKES;
-    const FLAG_NOTE: &'static str = List::FLAG_NOTE;
-    const IS_LIST: bool = true;
-
-    fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Vec<String> {
-        let names = each_once(List::read(entry, reader));
-        // Judged when it is clean: what is printed must be read the same.
-        if names == ["false"] {
-            return Vec::new();
-        }
-        names
-    }
-
-    fn written(value: &Vec<String>) -> Option<Json> {
-        List::written(value)
-    }
-
-    fn overriding(value: &Json) -> Option<Vec<String>> {
-        List::overriding(value).map(each_once)
+        let items = or_cleared(value, setting_list)?;
+        Some(if ARE_NAMES { each_once(items) } else { items })
     }
 
     fn setting(value: &Vec<String>) -> Json {
@@ -295,7 +221,7 @@ impl<const EMPTY_IS_NONE: bool> FieldKind for ListOrUsual<EMPTY_IS_NONE> {
     const IS_LIST: bool = true;
 
     fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<Vec<String>> {
-        let items = reader.list(entry);
+        let items = reader.list(entry, split_items);
         items.or_else(|| EMPTY_IS_NONE.then(Vec::new))
     }
 
@@ -338,11 +264,7 @@ impl FieldKind for SwitchOrUsual {
     const CLEARED_BY_FALSE: bool = false;
 
     fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<bool> {
-        let parsed = entry.value.as_text().and_then(parse_boolean);
-        if parsed.is_none() && !entry.value.is_null() {
-            return reader.wrong_kind(entry, Self::TAKES);
-        }
-        parsed
+        reader.boolean(entry)
     }
 
     fn overriding(value: &Json) -> Option<Option<bool>> {

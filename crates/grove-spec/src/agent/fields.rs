@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 
 use super::field_kinds::{
-    AgentName, Contract, EngineKind, FieldKind, FieldReader, List, ListOrUsual, Mode, Names,
-    Number, OneOf, Output, PackageName, RequiredText, Switch, SwitchOrUsual, Text, WholeText,
+    AgentName, Contract, EngineKind, FieldKind, List, ListOrUsual, Mode, Names, Number, OneOf,
+    Output, PackageName, RequiredText, Switch, SwitchOrUsual, Text, WholeText,
 };
 use super::{ContextMode, OutputFile, OutputMode, PromptMode, SkillInjection};
 use crate::acceptance::Acceptance;
@@ -17,6 +17,7 @@ use crate::budgets::{ToolBudget, TurnBudget};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::engine::Engine;
+use crate::field_reader::FieldReader;
 use crate::json;
 use crate::yaml::Entry;
 

@@ -158,45 +158,20 @@ config_keys! {
     }
 }
 
+/// A row a line.
+macro_rules! rows {
+    ($($($column:literal),*;)*) => { [$(($($column),*)),*] };
+}
+
 /// The keys below `skills.entries.KEY` and the one about all agents, which are read one by one: whether a project may
 /// set it, what it takes, its default and what it does.
-const OTHERS: [(&str, bool, &str, &str, &str); 5] = [
-    (
-        "skills.entries.KEY.enabled",
-        true,
-        "true or false",
-        "true",
-        "Switches one skill off. KEY is its `skillKey` or its name.",
-    ),
-    (
-        "skills.entries.KEY.env",
-        false,
-        "table of texts",
-        "{}",
-        "Variables for the skill. They satisfy `requires.env`; values are never shown.",
-    ),
-    (
-        "skills.entries.KEY.api_key",
-        false,
-        "text",
-        "(none)",
-        "The value for the skill's `primaryEnv`. It is never shown.",
-    ),
-    (
-        "skills.entries.KEY.config",
-        false,
-        "table",
-        "{}",
-        "Configuration for the skill. Set paths satisfy `requires.config`.",
-    ),
-    (
-        "agents.disable_builtins",
-        true,
-        "true or false",
-        "false",
-        "Switches off every agent that comes with Grove. `disabled = false` under an agent's name keeps that one.",
-    ),
-];
+const OTHERS: [(&str, bool, &str, &str, &str); 5] = rows! {
+    "skills.entries.KEY.enabled", true, "true or false", "true", "Switches one skill off. KEY is its `skillKey` or its name.";
+    "skills.entries.KEY.env", false, "table of texts", "{}", "Variables for the skill. They satisfy `requires.env`; values are never shown.";
+    "skills.entries.KEY.api_key", false, "text", "(none)", "The value for the skill's `primaryEnv`. It is never shown.";
+    "skills.entries.KEY.config", false, "table", "{}", "Configuration for the skill. Set paths satisfy `requires.config`.";
+    "agents.disable_builtins", true, "true or false", "false", "Switches off every agent that comes with Grove. `disabled = false` under an agent's name keeps that one.";
+};
 
 /// All keys in the order of the reference page; those below `agents.overrides.NAME` are the fields of agents.
 pub fn keys() -> Vec<Key> {

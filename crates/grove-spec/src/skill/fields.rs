@@ -6,6 +6,7 @@ use super::{
 };
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
+use crate::field_reader::FieldReader;
 use crate::hidden_text;
 use crate::text::{is_control, is_plain};
 use crate::yaml::{Entry, Node, Value};
@@ -40,41 +41,21 @@ pub(super) const EXTENSION_KEYS: [&str; 15] = [
 ];
 
 /// Other ways of writing those, and keys that many skills have although nobody reads them.
-const FURTHER_KEYS: [&str; 22] = [
-    "allowed_tools",
-    "website",
-    "url",
-    "command_dispatch",
-    "command_tool",
-    "command_arg_mode",
-    "version",
-    "author",
-    "tags",
-    "category",
-    "keywords",
-    "tools",
-    "disallowed-tools",
-    "effort",
-    "shell",
-    "hooks",
-    "fallback",
-    "title",
-    "user_invocable",
-    "triggers",
-    "requires",
-    "dependencies",
-];
+const FURTHER_KEYS: &str = "allowed_tools website url command_dispatch command_tool command_arg_mode version author \
+    tags category keywords tools disallowed-tools effort shell hooks fallback title \
+    user_invocable triggers requires dependencies";
 
 /// Whether a word is a key where a skill's frontmatter is no YAML and somebody has to decide.
 pub(super) fn is_known_key(key: &str) -> bool {
-    let lists = [&STANDARD_KEYS[..], &EXTENSION_KEYS, &FURTHER_KEYS];
-    lists.iter().any(|list| list.contains(&key))
+    STANDARD_KEYS.contains(&key)
+        || EXTENSION_KEYS.contains(&key)
+        || FURTHER_KEYS.split_whitespace().any(|word| word == key)
 }
 
 /// Reads the fields of a skill.
 pub(super) fn read(entries: Vec<Entry>, diagnostics: &mut Vec<Diagnostic>) -> Skill {
-    let mut reader = Reader {
-        diagnostics,
+    let mut reader = SkillReader {
+        values: FieldReader { diagnostics },
         skill: Skill::default(),
     };
     let mut description_at = None;
@@ -84,7 +65,7 @@ pub(super) fn read(entries: Vec<Entry>, diagnostics: &mut Vec<Diagnostic>) -> Sk
         }
         reader.take(entry);
     }
-    let Reader { mut skill, .. } = reader;
+    let SkillReader { mut skill, .. } = reader;
     if skill.description.is_none() && !diagnostics.iter().any(Diagnostic::is_error) {
         let finding = Diagnostic::new(Code::DescriptionMissing, "no description");
         diagnostics.push(finding.at(description_at.unwrap_or(Position::new(1, 1))));
@@ -98,12 +79,12 @@ pub(super) fn read(entries: Vec<Entry>, diagnostics: &mut Vec<Diagnostic>) -> Sk
     skill
 }
 
-struct Reader<'a> {
-    diagnostics: &'a mut Vec<Diagnostic>,
+struct SkillReader<'a> {
+    values: FieldReader<'a>,
     skill: Skill,
 }
 
-impl Reader<'_> {
+impl SkillReader<'_> {
     fn take(&mut self, entry: Entry) {
         match &*entry.key {
             "name" => self.skill.name = self.name(&entry),
@@ -117,12 +98,12 @@ impl Reader<'_> {
             }
             "metadata" => self.metadata(entry),
             "disable-model-invocation" => {
-                if let Some(disabled) = self.boolean(&entry) {
+                if let Some(disabled) = self.values.boolean(&entry) {
                     self.skill.model_invocable = !disabled;
                 }
             }
             "user-invocable" => {
-                if let Some(invocable) = self.boolean(&entry) {
+                if let Some(invocable) = self.values.boolean(&entry) {
                     self.skill.user_invocable = invocable;
                 }
             }
@@ -171,7 +152,7 @@ impl Reader<'_> {
         split: fn(&str) -> Vec<String>,
         field: fn(&mut Details) -> &mut Vec<String>,
     ) {
-        let list = self.list(entry, split);
+        let list = self.values.list(entry, split).unwrap_or_default();
         if !list.is_empty() {
             *field(self.skill.details.get_or_insert_default()) = list;
         }
@@ -248,13 +229,7 @@ impl Reader<'_> {
                 }
                 (!cleaned.is_empty()).then_some(cleaned)
             }
-            Value::List(_) | Value::Map(_) => {
-                let message = format!("`{}` is {}, not text", entry.key, entry.value.kind());
-                self.diagnostics.push(
-                    Diagnostic::new(Code::FieldRequiredType, message).at(entry.value.position),
-                );
-                None
-            }
+            Value::List(_) | Value::Map(_) => self.values.required_text(entry),
         }
     }
 
@@ -274,18 +249,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Optional text: anything else is left out with a warning.
     fn text(&mut self, entry: &Entry) -> Option<String> {
-        match &entry.value.value {
-            Value::Text(scalar) if scalar.is_null() => None,
-            Value::Text(scalar) => {
-                Some(self.clean(&scalar.text, entry)).filter(|text| !text.is_empty())
-            }
-            Value::List(_) | Value::Map(_) => {
-                self.wrong_kind(entry, "text");
-                None
-            }
-        }
+        self.values.text(entry)
     }
 
     /// `argument-hint: [file] [mode]` is meant as text and is a list only to YAML.
@@ -297,35 +262,6 @@ impl Reader<'_> {
             }
             _ => self.text(entry),
         }
-    }
-
-    fn list(&mut self, entry: &Entry, split: fn(&str) -> Vec<String>) -> Vec<String> {
-        match &entry.value.value {
-            Value::Text(scalar) if scalar.is_null() => Vec::new(),
-            Value::Text(scalar) => split(&self.clean(&scalar.text, entry)),
-            Value::List(items) => {
-                let texts: Vec<String> = items
-                    .iter()
-                    .filter_map(|item| item.as_text().map(|text| self.clean(text, entry)))
-                    .collect();
-                if texts.len() != items.len() {
-                    self.wrong_kind(entry, "a list of texts");
-                }
-                texts
-            }
-            Value::Map(_) => {
-                self.wrong_kind(entry, "text or a list");
-                Vec::new()
-            }
-        }
-    }
-
-    fn boolean(&mut self, entry: &Entry) -> Option<bool> {
-        let parsed = entry.value.as_text().and_then(parse_boolean);
-        if parsed.is_none() && !entry.value.is_null() {
-            self.wrong_kind(entry, "true or false");
-        }
-        parsed
     }
 
     fn metadata(&mut self, entry: Entry) {
@@ -349,30 +285,24 @@ impl Reader<'_> {
                         self.skill.unknown.push(entry);
                     }
                     _ => {
-                        self.wrong_kind(&entry, "a mapping");
+                        self.values.wrong_kind::<()>(&entry, "a mapping");
                         self.skill.unknown.push(entry);
                     }
                 }
             }
             Value::List(_) => {
-                self.wrong_kind(&entry, "a mapping");
+                self.values.wrong_kind::<()>(&entry, "a mapping");
                 self.skill.unknown.push(entry);
             }
         }
     }
 
     fn clean(&mut self, text: &str, entry: &Entry) -> String {
-        clean(text, entry, self.diagnostics)
-    }
-
-    fn wrong_kind(&mut self, entry: &Entry, wanted: &str) {
-        let message = format!("`{}` is {}, not {wanted}", entry.key, entry.value.kind());
-        self.report(Code::FieldType, message, entry);
+        clean(text, entry, self.values.diagnostics)
     }
 
     fn report(&mut self, code: Code, message: String, entry: &Entry) {
-        self.diagnostics
-            .push(Diagnostic::new(code, message).at(entry.value.position));
+        self.values.report::<()>(code, message, entry);
     }
 }
 

@@ -125,11 +125,6 @@ impl Skill {
     pub fn tree_keys(&self) -> Option<&TreeKeys> {
         self.details.as_deref()?.tree.as_deref()
     }
-
-    /// The children it declares.
-    pub fn declared_children(&self) -> Option<&Children> {
-        Some(&self.tree_keys()?.children.as_ref()?.value)
-    }
 }
 
 /// A skill file as read.

@@ -1,7 +1,7 @@
 //! Sessions about trees: what is shown of a branch and its children, what is said about declarations, and
 //! that trust covers children as it covers any other skill.
 
-use grove_testkit::session::{Session, column, rows};
+use grove_testkit::session::{Session, column, let_files_settle, rows};
 use serde_json::json;
 
 const USER: &str = "home/.agents/skills";
@@ -151,7 +151,7 @@ fn a_tree_from_the_cache_is_the_same_tree() {
     let session = with_tree(USER);
     let show = || session.json("skills show office");
     let first = show();
-    session.let_files_settle();
+    let_files_settle();
     for _ in 0..2 {
         assert_eq!(show(), first);
     }

@@ -46,23 +46,9 @@ impl Restriction {
 }
 
 /// Lists of tools that an agent must not have, as people write them wherever they are read.
-const DENYING: [&str; 15] = [
-    "disallowedTools",
-    "disallowed-tools",
-    "disallowed_tools",
-    "denyTools",
-    "deny-tools",
-    "deny_tools",
-    "deniedTools",
-    "denied-tools",
-    "excludeTools",
-    "exclude-tools",
-    "excludedTools",
-    "blockedTools",
-    "blocked-tools",
-    "disabledTools",
-    "disabled-tools",
-];
+const DENYING: &str = "disallowedTools disallowed-tools disallowed_tools denyTools deny-tools deny_tools \
+    deniedTools denied-tools excludeTools exclude-tools excludedTools blockedTools \
+    blocked-tools disabledTools disabled-tools";
 /// Keys that take something from an agent, whoever knows them.
 const RESTRICTING: [&str; 7] = [
     "allowedTools",
@@ -87,7 +73,7 @@ const MODE: &str = "permissionMode";
 /// The keys that are known to restrict whoever's file they are in, each once.
 pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
     let switches = SWITCHES.iter().map(|(key, _)| *key);
-    let lists = DENYING.into_iter().chain(RESTRICTING);
+    let lists = DENYING.split_whitespace().chain(RESTRICTING);
     lists.chain(switches).chain([MODE])
 }
 
@@ -126,7 +112,9 @@ pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
         }
         (_, MODE) if word == Some("plan") => Some(Restriction::of_changes()),
         (_, MODE) => unless(&["default", "acceptEdits", "bypassPermissions", "auto"]),
-        (_, key) if DENYING.contains(&key) => denied_tools(&tool_items(value, format)),
+        (_, key) if DENYING.split_whitespace().any(|word| word == key) => {
+            denied_tools(&tool_items(value, format))
+        }
         (_, key) if RESTRICTING.contains(&key) => Some(Restriction::of_its_own()),
         (_, key)
             if SWITCHES

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use grove_testkit::session::USER_CONFIG;
+use grove_testkit::session::{USER_CONFIG, let_files_settle};
 
 use super::listing::Listing;
 use super::session::Session;
@@ -53,7 +53,7 @@ fn what_is_dropped_of_a_description_does_not_count() {
     let cold = session.list();
     session.show_everything(&cold, &[]);
     // The second look is a process that has only the cache.
-    session.home.let_files_settle();
+    let_files_settle();
     let settled = session.list();
     for listing in [cold, settled, session.list()] {
         let too_large = ("invalid", vec!["file-too-large"], 0);
@@ -115,7 +115,8 @@ fn a_limit_that_is_changed_decides_anew() {
         (256_000, [ok(&described, 99_999), ok(&[], 999)]),
     ] {
         let config = format!("[limits]\nfile_bytes = {limit}\n");
-        session.home.file(USER_CONFIG, config).let_files_settle();
+        session.home.file(USER_CONFIG, config);
+        let_files_settle();
         for _ in 0..2 {
             let listing = session.list();
             let judged = ["described", "bodied"].map(|id| judged(&listing, id));

@@ -1,0 +1,76 @@
+//! Values of frontmatter by the kinds that they must have, for skills and agents alike.
+
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::skill::fields::{clean, parse_boolean};
+use crate::yaml::{Entry, Value};
+
+/// Reads values of frontmatter and notes what is wrong with them.
+pub(crate) struct FieldReader<'a> {
+    pub(crate) diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl FieldReader<'_> {
+    /// Optional text: anything else is left out with a warning.
+    pub(crate) fn text(&mut self, entry: &Entry) -> Option<String> {
+        match &entry.value.value {
+            Value::Text(scalar) if scalar.is_null() => None,
+            Value::Text(scalar) => {
+                Some(clean(&scalar.text, entry, self.diagnostics)).filter(|text| !text.is_empty())
+            }
+            Value::List(_) | Value::Map(_) => self.wrong_kind(entry, "text"),
+        }
+    }
+
+    /// Text without which a file is not what its author meant: a list or mapping makes it invalid.
+    pub(crate) fn required_text(&mut self, entry: &Entry) -> Option<String> {
+        if let Value::Text(_) = entry.value.value {
+            return self.text(entry);
+        }
+        let message = format!("`{}` is {}, not text", entry.key, entry.value.kind());
+        self.report(Code::FieldRequiredType, message, entry)
+    }
+
+    /// A list, or text that is split; nothing when there is no value.
+    pub(crate) fn list(
+        &mut self,
+        entry: &Entry,
+        split: fn(&str) -> Vec<String>,
+    ) -> Option<Vec<String>> {
+        match &entry.value.value {
+            Value::Text(scalar) if scalar.is_null() => None,
+            Value::Text(scalar) => Some(split(&clean(&scalar.text, entry, self.diagnostics))),
+            Value::List(items) => {
+                let mut texts = Vec::with_capacity(items.len());
+                for text in items.iter().filter_map(|item| item.as_text()) {
+                    texts.push(clean(text, entry, self.diagnostics));
+                }
+                if texts.len() != items.len() {
+                    self.wrong_kind::<()>(entry, "a list of texts");
+                }
+                texts.retain(|text| !text.is_empty());
+                Some(texts)
+            }
+            Value::Map(_) => self.wrong_kind(entry, "text or a list"),
+        }
+    }
+
+    pub(crate) fn boolean(&mut self, entry: &Entry) -> Option<bool> {
+        let parsed = entry.value.as_text().and_then(parse_boolean);
+        if parsed.is_none() && !entry.value.is_null() {
+            return self.wrong_kind(entry, "true or false");
+        }
+        parsed
+    }
+
+    pub(crate) fn wrong_kind<T>(&mut self, entry: &Entry, wanted: &str) -> Option<T> {
+        let message = format!("`{}` is {}, not {wanted}", entry.key, entry.value.kind());
+        self.report(Code::FieldType, message, entry)
+    }
+
+    pub(crate) fn report<T>(&mut self, code: Code, message: String, entry: &Entry) -> Option<T> {
+        let finding = Diagnostic::new(code, message).at(entry.value.position);
+        self.diagnostics.push(finding);
+        None
+    }
+}
