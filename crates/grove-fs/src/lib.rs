@@ -16,7 +16,6 @@ pub mod held_folder;
 pub mod lock;
 pub mod probe_walk;
 pub mod programs;
-pub mod ranged_file;
 pub mod spot;
 pub mod stamp;
 pub mod trust_store;

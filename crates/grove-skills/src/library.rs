@@ -417,7 +417,7 @@ impl Library {
                 settings: Arc::clone(&shared.0),
                 facts: Arc::clone(&shared.1),
                 names: self.request.names.clone(),
-                rules,
+                rules: rules.clone(),
                 diagnostics: diagnostics.clone(),
             }
         };

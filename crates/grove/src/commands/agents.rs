@@ -13,11 +13,11 @@ use grove_spec::{Code, Diagnostic};
 use serde::Serialize;
 use serde_json::json;
 
-use super::definition_listing::{DefinedJson, Everything, row};
+use super::definition_listing::{Everything, row};
 use super::{Looked, Outcome, absolute, agents_manage, counted, naming, tilde};
 use crate::args::{AgentLook, AgentScope, AgentsCommand};
 use crate::command_error::CommandError;
-use crate::json::DiagnosticJson;
+use crate::json::{DiagnosticJson, EntryJson};
 use crate::output::Output;
 
 pub(super) fn run(environment: Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
@@ -185,14 +185,14 @@ fn show(look: &Look, agent: &Agent, out: &mut Output) {
 #[derive(Serialize)]
 struct ListJson<'a> {
     schema: &'static str,
-    agents: Vec<DefinedJson<'a>>,
+    agents: Vec<EntryJson<'a>>,
     diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
 #[derive(Serialize)]
 struct ShowJson<'a> {
     schema: &'static str,
-    agent: DefinedJson<'a>,
+    agent: EntryJson<'a>,
     fields: serde_json::Value,
     digest: Option<String>,
     /// The other file that has its text, where the one at its location names it.

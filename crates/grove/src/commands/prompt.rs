@@ -4,16 +4,15 @@ use std::path::Path;
 
 use grove_catalog::Digest;
 use grove_catalog::agents::{Agent, Agents};
-use grove_catalog::prompt::{Base, BaseUse, Block, Prompt};
+use grove_catalog::prompt::{Base, BaseUse, Prompt};
+use grove_catalog::report::PromptJson;
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
 use grove_skills::{Environment, Library, Look as Seen, LookAgain as _, Parts, Request};
 use grove_spec::agent::PromptMode;
-use serde_json::{Value, json};
 
 use super::{Looked, Outcome, agents, cost, cost_note, input_text, request, tilde};
 use crate::args::{Look, PromptArgs};
 use crate::command_error::CommandError;
-use crate::json::DiagnosticJson;
 use crate::output::{Output, columns};
 use crate::table::Table;
 
@@ -66,7 +65,8 @@ fn print(
     if arguments.json {
         let agents = &look.snapshot.agents;
         let agent = agents::find(agents, &arguments.agent)?;
-        out.json(&to_json(agent, &agents.address(agent), prompt));
+        let (address, tokens) = (agents.address(agent), cost(&prompt.text).1);
+        out.json(&PromptJson::new(&agent.name, address, prompt, tokens));
         return Ok(());
     }
     for warning in &prompt.warnings {
@@ -145,34 +145,4 @@ fn explain(environment: &Environment, prompt: &Prompt, out: &mut Output) {
         ]);
     }
     out.text(&table.render(columns(&environment.variables)));
-}
-
-fn to_json(agent: &Agent, address: &str, prompt: &Prompt) -> Value {
-    let (chars, tokens) = cost(&prompt.text);
-    let block = |block: &Block| {
-        json!({
-            "kind": block.kind.as_str(),
-            "name": block.name,
-            "source": block.source.as_deref().map(Path::to_string_lossy),
-            "digest": block.digest.to_string(),
-            "cost": block.cost(),
-            "text": block.text,
-        })
-    };
-    json!({
-        "schema": "grove.prompt/1",
-        "name": agent.name,
-        "address": address,
-        "prompt": prompt.text,
-        "mode": prompt.mode,
-        "base": prompt.base.as_str(),
-        "digest": Digest::of(prompt.text.as_bytes()).to_string(),
-        "chars": chars,
-        "tokens": tokens,
-        "blocks": prompt.blocks.iter().map(block).collect::<Vec<_>>(),
-        "tools": prompt.tools,
-        "active": prompt.active,
-        "listed": prompt.listed,
-        "warnings": DiagnosticJson::list(&prompt.warnings),
-    })
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Looked, counted, need_attention};
 use crate::command_error::ErrorKind;
-use crate::json::{DiagnosticJson, SkillJson, SnapshotJson, StateCounts, count_states};
+use crate::json::{DiagnosticJson, EntryJson, SnapshotJson, StateCounts, count_states};
 use crate::output::Output;
 
 #[derive(Serialize)]
@@ -16,7 +16,7 @@ struct CheckJson<'a> {
     snapshot: SnapshotJson,
     states: StateCounts,
     findings: usize,
-    skills: Vec<SkillJson<'a>>,
+    skills: Vec<EntryJson<'a>>,
     diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
@@ -30,7 +30,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
             snapshot: SnapshotJson::new(snapshot),
             states: count_states(snapshot.skills.iter()),
             findings,
-            skills: SkillJson::list(snapshot),
+            skills: EntryJson::list(snapshot.entries()),
             diagnostics: DiagnosticJson::list(&snapshot.diagnostics),
         });
         return code;
