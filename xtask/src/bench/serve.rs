@@ -197,7 +197,7 @@ impl<'a> Client<'a> {
             body.len()
         );
         if !self.session.is_empty() {
-            head.push_str(&format!("Mcp-Session-Id: {}\r\n", self.session));
+            head = format!("{head}Mcp-Session-Id: {}\r\n", self.session);
         }
         let talk = || {
             let mut stream = TcpStream::connect(address)?;
@@ -212,12 +212,12 @@ impl<'a> Client<'a> {
 
     fn ask(&self, method: &str, params: &Value) -> Result<Value, String> {
         let answer = self.post(&request(method, params))?;
-        let results = answer.lines().filter_map(|line| {
+        let mut results = answer.lines().rev().filter_map(|line| {
             let data = line.strip_prefix("data:").unwrap_or(line);
             let message: Value = serde_json::from_str(data.trim()).ok()?;
             message.get("result").cloned()
         });
-        let result = results.last();
+        let result = results.next();
         result.ok_or_else(|| format!("{method} gave no result: {answer}"))
     }
 
