@@ -20,6 +20,7 @@ mod serve;
 mod start;
 mod system_calls;
 mod table;
+mod trust;
 mod visible;
 mod work;
 
@@ -46,7 +47,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("search") => search::run(arguments),
         Some("search-quality") => search_quality::run(arguments),
         Some("serve") => serve::run(arguments),
-        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-hosts, prompt, reload, search, search-quality or serve".to_owned()),
+        Some("trust") => trust::run(arguments),
+        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-hosts, prompt, reload, search, search-quality, serve or trust".to_owned()),
     }
 }
 

@@ -105,6 +105,8 @@ pub(crate) fn read(library: &ServedLibrary, wanted: &str) -> Result<ResourceCont
         return match sources.read_file(snapshot, skill, &file, MAX_FILE) {
             Ok(bytes) => Ok(contents(wanted, &file, bytes)),
             Err(ReadRefusal::NoSuchFile) => Err(unknown()),
+            // The next look says that the skill changed, and then there is no such resource.
+            Err(ReadRefusal::Changed) => continue,
             Err(ReadRefusal::Fs(error)) => {
                 let message = format!("{} cannot be given: {}", one_line(wanted), error.source);
                 Err(ErrorData::invalid_params(message, None))

@@ -85,6 +85,14 @@ pub(crate) struct FoundDefinitions<P> {
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
+/// A file as it was seen.
+pub(crate) struct SeenFile {
+    /// Its path from the root.
+    pub(crate) path: String,
+    pub(crate) digest: Digest,
+    pub(crate) findings: Vec<String>,
+}
+
 /// What was found in one root.
 #[derive(Debug, Clone)]
 pub(crate) struct DefinitionsOfRoot<P> {
@@ -268,13 +276,14 @@ pub(crate) fn roots_in(planned: &PlannedRoot, all: &[PlannedRoot]) -> Vec<String
 }
 
 impl<P: Definition + Clone + Send + Sync> FileKind<P> {
-    /// The files of one root, for whoever remembers what was seen: path from the root, and digest.
-    pub(crate) fn digests(
+    /// The files of one root, for whoever remembers what was seen, with what `findings` says of each.
+    pub(crate) fn seen_files(
         &self,
         planned: &PlannedRoot,
         inner: &[String],
         bounds: &Bounds,
-    ) -> Vec<(String, Digest)> {
+        findings: fn(&P) -> Vec<String>,
+    ) -> Vec<SeenFile> {
         let look = RootLook {
             planned: planned.clone(),
             inner: inner.to_vec(),
@@ -282,13 +291,18 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
             bounds: *bounds,
         };
         let (found, _) = self.look_in_root(look, None, false);
-        let mut digests = Vec::new();
+        let mut seen = Vec::new();
         for candidate in &found.candidates {
-            let content = candidate.content.iter();
-            let files = content.flat_map(|content| content.files(&candidate.path));
-            digests.extend(files.map(|(path, digest)| (path.to_owned(), *digest)));
+            if let Ok(content) = &candidate.content {
+                let files = content.files(&candidate.path);
+                seen.extend(files.map(|(path, digest)| SeenFile {
+                    path: path.to_owned(),
+                    digest: *digest,
+                    findings: findings(&content.parsed),
+                }));
+            }
         }
-        digests
+        seen
     }
 
     /// What is said when a project's are not used.

@@ -88,12 +88,7 @@ pub(crate) fn run(
         Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
         Some(Command::Mcp(arguments)) => mcp::run(environment, &arguments, out),
         Some(Command::Validate { paths, json }) => validate::run(&environment, &paths, json, out),
-        Some(Command::Trust {
-            folder,
-            follow,
-            list,
-            json,
-        }) => trust::grant(&environment, folder.as_deref(), follow, list, json, out),
+        Some(Command::Trust(arguments)) => trust::grant(&environment, &arguments, out),
         Some(Command::Untrust { folder, json }) => {
             trust::revoke(&environment, folder.as_deref(), json, out)
         }
