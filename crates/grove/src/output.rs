@@ -3,7 +3,7 @@
 //! A command that is done at once is written in one go when it ends. One that goes on writes what it has with
 //! [`Output::flush`] as often as it likes: the same cleaning, and the same silence when nobody reads any more.
 
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, BufRead as _, IsTerminal as _, Write};
 
 use grove_skills::environment_variables::COLUMNS;
 use grove_spec::Diagnostic;
@@ -119,6 +119,20 @@ impl Output {
         self.notes_written
             .write(&mut io::stderr().lock(), &mut self.notes);
         matches!(self.data_written, Written::Whole)
+    }
+
+    /// Asks whoever sits at the terminal, after everything that the question is about; none when there is nobody.
+    pub(crate) fn ask(&mut self, question: &str) -> Option<bool> {
+        self.flush();
+        if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+            return None;
+        }
+        self.notes
+            .extend_from_slice(visible(&format!("{question} [y/N] ")).as_bytes());
+        self.flush();
+        let mut answer = String::new();
+        let read = io::stdin().lock().read_line(&mut answer);
+        Some(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
     }
 
     /// Writes the rest, and says what the machine did not take.

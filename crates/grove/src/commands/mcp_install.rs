@@ -1,6 +1,5 @@
 //! `grove mcp install | uninstall`: what would change in a host's configuration, and the change.
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use grove_catalog::hosts;
@@ -95,14 +94,11 @@ fn decide(
         return Ok(0);
     }
     if !entry.yes {
-        // The question comes after what it is about.
-        out.flush();
-        if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-            return Err(
-                CommandError::finding("nothing was changed").hint("add --yes to make this change")
-            );
-        }
-        if !asked(&file) {
+        let answer = out.ask(&format!("change {file}?"));
+        let is_agreed = answer.ok_or_else(|| {
+            CommandError::finding("nothing was changed").hint("add --yes to make this change")
+        })?;
+        if !is_agreed {
             out.note("nothing was changed");
             return Ok(ErrorKind::Finding.exit_code());
         }
@@ -114,12 +110,4 @@ fn decide(
         out.note(&format!("what was there before is in {backup}"));
     }
     Ok(0)
-}
-
-fn asked(file: &str) -> bool {
-    let mut terminal = std::io::stderr().lock();
-    let _ = write!(terminal, "change {file}? [y/N] ").and_then(|()| terminal.flush());
-    let mut answer = String::new();
-    let read = std::io::stdin().lock().read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
