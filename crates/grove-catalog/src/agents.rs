@@ -10,7 +10,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::definitions::{self, Definition};
 use crate::digest::Digest;
-use crate::entry::Entries;
+use crate::entry::{Entries, set_of_entries};
 use crate::hosts::AgentRules;
 use crate::overrides::{self, Layer};
 use crate::root::Root;
@@ -35,6 +35,10 @@ impl Definition for agent::Parsed {
 
     fn runtime_name(&self, file_name: &str) -> String {
         naming::runtime_name(&self.agent, file_name)
+    }
+
+    fn description(&self) -> Option<&str> {
+        self.agent.description.as_deref()
     }
 
     fn stem(path: &str) -> &str {
@@ -133,35 +137,7 @@ pub fn resolve_for(
     }
 }
 
-impl Agents {
-    /// The agents with their roots.
-    pub fn entries(&self) -> Entries<'_, Agent> {
-        Entries {
-            roots: &self.roots,
-            all: &self.agents,
-        }
-    }
-
-    /// The digest of everything a reader can see in it.
-    pub fn digest(&self) -> Digest {
-        self.entries().digest(&self.diagnostics)
-    }
-
-    /// The absolute path of an agent's file.
-    pub fn location(&self, agent: &Agent) -> PathBuf {
-        self.entries().location(agent)
-    }
-
-    /// `id@label`, which names exactly one agent.
-    pub fn address(&self, agent: &Agent) -> String {
-        self.entries().address(agent)
-    }
-
-    /// Finds an agent, usable or not, or else names that are near ([`Entries::find_first`]).
-    pub fn find(&self, query: &str) -> Result<usize, Vec<String>> {
-        self.entries().find_first(query)
-    }
-}
+set_of_entries!(Agents, agents, Agent);
 
 #[cfg(test)]
 mod tests {
@@ -170,34 +146,12 @@ mod tests {
 
     use super::*;
     use crate::definitions::FilePlace;
-    use crate::root::{Source, Standing};
+    use crate::root::Source;
+    use crate::test_files::{self, root};
     use crate::trust::Trust;
 
-    fn root(source: Source, trust: Trust) -> Root {
-        let label = format!("{}:agents", source.as_str());
-        Root {
-            path: PathBuf::from(format!("/{}", source.as_str())),
-            label,
-            source,
-            standing: Standing::of(source),
-            trust,
-        }
-    }
-
     fn candidate(root: usize, path: &str, text: &str) -> Candidate {
-        Candidate {
-            root,
-            path: path.to_owned(),
-            member: None,
-            file: None,
-            content: Ok(Content {
-                digest: Digest::of(text.as_bytes()),
-                size: text.len() as u64,
-                rest: None,
-                parsed: agent::parse(text),
-            }),
-            diagnostics: Vec::new(),
-        }
+        test_files::candidate(root, path, text, agent::parse(text))
     }
 
     fn file(name: &str) -> String {

@@ -8,7 +8,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::definitions::{self, Definition};
 use crate::digest::Digest;
-use crate::entry::Entries;
+use crate::entry::{Entries, set_of_entries};
 use crate::root::Root;
 
 /// A chain file as it enters resolution.
@@ -30,6 +30,10 @@ impl Definition for chain::Parsed {
 
     fn runtime_name(&self, file_name: &str) -> String {
         naming::runtime_name(&self.chain, file_name)
+    }
+
+    fn description(&self) -> Option<&str> {
+        self.chain.description.as_deref()
     }
 
     fn stem(path: &str) -> &str {
@@ -97,35 +101,9 @@ pub fn resolve(
     }
 }
 
+set_of_entries!(Chains, chains, Chain);
+
 impl Chains {
-    /// The chains with their roots.
-    pub fn entries(&self) -> Entries<'_, Chain> {
-        Entries {
-            roots: &self.roots,
-            all: &self.chains,
-        }
-    }
-
-    /// The digest of everything a reader can see in it.
-    pub fn digest(&self) -> Digest {
-        self.entries().digest(&self.diagnostics)
-    }
-
-    /// The absolute path of a chain's file.
-    pub fn location(&self, chain: &Chain) -> PathBuf {
-        self.entries().location(chain)
-    }
-
-    /// `id@label`, which names exactly one chain.
-    pub fn address(&self, chain: &Chain) -> String {
-        self.entries().address(chain)
-    }
-
-    /// Finds a chain, usable or not, or else names that are near ([`Entries::find_first`]).
-    pub fn find(&self, query: &str) -> Result<usize, Vec<String>> {
-        self.entries().find_first(query)
-    }
-
     /// Findings about the steps that call for an agent, whoever else has its name.
     pub fn calling(&self, agent: &str) -> Vec<Diagnostic> {
         let mut findings = Vec::new();
@@ -201,22 +179,18 @@ mod tests {
     use grove_spec::Position;
 
     use super::*;
-    use crate::root::{Family, Source, Standing};
+    use crate::root::{Family, Source};
     use crate::state::State;
+    use crate::test_files;
     use crate::trust::Trust;
     use grove_spec::Digest;
 
     fn root(source: Source, folder: &str) -> Root {
-        Root {
-            label: format!("{}:{folder}", source.as_str()),
-            path: PathBuf::from(format!("/{}/{folder}", source.as_str())),
-            source,
-            standing: Standing {
-                family: Family::Host(folder.to_owned()),
-                ..Standing::of(source)
-            },
-            trust: Trust::Trusted,
-        }
+        let mut root = test_files::root(source, Trust::Trusted);
+        root.label = format!("{}:{folder}", source.as_str());
+        root.path = root.path.join(folder);
+        root.standing.family = Family::Host(folder.to_owned());
+        root
     }
 
     fn candidate(root: usize, path: &str, description: &str) -> Candidate {
@@ -229,19 +203,7 @@ mod tests {
                 "{{\"name\": \"x\", \"description\": \"{description}\", \"chain\": [{{\"agent\": \"a\", \"skill\": [\"s\"]}}]}}"
             ),
         };
-        Candidate {
-            root,
-            path: path.to_owned(),
-            member: None,
-            file: None,
-            content: Ok(Content {
-                digest: Digest::of(text.as_bytes()),
-                size: text.len() as u64,
-                rest: None,
-                parsed: chain::parse(&text, format),
-            }),
-            diagnostics: Vec::new(),
-        }
+        test_files::candidate(root, path, &text, chain::parse(&text, format))
     }
 
     fn used(chains: &Chains) -> &str {

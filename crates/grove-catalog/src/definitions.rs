@@ -11,7 +11,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::digest::Digest;
 use crate::entry::resolving::{FoundFile, NameRules, Unranked, invalid, untrusted};
-use crate::entry::{Entry, Verdict};
+use crate::entry::{Entry, Verdict, VerdictMut, verdict_of_fields};
 use crate::hosts::SameNameRule;
 use crate::overrides::{Overridden, OwnText};
 use crate::root::Root;
@@ -30,6 +30,9 @@ pub trait Definition: fmt::Debug {
 
     /// What it is called, with its package.
     fn runtime_name(&self, file_name: &str) -> String;
+
+    /// What it is for.
+    fn description(&self) -> Option<&str>;
 
     /// A file's name or path without its ending.
     fn stem(path: &str) -> &str;
@@ -240,8 +243,14 @@ fn judge<P: Definition>(roots: &[Root], candidate: Candidate<P>) -> Defined<P> {
 
 fn refusal<P: Definition>(one: &Defined<P>, root: Option<&Root>) -> Option<(State, Vec<Reason>)> {
     let content = one.content.as_ref();
-    let files = content.into_iter().flat_map(|it| it.files(&one.path));
-    let files = files.map(|(path, digest)| (path, Some(digest)));
+    let files: Vec<(&str, Option<&Digest>)> = match content {
+        Some(content) => {
+            let files = content.files(&one.path);
+            files.map(|(path, digest)| (path, Some(digest))).collect()
+        }
+        // What was not read is not as it was.
+        None => vec![(&one.path, None)],
+    };
     invalid(&one.diagnostics)
         .or_else(|| untrusted(root?, P::KIND, files))
         .or_else(|| Some((State::Disabled, vec![content?.parsed.disabled()?])))
@@ -277,6 +286,14 @@ impl<P: Definition> Entry for Defined<P> {
         &self.name
     }
 
+    fn description(&self) -> Option<&str> {
+        self.content.as_ref()?.parsed.description()
+    }
+
+    fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter()
+    }
+
     fn aliases(&self) -> &[String] {
         let content = self.content.as_ref();
         content.map_or(&[], |content| content.parsed.aliases())
@@ -290,26 +307,7 @@ impl<P: Definition> Entry for Defined<P> {
         self.content.as_ref()?.parsed.generated_from()
     }
 
-    fn state(&self) -> State {
-        self.state
-    }
-
-    fn reasons(&self) -> &[Reason] {
-        &self.reasons
-    }
-
-    fn stand_in(&self) -> Option<usize> {
-        self.stand_in
-    }
-
-    fn verdict(&mut self) -> Verdict<'_> {
-        Verdict {
-            state: &mut self.state,
-            reasons: &mut self.reasons,
-            stand_in: &mut self.stand_in,
-            diagnostics: &mut self.diagnostics,
-        }
-    }
+    verdict_of_fields!();
 
     fn digest_fields(&self, field: &mut impl FnMut(&[u8])) {
         field(self.path.as_bytes());

@@ -115,186 +115,77 @@ pub fn missing(needed: &Requirements, facts: &Facts, entry: Option<&SkillEntry>)
 mod tests {
     use super::*;
 
-    fn set(names: &[&str]) -> BTreeSet<String> {
-        names.iter().map(|name| (*name).to_owned()).collect()
+    fn set(name: &str) -> BTreeSet<String> {
+        BTreeSet::from([name.to_owned()])
     }
 
-    fn list(names: &[&str]) -> Vec<String> {
-        names.iter().map(|name| (*name).to_owned()).collect()
+    /// What frontmatter with these keys for Grove requires.
+    fn requirements(keys: &str) -> Requirements {
+        let text = format!("---\nname: a\nmetadata: {{grove: {{{keys}}}}}\n---\n");
+        let skill = grove_spec::skill::parse(&text).skill;
+        skill.requirements.map(|needed| *needed).unwrap_or_default()
     }
 
     #[test]
     fn what_is_missing_is_named() {
         let facts = Facts {
             os: "linux".into(),
-            programs: set(&["git"]),
-            environment: set(&["HOME"]),
+            programs: set("git"),
+            environment: set("HOME"),
         };
-        let entry = SkillEntry {
-            env: [
-                ("TOKEN".to_owned(), "x".to_owned()),
-                ("BLANK".to_owned(), " ".to_owned()),
-            ]
-            .into(),
+        let env = [("TOKEN", "x"), ("BLANK", " ")];
+        let configured = SkillEntry {
+            env: env
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
             api_key: Some("k".into()),
-            config: list(&["browser.enabled"]),
+            config: vec!["browser.enabled".to_owned()],
             ..SkillEntry::default()
         };
-        let none = Requirements::default();
-        let cases: Vec<(Requirements, Option<&SkillEntry>, Vec<&str>)> = vec![
-            (none.clone(), None, vec![]),
+        let (none, some) = (None, Some(&configured));
+        for (keys, entry, expected) in [
+            ("", none, ""),
+            ("os: [linux]", none, ""),
+            ("os: [darwin]", none, "os"),
+            ("requires: {bins: [git, gh]}", none, "bin"),
+            ("requires: {anyBins: [rg, git]}", none, ""),
+            ("requires: {anyBins: [rg, ag]}", none, "any-bin"),
+            ("requires: {env: [HOME]}", none, ""),
+            ("requires: {env: [TOKEN]}", none, "env"),
+            ("requires: {env: [TOKEN]}", some, ""),
+            ("requires: {env: [BLANK]}", some, "env"),
+            ("requires: {env: [KEY]}, primaryEnv: KEY", some, ""),
+            ("requires: {env: [KEY]}", some, "env"),
+            ("requires: {config: [browser.enabled]}", some, ""),
+            ("requires: {config: [x]}", some, "config"),
             (
-                Requirements {
-                    os: list(&["linux"]),
-                    ..none.clone()
-                },
-                None,
-                vec![],
+                "requires: {bins: [gh], env: [T], config: [x]}",
+                none,
+                "bin env config",
             ),
             (
-                Requirements {
-                    os: list(&["darwin"]),
-                    ..none.clone()
-                },
-                None,
-                vec!["os"],
+                "requires: {bins: [gh], env: [T], config: [x]}, always: true",
+                none,
+                "",
             ),
+            ("os: [darwin], always: true", none, "os"),
             (
-                Requirements {
-                    bins: list(&["git", "gh"]),
-                    ..none.clone()
-                },
-                None,
-                vec!["bin"],
+                "requires: text, always: true",
+                none,
+                "requirements-unreadable",
             ),
-            (
-                Requirements {
-                    any_bins: list(&["rg", "git"]),
-                    ..none.clone()
-                },
-                None,
-                vec![],
-            ),
-            (
-                Requirements {
-                    any_bins: list(&["rg", "ag"]),
-                    ..none.clone()
-                },
-                None,
-                vec!["any-bin"],
-            ),
-            (
-                Requirements {
-                    env: list(&["HOME"]),
-                    ..none.clone()
-                },
-                None,
-                vec![],
-            ),
-            (
-                Requirements {
-                    env: list(&["TOKEN"]),
-                    ..none.clone()
-                },
-                None,
-                vec!["env"],
-            ),
-            (
-                Requirements {
-                    env: list(&["TOKEN"]),
-                    ..none.clone()
-                },
-                Some(&entry),
-                vec![],
-            ),
-            (
-                Requirements {
-                    env: list(&["BLANK"]),
-                    ..none.clone()
-                },
-                Some(&entry),
-                vec!["env"],
-            ),
-            (
-                Requirements {
-                    env: list(&["KEY"]),
-                    primary_env: Some("KEY".into()),
-                    ..none.clone()
-                },
-                Some(&entry),
-                vec![],
-            ),
-            (
-                Requirements {
-                    env: list(&["KEY"]),
-                    ..none.clone()
-                },
-                Some(&entry),
-                vec!["env"],
-            ),
-            (
-                Requirements {
-                    config: list(&["browser.enabled"]),
-                    ..none.clone()
-                },
-                Some(&entry),
-                vec![],
-            ),
-            (
-                Requirements {
-                    config: list(&["x"]),
-                    ..none.clone()
-                },
-                Some(&entry),
-                vec!["config"],
-            ),
-            (
-                Requirements {
-                    bins: list(&["gh"]),
-                    env: list(&["T"]),
-                    config: list(&["x"]),
-                    always: true,
-                    ..none.clone()
-                },
-                None,
-                vec![],
-            ),
-            (
-                Requirements {
-                    os: list(&["darwin"]),
-                    always: true,
-                    ..none.clone()
-                },
-                None,
-                vec!["os"],
-            ),
-            (
-                Requirements {
-                    unreadable: Some("why".into()),
-                    always: true,
-                    ..none.clone()
-                },
-                None,
-                vec!["requirements-unreadable"],
-            ),
-        ];
-        for (needed, entry, expected) in cases {
-            let codes: Vec<String> = missing(&needed, &facts, entry)
-                .into_iter()
-                .map(|reason| reason.code)
-                .collect();
-            assert_eq!(codes, expected, "{needed:?}");
+        ] {
+            let missing = missing(&requirements(keys), &facts, entry);
+            let codes: Vec<&str> = missing.iter().map(|reason| reason.code.as_str()).collect();
+            assert_eq!(codes.join(" "), expected, "{keys}");
         }
     }
 
     #[test]
     fn entries_are_keyed_by_skill_key_or_name() {
-        let keyed = Requirements {
-            skill_key: Some("k".into()),
-            ..Requirements::default()
-        };
-        assert_eq!(entry_key(Some(&keyed), "n"), "k");
-        assert_eq!(entry_key(Some(&Requirements::default()), "n"), "n");
+        for (keys, expected) in [("skillKey: k", "k"), ("always: true", "n")] {
+            assert_eq!(entry_key(Some(&requirements(keys)), "n"), expected);
+        }
         assert_eq!(entry_key(None, "n"), "n");
     }
 }

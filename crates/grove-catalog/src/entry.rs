@@ -10,11 +10,71 @@ use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
 
 use crate::digest::{Digest, append_field};
+use crate::report::InvocableJson;
 use crate::root::{Root, Source};
 use crate::state::{Reason, State};
 
 pub(crate) mod resolving;
 mod same_name;
+
+/// The parts of an entry that are called the same in each kind.
+macro_rules! verdict_of_fields {
+    () => {
+        fn verdict(&self) -> Verdict<'_> {
+            Verdict {
+                state: self.state,
+                reasons: &self.reasons,
+                stand_in: self.stand_in,
+            }
+        }
+
+        fn verdict_mut(&mut self) -> VerdictMut<'_> {
+            VerdictMut {
+                state: &mut self.state,
+                reasons: &mut self.reasons,
+                stand_in: &mut self.stand_in,
+                diagnostics: &mut self.diagnostics,
+            }
+        }
+    };
+}
+
+/// A set of entries with its roots: what is asked of it by name.
+macro_rules! set_of_entries {
+    ($set:ident, $all:ident, $entry:ident) => {
+        impl $set {
+            /// All of them with their roots.
+            pub fn entries(&self) -> Entries<'_, $entry> {
+                Entries {
+                    roots: &self.roots,
+                    all: &self.$all,
+                }
+            }
+
+            /// The digest of everything a reader can see in it.
+            pub fn digest(&self) -> Digest {
+                self.entries().digest(&self.diagnostics)
+            }
+
+            /// The absolute path of a file.
+            pub fn location(&self, entry: &$entry) -> PathBuf {
+                self.entries().location(entry)
+            }
+
+            /// `id@label`, which names exactly one.
+            pub fn address(&self, entry: &$entry) -> String {
+                self.entries().address(entry)
+            }
+
+            /// Finds one, usable or not, or else names that are near ([`Entries::find_first`]).
+            pub fn find(&self, query: &str) -> Result<usize, Vec<String>> {
+                self.entries().find_first(query)
+            }
+        }
+    };
+}
+
+pub(crate) use {set_of_entries, verdict_of_fields};
 
 /// A skill, an agent or a chain of a resolved set.
 pub trait Entry: Sized {
@@ -39,6 +99,17 @@ pub trait Entry: Sized {
     /// What it is called.
     fn name(&self) -> &str;
 
+    /// What it is for.
+    fn description(&self) -> Option<&str>;
+
+    /// Everything that was found about it.
+    fn findings(&self) -> impl Iterator<Item = &Diagnostic>;
+
+    /// Who may call it, where authors say so.
+    fn invocable(&self) -> Option<InvocableJson> {
+        None
+    }
+
     /// Other names it answers to.
     fn aliases(&self) -> &[String] {
         &[]
@@ -54,24 +125,45 @@ pub trait Entry: Sized {
         None
     }
 
+    /// What was decided about it.
+    fn verdict(&self) -> Verdict<'_>;
+
+    /// The same, to change it.
+    fn verdict_mut(&mut self) -> VerdictMut<'_>;
+
     /// Whether it may be used.
-    fn state(&self) -> State;
+    fn state(&self) -> State {
+        self.verdict().state
+    }
 
     /// Why it is in that state.
-    fn reasons(&self) -> &[Reason];
+    fn reasons(&self) -> &[Reason] {
+        self.verdict().reasons
+    }
 
     /// The usable one of the same name that is used instead.
-    fn stand_in(&self) -> Option<usize>;
-
-    /// What ranking changes.
-    fn verdict(&mut self) -> Verdict<'_>;
+    fn stand_in(&self) -> Option<usize> {
+        self.verdict().stand_in
+    }
 
     /// Hands over what a reader can see of it besides its place, name and state.
     fn digest_fields(&self, field: &mut impl FnMut(&[u8]));
 }
 
-/// What is decided about an entry once all are known.
+/// What was decided about an entry.
+#[derive(Debug, Clone, Copy)]
 pub struct Verdict<'a> {
+    /// Whether it may be used.
+    pub state: State,
+    /// Why it is in that state.
+    pub reasons: &'a [Reason],
+    /// The usable one of the same name that is used instead.
+    pub stand_in: Option<usize>,
+}
+
+/// What is decided about an entry once all are known.
+#[derive(Debug)]
+pub struct VerdictMut<'a> {
     /// Whether it may be used.
     pub state: &'a mut State,
     /// Why it is in that state.

@@ -2,13 +2,12 @@
 
 use grove_spec::Code;
 
-use crate::hosts::{MissingDescription, MissingName};
-use crate::resolve::Rules;
+use crate::hosts::{Identity, MissingDescription, MissingName};
 use crate::snapshot::Skill;
 use crate::state::Reason;
 
 /// Why a skill is left out, if it is.
-pub(crate) fn reason(rules: &Rules, skill: &Skill) -> Option<Reason> {
+pub(crate) fn reason(rules: &Identity, skill: &Skill) -> Option<Reason> {
     let beyond = |length: usize, longest: Option<u64>| {
         longest.is_some_and(|longest| u64::try_from(length).is_ok_and(|length| length > longest))
     };

@@ -5,14 +5,14 @@
 
 mod agent_rules;
 mod name_form;
-mod spending;
+mod skill_list;
 
 use grove_spec::agent::Format;
 use serde::Deserialize;
 
 pub use agent_rules::{AgentRules, ExportRules, FrontmatterReading, Models, Preload};
 pub use name_form::NameForm;
-pub use spending::{Budget, BuiltIn, Listing, Measure, Overflow, Style};
+pub use skill_list::{Budget, BuiltIn, Listing, Measure, Overflow, Style};
 
 use crate::root::Source;
 

@@ -24,6 +24,7 @@ pub mod models;
 pub mod overrides;
 pub mod prompt;
 pub mod rank;
+pub mod report;
 pub mod resolve;
 pub mod root;
 pub mod search;
@@ -31,6 +32,8 @@ pub mod snapshot;
 pub mod stand_in;
 pub mod state;
 pub mod target;
+#[cfg(test)]
+mod test_files;
 pub mod tree;
 pub mod trust;
 

@@ -14,11 +14,13 @@ use grove_spec::agent::{Agent, PromptMode, SkillInjection, prompt_text};
 use grove_spec::skill::name_key;
 use grove_spec::text::{escape_xml, without_controls};
 use grove_spec::{Code, Diagnostic};
+use serde::Serialize;
 
 use crate::address::{self, Answer};
 use crate::catalog;
 use crate::digest::Digest;
 use crate::disclosure::{MAX_FILLED, TooLong, block, body_for_prompt, folder_of};
+use crate::report;
 use crate::snapshot::{Skill, Snapshot};
 
 pub use base::{Base, BaseUse};
@@ -31,7 +33,8 @@ pub(crate) const LISTING: &str = "These skills are instructions for particular t
 const READING: [&str; 3] = ["read", "read_file", "view"];
 
 /// What a part of a prompt is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum BlockKind {
     /// The prompt of whoever runs the agent.
     Base,
@@ -62,7 +65,7 @@ impl BlockKind {
 }
 
 /// A part of a prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Block {
     /// What it is.
     pub kind: BlockKind,
@@ -84,13 +87,14 @@ impl Block {
 }
 
 /// A prompt and how it came about.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Prompt {
     /// Exactly what the agent is told.
     pub text: String,
     /// Its parts in order; with one empty line between them they are the text.
     pub blocks: Vec<Block>,
     /// What was left out and why.
+    #[serde(serialize_with = "report::diagnostics")]
     pub warnings: Vec<Diagnostic>,
     /// The tools the agent is allowed, with one that reads if it has skills to read; none means the usual.
     pub tools: Option<Vec<String>>,

@@ -33,15 +33,47 @@ mod tests {
     use crate::root::{Family, Standing};
     use crate::trust::Trust;
 
-    fn root(source: Source, distance: u32, family: Family, order: u32, path: &str) -> Root {
+    /// Source, distance, family, order and path of roots, strongest first.
+    const LADDER: &str = "\
+        project 0 grove 0 /p/sub/.grove/skills
+        project 0 agents 0 /p/sub/.agents/skills
+        project 0 .claude 0 /p/sub/.claude/skills
+        project 0 .codex 0 /p/sub/.codex/skills
+        project 0 named 0 /p/sub/a
+        project 1 grove 0 /p/.grove/skills
+        project 1 agents 0 /p/.agents/skills
+        project 1 named 0 /p/b
+        project 1 named 1 /p/a
+        user 0 grove 0 /h/.config/grove/skills
+        user 0 agents 0 /h/.agents/skills
+        user 0 .claude 0 /h/.claude/skills
+        user 0 named 0 /h/named
+        managed 0 grove 0 /h/.local/share/grove/skills
+        extra 0 grove 0 /z
+        extra 0 grove 1 /a
+        package 0 grove 0 /pkg
+        bundled 0 grove 0 /bundled";
+
+    fn root(row: &str) -> Root {
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        let [source, distance, family, order, path] = cells[..] else {
+            panic!("{row}");
+        };
+        let is_source = |known: &Source| known.as_str() == source;
+        let source = Source::ALL.into_iter().find(is_source).unwrap();
         Root {
             label: path.into(),
             path: path.into(),
             source,
             standing: Standing {
-                distance,
-                family,
-                order,
+                distance: distance.parse().unwrap(),
+                family: match family {
+                    "grove" => Family::Grove,
+                    "agents" => Family::Agents,
+                    "named" => Family::Named,
+                    host => Family::Host(host.to_owned()),
+                },
+                order: order.parse().unwrap(),
                 ..Standing::of(source)
             },
             trust: Trust::Trusted,
@@ -50,56 +82,8 @@ mod tests {
 
     #[test]
     fn the_ladder() {
-        let ladder = [
-            root(Source::Project, 0, Family::Grove, 0, "/p/sub/.grove/skills"),
-            root(
-                Source::Project,
-                0,
-                Family::Agents,
-                0,
-                "/p/sub/.agents/skills",
-            ),
-            root(
-                Source::Project,
-                0,
-                Family::Host(".claude".into()),
-                0,
-                "/p/sub/.claude/skills",
-            ),
-            root(
-                Source::Project,
-                0,
-                Family::Host(".codex".into()),
-                0,
-                "/p/sub/.codex/skills",
-            ),
-            root(Source::Project, 0, Family::Named, 0, "/p/sub/a"),
-            root(Source::Project, 1, Family::Grove, 0, "/p/.grove/skills"),
-            root(Source::Project, 1, Family::Agents, 0, "/p/.agents/skills"),
-            root(Source::Project, 1, Family::Named, 0, "/p/b"),
-            root(Source::Project, 1, Family::Named, 1, "/p/a"),
-            root(Source::User, 0, Family::Grove, 0, "/h/.config/grove/skills"),
-            root(Source::User, 0, Family::Agents, 0, "/h/.agents/skills"),
-            root(
-                Source::User,
-                0,
-                Family::Host(".claude".into()),
-                0,
-                "/h/.claude/skills",
-            ),
-            root(Source::User, 0, Family::Named, 0, "/h/named"),
-            root(
-                Source::Managed,
-                0,
-                Family::Grove,
-                0,
-                "/h/.local/share/grove/skills",
-            ),
-            root(Source::Extra, 0, Family::Grove, 0, "/z"),
-            root(Source::Extra, 0, Family::Grove, 1, "/a"),
-            root(Source::Package, 0, Family::Grove, 0, "/pkg"),
-            root(Source::Bundled, 0, Family::Grove, 0, "/bundled"),
-        ];
+        let ladder: Vec<Root> = LADDER.lines().map(root).collect();
+        assert_eq!(ladder.len(), 18);
         for (i, a) in ladder.iter().enumerate() {
             for (j, b) in ladder.iter().enumerate() {
                 assert_eq!(stronger_first(a, b), i.cmp(&j), "{} {}", a.label, b.label);

@@ -19,14 +19,15 @@ use crate::entry::Entry;
 use crate::entry::resolving::{FoundFile, NameRules, Unranked, digest_fields, invalid, untrusted};
 use crate::host_refusal;
 use crate::hosts::{
-    Host, Identity, MissingDescription, MissingName, NameForm, NameFrom, SameNameRule,
+    FrontmatterReading, Host, Identity, MissingDescription, MissingName, NameForm, NameFrom,
+    SameNameRule,
 };
 use crate::identity::{self, Layout};
 use crate::root::{Root, Source};
 use crate::snapshot::{Location, Skill, Snapshot, whole_digest};
 use crate::state::{Reason, State};
 use crate::tree::Tree;
-use crate::tree::grow::grow;
+use crate::tree::declared_tree::declared_tree;
 
 /// A skill file that was found in a root.
 #[derive(Debug, Clone)]
@@ -67,28 +68,10 @@ pub struct Input<'a> {
 }
 
 /// The rules in which hosts differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
-    /// What happens to equal names in different roots.
-    pub same_name: SameNameRule,
-    /// Where names come from.
-    pub name: NameFrom,
-    /// What happens to a skill whose frontmatter has no name.
-    pub missing_name: MissingName,
-    /// What happens to a skill without a description.
-    pub missing_description: MissingDescription,
-    /// The longest description that is taken, in UTF-16 units.
-    pub longest_description: Option<u64>,
-    /// The longest name that is taken, in characters.
-    pub longest_name: Option<u64>,
-    /// Which names are taken.
-    pub name_form: NameForm,
-    /// Whether an author can keep a skill from the model.
-    pub honours_invocation: bool,
-    /// Whether frontmatter that had to be repaired counts.
-    pub repairs: bool,
-    /// Whether requirements are looked at.
-    pub requirements: bool,
+    /// How skills are named and who wins.
+    pub identity: Identity,
     /// Whether skills hang together in trees.
     pub trees: bool,
 }
@@ -96,45 +79,28 @@ pub struct Rules {
 impl Rules {
     /// Grove's own: a skill without description can still be named.
     pub const GROVE: Self = Self {
-        same_name: SameNameRule::Strongest,
-        name: NameFrom::Frontmatter,
-        missing_name: MissingName::Folder,
-        missing_description: MissingDescription::Unlisted,
-        longest_description: None,
-        longest_name: None,
-        name_form: NameForm::Any,
-        honours_invocation: true,
-        repairs: true,
-        requirements: true,
+        identity: Identity {
+            name: NameFrom::Frontmatter,
+            missing_name: MissingName::Folder,
+            same_name: SameNameRule::Strongest,
+            missing_description: MissingDescription::Unlisted,
+            longest_description: None,
+            longest_name: None,
+            name_form: NameForm::Any,
+            honours_invocation: true,
+            repairs: true,
+            frontmatter: FrontmatterReading::Grove,
+            nearest_first: true,
+            requirements: true,
+            order: Vec::new(),
+        },
         trees: true,
     };
 
     /// Another host's, which knows nothing of Grove's trees.
     pub fn of(host: &Host) -> Self {
-        let Identity {
-            same_name,
-            name,
-            missing_name,
-            missing_description,
-            longest_description,
-            longest_name,
-            name_form,
-            honours_invocation,
-            repairs,
-            requirements,
-            ..
-        } = host.identity;
         Self {
-            same_name,
-            name,
-            missing_name,
-            missing_description,
-            longest_description,
-            longest_name,
-            name_form,
-            honours_invocation,
-            repairs,
-            requirements,
+            identity: host.identity.clone(),
             trees: false,
         }
     }
@@ -157,14 +123,14 @@ pub fn resolve(input: Input<'_>) -> Snapshot {
             settings,
             facts,
             names,
-            rules,
+            rules: &rules.identity,
         };
         policy.judge(candidate)
     };
     let add_place = |skill: &mut Skill, other: Skill| skill.also_at.push(other.place);
     let unranked = Unranked::new(roots, candidates, judge, add_place);
     let (roots, mut skills) = unranked.rank(NameRules {
-        same_name: rules.same_name,
+        same_name: rules.identity.same_name,
         sources_first: false,
     });
     apply_source_limit(
@@ -174,7 +140,7 @@ pub fn resolve(input: Input<'_>) -> Snapshot {
         &mut diagnostics,
     );
     let tree = if rules.trees {
-        grow(&mut skills, &roots, &diagnostics)
+        declared_tree(&mut skills, &roots, &diagnostics)
     } else {
         Tree::default()
     };
@@ -220,7 +186,7 @@ struct Policy<'a> {
     settings: &'a Settings,
     facts: &'a Facts,
     names: Option<&'a [String]>,
-    rules: Rules,
+    rules: &'a Identity,
 }
 
 impl Policy<'_> {
@@ -310,7 +276,7 @@ impl Policy<'_> {
                 "add it to `skills.only`",
             );
         }
-        if let Some(reason) = host_refusal::reason(&self.rules, skill) {
+        if let Some(reason) = host_refusal::reason(self.rules, skill) {
             return Some((State::Filtered, vec![reason]));
         }
         if !lets_through(self.names, skill, key) {

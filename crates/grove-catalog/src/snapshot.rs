@@ -11,9 +11,10 @@ use crate::agents::Agents;
 use crate::chains::Chains;
 use crate::content::Content;
 use crate::digest::Digest;
-use crate::entry::{Entries, Entry, Verdict};
+use crate::entry::{Entries, Entry, Verdict, VerdictMut, verdict_of_fields};
 use crate::hosts::{MissingDescription, NameFrom};
 use crate::identity::{self, Layout};
+use crate::report::InvocableJson;
 use crate::root::{Root, Source};
 use crate::state::{Reason, State};
 use crate::tree::Tree;
@@ -179,30 +180,6 @@ impl Snapshot {
         self.root_of(skill)
             .map_or(Source::Bundled, |root| root.source)
     }
-
-    /// How many skills are in a state, by source, strongest source first.
-    pub fn counts(&self) -> Vec<(Source, Vec<(State, usize)>)> {
-        Source::ALL
-            .iter()
-            .map(|source| {
-                let of = |state: State| {
-                    self.skills
-                        .iter()
-                        .filter(|skill| skill.state == state && self.source_of(skill) == *source)
-                        .count()
-                };
-                (
-                    *source,
-                    State::ALL
-                        .iter()
-                        .map(|state| (*state, of(*state)))
-                        .filter(|(_, count)| *count > 0)
-                        .collect(),
-                )
-            })
-            .filter(|(_, states): &(Source, Vec<_>)| !states.is_empty())
-            .collect()
-    }
 }
 
 /// The digest of everything, from the digests of its parts.
@@ -253,26 +230,22 @@ impl Entry for Skill {
         Self::name(self)
     }
 
-    fn state(&self) -> State {
-        self.state
+    fn description(&self) -> Option<&str> {
+        Self::description(self)
     }
 
-    fn reasons(&self) -> &[Reason] {
-        &self.reasons
+    fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.all_diagnostics()
     }
 
-    fn stand_in(&self) -> Option<usize> {
-        self.stand_in
+    fn invocable(&self) -> Option<InvocableJson> {
+        Some(InvocableJson {
+            model_invocable: self.model_invocable(),
+            user_invocable: self.user_invocable(),
+        })
     }
 
-    fn verdict(&mut self) -> Verdict<'_> {
-        Verdict {
-            state: &mut self.state,
-            reasons: &mut self.reasons,
-            stand_in: &mut self.stand_in,
-            diagnostics: &mut self.diagnostics,
-        }
-    }
+    verdict_of_fields!();
 
     fn digest_fields(&self, field: &mut impl FnMut(&[u8])) {
         field(&[self.place.layout as u8]);

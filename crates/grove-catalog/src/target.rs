@@ -111,116 +111,69 @@ mod tests {
     use grove_spec::config::LayerScope::{Project, User};
 
     use super::*;
-    use crate::agents::{Agents, Candidate, Content, resolve};
-    use crate::digest::Digest;
-    use crate::root::{Root, Standing};
-    use crate::trust::Trust;
+    use crate::agents::{Agents, resolve};
+    use crate::test_files::{all_roots, candidate, root_index};
 
     fn agents(files: &[(Source, &str)]) -> Agents {
-        let roots = Source::ALL.map(|source| Root {
-            path: PathBuf::from(format!("/{}", source.as_str())),
-            label: format!("{}:agents", source.as_str()),
-            source,
-            standing: Standing::of(source),
-            trust: Trust::Trusted,
-        });
         let candidates = files.iter().map(|(source, path)| {
             let name = path.rsplit('/').next().unwrap_or_default();
             let text = format!("---\nname: {name}\ndescription: d\n---\n");
-            Candidate {
-                root: roots
-                    .iter()
-                    .position(|root| root.source == *source)
-                    .unwrap(),
-                path: format!("{path}.md"),
-                member: None,
-                file: None,
-                content: Ok(Content {
-                    digest: Digest::of(text.as_bytes()),
-                    size: text.len() as u64,
-                    rest: None,
-                    parsed: agent::parse(&text),
-                }),
-                diagnostics: Vec::new(),
-            }
+            let path = format!("{path}.md");
+            candidate(root_index(*source), &path, &text, agent::parse(&text))
         });
-        resolve(roots.to_vec(), candidates.collect(), Vec::new())
+        resolve(all_roots(), candidates.collect(), Vec::new())
     }
 
     #[test]
     fn a_file_is_changed_only_when_it_is_clear_whose() {
-        let at = |path: &str| PathBuf::from(path);
+        let paths = |all: &[&str]| all.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let user = [(Source::User, "x")];
+        let both = [(Source::User, "x"), (Source::Project, "x")];
+        let copied = [(Source::Bundled, "x"), (Source::User, "x")];
+        let twice = [(Source::User, "a/x"), (Source::User, "b/x")];
+        let addresses = ["a/x@user:agents", "b/x@user:agents"].map(str::to_owned);
+        let near = vec!["reviewer".to_owned()];
         for (files, query, scope, expected) in [
             (
-                vec![(Source::User, "my-x")],
+                &[(Source::User, "my-x")][..],
                 " My X! ",
                 None,
                 Target::One(0),
             ),
+            (&user, "x@user:agents", None, Target::One(0)),
+            (&copied, "x", None, Target::One(0)),
+            (&[(Source::Bundled, "x")], "x", None, Target::ReadOnly(0)),
             (
-                vec![(Source::User, "x")],
-                "x@user:agents",
-                None,
-                Target::One(0),
-            ),
-            (
-                vec![(Source::Bundled, "x"), (Source::User, "x")],
-                "x",
-                None,
-                Target::One(0),
-            ),
-            (vec![(Source::Bundled, "x")], "x", None, Target::ReadOnly(0)),
-            (
-                vec![(Source::Package, "x")],
+                &[(Source::Package, "x")],
                 "x",
                 Some(User),
                 Target::ReadOnly(0),
             ),
-            (vec![(Source::Extra, "x")], "x", None, Target::ReadOnly(0)),
+            (&[(Source::Extra, "x")], "x", None, Target::ReadOnly(0)),
             (
-                vec![(Source::User, "x"), (Source::Project, "x")],
+                &both,
                 "x",
                 None,
-                Target::BothScopes(vec![at("/project/x.md"), at("/user/x.md")]),
+                Target::BothScopes(paths(&["/project/x.md", "/user/x.md"])),
             ),
+            (&both, "x", Some(User), Target::One(1)),
+            (&both, "x", Some(Project), Target::One(0)),
             (
-                vec![(Source::User, "x"), (Source::Project, "x")],
-                "x",
-                Some(User),
-                Target::One(1),
-            ),
-            (
-                vec![(Source::User, "x"), (Source::Project, "x")],
+                &user,
                 "x",
                 Some(Project),
-                Target::One(0),
+                Target::OtherScope("/user/x.md".into()),
             ),
+            (&twice, "x", None, Target::Several(addresses.into())),
             (
-                vec![(Source::User, "x")],
-                "x",
-                Some(Project),
-                Target::OtherScope(at("/user/x.md")),
-            ),
-            (
-                vec![(Source::User, "a/x"), (Source::User, "b/x")],
-                "x",
-                None,
-                Target::Several(vec![
-                    "a/x@user:agents".to_owned(),
-                    "b/x@user:agents".to_owned(),
-                ]),
-            ),
-            (
-                vec![(Source::User, "reviewer")],
+                &[(Source::User, "reviewer")],
                 "revewer",
                 None,
-                Target::Nobody {
-                    near: vec!["reviewer".to_owned()],
-                },
+                Target::Nobody { near },
             ),
         ] {
             assert_eq!(
-                agents(&files).entries().target(query, scope),
+                agents(files).entries().target(query, scope),
                 expected,
                 "{files:?} {query}"
             );

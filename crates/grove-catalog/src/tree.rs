@@ -3,7 +3,7 @@
 //! Skills are named by their index in the snapshot. Groups are not in here: a group is a folder, and an id
 //! says which folders it is in.
 
-pub(crate) mod grow;
+pub(crate) mod declared_tree;
 mod places;
 mod shared_words;
 
@@ -54,11 +54,6 @@ impl Tree {
         self.children.get(&skill).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a skill has children.
-    pub fn is_branch(&self, skill: usize) -> bool {
-        self.children.contains_key(&skill)
-    }
-
     /// The branches above a skill, nearest first.
     pub fn ancestors(&self, skill: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(self.parent(skill), |at| self.parent(*at))
@@ -92,7 +87,6 @@ mod tests {
         assert_eq!(tree.children(0), [1, 3]);
         assert_eq!(tree.parent(2), Some(1));
         assert_eq!(tree.ancestors(2).collect::<Vec<_>>(), [1, 0]);
-        assert!(tree.is_branch(1) && !tree.is_branch(2));
         assert_eq!(tree.branches().collect::<Vec<_>>(), [0, 1]);
     }
 

@@ -58,7 +58,12 @@ pub fn pin_with_entry(file_pin: &str, entry: &Entry) -> String {
 
 /// Whether a pin is of this content, whatever it counted as.
 pub fn is_of(pin: &str, digest: &str) -> bool {
-    pin.split(' ').next() == Some(digest)
+    digest_word(pin) == digest
+}
+
+/// The digest in a pin, as it is written; some other word where there is none.
+pub fn digest_word(pin: &str) -> &str {
+    pin.split_once(' ').map_or(pin, |(digest, _)| digest)
 }
 
 /// Whether a pin is of a file, or of a link, and not of a folder.

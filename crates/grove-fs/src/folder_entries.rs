@@ -207,7 +207,7 @@ impl Scanner<'_> {
         let mut deeper = Vec::new();
         for name in names(folder, self.bounds.max_entries).map_err(closed)? {
             let raw = join(name.to_bytes());
-            let path = written(&raw);
+            let path = path_as_written(&raw);
             if self.not_in.contains(&path) {
                 continue;
             }
@@ -253,7 +253,7 @@ impl Scanner<'_> {
                 let target = rustix::fs::readlinkat(folder, name, Vec::new());
                 let target = target.map_err(|errno| format!("`{path}` cannot be read: {errno}"))?;
                 EntryContent::Link {
-                    target: written(target.to_bytes()),
+                    target: path_as_written(target.to_bytes()),
                 }
             }
             _ => EntryContent::Special,
@@ -322,8 +322,8 @@ fn names(folder: BorrowedFd<'_>, limit: usize) -> Result<Vec<CString>, Errno> {
     Ok(names)
 }
 
-/// A name as text; whatever is no text is escaped, and backslashes too, so that no two names are written alike.
-fn written(name: &[u8]) -> String {
+/// A path as text; one that is no text or has a backslash is escaped, so that no two are written alike.
+pub fn path_as_written(name: &[u8]) -> String {
     match std::str::from_utf8(name) {
         Ok(text) if !text.contains('\\') => text.to_owned(),
         _ => name.escape_ascii().to_string(),
@@ -553,8 +553,8 @@ mod tests {
 
     #[test]
     fn no_two_names_are_written_alike() {
-        assert_eq!(written("ü b".as_bytes()), "ü b");
-        assert_eq!(written(b"\xff"), "\\xff");
-        assert_eq!(written(b"\\xff"), "\\\\xff");
+        assert_eq!(path_as_written("ü b".as_bytes()), "ü b");
+        assert_eq!(path_as_written(b"\xff"), "\\xff");
+        assert_eq!(path_as_written(b"\\xff"), "\\\\xff");
     }
 }

@@ -18,7 +18,6 @@ pub mod listing;
 pub mod lock;
 pub mod probe_walk;
 pub mod programs;
-pub mod ranged_file;
 pub mod spot;
 pub mod stamp;
 pub mod trust_store;

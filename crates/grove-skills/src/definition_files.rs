@@ -85,6 +85,14 @@ pub(crate) struct FoundDefinitions<P> {
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
+/// A file as it was seen.
+pub(crate) struct SeenFile {
+    /// Its path from the root.
+    pub(crate) path: String,
+    pub(crate) digest: Digest,
+    pub(crate) findings: Vec<String>,
+}
+
 /// What was found in one root.
 #[derive(Debug, Clone)]
 pub(crate) struct DefinitionsOfRoot<P> {
@@ -99,12 +107,41 @@ pub(crate) struct DefinitionsOfRoot<P> {
 #[derive(Debug)]
 pub(crate) struct DefinitionMemory<P> {
     roots: BTreeMap<(PathBuf, bool), RootMemory<P>>,
+    /// Where was looked, those that are not there included.
+    planned: Vec<PathBuf>,
+}
+
+impl<P> DefinitionMemory<P> {
+    /// The roots, also those that are not there.
+    pub(crate) fn roots(&self) -> &[PathBuf] {
+        &self.planned
+    }
+
+    /// The folders that were looked in.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = PathBuf> {
+        self.roots.iter().flat_map(|((root, _), known)| {
+            let below = known.folders.iter();
+            below.map(move |below| root.join(below))
+        })
+    }
+
+    /// The files that were read because they are named: by whoever names a root, and by files of it.
+    pub(crate) fn named_files(&self) -> impl Iterator<Item = PathBuf> {
+        self.roots.iter().flat_map(|((root, is_named), known)| {
+            let own = known.files.keys().filter(|_| *is_named);
+            let own = own.map(move |file| root.join(file));
+            let contents = known.files.values().map(|file| &file.content);
+            let named = contents.flat_map(|content| content.named.values());
+            own.chain(named.map(|file| file.path.clone()))
+        })
+    }
 }
 
 impl<P> Default for DefinitionMemory<P> {
     fn default() -> Self {
         Self {
             roots: BTreeMap::new(),
+            planned: Vec::new(),
         }
     }
 }
@@ -118,6 +155,8 @@ struct RootMemory<P> {
     look: RootLook,
     problems: Vec<Problem>,
     limits: LimitsHit,
+    /// The folders that were opened, by path below the root.
+    folders: Vec<String>,
     found: Arc<DefinitionsOfRoot<P>>,
 }
 
@@ -153,6 +192,9 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
         let mut known = memory
             .as_deref_mut()
             .map(|memory| std::mem::take(&mut memory.roots));
+        if let Some(memory) = memory.as_deref_mut() {
+            memory.planned = all.iter().map(|it| it.root.path.clone()).collect();
+        }
         let mut roots = Vec::with_capacity(planned.len());
         for planned in &planned {
             let inner = roots_in(planned, &all);
@@ -234,13 +276,14 @@ pub(crate) fn roots_in(planned: &PlannedRoot, all: &[PlannedRoot]) -> Vec<String
 }
 
 impl<P: Definition + Clone + Send + Sync> FileKind<P> {
-    /// The files of one root, for whoever remembers what was seen: path from the root, and digest.
-    pub(crate) fn digests(
+    /// The files of one root, for whoever remembers what was seen, with what `findings` says of each.
+    pub(crate) fn seen_files(
         &self,
         planned: &PlannedRoot,
         inner: &[String],
         bounds: &Bounds,
-    ) -> Vec<(String, Digest)> {
+        findings: fn(&P) -> Vec<String>,
+    ) -> Vec<SeenFile> {
         let look = RootLook {
             planned: planned.clone(),
             inner: inner.to_vec(),
@@ -248,13 +291,18 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
             bounds: *bounds,
         };
         let (found, _) = self.look_in_root(look, None, false);
-        let mut digests = Vec::new();
+        let mut seen = Vec::new();
         for candidate in &found.candidates {
-            let content = candidate.content.iter();
-            let files = content.flat_map(|content| content.files(&candidate.path));
-            digests.extend(files.map(|(path, digest)| (path.to_owned(), *digest)));
+            if let Ok(content) = &candidate.content {
+                let files = content.files(&candidate.path);
+                seen.extend(files.map(|(path, digest)| SeenFile {
+                    path: path.to_owned(),
+                    digest: *digest,
+                    findings: findings(&content.parsed),
+                }));
+            }
         }
-        digests
+        seen
     }
 
     /// What is said when a project's are not used.
@@ -319,13 +367,18 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
             .is_some_and(|last| last.is_met_again(&look, &walk))
             && let Some(last) = last
         {
-            return (Arc::clone(&last.found), Some(last));
+            let folders = walk.folders;
+            return (
+                Arc::clone(&last.found),
+                Some(RootMemory { folders, ..last }),
+            );
         }
         let files = remembers.then(|| known_files(&walk, last.as_ref(), read_at));
         let Documents {
             found,
             problems,
             limits,
+            folders,
         } = walk;
         let mut diagnostics: Vec<Diagnostic> = problems
             .iter()
@@ -356,6 +409,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
             look,
             problems,
             limits,
+            folders,
             found: Arc::clone(&found),
         });
         (found, memory)

@@ -2,7 +2,7 @@
 //!
 //! ```no_run
 //! use grove_skills::disclosure::{Call, Disclosure};
-//! use grove_skills::{Environment, Library, Request};
+//! use grove_skills::{Environment, Library, LookAgain as _, Request};
 //!
 //! let environment = Environment::for_home("/home/me".into(), "/home/me/project".into());
 //! let mut library = Library::new(environment, Request::default());
@@ -255,6 +255,11 @@ impl<'a> Disclosure<'a> {
         let source = source.ok_or_else(|| unsteady(&location))?;
         let body = source.get(skill.content.parsed().body_offset..);
         let body = body.ok_or_else(|| unsteady(&location))?;
+        // The text leads to the files beside it, so they have to be what was trusted as well.
+        let files = &self.look.sources.skills;
+        if !files.folder_is_as_judged(snapshot, skill) {
+            return Err(unsteady(&location));
+        }
         let (resources, mut diagnostics) = self.resources(snapshot, at);
         let asked = call.typed.strip_prefix('/').unwrap_or(call.typed);
         diagnostics.extend(snapshot.entries().stand_in_findings(at, asked));

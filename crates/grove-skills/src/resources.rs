@@ -9,6 +9,7 @@ use grove_fs::file_names::{self, FileNames, NamesOptions};
 use grove_fs::probe_walk;
 
 use crate::sources::SkillFiles;
+use crate::trusting;
 
 /// Folder levels below a skill's folder in which resources are looked for.
 const RESOURCE_DEPTH: usize = 4;
@@ -83,13 +84,33 @@ impl SkillFiles {
         let planned = planned.ok_or(ReadRefusal::NoSuchFile)?;
         let read =
             probe_walk::read_in_folder(&planned.folder(), planned.links(), folder, path, max_bytes);
-        read.map_err(|error| {
+        let bytes = read.map_err(|error| {
             if error.is_not_found() {
                 ReadRefusal::NoSuchFile
             } else {
                 ReadRefusal::Fs(error)
             }
-        })
+        })?;
+        let root = snapshot.root_of(skill).ok_or(ReadRefusal::NoSuchFile)?;
+        let below_root = match folder {
+            "" => path.to_owned(),
+            folder => format!("{folder}/{path}"),
+        };
+        if trusting::file_is_as_judged(&root.trust, &below_root, &bytes) {
+            Ok(bytes)
+        } else {
+            Err(ReadRefusal::Changed)
+        }
+    }
+
+    /// Whether everything in a skill's folder is what was judged, by digest; where nothing is pinned, it is.
+    pub(crate) fn folder_is_as_judged(&self, snapshot: &Snapshot, skill: &Skill) -> bool {
+        let planned = self.planned(skill);
+        planned
+            .zip(snapshot.root_of(skill))
+            .is_some_and(|(planned, root)| {
+                trusting::folder_is_as_judged(planned, &root.trust, skill)
+            })
     }
 
     fn named_files(&self, skill: &Skill, options: &NamesOptions<'_>) -> Result<FileNames, FsError> {
@@ -108,13 +129,16 @@ pub enum ReadRefusal {
     /// It is not there, or it is not the skill's to give.
     #[error("no such file in this skill")]
     NoSuchFile,
+    /// It is not what was looked at when the project was trusted.
+    #[error("it is not the file that was trusted")]
+    Changed,
     /// It could not be read, or is too large.
     #[error(transparent)]
     Fs(#[from] FsError),
 }
 
 /// A skill's folder below its root; none for a flat file.
-fn folder_of(skill: &Skill) -> Option<&str> {
+pub(crate) fn folder_of(skill: &Skill) -> Option<&str> {
     match skill.place.layout {
         identity::Layout::Flat => None,
         identity::Layout::Root => Some(""),

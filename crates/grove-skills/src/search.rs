@@ -26,8 +26,7 @@ use grove_spec::{Code, Diagnostic};
 
 pub use grove_catalog::search::{Audience, Field, Hit, MAX_LIMIT, Query, Reason};
 
-use crate::library::{Library, Look};
-use index_file::Bytes;
+use crate::library::{Library, Look, LookAgain};
 
 /// How often files are looked at again when some change between looking and reading.
 const ATTEMPTS: usize = 3;
@@ -46,7 +45,7 @@ pub struct Found {
 /// Searches, and keeps the index of the last snapshot for the next search.
 #[derive(Debug, Default)]
 pub struct Searcher {
-    index: Option<Index<Bytes>>,
+    index: Option<Index>,
     read: usize,
 }
 
@@ -58,7 +57,12 @@ impl Searcher {
     }
 
     /// Searches what a look of the library's gave; looks again when files changed since.
-    pub fn search_in(&mut self, library: &mut Library, look: &Look, query: &Query<'_>) -> Found {
+    pub fn search_in(
+        &mut self,
+        library: &mut impl LookAgain,
+        look: &Look,
+        query: &Query<'_>,
+    ) -> Found {
         let (snapshot, hits, diagnostics) = self.steady(library, look, |snapshot, index| {
             search::search(snapshot, index, query)
         });
@@ -88,22 +92,22 @@ impl Searcher {
     /// Asks, and looks again while files change under the index.
     fn steady<T: Default>(
         &mut self,
-        library: &mut Library,
+        library: &mut impl LookAgain,
         look: &Look,
-        ask: impl Fn(&Snapshot, &Index<Bytes>) -> Result<T, Damaged>,
+        ask: impl Fn(&Snapshot, &Index) -> Result<T, Damaged>,
     ) -> (Arc<Snapshot>, T, Vec<Diagnostic>) {
         let mut look = look.clone();
         let mut all = Vec::new();
         for attempt in 1..=ATTEMPTS {
             let last = attempt == ATTEMPTS;
-            let ask = |index: &Index<Bytes>| ask(&look.snapshot, index);
+            let ask = |index: &Index| ask(&look.snapshot, index);
             let (answer, diagnostics) = self.with_index(&look, last, ask);
             all.extend(diagnostics);
             if let Some(answer) = answer {
                 return (look.snapshot, answer, all);
             }
             if !last {
-                look = library.look();
+                look = library.look_again();
             }
         }
         (look.snapshot, T::default(), all)
@@ -115,13 +119,13 @@ impl Searcher {
         &mut self,
         look: &Look,
         last: bool,
-        ask: impl Fn(&Index<Bytes>) -> Result<T, Damaged>,
+        ask: impl Fn(&Index) -> Result<T, Damaged>,
     ) -> (Option<T>, Vec<Diagnostic>) {
         let mut diagnostics = Vec::new();
         self.read = 0;
         let snapshot = &look.snapshot;
         let file = index_file::path(look);
-        let holds = |index: &Index<Bytes>| index.digest() == digest_of(snapshot);
+        let holds = |index: &Index| index.digest() == digest_of(snapshot);
         if !self.index.as_ref().is_some_and(holds) {
             let (stored, damaged) = index_file::open(file.as_deref());
             if damaged {
@@ -156,7 +160,7 @@ impl Searcher {
             let message = format!("{error}: {}", error.source);
             diagnostics.push(Diagnostic::new(Code::CacheUnwritable, message).in_file(&error.path));
         }
-        self.index = Index::open(Bytes::Memory(bytes));
+        self.index = Index::open(bytes);
         let answer = self.index.as_ref().and_then(|index| ask(index).ok());
         if !is_whole {
             // The next search has to look at those files again.

@@ -61,7 +61,7 @@ impl SkillInputs {
             settings: &self.settings,
             facts: &self.facts,
             names: self.names.as_deref(),
-            rules: self.rules,
+            rules: self.rules.clone(),
             diagnostics: diagnostics.collect(),
         });
         self.say_what_is_kept(&mut snapshot);

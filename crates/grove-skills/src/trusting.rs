@@ -1,11 +1,14 @@
 //! Granting and revoking trust: what is in a project, and remembering that it was seen.
 
+mod findings;
 mod nested;
+mod seen_texts;
 mod skill_folders;
 mod survey;
 
-pub(crate) use skill_folders::FolderCache;
+pub(crate) use skill_folders::{FolderCache, file_is_as_judged, folder_is_as_judged};
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,7 +18,9 @@ use grove_fs::{FsError, files};
 
 use crate::environment::Environment;
 use crate::project::{Permitted, Project};
+use seen_texts::{SeenTexts, text_of};
 use survey::survey;
+pub use survey::{ItemKind, ReviewItem};
 
 /// Why trust was not granted.
 #[derive(Debug, thiserror::Error)]
@@ -40,68 +45,140 @@ pub enum TrustError {
     Fs(#[from] FsError),
 }
 
-/// What a grant did.
+/// What would be trusted, and what is different from what was trusted before.
 #[derive(Debug)]
-pub struct Granted {
+pub struct Review {
     /// The folder.
     pub folder: PathBuf,
     /// Whether later changes are trusted too.
     pub follow: bool,
+    /// What is in it, by kind and path.
+    pub items: Vec<ReviewItem>,
     /// Files that had not been seen, by path below the folder.
     pub new: Vec<String>,
     /// Files that had been seen otherwise.
-    pub changed: Vec<String>,
+    pub changed: Vec<ChangedFile>,
+    /// Files that had been seen and are gone.
+    pub removed: Vec<String>,
     /// Files that were seen as they are.
     pub unchanged: usize,
     /// Skills whose folders cannot be pinned whole and which are not used therefore, each with the reason.
     pub not_pinned: Vec<(String, String)>,
     /// Folders below that were not searched for skills: too many, too deep, or unreadable.
     pub not_searched: Vec<String>,
+    grant: Grant,
+    absorbed: Vec<PathBuf>,
 }
 
-/// Trusts a folder as it is now; the working folder's project when none is given.
-pub fn grant(
+/// A file that was seen otherwise.
+#[derive(Debug)]
+pub struct ChangedFile {
+    /// Its path below the folder.
+    pub path: String,
+    /// Its text before and now, where it is one, both are known, and no secret is to be feared in it.
+    pub texts: Option<(String, String)>,
+}
+
+impl Review {
+    /// Whether anything of an item is new or changed.
+    pub fn is_news(&self, item: &ReviewItem) -> bool {
+        let is_of = |path: &str| {
+            let rest = path.strip_prefix(item.path.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let changed = self.changed.iter().map(|changed| &changed.path);
+        let mut news = self.new.iter().chain(changed).chain(&self.removed);
+        news.any(|path| is_of(path))
+    }
+}
+
+/// Looks at everything that trusting a folder would mean; the working folder's project when none is given.
+pub fn review(
     environment: &Environment,
     folder: Option<&Path>,
     follow: bool,
-) -> Result<Granted, TrustError> {
+) -> Result<Review, TrustError> {
     if environment.state.starts_with(Environment::NOWHERE) {
         return Err(TrustError::NoHome);
     }
     let folder = folder_for(environment, folder)?;
     let store = store(environment);
     let mut grant = TrustStore::grant_for(&folder, follow)?;
-    let earlier = Earlier::find(&store, &folder);
+    let mut earlier = Earlier::find(&store, &folder);
     let survey = survey(environment, &folder);
     let pins = survey.pins();
-    let mut granted = Granted {
-        folder,
-        follow,
-        new: Vec::new(),
-        changed: Vec::new(),
-        unchanged: 0,
-        not_pinned: survey.not_pinned.clone().into_iter().collect(),
-        not_searched: survey.not_searched.clone(),
+    let texts = SeenTexts::new(&environment.state);
+    let is_setting = |path: &str| {
+        let key = (ItemKind::Setting, path.to_owned());
+        survey.items.contains_key(&key)
     };
+    let (mut new, mut changed, mut unchanged) = (Vec::new(), Vec::new(), 0);
     for (path, pin) in pins.iter().filter(|(_, pin)| trust::is_file(pin)) {
         match earlier.pins.get(path) {
-            None => granted.new.push(path.clone()),
-            Some(seen) if seen == pin => granted.unchanged += 1,
-            Some(_) => granted.changed.push(path.clone()),
+            None => new.push(path.clone()),
+            Some(seen) if seen == pin => unchanged += 1,
+            Some(seen) => {
+                let (before, now) = (trust::digest_word(seen), trust::digest_word(pin));
+                let both = || Some((texts.get(before)?, text_of(&folder.join(path), now)?));
+                changed.push(ChangedFile {
+                    path: path.clone(),
+                    texts: both().filter(|_| !is_setting(path)),
+                });
+            }
         }
     }
     // What was seen from elsewhere stays seen as it was then; what is in a skill's folder is seen from everywhere.
-    let stays =
-        |path: &String| !survey.is_in_skill(path) && files::is_there(&granted.folder.join(path));
-    let mut all = earlier.pins;
-    all.retain(|path, _| stays(path));
-    all.extend(pins);
-    grant.pins = Arc::new(all);
-    store.store(&grant)?;
-    for folder in earlier.absorbed {
-        store.revoke(&folder)?;
+    let stays = |path: &String| !survey.is_in_skill(path) && files::is_there(&folder.join(path));
+    let gone = earlier.pins.iter();
+    let gone =
+        gone.filter(|(path, pin)| trust::is_file(pin) && !pins.contains_key(*path) && !stays(path));
+    let removed = gone.map(|(path, _)| path.clone()).collect();
+    earlier.pins.retain(|path, _| stays(path));
+    earlier.pins.extend(pins);
+    grant.pins = Arc::new(earlier.pins);
+    Ok(Review {
+        follow,
+        items: survey.items.into_values().collect(),
+        new,
+        changed,
+        removed,
+        unchanged,
+        not_pinned: survey.not_pinned.into_iter().collect(),
+        not_searched: survey.not_searched,
+        grant,
+        absorbed: earlier.absorbed,
+        folder,
+    })
+}
+
+/// Trusts what was reviewed, exactly as it was then: what changed in the meantime is changed.
+pub fn accept(environment: &Environment, review: &Review) -> Result<(), TrustError> {
+    let store = store(environment);
+    let settings = review
+        .items
+        .iter()
+        .filter(|item| item.kind == ItemKind::Setting);
+    let settings: BTreeSet<&str> = settings.map(|item| item.path.as_str()).collect();
+    let pins = review.grant.pins.iter();
+    let texts = pins.filter(|(path, _)| !settings.contains(path.as_str()));
+    let texts = texts.map(|(path, pin)| (review.folder.join(path), trust::digest_word(pin)));
+    SeenTexts::new(&environment.state).keep(texts)?;
+    store.store(&review.grant)?;
+    for folder in &review.absorbed {
+        store.revoke(folder)?;
     }
-    Ok(granted)
+    Ok(())
+}
+
+/// Trusts a folder as it is now, for whoever has reviewed it.
+pub fn grant(
+    environment: &Environment,
+    folder: Option<&Path>,
+    follow: bool,
+) -> Result<Review, TrustError> {
+    let review = review(environment, folder, follow)?;
+    accept(environment, &review)?;
+    Ok(review)
 }
 
 /// What was seen before of a folder that is granted.

@@ -338,7 +338,7 @@ impl Session {
     /// Trusts the project of the folder `cwd` with these words more.
     #[track_caller]
     pub fn trust_in(&self, cwd: impl AsRef<Path>, words: &str) -> Outcome {
-        self.grove_in(cwd, &format!("trust {words}")).ok()
+        self.grove_in(cwd, &format!("trust --yes {words}")).ok()
     }
 }
 

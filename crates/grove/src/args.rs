@@ -74,20 +74,8 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Trust a project as it is now, so that its skills are used
-    Trust {
-        /// The project; the one around the working folder by default
-        folder: Option<PathBuf>,
-        /// Trust later changes too: for folders you write yourself
-        #[arg(long)]
-        follow: bool,
-        /// List what is trusted
-        #[arg(long, conflicts_with_all = ["folder", "follow"])]
-        list: bool,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    /// Review a project and trust it as it is now, so that its skills are used
+    Trust(TrustArgs),
     /// Take trust back from a project
     Untrust {
         /// The project; the one around the working folder by default
@@ -414,4 +402,25 @@ pub(crate) enum Page {
     Config,
     Diagnostics,
     Environment,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// The project; the one around the working folder by default
+    pub(crate) folder: Option<PathBuf>,
+    /// Trust later changes too: for folders you write yourself
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// Trust what is printed without being asked
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Print what would be trusted and change nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+    /// List what is trusted
+    #[arg(long, conflicts_with_all = ["folder", "follow", "yes", "dry_run"])]
+    pub(crate) list: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -9,10 +9,10 @@ use crate::snapshot::{Skill, Snapshot};
 use super::budget::Unit;
 use super::fit::Form;
 use super::forest::{Forest, Kind, Node, NodeId};
-use super::halves::in_halves;
 use super::locations::{Place, Prefixes, of_skill};
 use super::shorten::{Sentences, shorten};
 use super::style::{Line, Style, one_line};
+use super::two_threads::on_two_threads;
 
 /// The standard's limit for a description; what is longer is shortened to it in any catalog, so that no
 /// skill can take the room of others.
@@ -99,7 +99,7 @@ impl<'a> Cards<'a> {
                 place,
             }
         };
-        let of_node = in_halves(forest.nodes.len(), NODES_FOR_TWO, |range| {
+        let of_node = on_two_threads(forest.nodes.len(), NODES_FOR_TWO, |range| {
             let nodes = forest.nodes.get(range.clone()).unwrap_or_default();
             range.zip(nodes).map(card).collect()
         });

@@ -40,8 +40,6 @@ pub(crate) struct Node<'a> {
     pub(crate) usage: u32,
     /// How many skills it stands for, itself included.
     pub(crate) n_skills: usize,
-    /// Levels above it.
-    pub(crate) depth: usize,
 }
 
 /// All nodes; parents by index, in no particular order.
@@ -54,16 +52,16 @@ pub(crate) struct Forest<'a> {
 
 impl<'a> Forest<'a> {
     pub(crate) fn of(snapshot: &'a Snapshot, request: &Request<'_>) -> Self {
-        let mut growing = Growing {
+        let mut builder = ForestBuilder {
             forest: Self::default(),
             groups: BTreeMap::new(),
             node_of: vec![None; snapshot.skills.len()],
             snapshot,
             request,
         };
-        growing.add_skills();
-        growing.hang_children();
-        let mut forest = growing.forest;
+        builder.add_skills();
+        builder.hang_children();
+        let mut forest = builder.forest;
         forest.dissolve_small_groups();
         forest.count();
         forest
@@ -105,14 +103,11 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// Depths, and what every node takes from those below it.
+    /// What every node takes from those below it.
     fn count(&mut self) {
         let depths: Vec<usize> = (0..self.nodes.len())
             .map(|id| self.ancestors(id).count())
             .collect();
-        for (node, depth) in self.nodes.iter_mut().zip(&depths) {
-            node.depth = *depth;
-        }
         let mut order: Vec<NodeId> = (0..self.nodes.len()).collect();
         order.sort_by_key(|id| std::cmp::Reverse(depths.get(*id).copied()));
         for id in &order {
@@ -133,7 +128,7 @@ impl<'a> Forest<'a> {
     }
 }
 
-struct Growing<'a, 'r> {
+struct ForestBuilder<'a, 'r> {
     forest: Forest<'a>,
     /// The group of each folder, by root and path.
     groups: BTreeMap<(usize, &'a str), NodeId>,
@@ -142,7 +137,7 @@ struct Growing<'a, 'r> {
     request: &'r Request<'r>,
 }
 
-impl<'a> Growing<'a, '_> {
+impl<'a> ForestBuilder<'a, '_> {
     /// Adds every skill that may be shown. Skills are sorted by root and id, so those of a group follow
     /// one another.
     fn add_skills(&mut self) {
@@ -192,7 +187,6 @@ impl<'a> Growing<'a, '_> {
                 pinned,
                 usage,
                 n_skills: 1,
-                depth: 0,
             });
             if let Some(slot) = self.node_of.get_mut(index) {
                 *slot = Some(id);
@@ -252,7 +246,6 @@ impl<'a> Growing<'a, '_> {
                 pinned: false,
                 usage: 0,
                 n_skills: 0,
-                depth: 0,
             });
             if let Some(above) = around.and_then(|above| self.forest.nodes.get_mut(above)) {
                 above.children.push(id);

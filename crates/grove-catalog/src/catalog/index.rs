@@ -12,18 +12,16 @@ use grove_spec::Digest;
 
 use super::cards::{Cards, INDEX_NAME_DIGITS};
 use super::forest::{Forest, Kind, NodeId};
-use super::halves::in_halves;
 use super::locations::{Prefixes, of_skill};
 use super::shorten::shorten;
 use super::style::Style;
+use super::two_threads::on_two_threads;
 
 /// Characters of one index file.
 pub const PAGE_CHARS: usize = 8_000;
 
-/// From so many lists of one level, pages and lines of one list on the second core pays.
-const LISTS_FOR_TWO: usize = 64;
+/// From so many pages of one list on the second core pays.
 const PAGES_FOR_TWO: usize = 64;
-const LINES_FOR_TWO: usize = 2_000;
 
 /// What a line of an index usually takes at most.
 const USUAL_LINE: usize = 450;
@@ -98,13 +96,6 @@ struct Line<'b> {
     first: &'b str,
     last: &'b str,
     n_skills: usize,
-}
-
-/// Lines in a row.
-struct Lines<'b> {
-    text: String,
-    /// What each is about, and where it ends.
-    of: Vec<(Line<'b>, usize)>,
 }
 
 impl<'b> Pages<'b> {
@@ -227,20 +218,12 @@ impl<'b> Binding<'b, '_> {
             node.is_some_and(|node| !node.children.is_empty()) && needed(*id)
         };
         let listed = forest.bottom_up.iter().copied().filter(has_list);
-        let listed: Vec<NodeId> = listed.collect();
-        let depth = |id: &NodeId| forest.node(*id).map(|node| node.depth);
-        for level in listed.chunk_by(|a, b| depth(a) == depth(b)) {
-            // Lists of one level do not lead to one another.
-            let bound = in_halves(level.len(), LISTS_FOR_TWO, |range| {
-                let ids = level.get(range).unwrap_or_default();
-                ids.iter().map(|id| self.bind_node(*id)).collect()
-            });
-            for (id, bound) in level.iter().zip(bound) {
-                if let Some(slot) = self.of_node.get_mut(*id) {
-                    *slot = Some(bound.top());
-                }
-                self.files.extend(bound.files);
+        for id in listed {
+            let bound = self.bind_node(id);
+            if let Some(slot) = self.of_node.get_mut(id) {
+                *slot = Some(bound.top());
             }
+            self.files.extend(bound.files);
         }
     }
 
@@ -284,25 +267,8 @@ impl<'b> Binding<'b, '_> {
         let room = PAGE_CHARS.saturating_sub(heads.frame());
         let room_on_top = room.saturating_sub(lead.chars().count());
         let mut pages = Pages::new(&heads, nodes.len());
-        if nodes.len() < LINES_FOR_TWO {
-            for id in nodes.iter().copied() {
-                pages.add(room, 1, |text| self.line(id, text));
-            }
-        } else {
-            let halves = in_halves(nodes.len(), LINES_FOR_TWO, |range| {
-                vec![self.lines(nodes.get(range).unwrap_or_default())]
-            });
-            for lines in halves {
-                let mut start = 0;
-                for (line, end) in lines.of {
-                    let written = lines.text.get(start..end).unwrap_or_default();
-                    start = end;
-                    pages.add(room, 1, |text| {
-                        text.push_str(written);
-                        Some(line)
-                    });
-                }
-            }
+        for id in nodes.iter().copied() {
+            pages.add(room, 1, |text| self.line(id, text));
         }
         let mut files = Vec::new();
         loop {
@@ -314,7 +280,7 @@ impl<'b> Binding<'b, '_> {
                 }
                 Err(below) => below.written,
             };
-            let names = in_halves(below.len(), PAGES_FOR_TWO, |range| {
+            let names = on_two_threads(below.len(), PAGES_FOR_TWO, |range| {
                 let pages = below.get(range).unwrap_or_default();
                 pages.iter().map(|page| name_of(&page.text)).collect()
             });
@@ -331,20 +297,6 @@ impl<'b> Binding<'b, '_> {
                 files.push(IndexFile { name, text });
             }
         }
-    }
-
-    /// Writes the lines of nodes one after another.
-    fn lines(&self, nodes: &[NodeId]) -> Lines<'b> {
-        let mut lines = Lines {
-            text: String::with_capacity(nodes.len() * USUAL_LINE),
-            of: Vec::with_capacity(nodes.len()),
-        };
-        for id in nodes.iter().copied() {
-            if let Some(line) = self.line(id, &mut lines.text) {
-                lines.of.push((line, lines.text.len()));
-            }
-        }
-        lines
     }
 
     /// Writes the line of a node.

@@ -9,7 +9,6 @@ mod cards;
 mod counting;
 mod fit;
 mod forest;
-mod halves;
 pub mod index;
 mod locations;
 mod plan;
@@ -17,6 +16,7 @@ mod priority;
 mod report;
 mod shorten;
 mod style;
+mod two_threads;
 mod update;
 mod writing;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use grove_spec::text::{counted, escape_xml, without_controls};
 
-use super::arguments::{self, Given, TooLong};
+use super::arguments::{self, PlaceholderValues, TooLong};
 use super::boundary;
 use super::listing::{Listed, list_children};
 use super::node::Node;
@@ -217,7 +217,7 @@ fn filled(
     let lines = body.replace("\r\n", "\n").replace('\r', "\n");
     let filled = arguments::fill(
         &lines,
-        &Given {
+        &PlaceholderValues {
             caller,
             words,
             declared: &skill.file().details().arguments,

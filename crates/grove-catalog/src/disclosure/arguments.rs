@@ -25,7 +25,7 @@ pub struct TooLong;
 
 /// What is put into a body.
 #[derive(Debug, Clone, Copy)]
-pub struct Given<'a> {
+pub struct PlaceholderValues<'a> {
     /// Who calls. A person's call fills placeholders although nothing was given.
     pub caller: Caller,
     /// The arguments, word by word.
@@ -44,7 +44,7 @@ pub struct Given<'a> {
 /// word was put nowhere, all of them follow as a last line.
 ///
 /// A body says how often an argument is put in, so the length is known before anything is built.
-pub fn fill(body: &str, given: &Given<'_>) -> Result<String, TooLong> {
+pub fn fill(body: &str, given: &PlaceholderValues<'_>) -> Result<String, TooLong> {
     let all = given.words.join(" ");
     let most = MAX_FILLED.max(body.chars().count());
     let (mut chars, mut bytes) = (0_usize, 0_usize);
@@ -87,7 +87,7 @@ pub fn fill(body: &str, given: &Given<'_>) -> Result<String, TooLong> {
 /// Gives the filled body piece by piece, and says which of the words were put somewhere.
 fn pieces<B>(
     body: &str,
-    given: &Given<'_>,
+    given: &PlaceholderValues<'_>,
     all: &str,
     mut take: impl FnMut(&str) -> ControlFlow<B>,
 ) -> ControlFlow<B, Vec<bool>> {
@@ -139,7 +139,7 @@ enum Placeholder {
 }
 
 /// The placeholder that a text starts with and its length, if it is one that is filled in this call.
-fn placeholder(text: &str, given: &Given<'_>) -> Option<(usize, Placeholder)> {
+fn placeholder(text: &str, given: &PlaceholderValues<'_>) -> Option<(usize, Placeholder)> {
     if let Some(name) = FOLDER_VARIABLES.iter().find(|name| text.starts_with(*name)) {
         return Some((name.len(), Placeholder::Folder));
     }
@@ -205,7 +205,7 @@ mod tests {
         };
         fill(
             body,
-            &Given {
+            &PlaceholderValues {
                 caller,
                 words: &owned(words),
                 declared: &owned(declared),
@@ -312,7 +312,7 @@ mod tests {
     fn a_small_body_that_repeats_its_arguments_is_refused_before_it_is_built() {
         let word = ["x".repeat(20_000)];
         let fill = |body: &str, words: &[String]| {
-            let given = Given {
+            let given = PlaceholderValues {
                 caller: Caller::Person,
                 words,
                 declared: &[],

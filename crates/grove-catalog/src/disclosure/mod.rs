@@ -17,7 +17,7 @@ pub use activation::{
     Cause, MAX_BRANCH_BODY, MAX_RESOURCES, Material, Prepared, Resources, Unprepared, prepare,
 };
 pub(crate) use activation::{body_for_prompt, folder_of};
-pub use arguments::{Given, MAX_FILLED, TooLong, fill};
+pub use arguments::{MAX_FILLED, PlaceholderValues, TooLong, fill};
 pub(crate) use boundary::marked;
 pub use boundary::{block, boundary};
 pub use listing::{Child, Listed, MAX_CHILDREN, already_open, expansion_text, list_children};

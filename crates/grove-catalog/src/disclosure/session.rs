@@ -220,11 +220,6 @@ impl Session {
         self.active.push(given);
         was
     }
-
-    /// Forgets what a model was given, for a host that dropped it from the conversation.
-    pub fn forget_active(&mut self) {
-        self.active.clear();
-    }
 }
 
 #[cfg(test)]
@@ -260,8 +255,6 @@ mod tests {
             .iter()
             .map(|active| active.address.as_str());
         assert_eq!(addresses.collect::<Vec<_>>(), ["a@r", "a@r", "b@r"]);
-        session.forget_active();
-        assert_eq!(session.activate(active("a@r", "2", &[])), Activating::New);
     }
 
     #[test]

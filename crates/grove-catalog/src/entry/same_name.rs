@@ -82,7 +82,7 @@ fn rank_names<E: Entry>(all: &mut [E], roots: &[Root], members: &[usize], rules:
         let Some(entry) = all.get_mut(at) else {
             continue;
         };
-        let verdict = entry.verdict();
+        let verdict = entry.verdict_mut();
         *verdict.stand_in = Some(winner);
         if let Some(reason) = reason {
             *verdict.state = State::Shadowed;
@@ -143,7 +143,7 @@ fn name_collisions<E: Entry>(all: &mut [E], members: &[usize]) {
                 let name = entry.name();
                 let message = format!("name `{name}` is also borne by {shown} in this root");
                 let finding = Diagnostic::new(E::NAME_COLLISION, message).with_names(others);
-                entry.verdict().diagnostics.push(finding);
+                entry.verdict_mut().diagnostics.push(finding);
             }
         }
     }

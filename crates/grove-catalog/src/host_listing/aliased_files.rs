@@ -33,9 +33,7 @@ pub(super) fn draft(
         (step(a), &a.name, &a.location).cmp(&(step(b), &b.name, &b.location))
     });
     let roots = RootTable::new(snapshot, host, &entries, options);
-    let longest = host.budget.entry_chars.map_or(usize::MAX, |chars| {
-        usize::try_from(chars).unwrap_or(usize::MAX)
-    });
+    let longest = host.budget.entry_chars.unwrap_or(usize::MAX);
     let own = host
         .listing
         .built_in
@@ -45,10 +43,7 @@ pub(super) fn draft(
         .iter()
         .map(|entry| Line::of_entry(entry, &roots, longest));
     let lines: Vec<Line> = own.chain(theirs).collect();
-    let limit = host
-        .budget
-        .limit(options.window_tokens)
-        .unwrap_or(usize::MAX);
+    let limit = options.limit(host);
     let shares = share(&lines, limit);
     let used = lines
         .iter()
@@ -71,12 +66,7 @@ pub(super) fn draft(
     } else {
         format!("{ROOTS}{}{SKILLS}{listed}", roots.text())
     };
-    Draft {
-        text,
-        shown,
-        used,
-        notes: Vec::new(),
-    }
+    Draft { text, shown, used }
 }
 
 /// The roots that entries are below, with their short names.

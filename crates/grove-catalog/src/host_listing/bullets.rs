@@ -20,18 +20,13 @@ pub(super) fn draft(host: &Host, mut entries: Vec<Entry>, options: &Options) -> 
             .cmp(&b.root)
             .then_with(|| collation::compare(&a.name, &b.name))
     });
-    let longest = host.budget.entry_chars.map_or(usize::MAX, |chars| {
-        usize::try_from(chars).unwrap_or(usize::MAX)
-    });
+    let longest = host.budget.entry_chars.unwrap_or(usize::MAX);
     let built_in = built_in_beside(host, &entries);
     let lines: Vec<Line> = entries
         .into_iter()
         .map(|entry| Line::new(entry, longest))
         .collect();
-    let limit = host
-        .budget
-        .limit(options.window_tokens)
-        .unwrap_or(usize::MAX);
+    let limit = options.limit(host);
     let (kept, used) = keep(&lines, &built_in, limit);
     let mut text = String::new();
     let mut shown = Vec::with_capacity(lines.len());
@@ -51,12 +46,7 @@ pub(super) fn draft(host: &Host, mut entries: Vec<Entry>, options: &Options) -> 
     if !text.is_empty() {
         text.push('\n');
     }
-    Draft {
-        text,
-        shown,
-        used,
-        notes: Vec::new(),
-    }
+    Draft { text, shown, used }
 }
 
 /// A skill with its description as it would be shown.

@@ -15,13 +15,8 @@ const CUT: &str = "...";
 
 pub(super) fn draft(host: &Host, mut entries: Vec<Entry>, options: &Options) -> Draft {
     entries.sort_by(|a, b| collation::compare(&a.name, &b.name));
-    let limit = host
-        .budget
-        .limit(options.window_tokens)
-        .unwrap_or(usize::MAX);
-    let most = host.budget.skills.map_or(usize::MAX, |most| {
-        usize::try_from(most).unwrap_or(usize::MAX)
-    });
+    let limit = options.limit(host);
+    let most = host.budget.skills.unwrap_or(usize::MAX);
     let cards: Vec<Card> = entries
         .iter()
         .take(most)
@@ -42,7 +37,6 @@ pub(super) fn draft(host: &Host, mut entries: Vec<Entry>, options: &Options) -> 
         shown: shown.collect(),
         text,
         used,
-        notes: Vec::new(),
     }
 }
 

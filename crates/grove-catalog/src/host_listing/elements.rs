@@ -26,7 +26,6 @@ pub(super) fn draft(host: &Host, mut entries: Vec<Entry>) -> Draft {
             .into_iter()
             .map(|entry| entry.shown(How::Full))
             .collect(),
-        notes: Vec::new(),
     }
 }
 

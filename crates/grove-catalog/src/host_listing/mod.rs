@@ -36,6 +36,14 @@ pub struct Options {
     pub bodies: BTreeMap<usize, String>,
 }
 
+impl Options {
+    /// What a list may cost at a host, in what the host counts.
+    fn limit(&self, host: &Host) -> usize {
+        let limit = host.budget.limit(self.window_tokens);
+        limit.unwrap_or(usize::MAX)
+    }
+}
+
 /// What a host would tell its model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostListing {
@@ -113,9 +121,8 @@ pub fn render(snapshot: &Snapshot, host: &Host, options: &Options) -> HostListin
         }
         Style::HomeElements => compact::draft(host, entries, options),
     };
-    let mut notes = notes(host, &draft.shown);
-    notes.extend(draft.notes);
     HostListing {
+        notes: notes(host, &draft.shown),
         text: draft.text,
         shown: draft.shown,
         budget: Spent {
@@ -123,7 +130,6 @@ pub fn render(snapshot: &Snapshot, host: &Host, options: &Options) -> HostListin
             limit: host.budget.limit(options.window_tokens),
             used: draft.used,
         },
-        notes,
     }
 }
 
@@ -132,7 +138,6 @@ struct Draft {
     text: String,
     shown: Vec<Shown>,
     used: usize,
-    notes: Vec<String>,
 }
 
 /// A skill on its way into a list.

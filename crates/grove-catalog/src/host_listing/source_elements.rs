@@ -24,10 +24,7 @@ pub(super) fn draft(
     for run in entries.chunk_by_mut(|a, b| kind(a) == kind(b)) {
         run.sort_by(|a, b| a.name.cmp(&b.name));
     }
-    let limit = host
-        .budget
-        .limit(options.window_tokens)
-        .unwrap_or(usize::MAX);
+    let limit = options.limit(host);
     let mut used = 0;
     let mut listed = String::new();
     let mut n_full = 0;
@@ -58,11 +55,7 @@ pub(super) fn draft(
     let rest = entries.iter().skip(n_full).map(|entry| entry.name.as_str());
     let own_rest = built_in.iter().skip(n_own).map(|skill| skill.name.as_str());
     let names: Vec<&str> = rest.chain(own_rest).collect();
-    let room = host
-        .budget
-        .name_chars
-        .map_or(0, |chars| usize::try_from(chars).unwrap_or(usize::MAX));
-    let (line, n_named) = name_line(&names, room);
+    let (line, n_named) = name_line(&names, host.budget.name_chars.unwrap_or(0));
     listed.push_str(&line);
     let shown = entries.into_iter().enumerate().map(|(index, entry)| {
         let how = if index < n_full {
@@ -80,12 +73,7 @@ pub(super) fn draft(
     } else {
         format!("<available_skills>\n{listed}</available_skills>\n")
     };
-    Draft {
-        text,
-        shown,
-        used,
-        notes: Vec::new(),
-    }
+    Draft { text, shown, used }
 }
 
 /// What the host takes for one source. Skills of one source that follow one another are sorted together.

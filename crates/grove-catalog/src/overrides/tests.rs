@@ -7,9 +7,8 @@ use grove_spec::config::LayerScope::{Project, User};
 use grove_spec::config::{self, LayerScope};
 
 use super::*;
-use crate::agents::{Candidate, Content, resolve_with};
-use crate::root::Standing;
-use crate::trust::Trust;
+use crate::agents::resolve_with;
+use crate::test_files::{all_roots, candidate, root_index};
 
 fn layer(scope: LayerScope, file: &str, text: &str) -> Layer {
     let overrides = if text.starts_with('{') {
@@ -29,32 +28,14 @@ fn layer(scope: LayerScope, file: &str, text: &str) -> Layer {
 fn agents(sources: &[Source], layers: &[Layer]) -> Agents {
     let mut all: Vec<(Source, &str)> = sources.iter().map(|source| (*source, "x")).collect();
     all.push((Source::Bundled, "y"));
-    let roots = Source::ALL.map(|source| Root {
-        path: PathBuf::from(format!("/{}", source.as_str())),
-        label: format!("{}:agents", source.as_str()),
-        source,
-        standing: Standing::of(source),
-        trust: Trust::Trusted,
-    });
     let candidates = all.into_iter().map(|(source, name)| {
         let text = format!(
             "---\nname: {name}\ndescription: d\nmodel: own\ntools: read\nthinking: low\n---\nBody\n"
         );
-        Candidate {
-            root: roots.iter().position(|root| root.source == source).unwrap(),
-            path: format!("{name}.md"),
-            member: None,
-            file: None,
-            content: Ok(Content {
-                digest: Digest::of(text.as_bytes()),
-                size: text.len() as u64,
-                rest: None,
-                parsed: agent::parse(&text),
-            }),
-            diagnostics: Vec::new(),
-        }
+        let path = format!("{name}.md");
+        candidate(root_index(source), &path, &text, agent::parse(&text))
     });
-    resolve_with(roots.to_vec(), candidates.collect(), layers, Vec::new())
+    resolve_with(all_roots(), candidates.collect(), layers, Vec::new())
 }
 
 fn of<'a>(agents: &'a Agents, name: &str) -> &'a Agent {

@@ -13,6 +13,8 @@ use grove_spec::{Code, Diagnostic};
 
 use super::instructions::{ELEMENT, Instructions};
 use super::{Block, BlockKind, LISTING, Own, Prompt};
+use serde::Serialize;
+
 use crate::catalog::INSTRUCTIONS;
 use crate::disclosure::boundary;
 use grove_spec::Digest;
@@ -29,7 +31,8 @@ pub struct Base {
 }
 
 /// What became of the prompt of whoever runs the agent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum BaseUse {
     /// It was not given.
     #[default]

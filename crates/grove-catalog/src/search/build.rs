@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::entry::{Document, Entry, FIELDS, Lexicon};
-use super::format::{DOCUMENT, HEAD, Head, POSTING, TERM, checksum, put_varint};
-use super::index::{Index, Source};
+use super::format::{DOCUMENT, HEAD, Head, POSTING, TERM, put_varint};
+use super::index::Index;
 use super::stem::stem;
 use super::weight::{Lengths, quantised, term_weight};
 
@@ -30,7 +30,7 @@ impl Builder {
     /// Adds a document that another index has; false when its bytes there cannot be used.
     ///
     /// All calls must be for one and the same index.
-    pub fn keep<S: Source>(&mut self, index: &Index<S>, document: u32) -> bool {
+    pub fn keep(&mut self, index: &Index, document: u32) -> bool {
         let Some(mut entry) = index.entry(document) else {
             return false;
         };
@@ -266,7 +266,7 @@ struct Output {
     letters: Vec<u8>,
     postings: Vec<u8>,
     /// Where a word's postings are, for a stem that has the same.
-    placed: HashMap<usize, (u64, u32)>,
+    placed: HashMap<usize, u64>,
 }
 
 impl Output {
@@ -278,11 +278,8 @@ impl Output {
             self.documents.extend_from_slice(&entry.key.to_le_bytes());
             let start = self.entries.len() as u64;
             self.documents.extend_from_slice(&start.to_le_bytes());
-            for number in [record.len() as u32, checksum(&record)] {
+            for number in std::iter::once(record.len() as u32).chain(entry.lengths) {
                 self.documents.extend_from_slice(&number.to_le_bytes());
-            }
-            for length in entry.lengths {
-                self.documents.extend_from_slice(&length.to_le_bytes());
             }
             self.entries.extend_from_slice(&record);
         }
@@ -299,16 +296,15 @@ impl Output {
     ) {
         let (documents, weights) = lists.list(term);
         let known = same_as.and_then(|word| self.placed.get(&word).copied());
-        let (start, check) = known.unwrap_or_else(|| {
+        let start = known.unwrap_or_else(|| {
             let start = self.postings.len();
             for document in documents {
                 self.postings.extend_from_slice(&document.to_le_bytes());
             }
             self.postings.extend_from_slice(weights);
-            let check = checksum(self.postings.get(start..).unwrap_or_default());
-            (start as u64, check)
+            start as u64
         });
-        self.placed.insert(term, (start, check));
+        self.placed.insert(term, start);
         let told = lists.told.get(term).copied().unwrap_or(0);
         let weight = term_weight(documents.len(), told as usize, n_documents);
         for number in [self.letters.len() as u32, letters.len() as u32] {
@@ -318,7 +314,6 @@ impl Output {
             .extend_from_slice(&(documents.len() as u32).to_le_bytes());
         self.terms.extend_from_slice(&weight.to_le_bytes());
         self.terms.extend_from_slice(&start.to_le_bytes());
-        self.terms.extend_from_slice(&check.to_le_bytes());
         self.terms.extend_from_slice(&stem.to_le_bytes());
         self.letters.extend_from_slice(letters.as_bytes());
     }
@@ -332,24 +327,18 @@ impl Output {
         core.extend_from_slice(&(self.letters.len() as u32).to_le_bytes());
         core.extend_from_slice(&self.letters);
         core.extend_from_slice(links.as_bytes());
-        let core_end = (HEAD + core.len()) as u64;
-        let postings_end = core_end + self.postings.len() as u64;
+        let core_end = HEAD + core.len();
+        let postings_end = core_end + self.postings.len();
         let head = Head {
             documents,
             words,
             stems,
             digest,
-            core: HEAD as u64..core_end,
+            core: HEAD..core_end,
             postings: core_end..postings_end,
-            entries: postings_end..postings_end + self.entries.len() as u64,
-            core_checksum: checksum(&core),
+            entries: postings_end..postings_end + self.entries.len(),
         };
-        let mut out = head.write();
-        out.reserve(core.len() + self.postings.len() + self.entries.len());
-        out.extend_from_slice(&core);
-        out.extend_from_slice(&self.postings);
-        out.extend_from_slice(&self.entries);
-        out
+        head.before([&core, &self.postings, &self.entries])
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::entry::FIELDS;
-use super::index::{Index, Source};
+use super::index::Index;
 use super::query::{Damaged, Wanted, best, scores};
 use super::searchable;
 use crate::snapshot::{Skill, Snapshot};
@@ -79,7 +79,7 @@ pub struct Confusable {
 }
 
 /// Finds what a model would mix up among the skills that it can be told of.
-pub fn find<S: Source>(snapshot: &Snapshot, index: &Index<S>) -> Result<Confusable, Damaged> {
+pub fn find(snapshot: &Snapshot, index: &Index) -> Result<Confusable, Damaged> {
     let skills: Vec<(usize, &Skill)> = searchable(snapshot).collect();
     if skills.len() != index.documents() as usize {
         return Err(Damaged);
@@ -142,7 +142,7 @@ struct Card {
 }
 
 impl Card {
-    fn of<S: Source>(index: &Index<S>, document: u32) -> Result<Self, Damaged> {
+    fn of(index: &Index, document: u32) -> Result<Self, Damaged> {
         let entry = index.entry(document).ok_or(Damaged)?;
         let (mut told, mut body) = (BTreeMap::new(), BTreeMap::new());
         for (number, counts) in &entry.terms {
@@ -174,13 +174,13 @@ impl Card {
         0.75 * cosine(&self.told, &other.told) + 0.25 * cosine(&self.body, &other.body)
     }
 
-    fn shared<S: Source>(&self, other: &Self, index: &Index<S>) -> Vec<String> {
+    fn shared(&self, other: &Self, index: &Index) -> Vec<String> {
         let both = self.told.iter();
         let both = both.filter(|(stem, _)| other.told.contains_key(*stem));
         named(both.map(|(stem, weight)| (*stem, *weight)).collect(), index)
     }
 
-    fn own<S: Source>(&self, other: &Self, index: &Index<S>) -> Vec<String> {
+    fn own(&self, other: &Self, index: &Index) -> Vec<String> {
         let own = self.told.iter().chain(&self.body);
         let own = own
             .filter(|(stem, _)| !other.told.contains_key(*stem) && !other.body.contains_key(*stem));
@@ -206,7 +206,7 @@ fn cosine(a: &BTreeMap<u32, f32>, b: &BTreeMap<u32, f32>) -> f32 {
 }
 
 /// The words of some stems, the heaviest first; of a stem's words the first.
-fn named<S: Source>(mut stems: Vec<(u32, f32)>, index: &Index<S>) -> Vec<String> {
+fn named(mut stems: Vec<(u32, f32)>, index: &Index) -> Vec<String> {
     stems.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     stems.dedup_by_key(|(stem, _)| *stem);
     let mut names = Vec::new();
@@ -236,11 +236,7 @@ fn named<S: Source>(mut stems: Vec<(u32, f32)>, index: &Index<S>) -> Vec<String>
 }
 
 /// Documents that share the most telling words of a document.
-fn candidates<S: Source>(
-    index: &Index<S>,
-    document: u32,
-    card: &Card,
-) -> Result<Vec<u32>, Damaged> {
+fn candidates(index: &Index, document: u32, card: &Card) -> Result<Vec<u32>, Damaged> {
     let mut found: BTreeMap<u32, f32> = BTreeMap::new();
     for (stem, weight) in heaviest(card.told.clone(), TELLING) {
         let term = index.term(stem).ok_or(Damaged)?;
@@ -303,14 +299,7 @@ fn families<'a>(
     families
 }
 
-fn advice<S: Source>(
-    a: &str,
-    b: &str,
-    alike: f32,
-    one: &Card,
-    other: &Card,
-    index: &Index<S>,
-) -> String {
+fn advice(a: &str, b: &str, alike: f32, one: &Card, other: &Card, index: &Index) -> String {
     if alike >= SAME {
         return format!("they say the same: keep one of `{a}` and `{b}`, or make one of the two");
     }
@@ -329,8 +318,8 @@ fn advice<S: Source>(
 }
 
 /// The skills that are among the first for what many others are for.
-fn broad<S: Source>(
-    index: &Index<S>,
+fn broad(
+    index: &Index,
     skills: &[(usize, &Skill)],
     visible: &dyn Fn(u32) -> bool,
 ) -> Result<Vec<Broad>, Damaged> {

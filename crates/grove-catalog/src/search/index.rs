@@ -1,66 +1,14 @@
-//! Reading an index: the core at once, postings and entries as they are asked for.
-
-use std::ops::Deref;
-use std::sync::Arc;
+//! Reading an index.
 
 use super::entry::{Entry, FIELDS};
-use super::format::{
-    DOCUMENT, HEAD, Head, POSTING, TERM, checksum, number32, number64, take_varint,
-};
+use super::format::{DOCUMENT, Head, POSTING, TERM, number32, number64, take_varint};
 use super::weight::Lengths;
-
-/// Where the bytes of an index come from.
-pub trait Source {
-    /// How many bytes there are.
-    fn size(&self) -> u64;
-    /// Some bytes, if they are there and their checksum is this one.
-    fn read(&self, offset: u64, length: usize, checksum: u32) -> Option<Piece<'_>>;
-    /// The first bytes, unchecked: a head checks itself.
-    fn head(&self, length: usize) -> Option<Vec<u8>>;
-}
-
-/// Bytes of a source.
-#[derive(Debug)]
-pub enum Piece<'a> {
-    /// In memory already.
-    Borrowed(&'a [u8]),
-    /// Read just now, or before and kept.
-    Shared(Arc<[u8]>),
-}
-
-impl Deref for Piece<'_> {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Borrowed(bytes) => bytes,
-            Self::Shared(bytes) => bytes,
-        }
-    }
-}
-
-/// Bytes that were made here are as they were made.
-impl Source for Vec<u8> {
-    fn size(&self) -> u64 {
-        self.len() as u64
-    }
-
-    fn read(&self, offset: u64, length: usize, _: u32) -> Option<Piece<'_>> {
-        let start = usize::try_from(offset).ok()?;
-        self.get(start..start.checked_add(length)?)
-            .map(Piece::Borrowed)
-    }
-
-    fn head(&self, length: usize) -> Option<Vec<u8>> {
-        self.get(..length).map(<[u8]>::to_vec)
-    }
-}
 
 /// An index over documents that are known by number.
 #[derive(Debug)]
-pub struct Index<S> {
-    source: S,
+pub struct Index {
+    bytes: Vec<u8>,
     head: Head,
-    core: Vec<u8>,
     lengths: Lengths,
 }
 
@@ -70,12 +18,11 @@ pub(super) struct Term {
     pub(super) documents: u32,
     pub(super) weight: f32,
     pub(super) postings: u64,
-    check: u32,
     pub(super) stem: u32,
 }
 
 /// The documents that have a word, and how much each is about it.
-pub(super) struct Postings<'a>(Piece<'a>);
+pub(super) struct Postings<'a>(&'a [u8]);
 
 impl Postings<'_> {
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u8)> + '_ {
@@ -87,26 +34,22 @@ impl Postings<'_> {
     }
 }
 
-impl<S: Source> Index<S> {
+impl Index {
     /// Opens an index; none when it is damaged or of another version.
-    pub fn open(source: S) -> Option<Self> {
-        let head = Head::read(&source.head(HEAD)?, source.size())?;
-        let length = usize::try_from(head.core.end - head.core.start).ok()?;
-        let core = source
-            .read(head.core.start, length, head.core_checksum)?
-            .to_vec();
-        if checksum(&core) != head.core_checksum {
-            return None;
-        }
+    pub fn open(bytes: Vec<u8>) -> Option<Self> {
+        let head = Head::read(&bytes)?;
         let mut index = Self {
-            source,
+            bytes,
             head,
-            core,
             lengths: Lengths::of(std::iter::empty()),
         };
         let documents = 0..index.head.documents;
         index.lengths = Lengths::of(documents.filter_map(|at| index.lengths_of(at)));
         Some(index)
+    }
+
+    fn core(&self) -> &[u8] {
+        self.bytes.get(self.head.core.clone()).unwrap_or_default()
     }
 
     /// What it was made for.
@@ -135,14 +78,14 @@ impl<S: Source> Index<S> {
             return None;
         }
         let start = document as usize * DOCUMENT;
-        self.core.get(start..start + DOCUMENT)
+        self.core().get(start..start + DOCUMENT)
     }
 
     pub(super) fn lengths_of(&self, document: u32) -> Option<[u32; FIELDS]> {
         let row = self.document(document)?;
         let mut lengths = [0; FIELDS];
         for (at, length) in lengths.iter_mut().enumerate() {
-            *length = number32(row, 32 + at * 4)?;
+            *length = number32(row, 28 + at * 4)?;
         }
         Some(lengths)
     }
@@ -153,15 +96,14 @@ impl<S: Source> Index<S> {
             .map_or(0.0, |lengths| self.lengths.frequency(counts, lengths))
     }
 
-    /// A document's words; none when they are damaged.
+    /// A document's words; none when its numbers lead nowhere.
     pub(super) fn entry(&self, document: u32) -> Option<Entry> {
         let row = self.document(document)?;
-        let (start, length) = (number64(row, 16)?, number32(row, 24)?);
-        let offset = self.head.entries.start.checked_add(start)?;
-        let bytes = self
-            .source
-            .read(offset, length as usize, number32(row, 28)?)?;
-        let mut entry = read_entry(&bytes, self.head.words)?;
+        let (start, length) = (number64(row, 16)?, number32(row, 24)? as usize);
+        let entries = self.bytes.get(self.head.entries.clone())?;
+        let start = usize::try_from(start).ok()?;
+        let bytes = entries.get(start..start.checked_add(length)?)?;
+        let mut entry = read_entry(bytes, self.head.words)?;
         entry.key = self.key(document)?;
         entry.lengths = self.lengths_of(document)?;
         Some(entry)
@@ -172,7 +114,7 @@ impl<S: Source> Index<S> {
             return None;
         }
         let start = self.head.documents as usize * DOCUMENT + term as usize * TERM;
-        self.core.get(start..start + TERM)
+        self.core().get(start..start + TERM)
     }
 
     /// A word by number, or a stem by its number after the words.
@@ -182,8 +124,7 @@ impl<S: Source> Index<S> {
             documents: number32(row, 8)?,
             weight: f32::from_bits(number32(row, 12)?),
             postings: number64(row, 16)?,
-            check: number32(row, 24)?,
-            stem: number32(row, 28)?,
+            stem: number32(row, 24)?,
         })
     }
 
@@ -196,7 +137,7 @@ impl<S: Source> Index<S> {
     pub(super) fn letters(&self, term: u32) -> Option<&str> {
         let row = self.row(term)?;
         let start = usize::try_from(self.head.rows()).ok()? + 4 + number32(row, 0)? as usize;
-        let bytes = self.core.get(start..start + number32(row, 4)? as usize)?;
+        let bytes = self.core().get(start..start + number32(row, 4)? as usize)?;
         std::str::from_utf8(bytes).ok()
     }
 
@@ -233,23 +174,21 @@ impl<S: Source> Index<S> {
         start
     }
 
-    /// The postings of a term; none when they are damaged.
+    /// The postings of a term; none when its numbers lead nowhere.
     pub(super) fn postings(&self, term: &Term) -> Option<Postings<'_>> {
-        let offset = self.head.postings.start.checked_add(term.postings)?;
+        let all = self.bytes.get(self.head.postings.clone())?;
+        let start = usize::try_from(term.postings).ok()?;
         let length = (term.documents as usize).checked_mul(POSTING)?;
-        if offset.checked_add(length as u64)? > self.head.postings.end {
-            return None;
-        }
-        self.source.read(offset, length, term.check).map(Postings)
+        all.get(start..start.checked_add(length)?).map(Postings)
     }
 
     /// The abbreviations that the documents explain, each with its words.
     pub(super) fn links(&self) -> impl Iterator<Item = (&str, &str)> {
         let start = usize::try_from(self.head.rows()).unwrap_or(usize::MAX);
-        let length = number32(&self.core, start).unwrap_or(0) as usize;
+        let length = number32(self.core(), start).unwrap_or(0) as usize;
         let bytes = start
             .checked_add(4 + length)
-            .and_then(|start| self.core.get(start..));
+            .and_then(|start| self.core().get(start..));
         let text = std::str::from_utf8(bytes.unwrap_or_default()).unwrap_or_default();
         text.lines().filter_map(|line| line.split_once('\t'))
     }

@@ -21,9 +21,10 @@ use std::collections::BTreeMap;
 
 pub use build::Builder;
 pub use entry::Document;
-pub use format::checksum;
-pub use index::{Index, Piece, Source};
+pub use format::make_checksum_right;
+pub use index::Index;
 pub use query::Damaged;
+pub(crate) use stem::stem;
 
 use crate::snapshot::{Skill, Snapshot};
 use entry::FIELDS;
@@ -110,11 +111,7 @@ pub fn searchable(snapshot: &Snapshot) -> impl Iterator<Item = (usize, &Skill)> 
 }
 
 /// Searches a snapshot by an index over its [`searchable`] skills, in their order.
-pub fn search<S: Source>(
-    snapshot: &Snapshot,
-    index: &Index<S>,
-    query: &Query<'_>,
-) -> Result<Vec<Hit>, Damaged> {
+pub fn search(snapshot: &Snapshot, index: &Index, query: &Query<'_>) -> Result<Vec<Hit>, Damaged> {
     let skills: Vec<(usize, &Skill)> = searchable(snapshot).collect();
     if skills.len() != index.documents() as usize {
         return Err(Damaged);
@@ -146,11 +143,7 @@ pub fn search<S: Source>(
     hits.collect()
 }
 
-fn why<S: Source>(
-    index: &Index<S>,
-    document: u32,
-    wanted: &Wanted,
-) -> Result<Vec<Reason>, Damaged> {
+fn why(index: &Index, document: u32, wanted: &Wanted) -> Result<Vec<Reason>, Damaged> {
     let entry = index.entry(document).ok_or(Damaged)?;
     let mut fields: BTreeMap<u32, Field> = BTreeMap::new();
     for (number, counts) in &entry.terms {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::entry::{FIELDS, until};
-use super::index::{Index, Source, Term};
+use super::index::{Index, Term};
 use super::near_words::near;
 use super::stem::stem;
 use super::words::words;
@@ -47,7 +47,7 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// The terms of an index that a text asks for.
-    pub(super) fn of<S: Source>(index: &Index<S>, text: &str) -> Self {
+    pub(super) fn of(index: &Index, text: &str) -> Self {
         let mut all = words(until(text, MAX_QUERY));
         all.truncate(MAX_WORDS);
         let mut wanted = Self::default();
@@ -77,7 +77,7 @@ impl Wanted {
         self.terms.is_empty()
     }
 
-    fn word<S: Source>(&mut self, index: &Index<S>, word: &str) {
+    fn word(&mut self, index: &Index, word: &str) {
         if let Some(number) = index.find_word(word) {
             self.known(index, number, 1.0, word);
             return;
@@ -92,7 +92,7 @@ impl Wanted {
         }
     }
 
-    fn known<S: Source>(&mut self, index: &Index<S>, number: u32, worth: f32, typed: &str) {
+    fn known(&mut self, index: &Index, number: u32, worth: f32, typed: &str) {
         *self.terms.entry(number).or_default() += worth;
         if let Some(term) = index.term(number) {
             let stem = index.stem_term(term.stem);
@@ -103,7 +103,7 @@ impl Wanted {
 }
 
 /// Abbreviations in both directions.
-fn explained<S: Source>(index: &Index<S>, query: &[String], more: &mut BTreeMap<u32, f32>) {
+fn explained(index: &Index, query: &[String], more: &mut BTreeMap<u32, f32>) {
     for (short, long) in index.links() {
         let long: Vec<String> = words(long).iter().map(|word| stem(word)).collect();
         if query.iter().any(|word| word == short) {
@@ -114,12 +114,7 @@ fn explained<S: Source>(index: &Index<S>, query: &[String], more: &mut BTreeMap<
     }
 }
 
-fn add_phrase<S: Source>(
-    index: &Index<S>,
-    stems: &[String],
-    worth: f32,
-    more: &mut BTreeMap<u32, f32>,
-) {
+fn add_phrase(index: &Index, stems: &[String], worth: f32, more: &mut BTreeMap<u32, f32>) {
     #[expect(clippy::cast_precision_loss, reason = "a phrase has a few words")]
     let each = worth / stems.len().max(1) as f32;
     for term in stems.iter().filter_map(|stem| index.find_stem(stem)) {
@@ -129,7 +124,7 @@ fn add_phrase<S: Source>(
 }
 
 /// A word one typing error away from one that nobody wrote; of several the most frequent.
-fn spelled_nearly<S: Source>(index: &Index<S>, word: &str) -> Option<u32> {
+fn spelled_nearly(index: &Index, word: &str) -> Option<u32> {
     if word.chars().count() < 5 {
         return None;
     }
@@ -147,8 +142,8 @@ fn spelled_nearly<S: Source>(index: &Index<S>, word: &str) -> Option<u32> {
 }
 
 /// The score of every document.
-pub(super) fn scores<S: Source>(
-    index: &Index<S>,
+pub(super) fn scores(
+    index: &Index,
     wanted: &Wanted,
     allowed: &dyn Fn(u32) -> bool,
 ) -> Result<Vec<f32>, Damaged> {
@@ -169,8 +164,8 @@ pub(super) fn scores<S: Source>(
     Ok(scores)
 }
 
-fn add<S: Source>(
-    index: &Index<S>,
+fn add(
+    index: &Index,
     terms: impl Iterator<Item = (u32, f32)>,
     scores: &mut [f32],
 ) -> Result<(), Damaged> {
@@ -217,7 +212,7 @@ pub(super) fn best(scores: &[f32], count: usize, allowed: &dyn Fn(u32) -> bool) 
 }
 
 /// The stems that the first documents are about, the most telling with a worth of 1.
-fn feedback<S: Source>(index: &Index<S>, first: &[(u32, f32)]) -> Result<Vec<(u32, f32)>, Damaged> {
+fn feedback(index: &Index, first: &[(u32, f32)]) -> Result<Vec<(u32, f32)>, Damaged> {
     let total: f32 = first.iter().map(|(_, score)| score).sum();
     let mut sums: BTreeMap<u32, f32> = BTreeMap::new();
     for (document, score) in first {

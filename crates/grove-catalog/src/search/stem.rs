@@ -4,7 +4,7 @@
 //! looked for as well.
 
 /// The stem of a word in lower case.
-pub(super) fn stem(word: &str) -> String {
+pub(crate) fn stem(word: &str) -> String {
     let mut stem = word.to_owned();
     if word.len() <= 3 || !word.bytes().all(|b| b.is_ascii_lowercase()) {
         return stem;
@@ -108,6 +108,11 @@ mod tests {
     fn forms_of_one_word_have_one_stem() {
         for (a, b) in [
             ("query", "queries"),
+            ("write", "writing"),
+            ("writes", "writing"),
+            ("process", "processes"),
+            ("files", "file"),
+            ("install", "installing"),
             ("validate", "validation"),
             ("validator", "validates"),
             ("debug", "debugging"),

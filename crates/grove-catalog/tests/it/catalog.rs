@@ -5,19 +5,18 @@ mod laws;
 mod shapes;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use grove_catalog::catalog::{Budget, Catalog, Request, Style, catalog};
 use grove_catalog::content::Content;
-use grove_catalog::eligibility::Facts;
-use grove_catalog::identity::Layout;
-use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
-use grove_catalog::root::{Root, Source, Standing, make_labels_unique};
+use grove_catalog::resolve::Candidate;
+use grove_catalog::root::{Root, Source, make_labels_unique};
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::trust::Trust;
 use grove_spec::config::Settings;
 use grove_spec::skill::{Parsed, Skill};
+
+use crate::library::{self, candidate, look};
 
 const HOME: &str = "/home/me";
 const INDEX: &str = "/home/me/.cache/grove/index";
@@ -47,19 +46,15 @@ fn snapshot(sources: &[Source], skills: &[Made]) -> Snapshot {
     let mut roots: Vec<Root> = sources
         .iter()
         .enumerate()
-        .map(|(at, source)| Root {
-            label: format!("{}:skills", source.as_str()),
-            path: if *source == Source::User {
-                PathBuf::from(format!("{HOME}/.agents/skills{at}"))
-            } else {
-                PathBuf::from(format!("/srv/a rather long folder/{at}/skills"))
-            },
-            source: *source,
-            standing: Standing {
-                order: at as u32,
-                ..Standing::of(*source)
-            },
-            trust: Trust::Trusted,
+        .map(|(at, source)| {
+            let path = match source {
+                Source::User => format!("{HOME}/.agents/skills{at}"),
+                _ => format!("/srv/a rather long folder/{at}/skills"),
+            };
+            let label = format!("{}:skills", source.as_str());
+            let mut root = library::root(*source, &label, path);
+            root.standing.order = at as u32;
+            root
         })
         .collect();
     make_labels_unique(&mut roots);
@@ -80,13 +75,8 @@ fn snapshot(sources: &[Source], skills: &[Made]) -> Snapshot {
                 diagnostics: Vec::new(),
             };
             Candidate {
-                root: made.root,
-                layout: Layout::Folder,
-                id: made.id.as_str().into(),
-                file: None,
-                hard_links: 1,
-                through_link: false,
                 content: Arc::new(Content::new(at as u128, None, 1, parsed)),
+                ..candidate(made.root, &made.id, "")
             }
         })
         .collect();
@@ -94,15 +84,7 @@ fn snapshot(sources: &[Source], skills: &[Made]) -> Snapshot {
     candidates.dedup_by(|a, b| a.root == b.root && a.id == b.id);
     let mut settings = Settings::default();
     settings.lift_caps();
-    resolve(Input {
-        roots,
-        candidates,
-        settings: &settings,
-        facts: &Facts::default(),
-        names: None,
-        rules: Rules::GROVE,
-        diagnostics: Vec::new(),
-    })
+    look(roots, candidates, &settings)
 }
 
 fn request<'a>(

@@ -1,36 +1,23 @@
 //! Disclosure as tables: what is meant, what is refused, what takes whose place, and what a model reads.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use grove_catalog::catalog::{Budget, Request, Style, catalog};
-use grove_catalog::content::Content;
 use grove_catalog::disclosure::{
     Activating, Caller, Collapsing, Expansion, Frozen, Group, Listed, Material, Node, Prepared,
     Refusal, Resources, Session, expansion_text, list_children, prepare, resolve,
 };
-use grove_catalog::eligibility::Facts;
-use grove_catalog::identity::Layout;
-use grove_catalog::resolve::{Candidate, Input, Rules};
-use grove_catalog::root::{Root, Source, Standing};
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::tree::Tree;
-use grove_catalog::trust::Trust;
 use grove_spec::config::Settings;
-use grove_spec::skill::parse_bytes;
 use proptest::prelude::*;
+
+use crate::library::{candidate, look, user_and_extra};
 
 /// A snapshot of skills given as root, id and further frontmatter lines.
 fn snapshot(skills: &[(usize, &str, &str)]) -> Snapshot {
-    let root = |source: Source| Root {
-        label: format!("{}:s", source.as_str()),
-        path: PathBuf::from("/").join(source.as_str()),
-        source,
-        standing: Standing::of(source),
-        trust: Trust::Trusted,
-    };
-    let candidates = skills.iter().enumerate().map(|(n, (root, id, lines))| {
+    let candidates = skills.iter().map(|(root, id, lines)| {
         let folder = id.rsplit('/').next().unwrap_or(id);
         let name = if lines.contains("name:") {
             String::new()
@@ -43,34 +30,9 @@ fn snapshot(skills: &[(usize, &str, &str)]) -> Snapshot {
             format!("description: Does {folder}.\n")
         };
         let text = format!("---\n{name}{description}{lines}\n---\n");
-        Candidate {
-            root: *root,
-            layout: Layout::Folder,
-            id: (*id).into(),
-            file: None,
-            hard_links: 1,
-            through_link: false,
-            content: Arc::new(Content::new(
-                n as u128 + 1,
-                None,
-                text.len() as u64,
-                parse_bytes(text.as_bytes()),
-            )),
-        }
+        candidate(*root, id, &text)
     });
-    let facts = Facts {
-        os: "linux".into(),
-        ..Facts::default()
-    };
-    grove_catalog::resolve::resolve(Input {
-        roots: vec![root(Source::User), root(Source::Extra)],
-        candidates: candidates.collect(),
-        settings: &Settings::default(),
-        facts: &facts,
-        names: None,
-        rules: Rules::GROVE,
-        diagnostics: Vec::new(),
-    })
+    look(user_and_extra(), candidates, &Settings::default())
 }
 
 fn index(snapshot: &Snapshot, address: &str) -> usize {

@@ -2,20 +2,16 @@
 //! were measured elsewhere come out.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use grove_catalog::content::Content;
-use grove_catalog::eligibility::Facts;
 use grove_catalog::host_listing::{HostListing, How, Options, render};
 use grove_catalog::hosts::{self, Host, Overflow};
-use grove_catalog::identity::Layout;
-use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
-use grove_catalog::root::{Root, Source, Standing};
+use grove_catalog::resolve::Rules;
+use grove_catalog::root::Source;
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::trust::Trust;
 use grove_spec::config::Settings;
-use grove_spec::skill::parse_bytes;
 use proptest::prelude::*;
+
+use crate::library::{self, candidate, look_by};
 
 fn host(name: &str) -> Host {
     hosts::by_name(name).unwrap()
@@ -23,38 +19,21 @@ fn host(name: &str) -> Host {
 
 /// A snapshot of one folder with these names and descriptions, as a host has it.
 fn snapshot(host: &Host, root: &str, skills: &[(String, String)]) -> Snapshot {
-    let root = Root {
-        label: "user".into(),
-        path: PathBuf::from(root),
-        source: Source::User,
-        standing: Standing::of(Source::User),
-        trust: Trust::Trusted,
-    };
+    let root = library::root(Source::User, "user", root);
     let candidates = skills.iter().map(|(name, description)| {
         let quoted = description.replace('\\', "\\\\").replace('"', "\\\"");
         let text = format!("---\nname: {name}\ndescription: \"{quoted}\"\n---\n\nBody.\n");
-        let content = Content::new(0, None, text.len() as u64, parse_bytes(text.as_bytes()));
-        Candidate {
-            root: 0,
-            layout: Layout::Folder,
-            id: name.as_str().into(),
-            file: None,
-            hard_links: 1,
-            through_link: false,
-            content: Arc::new(content),
-        }
+        candidate(0, name, &text)
     });
     let mut settings = Settings::default();
     settings.lift_caps();
-    resolve(Input {
-        roots: vec![root],
-        candidates: candidates.collect(),
-        settings: &settings,
-        facts: &Facts::default(),
-        names: None,
-        rules: Rules::of(host),
-        diagnostics: Vec::new(),
-    })
+    look_by(
+        Rules::of(host),
+        vec![root],
+        candidates,
+        &settings,
+        Vec::new(),
+    )
 }
 
 fn listing(name: &str, root: &str, skills: &[(String, String)]) -> HostListing {

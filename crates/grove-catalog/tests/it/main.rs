@@ -8,6 +8,7 @@
 mod catalog;
 mod disclosure;
 mod host_listing;
+mod library;
 mod prompt;
 mod resolve;
 mod search;

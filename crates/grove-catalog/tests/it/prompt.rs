@@ -3,22 +3,16 @@
 mod inherited;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use grove_catalog::Digest;
-use grove_catalog::content::Content;
 use grove_catalog::disclosure::boundary;
-use grove_catalog::eligibility::Facts;
-use grove_catalog::identity::Layout;
 use grove_catalog::prompt::{BlockKind, Own, Prompt, Read, assemble, choose, choose_near};
-use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
-use grove_catalog::root::{Root, Source, Standing};
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::trust::Trust;
 use grove_spec::agent::{self, Agent};
 use grove_spec::config::Settings;
-use grove_spec::skill::parse_bytes;
 use proptest::prelude::*;
+
+use crate::library::{candidate, look, user_and_extra};
 
 /// What nothing here exceeds.
 const MAX_PRELOAD: usize = 100_000;
@@ -26,40 +20,12 @@ const GATED: &str = "metadata: {openclaw: {requires: {bins: [no-such-program]}}}
 
 /// A user's and an extra root with skills given as root, id and further lines.
 fn snapshot(skills: &[(usize, &str, &str)]) -> Snapshot {
-    let root = |source: Source| Root {
-        label: format!("{}:s", source.as_str()),
-        path: PathBuf::from("/").join(source.as_str()),
-        source,
-        standing: Standing::of(source),
-        trust: Trust::Trusted,
-    };
-    let candidates = skills.iter().enumerate().map(|(n, (root, id, lines))| {
+    let candidates = skills.iter().map(|(root, id, lines)| {
         let name = id.rsplit('/').next().unwrap();
         let text = format!("---\nname: {name}\n{lines}---\n");
-        Candidate {
-            root: *root,
-            layout: Layout::Folder,
-            id: (*id).into(),
-            file: None,
-            hard_links: 1,
-            through_link: false,
-            content: Arc::new(Content::new(
-                n as u128 + 1,
-                None,
-                text.len() as u64,
-                parse_bytes(text.as_bytes()),
-            )),
-        }
+        candidate(*root, id, &text)
     });
-    resolve(Input {
-        roots: vec![root(Source::User), root(Source::Extra)],
-        candidates: candidates.collect(),
-        settings: &Settings::default(),
-        facts: &Facts::default(),
-        names: None,
-        rules: Rules::GROVE,
-        diagnostics: Vec::new(),
-    })
+    look(user_and_extra(), candidates, &Settings::default())
 }
 
 fn usual() -> Snapshot {

@@ -4,49 +4,25 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use grove_catalog::State;
 use grove_catalog::address::{self, Answer};
 use grove_catalog::agents::Agents;
 use grove_catalog::chains::Chains;
-use grove_catalog::content::Content;
 use grove_catalog::eligibility::Facts;
 use grove_catalog::identity::Layout;
 use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
-use grove_catalog::root::{Root, Source, Standing, make_labels_unique};
+use grove_catalog::root::{Root, Source, make_labels_unique};
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::trust::Trust;
-use grove_catalog::{Digest, State};
 use grove_spec::config::{LayerScope, Settings, parse};
-use grove_spec::skill::parse_bytes;
+
+use crate::library::{self, candidate, look};
 
 fn root(source: Source, path: &str, trust: Trust) -> Root {
+    let label = format!("{}:{path}", source.as_str());
     Root {
-        label: format!("{}:{path}", source.as_str()),
-        path: PathBuf::from("/").join(path),
-        source,
-        standing: Standing::of(source),
         trust,
-    }
-}
-
-fn candidate(root: usize, id: &str, text: &str) -> Candidate {
-    let digest = Digest::of(text.as_bytes());
-    let fingerprint = digest.as_bytes().iter().fold(0, |sum: u128, byte| {
-        sum.wrapping_mul(257) + u128::from(*byte)
-    });
-    let content = Content::new(
-        fingerprint,
-        Some(digest),
-        text.len() as u64,
-        parse_bytes(text.as_bytes()),
-    );
-    Candidate {
-        root,
-        layout: Layout::Folder,
-        id: id.into(),
-        file: None,
-        hard_links: 1,
-        through_link: false,
-        content: Arc::new(content),
+        ..library::root(source, &label, format!("/{path}"))
     }
 }
 
@@ -66,28 +42,17 @@ fn settings(text: &str) -> Settings {
     settings
 }
 
-fn look(roots: Vec<Root>, candidates: Vec<Candidate>, settings: &Settings) -> Snapshot {
-    let facts = Facts {
-        os: "linux".into(),
-        ..Facts::default()
-    };
-    resolve(Input {
-        roots,
-        candidates,
-        settings,
-        facts: &facts,
-        names: None,
-        rules: Rules::GROVE,
-        diagnostics: Vec::new(),
-    })
+/// `address state` of each skill.
+fn states(snapshot: &Snapshot) -> Vec<String> {
+    let all = snapshot.skills.iter();
+    all.map(|skill| format!("{} {}", snapshot.address(skill), skill.state.as_str()))
+        .collect()
 }
 
-fn states(snapshot: &Snapshot) -> Vec<(String, State)> {
-    snapshot
-        .skills
-        .iter()
-        .map(|skill| (snapshot.address(skill), skill.state))
-        .collect()
+/// What is found in the user's folder alone.
+fn look_at_user(candidates: Vec<Candidate>) -> Snapshot {
+    let roots = vec![root(Source::User, "u", Trust::Trusted)];
+    look(roots, candidates, &Settings::default())
 }
 
 /// Every reason to refuse at once, taken away one by one: the state is always the first in the order.
@@ -197,13 +162,7 @@ fn rank_is_applied_among_usable_skills_only() {
     let both = || vec![skill(0, "x", "deploy"), skill(1, "y", "deploy")];
 
     let untrusted = look(roots(Trust::Untrusted), both(), &settings(""));
-    assert_eq!(
-        states(&untrusted),
-        [
-            ("y@project:p".to_owned(), State::Untrusted),
-            ("x@user:u".to_owned(), State::Ok)
-        ]
-    );
+    assert_eq!(states(&untrusted), ["y@project:p untrusted", "x@user:u ok"]);
     assert_eq!(
         untrusted.skills[0].stand_in,
         Some(1),
@@ -211,13 +170,7 @@ fn rank_is_applied_among_usable_skills_only() {
     );
 
     let trusted = look(roots(Trust::Trusted), both(), &settings(""));
-    assert_eq!(
-        states(&trusted),
-        [
-            ("y@project:p".to_owned(), State::Ok),
-            ("x@user:u".to_owned(), State::Shadowed)
-        ]
-    );
+    assert_eq!(states(&trusted), ["y@project:p ok", "x@user:u shadowed"]);
     assert_eq!(
         trusted.skills[1].reasons[0].message,
         "shadowed by `y@project:p`"
@@ -253,10 +206,10 @@ fn equal_names_in_one_root_both_stay_and_are_answered_with_ids() {
     assert_eq!(
         states(&snapshot),
         [
-            ("a/tmux@user:u".to_owned(), State::Ok),
-            ("b/tmux@user:u".to_owned(), State::Ok),
-            ("other@user:u".to_owned(), State::Ok),
-            ("tmux@extra:e".to_owned(), State::Shadowed)
+            "a/tmux@user:u ok",
+            "b/tmux@user:u ok",
+            "other@user:u ok",
+            "tmux@extra:e shadowed"
         ]
     );
     assert_eq!(
@@ -306,11 +259,7 @@ fn a_name_comes_before_an_id_and_addresses_are_unique() {
         flat(skill(0, "tmux", "flat-tmux")),
         flat(skill(0, "note", "note")),
     ];
-    let snapshot = look(
-        vec![root(Source::User, "u", Trust::Trusted)],
-        candidates,
-        &settings(""),
-    );
+    let snapshot = look_at_user(candidates);
     let addresses: Vec<String> = snapshot
         .skills
         .iter()
@@ -335,9 +284,7 @@ fn a_name_comes_before_an_id_and_addresses_are_unique() {
 
 #[test]
 fn many_equal_names_are_told_briefly() {
-    let candidates = (0..500)
-        .map(|n| skill(0, &format!("s{n:03}"), "same"))
-        .collect();
+    let candidates = (0..500).map(|n| skill(0, &format!("s{n:03}"), "same"));
     let snapshot = look(
         vec![root(Source::User, "u", Trust::Trusted)],
         candidates,
@@ -360,11 +307,7 @@ fn many_equal_names_are_told_briefly() {
 #[test]
 fn names_that_only_look_alike_collide_but_do_not_shadow() {
     for (a, b) in [("Deploy", "deploy"), ("caf\u{e9}", "cafe\u{301}")] {
-        let snapshot = look(
-            vec![root(Source::User, "u", Trust::Trusted)],
-            vec![skill(0, "one", a), skill(0, "two", b)],
-            &settings(""),
-        );
+        let snapshot = look_at_user(vec![skill(0, "one", a), skill(0, "two", b)]);
         assert!(
             snapshot.skills.iter().all(|s| s.state == State::Ok),
             "{a} {b}"
@@ -377,11 +320,7 @@ fn names_that_only_look_alike_collide_but_do_not_shadow() {
             "{a} {b}"
         );
     }
-    let apart = look(
-        vec![root(Source::User, "u", Trust::Trusted)],
-        vec![skill(0, "one", "one"), skill(0, "two", "two")],
-        &settings(""),
-    );
+    let apart = look_at_user(vec![skill(0, "one", "one"), skill(0, "two", "two")]);
     assert!(apart.skills.iter().all(|s| s.diagnostics.is_empty()));
 }
 
@@ -408,13 +347,7 @@ fn one_file_is_one_skill_at_its_best_usable_place() {
         ],
         &settings(""),
     );
-    assert_eq!(
-        states(&snapshot),
-        [
-            ("b@user:u".to_owned(), State::Ok),
-            ("d@user:u".to_owned(), State::Ok)
-        ]
-    );
+    assert_eq!(states(&snapshot), ["b@user:u ok", "d@user:u ok"]);
     let others: Vec<_> = snapshot.skills[0]
         .also_at
         .iter()
@@ -481,11 +414,7 @@ fn invocation_is_the_authors_word_and_needs_a_description() {
         ("", false, true),
     ] {
         let text = format!("---\nname: a\n{extra}---\n");
-        let snapshot = look(
-            vec![root(Source::User, "u", Trust::Trusted)],
-            vec![candidate(0, "a", &text)],
-            &settings(""),
-        );
+        let snapshot = look_at_user(vec![candidate(0, "a", &text)]);
         let found = &snapshot.skills[0];
         assert_eq!(
             (found.state, found.model_invocable(), found.user_invocable()),

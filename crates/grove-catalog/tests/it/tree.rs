@@ -4,18 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_catalog::content::Content;
-use grove_catalog::eligibility::Facts;
 use grove_catalog::hosts;
 use grove_catalog::identity::Layout;
-use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
-use grove_catalog::root::{Root, Source, Standing};
+use grove_catalog::resolve::{Candidate, Rules};
+use grove_catalog::root::Source;
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::tree::MAX_LEVELS;
-use grove_catalog::trust::Trust;
 use grove_spec::config::Settings;
 use grove_spec::skill::parse;
 use grove_spec::{Code, Diagnostic};
 use proptest::prelude::*;
+
+use crate::library::{self, candidate};
 
 /// A skill in the first root: its id and its lines under `metadata`.
 fn skill(id: &str, metadata: &str) -> Candidate {
@@ -25,14 +25,10 @@ fn skill(id: &str, metadata: &str) -> Candidate {
 fn described(id: &str, metadata: &str, description: &str) -> Candidate {
     let name = id.rsplit('/').next().unwrap_or(id);
     let text = format!("---\nname: {name}\ndescription: {description}\nmetadata:\n{metadata}---\n");
+    // One fingerprint for all, so that nothing but the tree tells two libraries apart.
     Candidate {
-        root: 0,
-        layout: Layout::Folder,
-        id: id.into(),
-        file: None,
-        hard_links: 1,
-        through_link: false,
         content: Arc::new(Content::new(1, None, 1, parse(&text))),
+        ..candidate(0, id, "")
     }
 }
 
@@ -45,22 +41,9 @@ fn parent(name: &str) -> String {
 }
 
 fn look_by(rules: Rules, candidates: Vec<Candidate>, diagnostics: Vec<Diagnostic>) -> Snapshot {
-    let root = |name: &str| Root {
-        label: name.to_owned(),
-        path: PathBuf::from("/").join(name),
-        source: Source::User,
-        standing: Standing::of(Source::User),
-        trust: Trust::Trusted,
-    };
-    resolve(Input {
-        roots: vec![root("one"), root("two")],
-        candidates,
-        settings: &Settings::default(),
-        facts: &Facts::default(),
-        names: None,
-        rules,
-        diagnostics,
-    })
+    let roots = ["one", "two"].map(|name| library::root(Source::User, name, format!("/{name}")));
+    let settings = Settings::default();
+    library::look_by(rules, roots.into(), candidates, &settings, diagnostics)
 }
 
 fn look(candidates: Vec<Candidate>) -> Snapshot {

@@ -8,7 +8,6 @@ use grove_catalog::snapshot::Skill;
 use grove_fs::stamp::fingerprint;
 
 use super::digest_of;
-use super::index_file::Bytes;
 use crate::library::Look;
 
 /// An index, and what making it met.
@@ -21,7 +20,7 @@ pub(super) struct Made {
 }
 
 /// Makes the index of a snapshot; what an older one knows is taken from there.
-pub(super) fn make(look: &Look, older: Option<&Index<Bytes>>) -> Made {
+pub(super) fn make(look: &Look, older: Option<&Index>) -> Made {
     let snapshot = &look.snapshot;
     let known: HashMap<u128, u32> = older.map_or_else(HashMap::new, |index| {
         let documents = 0..index.documents();

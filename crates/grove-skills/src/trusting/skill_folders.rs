@@ -12,12 +12,14 @@ use grove_catalog::Digest;
 use grove_catalog::folder_content::{Entry, FolderContent, SkillFolders};
 use grove_catalog::identity::Layout;
 use grove_catalog::resolve::Candidate;
-use grove_catalog::trust::nested_folders;
+use grove_catalog::snapshot::Skill;
+use grove_catalog::trust::{Trust, nested_folders};
 use grove_fs::FsError;
 use grove_fs::cache_file::{self, Cached};
 use grove_fs::folder_entries::{self, EntryContent, FolderScan, ScanBounds, ScanKnowledge};
 
 use crate::planning::PlannedRoot;
+use crate::resources::folder_of;
 
 /// Rises whenever what is stored changes.
 const VERSION: u32 = 1;
@@ -198,4 +200,33 @@ fn content(scan: &FolderScan) -> FolderContent {
         entries: entries.collect(),
         problem: scan.problem.clone(),
     }
+}
+
+/// Whether a skill's folder is what was judged, by the digest of every file in it. Where nothing is pinned, it is.
+pub(crate) fn folder_is_as_judged(planned: &PlannedRoot, trust: &Trust, skill: &Skill) -> bool {
+    let (Trust::Pinned { folders, .. }, Some(id)) = (trust, folder_of(skill)) else {
+        return true;
+    };
+    let skill_file = skill.content.digest.map(|digest| *digest.as_bytes());
+    let now = scan(planned, id, skill_file, &nested_folders(folders, id), None);
+    folders.get(id) == Some(&content(&now.scan))
+}
+
+/// Whether the bytes of a file, by its path below the root, are what was judged. Where nothing is pinned, they are.
+///
+/// A file in the folder of a skill inside another one is the inner one's.
+pub(crate) fn file_is_as_judged(trust: &Trust, path: &str, bytes: &[u8]) -> bool {
+    let Trust::Pinned { folders, .. } = trust else {
+        return true;
+    };
+    let ends = path.rmatch_indices('/').map(|(at, _)| at);
+    let splits = ends.filter_map(|at| Some((path.get(..at)?, path.get(at + 1..)?)));
+    let owner = splits
+        .chain([("", path)])
+        .find_map(|(folder, below)| Some((folders.get(folder)?, below)));
+    let entry = owner.and_then(|(content, below)| {
+        let below = folder_entries::path_as_written(below.as_bytes());
+        content.file_at(&below)
+    });
+    matches!(entry, Some(Entry::File { digest: Some(judged), .. }) if *judged == Digest::of(bytes))
 }

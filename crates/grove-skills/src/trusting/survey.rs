@@ -14,6 +14,7 @@ use grove_fs::trust_store::Pins;
 use grove_spec::package::Kind;
 use grove_spec::skill::kept::most_read;
 
+use super::findings;
 use super::nested::{self, Nested};
 use crate::agents::AGENT_FILES;
 use crate::cache::RootCache;
@@ -32,12 +33,64 @@ use crate::world::World;
 pub(super) struct Survey {
     /// What was seen, by path below the folder.
     seen: BTreeMap<String, SeenFile>,
+    /// What the files are, by kind and path below the folder: a skill's folder, and otherwise a file.
+    pub(super) items: BTreeMap<(ItemKind, String), ReviewItem>,
     /// Folders of skills, by path below the folder.
     skill_folders: Vec<String>,
     /// Skills whose folders cannot be pinned whole, by path below the folder, each with the reason.
     pub(super) not_pinned: BTreeMap<String, String>,
     /// Folders below that were not searched.
     pub(super) not_searched: Vec<String>,
+}
+
+/// What something in a project is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ItemKind {
+    /// A skill.
+    Skill,
+    /// An agent.
+    Agent,
+    /// A chain.
+    Chain,
+    /// What everybody in the project is told.
+    Instructions,
+    /// Settings.
+    Setting,
+}
+
+impl ItemKind {
+    /// All of them, in the order in which they are reviewed.
+    pub const ALL: [Self; 5] = [
+        Self::Skill,
+        Self::Agent,
+        Self::Chain,
+        Self::Instructions,
+        Self::Setting,
+    ];
+
+    /// What one of them is called.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Skill => "skill",
+            Self::Agent => "agent",
+            Self::Chain => "chain",
+            Self::Instructions => "instructions",
+            Self::Setting => "setting",
+        }
+    }
+}
+
+/// Something that would be trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReviewItem {
+    /// What it is.
+    pub kind: ItemKind,
+    /// Its folder, if it is a skill with one, or its file, by path below the granted folder.
+    pub path: String,
+    /// The folder of the package that it came with.
+    pub package: Option<String>,
+    /// What to look at first: what runs commands, asks for tools or hides text.
+    pub findings: Vec<String>,
 }
 
 /// What was seen of one file or other entry.
@@ -72,6 +125,22 @@ impl Survey {
         let seen = self.seen.iter();
         seen.filter_map(|(path, seen)| Some((path.clone(), seen.pin()?)))
             .collect()
+    }
+
+    fn item(
+        &mut self,
+        kind: ItemKind,
+        path: String,
+        package: Option<String>,
+        findings: Vec<String>,
+    ) {
+        let item = ReviewItem {
+            kind,
+            path: path.clone(),
+            package,
+            findings,
+        };
+        self.items.insert((kind, path), item);
     }
 
     /// Whether a path lies in the folder of a skill that was surveyed.
@@ -159,12 +228,15 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
         for (file, bytes) in instructions::in_folder(folder, look, scan.max_bytes) {
             if let Ok(bytes) = bytes {
                 pin(&file, Digest::of(&bytes), None, folder, &mut survey);
+                let findings = findings::of_text(&String::from_utf8_lossy(&bytes));
+                survey.item(ItemKind::Instructions, below(&file, folder), None, findings);
             }
         }
         for file in PROJECT_FILES {
             if let Ok(bytes) = read_project_file(look, file) {
                 let file = look.join(file);
                 pin(&file, Digest::of(&bytes), None, folder, &mut survey);
+                survey.item(ItemKind::Setting, below(&file, folder), None, Vec::new());
             }
         }
     }
@@ -220,14 +292,23 @@ fn pin_root(planned: &PlannedRoot, scan: &Scan, folder: &Path, survey: &mut Surv
     for candidate in &loaded.candidates {
         if let Some(digest) = candidate.content.digest {
             let file = identity::file_below_root(candidate.layout, &candidate.id);
-            pin(&root.join(file), digest, Some(Kind::Skills), folder, survey);
+            let file = root.join(file);
+            pin(&file, digest, Some(Kind::Skills), folder, survey);
+            let (item, content) = match candidate.layout {
+                identity::Layout::Flat => (file.as_path(), None),
+                identity::Layout::Root => (root.as_path(), loaded.folders.get("")),
+                identity::Layout::Folder => {
+                    let content = loaded.folders.get(&*candidate.id);
+                    (file.parent().unwrap_or(&file), content)
+                }
+            };
+            let findings = findings::of_skill(candidate.content.parsed(), content);
+            let package = package_of(planned, folder);
+            survey.item(ItemKind::Skill, below(item, folder), package, findings);
         }
     }
     for (id, content) in loaded.folders.iter() {
-        let Ok(below) = root.join(id).strip_prefix(folder).map(Path::to_path_buf) else {
-            continue;
-        };
-        let skill = trust::plain(&below.to_string_lossy());
+        let skill = below(&root.join(id), folder);
         if let Some(problem) = &content.problem {
             survey.not_pinned.insert(skill.clone(), problem.clone());
         }
@@ -239,7 +320,18 @@ fn pin_root(planned: &PlannedRoot, scan: &Scan, folder: &Path, survey: &mut Surv
     }
 }
 
-fn pin_files<P: Definition + Clone + Send + Sync>(
+/// A path as pins have it: below the granted folder.
+fn below(path: &Path, folder: &Path) -> String {
+    let below = path.strip_prefix(folder).unwrap_or(path);
+    trust::plain(&below.to_string_lossy())
+}
+
+fn package_of(planned: &PlannedRoot, folder: &Path) -> Option<String> {
+    let package = planned.package_folder()?;
+    Some(below(package, folder))
+}
+
+fn pin_files<P: Reviewed + Clone + Send + Sync>(
     files_of_kind: &FileKind<P>,
     planned: &PlannedRoot,
     inner: &[String],
@@ -247,20 +339,46 @@ fn pin_files<P: Definition + Clone + Send + Sync>(
     folder: &Path,
     survey: &mut Survey,
 ) {
-    if files::is_folder(&planned.root.path) {
-        for (path, digest) in files_of_kind.digests(planned, inner, bounds) {
-            let file = planned.root.path.join(path);
-            pin(&file, digest, Some(P::KIND), folder, survey);
-        }
+    if !files::is_folder(&planned.root.path) {
+        return;
+    }
+    for seen in files_of_kind.seen_files(planned, inner, bounds, P::findings) {
+        let file = planned.root.path.join(seen.path);
+        pin(&file, seen.digest, Some(P::KIND), folder, survey);
+        let package = package_of(planned, folder);
+        survey.item(P::ITEM, below(&file, folder), package, seen.findings);
+    }
+}
+
+/// What a review says of agents and chains.
+trait Reviewed: Definition {
+    const ITEM: ItemKind;
+
+    /// What to look at first.
+    fn findings(&self) -> Vec<String>;
+}
+
+impl Reviewed for grove_spec::agent::Parsed {
+    const ITEM: ItemKind = ItemKind::Agent;
+
+    fn findings(&self) -> Vec<String> {
+        findings::of_agent(self)
+    }
+}
+
+impl Reviewed for grove_spec::chain::Parsed {
+    const ITEM: ItemKind = ItemKind::Chain;
+
+    fn findings(&self) -> Vec<String> {
+        findings::about_conduct(&self.diagnostics)
     }
 }
 
 fn pin(file: &Path, digest: Digest, kind: Option<Kind>, folder: &Path, survey: &mut Survey) {
-    let Ok(below) = file.strip_prefix(folder) else {
+    if !file.starts_with(folder) {
         return;
-    };
-    let below = trust::plain(&below.to_string_lossy());
-    let seen = survey.seen.entry(below).or_default();
+    }
+    let seen = survey.seen.entry(below(file, folder)).or_default();
     // A file that changes while it is looked at is pinned as it was last, and as nothing else.
     if seen.digest != Some(digest) {
         seen.digest = Some(digest);

@@ -11,11 +11,12 @@ use grove_spec::text::one_line;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::defined::{DefinedJson, Everything, row};
+use super::definition_listing::{Everything, row};
 use super::skills_check::is_finding;
 use super::{Looked, Outcome, absolute, chains_manage, counted, need_attention};
 use crate::args::{ChainLook, ChainsCommand};
-use crate::json::DiagnosticJson;
+use crate::command_error::ErrorKind;
+use crate::json::{DiagnosticJson, EntryJson};
 use crate::output::Output;
 
 pub(super) fn run(environment: Environment, command: &ChainsCommand, out: &mut Output) -> Outcome {
@@ -218,7 +219,7 @@ fn check(look: &Look, json: bool, out: &mut Output) -> u8 {
             need_attention(findings)
         });
     }
-    u8::from(findings > 0)
+    ErrorKind::Finding.exit_code_if(findings > 0)
 }
 
 fn print_scope(look: &Look, scope: &InScope<'_>, out: &mut Output) {
@@ -277,14 +278,14 @@ fn fields(chain: &Chain) -> Value {
 #[derive(Serialize)]
 struct ListJson<'a> {
     schema: &'static str,
-    chains: Vec<DefinedJson<'a>>,
+    chains: Vec<EntryJson<'a>>,
     diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
 #[derive(Serialize)]
 struct ShowJson<'a> {
     schema: &'static str,
-    chain: DefinedJson<'a>,
+    chain: EntryJson<'a>,
     fields: Value,
     digest: Option<String>,
 }
@@ -299,6 +300,6 @@ struct CheckJson<'a> {
 #[derive(Serialize)]
 struct ScopeJson<'a> {
     source: &'static str,
-    chains: Vec<DefinedJson<'a>>,
+    chains: Vec<EntryJson<'a>>,
     diagnostics: Vec<DiagnosticJson<'a>>,
 }

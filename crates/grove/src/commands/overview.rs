@@ -1,6 +1,7 @@
 //! `grove` alone: where you are, what there is, what it costs, what to do next.
 
 use grove_catalog::catalog::{self, Budget, Catalog, Request, Style};
+use grove_catalog::report;
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::state::State;
 use grove_spec::config::Limits;
@@ -87,11 +88,11 @@ pub(super) fn print_sources(snapshot: &Snapshot, out: &mut Output) {
         "{} found, {usable} usable",
         counted(snapshot.skills.len(), "skill")
     ));
-    for (source, states) in snapshot.counts() {
-        let total: usize = states.iter().map(|(_, count)| count).sum();
-        let shown: Vec<String> = states
-            .iter()
-            .map(|(state, count)| format!("{count} {}", state.as_str()))
+    for (source, states) in report::count_sources(snapshot.entries()) {
+        let total: usize = states.values().sum();
+        let words = State::ALL.into_iter().map(State::as_str);
+        let shown: Vec<String> = words
+            .filter_map(|state| Some(format!("{} {state}", states.get(state)?)))
             .collect();
         out.line(&format!(
             "  {:<8} {total:>6}  {}",

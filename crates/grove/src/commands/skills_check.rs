@@ -6,7 +6,8 @@ use grove_spec::{Diagnostic, Severity};
 use serde::Serialize;
 
 use super::{Looked, counted, need_attention};
-use crate::json::{DiagnosticJson, SkillJson, SnapshotJson, StateCounts, count_states};
+use crate::command_error::ErrorKind;
+use crate::json::{DiagnosticJson, EntryJson, SnapshotJson, StateCounts, count_states};
 use crate::output::Output;
 
 #[derive(Serialize)]
@@ -15,21 +16,21 @@ struct CheckJson<'a> {
     snapshot: SnapshotJson,
     states: StateCounts,
     findings: usize,
-    skills: Vec<SkillJson<'a>>,
+    skills: Vec<EntryJson<'a>>,
     diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
 pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let snapshot = &looked.snapshot;
     let findings = count_findings(snapshot);
-    let code = u8::from(findings > 0);
+    let code = ErrorKind::Finding.exit_code_if(findings > 0);
     if json {
         out.json(&CheckJson {
             schema: "grove.skills.check/1",
             snapshot: SnapshotJson::new(snapshot),
             states: count_states(snapshot.skills.iter()),
             findings,
-            skills: SkillJson::list(snapshot),
+            skills: EntryJson::list(snapshot.entries()),
             diagnostics: DiagnosticJson::list(&snapshot.diagnostics),
         });
         return code;

@@ -6,8 +6,8 @@ use grove_spec::Severity;
 use serde::Serialize;
 
 use super::{Looked, counted};
-use crate::command_error::{CommandError, ErrorKind};
-use crate::json::{DiagnosticJson, SkillJson, SnapshotJson};
+use crate::command_error::CommandError;
+use crate::json::{DiagnosticJson, EntryJson, SnapshotJson};
 use crate::output::{Output, columns};
 use crate::table::Table;
 
@@ -15,7 +15,7 @@ use crate::table::Table;
 struct ListJson<'a> {
     schema: &'static str,
     snapshot: SnapshotJson,
-    skills: Vec<SkillJson<'a>>,
+    skills: Vec<EntryJson<'a>>,
     diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
@@ -26,10 +26,8 @@ pub(super) fn require_known(states: &[String]) -> Result<(), CommandError> {
         return Ok(());
     };
     let all: Vec<&str> = State::ALL.iter().map(|state| state.as_str()).collect();
-    Err(
-        CommandError::new(ErrorKind::Usage, format!("unknown state `{unknown}`"))
-            .hint(format!("states: {}", all.join(", "))),
-    )
+    Err(CommandError::usage(format!("unknown state `{unknown}`"))
+        .hint(format!("states: {}", all.join(", "))))
 }
 
 /// Whether a word names a state, in any case.
@@ -46,7 +44,7 @@ pub(super) fn run(looked: &Looked, json: bool, states: &[String], out: &mut Outp
             .skills
             .iter()
             .filter(wanted)
-            .map(|skill| SkillJson::new(snapshot, skill))
+            .map(|skill| EntryJson::new(snapshot.entries(), skill))
             .collect();
         out.json(&ListJson {
             schema: "grove.skills.list/1",

@@ -10,13 +10,13 @@ use serde_json::json;
 
 use super::{Looked, Outcome, naming, path_text, tilde};
 use crate::args::Look;
-use crate::json::SkillJson;
+use crate::json::EntryJson;
 use crate::output::Output;
 
 #[derive(Serialize)]
 struct ShowJson<'a> {
     schema: &'static str,
-    skill: SkillJson<'a>,
+    skill: EntryJson<'a>,
     /// Addresses of the skills it hangs together with.
     #[serde(flatten)]
     family: Family,
@@ -62,7 +62,7 @@ pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -
     if flags.json {
         out.json(&ShowJson {
             schema: "grove.skills.show/1",
-            skill: SkillJson::new(snapshot, skill),
+            skill: EntryJson::new(snapshot.entries(), skill),
             family,
             fields: fields(skill),
             digest: looked

@@ -1,74 +1,186 @@
 //! `grove trust` and `grove untrust`.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use grove_fs::trust_store::Grant;
-use grove_skills::{Environment, trusting};
+use grove_skills::Environment;
+use grove_skills::trusting::{self, ChangedFile, ItemKind, Review, ReviewItem};
 use grove_spec::text::{first_names, one_line};
 use serde_json::json;
 
 use super::{Outcome, counted, tilde};
+use crate::args::TrustArgs;
+use crate::command_error::CommandError;
 use crate::output::Output;
 use crate::table::Table;
 
-pub(super) fn grant(
-    environment: &Environment,
-    folder: Option<&Path>,
-    follow: bool,
-    list: bool,
-    json: bool,
-    out: &mut Output,
-) -> Outcome {
-    if list {
-        return list_grants(environment, json, out);
+pub(super) fn grant(environment: &Environment, arguments: &TrustArgs, out: &mut Output) -> Outcome {
+    if arguments.list {
+        return list_grants(environment, arguments.json, out);
     }
-    let granted = trusting::grant(environment, folder, follow)?;
-    if json {
-        out.json(&json!({
-            "schema": "grove.trust/1",
-            "folder": granted.folder.to_string_lossy(),
-            "follow": granted.follow,
-            "new": granted.new,
-            "changed": granted.changed,
-            "unchanged": granted.unchanged,
-            "notSearched": granted.not_searched,
-        }));
+    let review = trusting::review(environment, arguments.folder.as_deref(), arguments.follow)?;
+    if !arguments.json {
+        print_review(&review, environment, out);
+    }
+    if !arguments.dry_run {
+        if !(arguments.yes || is_agreed(&review, arguments.json, environment, out)?) {
+            out.note("nothing was trusted");
+            return Ok(1);
+        }
+        trusting::accept(environment, &review)?;
+    }
+    if arguments.json {
+        print_json(&review, !arguments.dry_run, out);
         return Ok(0);
     }
-    out.line(&format!(
-        "trusted {}{}",
-        tilde(&granted.folder, environment),
-        if granted.follow {
-            ", later changes too"
-        } else {
-            " as it is now"
-        }
-    ));
-    for (word, files) in [("new", &granted.new), ("changed", &granted.changed)] {
-        for file in files {
-            out.line(&format!("  {word} {}", one_line(file)));
-        }
+    let folder = tilde(&review.folder, environment);
+    if arguments.dry_run {
+        out.note("nothing was trusted: this was a dry run");
+    } else if review.follow {
+        out.line(&format!("trusted {folder}, later changes too"));
+    } else {
+        out.line(&format!("trusted {folder} as it is now"));
     }
-    if granted.unchanged > 0 {
+    Ok(0)
+}
+
+/// Asks whoever sits at the terminal; without one there is nobody to ask.
+fn is_agreed(
+    review: &Review,
+    is_json: bool,
+    environment: &Environment,
+    out: &mut Output,
+) -> Result<bool, CommandError> {
+    let folder = tilde(&review.folder, environment);
+    let answer = if is_json {
+        None
+    } else {
+        out.ask(&format!("trust {folder}?"))
+    };
+    answer.ok_or_else(|| {
+        CommandError::usage("nothing was trusted: there is nobody to ask")
+            .hint("review what `grove trust --dry-run` prints, then run `grove trust --yes`")
+    })
+}
+
+fn print_review(review: &Review, environment: &Environment, out: &mut Output) {
+    let news = || review.items.iter().filter(|item| review.is_news(item));
+    let findings = news().flat_map(|item| item.findings.iter().map(move |it| (item, it)));
+    for (item, finding) in findings {
+        let path = one_line(&item.path);
         out.line(&format!(
-            "  {} as seen before",
-            counted(granted.unchanged, "file")
+            "! {} {path} {}",
+            item.kind.as_str(),
+            one_line(finding)
         ));
     }
-    if granted.new.is_empty() && granted.changed.is_empty() && granted.unchanged == 0 {
+    for kind in ItemKind::ALL {
+        for item in news().filter(|item| item.kind == kind) {
+            let package = item.package.as_deref().map_or_else(String::new, |package| {
+                format!(" of the package {}", one_line(package))
+            });
+            out.line(&format!(
+                "{} {}{package}",
+                kind.as_str(),
+                one_line(&item.path)
+            ));
+        }
+    }
+    for file in &review.new {
+        out.line(&format!("  new {}", one_line(file)));
+    }
+    for file in &review.removed {
+        out.line(&format!("  removed {}", one_line(file)));
+    }
+    for file in &review.changed {
+        out.line(&format!("  changed {}", one_line(&file.path)));
+        match &file.texts {
+            Some((before, now)) => out.text(&difference(before, now)),
+            None => out.line("    what it said before was not kept"),
+        }
+    }
+    if review.unchanged > 0 {
+        let count = counted(review.unchanged, "file");
+        out.line(&format!("  {count} as seen before"));
+    }
+    if review.new.is_empty() && review.changed.is_empty() && review.unchanged == 0 {
         out.note(
             "hint: this project has no skills yet; what is added later will be shown as changed",
         );
     }
-    if !granted.not_searched.is_empty() {
+    for (skill, problem) in &review.not_pinned {
+        out.note(&format!(
+            "{} cannot be trusted: {}",
+            tilde(&review.folder.join(skill), environment),
+            one_line(problem)
+        ));
+    }
+    if !review.not_searched.is_empty() {
         out.note(&format!(
             "{} not searched, being too many, too deep or unreadable: {}",
-            counted_folders(granted.not_searched.len()),
-            one_line(&first_names(&granted.not_searched))
+            counted_folders(review.not_searched.len()),
+            one_line(&first_names(&review.not_searched))
         ));
         out.note("hint: run `grove trust` in one of them if you work there");
     }
-    Ok(0)
+}
+
+/// The longest part of a difference that is shown.
+const MAX_LINES: usize = 200;
+
+/// What differs in two texts, line by line, for people.
+fn difference(before: &str, now: &str) -> String {
+    let difference = similar::TextDiff::from_lines(before, now);
+    let unified = difference.unified_diff().to_string();
+    let mut lines = unified.lines();
+    let mut shown: String = lines
+        .by_ref()
+        .take(MAX_LINES)
+        .fold(String::new(), |all, line| all + "    " + line + "\n");
+    let more = lines.count();
+    if more > 0 {
+        let _ = writeln!(shown, "    and {more} more lines");
+    }
+    shown
+}
+
+fn print_json(review: &Review, granted: bool, out: &mut Output) {
+    let item = |item: &ReviewItem| {
+        json!({
+            "kind": item.kind.as_str(),
+            "path": item.path,
+            "package": item.package,
+            "isNew": review.is_news(item),
+            "findings": item.findings,
+        })
+    };
+    let difference = |file: &ChangedFile| {
+        let text = file.texts.as_ref();
+        json!({
+            "path": file.path,
+            "difference": text.map(|(before, now)| {
+                similar::TextDiff::from_lines(before, now).unified_diff().to_string()
+            }),
+        })
+    };
+    let not_pinned = review.not_pinned.iter();
+    out.json(&json!({
+        "schema": "grove.trust/1",
+        "folder": review.folder.to_string_lossy(),
+        "follow": review.follow,
+        "granted": granted,
+        "items": review.items.iter().map(item).collect::<Vec<_>>(),
+        "new": review.new,
+        "changed": review.changed.iter().map(|file| &file.path).collect::<Vec<_>>(),
+        "removed": review.removed,
+        "unchanged": review.unchanged,
+        "differences": review.changed.iter().map(difference).collect::<Vec<_>>(),
+        "notPinned": not_pinned
+            .map(|(path, problem)| json!({ "path": path, "problem": problem }))
+            .collect::<Vec<_>>(),
+        "notSearched": review.not_searched,
+    }));
 }
 
 fn counted_folders(count: usize) -> String {

@@ -200,7 +200,7 @@ fn json_is_documented() {
         "grove chains check --json",
         "grove prompt publisher --json",
         "grove validate --json ~/.agents/skills/bad",
-        "cd p && grove trust --json",
+        "cd p && grove trust --yes --json",
         "grove trust --list --json",
         "cd p && grove untrust --json",
         "grove hosts --json",

@@ -254,7 +254,7 @@ fn each_command_makes_one_look_that_opens_each_file_around_it_once() {
     put("project/.grove/agents/helper.md", agent);
     let chain = "---\nname: both\ndescription: Both\n---\n\n## helper\n\nDo it.\n";
     put("project/.grove/chains/both.chain.md", chain);
-    trace(&home, &project, &[], &["trust"].map(OsStr::new));
+    trace(&home, &project, &[], &["trust", "--yes"].map(OsStr::new));
 
     let grants = std::fs::read_dir(home.join(".local/state/grove/trust")).unwrap();
     let grants: Vec<PathBuf> = grants.map(|entry| entry.unwrap().path()).collect();

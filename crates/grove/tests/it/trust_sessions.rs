@@ -1,6 +1,7 @@
 //! Sessions about trust: a project's skills are used once somebody has looked at them, and as long
 //! as they are what was looked at.
 
+mod folder_changes;
 mod naming;
 mod session;
 mod stand_ins;
@@ -70,12 +71,12 @@ fn an_untrusted_project_is_shown_with_what_to_do() {
 #[test]
 fn trust_makes_it_usable_and_says_what_was_seen() {
     let home = project_home();
-    let told = run(&home, "project", &["trust"]).stdout_text();
+    let told = run(&home, "project", &["trust", "--yes"]).stdout_text();
     let folder = home.path("project");
     assert_eq!(
         told,
         format!(
-            "trusted {} as it is now\n  new .agents/skills/deploy/SKILL.md\n",
+            "skill .agents/skills/deploy\n  new .agents/skills/deploy/SKILL.md\ntrusted {} as it is now\n",
             folder.display()
         )
     );
@@ -84,9 +85,95 @@ fn trust_makes_it_usable_and_says_what_was_seen() {
 }
 
 #[test]
+fn nothing_is_trusted_without_a_yes() {
+    let home = project_home();
+    home.file(
+        "project/.agents/skills/deploy/scripts/setup.sh",
+        "echo setup\n",
+    );
+    home.file(
+        "project/.agents/agents/helper.md",
+        "---\nname: helper\ndescription: Helps\ntools: bash, read\n---\nYou help.\n",
+    );
+    home.file("project/.grove/config.toml", "[skills]\nonly = []\n");
+    let review = "\
+! skill .agents/skills/deploy brings programs: scripts/setup.sh
+! agent .agents/agents/helper.md asks for the tools bash, read
+skill .agents/skills/deploy
+agent .agents/agents/helper.md
+setting .grove/config.toml
+  new .agents/agents/helper.md
+  new .agents/skills/deploy/SKILL.md
+  new .agents/skills/deploy/scripts/setup.sh
+  new .grove/config.toml
+";
+    for (arguments, code, said) in [
+        (&["trust"][..], 2, "there is nobody to ask\nhint: review"),
+        (&["trust", "--dry-run"], 0, "this was a dry run"),
+    ] {
+        let finished = home.run("project", arguments);
+        assert_eq!(finished.ending, Ending::Exited(code), "{arguments:?}");
+        assert_eq!(finished.stdout_text(), review);
+        let told = finished.stderr_text();
+        assert!(told.contains(said), "{told}");
+    }
+    let refused = home.run("project", ["trust", "--json"]);
+    assert_eq!(refused.ending, Ending::Exited(2));
+    let dry = json(&home, "project", &["trust", "--dry-run", "--json"]);
+    assert_eq!(dry["granted"], false);
+    assert_eq!(dry["items"].as_array().map(Vec::len), Some(3));
+    assert!(!home.path("state/grove").exists(), "nothing was written");
+    assert_states(&home, "project", &[UNTRUSTED]);
+    let granted = json(&home, "project", &["trust", "--yes", "--json"]);
+    assert_eq!(granted["granted"], true);
+}
+
+#[test]
+fn the_second_review_shows_what_is_different() {
+    let home = project_home();
+    let folder = "project/.agents/skills/deploy";
+    home.file(format!("{folder}/scripts/setup.sh"), "one\ntwo\nthree\n");
+    home.file(format!("{folder}/data.bin"), [0xff, 0]);
+    home.file(format!("{folder}/gone.md"), "text\n");
+    home.file("project/.grove/config.toml", "[skills]\nonly = []\n");
+    run(&home, "project", &["trust", "--yes"]);
+    home.file(format!("{folder}/scripts/setup.sh"), "one\n2\nthree\n");
+    home.file(format!("{folder}/data.bin"), [0xff, 1]);
+    home.file(format!("{folder}/more.md"), "text\n");
+    home.file("project/.grove/config.toml", "[skills]\n");
+    fs::remove_file(home.path(format!("{folder}/gone.md"))).unwrap();
+    let told = run(&home, "project", &["trust", "--yes"]).stdout_text();
+    assert_eq!(
+        told,
+        format!(
+            "\
+! skill .agents/skills/deploy brings programs: scripts/setup.sh
+skill .agents/skills/deploy
+setting .grove/config.toml
+  new .agents/skills/deploy/more.md
+  removed .agents/skills/deploy/gone.md
+  changed .agents/skills/deploy/data.bin
+    what it said before was not kept
+  changed .agents/skills/deploy/scripts/setup.sh
+    @@ -1,3 +1,3 @@
+     one
+    -two
+    +2
+     three
+  changed .grove/config.toml
+    what it said before was not kept
+  1 file as seen before
+trusted {} as it is now
+",
+            home.path("project").display()
+        )
+    );
+}
+
+#[test]
 fn what_changes_later_waits_until_it_is_seen() {
     let home = project_home();
-    run(&home, "project", &["trust"]);
+    run(&home, "project", &["trust", "--yes"]);
     edit(&home);
     assert_states(&home, "project", &[CHANGED]);
 
@@ -96,7 +183,7 @@ fn what_changes_later_waits_until_it_is_seen() {
     let told = home.run("project", [] as [&str; 0]).stdout_text();
     assert!(told.contains("grove trust"), "{told}");
 
-    let granted = json(&home, "project", &["trust", "--json"]);
+    let granted = json(&home, "project", &["trust", "--yes", "--json"]);
     assert_eq!(granted["new"], json!([".agents/skills/extra/SKILL.md"]));
     assert_eq!(
         granted["changed"],
@@ -104,13 +191,16 @@ fn what_changes_later_waits_until_it_is_seen() {
     );
     assert_eq!(granted["unchanged"], 0);
     assert_states(&home, "project", &[OK, (extra, "ok", &[])]);
-    assert_eq!(json(&home, "project", &["trust", "--json"])["unchanged"], 2);
+    assert_eq!(
+        json(&home, "project", &["trust", "--yes", "--json"])["unchanged"],
+        2
+    );
 }
 
 #[test]
 fn the_old_content_is_trusted_again_when_it_comes_back() {
     let home = project_home();
-    run(&home, "project", &["trust"]);
+    run(&home, "project", &["trust", "--yes"]);
     edit(&home);
     assert_states(&home, "project", &[CHANGED]);
     home.skill(
@@ -124,14 +214,14 @@ fn the_old_content_is_trusted_again_when_it_comes_back() {
 #[test]
 fn follow_trusts_changes_until_it_is_taken_back() {
     let home = project_home();
-    let told = run(&home, "project", &["trust", "--follow"]).stdout_text();
+    let told = run(&home, "project", &["trust", "--yes", "--follow"]).stdout_text();
     assert!(told.contains("later changes too"), "{told}");
     edit(&home);
     home.skill("project/.agents/skills/extra", "extra", "Came later");
     let extra = "extra@project:.agents/skills";
     assert_states(&home, "project", &[OK, (extra, "ok", &[])]);
 
-    run(&home, "project", &["trust"]);
+    run(&home, "project", &["trust", "--yes"]);
     home.skill("project/.agents/skills/extra", "extra", "Changed again");
     assert_states(&home, "project", &[OK, (extra, "changed", &["changed"])]);
 }
@@ -139,7 +229,7 @@ fn follow_trusts_changes_until_it_is_taken_back() {
 #[test]
 fn untrust_takes_it_back() {
     let home = project_home();
-    run(&home, "project", &["trust"]);
+    run(&home, "project", &["trust", "--yes"]);
     let taken = json(&home, "project", &["untrust", "--json"]);
     assert_eq!(taken["wasTrusted"], true);
     assert_states(&home, "project", &[UNTRUSTED]);
@@ -156,7 +246,7 @@ fn untrust_takes_it_back() {
 #[test]
 fn grants_are_listed() {
     let home = project_home();
-    run(&home, "project", &["trust", "--follow"]);
+    run(&home, "project", &["trust", "--yes", "--follow"]);
     let grants = &json(&home, "home", &["trust", "--list", "--json"])["grants"];
     let folder = home.path("project");
     assert_eq!(
@@ -184,7 +274,7 @@ const BUILD: &str = "build@project:pkg/.agents/skills";
 #[test]
 fn trust_given_below_covers_the_whole_repository() {
     let home = nested_home();
-    let granted = json(&home, "project/pkg/src", &["trust", "--json"]);
+    let granted = json(&home, "project/pkg/src", &["trust", "--yes", "--json"]);
     assert_eq!(granted["folder"], json!(home.path("project")));
     assert_states(&home, "project", &[OK]);
     assert_states(&home, "project/pkg", &[(BUILD, "ok", &[]), OK]);
@@ -194,15 +284,15 @@ fn trust_given_below_covers_the_whole_repository() {
 #[test]
 fn trust_given_at_the_top_covers_the_folders_below() {
     let home = nested_home();
-    run(&home, "project", &["trust"]);
+    run(&home, "project", &["trust", "--yes"]);
     assert_states(&home, "project/pkg", &[(BUILD, "ok", &[]), OK]);
 }
 
 #[test]
 fn trusting_again_from_elsewhere_forgets_nothing() {
     let home = nested_home();
-    run(&home, "project/pkg", &["trust"]);
-    run(&home, "project", &["trust"]);
+    run(&home, "project/pkg", &["trust", "--yes"]);
+    run(&home, "project", &["trust", "--yes"]);
     assert_states(&home, "project/pkg", &[(BUILD, "ok", &[]), OK]);
 }
 
@@ -212,10 +302,10 @@ fn what_was_seen_below_a_hidden_folder_stays_seen() {
     let hidden = "project/.hidden/inner";
     home.skill(format!("{hidden}/.agents/skills/tidy"), "tidy", "Tidies up");
     let tidy = "tidy@project:.hidden/inner/.agents/skills";
-    run(&home, "project", &["trust"]);
+    run(&home, "project", &["trust", "--yes"]);
     assert_states(&home, hidden, &[(tidy, "changed", &["new"]), OK]);
-    run(&home, hidden, &["trust"]);
-    run(&home, "project", &["trust"]);
+    run(&home, hidden, &["trust", "--yes"]);
+    run(&home, "project", &["trust", "--yes"]);
     assert_states(&home, hidden, &[(tidy, "ok", &[]), OK]);
 
     // Trusting again where it is not seen does not accept what it is now.
@@ -224,7 +314,7 @@ fn what_was_seen_below_a_hidden_folder_stays_seen() {
         "tidy",
         "Does something else",
     );
-    run(&home, "project", &["trust"]);
+    run(&home, "project", &["trust", "--yes"]);
     assert_states(&home, hidden, &[(tidy, "changed", &["changed"]), OK]);
 }
 
@@ -233,15 +323,15 @@ fn folders_that_were_not_searched_are_named() {
     let home = nested_home();
     let deep = "project/1/2/3/4/5/6/7";
     home.skill(format!("{deep}/.agents/skills/far"), "far", "Lies deep");
-    let finished = run(&home, "project", &["trust"]);
+    let finished = run(&home, "project", &["trust", "--yes"]);
     let told = finished.stderr_text();
     assert!(told.contains("1 folder was not searched"), "{told}");
     assert!(told.contains("1/2/3/4/5/6/7"), "{told}");
-    let granted = json(&home, "project", &["trust", "--json"]);
+    let granted = json(&home, "project", &["trust", "--yes", "--json"]);
     assert_eq!(granted["notSearched"], json!(["1/2/3/4/5/6/7"]));
     let far = "far@project:1/2/3/4/5/6/7/.agents/skills";
     assert_states(&home, deep, &[(far, "changed", &["new"]), OK]);
-    run(&home, deep, &["trust"]);
+    run(&home, deep, &["trust", "--yes"]);
     assert_states(&home, deep, &[(far, "ok", &[]), OK]);
 }
 
@@ -249,21 +339,21 @@ fn folders_that_were_not_searched_are_named() {
 #[test]
 fn trusting_the_repository_takes_in_a_grant_below() {
     let home = nested_home();
-    run(&home, "project", &["trust", "pkg"]);
+    run(&home, "project", &["trust", "--yes", "pkg"]);
     home.skill(
         "project/pkg/.agents/skills/build",
         "build",
         "Builds something else",
     );
-    let granted = json(&home, "project/pkg", &["trust", "--json"]);
+    let granted = json(&home, "project/pkg", &["trust", "--yes", "--json"]);
     assert_eq!(
         granted["changed"],
         json!(["pkg/.agents/skills/build/SKILL.md"])
     );
     assert_states(&home, "project/pkg", &[(BUILD, "ok", &[]), OK]);
 
-    run(&home, "project", &["trust", "pkg", "--follow"]);
-    run(&home, "project", &["trust"]);
+    run(&home, "project", &["trust", "--yes", "pkg", "--follow"]);
+    run(&home, "project", &["trust", "--yes"]);
     home.skill(
         "project/pkg/.agents/skills/build",
         "build",
@@ -281,7 +371,7 @@ fn a_projects_configuration_that_leads_out_of_it_is_not_read() {
         "project/.grove/config.toml",
         home.path("elsewhere/config.toml"),
     );
-    run(&home, "project", &["trust", "--follow"]);
+    run(&home, "project", &["trust", "--yes", "--follow"]);
     assert_states(&home, "project", &[OK]);
 }
 
@@ -293,14 +383,14 @@ fn trust_given_at_the_top_does_not_cover_a_neighbour() {
         "deploy",
         "Another project",
     );
-    run(&home, "project", &["trust"]);
+    run(&home, "project", &["trust", "--yes"]);
     assert_states(&home, "project-two", &[UNTRUSTED]);
 }
 
 #[test]
 fn trusting_one_folder_of_a_repository_leaves_the_rest_untrusted() {
     let home = nested_home();
-    run(&home, "project", &["trust", "pkg"]);
+    run(&home, "project", &["trust", "--yes", "pkg"]);
     assert_states(&home, "project/pkg", &[(BUILD, "ok", &[]), UNTRUSTED]);
 }
 
@@ -311,7 +401,12 @@ fn a_link_to_the_project_has_the_projects_trust() {
     let granted = json(
         &home,
         "home",
-        &["trust", home.path("alias").to_str().unwrap(), "--json"],
+        &[
+            "trust",
+            "--yes",
+            home.path("alias").to_str().unwrap(),
+            "--json",
+        ],
     );
     assert_eq!(granted["folder"], json!(home.path("project")));
     assert_states(&home, "project", &[OK]);
@@ -323,7 +418,7 @@ fn a_link_to_the_project_has_the_projects_trust() {
 #[test]
 fn another_folder_at_the_same_path_has_no_trust() {
     let home = project_home();
-    run(&home, "project", &["trust", "--follow"]);
+    run(&home, "project", &["trust", "--yes", "--follow"]);
     fs::rename(home.path("project"), home.path("old")).unwrap();
     home.skill(
         "project/.agents/skills/deploy",
@@ -334,7 +429,7 @@ fn another_folder_at_the_same_path_has_no_trust() {
     let codes = diagnostic_codes(&home, "project");
     assert!(codes.contains(&"trust-moved".to_owned()), "{codes:?}");
     assert_states(&home, "old", &[UNTRUSTED]);
-    run(&home, "project", &["trust"]);
+    run(&home, "project", &["trust", "--yes"]);
     assert_states(&home, "project", &[OK]);
 }
 
@@ -351,7 +446,7 @@ fn grant_file(home: &TestHome) -> std::path::PathBuf {
 #[test]
 fn a_damaged_grant_is_no_grant() {
     let home = project_home();
-    run(&home, "project", &["trust", "--follow"]);
+    run(&home, "project", &["trust", "--yes", "--follow"]);
     let file = grant_file(&home);
     let good = fs::read_to_string(&file).unwrap();
     let other_path = good.replace(home.path("project").to_str().unwrap(), "/somewhere/else");
@@ -377,7 +472,7 @@ fn a_damaged_grant_is_no_grant() {
         Ending::Exited(1),
         "a damaged grant needs attention"
     );
-    run(&home, "project", &["trust"]);
+    run(&home, "project", &["trust", "--yes"]);
     assert_states(&home, "project", &[OK]);
 }
 
@@ -388,7 +483,7 @@ fn a_grant_that_is_a_folder_or_a_loop_is_no_grant() {
         |file| std::os::unix::fs::symlink(file, file).unwrap(),
     ] {
         let home = project_home();
-        run(&home, "project", &["trust"]);
+        run(&home, "project", &["trust", "--yes"]);
         let file = grant_file(&home);
         fs::remove_file(&file).unwrap();
         replace(&file);
@@ -412,7 +507,7 @@ fn home_the_root_folder_and_the_temporary_folder_are_never_projects() {
         ("home", Some(".")),
         ("tmp", None),
     ] {
-        let finished = home.run(cwd, ["trust"].into_iter().chain(folder));
+        let finished = home.run(cwd, ["trust", "--yes"].into_iter().chain(folder));
         let told = finished.stderr_text();
         assert_eq!(
             finished.ending,
@@ -477,7 +572,7 @@ fn an_untrusted_skill_never_shadows_the_users() {
     let shown = json(&home, "project", &["skills", "show", "deploy", "--json"]);
     assert_eq!(shown["skill"]["address"], mine);
 
-    run(&home, "project", &["trust"]);
+    run(&home, "project", &["trust", "--yes"]);
     assert_states(&home, "project", &[OK, (mine, "shadowed", &["shadowed"])]);
     edit(&home);
     assert_states(&home, "project", &[CHANGED, (mine, "ok", &[])]);
@@ -491,7 +586,7 @@ fn a_skill_that_the_user_links_to_is_seen_by_trust_all_the_same() {
         home.path("project/.agents/skills/deploy"),
     );
     run(&home, "project", &["skills", "list"]);
-    run(&home, "project", &["trust"]);
+    run(&home, "project", &["trust", "--yes"]);
     assert_states(&home, "project", &[OK]);
     fs::remove_file(home.path("home/.agents/skills/deploy")).unwrap();
     assert_states(&home, "project", &[OK]);
@@ -500,7 +595,7 @@ fn a_skill_that_the_user_links_to_is_seen_by_trust_all_the_same() {
 #[test]
 fn a_folder_that_does_not_exist_is_an_error_with_its_path() {
     let home = new_home();
-    let finished = home.run("project", ["trust", "no-such-folder"]);
+    let finished = home.run("project", ["trust", "--yes", "no-such-folder"]);
     let told = finished.stderr_text();
     assert_eq!(finished.ending, Ending::Exited(2), "{told}");
     assert!(told.contains("no-such-folder"), "{told}");
@@ -512,7 +607,7 @@ fn a_state_folder_that_cannot_be_written_is_an_error() {
     let home = project_home();
     fs::remove_dir(home.path("state")).unwrap();
     home.file("state", "in the way");
-    let finished = home.run("project", ["trust"]);
+    let finished = home.run("project", ["trust", "--yes"]);
     assert_eq!(
         finished.ending,
         Ending::Exited(4),

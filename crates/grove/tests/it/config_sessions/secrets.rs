@@ -68,7 +68,7 @@ fn assert_secret_is_kept(session: &Session) {
         "config",
         "",
         "hosts",
-        "trust",
+        "trust --yes",
         "skills list --host openclaw",
     ] {
         session.grove(command).lacks([SECRET]);

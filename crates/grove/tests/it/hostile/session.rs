@@ -137,7 +137,7 @@ impl Session {
 
     /// `grove trust` with arguments.
     pub(crate) fn trust(&mut self, arguments: &[&str]) {
-        self.run(&[&["trust"], arguments].concat(), &FINE);
+        self.run(&[&["trust", "--yes"], arguments].concat(), &FINE);
     }
 
     /// Every command that shows skills, for what is listed and for these names, listed or not.

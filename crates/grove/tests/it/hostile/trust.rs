@@ -131,8 +131,11 @@ fn the_working_folder_is_home(session: &mut Session) {
             "in a folder that is no project",
             &[("user", "mine", "ok"), ("project", "mine", "absent")],
         );
-        session.run(&["trust"], &REFUSED);
-        session.run(&["trust".as_ref(), folder.as_os_str()], &REFUSED);
+        session.run(&["trust", "--yes"], &REFUSED);
+        session.run(
+            &["trust".as_ref(), "--yes".as_ref(), folder.as_os_str()],
+            &REFUSED,
+        );
     }
     session.work_in(&home);
 }

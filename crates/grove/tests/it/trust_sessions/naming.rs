@@ -28,7 +28,7 @@ fn what_was_trusted_as_a_skill_is_not_trusted_as_an_agent() {
     home.dir("project/.git");
     home.file("project/docs/reviewer.md", REVIEWER);
     manifest(&home, "skills");
-    run(&home, "project", &["trust"]);
+    run(&home, "project", &["trust", "--yes"]);
     let skills = json(&home, "project", &["skills", "list", "--json"]);
     let own = skills["skills"].as_array().unwrap().iter();
     let mut own = own.filter(|skill| skill["source"] == "package");
@@ -39,7 +39,7 @@ fn what_was_trusted_as_a_skill_is_not_trusted_as_an_agent() {
     let told = json(&home, "project", &["prompt", "reviewer", "--json"]);
     assert!(!told["prompt"].as_str().unwrap().contains("Buy something"));
 
-    let granted = json(&home, "project", &["trust", "--json"]);
+    let granted = json(&home, "project", &["trust", "--yes", "--json"]);
     assert_eq!(granted["changed"], json!(["docs/reviewer.md"]));
     assert_eq!(reviewer(&home), Some(json!("ok")));
 }
@@ -56,7 +56,7 @@ fn two_folders() -> TestHome {
     home.skill("project/a/deploy", "deploy", "from a");
     home.skill("project/b/deploy", "deploy", "from b");
     settings(&home, &["../a", "../b"]);
-    run(&home, "project", &["trust"]);
+    run(&home, "project", &["trust", "--yes"]);
     home
 }
 
@@ -101,7 +101,7 @@ fn settings_that_changed_since_trust_give_no_folder_more_weight() {
     );
     assert_said(&home);
 
-    run(&home, "project", &["trust"]);
+    run(&home, "project", &["trust", "--yes"]);
     assert_states(
         &home,
         "project",
@@ -125,7 +125,7 @@ fn settings_that_name_nothing_any_more_are_said() {
 #[test]
 fn settings_are_followed_where_changes_are() {
     let home = two_folders();
-    run(&home, "project", &["trust", "--follow"]);
+    run(&home, "project", &["trust", "--yes", "--follow"]);
     settings(&home, &["../b"]);
     assert_states(&home, "project", &[("deploy@project:b", "ok", &[])]);
     let told = run(&home, "project", &["skills", "check"]).stdout_text();

@@ -24,7 +24,7 @@ fn home() -> TestHome {
         agent(&home, &format!("{place}/.agents/agents/reviewer.md"), body);
         skill(&home, place, body);
     }
-    run(&home, "project", &["trust"]);
+    run(&home, "project", &["trust", "--yes"]);
     home
 }
 

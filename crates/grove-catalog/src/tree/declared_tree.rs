@@ -29,7 +29,7 @@ const FEW: usize = 3;
 /// Builds the tree and gives each skill the findings about what it declares.
 ///
 /// What was found while looking says which children are there and were not read: these are not missing.
-pub(crate) fn grow(skills: &mut [Skill], roots: &[Root], found: &[Diagnostic]) -> Tree {
+pub(crate) fn declared_tree(skills: &mut [Skill], roots: &[Root], found: &[Diagnostic]) -> Tree {
     let declaring: Vec<usize> = (0..skills.len())
         .filter(|at| {
             skills
@@ -40,7 +40,7 @@ pub(crate) fn grow(skills: &mut [Skill], roots: &[Root], found: &[Diagnostic]) -
     if declaring.is_empty() {
         return Tree::default();
     }
-    let mut grower = Grower {
+    let mut builder = TreeBuilder {
         skills,
         roots,
         spoken_of: spoken_of(found),
@@ -53,18 +53,18 @@ pub(crate) fn grow(skills: &mut [Skill], roots: &[Root], found: &[Diagnostic]) -
         findings: Vec::new(),
     };
     for at in &declaring {
-        grower.claim_children(*at);
+        builder.claim_children(*at);
     }
-    if declaring.iter().any(|at| grower.parent_of(*at).is_some()) {
-        grower.index_names();
+    if declaring.iter().any(|at| builder.parent_of(*at).is_some()) {
+        builder.index_names();
     }
     for at in &declaring {
-        grower.claim_parent(*at);
+        builder.claim_parent(*at);
     }
-    grower.cut_what_is_too_deep();
-    let tree = grower.tree();
-    grower.judge_branches(&tree);
-    let findings = grower.findings;
+    builder.cut_what_is_too_deep();
+    let tree = builder.tree();
+    builder.judge_branches(&tree);
+    let findings = builder.findings;
     for (at, finding) in findings {
         if let Some(skill) = skills.get_mut(at) {
             skill.diagnostics.push(finding);
@@ -73,7 +73,7 @@ pub(crate) fn grow(skills: &mut [Skill], roots: &[Root], found: &[Diagnostic]) -
     tree
 }
 
-struct Grower<'a> {
+struct TreeBuilder<'a> {
     skills: &'a [Skill],
     roots: &'a [Root],
     /// Paths that the findings from before speak of.
@@ -90,7 +90,7 @@ struct Grower<'a> {
     findings: Vec<(usize, Diagnostic)>,
 }
 
-impl<'a> Grower<'a> {
+impl<'a> TreeBuilder<'a> {
     fn keys(&self, at: usize) -> Option<&'a TreeKeys> {
         self.skills.get(at)?.content.tree_keys()
     }

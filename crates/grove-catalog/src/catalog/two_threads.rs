@@ -1,12 +1,16 @@
-//! Long lists in two halves at once: the second core does half of what does not depend on the rest.
+//! Long lists made on two threads: the cards of all entries, and the digests of index pages.
+//!
+//! Without threads a catalog of 10,000 skills in one folder takes 10.9 ms, with these two 9 ms; 10 ms are owed (`cargo
+//! xtask bench catalog`, two cores). Everything else in this layer has one thread.
 
 use std::ops::Range;
 use std::thread;
 
-/// What `make` makes of `0..count` in two halves, the first one first; a short list is not worth a thread.
+/// What `make` makes of `0..count` in two halves at once, the first one first; a list shorter than `least` is not worth a
+/// thread.
 ///
 /// `make` sees no more than its range, so that the result does not depend on how the list was cut.
-pub(crate) fn in_halves<T: Send>(
+pub(crate) fn on_two_threads<T: Send>(
     count: usize,
     least: usize,
     make: impl Fn(Range<usize>) -> Vec<T> + Sync,
@@ -35,7 +39,7 @@ mod tests {
     #[test]
     fn halves_are_put_together_in_order() {
         for count in [0, 1, 9, 10, 11, 1_000] {
-            let squares = in_halves(count, 10, |range| range.map(|n| n * n).collect());
+            let squares = on_two_threads(count, 10, |range| range.map(|n| n * n).collect());
             let expected: Vec<usize> = (0..count).map(|n| n * n).collect();
             assert_eq!(squares, expected);
         }

@@ -59,17 +59,17 @@ pub struct Budget {
     #[serde(default)]
     pub measure: Measure,
     /// The whole list, if it has a limit that does not depend on the context window.
-    pub chars: Option<u64>,
+    pub chars: Option<usize>,
     /// Share of the context window, if that is how it counts.
     pub window_share: Option<f64>,
     /// The context window it assumes when it is told none, in tokens.
     pub window_tokens: Option<u64>,
     /// Characters of one description.
-    pub entry_chars: Option<u64>,
+    pub entry_chars: Option<usize>,
     /// Skills in all.
-    pub skills: Option<u64>,
+    pub skills: Option<usize>,
     /// Characters of bare names after the entries that fit.
-    pub name_chars: Option<u64>,
+    pub name_chars: Option<usize>,
     /// What happens beyond it.
     pub overflow: Overflow,
     /// The same in words.
@@ -146,9 +146,7 @@ impl Budget {
                 };
                 Some(floor(as_f64(window) * per_token * share).max(1))
             }
-            _ => self
-                .chars
-                .map(|chars| usize::try_from(chars).unwrap_or(usize::MAX)),
+            _ => self.chars,
         }
     }
 }

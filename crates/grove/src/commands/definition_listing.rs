@@ -1,18 +1,16 @@
 //! What `agents` and `chains` show alike: one file with a name, its state and where it is.
 
-use std::collections::BTreeMap;
-
 use grove_catalog::definitions::{Defined, Definition};
 use grove_catalog::entry::Entries;
+use grove_catalog::report;
 use grove_catalog::root::{Root, Source};
-use grove_catalog::state::Reason;
 use grove_skills::Environment;
 use grove_spec::text::one_line;
 use serde::Serialize;
 
 use super::{counted, path_text, tilde};
-use crate::command_error::{CommandError, ErrorKind};
-use crate::json::{DiagnosticJson, StateCounts};
+use crate::command_error::CommandError;
+use crate::json::{EntryJson, StateCounts};
 use crate::output::{Output, columns};
 use crate::table::Table;
 
@@ -38,7 +36,7 @@ impl<'a, P: Definition> Everything<'a, P> {
         };
         let noun = self.noun;
         let message = format!("no {noun} is called `{name}`");
-        let error = CommandError::new(ErrorKind::Finding, message);
+        let error = CommandError::finding(message);
         Err(if near.is_empty() {
             error.hint(format!("`grove {noun}s list` lists them all"))
         } else {
@@ -109,44 +107,19 @@ impl<'a, P: Definition> Everything<'a, P> {
     }
 
     /// One as JSON.
-    pub(super) fn json(&self, defined: &'a Defined<P>) -> DefinedJson<'a> {
-        let other = defined.stand_in.and_then(|at| self.all.get(at));
-        let shown = |path: &std::path::Path| path.to_string_lossy().into_owned();
-        DefinedJson {
-            id: defined.id(),
-            name: &defined.name,
-            description: (self.describe)(defined),
-            location: shown(&self.entries().location(defined)),
-            also_at: self
-                .entries()
-                .further_locations(defined)
-                .map(|path| shown(&path))
-                .collect(),
-            source: self.source(defined).as_str(),
-            root: self.label(defined),
-            address: self.address(defined),
-            state: defined.state.as_str(),
-            reasons: &defined.reasons,
-            stand_in: other.map(|other| self.address(other)),
-            diagnostics: DiagnosticJson::list(&defined.diagnostics),
-        }
+    pub(super) fn json(&self, defined: &'a Defined<P>) -> EntryJson<'a> {
+        EntryJson::new(self.entries(), defined)
     }
 
     /// How many there are, by source, strongest first.
     pub(super) fn counts(&self) -> Vec<CountJson> {
-        let mut counts: BTreeMap<u32, CountJson> = BTreeMap::new();
-        for defined in self.all {
-            let source = self.source(defined);
-            let step = grove_catalog::rank::step(source);
-            let count = counts.entry(step).or_insert_with(|| CountJson {
-                source: source.as_str(),
-                count: 0,
-                states: StateCounts::new(),
-            });
-            count.count += 1;
-            *count.states.entry(defined.state.as_str()).or_insert(0) += 1;
-        }
-        counts.into_values().collect()
+        let counts = report::count_sources(self.entries()).into_iter();
+        let all = counts.map(|(source, states)| CountJson {
+            source: source.as_str(),
+            count: states.values().sum(),
+            states,
+        });
+        all.collect()
     }
 
     pub(super) fn source(&self, defined: &Defined<P>) -> Source {
@@ -174,26 +147,6 @@ impl<'a, P: Definition> Everything<'a, P> {
 /// A line with a name and a value.
 pub(super) fn row(name: &str, value: &str, out: &mut Output) {
     out.line(&format!("{name:<12} {value}"));
-}
-
-/// One agent or chain.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct DefinedJson<'a> {
-    id: &'a str,
-    name: &'a str,
-    description: Option<&'a str>,
-    location: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    also_at: Vec<String>,
-    source: &'static str,
-    root: &'a str,
-    address: String,
-    state: &'static str,
-    reasons: &'a [Reason],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stand_in: Option<String>,
-    pub(super) diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
 /// How many there are of one source.
