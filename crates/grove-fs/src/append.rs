@@ -52,4 +52,9 @@ impl AppendedFile {
         let written = self.file.write_all(bytes);
         written.map_err(|error| FsError::new("write", &self.path, error))
     }
+
+    /// The file as the stream of a process.
+    pub fn into_stdio(self) -> std::process::Stdio {
+        self.file.into()
+    }
 }

@@ -20,6 +20,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    // A keeper is this program started anew: nothing else of it may run in that process.
+    if arguments
+        .get(1)
+        .is_some_and(|word| word == commands::KEEPER)
+    {
+        return grove_exec::keep();
+    }
     let mut out = output::Output::default();
     let mut looked = None;
     let result = commands::run(arguments, &mut looked, &mut out);

@@ -21,6 +21,7 @@ mod mcp_install;
 mod naming;
 mod overview;
 mod prompt;
+mod runs;
 mod skills_activate;
 mod skills_check;
 mod skills_confusable;
@@ -41,6 +42,7 @@ use grove_catalog::hosts;
 use grove_skills::{Environment, Library, Parts, Request, View, session_file};
 
 pub(crate) use grove_spec::text::counted;
+pub(crate) use runs::KEEPER;
 
 use crate::args::{AgentsCommand, Cli, Command, Look, SkillsCommand};
 use crate::command_error::{CommandError, ErrorKind};
@@ -85,6 +87,9 @@ pub(crate) fn run(
         Some(Command::Agents(command)) => agents::run(environment, &command, out),
         Some(Command::Chains(command)) => chains::run(environment, &command, out),
         Some(Command::Prompt(arguments)) => prompt::run(environment, &arguments, looked, out),
+        Some(Command::Run(arguments)) => runs::run(environment, &arguments, out),
+        Some(Command::Runs(command)) => runs::manage(&environment, &command, out),
+        Some(Command::Supervise) => runs::supervise(environment),
         Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
         Some(Command::Mcp(arguments)) => mcp::run(environment, &arguments, out),
         Some(Command::Validate { paths, json }) => validate::run(&environment, &paths, json, out),

@@ -21,7 +21,8 @@ use crate::command_error::CommandError;
 use crate::output::{Output, columns};
 use crate::table::Table;
 
-pub(super) use supervise::{KEEPER, supervise};
+pub(crate) use supervise::KEEPER;
+pub(super) use supervise::supervise;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -104,15 +105,30 @@ pub(super) fn run(environment: Environment, arguments: &RunArgs, out: &mut Outpu
             out.json_line(&json!({ "schema": "grove.submitted/1", "id": submitted.id, "ownerToken": submitted.owner_token }));
         } else {
             out.line(&submitted.id);
-            out.note(&format!("`grove runs wait {}` waits for its result", submitted.id));
+            out.note(&format!(
+                "`grove runs wait {}` waits for its result",
+                submitted.id
+            ));
         }
         return Ok(0);
     }
-    following::follow(&environment, &runs, &submitted.id, &surroundings, arguments.json, None, out)
+    following::follow(
+        &environment,
+        &runs,
+        &submitted.id,
+        &surroundings,
+        arguments.json,
+        None,
+        out,
+    )
 }
 
 /// `grove runs …`.
-pub(super) fn manage(environment: &Environment, command: &RunsCommand, out: &mut Output) -> Outcome {
+pub(super) fn manage(
+    environment: &Environment,
+    command: &RunsCommand,
+    out: &mut Output,
+) -> Outcome {
     let runs = Runs::open(environment)?;
     match command {
         RunsCommand::List { open, limit, json } => {
@@ -151,7 +167,15 @@ pub(super) fn manage(environment: &Environment, command: &RunsCommand, out: &mut
             if loaded.state.ended.is_none() {
                 supervise::ensure(&runs.places, &surroundings, &loaded.id)?;
             }
-            following::follow(environment, &runs, &loaded.id, &surroundings, *json, *timeout, out)
+            following::follow(
+                environment,
+                &runs,
+                &loaded.id,
+                &surroundings,
+                *json,
+                *timeout,
+                out,
+            )
         }
         RunsCommand::Stop { run, now } => {
             let loaded = runs.load(run)?;
@@ -177,13 +201,18 @@ fn prune(runs: &Runs, days: u64, unacknowledged: bool, json: bool, out: &mut Out
         ..RunFilter::default()
     };
     let old = runs.store.runs(&filter)?;
-    let taken = old.into_iter().filter(|run| run.acknowledged || unacknowledged);
+    let taken = old
+        .into_iter()
+        .filter(|run| run.acknowledged || unacknowledged);
     let ids: Vec<String> = taken.map(|run| run.id).collect();
     let pruned = runs.store.prune(ids, at)?;
     if json {
         out.json(&json!({ "schema": "grove.pruned/1", "runs": pruned.runs, "artifacts": pruned.artifacts }));
     } else {
-        out.line(&format!("{} taken away", super::counted(pruned.runs, "run")));
+        out.line(&format!(
+            "{} taken away",
+            super::counted(pruned.runs, "run")
+        ));
     }
     Ok(0)
 }
@@ -224,7 +253,10 @@ fn row_json(row: &RunRow) -> Value {
 }
 
 fn show(view: &RunView, out: &mut Output) {
-    let reason = view.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+    let reason = view
+        .reason
+        .as_ref()
+        .map_or_else(String::new, |reason| format!(": {reason}"));
     out.line(&format!("run {} {}{reason}", view.id, view.state));
     for node in &view.nodes {
         out.line(&format!("  {} {} ({})", node.id, node.agent, node.state));
@@ -258,7 +290,11 @@ fn show(view: &RunView, out: &mut Output) {
 fn line_of(event: &Event) -> String {
     let what = match &event.fact {
         Fact::Submitted { .. } => "submitted".to_owned(),
-        Fact::Leased { effect, epoch, holder } => {
+        Fact::Leased {
+            effect,
+            epoch,
+            holder,
+        } => {
             format!("{effect} taken by process {} (epoch {epoch})", holder.pid)
         }
         Fact::Turned { of, turn, .. } => format!(
@@ -266,8 +302,14 @@ fn line_of(event: &Event) -> String {
             turn.usage.input, turn.usage.output, turn.stop
         ),
         Fact::Called { of, call, .. } => format!("{of} calls {}", call.tool),
-        Fact::Returned { of, call, outcome, .. } => {
-            let how = if outcome.is_error { "failed" } else { "returned" };
+        Fact::Returned {
+            of, call, outcome, ..
+        } => {
+            let how = if outcome.is_error {
+                "failed"
+            } else {
+                "returned"
+            };
             format!("{of} call {} {how}", call.0)
         }
         Fact::Answered { effect, .. } => format!("{effect} done"),

@@ -37,7 +37,9 @@ pub(super) fn follow(
     let loaded = runs.store.load(run)?;
     let view = runs.view(&loaded);
     if !is_over {
-        out.note(&format!("run {run} goes on; `grove runs wait {run}` waits for it"));
+        out.note(&format!(
+            "run {run} goes on; `grove runs wait {run}` waits for it"
+        ));
         return Ok(7);
     }
     if json {
@@ -104,7 +106,14 @@ async fn show_until_over(
 
 /// What people see who do not look at a terminal.
 fn is_worth_a_line(event: &Event) -> bool {
-    matches!(event.fact, Fact::Gone { .. } | Fact::Wanted { wish: Wish::Stop { .. }, .. })
+    matches!(
+        event.fact,
+        Fact::Gone { .. }
+            | Fact::Wanted {
+                wish: Wish::Stop { .. },
+                ..
+            }
+    )
 }
 
 fn print_result(view: &RunView, out: &mut Output) {
@@ -114,9 +123,15 @@ fn print_result(view: &RunView, out: &mut Output) {
             out.line("");
         }
     }
-    let nodes = view.nodes.iter().filter(|node| node.id != NodeId::whole_run());
+    let nodes = view
+        .nodes
+        .iter()
+        .filter(|node| node.id != NodeId::whole_run());
     let tries: usize = nodes.map(|node| node.attempts.len()).sum();
-    let reason = view.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+    let reason = view
+        .reason
+        .as_ref()
+        .map_or_else(String::new, |reason| format!(": {reason}"));
     out.note(&format!(
         "grove: run {} {}{reason}; {}, {} tokens in, {} out",
         view.id,

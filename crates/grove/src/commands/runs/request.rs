@@ -74,8 +74,17 @@ pub(super) fn resolve(
     made.write_index()?;
     let file = agent.file();
     let recording = recording(environment, arguments);
-    let models = models_of(&asked, file.and_then(|file| file.model.as_deref()), recording.as_ref(), variables)?;
-    let readable = made.prompt.blocks.iter().filter_map(|block| block.source.as_ref()?.parent().map(PathBuf::from));
+    let models = models_of(
+        &asked,
+        file.and_then(|file| file.model.as_deref()),
+        recording.as_ref(),
+        variables,
+    )?;
+    let readable = made
+        .prompt
+        .blocks
+        .iter()
+        .filter_map(|block| block.source.as_ref()?.parent().map(PathBuf::from));
     Ok(ResolvedChild {
         warnings: made.prompt.warnings.clone(),
         request: ChildRequest {
@@ -129,7 +138,10 @@ fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<RunReques
     }
     asked.model = arguments.model.clone().or(asked.model);
     asked.cwd = arguments.cwd.clone().or(asked.cwd);
-    asked.timeout_ms = arguments.timeout.map(|it| it.saturating_mul(1_000)).or(asked.timeout_ms);
+    asked.timeout_ms = arguments
+        .timeout
+        .map(|it| it.saturating_mul(1_000))
+        .or(asked.timeout_ms);
     asked.max_tokens = arguments.max_tokens.or(asked.max_tokens);
     asked.background |= arguments.background;
     if let Some(file) = &arguments.schema {
@@ -160,10 +172,12 @@ fn models_of(
     }
     let providers = Providers::new(Vec::new(), variables);
     if providers.ready().next().is_none() {
-        return Err(CommandError::finding("there is no provider to ask a model of").hints([
-            "set ANTHROPIC_API_KEY, and ANTHROPIC_BASE_URL for another address".to_owned(),
-            "or play a recording with --replay FILE".to_owned(),
-        ]));
+        return Err(
+            CommandError::finding("there is no provider to ask a model of").hints([
+                "set ANTHROPIC_API_KEY, and ANTHROPIC_BASE_URL for another address".to_owned(),
+                "or play a recording with --replay FILE".to_owned(),
+            ]),
+        );
     }
     let Some(name) = named else {
         return Err(CommandError::usage("no model is named")

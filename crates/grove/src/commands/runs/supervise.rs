@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use grove_exec::Keeper;
 use grove_model::AskSettings;
 use grove_runs::{
-    Models, RunPlaces, Skills, Supervisor, SupervisorError, SupervisorOptions, surroundings_of, wake,
+    Models, RunPlaces, Skills, Supervisor, SupervisorError, SupervisorOptions, surroundings_of,
+    wake,
 };
 use grove_skills::disclosure::{Call, Disclosure};
 use grove_skills::{Environment, Library, Request};
@@ -29,21 +30,31 @@ const IDLE: Duration = Duration::from_secs(5);
 const START: Duration = Duration::from_secs(10);
 /// What a child's commands see of the environment.
 const PASSED_ON: [&str; 12] = [
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "TMPDIR", "COLUMNS",
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM",
+    "TMPDIR", "COLUMNS",
 ];
 
 /// The variables that say which models can be asked.
 pub(super) fn provider_variables(environment: &Environment) -> BTreeMap<String, String> {
     let is_wanted = |name: &str| {
-        ["_API_KEY", "_BASE_URL"].iter().any(|end| name.ends_with(end))
+        ["_API_KEY", "_BASE_URL"]
+            .iter()
+            .any(|end| name.ends_with(end))
     };
-    let all = environment.variables.iter().filter(|(name, _)| is_wanted(name));
+    let all = environment
+        .variables
+        .iter()
+        .filter(|(name, _)| is_wanted(name));
     all.filter_map(|(name, value)| Some((name.clone(), value.to_str()?.to_owned())))
         .collect()
 }
 
 /// Sees to it that somebody does the work of a run.
-pub(super) fn ensure(places: &RunPlaces, surroundings: &str, run: &str) -> Result<(), CommandError> {
+pub(super) fn ensure(
+    places: &RunPlaces,
+    surroundings: &str,
+    run: &str,
+) -> Result<(), CommandError> {
     if wake(places, surroundings, run) {
         return Ok(());
     }
@@ -82,7 +93,12 @@ pub(crate) fn supervise(environment: Environment) -> Outcome {
     let home = environment.home.as_ref();
     let options = SupervisorOptions {
         places: RunPlaces::in_state(&environment.state),
-        models: Models::new(Vec::new(), variables, AskSettings::default(), keeper.clone()),
+        models: Models::new(
+            Vec::new(),
+            variables,
+            AskSettings::default(),
+            keeper.clone(),
+        ),
         keeper,
         environment: passed_on.collect(),
         home: home.map(|home| home.to_string_lossy().into_owned()),
@@ -134,6 +150,8 @@ impl Skills for FolderSkills {
             again: true,
         };
         let activated = Disclosure::new(&look, None).activate(&call);
-        activated.map(|activated| activated.text).map_err(|error| error.to_string())
+        activated
+            .map(|activated| activated.text)
+            .map_err(|error| error.to_string())
     }
 }
