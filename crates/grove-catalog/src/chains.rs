@@ -183,7 +183,6 @@ mod tests {
     use crate::state::State;
     use crate::test_files;
     use crate::trust::Trust;
-    use grove_spec::Digest;
 
     fn root(source: Source, folder: &str) -> Root {
         let mut root = test_files::root(source, Trust::Trusted);

@@ -87,14 +87,14 @@ impl From<StoreError> for CommandError {
 }
 
 /// `grove run`.
-pub(super) fn run(environment: Environment, arguments: &RunArgs, out: &mut Output) -> Outcome {
-    let variables = supervise::provider_variables(&environment);
+pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Output) -> Outcome {
+    let variables = supervise::provider_variables(environment);
     let surroundings = surroundings_of(&variables);
-    let child = request::resolve(&environment, arguments, &variables, &surroundings)?;
+    let child = request::resolve(environment, arguments, &variables, &surroundings)?;
     for warning in &child.warnings {
         out.diagnostic(warning);
     }
-    let runs = Runs::open(&environment)?;
+    let runs = Runs::open(environment)?;
     let submitted = submit(&runs.store, &child.request)?;
     for note in &submitted.notes {
         out.note(&format!("note: {note}"));
@@ -113,7 +113,6 @@ pub(super) fn run(environment: Environment, arguments: &RunArgs, out: &mut Outpu
         return Ok(0);
     }
     following::follow(
-        &environment,
         &runs,
         &submitted.id,
         &surroundings,
@@ -167,15 +166,7 @@ pub(super) fn manage(
             if loaded.state.ended.is_none() {
                 supervise::ensure(&runs.places, &surroundings, &loaded.id)?;
             }
-            following::follow(
-                environment,
-                &runs,
-                &loaded.id,
-                &surroundings,
-                *json,
-                *timeout,
-                out,
-            )
+            following::follow(&runs, &loaded.id, &surroundings, *json, *timeout, out)
         }
         RunsCommand::Stop { run, now } => {
             let loaded = runs.load(run)?;

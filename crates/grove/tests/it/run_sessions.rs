@@ -57,7 +57,7 @@ fn a_child_answers_with_what_it_was_told_and_its_key_is_nowhere() {
     assert_eq!(body["messages"][0]["content"][0]["text"], "Look at it");
     let listed = session.json("runs list");
     assert_eq!(listed["runs"][0]["state"], "complete");
-    let state = session.path("home/.local/state/grove");
+    let state = session.path("");
     for file in grove_testkit::shared::files_below(&state).unwrap() {
         let bytes = std::fs::read(&file).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use grove_plan::{Event, Execution, Fact, NodeId, RunView, StopReason, Wish};
 use grove_runs::wake;
-use grove_skills::Environment;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Runs, line_of, supervise};
@@ -20,7 +19,6 @@ const WORK_CHECK: Duration = Duration::from_secs(2);
 
 /// Follows a run to its end. Interrupted once it is told to stop and its result is waited for; twice it is ended.
 pub(super) fn follow(
-    environment: &Environment,
     runs: &Runs,
     run: &str,
     surroundings: &str,
@@ -28,7 +26,6 @@ pub(super) fn follow(
     timeout: Option<u64>,
     out: &mut Output,
 ) -> Outcome {
-    let _ = environment;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
