@@ -16,6 +16,7 @@ mod report;
 mod samples;
 mod search;
 mod search_quality;
+mod serve;
 mod start;
 mod system_calls;
 mod table;
@@ -45,8 +46,9 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("reload") => reload::run(arguments),
         Some("search") => search::run(arguments),
         Some("search-quality") => search_quality::run(arguments),
+        Some("serve") => serve::run(arguments),
         Some("trust") => trust::run(arguments),
-        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-hosts, prompt, reload, search, search-quality or trust".to_owned()),
+        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-hosts, prompt, reload, search, search-quality, serve or trust".to_owned()),
     }
 }
 

@@ -16,13 +16,14 @@ const CARGO_LIMIT: Duration = Duration::from_hours(1);
 const FUZZ_SECONDS: u64 = 20;
 
 /// What is fuzzed, with the number of inputs that two cores try in about that time.
-const FUZZED: [(&str, &str, u64); 6] = [
+const FUZZED: [(&str, &str, u64); 7] = [
     ("frontmatter", "fuzz frontmatter", 120_000),
     ("agent", "fuzz agent", 130_000),
     ("chain", "fuzz chain", 120_000),
     ("manifest", "fuzz manifest", 1_500_000),
     ("index", "fuzz index", 90_000),
     ("mcp", "fuzz mcp", 30_000),
+    ("model_stream", "fuzz model_stream", 200_000),
 ];
 
 /// Property tests begin with this, so that a verdict is about a change and not about the day's luck; `cargo test`

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use grove_spec::skill::{Parsed, Requirements, Skill, TreeKeys};
 
-use crate::digest::Digest;
+use grove_spec::Digest;
 
 /// Facts about a skill file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

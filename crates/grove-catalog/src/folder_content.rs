@@ -82,7 +82,7 @@ impl Entry {
             return Some(Self::Link { target });
         }
         let words = pin;
-        let digest = Digest::from_hexadecimal(words.split(' ').next().unwrap_or_default());
+        let digest = words.split(' ').next().unwrap_or_default().parse().ok();
         let has = |wanted: &str| words.split(' ').any(|word| word == wanted);
         if has(FOLDER) {
             Some(Self::Folder)

@@ -10,7 +10,6 @@ pub mod chains;
 pub mod content;
 pub mod context;
 pub mod definitions;
-pub mod digest;
 pub mod disclosure;
 pub mod eligibility;
 pub mod entry;
@@ -38,7 +37,7 @@ mod test_files;
 pub mod tree;
 pub mod trust;
 
-pub use digest::Digest;
+pub use grove_spec::digest::{self, Digest};
 pub use root::{Root, Source};
 pub use snapshot::{Skill, Snapshot};
 pub use state::{Reason, State};

@@ -71,6 +71,8 @@ pub struct Documents<T> {
     pub problems: Vec<Problem>,
     /// The limits that were reached.
     pub limits: LimitsHit,
+    /// The folders that were opened, by path below the root.
+    pub folders: Vec<String>,
 }
 
 /// Whoever takes what is in files.
@@ -109,6 +111,7 @@ pub fn walk<R: DocumentReader>(
         files: Vec::new(),
         problems: Vec::new(),
         limits: LimitsHit::default(),
+        folders: Vec::new(),
     };
     walk.folders();
     walk.files.sort_unstable();
@@ -124,6 +127,7 @@ pub fn walk<R: DocumentReader>(
         found,
         problems: walk.problems,
         limits: walk.limits,
+        folders: walk.folders,
     })
 }
 
@@ -140,6 +144,7 @@ pub fn read_files<R: DocumentReader>(
         found: opened.documents(files.to_vec(), read),
         problems: Vec::new(),
         limits: LimitsHit::default(),
+        folders: Vec::new(),
     })
 }
 
@@ -150,6 +155,7 @@ struct Walk<'a> {
     files: Vec<String>,
     problems: Vec<Problem>,
     limits: LimitsHit,
+    folders: Vec<String>,
 }
 
 /// What a folder holds that is worth knowing.
@@ -190,6 +196,7 @@ impl Walk<'_> {
             self.problem(path.to_owned(), Trouble::Loop);
             return Ok(());
         }
+        self.folders.push(path.to_owned());
         let listing = self.list(folder.as_fd(), path)?;
         if listing.is_foreign && !path.is_empty() {
             return Ok(());

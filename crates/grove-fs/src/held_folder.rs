@@ -3,7 +3,7 @@
 
 use std::ffi::CString;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags, RawDir, SeekFrom};
@@ -51,6 +51,10 @@ impl HeldFolder {
             folder,
             path: path.to_path_buf(),
         })
+    }
+
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.folder.as_fd()
     }
 
     /// Opens a root as a walk does: beneath its base if it has one.

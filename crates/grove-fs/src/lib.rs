@@ -4,6 +4,7 @@
 //! This is the one crate that may call `std::fs`. It knows nothing about skills: it finds files of a
 //! given name, says what stands in the way, and hands bytes to a visitor.
 
+pub mod append;
 pub mod atomic;
 mod beneath;
 pub mod cache_file;
@@ -13,6 +14,7 @@ pub mod file_names;
 pub mod files;
 pub mod folder_entries;
 pub mod held_folder;
+pub mod listing;
 pub mod lock;
 pub mod probe_walk;
 pub mod programs;

@@ -79,11 +79,14 @@ pub struct TrustStore {
     folder: PathBuf,
     /// Grants that were read, by file.
     known: Arc<Mutex<HashMap<PathBuf, KnownGrant>>>,
+    /// The look that asks; what was read in it is not read again.
+    look: u64,
 }
 
 /// A grant that was read.
 #[derive(Debug)]
 struct KnownGrant {
+    look: u64,
     read_at: i64,
     stamp: Stamp,
     /// None for a file that counts as no grant.
@@ -96,6 +99,16 @@ impl TrustStore {
         Self {
             folder,
             known: Arc::default(),
+            look: 0,
+        }
+    }
+
+    /// The same for another look, which reads again whatever may have changed since the one before.
+    #[must_use]
+    pub fn for_next_look(&self) -> Self {
+        Self {
+            look: self.look + 1,
+            ..self.clone()
         }
     }
 
@@ -189,7 +202,7 @@ impl TrustStore {
         let earlier = known.get(file);
         if let Some(earlier) = earlier
             && earlier.stamp == stamp
-            && stamp.settled_before(earlier.read_at)
+            && (earlier.look == self.look || stamp.settled_before(earlier.read_at))
         {
             return earlier.grant.clone();
         }
@@ -205,6 +218,7 @@ impl TrustStore {
         known.insert(
             file.to_path_buf(),
             KnownGrant {
+                look: self.look,
                 read_at,
                 stamp,
                 grant,
@@ -256,6 +270,34 @@ mod tests {
 
     use super::*;
 
+    /// What a look says that has read nothing before.
+    fn ask(store: &TrustStore, folder: &Path) -> Lookup {
+        TrustStore::new(store.folder.clone()).covering(folder)
+    }
+
+    #[test]
+    fn one_look_reads_a_grant_once_and_the_next_sees_what_changed() {
+        let state = tempfile::tempdir().unwrap();
+        let work = tempfile::tempdir().unwrap();
+        let base = files::canonical(work.path()).unwrap();
+        let store = TrustStore::new(state.path().to_path_buf());
+        store
+            .store(&TrustStore::grant_for(&base, false).unwrap())
+            .unwrap();
+        let Lookup::Granted(first) = store.covering(&base) else {
+            panic!("it was granted");
+        };
+        let Lookup::Granted(again) = store.covering(&base) else {
+            panic!("it was granted");
+        };
+        assert!(Arc::ptr_eq(&first.pins, &again.pins));
+        store
+            .store(&TrustStore::grant_for(&base, true).unwrap())
+            .unwrap();
+        let next = store.for_next_look().covering(&base);
+        assert!(matches!(next, Lookup::Granted(grant) if grant.follow));
+    }
+
     #[test]
     fn a_grant_covers_the_tree_below_and_nothing_else() {
         let state = tempfile::tempdir().unwrap();
@@ -265,28 +307,28 @@ mod tests {
         std::fs::create_dir_all(base.join("c")).unwrap();
         std::os::unix::fs::symlink(base.join("a"), base.join("link")).unwrap();
         let store = TrustStore::new(state.path().join("trust"));
-        assert_eq!(store.covering(&base.join("a")), Lookup::None);
+        assert_eq!(ask(&store, &base.join("a")), Lookup::None);
         let grant = TrustStore::grant_for(&base.join("link"), false).unwrap();
         assert_eq!(grant.path, base.join("a"), "a link's grant is its target's");
         store.store(&grant).unwrap();
         assert_eq!(
-            store.covering(&base.join("a/b")),
+            ask(&store, &base.join("a/b")),
             Lookup::Granted(grant.clone())
         );
-        assert_eq!(store.covering(&base.join("c")), Lookup::None);
-        assert_eq!(store.covering(&base), Lookup::None);
+        assert_eq!(ask(&store, &base.join("c")), Lookup::None);
+        assert_eq!(ask(&store, &base), Lookup::None);
         assert_eq!(store.grants(), [grant]);
 
         std::fs::rename(base.join("a"), base.join("old")).unwrap();
         std::fs::create_dir_all(base.join("a/b")).unwrap();
         assert_eq!(
-            store.covering(&base.join("a/b")),
+            ask(&store, &base.join("a/b")),
             Lookup::Moved(base.join("a")),
             "another folder in its place"
         );
         assert!(store.revoke(&base.join("a")).unwrap());
         assert!(!store.revoke(&base.join("a")).unwrap());
-        assert_eq!(store.covering(&base.join("a/b")), Lookup::None);
+        assert_eq!(ask(&store, &base.join("a/b")), Lookup::None);
     }
 
     #[test]
@@ -313,14 +355,14 @@ mod tests {
             &later,
         ] {
             std::fs::write(&file, bad).unwrap();
-            assert_eq!(store.covering(&base), Lookup::Damaged(file.clone()));
+            assert_eq!(ask(&store, &base), Lookup::Damaged(file.clone()));
         }
         let other = String::from_utf8(good)
             .unwrap()
             .replace(base.to_str().unwrap(), "/somewhere/else");
         std::fs::write(&file, other).unwrap();
         assert_eq!(
-            store.covering(&base),
+            ask(&store, &base),
             Lookup::Damaged(file.clone()),
             "a grant for another path"
         );
@@ -341,10 +383,10 @@ mod tests {
         store.store(&grant).unwrap();
         let file = store.file_of(&base);
         assert_eq!(files::mode(&file).unwrap(), 0o600);
-        assert_eq!(store.covering(&base), Lookup::Granted(grant.clone()));
+        assert_eq!(ask(&store, &base), Lookup::Granted(grant.clone()));
         for (mode, counts) in [(0o644, true), (0o620, false), (0o602, false), (0o600, true)] {
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
-            let granted = matches!(store.covering(&base), Lookup::Granted(_));
+            let granted = matches!(ask(&store, &base), Lookup::Granted(_));
             assert_eq!(granted, counts, "{mode:o}");
         }
         let born = grant.born.expect("this file system knows birth times");
@@ -353,12 +395,12 @@ mod tests {
             ..grant.clone()
         };
         store.store(&other).unwrap();
-        assert_eq!(store.covering(&base), Lookup::Moved(base.clone()));
+        assert_eq!(ask(&store, &base), Lookup::Moved(base.clone()));
         // An earlier version did not know.
         let text = serde_json::to_string(&grant).unwrap();
         let old = text.replacen("\"version\":2", "\"version\":1", 1);
         let old = old.replacen(&format!("\"born\":{born},"), "", 1);
         std::fs::write(&file, old).unwrap();
-        assert!(matches!(store.covering(&base), Lookup::Granted(_)));
+        assert!(matches!(ask(&store, &base), Lookup::Granted(_)));
     }
 }

@@ -1,15 +1,11 @@
 //! Agents as prompts: what an agent is told, for a host to give to a model.
-//!
-//! Agents are looked for when somebody asks for prompts, not before: most clients never do.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use grove_catalog::Digest;
 use grove_catalog::agents::{Agent, Agents};
+use grove_skills::Look;
 use grove_skills::prompt::{PromptError, PromptOptions, prompt};
-use grove_skills::{Library, Look};
 use grove_spec::Diagnostic;
 use grove_spec::text::{one_line, without_controls};
 use rmcp::ErrorData;
@@ -18,79 +14,14 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
+use crate::served_library::ServedLibrary;
+
 /// In front of an agent's name; the name of no other prompt begins so.
 pub(crate) const PREFIX: &str = "agent:";
 /// The one argument of an agent.
 const TASK: &str = "task";
 /// Where warnings about a prompt are.
 const WARNINGS: &str = "grove/warnings";
-
-/// Where agents are looked for, and those that were seen last.
-#[derive(Debug)]
-pub(crate) struct AgentShelf {
-    library: Mutex<Library>,
-    seen: Mutex<Option<Seen>>,
-}
-
-/// Agents as they were seen.
-#[derive(Debug, Clone)]
-pub(crate) struct Seen {
-    look: Look,
-    /// Differs when anything about an agent that is offered does.
-    pub(crate) digest: Digest,
-}
-
-impl Seen {
-    fn new(look: Look) -> Self {
-        let digest = digest_of(&look.snapshot.agents);
-        Self { look, digest }
-    }
-
-    /// The agents.
-    pub(crate) fn agents(&self) -> &Agents {
-        &self.look.snapshot.agents
-    }
-}
-
-impl AgentShelf {
-    /// A shelf for the agents that a library finds.
-    pub(crate) fn new(library: Library) -> Self {
-        Self {
-            library: Mutex::new(library),
-            seen: Mutex::default(),
-        }
-    }
-
-    /// Whether somebody has asked for agents.
-    pub(crate) fn is_asked_for(&self) -> bool {
-        self.seen().is_some()
-    }
-
-    /// Looks for agents.
-    pub(crate) fn look(&self) -> Seen {
-        let seen = Seen::new(self.library().look());
-        *self.seen() = Some(seen.clone());
-        seen
-    }
-
-    fn library(&self) -> MutexGuard<'_, Library> {
-        self.library.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Option<Seen>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn digest_of(agents: &Agents) -> Digest {
-    let mut all = String::new();
-    for (name, agent) in offered(agents) {
-        all.push_str(&name);
-        let content = agent.content.as_ref().map(|content| content.digest);
-        all.push_str(&content.map_or_else(String::new, |digest| format!("\n{digest}\n")));
-    }
-    Digest::of(all.as_bytes())
-}
 
 /// The agents that are used, by the name of their prompt. What is not trusted, not readable or switched off is
 /// not offered, and of several of one name the one that is used.
@@ -112,8 +43,8 @@ pub(crate) fn entry(name: &str, agent: &Agent) -> Prompt {
 
 /// What an agent is told, exactly as `grove prompt` prints it, and then its task.
 pub(crate) fn get(
-    shelf: &AgentShelf,
-    seen: &Seen,
+    library: &ServedLibrary,
+    look: &Look,
     name: &str,
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
@@ -123,26 +54,21 @@ pub(crate) fn get(
         let gone = || PromptError::Unsteady(PathBuf::from(name));
         let at = agents.find(name).map_err(|_| gone())?;
         let agent = agents.agents.get(at).ok_or_else(gone)?;
-        let made = prompt(
-            &look.snapshot,
-            &look.sources,
-            agent,
-            &PromptOptions::default(),
-        )?;
+        let options = PromptOptions::default();
+        let made = prompt(&look.snapshot, &look.sources, agent, &options)?;
         Ok::<_, PromptError>((made, agent.description().map(one_line)))
     };
-    let made = shelf.library().steady_from(&seen.look, make);
+    let made = library.steady_from(look, make);
     let (made, description) = made.map_err(|error| refusal(&error))?;
     made.write_index().map_err(|error| refusal(&error))?;
-    let told = made.prompt;
-    let text = without_controls(&told.text).into_owned();
+    let text = without_controls(&made.prompt.text).into_owned();
     let mut messages = vec![PromptMessage::new_text(Role::User, text)];
     messages.extend(task.map(|task| PromptMessage::new_text(Role::User, task)));
     let mut result = GetPromptResult::new(messages);
     if let Some(description) = description {
         result = result.with_description(description);
     }
-    result.meta = warnings_meta(&told.warnings);
+    result.meta = warnings_meta(&made.prompt.warnings);
     Ok(result)
 }
 

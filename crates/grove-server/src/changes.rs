@@ -1,39 +1,76 @@
 //! Telling clients that their lists changed.
 //!
-//! Requests look by themselves; this is for clients that ask nothing. It is the one place that knows how
-//! changes are noticed.
+//! Requests look by themselves; this is for clients that ask nothing. Skills and agents are watched: nothing is looked
+//! at by the clock here.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use grove_catalog::Digest;
+use grove_catalog::snapshot::Snapshot;
+use grove_skills::Parts;
 use grove_skills::live::Subscription;
 use rmcp::RoleServer;
 use rmcp::service::{Peer, SubscriptionContext};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::shelf::{Seen, Sights};
+/// How long is waited for a change at a time; whoever ends the library ends the waiting.
+const LONG: Duration = Duration::from_hours(1);
 
-/// How long a changed agent that nobody asks about may stay unnoticed.
-const EVERY: Duration = Duration::from_secs(2);
-/// Looking for agents takes this share of the time at most.
-const SHARE: u32 = 100;
+/// What was seen last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    everything: Digest,
+    skills: Digest,
+    /// None until somebody asks for agents.
+    agents: Option<Digest>,
+}
 
-/// Follows a library until it is gone: skills are told of by themselves, agents are looked for now and then once
-/// somebody has asked for them.
-pub(crate) fn follow(mut told: Subscription, sights: Arc<Sights>) {
+/// Which lists of a client are not what it saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct News {
+    resources: bool,
+    prompts: bool,
+}
+
+impl Seen {
+    pub(crate) fn of(snapshot: &Snapshot, parts: Parts) -> Self {
+        Self {
+            everything: snapshot.digest,
+            skills: snapshot.skills_digest,
+            agents: parts.agents.then(|| snapshot.agents.digest()),
+        }
+    }
+
+    /// What is new since an earlier look. Agents that nobody had asked for are no news.
+    fn since(&self, earlier: &Self) -> News {
+        let skills = self.skills != earlier.skills;
+        let agents = earlier.agents.is_some() && self.agents != earlier.agents;
+        News {
+            resources: skills,
+            prompts: skills || agents,
+        }
+    }
+}
+
+/// Takes what was seen; whoever waits for changes is told.
+pub(crate) fn saw(seen: &watch::Sender<Seen>, snapshot: &Snapshot, parts: Parts) {
+    seen.send_if_modified(|seen| {
+        let is_new = seen.everything != snapshot.digest || seen.agents.is_some() != parts.agents;
+        if is_new {
+            *seen = Seen::of(snapshot, parts);
+        }
+        is_new
+    });
+}
+
+/// Follows a library until it is gone.
+pub(crate) fn follow(mut subscription: Subscription, seen: Arc<watch::Sender<Seen>>) {
     let follow = move || {
-        let mut due = Instant::now() + EVERY;
-        while !told.is_over() {
-            if let Some(update) = told.next(due.saturating_duration_since(Instant::now())) {
-                sights.saw_skills(&update.snapshot);
-            }
-            let start = Instant::now();
-            if start >= due {
-                if sights.has_agents() {
-                    sights.look_for_agents();
-                }
-                due = start + EVERY.max(start.elapsed() * SHARE);
+        while !subscription.is_over() {
+            if let Some(update) = subscription.next(LONG) {
+                saw(&seen, &update.snapshot, update.parts);
             }
         }
     };
@@ -42,21 +79,32 @@ pub(crate) fn follow(mut told: Subscription, sights: Arc<Sights>) {
     drop(thread.spawn(follow));
 }
 
+/// What changes, a step at a time.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    receiver: watch::Receiver<Seen>,
+    last: Seen,
+}
+
+impl Changes {
+    pub(crate) fn new(receiver: watch::Receiver<Seen>) -> Self {
+        let last = *receiver.borrow();
+        Self { receiver, last }
+    }
+
+    /// The next news; none when nothing will ever change again.
+    async fn next(&mut self) -> Option<News> {
+        self.receiver.changed().await.ok()?;
+        let seen = *self.receiver.borrow_and_update();
+        let news = seen.since(&self.last);
+        self.last = seen;
+        Some(news)
+    }
+}
+
 /// Tells a client of every change until one of both is gone.
-pub(crate) async fn tell(
-    peer: Peer<RoleServer>,
-    mut changes: watch::Receiver<Seen>,
-    ended: CancellationToken,
-) {
-    let mut last = *changes.borrow();
-    loop {
-        tokio::select! {
-            () = ended.cancelled() => return,
-            changed = changes.changed() => if changed.is_err() { return },
-        }
-        let seen = *changes.borrow_and_update();
-        let news = seen.since(&last);
-        last = seen;
+pub(crate) async fn tell(peer: Peer<RoleServer>, mut changes: Changes, ended: CancellationToken) {
+    while let Some(Some(news)) = ended.run_until_cancelled(changes.next()).await {
         let told = (!news.resources || peer.notify_resource_list_changed().await.is_ok())
             && (!news.prompts || peer.notify_prompt_list_changed().await.is_ok());
         if !told {
@@ -66,33 +114,46 @@ pub(crate) async fn tell(
 }
 
 /// Tells a subscriber of what it asked for.
-pub(crate) async fn tell_subscriber(
-    subscription: &SubscriptionContext,
-    mut changes: watch::Receiver<Seen>,
-) {
+pub(crate) async fn tell_subscriber(subscription: &SubscriptionContext, mut changes: Changes) {
     let sink = subscription.sink();
-    let wants = |asked: Option<bool>| asked == Some(true);
-    let mut last = *changes.borrow();
     loop {
-        tokio::select! {
+        let news = tokio::select! {
             () = subscription.cancelled() => return,
-            changed = changes.changed() => if changed.is_err() { return },
-        }
-        let seen = *changes.borrow_and_update();
-        let news = seen.since(&last);
-        last = seen;
+            news = changes.next() => news,
+        };
+        let Some(news) = news else { return };
         let accepted = subscription.accepted();
-        if news.resources
-            && wants(accepted.resources_list_changed)
-            && sink.notify_resource_list_changed().await.is_err()
-        {
+        let resources = news.resources && accepted.resources_list_changed == Some(true);
+        let prompts = news.prompts && accepted.prompts_list_changed == Some(true);
+        let told = (!resources || sink.notify_resource_list_changed().await.is_ok())
+            && (!prompts || sink.notify_prompt_list_changed().await.is_ok());
+        if !told {
             return;
         }
-        if news.prompts
-            && wants(accepted.prompts_list_changed)
-            && sink.notify_prompt_list_changed().await.is_err()
-        {
-            return;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn news_are_what_a_client_could_have_seen() {
+        let seen = |skills: &[u8], agents: Option<&[u8]>| Seen {
+            everything: Digest::of(&[skills, agents.unwrap_or_default()].concat()),
+            skills: Digest::of(skills),
+            agents: agents.map(Digest::of),
+        };
+        for (before, after, resources, prompts) in [
+            (seen(b"a", None), seen(b"a", None), false, false),
+            (seen(b"a", None), seen(b"b", None), true, true),
+            // The first look for agents is nobody's news.
+            (seen(b"a", None), seen(b"a", Some(b"x")), false, false),
+            (seen(b"a", Some(b"x")), seen(b"a", Some(b"x")), false, false),
+            (seen(b"a", Some(b"x")), seen(b"a", Some(b"y")), false, true),
+            (seen(b"a", Some(b"x")), seen(b"b", Some(b"x")), true, true),
+        ] {
+            assert_eq!(after.since(&before), News { resources, prompts });
         }
     }
 }

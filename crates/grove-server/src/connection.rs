@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use grove_skills::Look;
 use grove_skills::disclosure::SessionCell;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
@@ -15,7 +16,7 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::shelf::Shelf;
+use crate::served_library::ServedLibrary;
 use crate::work::{self, Work};
 use crate::{changes, pages, prompts, resources, skills_extension, tools};
 
@@ -31,7 +32,7 @@ pub(crate) struct Open(AtomicUsize);
 /// A conversation of one client with the library.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    shelf: Arc<Shelf>,
+    library: Arc<ServedLibrary>,
     session: Arc<SessionCell>,
     open: Arc<Open>,
     /// Ends what was started for this connection when the connection is dropped.
@@ -41,7 +42,11 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// A new conversation; none when `most` are open already.
-    pub(crate) fn open(shelf: &Arc<Shelf>, open: &Arc<Open>, most: usize) -> Option<Self> {
+    pub(crate) fn open(
+        library: &Arc<ServedLibrary>,
+        open: &Arc<Open>,
+        most: usize,
+    ) -> Option<Self> {
         let before = open.0.fetch_add(1, Ordering::Relaxed);
         if before >= most {
             open.0.fetch_sub(1, Ordering::Relaxed);
@@ -49,7 +54,7 @@ impl Connection {
         }
         let ended = CancellationToken::new();
         Some(Self {
-            shelf: Arc::clone(shelf),
+            library: Arc::clone(library),
             session: Arc::default(),
             open: Arc::clone(open),
             _end: ended.clone().drop_guard(),
@@ -60,11 +65,25 @@ impl Connection {
     async fn run<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
-        act: impl FnOnce(&Shelf, &SessionCell, &Work) -> T + Send + 'static,
+        act: impl FnOnce(&ServedLibrary, &SessionCell, &Work) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
-        let (shelf, session) = (Arc::clone(&self.shelf), Arc::clone(&self.session));
-        work::run(context, move |work| act(&shelf, &session, work)).await
+        let (library, session) = (Arc::clone(&self.library), Arc::clone(&self.session));
+        work::run(context, move |work| act(&library, &session, work)).await
     }
+}
+
+/// Looks and answers a tool's call, saying how far it is.
+fn answered(
+    library: &ServedLibrary,
+    work: &Work,
+    answer: impl FnOnce(&Look) -> Result<String, String>,
+) -> Result<String, String> {
+    work.done(0, 2);
+    let look = library.look();
+    work.done(1, 2);
+    let answer = answer(&look);
+    work.done(2, 2);
+    answer
 }
 
 impl Drop for Connection {
@@ -111,27 +130,16 @@ impl ServerHandler for Connection {
         let arguments = request.arguments;
         let answer = match &*request.name {
             tools::SKILL => {
-                self.run(&context, |shelf, session, work| {
+                self.run(&context, |library, session, work| {
                     let request: tools::SkillRequest = tools::read(arguments)?;
-                    work.done(0, 2);
-                    shelf.changing(|library, look| {
-                        work.done(1, 2);
-                        let answer = request.answer(shelf.finder(), library, look, session);
-                        work.done(2, 2);
-                        answer
-                    })
+                    answered(library, work, |look| request.answer(library, look, session))
                 })
                 .await?
             }
             tools::SKILLS => {
-                self.run(&context, |shelf, session, work| {
+                self.run(&context, |library, session, work| {
                     let request: tools::SkillsRequest = tools::read(arguments)?;
-                    work.done(0, 2);
-                    let look = shelf.look();
-                    work.done(1, 2);
-                    let answer = request.answer(&look, session);
-                    work.done(2, 2);
-                    answer
+                    answered(library, work, |look| request.answer(look, session))
                 })
                 .await?
             }
@@ -150,9 +158,9 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let after = pages::after(request)?;
-        let listing = self.run(&context, move |shelf, _, work| {
-            let look = shelf.look();
-            let paths = shelf.paths(&look.snapshot);
+        let listing = self.run(&context, move |library, _, work| {
+            let look = library.look();
+            let paths = library.paths(&look.snapshot);
             resources::list(&look, &paths, after.as_deref(), work)
         });
         let (resources, next_cursor) = listing.await?;
@@ -176,8 +184,8 @@ impl ServerHandler for Connection {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let reading = self.run(&context, move |shelf, _, _| {
-            resources::read(shelf, &request.uri)
+        let reading = self.run(&context, move |library, _, _| {
+            resources::read(library, &request.uri)
         });
         let contents = reading.await??;
         Ok(ReadResourceResult::new(vec![contents]).into())
@@ -189,9 +197,8 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let after = pages::after(request)?;
-        let listing = self.run(&context, move |shelf, _, _| {
-            let agents = shelf.look_for_agents();
-            prompts::list(&shelf.look().snapshot, agents.agents(), after.as_deref())
+        let listing = self.run(&context, move |library, _, _| {
+            prompts::list(&library.look_with_agents().snapshot, after.as_deref())
         });
         let (prompts, next_cursor) = listing.await?;
         let mut result = ListPromptsResult::with_all_items(prompts);
@@ -204,8 +211,8 @@ impl ServerHandler for Connection {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let getting = self.run(&context, move |shelf, session, _| {
-            prompts::get(shelf, session, &request.name, request.arguments.as_ref())
+        let getting = self.run(&context, move |library, session, _| {
+            prompts::get(library, session, &request.name, request.arguments.as_ref())
         });
         Ok(getting.await??.into())
     }
@@ -218,14 +225,14 @@ impl ServerHandler for Connection {
         let params = request.params;
         let answer = match request.method.as_str() {
             skills_extension::LIST => {
-                self.run(&context, move |shelf, _, work| {
-                    skills_extension::list(shelf, params.as_ref(), work)
+                self.run(&context, move |library, _, work| {
+                    skills_extension::list(library, params.as_ref(), work)
                 })
                 .await?
             }
             skills_extension::GET => {
-                self.run(&context, move |shelf, _, work| {
-                    skills_extension::get(shelf, params.as_ref(), work)
+                self.run(&context, move |library, _, work| {
+                    skills_extension::get(library, params.as_ref(), work)
                 })
                 .await?
             }
@@ -238,7 +245,7 @@ impl ServerHandler for Connection {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let changes = self.shelf.changes();
+        let changes = self.library.changes();
         tokio::spawn(changes::tell(context.peer, changes, self.ended.clone()));
     }
 
@@ -250,7 +257,7 @@ impl ServerHandler for Connection {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        changes::tell_subscriber(&context, self.shelf.changes()).await;
+        changes::tell_subscriber(&context, self.library.changes()).await;
         Ok(())
     }
 }

@@ -24,8 +24,8 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service as _;
 
 use crate::connection::{Connection, Open};
+use crate::served_library::ServedLibrary;
 use crate::server::{MAX_MESSAGE, ServeError};
-use crate::shelf::Shelf;
 use crate::token::Token;
 
 /// Where the protocol is spoken.
@@ -85,8 +85,12 @@ type Served = StreamableHttpService<Connection, LocalSessionManager>;
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// Serves until it is told to end.
-pub(crate) async fn serve(listening: Listening, shelf: Arc<Shelf>, ended: CancellationToken) {
-    let service = service(&listening, shelf, ended.clone());
+pub(crate) async fn serve(
+    listening: Listening,
+    library: Arc<ServedLibrary>,
+    ended: CancellationToken,
+) {
+    let service = service(&listening, library, ended.clone());
     let token = Arc::new(listening.token);
     let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
@@ -110,7 +114,7 @@ pub(crate) async fn serve(listening: Listening, shelf: Arc<Shelf>, ended: Cancel
     }
 }
 
-fn service(listening: &Listening, shelf: Arc<Shelf>, ended: CancellationToken) -> Served {
+fn service(listening: &Listening, library: Arc<ServedLibrary>, ended: CancellationToken) -> Served {
     let port = listening.address.port();
     let hosts = ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}"));
     let own = format!("{}", listening.address);
@@ -129,7 +133,7 @@ fn service(listening: &Listening, shelf: Arc<Shelf>, ended: CancellationToken) -
     sessions.session_config.keep_alive = Some(SESSION_IDLE);
     let open = Arc::<Open>::default();
     let connect = move || {
-        Connection::open(&shelf, &open, MOST_SESSIONS)
+        Connection::open(&library, &open, MOST_SESSIONS)
             .ok_or_else(|| std::io::Error::other("too many conversations are open"))
     };
     StreamableHttpService::new(connect, Arc::new(sessions), config)

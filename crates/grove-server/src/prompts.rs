@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 
 use grove_catalog::address;
-use grove_catalog::agents::Agents;
 use grove_catalog::identity::name_key;
 use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_skills::Look;
 use grove_skills::disclosure::{Call, Disclosure, SessionCell};
-use grove_skills::{Library, Look};
 use grove_spec::Code;
 use grove_spec::text::{one_line, without_controls};
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::Value;
 
-use crate::shelf::Shelf;
+use crate::served_library::ServedLibrary;
 use crate::wording::{explain, unread};
 use crate::{agents, pages};
 
@@ -72,13 +71,9 @@ fn prompt_name(name: String) -> String {
 }
 
 /// A page of prompts after one, and the cursor of the next page.
-pub(crate) fn list(
-    snapshot: &Snapshot,
-    agents: &Agents,
-    after: Option<&str>,
-) -> (Vec<Prompt>, Option<String>) {
+pub(crate) fn list(snapshot: &Snapshot, after: Option<&str>) -> (Vec<Prompt>, Option<String>) {
     use std::ops::Bound::{Excluded, Unbounded};
-    let (skills, agents) = (all(snapshot), agents::offered(agents));
+    let (skills, agents) = (all(snapshot), agents::offered(&snapshot.agents));
     let bounds = (after.map_or(Unbounded, Excluded), Unbounded);
     // One more than a page of each, so that it is known whether there is a next one.
     let skills = skills.range::<str, _>(bounds).take(PAGE + 1);
@@ -118,18 +113,18 @@ fn arguments(skill: &Skill) -> Vec<PromptArgument> {
 
 /// The text of a prompt.
 pub(crate) fn get(
-    shelf: &Shelf,
+    library: &ServedLibrary,
     session: &SessionCell,
     name: &str,
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
     if !name.starts_with(agents::PREFIX) {
-        return shelf.changing(|library, look| of_skill(library, look, session, name, given));
+        return of_skill(library, &library.look(), session, name, given);
     }
-    let seen = shelf.look_for_agents();
-    let offered = agents::offered(seen.agents());
+    let look = library.look_with_agents();
+    let offered = agents::offered(&look.snapshot.agents);
     match offered.get(name) {
-        Some(agent) => agents::get(shelf.agents(), &seen, &agent.name, given),
+        Some(agent) => agents::get(library, &look, &agent.name, given),
         None => Err(unknown(name, offered.keys())),
     }
 }
@@ -147,7 +142,7 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> ErrorData
 
 /// The text of a skill, through the same activation as `/name arguments`.
 fn of_skill(
-    library: &mut Library,
+    library: &ServedLibrary,
     look: &Look,
     session: &SessionCell,
     name: &str,

@@ -10,7 +10,7 @@ use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
 use crate::mime::kind_of;
 use crate::pages;
-use crate::shelf::Shelf;
+use crate::served_library::ServedLibrary;
 use crate::skill_paths::{OWN_FILE, SkillPaths, uri};
 use crate::work::Work;
 
@@ -85,15 +85,15 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// The content of a resource.
-pub(crate) fn read(shelf: &Shelf, wanted: &str) -> Result<ResourceContents, ErrorData> {
+pub(crate) fn read(library: &ServedLibrary, wanted: &str) -> Result<ResourceContents, ErrorData> {
     let unknown = || {
         let message = format!("there is no resource {}", one_line(wanted));
         ErrorData::resource_not_found(message, None)
     };
     for _ in 0..ATTEMPTS {
-        let look = shelf.look();
+        let look = library.look();
         let (snapshot, sources) = (&look.snapshot, &look.sources.skills);
-        let paths = shelf.paths(snapshot);
+        let paths = library.paths(snapshot);
         let (at, file) = paths.file(wanted).ok_or_else(unknown)?;
         let skill = snapshot.skills.get(at).ok_or_else(unknown)?;
         if file == OWN_FILE {

@@ -1,6 +1,5 @@
 //! Serving: a runtime that lives as long as the server does.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_skills::live::LiveLibrary;
@@ -12,11 +11,11 @@ use crate::connection::{Connection, Open};
 use crate::gate::Gated;
 use crate::http::{self, HttpOptions, Listening};
 use crate::lines::Lines;
-use crate::shelf::Shelf;
+use crate::served_library::ServedLibrary;
 
 /// The longest message that is read.
 pub(crate) const MAX_MESSAGE: usize = 4 << 20;
-/// Threads for work on files. More would wait for each other at the library.
+/// Threads for work on files.
 const WORKERS: usize = 8;
 /// Threads for messages.
 const TALKERS: usize = 2;
@@ -25,10 +24,10 @@ const TALKERS: usize = 2;
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The system gave no runtime.
-    #[error("the server cannot start: {0}")]
+    #[error("the server cannot start")]
     Start(#[source] std::io::Error),
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}")]
     Listen {
         /// The address.
         address: std::net::SocketAddr,
@@ -49,19 +48,14 @@ pub enum ServeError {
 /// A library that is served.
 #[derive(Debug)]
 pub struct Server {
-    shelf: Arc<Shelf>,
+    library: Arc<ServedLibrary>,
 }
 
 impl Server {
-    /// A server for a library.
+    /// A server for a library; the agents that it finds are prompts.
     pub fn new(library: LiveLibrary) -> Self {
-        Self::with_agents_in(library, Vec::new())
-    }
-
-    /// The same with agents of exactly these folders; of the usual places when there are none.
-    pub fn with_agents_in(library: LiveLibrary, folders: Vec<PathBuf>) -> Self {
         Self {
-            shelf: Arc::new(Shelf::new(library, folders)),
+            library: Arc::new(ServedLibrary::new(library)),
         }
     }
 
@@ -81,7 +75,7 @@ impl Server {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let transport = Lines::new(from, to, MAX_MESSAGE);
-        let connection = Connection::open(&self.shelf, &Arc::<Open>::default(), 1);
+        let connection = Connection::open(&self.library, &Arc::<Open>::default(), 1);
         let connection = connection.ok_or(ServeError::Broken)?;
         let served = match rmcp::serve_server(connection, Gated::new(transport)).await {
             Ok(served) => served,
@@ -101,11 +95,11 @@ impl Server {
         options: HttpOptions,
         ready: impl FnOnce(std::net::SocketAddr) + Send + 'static,
     ) -> Result<(), ServeError> {
-        let shelf = Arc::clone(&self.shelf);
+        let library = Arc::clone(&self.library);
         self.run(|ended| async move {
             let listening = Listening::bind(options).await?;
             ready(listening.address());
-            http::serve(listening, shelf, ended).await;
+            http::serve(listening, library, ended).await;
             Ok(())
         })
     }
@@ -126,7 +120,7 @@ impl Server {
         ended.cancel();
         // A read of stdin that never returns must not keep the process.
         runtime.shutdown_background();
-        self.shelf.save_cache();
+        self.library.save_cache();
         done
     }
 }

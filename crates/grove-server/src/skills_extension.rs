@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use crate::frontmatter;
 use crate::pages;
 use crate::resources::MAX_FILE;
-use crate::shelf::Shelf;
+use crate::served_library::ServedLibrary;
 use crate::skill_paths::{OWN_FILE, uri};
 use crate::work::Work;
 
@@ -40,15 +40,19 @@ const FULL_PAGE: u64 = 64 << 20;
 const FRESH_MS: u64 = 5_000;
 
 /// A page of entries.
-pub(crate) fn list(shelf: &Shelf, params: Option<&Value>, work: &Work) -> Result<Value, ErrorData> {
+pub(crate) fn list(
+    library: &ServedLibrary,
+    params: Option<&Value>,
+    work: &Work,
+) -> Result<Value, ErrorData> {
     let cursor = params.and_then(|params| params.get("cursor"));
     let after = match cursor {
         None | Some(Value::Null) => None,
         Some(Value::String(cursor)) => Some(pages::parse(cursor)?),
         Some(_) => return Err(ErrorData::invalid_params("`cursor` is not text", None)),
     };
-    let look = shelf.look();
-    let paths = shelf.paths(&look.snapshot);
+    let look = library.look();
+    let paths = library.paths(&look.snapshot);
     let (mut skills, mut left_out, mut bytes, mut last) = (Vec::new(), Vec::new(), 0, None);
     let mut rest = paths.after(after.as_deref()).peekable();
     let of = paths.len().min(PAGE);
@@ -81,12 +85,16 @@ pub(crate) fn list(shelf: &Shelf, params: Option<&Value>, work: &Work) -> Result
 }
 
 /// The entry of one skill.
-pub(crate) fn get(shelf: &Shelf, params: Option<&Value>, work: &Work) -> Result<Value, ErrorData> {
+pub(crate) fn get(
+    library: &ServedLibrary,
+    params: Option<&Value>,
+    work: &Work,
+) -> Result<Value, ErrorData> {
     let invalid = |message: String| ErrorData::invalid_params(message, None);
     let wanted = params.and_then(|params| params.get("uri")?.as_str());
     let wanted = wanted.ok_or_else(|| invalid("`uri` is missing".to_owned()))?;
-    let look = shelf.look();
-    let paths = shelf.paths(&look.snapshot);
+    let look = library.look();
+    let paths = library.paths(&look.snapshot);
     let Some((path, at)) = paths.skill(wanted) else {
         return Err(invalid(format!("no skill is served at {wanted}")));
     };

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use grove_catalog::catalog::{self, Budget, Style};
 use grove_skills::disclosure::{Activated, Call, CatalogOptions, Disclosure, SessionCell};
-use grove_skills::{Library, Look, catalog_files};
+use grove_skills::{Look, catalog_files};
 use grove_spec::text::{one_line, without_controls};
 use grove_spec::{Code, Diagnostic};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::search::Finder;
+use crate::served_library::ServedLibrary;
 use crate::wording::explain;
 
 /// The tool that gives instructions.
@@ -144,8 +144,7 @@ impl SkillRequest {
     /// Does what was asked, in the session of one connection.
     pub(crate) fn answer(
         self,
-        finder: &Finder,
-        library: &mut Library,
+        library: &ServedLibrary,
         look: &Look,
         session: &SessionCell,
     ) -> Result<String, String> {
@@ -157,7 +156,7 @@ impl SkillRequest {
                 .or(self.name)
                 .ok_or("say a `name`, or a `query` to search for")?;
             let limit = self.limit.unwrap_or(FOUND).clamp(1, MOST_FOUND);
-            return Ok(finder.find(library, look, &words, limit));
+            return Ok(library.find(look, &words, limit));
         }
         let name = self.name.ok_or("say the `name` of a skill or group")?;
         // A slash in front is how people call: here it is a model that asks, whatever it writes.

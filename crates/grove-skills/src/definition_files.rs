@@ -107,12 +107,41 @@ pub(crate) struct DefinitionsOfRoot<P> {
 #[derive(Debug)]
 pub(crate) struct DefinitionMemory<P> {
     roots: BTreeMap<(PathBuf, bool), RootMemory<P>>,
+    /// Where was looked, those that are not there included.
+    planned: Vec<PathBuf>,
+}
+
+impl<P> DefinitionMemory<P> {
+    /// The roots, also those that are not there.
+    pub(crate) fn roots(&self) -> &[PathBuf] {
+        &self.planned
+    }
+
+    /// The folders that were looked in.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = PathBuf> {
+        self.roots.iter().flat_map(|((root, _), known)| {
+            let below = known.folders.iter();
+            below.map(move |below| root.join(below))
+        })
+    }
+
+    /// The files that were read because they are named: by whoever names a root, and by files of it.
+    pub(crate) fn named_files(&self) -> impl Iterator<Item = PathBuf> {
+        self.roots.iter().flat_map(|((root, is_named), known)| {
+            let own = known.files.keys().filter(|_| *is_named);
+            let own = own.map(move |file| root.join(file));
+            let contents = known.files.values().map(|file| &file.content);
+            let named = contents.flat_map(|content| content.named.values());
+            own.chain(named.map(|file| file.path.clone()))
+        })
+    }
 }
 
 impl<P> Default for DefinitionMemory<P> {
     fn default() -> Self {
         Self {
             roots: BTreeMap::new(),
+            planned: Vec::new(),
         }
     }
 }
@@ -126,6 +155,8 @@ struct RootMemory<P> {
     look: RootLook,
     problems: Vec<Problem>,
     limits: LimitsHit,
+    /// The folders that were opened, by path below the root.
+    folders: Vec<String>,
     found: Arc<DefinitionsOfRoot<P>>,
 }
 
@@ -161,6 +192,9 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
         let mut known = memory
             .as_deref_mut()
             .map(|memory| std::mem::take(&mut memory.roots));
+        if let Some(memory) = memory.as_deref_mut() {
+            memory.planned = all.iter().map(|it| it.root.path.clone()).collect();
+        }
         let mut roots = Vec::with_capacity(planned.len());
         for planned in &planned {
             let inner = roots_in(planned, &all);
@@ -333,13 +367,18 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
             .is_some_and(|last| last.is_met_again(&look, &walk))
             && let Some(last) = last
         {
-            return (Arc::clone(&last.found), Some(last));
+            let folders = walk.folders;
+            return (
+                Arc::clone(&last.found),
+                Some(RootMemory { folders, ..last }),
+            );
         }
         let files = remembers.then(|| known_files(&walk, last.as_ref(), read_at));
         let Documents {
             found,
             problems,
             limits,
+            folders,
         } = walk;
         let mut diagnostics: Vec<Diagnostic> = problems
             .iter()
@@ -370,6 +409,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
             look,
             problems,
             limits,
+            folders,
             found: Arc::clone(&found),
         });
         (found, memory)

@@ -2,7 +2,7 @@
 //!
 //! ```no_run
 //! use grove_skills::disclosure::{Call, Disclosure};
-//! use grove_skills::{Environment, Library, Request};
+//! use grove_skills::{Environment, Library, LookAgain as _, Request};
 //!
 //! let environment = Environment::for_home("/home/me".into(), "/home/me/project".into());
 //! let mut library = Library::new(environment, Request::default());

@@ -23,6 +23,7 @@ pub mod chains;
 mod definition_files;
 pub mod disclosure;
 mod environment;
+pub mod environment_variables;
 pub mod exporting;
 mod instructions;
 mod last_good;
@@ -50,7 +51,7 @@ mod usage;
 mod world;
 
 pub use environment::Environment;
-pub use library::{Library, Look, Unsteady};
+pub use library::{Library, Look, LookAgain, Unsteady};
 pub use planning::PlannedRoot;
 pub use project::Project;
 pub use request::{Parts, Request, View};

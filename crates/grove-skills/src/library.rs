@@ -23,9 +23,10 @@ use crate::agent_overrides::{self, LoadedOverrides};
 use crate::cache::{self, RootCache};
 use crate::definition_files::{DefinitionMemory, FoundDefinitions};
 use crate::environment::Environment;
+use crate::environment_variables;
 use crate::loading::{self, LoadedRoot, Scan};
 use crate::planning::{self, Plan, PlannedRoot};
-use crate::request::{Request, View};
+use crate::request::{Parts, Request, View};
 use crate::skill_inputs::SkillInputs;
 use crate::skill_path::SkillPath;
 use crate::sources::{SkillFiles, Sources, WidenedSkills};
@@ -51,6 +52,46 @@ pub trait Unsteady {
     fn is_unsteady(&self) -> bool;
 }
 
+/// How often files are looked at again when one changes between looking and reading.
+const ATTEMPTS: usize = 3;
+
+/// Whoever can look again.
+pub trait LookAgain {
+    /// Looks.
+    fn look_again(&mut self) -> Look;
+
+    /// Looks and does something with what was seen, again while a file turns out to be another than was looked at.
+    fn look_until_steady<T, E: Unsteady>(
+        &mut self,
+        act: impl FnMut(&Look) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let first = self.look_again();
+        self.steady_from(&first, act)
+    }
+
+    /// The same, beginning with a look that was just made.
+    fn steady_from<T, E: Unsteady>(
+        &mut self,
+        first: &Look,
+        mut act: impl FnMut(&Look) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut done = act(first);
+        for _ in 1..ATTEMPTS {
+            match &done {
+                Err(error) if error.is_unsteady() => done = act(&self.look_again()),
+                _ => break,
+            }
+        }
+        done
+    }
+}
+
+impl LookAgain for Library {
+    fn look_again(&mut self) -> Look {
+        self.look()
+    }
+}
+
 /// The engine for one request: looks, remembers, and looks again.
 #[derive(Debug)]
 pub struct Library {
@@ -68,6 +109,8 @@ pub struct Library {
     notices: Vec<Diagnostic>,
     /// All roots of skills of the last look, those that are not there included.
     planned: Vec<PlannedRoot>,
+    /// Further roots of skills, in the folders that agents bring.
+    brought: Vec<PlannedRoot>,
 }
 
 /// What a library remembers from one look to the next besides what files say.
@@ -110,6 +153,7 @@ impl Library {
             keeping: Keeping::Nothing,
             notices: Vec::new(),
             planned: Vec::new(),
+            brought: Vec::new(),
         }
     }
 
@@ -124,6 +168,11 @@ impl Library {
         }
     }
 
+    /// Looks for these from now on.
+    pub fn look_for(&mut self, parts: Parts) {
+        Arc::make_mut(&mut self.request).parts = parts;
+    }
+
     /// Puts findings about watching into every snapshot from now on.
     pub(crate) fn set_notices(&mut self, notices: Vec<Diagnostic>) {
         self.notices = notices;
@@ -134,21 +183,21 @@ impl Library {
         self.last.as_ref().map(|last| &last.look)
     }
 
-    /// The snapshot of the last look.
-    pub(crate) fn last_snapshot(&self) -> Option<Arc<Snapshot>> {
-        self.last_look().map(|look| Arc::clone(&look.snapshot))
-    }
-
-    /// What was asked for.
-    pub(crate) fn request(&self) -> &Request {
-        &self.request
+    /// What is remembered of the files of agents, and of those of chains.
+    pub(crate) fn definitions(
+        &self,
+    ) -> (
+        &DefinitionMemory<agent::Parsed>,
+        &DefinitionMemory<chain::Parsed>,
+    ) {
+        (&self.agent_files, &self.chain_files)
     }
 
     /// All roots of skills of the last look with what they gave, if they were there.
     pub(crate) fn last_roots(
         &self,
     ) -> impl Iterator<Item = (&PlannedRoot, Option<&Arc<LoadedRoot>>)> {
-        self.planned.iter().map(|planned| {
+        self.planned.iter().chain(&self.brought).map(|planned| {
             let known = self.skill_roots.get(&planned.root.path);
             let loaded = known.and_then(|known| known.loaded.as_ref());
             (planned, loaded.filter(|_| planned.exists))
@@ -177,6 +226,7 @@ impl Library {
 
     /// Looks at everything that is asked for, and publishes what there is; the same snapshot when nothing changed.
     pub fn look(&mut self) -> Look {
+        self.grants = self.grants.for_next_look();
         let grants = self.grants.clone();
         let world = Arc::new(World::find_with(&self.environment, &self.request, grants));
         let parts = self.request.parts;
@@ -257,31 +307,6 @@ impl Library {
             chains: kept_chains,
         });
         look
-    }
-
-    /// Looks and does something with what was seen, again while a file turns out to be another than was looked at.
-    pub fn look_until_steady<T, E: Unsteady>(
-        &mut self,
-        act: impl FnMut(&Look) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let first = self.look();
-        self.steady_from(&first, act)
-    }
-
-    /// The same, beginning with a look that was just made.
-    pub fn steady_from<T, E: Unsteady>(
-        &mut self,
-        first: &Look,
-        mut act: impl FnMut(&Look) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let mut done = act(first);
-        for _ in 1..ATTEMPTS {
-            match &done {
-                Err(error) if error.is_unsteady() => done = act(&self.look()),
-                _ => break,
-            }
-        }
-        done
     }
 
     /// All roots of skills that would be looked in, those that are not there included.
@@ -402,6 +427,8 @@ impl Library {
             .iter()
             .map(|(folders, plan)| ((*folders).clone(), WidenedSkills::new(inputs(plan))));
         let widened = widened.collect();
+        let others = wider.into_iter().flat_map(|(_, wider)| wider.roots);
+        self.brought = others.filter(|root| !plan.roots.contains(root)).collect();
         self.planned = plan.roots;
         (usual, widened)
     }
@@ -451,7 +478,7 @@ impl Library {
         let search_path = self
             .environment
             .variables
-            .get("PATH")
+            .get(environment_variables::PATH)
             .cloned()
             .unwrap_or_default();
         let loaded = self.skill_roots.values();
@@ -475,9 +502,6 @@ impl Library {
         facts
     }
 }
-
-/// How often files are looked at again when one changes between looking and reading.
-const ATTEMPTS: usize = 3;
 
 /// The roots in which something was found.
 fn roots_of<P>(found: Option<&FoundDefinitions<P>>) -> Vec<PlannedRoot> {

@@ -134,7 +134,7 @@ fn load_with(
             let counts = walk.counts;
             if let Some(last) = last.filter(|last| last.is_met_again(&walk, planned, scan, keeps)) {
                 let folders = folders(planned, scan, &last.candidates, folder_cache);
-                if Arc::ptr_eq(&folders, &last.folders) {
+                if folders.is_none_or(|folders| Arc::ptr_eq(&folders, &last.folders)) {
                     return (Arc::clone(last), counts);
                 }
             }
@@ -145,7 +145,8 @@ fn load_with(
             }
             let keeping = keeps.then_some(&last_good);
             let mut loaded = gather(planned, scan, &options, walk, cache, keeping);
-            loaded.folders = folders(planned, scan, &loaded.candidates, folder_cache);
+            let folders = folders(planned, scan, &loaded.candidates, folder_cache);
+            loaded.folders = folders.unwrap_or_default();
             (Arc::new(loaded), counts)
         }
         Err(error) => {
@@ -167,12 +168,9 @@ fn folders(
     scan: &Scan,
     candidates: &[Candidate],
     folder_cache: &mut FolderCache,
-) -> Arc<SkillFolders> {
-    if scan.all_folders || matches!(planned.root.trust, Trust::Pinned { .. }) {
-        folder_cache.look(planned, candidates)
-    } else {
-        Arc::default()
-    }
+) -> Option<Arc<SkillFolders>> {
+    let is_pinned = matches!(planned.root.trust, Trust::Pinned { .. });
+    (scan.all_folders || is_pinned).then(|| folder_cache.look(planned, candidates))
 }
 
 /// Which layouts count in a root.

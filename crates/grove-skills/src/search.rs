@@ -26,7 +26,7 @@ use grove_spec::{Code, Diagnostic};
 
 pub use grove_catalog::search::{Audience, Field, Hit, MAX_LIMIT, Query, Reason};
 
-use crate::library::{Library, Look};
+use crate::library::{Library, Look, LookAgain};
 
 /// How often files are looked at again when some change between looking and reading.
 const ATTEMPTS: usize = 3;
@@ -57,7 +57,12 @@ impl Searcher {
     }
 
     /// Searches what a look of the library's gave; looks again when files changed since.
-    pub fn search_in(&mut self, library: &mut Library, look: &Look, query: &Query<'_>) -> Found {
+    pub fn search_in(
+        &mut self,
+        library: &mut impl LookAgain,
+        look: &Look,
+        query: &Query<'_>,
+    ) -> Found {
         let (snapshot, hits, diagnostics) = self.steady(library, look, |snapshot, index| {
             search::search(snapshot, index, query)
         });
@@ -87,7 +92,7 @@ impl Searcher {
     /// Asks, and looks again while files change under the index.
     fn steady<T: Default>(
         &mut self,
-        library: &mut Library,
+        library: &mut impl LookAgain,
         look: &Look,
         ask: impl Fn(&Snapshot, &Index) -> Result<T, Damaged>,
     ) -> (Arc<Snapshot>, T, Vec<Diagnostic>) {
@@ -102,7 +107,7 @@ impl Searcher {
                 return (look.snapshot, answer, all);
             }
             if !last {
-                look = library.look();
+                look = library.look_again();
             }
         }
         (look.snapshot, T::default(), all)

@@ -197,6 +197,9 @@ codes! {
     UsageUnwritable = "usage-unwritable", Info, "The record of which skills are used could not be written.", "check the permissions of the state folder";
     HostFrontmatter = "host-frontmatter", Warning, "The host that is asked about cannot read the frontmatter, which Grove can.", "put values in double quotes, and begin the file with `---`";
     HostUnknownRule = "host-unknown-rule", Info, "What this host does here is not known, so its view may differ.", "check the host itself";
+
+    // Requests and runs.
+    RequestInvalid = "request-invalid", Error, "A request for a run has a field that is missing, unknown or of the wrong form.", "correct the field";
 }
 
 #[cfg(test)]

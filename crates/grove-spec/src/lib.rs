@@ -11,6 +11,7 @@ pub mod chain;
 pub mod codes;
 pub mod config;
 pub mod diagnostic;
+pub mod digest;
 pub mod engine;
 pub mod fence;
 mod field_reader;
@@ -28,6 +29,7 @@ pub mod yaml;
 
 pub use codes::Code;
 pub use diagnostic::{Diagnostic, Position, Severity};
+pub use digest::Digest;
 
 /// The README's example is a test.
 #[cfg(doctest)]

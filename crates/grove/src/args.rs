@@ -3,6 +3,7 @@
 mod agents;
 mod chains;
 mod export;
+mod runs;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ pub(crate) use crate::agent_fields::AskedFields;
 pub(crate) use agents::{AgentLook, AgentScope, AgentsCommand, OwnScope, Whose};
 pub(crate) use chains::{ChainLook, ChainsCommand};
 pub(crate) use export::ExportArgs;
+pub(crate) use runs::{RunArgs, RunsCommand};
 
 /// Finds every skill you have, says which are usable and why, and what a model would see of them.
 #[derive(Debug, Parser)]
@@ -61,6 +63,14 @@ pub(crate) enum Command {
     Chains(ChainsCommand),
     /// What an agent is told: the skills it names, then its own text
     Prompt(Box<PromptArgs>),
+    /// Run an agent as a child and print its result
+    Run(Box<RunArgs>),
+    /// Runs: list, show, logs, wait, stop, prune
+    #[command(subcommand)]
+    Runs(RunsCommand),
+    /// Execute what runs command until nothing is left to do; started when it is needed
+    #[command(hide = true)]
+    Supervise,
     /// What a model is told of your skills, inside a budget; with --host, what another host would tell it
     Catalog(Box<CatalogArgs>),
     /// Serve skills to a host over MCP: on stdin and stdout, or over HTTP

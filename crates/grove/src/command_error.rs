@@ -1,106 +1,230 @@
-//! Errors of commands: a kind that gives the exit code, a message, and hints.
+//! Errors of commands: a kind that gives the exit code, the error with what caused it, and hints.
+//!
+//! Libraries say what went wrong. Here, and nowhere else, is said whose fault that is and what to try next; the chain
+//! of causes is printed by [`CommandError::message`] alone.
+
+use std::error::Error;
+use std::io;
+
+use grove_fs::FsError;
+use grove_server::ServeError;
+use grove_server::host_config::ConfigError;
+use grove_skills::Unsteady;
+use grove_skills::exporting::ExportError;
+use grove_skills::managing::ManageError;
+use grove_skills::prompt::PromptError;
+use grove_skills::session_file::SessionFileError;
+use grove_skills::trusting::TrustError;
 
 /// What kind of error ended a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorKind {
-    /// What was asked for does not exist or cannot be done.
+    /// What was asked for does not exist or cannot be done, or something was found that needs attention.
     Finding,
     /// The command line is wrong.
     Usage,
+    /// The configuration is wrong.
+    Configuration,
     /// Grove is at fault, or the machine.
     Internal,
 }
 
 impl ErrorKind {
-    /// The exit code: 1 findings, 2 usage, 3 configuration (by its own command), 4 internal.
+    /// All kinds in the order of their exit codes.
+    pub(crate) const ALL: [Self; 4] = [
+        Self::Finding,
+        Self::Usage,
+        Self::Configuration,
+        Self::Internal,
+    ];
+
+    /// The exit code.
     pub(crate) const fn exit_code(self) -> u8 {
         match self {
             Self::Finding => 1,
             Self::Usage => 2,
+            Self::Configuration => 3,
             Self::Internal => 4,
         }
     }
+
+    /// The exit code if it is so, or that all is well.
+    pub(crate) const fn exit_code_if(self, is_so: bool) -> u8 {
+        if is_so { self.exit_code() } else { 0 }
+    }
+
+    /// What the exit code means, for the reference.
+    pub(crate) const fn meaning(self) -> &'static str {
+        match self {
+            Self::Finding => "findings",
+            Self::Usage => "wrong usage",
+            Self::Configuration => "configuration",
+            Self::Internal => "internal error",
+        }
+    }
 }
+
+type Cause = Box<dyn Error + Send + Sync>;
 
 /// An error with what to try next.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     pub(crate) kind: ErrorKind,
-    pub(crate) message: String,
+    error: Cause,
     pub(crate) hints: Vec<String>,
 }
 
 impl CommandError {
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+    fn new(kind: ErrorKind, error: impl Into<Cause>) -> Self {
         Self {
             kind,
-            message: message.into(),
+            error: error.into(),
             hints: Vec::new(),
         }
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+    /// What was asked for cannot be had.
+    pub(crate) fn finding(error: impl Into<Cause>) -> Self {
+        Self::new(ErrorKind::Finding, error)
+    }
+
+    /// The command line is wrong.
+    pub(crate) fn usage(error: impl Into<Cause>) -> Self {
+        Self::new(ErrorKind::Usage, error)
+    }
+
+    /// Grove or the machine is at fault.
+    pub(crate) fn internal(error: impl Into<Cause>) -> Self {
+        Self::new(ErrorKind::Internal, error)
+    }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        self.hints([hint.into()])
+    }
+
+    pub(crate) fn hints(mut self, hints: impl IntoIterator<Item = String>) -> Self {
+        self.hints.extend(hints);
         self
     }
-}
 
-impl From<grove_fs::FsError> for CommandError {
-    fn from(error: grove_fs::FsError) -> Self {
-        Self::new(ErrorKind::Internal, format!("{error}: {}", error.source))
-    }
-}
-
-impl From<grove_skills::trusting::TrustError> for CommandError {
-    fn from(error: grove_skills::trusting::TrustError) -> Self {
-        use grove_skills::trusting::TrustError;
-        let (kind, hint) = match &error {
-            TrustError::Fs(_) => (ErrorKind::Internal, String::new()),
-            TrustError::NeverAProject(_) => (
-                ErrorKind::Finding,
-                "give the folder of one project".to_owned(),
-            ),
-            TrustError::PartOf(_, granted) => (
-                ErrorKind::Finding,
-                format!("run `grove untrust {}`", granted.display()),
-            ),
-            TrustError::NoHome => (ErrorKind::Finding, "set HOME or XDG_STATE_HOME".to_owned()),
-            TrustError::NotThere(_) | TrustError::NotAFolder(_) => (
-                ErrorKind::Usage,
-                "give the folder of one project".to_owned(),
-            ),
-        };
-        match error {
-            TrustError::Fs(error) => error.into(),
-            other => Self::new(kind, other.to_string()).hint(hint),
+    /// What went wrong, and what caused it, and what caused that.
+    pub(crate) fn message(&self) -> String {
+        let mut message = self.error.to_string();
+        let mut cause = self.error.source();
+        while let Some(error) = cause {
+            message.push_str(": ");
+            message.push_str(&error.to_string());
+            cause = error.source();
         }
+        message
     }
 }
 
-impl From<grove_skills::session_file::SessionFileError> for CommandError {
-    fn from(error: grove_skills::session_file::SessionFileError) -> Self {
-        use grove_skills::session_file::SessionFileError;
-        let help = error.help();
-        match error {
-            // The caller chose the path, so what is wrong with the path is not Grove's fault.
-            SessionFileError::Fs(error) if is_about_path(&error) => {
-                let message = format!("{error}: {}", error.source);
-                Self::new(ErrorKind::Finding, message).hint(help)
+impl From<FsError> for CommandError {
+    fn from(error: FsError) -> Self {
+        Self::internal(error)
+    }
+}
+
+impl From<TrustError> for CommandError {
+    fn from(error: TrustError) -> Self {
+        let one_project = "give the folder of one project";
+        match &error {
+            TrustError::Fs(_) => Self::internal(error),
+            TrustError::NeverAProject(_) => Self::finding(error).hint(one_project),
+            TrustError::PartOf(_, granted) => {
+                let hint = format!("run `grove untrust {}`", granted.display());
+                Self::finding(error).hint(hint)
             }
-            SessionFileError::Fs(error) => Self::from(error).hint(help),
-            other => Self::new(ErrorKind::Finding, other.to_string()).hint(help),
+            TrustError::NoHome => Self::finding(error).hint("set HOME or XDG_STATE_HOME"),
+            TrustError::NotThere(_) | TrustError::NotAFolder(_) => {
+                Self::usage(error).hint(one_project)
+            }
         }
     }
 }
 
-fn is_about_path(error: &grove_fs::FsError) -> bool {
-    use std::io::ErrorKind as Io;
+impl From<SessionFileError> for CommandError {
+    fn from(error: SessionFileError) -> Self {
+        let help = error.help();
+        let kind = match &error {
+            // The caller chose the path, so what is wrong with the path is not Grove's fault.
+            SessionFileError::Fs(error) if !is_about_path(error) => ErrorKind::Internal,
+            _ => ErrorKind::Finding,
+        };
+        Self::new(kind, error).hint(help)
+    }
+}
+
+fn is_about_path(error: &FsError) -> bool {
     matches!(
         error.source.kind(),
-        Io::NotFound
-            | Io::NotADirectory
-            | Io::PermissionDenied
-            | Io::ReadOnlyFilesystem
-            | Io::InvalidFilename
+        io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::InvalidFilename
     )
+}
+
+impl From<ManageError> for CommandError {
+    fn from(error: ManageError) -> Self {
+        let kind = match &error {
+            ManageError::Name(_)
+            | ManageError::Package(_)
+            | ManageError::Reserved { .. }
+            | ManageError::Field { .. } => ErrorKind::Usage,
+            ManageError::Fs(_) => ErrorKind::Internal,
+            _ => ErrorKind::Finding,
+        };
+        let hints = error.hints();
+        Self::new(kind, error).hints(hints)
+    }
+}
+
+impl From<PromptError> for CommandError {
+    fn from(error: PromptError) -> Self {
+        Self::finding(error).hint("run the command again when nothing writes there")
+    }
+}
+
+impl Unsteady for CommandError {
+    fn is_unsteady(&self) -> bool {
+        let error = self.error.downcast_ref::<PromptError>();
+        error.is_some_and(PromptError::is_unsteady)
+    }
+}
+
+impl From<ExportError> for CommandError {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::UnknownHost(_) => Self::usage(error),
+            ExportError::Prompt(error) => error.into(),
+            ExportError::Fs(error) => error.into(),
+        }
+    }
+}
+
+impl From<ServeError> for CommandError {
+    fn from(error: ServeError) -> Self {
+        match &error {
+            ServeError::NotLoopback(_) => Self::usage(error).hint(
+                "give a port, or an address of loopback such as 127.0.0.1:8722: nothing is encrypted",
+            ),
+            ServeError::Listen { .. } => Self::finding(error).hint("give another port"),
+            _ => Self::finding(error),
+        }
+    }
+}
+
+impl From<ConfigError> for CommandError {
+    fn from(error: ConfigError) -> Self {
+        match &error {
+            ConfigError::Fs(_) => Self::internal(error),
+            ConfigError::NoHome => Self::finding(error).hint("set HOME, or use --scope project"),
+            ConfigError::Changed(_) => Self::finding(error).hint("run the command again"),
+            ConfigError::Unreadable { .. } => Self::finding(error)
+                .hint("correct the file, or add the server by hand as the guide shows"),
+        }
+    }
 }

@@ -6,9 +6,9 @@ mod command_error;
 mod commands;
 mod json;
 mod output;
+mod process_environment;
 mod table;
 mod tokens;
-mod variables;
 
 use std::process::ExitCode;
 
@@ -20,7 +20,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments: Vec<std::ffi::OsString> = std::env::args_os().collect();
-    let mut out = output::Output::new();
+    // A keeper is this program started anew: nothing else of it may run in that process.
+    if arguments
+        .get(1)
+        .is_some_and(|word| word == commands::KEEPER)
+    {
+        return grove_exec::keep();
+    }
+    let mut out = output::Output::default();
     let mut looked = None;
     let result = commands::run(arguments, &mut looked, &mut out);
     let code = match result {
@@ -32,15 +39,14 @@ fn main() -> ExitCode {
     };
     let written = out.finish();
     // Nobody waits for the cache, so it is written when everything else has been.
-    let mut notes = output::Output::new();
+    let mut notes = output::Output::default();
     if let Some(looked) = looked {
         looked.remember(&mut notes);
     }
     if let Err(output::Unwritten::Data(error)) = &written {
-        notes.error(&CommandError::new(
-            ErrorKind::Internal,
-            format!("could not write the output: {error}"),
-        ));
+        notes.error(&CommandError::internal(format!(
+            "could not write the output: {error}"
+        )));
     }
     // What could not be said of the cache changes nothing.
     let _ = notes.finish();

@@ -1,29 +1,57 @@
 //! Where output goes: data to stdout, everything else to stderr, and no control characters to either.
+//!
+//! A command that is done at once is written in one go when it ends. One that goes on writes what it has with
+//! [`Output::flush`] as often as it likes: the same cleaning, and the same silence when nobody reads any more.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Write};
 
+use grove_skills::environment_variables::COLUMNS;
 use grove_spec::Diagnostic;
 use grove_spec::text::{is_control, visible, without_controls};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
-use serde_json::ser::{CharEscape, CompactFormatter, Formatter, PrettyFormatter};
 
 use crate::command_error::CommandError;
 
-/// Collects a command's output and writes it in one go.
+/// Collects a command's output and writes it.
+#[derive(Default)]
 pub(crate) struct Output {
     data: Vec<u8>,
     notes: Vec<u8>,
+    /// Whether there was any data.
+    has_data: bool,
+    /// How writing went; nothing is written to a stream that failed.
+    data_written: Written,
+    notes_written: Written,
+}
+
+/// How writing to a stream went.
+#[derive(Default)]
+enum Written {
+    #[default]
+    Whole,
+    /// The reader closed the pipe: it has seen what it wanted.
+    ReaderGone,
+    /// The machine did not take it.
+    Failed(io::Error),
+}
+
+impl Written {
+    /// Writes what was collected, unless an earlier write failed.
+    fn write(&mut self, stream: &mut impl Write, collected: &mut Vec<u8>) {
+        if matches!(self, Self::Whole) {
+            let written = stream.write_all(collected).and_then(|()| stream.flush());
+            match written {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => *self = Self::ReaderGone,
+                Err(error) => *self = Self::Failed(error),
+            }
+        }
+        collected.clear();
+    }
 }
 
 impl Output {
-    pub(crate) fn new() -> Self {
-        Self {
-            data: Vec::new(),
-            notes: Vec::new(),
-        }
-    }
-
     /// A line of data.
     pub(crate) fn line(&mut self, line: &str) {
         self.text(line);
@@ -54,26 +82,19 @@ impl Output {
 
     /// A value as JSON.
     pub(crate) fn json<T: Serialize>(&mut self, value: &T) {
-        let mut serializer = serde_json::Serializer::with_formatter(
-            &mut self.data,
-            CleanFormatter(PrettyFormatter::new()),
-        );
-        if let Err(error) = value.serialize(&mut serializer) {
-            self.note(&format!("error: could not write JSON: {error}"));
-        }
-        self.data.push(b'\n');
+        self.json_text(serde_json::to_string_pretty(value));
     }
 
-    /// A value as one line of JSON, written at once with everything before it: for what goes on and on.
-    pub(crate) fn json_line<T: Serialize>(&mut self, value: &T) -> io::Result<()> {
-        let formatter = CleanFormatter(CompactFormatter);
-        let mut serializer = serde_json::Serializer::with_formatter(&mut self.data, formatter);
-        value.serialize(&mut serializer)?;
-        self.data.push(b'\n');
-        let mut stdout = io::stdout().lock();
-        let written = stdout.write_all(&self.data).and_then(|()| stdout.flush());
-        self.data.clear();
-        written
+    /// A value as one line of JSON.
+    pub(crate) fn json_line<T: Serialize>(&mut self, value: &T) {
+        self.json_text(serde_json::to_string(value));
+    }
+
+    fn json_text(&mut self, text: serde_json::Result<String>) {
+        match text {
+            Ok(text) => self.line(&without_escaped_controls(&text)),
+            Err(error) => self.note(&format!("error: could not write JSON: {error}")),
+        }
     }
 
     /// A rendered diagnostic beside the data.
@@ -84,25 +105,42 @@ impl Output {
 
     /// An error with its hints.
     pub(crate) fn error(&mut self, error: &CommandError) {
-        self.note(&format!("error: {}", error.message));
+        self.note(&format!("error: {}", error.message()));
         for hint in &error.hints {
             self.note(&format!("hint: {hint}"));
         }
     }
 
-    /// Writes everything, the data first. A reader that closed the pipe has seen what it wanted.
-    pub(crate) fn finish(self) -> Result<(), Unwritten> {
-        let data = io::stdout()
-            .lock()
-            .write_all(&self.data)
-            .and_then(|()| io::stdout().lock().flush());
-        let notes = io::stderr().lock().write_all(&self.notes);
-        let gone = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
-        match (data, notes) {
-            (Err(error), _) if !gone(&error) => Err(Unwritten::Data(error)),
-            (Ok(()), Err(error)) if self.data.is_empty() && !gone(&error) => {
-                Err(Unwritten::Everything)
-            }
+    /// Writes what there is, the data first, while the command goes on; says whether anybody reads the data.
+    pub(crate) fn flush(&mut self) -> bool {
+        self.has_data |= !self.data.is_empty();
+        self.data_written
+            .write(&mut io::stdout().lock(), &mut self.data);
+        self.notes_written
+            .write(&mut io::stderr().lock(), &mut self.notes);
+        matches!(self.data_written, Written::Whole)
+    }
+
+    /// Asks whoever sits at the terminal, after everything that the question is about; none when there is nobody.
+    pub(crate) fn ask(&mut self, question: &str) -> Option<bool> {
+        self.flush();
+        if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+            return None;
+        }
+        self.notes
+            .extend_from_slice(visible(&format!("{question} [y/N] ")).as_bytes());
+        self.flush();
+        let mut answer = String::new();
+        let read = io::stdin().lock().read_line(&mut answer);
+        Some(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
+    }
+
+    /// Writes the rest, and says what the machine did not take.
+    pub(crate) fn finish(mut self) -> Result<(), Unwritten> {
+        self.flush();
+        match (self.data_written, self.notes_written) {
+            (Written::Failed(error), _) => Err(Unwritten::Data(error)),
+            (Written::Whole, Written::Failed(_)) if !self.has_data => Err(Unwritten::Everything),
             _ => Ok(()),
         }
     }
@@ -137,7 +175,7 @@ pub(crate) fn columns(
     environment: &std::collections::BTreeMap<String, std::ffi::OsString>,
 ) -> usize {
     let set = environment
-        .get("COLUMNS")
+        .get(COLUMNS)
         .and_then(|value| value.to_str())
         .and_then(|value| value.parse().ok());
     let terminal = || {
@@ -151,76 +189,43 @@ pub(crate) fn columns(
     set.or_else(terminal).unwrap_or(100).clamp(40, 400)
 }
 
-/// JSON without control characters: neither raw nor escaped.
-struct CleanFormatter<F>(F);
-
-impl<F: Formatter> Formatter for CleanFormatter<F> {
-    fn write_string_fragment<W: ?Sized + io::Write>(
-        &mut self,
-        writer: &mut W,
-        fragment: &str,
-    ) -> io::Result<()> {
-        writer.write_all(without_controls(fragment).as_bytes())
-    }
-
-    fn write_char_escape<W: ?Sized + io::Write>(
-        &mut self,
-        writer: &mut W,
-        escape: CharEscape,
-    ) -> io::Result<()> {
-        let control = match &escape {
-            CharEscape::Backspace | CharEscape::FormFeed | CharEscape::CarriageReturn => true,
-            CharEscape::AsciiControl(byte) => is_control(char::from(*byte)),
-            _ => false,
-        };
-        if control {
-            Ok(())
-        } else {
-            self.0.write_char_escape(writer, escape)
+/// JSON text without escaped control characters; a raw one is not JSON.
+fn without_escaped_controls(json: &str) -> String {
+    let mut clean = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some((before, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
+        clean.push_str(before);
+        let length = if escape.starts_with("\\u") { 6 } else { 2 };
+        let (escape, after) = escape.split_at_checked(length).unwrap_or((escape, ""));
+        if !is_escaped_control(escape) {
+            clean.push_str(escape);
         }
+        rest = after;
     }
+    clean.push_str(rest);
+    clean
+}
 
-    fn begin_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_array(writer)
-    }
+fn is_escaped_control(escape: &str) -> bool {
+    let number = escape.strip_prefix("\\u");
+    let number = number.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    matches!(escape, "\\b" | "\\f" | "\\r")
+        || number.and_then(char::from_u32).is_some_and(is_control)
+}
 
-    fn end_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_array(writer)
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    fn begin_array_value<W: ?Sized + io::Write>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        self.0.begin_array_value(writer, first)
-    }
-
-    fn end_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_array_value(writer)
-    }
-
-    fn begin_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_object(writer)
-    }
-
-    fn end_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_object(writer)
-    }
-
-    fn begin_object_key<W: ?Sized + io::Write>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        self.0.begin_object_key(writer, first)
-    }
-
-    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_object_value(writer)
-    }
-
-    fn end_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_object_value(writer)
+    #[test]
+    fn json_has_no_control_characters_raw_or_escaped() {
+        let hostile = "a\u{1b}[2J\u{7}b\r\n\t\u{8}\u{c}\u{9b}\u{7f}\"\\\\u001b\\ü";
+        let mut out = Output::default();
+        out.json_line(&hostile);
+        let text = String::from_utf8(out.data).unwrap();
+        let read: String = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, without_controls(hostile));
+        assert!(!text.trim_end().chars().any(is_control), "{text}");
+        assert!(!text.contains("\\u00"), "{text}");
     }
 }

@@ -82,7 +82,7 @@ fn measure(library: &GeneratedLibrary, n_runs: u32) -> Result<Times, String> {
         ..Request::default()
     };
     let live = LiveLibrary::start(environment, request);
-    let found = live.refresh().skills.len();
+    let found = live.snapshot().skills.len();
     if found != library.n_skills() {
         return Err(format!("{found} skills instead of {}", library.n_skills()));
     }

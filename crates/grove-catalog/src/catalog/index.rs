@@ -7,8 +7,8 @@ use std::borrow::Cow;
 
 use grove_spec::text::{counted, escape_xml};
 
-use crate::digest::Digest;
 use crate::snapshot::Snapshot;
+use grove_spec::Digest;
 
 use super::cards::{Cards, INDEX_NAME_DIGITS};
 use super::forest::{Forest, Kind, NodeId};

@@ -23,9 +23,9 @@ mod writing;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::digest::Digest;
 use crate::root::Source;
 use crate::snapshot::Snapshot;
+use grove_spec::Digest;
 
 pub use budget::{Budget, Unit};
 pub use counting::within_tokens;

@@ -2,7 +2,7 @@
 
 use grove_spec::text::counted;
 
-use crate::digest::Digest;
+use grove_spec::Digest;
 
 use super::cards::INDEX_NAME_DIGITS;
 use super::fit::Form;

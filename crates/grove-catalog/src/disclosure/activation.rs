@@ -11,9 +11,9 @@ use super::listing::{Listed, list_children};
 use super::node::Node;
 use super::session::{Activating, Active, Expansion, Session};
 use super::target::Caller;
-use crate::digest::Digest;
 use crate::identity::Layout;
 use crate::snapshot::{Skill, Snapshot};
+use grove_spec::Digest;
 
 /// Characters of a branch's own body that come along with its children.
 pub const MAX_BRANCH_BODY: usize = 2_000;

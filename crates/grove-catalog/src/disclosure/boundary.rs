@@ -2,7 +2,7 @@
 
 use grove_spec::text::{escape_xml, one_line};
 
-use crate::digest::Digest;
+use grove_spec::Digest;
 
 /// The characters of a boundary.
 const LENGTH: usize = 16;

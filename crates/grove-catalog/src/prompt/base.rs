@@ -16,8 +16,8 @@ use super::{Block, BlockKind, LISTING, Own, Prompt};
 use serde::Serialize;
 
 use crate::catalog::INSTRUCTIONS;
-use crate::digest::Digest;
 use crate::disclosure::boundary;
+use grove_spec::Digest;
 
 /// The prompt of whoever runs the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]

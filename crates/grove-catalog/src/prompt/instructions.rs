@@ -6,8 +6,8 @@ use grove_spec::agent::prompt_text;
 use grove_spec::{Code, Diagnostic};
 
 use super::{Block, BlockKind, Prompt};
-use crate::digest::Digest;
 use crate::disclosure::marked;
+use grove_spec::Digest;
 
 /// The element that a file of instructions stands in. Skills stand in another.
 pub(super) const ELEMENT: &str = "project_instructions";

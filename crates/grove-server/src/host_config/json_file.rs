@@ -7,8 +7,6 @@ use serde_json::{Value, json};
 use super::{Launch, NAME};
 
 const SERVERS: &str = "mcpServers";
-/// How deep the file may nest; the parser allows as much.
-const MAX_DEPTH: usize = 128;
 
 /// The file with the server.
 pub(super) fn with_server(text: &str, launch: &Launch) -> Result<String, String> {
@@ -177,7 +175,7 @@ impl Scan<'_> {
     }
 
     fn blanks(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+        while self.peek().is_some_and(|byte| byte.is_ascii_whitespace()) {
             self.at += 1;
         }
     }
@@ -207,11 +205,11 @@ impl Scan<'_> {
             self.take(b':')?;
             self.blanks();
             let value = self.at;
-            self.value()?;
+            let end = self.value()?;
             members.push(Member {
                 key,
-                whole: (whole, self.at),
-                value: (value, self.at),
+                whole: (whole, end),
+                value: (value, end),
             });
         }
     }
@@ -230,41 +228,24 @@ impl Scan<'_> {
         }
     }
 
-    /// Passes over a value: one text or bracket that closes, or letters up to what cannot be one.
-    fn value(&mut self) -> Option<()> {
+    /// Passes over a value and the blanks behind it; gives where the value ends.
+    fn value(&mut self) -> Option<usize> {
+        let start = self.at;
         let mut depth = 0_usize;
         loop {
             match self.peek()? {
-                b'"' => self.string()?,
-                b'{' | b'[' => {
-                    depth += 1;
-                    self.at += 1;
-                    if depth > MAX_DEPTH {
-                        return None;
-                    }
+                b'"' => {
+                    self.string()?;
                     continue;
                 }
-                b'}' | b']' if depth > 0 => {
-                    depth -= 1;
-                    self.at += 1;
-                }
-                _ if depth > 0 => {
-                    self.at += 1;
-                    continue;
-                }
-                _ => {
-                    while !matches!(
-                        self.peek()?,
-                        b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r'
-                    ) {
-                        self.at += 1;
-                    }
-                }
+                b'{' | b'[' => depth += 1,
+                b',' | b'}' if depth == 0 => break,
+                b'}' | b']' => depth -= 1,
+                _ => {}
             }
-            if depth == 0 {
-                return Some(());
-            }
+            self.at += 1;
         }
+        Some(start + self.text.get(start..self.at)?.trim_end().len())
     }
 }
 

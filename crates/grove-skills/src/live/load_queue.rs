@@ -4,18 +4,15 @@
 //! shares the next one.
 
 use std::collections::VecDeque;
-use std::sync::{
-    Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use grove_catalog::snapshot::Snapshot;
 use grove_fs::watch::Bell;
 use grove_spec::{Code, Diagnostic};
 
 use super::difference;
 use super::why::{Cause, Causes, What};
-use crate::library::Library;
+use crate::library::{Library, Look};
 
 /// How many publications are remembered with their reasons for subscribers that are behind.
 const REMEMBERED: usize = 64;
@@ -24,7 +21,7 @@ const REMEMBERED: usize = 64;
 #[derive(Debug)]
 pub(super) struct LoadQueue {
     /// Taken for a load as a whole and before `state`, so that snapshots are published in their order.
-    library: RwLock<Library>,
+    library: Mutex<Library>,
     state: Mutex<State>,
     changed: Condvar,
     bell: Option<Arc<Bell>>,
@@ -32,7 +29,7 @@ pub(super) struct LoadQueue {
 
 #[derive(Debug)]
 struct State {
-    latest: Arc<Snapshot>,
+    latest: Look,
     /// How many loads have begun.
     begun: u64,
     /// How many loads are done.
@@ -52,15 +49,15 @@ struct State {
 /// What was published since a subscriber looked.
 pub(super) struct News {
     pub(super) sequence: u64,
-    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) look: Look,
     pub(super) why: Vec<Cause>,
     pub(super) published: Instant,
 }
 
 impl LoadQueue {
-    pub(super) fn new(library: Library, first: Arc<Snapshot>, bell: Option<Arc<Bell>>) -> Self {
+    pub(super) fn new(library: Library, first: Look, bell: Option<Arc<Bell>>) -> Self {
         Self {
-            library: RwLock::new(library),
+            library: Mutex::new(library),
             state: Mutex::new(State {
                 latest: first,
                 begun: 1,
@@ -77,8 +74,8 @@ impl LoadQueue {
         }
     }
 
-    pub(super) fn latest(&self) -> Arc<Snapshot> {
-        Arc::clone(&self.state().latest)
+    pub(super) fn latest(&self) -> Look {
+        self.state().latest.clone()
     }
 
     pub(super) fn loads(&self) -> u64 {
@@ -86,13 +83,13 @@ impl LoadQueue {
     }
 
     /// Where a new subscriber begins.
-    pub(super) fn position(&self) -> (u64, Arc<Snapshot>) {
+    pub(super) fn position(&self) -> (u64, Look) {
         let state = self.state();
-        (state.sequence, Arc::clone(&state.latest))
+        (state.sequence, state.latest.clone())
     }
 
     /// Waits for a load that begins after this was called.
-    pub(super) fn refresh(&self) -> Arc<Snapshot> {
+    pub(super) fn look(&self) -> Look {
         let wanted = self.ask();
         self.wait_for_load(wanted)
     }
@@ -107,14 +104,14 @@ impl LoadQueue {
         wanted
     }
 
-    fn wait_for_load(&self, wanted: u64) -> Arc<Snapshot> {
+    fn wait_for_load(&self, wanted: u64) -> Look {
         let is_waiting = |state: &mut State| state.done < wanted && !state.over;
         let state = self
             .changed
             .wait_while(self.state(), is_waiting)
             .unwrap_or_else(PoisonError::into_inner);
         if state.done >= wanted {
-            return Arc::clone(&state.latest);
+            return state.latest.clone();
         }
         drop(state);
         self.load(|| Causes::of(What::Asked))
@@ -138,7 +135,7 @@ impl LoadQueue {
             .for_each(|cause| why.add(cause.clone()));
         Some(News {
             sequence: state.sequence,
-            snapshot: Arc::clone(&state.latest),
+            look: state.latest.clone(),
             why: why.into_vec(),
             published: state.published,
         })
@@ -155,42 +152,37 @@ impl LoadQueue {
     }
 
     /// Loads and publishes; the reasons are asked for when the load has begun.
-    pub(super) fn load(&self, why: impl FnOnce() -> Causes) -> Arc<Snapshot> {
+    pub(super) fn load(&self, why: impl FnOnce() -> Causes) -> Look {
         let mut library = self.library();
         self.state().begun += 1;
         let why = why();
-        let snapshot = library.load();
+        let look = library.look();
         let mut state = self.state();
         state.done += 1;
-        let old = state.publish(&snapshot, why);
+        let old = state.publish(&look, why);
         drop(state);
         self.changed.notify_all();
         // Clearing away thousands of skills takes its time, and nobody has to wait for it.
         drop(old);
-        snapshot
+        look
     }
 
     /// Works with the library between two loads, and publishes what the work loaded.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut Library) -> T) -> T {
         let mut library = self.library();
         let done = work(&mut library);
-        let old = library.last_snapshot().map(|snapshot| {
+        let old = library.last_look().map(|look| {
             let mut state = self.state();
-            state.publish(&snapshot, Causes::of(What::Asked))
+            state.publish(look, Causes::of(What::Asked))
         });
         self.changed.notify_all();
         drop(old);
         done
     }
 
-    /// The library for one alone.
-    pub(super) fn library(&self) -> RwLockWriteGuard<'_, Library> {
-        self.library.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The library for all who only read.
-    pub(super) fn reading(&self) -> RwLockReadGuard<'_, Library> {
-        self.library.read().unwrap_or_else(PoisonError::into_inner)
+    /// The library; nothing is loaded while somebody has it.
+    pub(super) fn library(&self) -> MutexGuard<'_, Library> {
+        self.library.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks the thread to end.
@@ -226,15 +218,14 @@ impl LoadQueue {
 }
 
 impl State {
-    /// Takes a snapshot; tells subscribers if it says anything else than the one before.
+    /// Takes a look; tells subscribers if its snapshot says anything else than the one before.
     ///
-    /// Gives back the one before.
-    fn publish(&mut self, snapshot: &Arc<Snapshot>, why: Causes) -> Arc<Snapshot> {
-        let last = std::mem::replace(&mut self.latest, Arc::clone(snapshot));
-        if Arc::ptr_eq(&last, snapshot) {
-            return last;
-        }
-        let is_news = last.version != snapshot.version || difference::says_more(&last, snapshot);
+    /// Gives back the look before.
+    fn publish(&mut self, look: &Look, why: Causes) -> Look {
+        let last = std::mem::replace(&mut self.latest, look.clone());
+        let (before, now) = (&last.snapshot, &look.snapshot);
+        let is_news = !Arc::ptr_eq(before, now)
+            && (before.version != now.version || difference::says_more(before, now));
         if !is_news {
             return last;
         }
@@ -273,7 +264,7 @@ mod tests {
             ..Request::default()
         };
         let mut library = Library::living(environment, request);
-        let first = library.load();
+        let first = library.look();
         Arc::new(LoadQueue::new(library, first, None))
     }
 
@@ -321,7 +312,7 @@ mod tests {
         let queue = queue();
         queue.end();
         let before = queue.loads();
-        queue.refresh();
+        queue.look();
         assert_eq!(queue.loads(), before + 1);
     }
 }

@@ -25,7 +25,6 @@ mod places;
 mod why;
 mod worker;
 
-use std::ops::Deref;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -36,8 +35,8 @@ use grove_fs::watch::Bell;
 use grove_spec::Diagnostic;
 
 use crate::environment::Environment;
-use crate::library::{Library, Look};
-use crate::request::Request;
+use crate::library::{Library, Look, LookAgain};
+use crate::request::{Parts, Request};
 use load_queue::LoadQueue;
 pub use why::{Cause, What};
 use worker::Worker;
@@ -85,7 +84,7 @@ impl LiveLibrary {
     /// The same with other times.
     pub fn start_with(environment: Environment, request: Request, options: Options) -> Self {
         let mut library = Library::living(environment, request);
-        let first = library.load();
+        let first = library.look();
         let bell = Bell::new().ok().map(Arc::new);
         let queue = Arc::new(LoadQueue::new(library, first, bell.clone()));
         let thread = bell.and_then(|bell| {
@@ -101,26 +100,25 @@ impl LiveLibrary {
         Self { queue, thread }
     }
 
-    /// The snapshot for a turn: everything in it was looked at after this was called.
-    pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.refresh()
+    /// The look for a turn: everything in it was looked at after this was called. Whoever asks while others wait
+    /// takes part in what they wait for, if it has not begun.
+    pub fn look(&self) -> Look {
+        self.queue.look()
     }
 
-    /// The look for a turn, with the files behind its snapshot.
-    pub fn look(&self) -> Look {
-        self.refresh();
-        let last = self.reading().last_look().cloned();
-        last.unwrap_or_else(|| self.with(Library::look))
+    /// The snapshot for a turn.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.look().snapshot
     }
 
     /// The last snapshot, without looking.
     pub fn latest(&self) -> Arc<Snapshot> {
-        self.queue.latest()
+        self.latest_look().snapshot
     }
 
-    /// Looks again at once, or takes part in a load that others asked for and that has not begun.
-    pub fn refresh(&self) -> Arc<Snapshot> {
-        self.queue.refresh()
+    /// The last look, without another.
+    pub fn latest_look(&self) -> Look {
+        self.queue.latest()
     }
 
     /// How often the library was walked.
@@ -130,33 +128,23 @@ impl LiveLibrary {
 
     /// Tells of what changes from now on.
     pub fn subscribe(&self) -> Subscription {
-        let (seen, base) = self.queue.position();
+        let (seen, look) = self.queue.position();
         Subscription {
             queue: Arc::clone(&self.queue),
             seen,
-            base,
+            base: look.snapshot,
         }
     }
 
-    /// Works with the library itself, for example in a [`Disclosure`](crate::disclosure::Disclosure). Nothing is
-    /// loaded meanwhile but by the work; what it loads is published.
+    /// Works with the library itself, between two loads. What the work loads is published.
     pub fn with<T>(&self, work: impl FnOnce(&mut Library) -> T) -> T {
         self.queue.with(work)
     }
+}
 
-    /// The look for a turn, and the library to work with. Many may ask at once: one look serves them all, and
-    /// then they work one after another.
-    pub fn turn<T>(&self, work: impl FnOnce(&mut Library, &Look) -> T) -> T {
-        let looked = self.look();
-        self.with(|library| {
-            let look = library.last_look().cloned().unwrap_or(looked);
-            work(library, &look)
-        })
-    }
-
-    /// The library, for reading files of a snapshot; many may read at once, and nothing is loaded meanwhile.
-    pub fn reading(&self) -> impl Deref<Target = Library> + '_ {
-        self.queue.reading()
+impl LookAgain for &LiveLibrary {
+    fn look_again(&mut self) -> Look {
+        self.look()
     }
 }
 
@@ -175,6 +163,8 @@ impl Drop for LiveLibrary {
 pub struct Update {
     /// What there is now.
     pub snapshot: Arc<Snapshot>,
+    /// What was looked for.
+    pub parts: Parts,
     /// Its version; the same as before when only findings are new.
     pub version: u64,
     /// Its digest.
@@ -217,14 +207,16 @@ impl Subscription {
         let news = self
             .queue
             .wait_for_news(self.seen, Instant::now() + timeout)?;
-        let difference = difference::between(&self.base, &news.snapshot);
-        let findings = difference::new_findings(&self.base, &news.snapshot);
+        let snapshot = Arc::clone(&news.look.snapshot);
+        let difference = difference::between(&self.base, &snapshot);
+        let findings = difference::new_findings(&self.base, &snapshot);
         self.seen = news.sequence;
-        self.base = Arc::clone(&news.snapshot);
+        self.base = Arc::clone(&snapshot);
         Some(Update {
-            version: news.snapshot.version,
-            digest: news.snapshot.digest,
-            snapshot: news.snapshot,
+            parts: news.look.request.parts,
+            version: snapshot.version,
+            digest: snapshot.digest,
+            snapshot,
             added: difference.added,
             removed: difference.removed,
             changed: difference.changed,

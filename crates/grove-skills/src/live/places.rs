@@ -5,17 +5,19 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grove_catalog::hosts::{self, NamedFolders};
+use grove_catalog::hosts::{Host, NamedFolders};
 use grove_catalog::identity::{self, Layout};
 use grove_fs::stamp::fingerprint;
 use grove_fs::watch::{Change, Interest, Sighting, Wanted};
+use grove_spec::package::Kind;
 
 use super::why::What;
 use crate::environment::Environment;
+use crate::environment_variables::PATH;
 use crate::library::Library;
 use crate::loading::LoadedRoot;
 use crate::packages;
-use crate::project::{MARKERS, Project};
+use crate::project::MARKERS;
 use crate::request::View;
 use crate::settings::{PROJECT_FILE, user_file};
 use crate::trusting;
@@ -27,7 +29,11 @@ pub(super) struct Places {
     settings: Vec<PathBuf>,
     grants: Option<PathBuf>,
     /// Where packages are installed.
-    shelves: Vec<PathBuf>,
+    package_folders: Vec<PathBuf>,
+    /// The folders in which agents and chains were looked for.
+    folders: Vec<PathBuf>,
+    /// Files that agents, chains, settings or packages name.
+    named: Vec<PathBuf>,
     /// The folders around the working folder, in which a project may begin.
     around: Vec<PathBuf>,
     program_folders: Vec<PathBuf>,
@@ -39,20 +45,30 @@ pub(super) struct Places {
 impl Places {
     /// The places of a library that has looked.
     pub(super) fn of(library: &Library) -> Self {
-        let environment = library.environment();
-        let is_own = matches!(library.request().view, View::Own);
-        let mut places = Self {
-            roots: library
-                .last_roots()
-                .map(|(planned, _)| planned.root.path.clone())
-                .collect(),
-            ..Self::default()
+        let mut places = Self::default();
+        let Some(look) = library.last_look() else {
+            return places;
         };
+        let (request, project) = (&look.request, &look.world.project);
+        let environment = library.environment();
+        let mut kinds = Kind::ALL.into_iter();
+        let is_own = kinds.any(|kind| {
+            let is_asked = request.parts.has(kind);
+            is_asked && request.view_of(kind) == View::Own
+        });
+        let host = request.view.host();
+        let (agents, chains) = library.definitions();
+        let of_skills = library.last_roots();
+        places.roots = of_skills
+            .map(|(planned, _)| planned.root.path.clone())
+            .chain(agents.roots().iter().chain(chains.roots()).cloned())
+            .collect();
+        places.named = agents.named_files().chain(chains.named_files()).collect();
+        places.folders = agents.folders().chain(chains.folders()).collect();
         // Another host knows nothing of Grove's configuration.
-        if !matches!(library.request().view, View::Host(_)) {
+        if host.is_none() || request.parts.agents {
             places.settings.push(user_file(environment));
         }
-        let project = Project::find(environment);
         if is_own {
             let root = project.root.as_deref();
             places
@@ -61,19 +77,17 @@ impl Places {
             // A package is named, installed or changed like a setting is.
             places
                 .settings
-                .extend(packages::signs(environment, &project));
-            places.shelves = packages::shelves(environment, &project);
+                .extend(packages::signs(environment, project));
+            places.package_folders = packages::shelves(environment, project);
             places.grants = Some(trusting::folder(environment));
         }
-        if let View::Host(name) = &library.request().view
-            && hosts::by_name(name).is_some_and(|host| host.scan.named_folders == NamedFolders::Pi)
-        {
+        let is_pi = |host: &Host| host.scan.named_folders == NamedFolders::Pi;
+        if host.as_ref().is_some_and(is_pi) || request.parts.agents {
             let nearest = project.folders.first().map(PathBuf::as_path);
-            places
-                .settings
-                .extend(packages::settings_files(environment, nearest));
+            let files = packages::settings_files(environment, nearest);
+            places.settings.extend(files);
         }
-        if !matches!(library.request().view, View::Folders(_)) {
+        if is_own || host.is_some() {
             let working = grove_fs::files::canonical(&environment.working);
             let working = working.unwrap_or_else(|_| environment.working.clone());
             places.around = working.ancestors().map(Path::to_path_buf).collect();
@@ -81,9 +95,13 @@ impl Places {
         places.add_programs(library);
         places.add_files(library);
         let is_somewhere = |path: &PathBuf| !path.starts_with(Environment::NOWHERE);
-        places.roots.retain(is_somewhere);
-        places.settings.retain(is_somewhere);
-        places.shelves.retain(is_somewhere);
+        for all in [
+            &mut places.roots,
+            &mut places.settings,
+            &mut places.package_folders,
+        ] {
+            all.retain(is_somewhere);
+        }
         places.grants = places.grants.filter(is_somewhere);
         places
     }
@@ -98,7 +116,7 @@ impl Places {
         if self.programs.is_empty() {
             return;
         }
-        if let Some(search_path) = library.environment().variables.get("PATH") {
+        if let Some(search_path) = library.environment().variables.get(PATH) {
             self.program_folders = std::env::split_paths(search_path)
                 .filter(|folder| folder.is_absolute())
                 .collect();
@@ -106,6 +124,14 @@ impl Places {
     }
 
     fn add_files(&mut self, library: &Library) {
+        self.files.extend(self.named.iter().cloned());
+        if let Some(look) = library.last_look() {
+            let (agents, chains) = (&look.snapshot.agents, &look.snapshot.chains);
+            let agents_files = agents.agents.iter().map(|agent| agents.location(agent));
+            self.files.extend(agents_files);
+            let chain_files = chains.chains.iter().map(|chain| chains.location(chain));
+            self.files.extend(chain_files);
+        }
         for (planned, loaded) in library.last_roots() {
             let skills = loaded.into_iter().flat_map(|root| &root.candidates);
             self.files.extend(skills.map(|skill| {
@@ -118,11 +144,17 @@ impl Places {
     /// The folders to watch.
     pub(super) fn wanted(&self, library: &Library) -> Wanted {
         let mut wanted = Wanted::default();
-        for path in self.roots.iter().chain(&self.settings) {
+        for path in [&self.roots, &self.settings, &self.named]
+            .into_iter()
+            .flatten()
+        {
             wanted.add_way_to(path);
         }
-        for folder in self.grants.iter().chain(&self.shelves) {
+        for folder in self.grants.iter().chain(&self.package_folders) {
             wanted.add_way_to(folder);
+            wanted.add(folder, &Interest::Everything);
+        }
+        for folder in &self.folders {
             wanted.add(folder, &Interest::Everything);
         }
         let markers = MARKERS.iter().map(OsString::from).collect();
@@ -187,12 +219,13 @@ impl Places {
             .is_some_and(|name| in_search_path && self.programs.contains(name));
         let is_package = path
             .parent()
-            .is_some_and(|folder| self.shelves.iter().any(|shelf| shelf == folder));
+            .is_some_and(|folder| self.package_folders.iter().any(|known| known == folder));
         if self.settings.contains(path) || is_package {
             What::Configuration
         } else if leads_to(&self.roots) {
             is(What::RootAppeared, What::RootRemoved, What::RootChanged)
-        } else if self.roots.iter().any(|root| path.starts_with(root)) {
+        } else if self.roots.iter().any(|root| path.starts_with(root)) || self.named.contains(path)
+        {
             let is_known = self.files.contains(path);
             let appeared = if is_known {
                 What::Edited
@@ -227,6 +260,13 @@ pub(super) fn shape(library: &Library) -> u128 {
         if let Some(loaded) = loaded {
             shape.add_root(loaded);
         }
+    }
+    let (agents, chains) = library.definitions();
+    let roots = agents.roots().iter().chain(chains.roots()).cloned();
+    let folders = agents.folders().chain(chains.folders());
+    let named = agents.named_files().chain(chains.named_files());
+    for path in roots.chain(folders).chain(named) {
+        shape.add(path.as_os_str().as_encoded_bytes());
     }
     fingerprint(&shape.0)
 }

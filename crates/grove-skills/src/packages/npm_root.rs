@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use grove_fs::{files, programs};
 
 use crate::environment::Environment;
+use crate::environment_variables::{NPM_CONFIG_PREFIX, NPM_CONFIG_PREFIX_IN_CAPITALS, PATH};
 
 /// The largest `.npmrc` that is read.
 const MAX_NPMRC_BYTES: u64 = 100_000;
@@ -23,8 +24,8 @@ pub(super) fn find(environment: &Environment) -> Option<PathBuf> {
 }
 
 fn from_variable(environment: &Environment) -> Option<PathBuf> {
-    ["npm_config_prefix", "NPM_CONFIG_PREFIX"]
-        .iter()
+    [NPM_CONFIG_PREFIX, NPM_CONFIG_PREFIX_IN_CAPITALS]
+        .into_iter()
         .find_map(|name| environment.variable(name))
         .map(PathBuf::from)
 }
@@ -52,7 +53,7 @@ fn prefix_in(text: &str, home: &Path) -> Option<PathBuf> {
 
 /// `<prefix>/bin/node` is what the program's real path ends with.
 fn from_node(environment: &Environment) -> Option<PathBuf> {
-    let search_path = environment.variable("PATH")?;
+    let search_path = environment.variable(PATH)?;
     let node = programs::find("node", search_path)?;
     let node = files::canonical(&node).unwrap_or(node);
     let folder = node.parent()?;

@@ -54,7 +54,8 @@ impl SeenTexts {
     }
 
     fn file_of(&self, digest: &str) -> Option<PathBuf> {
-        Digest::from_hexadecimal(digest).map(|digest| self.folder.join(digest.to_string()))
+        let digest: Digest = digest.parse().ok()?;
+        Some(self.folder.join(digest.to_string()))
     }
 }
 

@@ -8,7 +8,7 @@ use grove_catalog::snapshot::Snapshot;
 use grove_catalog::tree::Tree;
 use grove_skills::disclosure::{Activated, Call, Disclosure, DisclosureError};
 use grove_skills::session_file;
-use grove_skills::{Environment, Library, Look, Request, View};
+use grove_skills::{Environment, Library, Look, LookAgain as _, Request, View};
 use grove_spec::Code;
 
 struct Place {

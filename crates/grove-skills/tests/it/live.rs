@@ -11,14 +11,14 @@ use grove_catalog::State;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_skills::disclosure::{Call, Disclosure};
 use grove_skills::live::{LiveLibrary, Options};
-use grove_skills::{Request, trusting};
+use grove_skills::{Parts, Request, trusting};
 use grove_spec::Code;
 use world::{PLENTY, World, reasons, skill, until};
 
 fn start(world: &World) -> LiveLibrary {
     let live = LiveLibrary::start(world.environment(), Request::default());
     // Its thread watches before it answers.
-    live.refresh();
+    live.look();
     live
 }
 
@@ -113,7 +113,7 @@ fn roots_are_seen_to_come_to_go_and_to_come_again() {
         "{why:?}"
     );
 
-    live.refresh();
+    live.look();
     std::fs::remove_dir_all(world.path("home/.agents")).unwrap();
     let updates = until(&mut told, "the removed root", |now| now.skills.is_empty());
     let why = reasons(&updates, &world.path(""));
@@ -122,18 +122,18 @@ fn roots_are_seen_to_come_to_go_and_to_come_again() {
         "{why:?}"
     );
 
-    live.refresh();
+    live.look();
     world.write("elsewhere/skills/b/SKILL.md", &skill("b", "moved in"));
     std::fs::rename(world.path("elsewhere"), world.path("home/.agents")).unwrap();
     until(&mut told, "the root that moved in", |now| {
         find(now, "b").is_some()
     });
-    live.refresh();
+    live.look();
     std::fs::rename(world.path("home"), world.path("away")).unwrap();
     until(&mut told, "the home that moved away", |now| {
         now.skills.is_empty()
     });
-    live.refresh();
+    live.look();
     std::fs::rename(world.path("away"), world.path("home")).unwrap();
     until(&mut told, "the home that came back", |now| {
         find(now, "b").is_some()
@@ -192,7 +192,7 @@ fn a_program_that_appears_and_goes_is_a_change() {
     assert!(why.iter().any(|why| why.starts_with("program")), "{why:?}");
 
     // What has become new to watch is watched.
-    live.refresh();
+    live.look();
     std::fs::remove_file(world.path("bin/frob")).unwrap();
     let updates = until(&mut told, "that it is gone", |now| {
         state(now) == State::Ineligible
@@ -222,7 +222,7 @@ fn configuration_and_trust_are_changes() {
         why.iter().any(|why| why.starts_with("configuration: ")),
         "{why:?}"
     );
-    live.refresh();
+    live.look();
     world.save(config, "");
     let updates = until(&mut told, "the empty configuration", |now| {
         find(now, "a").unwrap().state == State::Ok
@@ -238,6 +238,56 @@ fn configuration_and_trust_are_changes() {
     });
     let why = reasons(&updates, &world.path(""));
     assert!(why.iter().any(|why| why.starts_with("trust: ")), "{why:?}");
+}
+
+/// Agents are watched like skills: their folders, the files that they name, and what overrides them.
+#[test]
+fn agents_come_change_and_go_like_skills() {
+    let world = World::new();
+    world.write(A, &skill("a", "one"));
+    let request = Request {
+        parts: Parts::PROMPTS,
+        ..Request::default()
+    };
+    let live = LiveLibrary::start(world.environment(), request);
+    live.look();
+    let mut told = live.subscribe();
+    let agent = |now: &Snapshot| {
+        let mut agents = now.agents.agents.iter();
+        let found = agents.find(|agent| agent.name == "x");
+        found.map(|agent| (agent.state, agent.description().map(str::to_owned)))
+    };
+    let is = |state: State, text: &str| Some((state, Some(text.to_owned())));
+    let text = |description: &str| format!("---\nname: x\ndescription: {description}\n---\nText\n");
+    let file = "home/.agents/agents/group/x.md";
+    let first = live.latest();
+    // Neither the folder of agents nor the group in it is there yet.
+    world.write(file, &text("one"));
+    let updates = until(&mut told, "the agent", |now| {
+        agent(now) == is(State::Ok, "one")
+    });
+    let last = updates.last().unwrap();
+    assert!(last.version > first.version);
+    assert_eq!(last.snapshot.skills_digest, first.skills_digest);
+    live.look();
+    world.save(file, &text("two"));
+    let updates = until(&mut told, "the edit", |now| {
+        agent(now) == is(State::Ok, "two")
+    });
+    let why = reasons(&updates, &world.path(""));
+    assert!(why.contains(&format!("edited: {file}")), "{why:?}");
+    let config = "home/.config/grove/config.toml";
+    world.write(config, "[agents.overrides.x]\ndisabled = true\n");
+    until(&mut told, "the override", |now| {
+        agent(now) == is(State::Disabled, "two")
+    });
+    live.look();
+    world.save(config, "");
+    until(&mut told, "the empty configuration", |now| {
+        agent(now) == is(State::Ok, "two")
+    });
+    std::fs::remove_file(world.path(file)).unwrap();
+    until(&mut told, "that it is gone", |now| agent(now).is_none());
 }
 
 /// A file is invalid while it is written; the skill stays, and says what is wrong.
@@ -414,11 +464,11 @@ fn a_slow_subscriber_is_told_once_of_everything() {
             &format!("root/n{n}/SKILL.md"),
             &skill(&format!("n{n}"), "new"),
         );
-        live.refresh();
+        live.look();
     }
     std::fs::remove_dir_all(world.path("root/gone")).unwrap();
     world.save("root/a/SKILL.md", &skill("a", "two"));
-    let last = live.refresh();
+    let last = live.snapshot();
     let update = told.next(PLENTY).unwrap();
     assert_eq!(update.digest, last.digest);
     assert!(update.version >= first.version + 200);

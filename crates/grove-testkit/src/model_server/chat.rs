@@ -2,26 +2,31 @@
 
 use serde_json::{Value, json};
 
-use super::events::{data, parts};
+use super::events::{data, pieces};
 use super::http::Answer;
-use super::script::{Reply, ToolCall, error};
+use super::script::{ScriptedError, ScriptedReply, ToolCall};
 
-pub(super) fn answer(reply: &Reply, asked: &Value, number: usize) -> Answer {
-    let (text, calls) = match reply {
-        Reply::Error { status, message } => return error(*status, message),
-        Reply::Message { text, calls } => (text.as_deref(), calls.as_slice()),
-    };
-    let finish = if calls.is_empty() {
+pub(super) fn answer(reply: &ScriptedReply, asked: &Value, number: usize) -> Answer {
+    if let Some(error) = &reply.error {
+        return Answer::error(error, &error_value(error));
+    }
+    let (text, calls) = (reply.whole_text(), reply.all_calls());
+    let usual = if calls.is_empty() {
         "stop"
     } else {
         "tool_calls"
     };
+    let finish = reply.stop.as_deref().unwrap_or(usual);
     if asked["stream"] == true {
-        let mut events: Vec<Vec<u8>> = chunks(text, calls, finish, asked, number)
-            .iter()
-            .map(data)
-            .collect();
-        events.push(b"data: [DONE]\n\n".to_vec());
+        let mut events: Vec<Vec<u8>> =
+            chunks(reply, text.as_deref(), &calls, finish, asked, number)
+                .iter()
+                .map(data)
+                .collect();
+        events.push(match &reply.stream_error {
+            Some(error) => data(&error_value(error)),
+            None => b"data: [DONE]\n\n".to_vec(),
+        });
         return Answer::Stream(events);
     }
     let mut message = json!({ "role": "assistant", "content": text });
@@ -39,11 +44,28 @@ pub(super) fn answer(reply: &Reply, asked: &Value, number: usize) -> Answer {
         "message": message,
         "finish_reason": finish,
     }]);
-    completion["usage"] = usage();
+    if !reply.without_usage {
+        completion["usage"] = usage(reply);
+    }
     Answer::json(200, &completion)
 }
 
+/// A failure in the form of both `OpenAI` formats.
+pub(super) fn error_value(error: &ScriptedError) -> Value {
+    let usual = match error.status {
+        400 => "invalid_request_error",
+        401 => "authentication_error",
+        429 => "rate_limit_error",
+        _ => "server_error",
+    };
+    let kind = error.kind.as_deref().unwrap_or(usual);
+    let error =
+        json!({ "message": error.message, "type": kind, "param": null, "code": error.kind });
+    json!({ "error": error })
+}
+
 fn chunks(
+    reply: &ScriptedReply,
     text: Option<&str>,
     calls: &[ToolCall],
     finish: &str,
@@ -56,7 +78,10 @@ fn chunks(
         chunk
     };
     let mut chunks = vec![chunk(json!({ "role": "assistant", "content": "" }), None)];
-    for part in text.map(parts).unwrap_or_default() {
+    for part in text
+        .map(|text| pieces(text, reply.pieces))
+        .unwrap_or_default()
+    {
         chunks.push(chunk(json!({ "content": part }), None));
     }
     for (index, call) in calls.iter().enumerate() {
@@ -64,16 +89,16 @@ fn chunks(
         let mut first = tool_call(call, number, index, "");
         first["index"] = index.into();
         chunks.push(chunk(json!({ "tool_calls": [first] }), None));
-        for part in parts(&call.arguments.to_string()) {
+        for part in pieces(&call.arguments.to_string(), reply.pieces) {
             let next = json!({ "index": index, "function": { "arguments": part } });
             chunks.push(chunk(json!({ "tool_calls": [next] }), None));
         }
     }
     chunks.push(chunk(json!({}), Some(finish)));
-    if asked["stream_options"]["include_usage"] == true {
+    if asked["stream_options"]["include_usage"] == true && !reply.without_usage {
         let mut last = frame("chat.completion.chunk", asked, number);
         last["choices"] = json!([]);
-        last["usage"] = usage();
+        last["usage"] = usage(reply);
         chunks.push(last);
     }
     chunks
@@ -96,6 +121,16 @@ fn tool_call(call: &ToolCall, number: usize, index: usize, arguments: &str) -> V
     })
 }
 
-fn usage() -> Value {
-    json!({ "prompt_tokens": 16, "completion_tokens": 8, "total_tokens": 24 })
+fn usage(reply: &ScriptedReply) -> Value {
+    let usage = reply.usage;
+    let input = usage.input + usage.cached;
+    let mut counts = json!({
+        "prompt_tokens": input,
+        "completion_tokens": usage.output,
+        "total_tokens": input + usage.output,
+    });
+    if usage.cached > 0 {
+        counts["prompt_tokens_details"] = json!({ "cached_tokens": usage.cached });
+    }
+    counts
 }

@@ -13,9 +13,37 @@ pub(super) fn data(value: &Value) -> Vec<u8> {
     format!("data: {value}\n\n").into_bytes()
 }
 
-/// The parts in which a text is sent: two, so that a reader has to put them together.
-pub(super) fn parts(text: &str) -> Vec<&str> {
-    let (start, end) = text.split_at(text.ceil_char_boundary(text.len().div_ceil(2)));
-    let parts = [start, end].into_iter();
-    parts.filter(|part| !part.is_empty()).collect()
+/// The pieces in which a text is sent: as many as wanted, where it has as many characters.
+pub(super) fn pieces(text: &str, wanted: usize) -> Vec<&str> {
+    let size = text.len().div_ceil(wanted.max(1)).max(1);
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while rest.len() > size {
+        let (piece, after) = rest.split_at(rest.ceil_char_boundary(size));
+        pieces.push(piece);
+        rest = after;
+    }
+    if !rest.is_empty() || pieces.is_empty() {
+        pieces.push(rest);
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pieces;
+
+    #[test]
+    fn pieces_are_the_text() {
+        for (text, wanted, expected) in [
+            ("abcd", 2, &["ab", "cd"][..]),
+            ("abc", 2, &["ab", "c"]),
+            ("üü", 4, &["ü", "ü"]),
+            ("", 2, &[""]),
+            ("abc", 0, &["abc"]),
+            ("abc", 99, &["a", "b", "c"]),
+        ] {
+            assert_eq!(pieces(text, wanted), expected);
+        }
+    }
 }

@@ -2,85 +2,76 @@
 //!
 //! It speaks the wire formats of Anthropic Messages, of `OpenAI` Responses and Chat Completions, streamed
 //! and not, so that real agent programs run against it without a network. It knows nothing of
-//! models: what it answers is a [`Script`].
+//! models: what it answers is a [`Script`]. It is also a program of its own, `grove-model-server`.
 
 mod anthropic;
 mod chat;
+mod conversation;
+mod delivery;
 mod events;
 mod http;
 mod responses;
 mod script;
+mod server;
 
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::net::SocketAddr;
+use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 
 pub use http::Request;
-pub use script::{Reply, Script, ToolCall};
+pub use script::{
+    Delivery, MarkedReplies, Reply, Script, ScriptFile, ScriptedError, ScriptedReply, TokenCounts,
+    ToolCall,
+};
+pub use server::Stats;
 
 use http::Answer;
-
-/// A client that is silent for so long is gone.
-const READ_LIMIT: Duration = Duration::from_mins(1);
-/// More requests than this are a program that does not stop.
-const MOST_REQUESTS: usize = 10_000;
-/// More connections than this at once are a program that leaks them.
-const MOST_CONNECTIONS: usize = 256;
+use server::{Changing, State, accept};
 
 /// A server that runs until it is dropped.
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
     state: Arc<State>,
-    accepting: Option<JoinHandle<()>>,
-}
-
-#[derive(Debug)]
-struct State {
-    script: Script,
-    changing: Mutex<Changing>,
-}
-
-#[derive(Debug, Default)]
-struct Changing {
-    requests: Vec<Request>,
-    /// Replies of the script that were given.
-    n_replies: usize,
-    is_stopped: bool,
-    /// Open connections by number, to be shut when the server ends.
-    connections: Vec<(u64, TcpStream)>,
-    n_connections: u64,
-    threads: Vec<JoinHandle<()>>,
-}
-
-impl State {
-    fn lock(&self) -> MutexGuard<'_, Changing> {
-        // A test that panicked while it held the lock leaves nothing half done.
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    /// Dropped to end the thread.
+    stop: Option<oneshot::Sender<()>>,
+    serving: Option<JoinHandle<()>>,
 }
 
 impl ModelServer {
     /// Starts a server on a port that the system chooses.
     pub fn start(script: Script) -> io::Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
+        listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let state = Arc::new(State {
-            script,
-            changing: Mutex::default(),
-        });
+        let state = Arc::new(State::new(script));
         let shared = Arc::clone(&state);
-        let accepting = thread::Builder::new()
+        let (stop, stopped) = oneshot::channel::<()>();
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_io().enable_time().build()?;
+        let serving = thread::Builder::new()
             .name("model-server".to_owned())
-            .spawn(move || accept(&listener, &shared))?;
+            .spawn(move || {
+                runtime.block_on(async move {
+                    let Ok(listener) = TcpListener::from_std(listener) else {
+                        return;
+                    };
+                    let accepting = tokio::spawn(accept(listener, shared));
+                    let _ = stopped.await;
+                    accepting.abort();
+                    let _ = accepting.await;
+                });
+            })?;
         Ok(Self {
             address,
             state,
-            accepting: Some(accepting),
+            stop: Some(stop),
+            serving: Some(serving),
         })
     }
 
@@ -93,107 +84,68 @@ impl ModelServer {
     pub fn requests(&self) -> Vec<Request> {
         self.state.lock().requests.clone()
     }
+
+    /// What it did so far.
+    pub fn stats(&self) -> Stats {
+        self.state.lock().stats
+    }
+
+    /// Waits until the first request for which `wanted` holds has arrived, at most for `limit`.
+    pub fn wait_for(&self, limit: Duration, wanted: impl Fn(&Request) -> bool) -> Option<Request> {
+        self.wait(limit, |changing| {
+            let mut requests = changing.requests.iter();
+            requests.find(|request| wanted(request)).cloned()
+        })
+    }
+
+    /// Waits until `wanted` holds for what it did, at most for `limit`.
+    pub fn wait_for_stats(
+        &self,
+        limit: Duration,
+        wanted: impl Fn(&Stats) -> bool,
+    ) -> Option<Stats> {
+        self.wait(limit, |changing| Some(changing.stats).filter(&wanted))
+    }
+
+    fn wait<T>(&self, limit: Duration, mut look: impl FnMut(&Changing) -> Option<T>) -> Option<T> {
+        let end = Instant::now() + limit;
+        let mut changing = self.state.lock();
+        loop {
+            if let Some(found) = look(&changing) {
+                return Some(found);
+            }
+            let left = end.checked_duration_since(Instant::now())?;
+            (changing, _) = self
+                .state
+                .changed
+                .wait_timeout(changing, left)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
 }
 
 impl Drop for ModelServer {
     fn drop(&mut self) {
-        let open = {
-            let mut changing = self.state.lock();
-            changing.is_stopped = true;
-            std::mem::take(&mut changing.connections)
-        };
-        for (_, stream) in open {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-        // The listener waits in the kernel; a connection wakes it.
-        let _ = TcpStream::connect(self.address);
-        if let Some(accepting) = self.accepting.take() {
-            let _ = accepting.join();
-        }
-        let threads = std::mem::take(&mut self.state.lock().threads);
-        for thread in threads {
-            let _ = thread.join();
+        drop(self.stop.take());
+        if let Some(serving) = self.serving.take() {
+            let _ = serving.join();
         }
     }
 }
 
-fn accept(listener: &TcpListener, state: &Arc<State>) {
-    while let Ok((stream, _)) = listener.accept() {
-        let mut changing = state.lock();
-        if changing.is_stopped {
-            return;
-        }
-        changing.threads.retain(|thread| !thread.is_finished());
-        if changing.connections.len() >= MOST_CONNECTIONS {
-            continue;
-        }
-        let Ok(copy) = stream.try_clone() else {
-            continue;
-        };
-        let number = changing.n_connections;
-        changing.n_connections += 1;
-        changing.connections.push((number, copy));
-        let shared = Arc::clone(state);
-        changing.threads.push(thread::spawn(move || {
-            // A client that hangs up or sends nonsense ends its own connection and nothing else.
-            let _ = serve(stream, &shared);
-            let mut changing = shared.lock();
-            changing.connections.retain(|(open, _)| *open != number);
-        }));
-    }
-}
-
-fn serve(stream: TcpStream, state: &State) -> io::Result<()> {
-    stream.set_read_timeout(Some(READ_LIMIT))?;
-    stream.set_write_timeout(Some(READ_LIMIT))?;
-    stream.set_nodelay(true)?;
-    let mut reader = io::BufReader::new(stream.try_clone()?);
-    let mut writer = stream;
-    while let Some(request) = http::read(&mut reader, &mut writer)? {
-        answer(&request, state).write(&mut writer)?;
-        if request.closes() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Records a request and makes its answer.
-fn answer(request: &Request, state: &State) -> Answer {
-    let format = Format::of(request);
-    let reply = {
-        let mut changing = state.lock();
-        if changing.requests.len() >= MOST_REQUESTS {
-            return Answer::json(429, &json!({"error": {"message": "too many requests"}}));
-        }
-        let reply = format.map(|_| {
-            let number = changing.n_replies;
-            changing.n_replies += 1;
-            number
-        });
-        changing.requests.push(request.clone());
-        reply
-    };
-    // A script may take its time; the lock is not held meanwhile.
-    match (format, reply) {
-        (Some(format), Some(number)) => {
-            let reply = state.script.reply(number, request);
-            let asked = request.json();
-            match format {
-                Format::Anthropic => anthropic::answer(&reply, &asked, number),
-                Format::Responses => responses::answer(&reply, &asked, number),
-                Format::Chat => chat::answer(&reply, &asked, number),
-            }
-        }
-        _ => beside(request),
-    }
+/// Serves `listener` until it is dropped, with as many threads as the runtime has: for the program.
+pub async fn serve(listener: TcpListener, script: Script) {
+    accept(listener, Arc::new(State::new(script))).await;
 }
 
 /// The wire format that a path is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+pub enum Format {
+    /// Anthropic Messages.
     Anthropic,
+    /// `OpenAI` Responses.
     Responses,
+    /// `OpenAI` Chat Completions.
     Chat,
 }
 
@@ -211,28 +163,21 @@ impl Format {
         .find(|(end, _)| request.path.ends_with(end))
         .map(|(_, format)| format)
     }
-}
 
-/// What is asked beside the conversation itself.
-fn beside(request: &Request) -> Answer {
-    if request.path.ends_with("/messages/count_tokens") {
-        let tokens = request.body.len().div_ceil(4);
-        return Answer::json(200, &json!({ "input_tokens": tokens }));
+    fn answer(self, reply: &ScriptedReply, asked: &serde_json::Value, number: usize) -> Answer {
+        match self {
+            Self::Anthropic => anthropic::answer(reply, asked, number),
+            Self::Responses => responses::answer(reply, asked, number),
+            Self::Chat => chat::answer(reply, asked, number),
+        }
     }
-    if request.method == "GET" && request.path.ends_with("/models") {
-        let model = json!({
-            "id": "fake-model",
-            "object": "model",
-            "type": "model",
-            "display_name": "fake-model",
-            "created": 0,
-            "owned_by": "test",
-        });
-        let list = json!({ "object": "list", "data": [model], "has_more": false });
-        return Answer::json(200, &list);
+
+    /// The bytes of a reply that is streamed, or of a failure's body: for tests of decoders.
+    pub fn stream(self, reply: &ScriptedReply) -> Vec<u8> {
+        let asked = serde_json::json!({ "model": "fake-model", "stream": true });
+        match self.answer(reply, &asked, 0) {
+            Answer::Whole { body, .. } => body,
+            Answer::Stream(events) => events.concat(),
+        }
     }
-    if request.method == "HEAD" {
-        return Answer::json(200, &json!({}));
-    }
-    script::error(404, "no such path")
 }

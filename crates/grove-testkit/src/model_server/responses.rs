@@ -2,48 +2,65 @@
 
 use serde_json::{Value, json};
 
-use super::events::{named, parts};
+use super::chat::error_value;
+use super::events::{named, pieces};
 use super::http::Answer;
-use super::script::{Reply, ToolCall, error};
+use super::script::{ScriptedReply, ToolCall};
 
-pub(super) fn answer(reply: &Reply, asked: &Value, number: usize) -> Answer {
-    let (text, calls) = match reply {
-        Reply::Error { status, message } => return error(*status, message),
-        Reply::Message { text, calls } => (text.as_deref(), calls),
-    };
-    let text = text.map(|text| text_item(text, number));
+pub(super) fn answer(reply: &ScriptedReply, asked: &Value, number: usize) -> Answer {
+    if let Some(error) = &reply.error {
+        return Answer::error(error, &error_value(error));
+    }
+    let text = reply.whole_text().map(|text| text_item(&text, number));
+    let calls = reply.all_calls();
     let calls = calls
         .iter()
         .enumerate()
         .map(|(index, call)| call_item(call, number, index));
     let items: Vec<Value> = text.into_iter().chain(calls).collect();
-    let response = response(asked, number, "completed", &items);
+    let response = response(reply, asked, number, "completed", &items);
     if asked["stream"] != true {
         return Answer::json(200, &response);
     }
-    let started = self::response(asked, number, "in_progress", &[]);
+    let started = self::response(reply, asked, number, "in_progress", &[]);
     let mut events = vec![
         json!({ "type": "response.created", "response": started }),
         json!({ "type": "response.in_progress", "response": started }),
     ];
     for (index, item) in items.iter().enumerate() {
-        item_events(&mut events, index, item);
+        item_events(&mut events, index, item, reply.pieces);
     }
-    events.push(json!({ "type": "response.completed", "response": response }));
+    events.push(match &reply.stream_error {
+        Some(error) => {
+            let mut failed = self::response(reply, asked, number, "failed", &items);
+            failed["error"] = json!({ "code": error.kind, "message": error.message });
+            json!({ "type": "response.failed", "response": failed })
+        }
+        None => json!({ "type": "response.completed", "response": response }),
+    });
     for (number, event) in events.iter_mut().enumerate() {
         event["sequence_number"] = number.into();
     }
     Answer::Stream(events.iter().map(named).collect())
 }
 
-fn response(asked: &Value, number: usize, status: &str, items: &[Value]) -> Value {
+fn response(
+    reply: &ScriptedReply,
+    asked: &Value,
+    number: usize,
+    status: &str,
+    items: &[Value],
+) -> Value {
+    let counts = reply.usage;
+    let input = counts.input + counts.cached;
     let usage = json!({
-        "input_tokens": 16,
-        "input_tokens_details": { "cached_tokens": 0 },
-        "output_tokens": 8,
+        "input_tokens": input,
+        "input_tokens_details": { "cached_tokens": counts.cached },
+        "output_tokens": counts.output,
         "output_tokens_details": { "reasoning_tokens": 0 },
-        "total_tokens": 24,
+        "total_tokens": input + counts.output,
     });
+    let has_usage = status == "completed" && !reply.without_usage;
     json!({
         "id": format!("resp_{number}"),
         "object": "response",
@@ -53,7 +70,7 @@ fn response(asked: &Value, number: usize, status: &str, items: &[Value]) -> Valu
         "output": items,
         "parallel_tool_calls": true,
         "error": null,
-        "usage": if status == "completed" { usage } else { Value::Null },
+        "usage": if has_usage { usage } else { Value::Null },
     })
 }
 
@@ -82,7 +99,7 @@ fn call_item(call: &ToolCall, number: usize, index: usize) -> Value {
     item
 }
 
-fn item_events(events: &mut Vec<Value>, index: usize, item: &Value) {
+fn item_events(events: &mut Vec<Value>, index: usize, item: &Value, n_pieces: usize) {
     let id = &item["id"];
     let mut started = item.clone();
     started["status"] = "in_progress".into();
@@ -105,7 +122,7 @@ fn item_events(events: &mut Vec<Value>, index: usize, item: &Value) {
         empty["text"] = "".into();
         push("response.content_part.added", "part", &empty);
         let text = part["text"].as_str().unwrap_or_default();
-        for delta in parts(text) {
+        for delta in pieces(text, n_pieces) {
             push("response.output_text.delta", "delta", &delta.into());
         }
         push("response.output_text.done", "text", &part["text"]);
@@ -114,7 +131,7 @@ fn item_events(events: &mut Vec<Value>, index: usize, item: &Value) {
         started["arguments"] = "".into();
         push("response.output_item.added", "item", &started);
         let arguments = item["arguments"].as_str().unwrap_or_default();
-        for delta in parts(arguments) {
+        for delta in pieces(arguments, n_pieces) {
             push(
                 "response.function_call_arguments.delta",
                 "delta",

@@ -284,3 +284,124 @@ fn a_dropped_server_ends_open_connections_and_frees_its_port() {
     assert_eq!(open.read(&mut [0; 8]).unwrap_or(0), 0);
     assert!(TcpStream::connect(&address).is_err());
 }
+
+/// The program with a script on its standard input, and its address.
+struct Program {
+    child: std::process::Child,
+    address: String,
+}
+
+impl Program {
+    fn start(script: &Value) -> Self {
+        use std::io::BufRead as _;
+        use std::process::{Command, Stdio};
+        let mut child = Command::new(env!("CARGO_BIN_EXE_grove-model-server"))
+            .arg("-")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(script.to_string().as_bytes()).unwrap();
+        drop(stdin);
+        let mut line = String::new();
+        let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("http://").unwrap().to_owned();
+        Self { child, address }
+    }
+
+    fn ask(&self, task: &str) -> String {
+        let asked = json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": task }] });
+        self.send(&post("/v1/messages", &asked))
+    }
+
+    fn get(&self, path: &str) -> Value {
+        let request = format!("GET {path} HTTP/1.1\r\nConnection: close\r\n\r\n");
+        serde_json::from_str(&parsed(&self.send(request.as_bytes())).1).unwrap()
+    }
+
+    fn send(&self, bytes: &[u8]) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PLENTY)).unwrap();
+        stream.write_all(bytes).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_program_answers_by_its_script_and_tells_what_it_was_asked() {
+    let program = Program::start(&json!({
+        "marked": [
+            { "marker": "@@RETRY", "turns": [{ "tries": [
+                { "error": { "status": 429, "message": "slow", "headers": [["retry-after", "1"]] } },
+                { "text": "fine" },
+            ] }] },
+            { "marker": "@@CUT", "turns": [{ "text": "never whole", "delivery": { "cutAfterBytes": 90 } }] },
+            { "marker": "@@BYTES", "turns": [{ "text": "ab", "delivery": { "chunkBytes": 1 } }] },
+            { "marker": "@@FAIL", "turns": [{ "text": "half", "streamError": { "type": "overloaded_error" } }] },
+        ],
+        "replies": [{ "thinking": "hm", "structured": { "n": 1 }, "usage": { "input": 5, "output": 6, "cached": 7 } }],
+        "otherwise": { "text": "the rest", "withoutUsage": true, "stop": "max_tokens" },
+    }));
+    let limited = program.ask("@@RETRY");
+    assert!(limited.starts_with("HTTP/1.1 429") && limited.contains("retry-after: 1\r\n"));
+    let (status, body) = parsed(&program.ask("@@RETRY"));
+    assert!(status == 200 && body.contains("\"fi\""), "{body}");
+    let cut = program.ask("@@CUT");
+    assert!(cut.contains("message_start") && !cut.contains("\r\n0\r\n"));
+    let bytes = program.ask("@@BYTES");
+    assert!(bytes.contains("\r\n1\r\ne\r\n1\r\nv\r\n"), "{bytes}");
+    assert!(parsed(&program.ask("@@FAIL")).1.contains("event: error"));
+    let first = parsed(&program.ask("anything")).1;
+    for part in [
+        "thinking_delta",
+        "signature_delta",
+        "structured_output",
+        "\"cache_read_input_tokens\":7",
+    ] {
+        assert!(first.contains(part), "{part}: {first}");
+    }
+    let rest = parsed(&program.ask("anything")).1;
+    assert!(
+        rest.contains("max_tokens") && !rest.contains("usage"),
+        "{rest}"
+    );
+
+    let requests = program.get("/requests");
+    assert_eq!(requests.as_array().unwrap().len(), 7);
+    assert_eq!(requests[2]["body"]["messages"][0]["content"], "@@CUT");
+    let stats = program.get("/stats");
+    assert_eq!(
+        (&stats["requests"], &stats["replies"], &stats["delivered"]),
+        (&json!(7), &json!(7), &json!(6))
+    );
+}
+
+#[test]
+fn the_program_refuses_a_script_with_a_mistake() {
+    let program = env!("CARGO_BIN_EXE_grove-model-server");
+    for (arguments, part) in [
+        (&["/does/not/exist.json"][..], "cannot read"),
+        (&["--port"], "usage:"),
+        (&["--speed"], "unknown option"),
+        (&["/dev/null"], "is no script"),
+    ] {
+        let output = std::process::Command::new(program)
+            .args(arguments)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(said.contains(part), "{said}");
+    }
+}

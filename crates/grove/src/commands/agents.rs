@@ -13,10 +13,10 @@ use grove_spec::{Code, Diagnostic};
 use serde::Serialize;
 use serde_json::json;
 
-use super::defined::{Everything, row};
-use super::{Looked, Outcome, absolute, agents_manage, counted, tilde};
+use super::definition_listing::{Everything, row};
+use super::{Looked, Outcome, absolute, agents_manage, counted, naming, tilde};
 use crate::args::{AgentLook, AgentScope, AgentsCommand};
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, EntryJson};
 use crate::output::Output;
 
@@ -79,17 +79,7 @@ pub(super) fn folders(environment: &Environment, look: &AgentLook) -> Vec<PathBu
 
 /// A host whose agents are known, as it is written.
 pub(super) fn known_host(name: &str) -> Result<&'static str, CommandError> {
-    let mut known = AgentRules::names();
-    let host = known.find(|known| known.eq_ignore_ascii_case(name));
-    host.ok_or_else(|| unknown_host(name))
-}
-
-fn unknown_host(name: &str) -> CommandError {
-    let known: Vec<&str> = AgentRules::names().collect();
-    CommandError::new(ErrorKind::Usage, format!("unknown host `{name}`")).hint(format!(
-        "hosts whose agents are known: {}",
-        known.join(", ")
-    ))
+    naming::known_host(name, "hosts whose agents are known", AgentRules::names())
 }
 
 /// The agent of a name, usable or not.

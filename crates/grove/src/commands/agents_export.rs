@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::entry::Entry;
-use grove_skills::exporting::{self, ExportError, ExportRequest, Exported, FileState};
+use grove_skills::exporting::{self, ExportRequest, Exported, FileState};
 use grove_skills::{Environment, Parts, Project, Request, agents as agents_of};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{Looked, Outcome, absolute, agents, counted, prompt, request, tilde};
 use crate::args::{ExportArgs, Look};
@@ -53,7 +53,7 @@ pub(super) fn run(
     };
     let exported = exporting::export(look, &chosen, &theirs, &request)?;
     if arguments.json {
-        out.json(&ExportJson::new(host, &request, &exported));
+        out.json(&to_json(host, &request, &exported));
     } else {
         print(&look.world.environment, &request, &exported, out);
     }
@@ -66,7 +66,7 @@ pub(super) fn run(
     } else {
         is_held_up
     };
-    Ok(u8::from(is_wrong))
+    Ok(ErrorKind::Finding.exit_code_if(is_wrong))
 }
 
 /// The folder of the project that one works in.
@@ -74,8 +74,7 @@ fn project_folder(project: &Project) -> Result<PathBuf, CommandError> {
     let folder = project.outermost().map(Path::to_path_buf);
     folder.ok_or_else(|| {
         let message = "there is no project here to export to";
-        CommandError::new(ErrorKind::Usage, message)
-            .hint("change into a project, or say where with --out DIR")
+        CommandError::usage(message).hint("change into a project, or say where with --out DIR")
     })
 }
 
@@ -100,7 +99,7 @@ fn choose<'a>(
             let message = format!("agent `{name}` was made by an export, from `{source}`");
             let hint =
                 "name the agent that it was made from, which is not there any more, or another one";
-            return Err(CommandError::new(ErrorKind::Finding, message).hint(hint));
+            return Err(CommandError::finding(message).hint(hint));
         }
         if !chosen.iter().any(|known| std::ptr::eq(*known, agent)) {
             chosen.push(agent);
@@ -137,47 +136,16 @@ fn print(
     ));
 }
 
-impl From<ExportError> for CommandError {
-    fn from(error: ExportError) -> Self {
-        match error {
-            ExportError::UnknownHost(_) => Self::new(ErrorKind::Usage, error.to_string()),
-            ExportError::Prompt(error) => error.into(),
-            ExportError::Fs(error) => error.into(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct ExportJson<'a> {
-    schema: &'static str,
-    host: &'a str,
-    out: String,
-    written: bool,
-    clean: bool,
-    files: Vec<FileJson<'a>>,
-    warnings: Vec<DiagnosticJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct FileJson<'a> {
-    path: &'a str,
-    state: &'static str,
-}
-
-impl<'a> ExportJson<'a> {
-    fn new(host: &'a str, request: &ExportRequest, exported: &'a Exported) -> Self {
-        let files = exported.files.iter().map(|(path, state)| FileJson {
-            path,
-            state: state.as_str(),
-        });
-        Self {
-            schema: "grove.agents.export/1",
-            host,
-            out: request.out.to_string_lossy().into_owned(),
-            written: !request.is_dry,
-            clean: exported.is_clean(),
-            files: files.collect(),
-            warnings: DiagnosticJson::list(&exported.diagnostics),
-        }
-    }
+fn to_json(host: &str, request: &ExportRequest, exported: &Exported) -> Value {
+    let files = exported.files.iter();
+    let files = files.map(|(path, state)| json!({ "path": path, "state": state.as_str() }));
+    json!({
+        "schema": "grove.agents.export/1",
+        "host": host,
+        "out": request.out.to_string_lossy(),
+        "written": !request.is_dry,
+        "clean": exported.is_clean(),
+        "files": files.collect::<Vec<_>>(),
+        "warnings": DiagnosticJson::list(&exported.diagnostics),
+    })
 }

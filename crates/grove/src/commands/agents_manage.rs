@@ -6,80 +6,81 @@ use grove_spec::agent::compose::Ask;
 use grove_spec::config::LayerScope;
 
 use super::Outcome;
-use super::changed::{self, layer, read_text};
-use crate::args::{AgentsCommand, AskedFields, OwnScope};
-use crate::command_error::{CommandError, ErrorKind};
+use super::change_report::{self, layer, read_text};
+use crate::args::{AgentsCommand, AskedFields, Whose};
+use crate::command_error::CommandError;
 use crate::output::Output;
 
 pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
-    let (action, json) = told(command);
     let asks = asks(environment, command)?;
     let mut manager = Manager::new(environment)?;
-    let changed = match command {
+    let (action, json, changed) = match command {
         AgentsCommand::Create {
             name,
             package,
             scope,
+            json,
             ..
-        } => manager.create(&Created {
-            name,
-            package: package.as_deref(),
-            scope: layer(*scope),
-            asks: &asks,
-        })?,
+        } => {
+            let asked = Created {
+                name,
+                package: package.as_deref(),
+                scope: layer(*scope),
+                asks: &asks,
+            };
+            ("create", *json, manager.create(&asked)?)
+        }
         AgentsCommand::Edit {
             name,
             overriding: true,
             whose,
             ..
-        } => manager.override_fields(name, config_scope(whose.scope), &overrides(asks))?,
+        } => {
+            let overrides = overrides(asks);
+            let changed = manager.override_fields(name, config_scope(whose), &overrides)?;
+            ("override", whose.json, changed)
+        }
         AgentsCommand::Edit { name, whose, .. } => {
-            manager.edit(name, whose.scope.map(layer), &asks)?
+            let scope = whose.scope.map(layer);
+            ("edit", whose.json, manager.edit(name, scope, &asks)?)
         }
         AgentsCommand::Rename {
             name,
             to,
             package,
             whose,
-        } => manager.rename(&Renaming {
-            name,
-            to,
-            package: package.as_deref(),
-            scope: whose.scope.map(layer),
-        })?,
-        AgentsCommand::Delete { name, whose } => manager.delete(name, whose.scope.map(layer))?,
-        AgentsCommand::Enable { name, whose } => manager.enable(name, config_scope(whose.scope))?,
-        AgentsCommand::Disable { name, whose } => {
-            manager.disable(name, config_scope(whose.scope))?
+        } => {
+            let asked = Renaming {
+                name,
+                to,
+                package: package.as_deref(),
+                scope: whose.scope.map(layer),
+            };
+            ("rename", whose.json, manager.rename(&asked)?)
         }
-        AgentsCommand::Reset { name, whose } => manager.reset(name, config_scope(whose.scope))?,
+        AgentsCommand::Delete { name, whose } => {
+            let scope = whose.scope.map(layer);
+            ("delete", whose.json, manager.delete(name, scope)?)
+        }
+        AgentsCommand::Enable { name, whose } => {
+            let changed = manager.enable(name, config_scope(whose))?;
+            ("enable", whose.json, changed)
+        }
+        AgentsCommand::Disable { name, whose } => {
+            let changed = manager.disable(name, config_scope(whose))?;
+            ("disable", whose.json, changed)
+        }
+        AgentsCommand::Reset { name, whose } => {
+            let changed = manager.reset(name, config_scope(whose))?;
+            ("reset", whose.json, changed)
+        }
         // Whoever calls this has answered these.
         AgentsCommand::List { .. } | AgentsCommand::Show { .. } | AgentsCommand::Export(_) => {
             return Ok(0);
         }
     };
-    changed::print(environment, "agents", action, &changed, json, out);
+    change_report::print(environment, "agents", action, &changed, json, out);
     Ok(0)
-}
-
-/// What a command does, in one word, and whether JSON is wanted.
-fn told(command: &AgentsCommand) -> (&'static str, bool) {
-    match command {
-        AgentsCommand::Create { json, .. } => ("create", *json),
-        AgentsCommand::Edit {
-            overriding: true,
-            whose,
-            ..
-        } => ("override", whose.json),
-        AgentsCommand::Edit { whose, .. } => ("edit", whose.json),
-        AgentsCommand::Rename { whose, .. } => ("rename", whose.json),
-        AgentsCommand::Delete { whose, .. } => ("delete", whose.json),
-        AgentsCommand::Enable { whose, .. } => ("enable", whose.json),
-        AgentsCommand::Disable { whose, .. } => ("disable", whose.json),
-        AgentsCommand::Reset { whose, .. } => ("reset", whose.json),
-        AgentsCommand::List { json, .. } | AgentsCommand::Show { json, .. } => ("", *json),
-        AgentsCommand::Export(_) => ("", false),
-    }
 }
 
 fn asks(environment: &Environment, command: &AgentsCommand) -> Result<Vec<Ask>, CommandError> {
@@ -93,21 +94,16 @@ fn asks(environment: &Environment, command: &AgentsCommand) -> Result<Vec<Ask>, 
         .map(|(key, value)| Ask::Set(key.clone(), value.clone()))
         .collect();
     asks.extend(unset.iter().map(|key| Ask::Unset(key.clone())));
-    if let Some(body) = body(environment, asked)? {
-        asks.push(Ask::Body(body));
-    }
+    let body = match &asked.body_file {
+        Some(file) => Some(read_text(environment, file)?),
+        None => asked.body.clone(),
+    };
+    asks.extend(body.map(Ask::Body));
     if asks.is_empty() && matches!(command, AgentsCommand::Edit { .. }) {
-        let error = CommandError::new(ErrorKind::Usage, "nothing is to be changed");
+        let error = CommandError::usage("nothing is to be changed");
         return Err(error.hint("give a field, for example `--model NAME`, or `--body TEXT`"));
     }
     Ok(asks)
-}
-
-fn body(environment: &Environment, asked: &AskedFields) -> Result<Option<String>, CommandError> {
-    let Some(file) = &asked.body_file else {
-        return Ok(asked.body.clone());
-    };
-    read_text(environment, file).map(Some)
 }
 
 /// The same as fields of an override; an agent's text is one of them.
@@ -122,6 +118,6 @@ fn overrides(asks: Vec<Ask>) -> Vec<OverrideAsk> {
 }
 
 /// The configuration that is written unless told otherwise is the user's.
-fn config_scope(scope: Option<OwnScope>) -> LayerScope {
-    scope.map_or(LayerScope::User, layer)
+fn config_scope(whose: &Whose) -> LayerScope {
+    whose.scope.map_or(LayerScope::User, layer)
 }

@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 use grove_catalog::catalog::{self, Budget, Catalog, Style, Treatment, Unit};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::disclosure::{CatalogOptions, ConversationCatalog, CountTokens, Disclosure};
-use grove_skills::{Environment, catalog_files, session_file};
+use grove_skills::{Environment, catalog_files};
 use grove_spec::Severity;
 use grove_spec::config::Limits;
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::skills_activate::explain;
-use super::{Looked, Outcome, absolute, catalog_explain, catalog_host, counted, look, look_for};
+use super::{
+    Looked, Outcome, absolute, catalog_explain, catalog_host, counted, look, look_in_session,
+};
 use crate::args::{CatalogArgs, StyleArg};
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, SnapshotJson};
 use crate::output::Output;
 use crate::tokens;
@@ -29,11 +31,8 @@ pub(super) fn run(
         return catalog_host::run(looked, host, arguments, out);
     }
     let session = arguments.session.as_deref();
-    let session = session.map(|file| absolute(file, &environment));
-    // The names that a session lets through decide what is found, so it is read before looking.
-    let known = session.as_deref().map(session_file::read).transpose()?;
-    let names = known.flatten().and_then(|session| session.frozen.names);
-    let looked = looked.insert(look_for(environment, &arguments.look, names)?);
+    let (seen, session) = look_in_session(environment, &arguments.look, session)?;
+    let looked = looked.insert(seen);
     let budget = budget(arguments, &looked.world.settings.settings.limits)?;
     let asked = CatalogOptions {
         style: style(arguments.style),
@@ -55,7 +54,7 @@ pub(super) fn run(
         Some(digest) => since(looked, &told, asked.style, digest, out),
     };
     if arguments.look.json {
-        out.json(&CatalogJson::new(&looked.snapshot, &told.catalog, &text));
+        out.json(&to_json(&looked.snapshot, &told.catalog, &text));
     } else if arguments.explain {
         catalog_explain::print(looked, &told.catalog, out);
     } else {
@@ -81,8 +80,7 @@ fn budget(arguments: &CatalogArgs, limits: &Limits) -> Result<Budget, CommandErr
     let chars = number(limits.prompt_chars.value);
     if let Some(window) = arguments.window {
         if !(arguments.share > 0.0 && arguments.share <= 100.0) {
-            return Err(CommandError::new(
-                ErrorKind::Usage,
+            return Err(CommandError::usage(
                 "`--share` is a percentage above 0 and up to 100",
             ));
         }
@@ -157,113 +155,54 @@ fn note(looked: &Looked, text: &str, catalog: &Catalog, out: &mut Output) {
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CatalogJson<'a> {
-    schema: &'static str,
-    snapshot: SnapshotJson,
-    digest: String,
-    text: &'a str,
-    chars: usize,
-    tokens: usize,
-    entries: Vec<EntryJson<'a>>,
-    report: ReportJson<'a>,
-    diagnostics: Vec<DiagnosticJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct EntryJson<'a> {
-    kind: &'static str,
-    key: &'a str,
-    name: &'a str,
-    description: Option<&'a str>,
-    location: &'a str,
-    skills: usize,
-    cost: usize,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ReportJson<'a> {
-    budget: usize,
-    unit: &'static str,
-    max_entries: usize,
-    used: usize,
-    frame: usize,
-    needed: usize,
-    needed_entries: usize,
-    counts: BTreeMap<&'static str, usize>,
-    not_offered: BTreeMap<&'static str, usize>,
-    skills: Vec<SkillLineJson<'a>>,
-    advice: &'a [String],
-}
-
-#[derive(Serialize)]
-struct SkillLineJson<'a> {
-    address: String,
-    name: &'a str,
-    treatment: &'static str,
-    why: &'static str,
-    entry: Option<usize>,
-}
-
-impl<'a> CatalogJson<'a> {
-    fn new(snapshot: &'a Snapshot, catalog: &'a Catalog, text: &'a str) -> Self {
-        let report = &catalog.report;
-        let shown = |size: usize| report.budget.shown(size).0;
-        let skill = |line: &catalog::Line| {
-            let skill = snapshot.skills.get(line.skill)?;
-            Some(SkillLineJson {
-                address: snapshot.address(skill),
-                name: skill.name(),
-                treatment: line.treatment.as_str(),
-                why: line.treatment.why(),
-                entry: line.entry,
-            })
-        };
-        let counts = Treatment::ALL
-            .iter()
-            .map(|treatment| (treatment.as_str(), report.count(*treatment)));
-        Self {
-            schema: "grove.catalog/1",
-            snapshot: SnapshotJson::new(snapshot),
-            digest: catalog.digest.to_string(),
-            text,
-            chars: text.chars().count(),
-            tokens: tokens::count(text),
-            entries: catalog
-                .entries
-                .iter()
-                .map(|entry| EntryJson::new(entry, shown(entry.cost)))
-                .collect(),
-            report: ReportJson {
-                budget: shown(report.budget.size),
-                unit: report.budget.shown(0).1,
-                max_entries: report.budget.entries,
-                used: shown(report.used),
-                frame: shown(report.frame),
-                needed: shown(report.needed),
-                needed_entries: report.needed_entries,
-                counts: counts.collect(),
-                not_offered: report.not_offered.iter().copied().collect(),
-                skills: report.lines.iter().filter_map(skill).collect(),
-                advice: &report.advice,
-            },
-            diagnostics: DiagnosticJson::list(&snapshot.diagnostics),
-        }
-    }
-}
-
-impl<'a> EntryJson<'a> {
-    fn new(entry: &'a catalog::Entry, cost: usize) -> Self {
-        Self {
-            kind: entry.kind.as_str(),
-            key: &entry.key,
-            name: &entry.name,
-            description: entry.description.as_deref(),
-            location: &entry.location,
-            skills: entry.skills,
-            cost,
-        }
-    }
+fn to_json(snapshot: &Snapshot, catalog: &Catalog, text: &str) -> Value {
+    let report = &catalog.report;
+    let shown = |size: usize| report.budget.shown(size).0;
+    let entry = |entry: &catalog::Entry| {
+        json!({
+            "kind": entry.kind.as_str(),
+            "key": entry.key,
+            "name": entry.name,
+            "description": entry.description,
+            "location": entry.location,
+            "skills": entry.skills,
+            "cost": shown(entry.cost),
+        })
+    };
+    let skill = |line: &catalog::Line| {
+        let skill = snapshot.skills.get(line.skill)?;
+        Some(json!({
+            "address": snapshot.address(skill),
+            "name": skill.name(),
+            "treatment": line.treatment.as_str(),
+            "why": line.treatment.why(),
+            "entry": line.entry,
+        }))
+    };
+    let counts = Treatment::ALL.map(|treatment| (treatment.as_str(), report.count(treatment)));
+    let not_offered: BTreeMap<_, _> = report.not_offered.iter().copied().collect();
+    let (chars, tokens) = super::cost(text);
+    json!({
+        "schema": "grove.catalog/1",
+        "snapshot": SnapshotJson::new(snapshot),
+        "digest": catalog.digest.to_string(),
+        "text": text,
+        "chars": chars,
+        "tokens": tokens,
+        "entries": catalog.entries.iter().map(entry).collect::<Vec<_>>(),
+        "report": {
+            "budget": shown(report.budget.size),
+            "unit": report.budget.shown(0).1,
+            "maxEntries": report.budget.entries,
+            "used": shown(report.used),
+            "frame": shown(report.frame),
+            "needed": shown(report.needed),
+            "neededEntries": report.needed_entries,
+            "counts": BTreeMap::from(counts),
+            "notOffered": not_offered,
+            "skills": report.lines.iter().filter_map(skill).collect::<Vec<_>>(),
+            "advice": report.advice,
+        },
+        "diagnostics": DiagnosticJson::list(&snapshot.diagnostics),
+    })
 }

@@ -6,56 +6,12 @@ use grove_catalog::host_listing::{self, HostListing, Options};
 use grove_catalog::hosts::{self, FrontmatterReading, Host, MissingDescription};
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_spec::{Code, quoted_frontmatter};
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::{Looked, Outcome, counted};
+use super::{Looked, Outcome, counted, naming};
 use crate::args::CatalogArgs;
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::CommandError;
 use crate::output::Output;
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CatalogJson<'a> {
-    schema: &'static str,
-    host: &'a str,
-    title: &'a str,
-    checked: &'a str,
-    text: &'a str,
-    chars: usize,
-    entries: Vec<EntryJson<'a>>,
-    report: ReportJson<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct EntryJson<'a> {
-    name: &'a str,
-    address: String,
-    how: &'static str,
-    /// Characters of its description in the list.
-    shown_description: usize,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ReportJson<'a> {
-    full: usize,
-    shortened: usize,
-    name_only: usize,
-    left_out: usize,
-    budget: BudgetJson,
-    built_in: Vec<&'a str>,
-    notes: &'a [String],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct BudgetJson {
-    measure: &'static str,
-    limit: Option<usize>,
-    used: usize,
-    strategy: &'static str,
-}
 
 /// Prints the host's list, and beside it what the host cuts.
 pub(super) fn run(
@@ -64,14 +20,13 @@ pub(super) fn run(
     arguments: &CatalogArgs,
     out: &mut Output,
 ) -> Outcome {
-    let known = hosts::names().find(|known| known.eq_ignore_ascii_case(host_name));
-    let host = known.and_then(hosts::by_name).ok_or_else(|| {
-        CommandError::new(ErrorKind::Usage, format!("unknown host `{host_name}`"))
-    })?;
+    let host = naming::known_host(host_name, "known hosts", hosts::names())?;
+    let host = hosts::by_name(host)
+        .ok_or_else(|| CommandError::internal(format!("the description of {host} is damaged")))?;
     let snapshot = &looked.snapshot;
     let listing = host_listing::render(snapshot, &host, &options(looked, &host, arguments));
     if arguments.look.json {
-        print_json(snapshot, &host, &listing, out);
+        out.json(&to_json(snapshot, &host, &listing));
     } else {
         out.text(&listing.text);
         print_notes(&host, &listing, out);
@@ -122,39 +77,40 @@ fn count(listing: &HostListing, how: &str) -> usize {
     shown.filter(|one| one.how.as_str() == how).count()
 }
 
-fn print_json(snapshot: &Snapshot, host: &Host, listing: &HostListing, out: &mut Output) {
-    let entries = listing.shown.iter().filter_map(|one| {
-        Some(EntryJson {
-            name: &one.name,
-            address: snapshot.address(snapshot.skills.get(one.skill)?),
-            how: one.how.as_str(),
-            shown_description: one.description,
-        })
-    });
-    let built_in = &host.listing.built_in;
-    out.json(&CatalogJson {
-        schema: "grove.catalog.host/1",
-        host: &host.name,
-        title: &host.title,
-        checked: &host.checked,
-        text: &listing.text,
-        chars: listing.text.chars().count(),
-        entries: entries.collect(),
-        report: ReportJson {
-            full: count(listing, "full"),
-            shortened: count(listing, "shortened"),
-            name_only: count(listing, "nameOnly"),
-            left_out: count(listing, "leftOut"),
-            budget: BudgetJson {
-                measure: listing.budget.measure.as_str(),
-                limit: listing.budget.limit,
-                used: listing.budget.used,
-                strategy: host.budget.overflow.as_str(),
+fn to_json(snapshot: &Snapshot, host: &Host, listing: &HostListing) -> Value {
+    let entry = |one: &host_listing::Shown| {
+        Some(json!({
+            "name": one.name,
+            "address": snapshot.address(snapshot.skills.get(one.skill)?),
+            "how": one.how.as_str(),
+            // Characters of its description in the list.
+            "shownDescription": one.description,
+        }))
+    };
+    let built_in = host.listing.built_in.iter();
+    json!({
+        "schema": "grove.catalog.host/1",
+        "host": host.name,
+        "title": host.title,
+        "checked": host.checked,
+        "text": listing.text,
+        "chars": listing.text.chars().count(),
+        "entries": listing.shown.iter().filter_map(entry).collect::<Vec<_>>(),
+        "report": {
+            "full": count(listing, "full"),
+            "shortened": count(listing, "shortened"),
+            "nameOnly": count(listing, "nameOnly"),
+            "leftOut": count(listing, "leftOut"),
+            "budget": {
+                "measure": listing.budget.measure.as_str(),
+                "limit": listing.budget.limit,
+                "used": listing.budget.used,
+                "strategy": host.budget.overflow.as_str(),
             },
-            built_in: built_in.iter().map(|skill| skill.name.as_str()).collect(),
-            notes: &listing.notes,
+            "builtIn": built_in.map(|skill| skill.name.as_str()).collect::<Vec<_>>(),
+            "notes": listing.notes,
         },
-    });
+    })
 }
 
 /// Names of what is cut beyond this many are counted and not named.

@@ -11,10 +11,11 @@ use grove_spec::text::one_line;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::defined::{Everything, row};
+use super::definition_listing::{Everything, row};
 use super::skills_check::is_finding;
 use super::{Looked, Outcome, absolute, chains_manage, counted, need_attention};
 use crate::args::{ChainLook, ChainsCommand};
+use crate::command_error::ErrorKind;
 use crate::json::{DiagnosticJson, EntryJson};
 use crate::output::Output;
 
@@ -218,7 +219,7 @@ fn check(look: &Look, json: bool, out: &mut Output) -> u8 {
             need_attention(findings)
         });
     }
-    u8::from(findings > 0)
+    ErrorKind::Finding.exit_code_if(findings > 0)
 }
 
 fn print_scope(look: &Look, scope: &InScope<'_>, out: &mut Output) {

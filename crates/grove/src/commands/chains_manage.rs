@@ -9,9 +9,9 @@ use grove_spec::text::one_line;
 use serde_json::Value;
 
 use super::Outcome;
-use super::changed::{self, layer, read_text};
+use super::change_report::{self, layer, read_text};
 use crate::args::ChainsCommand;
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::CommandError;
 use crate::output::Output;
 
 pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut Output) -> Outcome {
@@ -53,7 +53,7 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
                 steps: steps.as_ref(),
             };
             if asks.description.is_none() && asks.steps.is_none() {
-                let error = CommandError::new(ErrorKind::Usage, "nothing is to be changed");
+                let error = CommandError::usage("nothing is to be changed");
                 return Err(error.hint("give `--description TEXT` or `--steps JSON`"));
             }
             let scope = whose.scope.map(layer);
@@ -82,7 +82,7 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
             return Ok(0);
         }
     };
-    changed::print(environment, "chains", action, &changed, json, out);
+    change_report::print(environment, "chains", action, &changed, json, out);
     Ok(0)
 }
 
@@ -93,7 +93,7 @@ fn parsed(environment: &Environment, steps: &str) -> Result<Value, CommandError>
     } else {
         read_text(environment, Path::new(steps))?
     };
-    let usage = |message: String| CommandError::new(ErrorKind::Usage, message);
+    let usage = |message: String| CommandError::usage(message);
     let document = json::parse(&text).map_err(|fault| {
         let at = fault.position;
         let place = format!("line {}, column {}", at.line, at.column);

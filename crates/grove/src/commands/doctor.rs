@@ -10,10 +10,9 @@ use grove_skills::packages::{Package, Packages};
 use grove_spec::package::Kind;
 use grove_spec::text::{first_names, one_line};
 use grove_spec::{Code, Diagnostic, Position};
-use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::defined::CountJson;
+use super::definition_listing::CountJson;
 use super::skills_check::is_finding;
 use super::{Looked, agents, chains, counted, need_attention, tilde};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
@@ -43,7 +42,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
             "skills": sources,
             "agents": agents,
             "chains": chains,
-            "packages": packages.iter().map(PackageJson::new).collect::<Vec<_>>(),
+            "packages": packages.iter().map(package_json).collect::<Vec<_>>(),
             "roots": snapshot.roots.len(),
             "trustedFolders": grants,
             "findings": findings,
@@ -157,7 +156,7 @@ struct Attention {
 }
 
 impl Attention {
-    fn counts(&self) -> serde_json::Value {
+    fn counts(&self) -> Value {
         json!({
             "agents": self.agents,
             "chains": self.chains,
@@ -188,31 +187,19 @@ impl Attention {
 }
 
 /// A package and how many places of each kind it gives.
-#[derive(Serialize)]
-struct PackageJson {
-    name: String,
-    folder: String,
-    scope: &'static str,
-    skills: usize,
-    agents: usize,
-    chains: usize,
-}
-
-impl PackageJson {
-    fn new(package: &Package) -> Self {
-        let count = |kind: Kind| {
-            let given = package.given.iter();
-            given.filter(|given| given.kind == kind).count()
-        };
-        Self {
-            name: one_line(&package.name),
-            folder: package.folder.to_string_lossy().into_owned(),
-            scope: scope(package),
-            skills: count(Kind::Skills),
-            agents: count(Kind::Agents),
-            chains: count(Kind::Chains),
-        }
-    }
+fn package_json(package: &Package) -> Value {
+    let count = |kind: Kind| {
+        let given = package.given.iter();
+        given.filter(|given| given.kind == kind).count()
+    };
+    json!({
+        "name": one_line(&package.name),
+        "folder": package.folder.to_string_lossy(),
+        "scope": scope(package),
+        "skills": count(Kind::Skills),
+        "agents": count(Kind::Agents),
+        "chains": count(Kind::Chains),
+    })
 }
 
 const fn scope(package: &Package) -> &'static str {

@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 
 use clap::CommandFactory as _;
 use grove_catalog::hosts;
+use grove_skills::environment_variables;
 use grove_spec::Code;
 use grove_spec::agent::fields::{FieldRow, SetIn};
 use grove_spec::config::keys;
 
 use super::Outcome;
 use crate::args::{Cli, Page};
+use crate::command_error::ErrorKind;
 use crate::output::Output;
-use crate::variables::VARIABLES;
 
 pub(super) fn run(page: Page, out: &mut Output) -> Outcome {
     out.text(&match page {
@@ -25,8 +26,10 @@ pub(super) fn run(page: Page, out: &mut Output) -> Outcome {
 }
 
 fn cli() -> String {
-    let mut page = String::from(
-        "# Command line\n\nExit codes: 0 fine, 1 findings, 2 wrong usage, 3 configuration, 4 internal error.\n",
+    let codes = ErrorKind::ALL.map(|kind| format!("{} {}", kind.exit_code(), kind.meaning()));
+    let mut page = format!(
+        "# Command line\n\nExit codes: 0 fine, {}.\n",
+        codes.join(", ")
     );
     let mut root = Cli::command();
     root.build();
@@ -109,8 +112,8 @@ fn diagnostics() -> String {
 
 fn environment() -> String {
     let mut page = String::from("# Environment\n\n| variable | what it does |\n| --- | --- |\n");
-    for variable in VARIABLES {
-        let _ = writeln!(page, "| `{}` | {} |", variable.name, variable.about);
+    for (name, about) in environment_variables::ALL {
+        let _ = writeln!(page, "| `{name}` | {} |", about.trim());
     }
     for host in hosts::all() {
         for root in &host.roots {

@@ -5,13 +5,13 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use grove_server::{HttpOptions, ServeError, Server, Token};
-use grove_skills::Environment;
+use grove_server::{HttpOptions, Server, Token};
 use grove_skills::live::LiveLibrary;
+use grove_skills::{Environment, Request};
 
 use super::{Outcome, absolute, mcp_install, tilde};
 use crate::args::{Look, McpArgs};
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::CommandError;
 use crate::output::Output;
 
 pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Output) -> Outcome {
@@ -28,24 +28,25 @@ pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Outpu
         .iter()
         .map(|folder| absolute(folder, &environment))
         .collect();
-    let request = super::request(&environment, &flags, None)?;
-    let serve =
-        |environment| Server::with_agents_in(LiveLibrary::start(environment, request), agents);
+    let request = Request {
+        agent_folders: agents,
+        ..super::request(&environment, &flags, None)?
+    };
+    let serve = |environment| Server::new(LiveLibrary::start(environment, request));
     match &arguments.http {
         None => serve(environment).stdio(),
         Some(address) => {
             let address = parse(address)?;
             let options = HttpOptions {
                 address,
-                token: Token::generate().ok_or_else(|| {
-                    CommandError::new(ErrorKind::Internal, "the system gave no random token")
-                })?,
+                token: Token::generate()
+                    .ok_or_else(|| CommandError::internal("the system gave no random token"))?,
             };
             let kept = options.token.keep(&environment.state)?;
             let kept = tilde(&kept, &environment);
             let secret = options.token.secret().to_owned();
             serve(environment).http(options, move |address| {
-                let mut notes = Output::new();
+                let mut notes = Output::default();
                 notes.note(&format!("serving skills at http://{address}/mcp"));
                 notes.note(&format!("authorization: Bearer {secret}"));
                 notes.note(&format!("the token is also in {kept}"));
@@ -53,8 +54,7 @@ pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Outpu
                 let _ = notes.finish();
             })
         }
-    }
-    .map_err(|error| explain(&error))?;
+    }?;
     Ok(0)
 }
 
@@ -65,19 +65,7 @@ fn parse(address: &str) -> Result<SocketAddr, CommandError> {
         Err(_) => address.parse().ok(),
     };
     parsed.ok_or_else(|| {
-        CommandError::new(ErrorKind::Usage, format!("`{address}` is not an address"))
+        CommandError::usage(format!("`{address}` is not an address"))
             .hint("give a port, or an address with a port such as 127.0.0.1:8722")
     })
-}
-
-fn explain(error: &ServeError) -> CommandError {
-    match error {
-        ServeError::NotLoopback(_) => CommandError::new(ErrorKind::Usage, error.to_string()).hint(
-            "give a port, or an address of loopback such as 127.0.0.1:8722: nothing is encrypted",
-        ),
-        ServeError::Listen { .. } => {
-            CommandError::new(ErrorKind::Finding, error.to_string()).hint("give another port")
-        }
-        _ => CommandError::new(ErrorKind::Finding, error.to_string()),
-    }
 }

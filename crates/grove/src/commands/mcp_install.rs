@@ -1,9 +1,9 @@
 //! `grove mcp install | uninstall`: what would change in a host's configuration, and the change.
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use grove_server::host_config::{Change, ConfigError, Host, Launch, Places, Scope, difference};
+use grove_catalog::hosts;
+use grove_server::host_config::{Change, Host, Launch, Places, Scope, difference};
 use grove_skills::{Environment, Project};
 
 use super::{Outcome, tilde};
@@ -13,9 +13,9 @@ use crate::output::Output;
 
 pub(super) fn run(environment: &Environment, command: &McpCommand, out: &mut Output) -> Outcome {
     let (McpCommand::Install { entry } | McpCommand::Uninstall { entry }) = command;
-    let (host, variable) = match entry.host {
-        McpHost::Claude => (Host::Claude, "CLAUDE_CONFIG_DIR"),
-        McpHost::Codex => (Host::Codex, "CODEX_HOME"),
+    let (host, name) = match entry.host {
+        McpHost::Claude => (Host::Claude, "claude"),
+        McpHost::Codex => (Host::Codex, "codex"),
     };
     let scope = match entry.scope {
         McpScope::User => Scope::User,
@@ -23,11 +23,10 @@ pub(super) fn run(environment: &Environment, command: &McpCommand, out: &mut Out
     };
     let project = Project::find(environment);
     let project = project.root.unwrap_or_else(|| environment.working.clone());
-    let host_home = environment.variables.get(variable);
-    let host_home = host_home.filter(|folder| !folder.is_empty()).map(Path::new);
+    let host_home = home_of_host(environment, name);
     let places = Places {
         home: environment.home.as_deref(),
-        host_home,
+        host_home: host_home.as_deref(),
         project: &project,
         state: &environment.state,
     };
@@ -35,8 +34,15 @@ pub(super) fn run(environment: &Environment, command: &McpCommand, out: &mut Out
         McpCommand::Install { .. } => Change::install(host, scope, &places, &launch(scope)?),
         McpCommand::Uninstall { .. } => Change::uninstall(host, scope, &places),
     };
-    let change = change.map_err(explain)?;
-    decide(environment, &change, entry, out)
+    decide(environment, &change?, entry, out)
+}
+
+/// Where a host keeps its files, if the variable that its description names says so.
+fn home_of_host(environment: &Environment, name: &str) -> Option<PathBuf> {
+    let mut roots = hosts::by_name(name)?.roots.into_iter();
+    let variable = roots.find_map(|root| root.env)?;
+    let folder = environment.variables.get(&variable)?;
+    (!folder.is_empty()).then(|| folder.into())
 }
 
 /// How the host starts the server: this very program, or by name where others have it elsewhere.
@@ -46,7 +52,7 @@ fn launch(scope: Scope) -> Result<Launch, CommandError> {
         Scope::User => {
             let program = std::env::current_exe().map_err(|error| {
                 let message = format!("this program cannot be found: {error}");
-                CommandError::new(ErrorKind::Internal, message)
+                CommandError::internal(message)
             })?;
             text_of(program)?
         }
@@ -63,7 +69,7 @@ fn text_of(path: PathBuf) -> Result<String, CommandError> {
             "{} is not UTF-8, and hosts read nothing else",
             path.display()
         );
-        CommandError::new(ErrorKind::Finding, message)
+        CommandError::finding(message)
     })
 }
 
@@ -88,43 +94,20 @@ fn decide(
         return Ok(0);
     }
     if !entry.yes {
-        // The question comes after what it is about.
-        let _ = std::mem::replace(out, Output::new()).finish();
-        if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-            return Err(CommandError::new(ErrorKind::Finding, "nothing was changed")
-                .hint("add --yes to make this change"));
-        }
-        if !asked(&file) {
+        let answer = out.ask(&format!("change {file}?"));
+        let is_agreed = answer.ok_or_else(|| {
+            CommandError::finding("nothing was changed").hint("add --yes to make this change")
+        })?;
+        if !is_agreed {
             out.note("nothing was changed");
-            return Ok(1);
+            return Ok(ErrorKind::Finding.exit_code());
         }
     }
-    let backup = change.apply(&environment.state).map_err(explain)?;
+    let backup = change.apply(&environment.state)?;
     out.note(&format!("changed {file}"));
     if let Some(backup) = backup {
         let backup = tilde(&backup, environment);
         out.note(&format!("what was there before is in {backup}"));
     }
     Ok(0)
-}
-
-fn asked(file: &str) -> bool {
-    let mut terminal = std::io::stderr().lock();
-    let _ = write!(terminal, "change {file}? [y/N] ").and_then(|()| terminal.flush());
-    let mut answer = String::new();
-    let read = std::io::stdin().lock().read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
-}
-
-fn explain(error: ConfigError) -> CommandError {
-    match error {
-        ConfigError::Fs(error) => error.into(),
-        ConfigError::NoHome => CommandError::new(ErrorKind::Finding, "there is no home folder")
-            .hint("set HOME, or use --scope project"),
-        ConfigError::Changed(_) => {
-            CommandError::new(ErrorKind::Finding, error.to_string()).hint("run the command again")
-        }
-        ConfigError::Unreadable { .. } => CommandError::new(ErrorKind::Finding, error.to_string())
-            .hint("correct the file, or add the server by hand as the guide shows"),
-    }
 }

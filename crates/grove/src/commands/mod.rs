@@ -8,18 +8,20 @@ mod catalog_explain;
 mod catalog_host;
 mod chains;
 mod chains_manage;
-mod changed;
+mod change_report;
 mod completions;
 mod config;
-mod defined;
+mod definition_listing;
 mod doctor;
-mod hosts;
+mod input_text;
+mod known_hosts;
 mod manual;
 mod mcp;
 mod mcp_install;
 mod naming;
 mod overview;
 mod prompt;
+mod runs;
 mod skills_activate;
 mod skills_check;
 mod skills_confusable;
@@ -32,17 +34,20 @@ mod validate;
 mod watch;
 
 use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser as _};
-use grove_skills::{Environment, Library, Parts, Request, View};
+use grove_catalog::hosts;
+use grove_skills::{Environment, Library, Parts, Request, View, session_file};
 
 pub(crate) use grove_spec::text::counted;
+pub(crate) use runs::KEEPER;
 
 use crate::args::{AgentsCommand, Cli, Command, Look, SkillsCommand};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::output::Output;
-use crate::variables;
+use crate::process_environment;
 
 /// What a command gives: an exit code, or an error.
 pub(crate) type Outcome = Result<u8, CommandError>;
@@ -58,17 +63,16 @@ pub(crate) fn run(
         Ok(cli) => cli,
         Err(error) => return Ok(usage(&error, &arguments, out)),
     };
-    let environment = variables::read();
+    let environment = process_environment::read();
     let anywhere = matches!(
         cli.command,
         Some(Command::Completions { .. } | Command::Hosts { .. } | Command::Manual { .. })
     );
     if environment.working.as_os_str().is_empty() && !anywhere {
-        return Err(CommandError::new(
-            ErrorKind::Internal,
-            "the working folder does not exist any more",
-        )
-        .hint("change into another folder"));
+        return Err(
+            CommandError::internal("the working folder does not exist any more")
+                .hint("change into another folder"),
+        );
     }
     match cli.command {
         None => {
@@ -83,6 +87,9 @@ pub(crate) fn run(
         Some(Command::Agents(command)) => agents::run(environment, &command, out),
         Some(Command::Chains(command)) => chains::run(environment, &command, out),
         Some(Command::Prompt(arguments)) => prompt::run(environment, &arguments, looked, out),
+        Some(Command::Run(arguments)) => runs::run(&environment, &arguments, out),
+        Some(Command::Runs(command)) => runs::manage(&environment, &command, out),
+        Some(Command::Supervise) => runs::supervise(environment),
         Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
         Some(Command::Mcp(arguments)) => mcp::run(environment, &arguments, out),
         Some(Command::Validate { paths, json }) => validate::run(&environment, &paths, json, out),
@@ -90,7 +97,7 @@ pub(crate) fn run(
         Some(Command::Untrust { folder, json }) => {
             trust::revoke(&environment, folder.as_deref(), json, out)
         }
-        Some(Command::Hosts { json }) => hosts::run(&environment, json, out),
+        Some(Command::Hosts { json }) => known_hosts::run(&environment, json, out),
         Some(Command::Doctor { look: flags }) => {
             let json = flags.json;
             let mut request = request(&environment, &flags, None)?;
@@ -219,17 +226,22 @@ impl Looked {
 
 /// Looks at skills as asked.
 pub(crate) fn look(environment: Environment, look: &Look) -> Result<Looked, CommandError> {
-    look_for(environment, look, None)
+    let request = request(&environment, look, None)?;
+    Ok(Looked::new(environment, request))
 }
 
-/// Looks at skills as asked, letting only some names through.
-pub(crate) fn look_for(
+/// Looks at skills as a conversation does: the names that it lets through decide what is found, so its file is read
+/// before looking. Gives the file too.
+pub(crate) fn look_in_session(
     environment: Environment,
     look: &Look,
-    names: Option<Vec<String>>,
-) -> Result<Looked, CommandError> {
+    session: Option<&Path>,
+) -> Result<(Looked, Option<PathBuf>), CommandError> {
+    let session = session.map(|file| absolute(file, &environment));
+    let known = session.as_deref().map(session_file::read).transpose()?;
+    let names = known.flatten().and_then(|session| session.frozen.names);
     let request = request(&environment, look, names)?;
-    Ok(Looked::new(environment, request))
+    Ok((Looked::new(environment, request), session))
 }
 
 /// What is to be looked at, as asked.
@@ -240,15 +252,7 @@ pub(crate) fn request(
 ) -> Result<Request, CommandError> {
     let view = match &look.host {
         Some(name) => {
-            let mut known = grove_catalog::hosts::names();
-            let Some(host) = known.find(|known| known.eq_ignore_ascii_case(name)) else {
-                let known: Vec<&str> = grove_catalog::hosts::names().collect();
-                return Err(
-                    CommandError::new(ErrorKind::Usage, format!("unknown host `{name}`"))
-                        .hint(format!("known hosts: {}", known.join(", "))),
-                );
-            };
-            View::Host(host.to_owned())
+            View::Host(naming::known_host(name, "known hosts", hosts::names())?.to_owned())
         }
         None if look.roots.is_empty() => View::Own,
         None => View::Folders(
@@ -267,13 +271,10 @@ pub(crate) fn request(
 }
 
 /// A path made absolute; resolved only where `..` leaves no other way to name it plainly.
-pub(crate) fn absolute(path: &std::path::Path, environment: &Environment) -> std::path::PathBuf {
+pub(crate) fn absolute(path: &Path, environment: &Environment) -> PathBuf {
     let joined = environment.working.join(path);
     let plain = std::path::absolute(&joined).unwrap_or_else(|_| joined.clone());
-    if plain
-        .components()
-        .any(|part| part == std::path::Component::ParentDir)
-    {
+    if plain.components().any(|part| part == Component::ParentDir) {
         grove_fs::files::canonical(&plain).unwrap_or(plain)
     } else {
         plain
@@ -303,7 +304,7 @@ pub(crate) fn need_attention(findings: usize) -> String {
 }
 
 /// A path as people read it: on one line, every blank kept, home as `~`.
-pub(crate) fn tilde(path: &std::path::Path, environment: &Environment) -> String {
+pub(crate) fn tilde(path: &Path, environment: &Environment) -> String {
     let shown = match environment
         .home
         .as_deref()

@@ -4,7 +4,7 @@ use grove_catalog::address;
 use grove_catalog::snapshot::Snapshot;
 
 use crate::args::Look;
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::CommandError;
 
 /// Several skills bear a name: the commands that tell them apart.
 pub(super) fn ambiguous(
@@ -14,10 +14,7 @@ pub(super) fn ambiguous(
     name: &str,
     all: &[usize],
 ) -> CommandError {
-    let mut error = CommandError::new(
-        ErrorKind::Finding,
-        format!("{} skills are called `{name}`", all.len()),
-    );
+    let mut error = CommandError::finding(format!("{} skills are called `{name}`", all.len()));
     for skill in all.iter().filter_map(|at| snapshot.skills.get(*at)) {
         error = error.hint(command_for(command, &snapshot.address(skill), flags));
     }
@@ -37,6 +34,20 @@ pub(super) fn command_for(command: &str, address: &str, flags: &Look) -> String 
     words.join(" ")
 }
 
+/// A known host as it is written, however it was typed.
+pub(super) fn known_host(
+    name: &str,
+    which: &str,
+    known: impl Iterator<Item = &'static str>,
+) -> Result<&'static str, CommandError> {
+    let known: Vec<&str> = known.collect();
+    let host = known.iter().find(|host| host.eq_ignore_ascii_case(name));
+    host.copied().ok_or_else(|| {
+        CommandError::usage(format!("unknown host `{name}`"))
+            .hint(format!("{which}: {}", known.join(", ")))
+    })
+}
+
 /// A word as a shell takes it unchanged.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
@@ -45,9 +56,9 @@ fn quoted(word: &str) -> String {
 /// Nothing bears a name: what is near, or that it was not read.
 pub(super) fn unknown(snapshot: &Snapshot, name: &str, near: &[String]) -> CommandError {
     if let Some(reason) = address::unread(snapshot, name) {
-        return CommandError::new(ErrorKind::Finding, reason.message).hint(reason.fix);
+        return CommandError::finding(reason.message).hint(reason.fix);
     }
-    let error = CommandError::new(ErrorKind::Finding, format!("no skill is called `{name}`"));
+    let error = CommandError::finding(format!("no skill is called `{name}`"));
     if near.is_empty() {
         error.hint("`grove skills list` lists them all")
     } else {

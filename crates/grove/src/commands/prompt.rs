@@ -1,20 +1,18 @@
 //! `grove prompt AGENT`: exactly what an agent is told, and where each part comes from.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use grove_catalog::Digest;
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::prompt::{Base, BaseUse, Prompt};
 use grove_catalog::report::PromptJson;
-use grove_fs::files;
-use grove_skills::prompt::{AgentPrompt, PromptError, PromptOptions, prompt};
-use grove_skills::{Environment, Library, Look as Seen, Parts, Request, Unsteady};
+use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
+use grove_skills::{Environment, Library, Look as Seen, LookAgain as _, Parts, Request};
 use grove_spec::agent::PromptMode;
 
-use super::{Looked, Outcome, absolute, agents, cost, cost_note, request, tilde};
+use super::{Looked, Outcome, agents, cost, cost_note, input_text, request, tilde};
 use crate::args::{Look, PromptArgs};
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::CommandError;
 use crate::output::{Output, columns};
 use crate::table::Table;
 
@@ -49,45 +47,12 @@ pub(super) fn run(
         let agent = agents::find(agents, &arguments.agent)?;
         require_usable(agents, agent)?;
         let made = prompt(&look.snapshot, &look.sources, agent, &options)?;
-        Ok::<_, NoPrompt>((look.clone(), made))
+        Ok::<_, CommandError>((look.clone(), made))
     })?;
     made.write_index()?;
     print(&look, &made, arguments, out)?;
     *looked = Some(Looked { library, look });
     Ok(0)
-}
-
-/// Why there is no prompt: it cannot be made, or not of these files.
-enum NoPrompt {
-    Refused(CommandError),
-    Prompt(PromptError),
-}
-
-impl Unsteady for NoPrompt {
-    fn is_unsteady(&self) -> bool {
-        matches!(self, Self::Prompt(error) if error.is_unsteady())
-    }
-}
-
-impl From<CommandError> for NoPrompt {
-    fn from(error: CommandError) -> Self {
-        Self::Refused(error)
-    }
-}
-
-impl From<PromptError> for NoPrompt {
-    fn from(error: PromptError) -> Self {
-        Self::Prompt(error)
-    }
-}
-
-impl From<NoPrompt> for CommandError {
-    fn from(error: NoPrompt) -> Self {
-        match error {
-            NoPrompt::Refused(error) => error,
-            NoPrompt::Prompt(error) => error.into(),
-        }
-    }
 }
 
 fn print(
@@ -121,40 +86,12 @@ fn print(
 
 /// The prompt of whoever runs the agent, from a file or from standard input.
 fn read_base(given: &Path, environment: &Environment) -> Result<Base, CommandError> {
-    let wrong = |message: String| CommandError::new(ErrorKind::Usage, message);
-    let (source, bytes) = if given == Path::new("-") {
-        let mut bytes = Vec::new();
-        let read = std::io::stdin()
-            .lock()
-            .take(MAX_BASE + 1)
-            .read_to_end(&mut bytes);
-        read.map_err(|error| wrong(format!("cannot read standard input: {error}")))?;
-        (None, bytes)
-    } else {
-        let file = absolute(given, environment);
-        let bytes = files::read_bounded(&file, MAX_BASE)?;
-        (Some(file), bytes)
-    };
-    if bytes.len() as u64 > MAX_BASE {
-        return Err(wrong(format!(
-            "the base prompt is larger than {MAX_BASE} bytes"
-        )));
-    }
-    let digest = Digest::of(&bytes);
-    let text =
-        String::from_utf8(bytes).map_err(|_| wrong("the base prompt is not UTF-8".to_owned()))?;
+    let read = input_text::read(environment, given, MAX_BASE, "the base prompt")?;
     Ok(Base {
-        source,
-        digest,
-        text,
+        source: read.file,
+        digest: Digest::of(read.text.as_bytes()),
+        text: read.text,
     })
-}
-
-impl From<PromptError> for CommandError {
-    fn from(error: PromptError) -> Self {
-        Self::new(ErrorKind::Finding, error.to_string())
-            .hint("run the command again when nothing writes there")
-    }
 }
 
 /// An agent that nobody may use has no prompt: its text has not been looked at, or cannot be read.
@@ -167,15 +104,12 @@ pub(super) fn require_usable(agents: &Agents, agent: &Agent) -> Result<(), Comma
         .iter()
         .map(|reason| reason.message.as_str())
         .collect();
-    let mut error = CommandError::new(
-        ErrorKind::Finding,
-        format!(
-            "agent `{}` is {}: {}",
-            agents.address(agent),
-            agent.state.as_str(),
-            why.join("; ")
-        ),
-    );
+    let mut error = CommandError::finding(format!(
+        "agent `{}` is {}: {}",
+        agents.address(agent),
+        agent.state.as_str(),
+        why.join("; ")
+    ));
     for reason in &agent.reasons {
         error = error.hint(reason.fix.as_str());
     }

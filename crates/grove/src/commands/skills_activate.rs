@@ -8,15 +8,14 @@ use std::path::{Path, PathBuf};
 use grove_catalog::catalog::Catalog;
 use grove_catalog::disclosure::{Child, Expansion, Refusal};
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_skills::Environment;
-use grove_skills::disclosure::{Activated, Call, Collapsed, Disclosure, DisclosureError, Expanded};
-use grove_skills::session_file;
+use grove_skills::disclosure::{Activated, Call, Disclosure, DisclosureError, Expanded};
+use grove_skills::{Environment, LookAgain as _};
 use grove_spec::Diagnostic;
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::{Looked, Outcome, absolute, cost, cost_note, counted, look_for, naming};
+use super::{Looked, Outcome, cost, cost_note, counted, look_in_session, naming};
 use crate::args::{Conversation, Look, SkillsCommand};
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::CommandError;
 use crate::json::DiagnosticJson;
 use crate::output::Output;
 
@@ -27,15 +26,11 @@ pub(super) fn run(
     looked: &mut Option<Looked>,
     out: &mut Output,
 ) -> Outcome {
-    let session = conversation.session.as_deref();
-    let session = session.map(|file| absolute(file, &environment));
-    // The names that a session lets through decide what is found, so it is read before looking.
-    let known = session.as_deref().map(session_file::read).transpose()?;
-    let names = known.flatten().and_then(|session| session.frozen.names);
     let flags = conversation.look();
-    let looked = looked.insert(look_for(environment, &flags, names)?);
+    let session = conversation.session.as_deref();
+    let (seen, session) = look_in_session(environment, &flags, session)?;
     let mut talk = Talk {
-        looked,
+        looked: looked.insert(seen),
         flags,
         session,
         out,
@@ -74,7 +69,7 @@ impl Talk<'_> {
             activated.map_err(|error| explain(error, "activate", call.typed, &self.flags))?;
         if self.flags.json {
             self.out
-                .json(&ActivateJson::new(&activated, self.session()));
+                .json(&activated_json(&activated, self.session.as_deref()));
         } else {
             self.out.text(&activated.text);
             self.diagnostics(&activated.diagnostics);
@@ -88,7 +83,8 @@ impl Talk<'_> {
         let expanded = disclosure.expand(typed);
         let expanded = expanded.map_err(|error| explain(error, "expand", typed, &self.flags))?;
         if self.flags.json {
-            self.out.json(&ExpandJson::new(&expanded, self.session()));
+            self.out
+                .json(&expanded_json(&expanded, self.session.as_deref()));
             return Ok(0);
         }
         self.out.text(&expanded.text);
@@ -112,8 +108,13 @@ impl Talk<'_> {
         let collapsed =
             collapsed.map_err(|error| explain(error, "collapse", typed, &self.flags))?;
         if self.flags.json {
-            self.out
-                .json(&CollapseJson::new(&collapsed, self.session()));
+            self.out.json(&json!({
+                "schema": "grove.skills.collapse/1",
+                "key": collapsed.key,
+                "wasExpanded": collapsed.was_expanded,
+                "expanded": collapsed.expanded,
+                "session": self.session.as_deref().map(text_of),
+            }));
             return Ok(0);
         }
         if collapsed.was_expanded {
@@ -125,10 +126,6 @@ impl Talk<'_> {
         }
         self.not_remembered();
         Ok(0)
-    }
-
-    fn session(&self) -> Option<String> {
-        self.session.as_deref().map(text_of)
     }
 
     fn not_remembered(&mut self) {
@@ -156,7 +153,7 @@ pub(super) fn explain(
     typed: &str,
     flags: &Look,
 ) -> CommandError {
-    let finding = |message: String| CommandError::new(ErrorKind::Finding, message);
+    let finding = |message: String| CommandError::finding(message);
     match error {
         DisclosureError::Refused { snapshot, refusal } => {
             refused(&snapshot, &refusal, verb, typed, flags)
@@ -196,7 +193,7 @@ fn too_small(shortest: &Catalog) -> CommandError {
         "a budget of {size} {unit} and {} entries is too small: the shortest catalog takes {least} and {entries}",
         budget.entries
     );
-    CommandError::new(ErrorKind::Finding, message).hint(
+    CommandError::finding(message).hint(
         "raise --budget or --max-skills, or give a shorter --index-dir if paths take the room",
     )
 }
@@ -209,7 +206,7 @@ fn refused(
     flags: &Look,
 ) -> CommandError {
     let command = format!("grove skills {verb}");
-    let finding = |message: String| CommandError::new(ErrorKind::Finding, message);
+    let finding = |message: String| CommandError::finding(message);
     let about = |at: usize, say: &dyn Fn(&Skill) -> CommandError| match snapshot.skills.get(at) {
         Some(skill) => say(skill),
         None => naming::unknown(snapshot, typed, &[]),
@@ -266,132 +263,60 @@ fn refused(
     }
 }
 
-/// One entry that takes another's place.
-#[derive(Serialize)]
-struct ChildJson<'a> {
-    key: &'a str,
-    name: &'a str,
-    description: Option<&'a str>,
-    location: String,
+/// Entries that take another's place.
+fn children_json(children: &[Child]) -> Vec<Value> {
+    let one = |child: &Child| {
+        json!({
+            "key": child.key,
+            "name": child.name,
+            "description": child.description,
+            "location": text_of(&child.location),
+        })
+    };
+    children.iter().map(one).collect()
 }
 
-impl<'a> ChildJson<'a> {
-    fn list(children: &'a [Child]) -> Vec<Self> {
-        let one = |child: &'a Child| Self {
-            key: &child.key,
-            name: &child.name,
-            description: child.description.as_deref(),
-            location: text_of(&child.location),
-        };
-        children.iter().map(one).collect()
-    }
+fn activated_json(activated: &Activated, session: Option<&Path>) -> Value {
+    let snapshot = &activated.snapshot;
+    let (chars, tokens) = cost(&activated.text);
+    let (resources, more_resources) = activated.resources.shown();
+    json!({
+        "schema": "grove.skills.activate/1",
+        "skill": activated.node.key(snapshot),
+        "name": activated.node.name(snapshot),
+        "folder": text_of(&activated.folder),
+        "location": text_of(&activated.node.location(snapshot)),
+        "text": activated.text,
+        "chars": chars,
+        "tokens": tokens,
+        "boundary": activated.boundary,
+        "resources": resources,
+        "moreResources": more_resources,
+        "children": children_json(&activated.children),
+        "moreChildren": activated.more_children,
+        "alreadyActive": activated.already_active,
+        "session": session.map(text_of),
+        "diagnostics": DiagnosticJson::list(&activated.diagnostics),
+    })
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ActivateJson<'a> {
-    schema: &'static str,
-    skill: String,
-    name: String,
-    folder: String,
-    location: String,
-    text: &'a str,
-    chars: usize,
-    tokens: usize,
-    boundary: Option<&'a str>,
-    resources: &'a [String],
-    more_resources: usize,
-    children: Vec<ChildJson<'a>>,
-    more_children: usize,
-    already_active: bool,
-    session: Option<String>,
-    diagnostics: Vec<DiagnosticJson<'a>>,
-}
-
-impl<'a> ActivateJson<'a> {
-    fn new(activated: &'a Activated, session: Option<String>) -> Self {
-        let snapshot = &activated.snapshot;
-        let (chars, tokens) = cost(&activated.text);
-        let (resources, more_resources) = activated.resources.shown();
-        Self {
-            schema: "grove.skills.activate/1",
-            skill: activated.node.key(snapshot),
-            name: activated.node.name(snapshot),
-            folder: text_of(&activated.folder),
-            location: text_of(&activated.node.location(snapshot)),
-            text: &activated.text,
-            chars,
-            tokens,
-            boundary: activated.boundary.as_deref(),
-            resources,
-            more_resources,
-            children: ChildJson::list(&activated.children),
-            more_children: activated.more_children,
-            already_active: activated.already_active,
-            session,
-            diagnostics: DiagnosticJson::list(&activated.diagnostics),
-        }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ExpandJson<'a> {
-    schema: &'static str,
-    key: String,
-    name: String,
-    already_expanded: bool,
-    text: &'a str,
-    chars: usize,
-    tokens: usize,
-    children: Vec<ChildJson<'a>>,
-    more_children: usize,
-    expanded: &'a [String],
-    session: Option<String>,
-    diagnostics: Vec<DiagnosticJson<'a>>,
-}
-
-impl<'a> ExpandJson<'a> {
-    fn new(expanded: &'a Expanded, session: Option<String>) -> Self {
-        let snapshot = &expanded.snapshot;
-        let (chars, tokens) = cost(&expanded.text);
-        Self {
-            schema: "grove.skills.expand/1",
-            key: expanded.node.key(snapshot),
-            name: expanded.node.name(snapshot),
-            already_expanded: expanded.expansion != Expansion::Expanded,
-            text: &expanded.text,
-            chars,
-            tokens,
-            children: ChildJson::list(&expanded.children),
-            more_children: expanded.more_children,
-            expanded: &expanded.expanded,
-            session,
-            diagnostics: DiagnosticJson::list(&expanded.diagnostics),
-        }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CollapseJson<'a> {
-    schema: &'static str,
-    key: &'a str,
-    was_expanded: bool,
-    expanded: &'a [String],
-    session: Option<String>,
-}
-
-impl<'a> CollapseJson<'a> {
-    fn new(collapsed: &'a Collapsed, session: Option<String>) -> Self {
-        Self {
-            schema: "grove.skills.collapse/1",
-            key: &collapsed.key,
-            was_expanded: collapsed.was_expanded,
-            expanded: &collapsed.expanded,
-            session,
-        }
-    }
+fn expanded_json(expanded: &Expanded, session: Option<&Path>) -> Value {
+    let snapshot = &expanded.snapshot;
+    let (chars, tokens) = cost(&expanded.text);
+    json!({
+        "schema": "grove.skills.expand/1",
+        "key": expanded.node.key(snapshot),
+        "name": expanded.node.name(snapshot),
+        "alreadyExpanded": expanded.expansion != Expansion::Expanded,
+        "text": expanded.text,
+        "chars": chars,
+        "tokens": tokens,
+        "children": children_json(&expanded.children),
+        "moreChildren": expanded.more_children,
+        "expanded": expanded.expanded,
+        "session": session.map(text_of),
+        "diagnostics": DiagnosticJson::list(&expanded.diagnostics),
+    })
 }
 
 fn text_of(path: &Path) -> String {

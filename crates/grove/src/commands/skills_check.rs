@@ -6,6 +6,7 @@ use grove_spec::{Diagnostic, Severity};
 use serde::Serialize;
 
 use super::{Looked, counted, need_attention};
+use crate::command_error::ErrorKind;
 use crate::json::{DiagnosticJson, EntryJson, SnapshotJson, StateCounts, count_states};
 use crate::output::Output;
 
@@ -22,7 +23,7 @@ struct CheckJson<'a> {
 pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let snapshot = &looked.snapshot;
     let findings = count_findings(snapshot);
-    let code = u8::from(findings > 0);
+    let code = ErrorKind::Finding.exit_code_if(findings > 0);
     if json {
         out.json(&CheckJson {
             schema: "grove.skills.check/1",

@@ -4,6 +4,7 @@ use grove_catalog::search::confusable::Confusable;
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::search::Searcher;
 use serde::Serialize;
+use serde_json::json;
 
 use super::{Looked, counted};
 use crate::json::{DiagnosticJson, SnapshotJson};
@@ -13,15 +14,15 @@ pub(super) fn run(looked: &mut Looked, json: bool, out: &mut Output) -> u8 {
     let (snapshot, found, diagnostics) =
         Searcher::default().confusable_in(&mut looked.library, &looked.look);
     if json {
-        out.json(&ConfusableJson {
-            schema: "grove.skills.confusable/1",
-            snapshot: SnapshotJson::new(&snapshot),
-            pairs: pairs(&snapshot, &found),
-            more_pairs: found.more_pairs,
-            families: families(&snapshot, &found),
-            broad: broad(&snapshot, &found),
-            diagnostics: DiagnosticJson::list(&diagnostics),
-        });
+        out.json(&json!({
+            "schema": "grove.skills.confusable/1",
+            "snapshot": SnapshotJson::new(&snapshot),
+            "pairs": pairs(&snapshot, &found),
+            "morePairs": found.more_pairs,
+            "families": families(&snapshot, &found),
+            "broad": broad(&snapshot, &found),
+            "diagnostics": DiagnosticJson::list(&diagnostics),
+        }));
         return 0;
     }
     for finding in &diagnostics {
@@ -68,18 +69,6 @@ pub(super) fn run(looked: &mut Looked, json: bool, out: &mut Output) -> u8 {
         ));
     }
     0
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ConfusableJson<'a> {
-    schema: &'static str,
-    snapshot: SnapshotJson,
-    pairs: Vec<PairJson<'a>>,
-    more_pairs: usize,
-    families: Vec<FamilyJson<'a>>,
-    broad: Vec<BroadJson<'a>>,
-    diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
 #[derive(Serialize)]

@@ -6,7 +6,7 @@ use grove_spec::Severity;
 use serde::Serialize;
 
 use super::{Looked, counted};
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, EntryJson, SnapshotJson};
 use crate::output::{Output, columns};
 use crate::table::Table;
@@ -26,10 +26,8 @@ pub(super) fn require_known(states: &[String]) -> Result<(), CommandError> {
         return Ok(());
     };
     let all: Vec<&str> = State::ALL.iter().map(|state| state.as_str()).collect();
-    Err(
-        CommandError::new(ErrorKind::Usage, format!("unknown state `{unknown}`"))
-            .hint(format!("states: {}", all.join(", "))),
-    )
+    Err(CommandError::usage(format!("unknown state `{unknown}`"))
+        .hint(format!("states: {}", all.join(", "))))
 }
 
 /// Whether a word names a state, in any case.

@@ -1,34 +1,23 @@
 //! `grove skills roots`.
 
-use serde::Serialize;
+use serde_json::json;
 
 use super::{Looked, tilde};
 use crate::json::{DiagnosticJson, RootJson, SnapshotJson};
 use crate::output::{Output, columns};
 use crate::table::Table;
 
-#[derive(Serialize)]
-struct RootsJson<'a> {
-    schema: &'static str,
-    snapshot: SnapshotJson,
-    roots: Vec<RootJson>,
-    diagnostics: Vec<DiagnosticJson<'a>>,
-}
-
 pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let planned = looked.library.roots();
     let snapshot = &looked.snapshot;
     if json {
-        let roots = planned
-            .iter()
-            .map(|root| RootJson::new(root, snapshot))
-            .collect();
-        out.json(&RootsJson {
-            schema: "grove.skills.roots/1",
-            snapshot: SnapshotJson::new(snapshot),
-            roots,
-            diagnostics: DiagnosticJson::list(&snapshot.diagnostics),
-        });
+        let roots = planned.iter().map(|root| RootJson::new(root, snapshot));
+        out.json(&json!({
+            "schema": "grove.skills.roots/1",
+            "snapshot": SnapshotJson::new(snapshot),
+            "roots": roots.collect::<Vec<_>>(),
+            "diagnostics": DiagnosticJson::list(&snapshot.diagnostics),
+        }));
         return 0;
     }
     let environment = looked.library.environment();

@@ -1,14 +1,13 @@
 //! `grove skills search`: the right skill for some words.
 
-use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_catalog::snapshot::Skill;
 use grove_skills::Environment;
 use grove_skills::search::{Audience, Found, Hit, Query, Reason, Searcher};
-use grove_skills::session_file;
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::{Looked, Outcome, absolute, counted, look_for};
+use super::{Looked, Outcome, counted, look_in_session};
 use crate::args::SearchArgs;
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, SnapshotJson};
 use crate::output::{Output, columns};
 use crate::table::Table;
@@ -21,17 +20,12 @@ pub(super) fn run(
 ) -> Outcome {
     let text = arguments.words.join(" ");
     if text.trim().is_empty() {
-        return Err(
-            CommandError::new(ErrorKind::Usage, "there is nothing to search for")
-                .hint("give a task, keywords or a name: `grove skills search merge two documents`"),
-        );
+        return Err(CommandError::usage("there is nothing to search for")
+            .hint("give a task, keywords or a name: `grove skills search merge two documents`"));
     }
     let session = arguments.session.as_deref();
-    let session = session.map(|file| absolute(file, &environment));
-    // The names that a session lets through decide what is found, so it is read before looking.
-    let known = session.as_deref().map(session_file::read).transpose()?;
-    let names = known.flatten().and_then(|session| session.frozen.names);
-    let looked = looked.insert(look_for(environment, &arguments.look, names)?);
+    let (seen, _) = look_in_session(environment, &arguments.look, session)?;
+    let looked = looked.insert(seen);
     let query = Query {
         text: &text,
         limit: arguments.limit,
@@ -43,7 +37,7 @@ pub(super) fn run(
     };
     let found = Searcher::default().search_in(&mut looked.library, &looked.look, &query);
     if arguments.look.json {
-        out.json(&SearchJson::new(&text, &found));
+        out.json(&to_json(&text, &found));
         return Ok(0);
     }
     print(looked, &found, &text, out);
@@ -106,56 +100,26 @@ fn why(reasons: &[Reason]) -> String {
     out
 }
 
-#[derive(Serialize)]
-struct SearchJson<'a> {
-    schema: &'static str,
-    snapshot: SnapshotJson,
-    query: &'a str,
-    results: Vec<ResultJson<'a>>,
-    diagnostics: Vec<DiagnosticJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct ResultJson<'a> {
-    id: &'a str,
-    name: &'a str,
-    description: Option<&'a str>,
-    location: String,
-    address: String,
-    path: &'a [String],
-    score: f64,
-    why: String,
-}
-
-impl<'a> SearchJson<'a> {
-    fn new(query: &'a str, found: &'a Found) -> Self {
-        let snapshot = &found.snapshot;
-        let results = with_skills(found).map(|(hit, skill)| ResultJson::new(snapshot, hit, skill));
-        Self {
-            schema: "grove.skills.search/1",
-            snapshot: SnapshotJson::new(snapshot),
-            query,
-            results: results.collect(),
-            diagnostics: DiagnosticJson::list(&found.diagnostics),
-        }
-    }
-}
-
-impl<'a> ResultJson<'a> {
-    fn new(snapshot: &'a Snapshot, hit: &'a Hit, skill: &'a Skill) -> Self {
-        Self {
-            id: skill.id(),
-            name: skill.name(),
-            description: skill.description(),
-            location: snapshot
-                .location(&skill.place)
-                .to_string_lossy()
-                .into_owned(),
-            address: snapshot.address(skill),
-            path: &hit.path,
+fn to_json(query: &str, found: &Found) -> Value {
+    let snapshot = &found.snapshot;
+    let result = |(hit, skill): (&Hit, &Skill)| {
+        json!({
+            "id": skill.id(),
+            "name": skill.name(),
+            "description": skill.description(),
+            "location": snapshot.location(&skill.place).to_string_lossy(),
+            "address": snapshot.address(skill),
+            "path": hit.path,
             // Digits that mean nothing would only differ between machines.
-            score: (f64::from(hit.score) * 1_000.0).round() / 1_000.0,
-            why: why(&hit.why),
-        }
-    }
+            "score": (f64::from(hit.score) * 1_000.0).round() / 1_000.0,
+            "why": why(&hit.why),
+        })
+    };
+    json!({
+        "schema": "grove.skills.search/1",
+        "snapshot": SnapshotJson::new(snapshot),
+        "query": query,
+        "results": with_skills(found).map(result).collect::<Vec<_>>(),
+        "diagnostics": DiagnosticJson::list(&found.diagnostics),
+    })
 }

@@ -1,7 +1,6 @@
 //! `grove trust` and `grove untrust`.
 
 use std::fmt::Write as _;
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
 
 use grove_fs::trust_store::Grant;
@@ -12,7 +11,7 @@ use serde_json::json;
 
 use super::{Outcome, counted, tilde};
 use crate::args::TrustArgs;
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::CommandError;
 use crate::output::Output;
 use crate::table::Table;
 
@@ -53,19 +52,16 @@ fn is_agreed(
     environment: &Environment,
     out: &mut Output,
 ) -> Result<bool, CommandError> {
-    // The question comes after what it is about.
-    let _ = std::mem::replace(out, Output::new()).finish();
-    if is_json || !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-        let message = "nothing was trusted: there is nobody to ask";
-        return Err(CommandError::new(ErrorKind::Usage, message)
-            .hint("review what `grove trust --dry-run` prints, then run `grove trust --yes`"));
-    }
     let folder = tilde(&review.folder, environment);
-    let mut terminal = std::io::stderr().lock();
-    let _ = write!(terminal, "trust {folder}? [y/N] ").and_then(|()| terminal.flush());
-    let mut answer = String::new();
-    let read = std::io::stdin().lock().read_line(&mut answer);
-    Ok(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
+    let answer = if is_json {
+        None
+    } else {
+        out.ask(&format!("trust {folder}?"))
+    };
+    answer.ok_or_else(|| {
+        CommandError::usage("nothing was trusted: there is nobody to ask")
+            .hint("review what `grove trust --dry-run` prints, then run `grove trust --yes`")
+    })
 }
 
 fn print_review(review: &Review, environment: &Environment, out: &mut Output) {

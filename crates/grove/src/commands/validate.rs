@@ -9,26 +9,12 @@ use grove_spec::config::Limits;
 use grove_spec::skill::kept::most_read;
 use grove_spec::skill::{Parsed, parse_within, strict};
 use grove_spec::{Code, Diagnostic};
-use serde::Serialize;
+use serde_json::json;
 
 use super::{Outcome, absolute, counted};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::DiagnosticJson;
 use crate::output::Output;
-
-#[derive(Serialize)]
-struct ValidateJson<'a> {
-    schema: &'static str,
-    valid: bool,
-    files: Vec<FileJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct FileJson<'a> {
-    file: String,
-    valid: bool,
-    diagnostics: Vec<DiagnosticJson<'a>>,
-}
 
 struct Checked {
     file: PathBuf,
@@ -62,21 +48,22 @@ pub(super) fn run(
     }
     let fails = all.iter().any(|checked| strict::fails(&checked.findings));
     if json {
-        let files = all.iter().map(|checked| FileJson {
-            file: checked.file.to_string_lossy().into_owned(),
-            valid: !strict::fails(&checked.findings),
-            diagnostics: checked
-                .findings
-                .iter()
-                .map(|finding| DiagnosticJson::new(finding, Some(&checked.file.to_string_lossy())))
-                .collect(),
+        let files = all.iter().map(|checked| {
+            let file = checked.file.to_string_lossy();
+            let findings = checked.findings.iter();
+            let findings = findings.map(|finding| DiagnosticJson::new(finding, Some(&file)));
+            json!({
+                "file": file,
+                "valid": !strict::fails(&checked.findings),
+                "diagnostics": findings.collect::<Vec<_>>(),
+            })
         });
-        out.json(&ValidateJson {
-            schema: "grove.validate/1",
-            valid: !fails,
-            files: files.collect(),
-        });
-        return Ok(u8::from(fails));
+        out.json(&json!({
+            "schema": "grove.validate/1",
+            "valid": !fails,
+            "files": files.collect::<Vec<_>>(),
+        }));
+        return Ok(ErrorKind::Finding.exit_code_if(fails));
     }
     for checked in &all {
         for finding in &checked.findings {
@@ -88,7 +75,7 @@ pub(super) fn run(
         }
     }
     out.line(&summary(&all));
-    Ok(u8::from(fails))
+    Ok(ErrorKind::Finding.exit_code_if(fails))
 }
 
 fn summary(all: &[Checked]) -> String {
@@ -121,10 +108,10 @@ fn check(environment: &Environment, path: &Path) -> Result<Vec<Checked>, Command
             Err(error) if error.source.kind() == io::ErrorKind::PermissionDenied => {
                 Ok(vec![Checked::finding(path, unreadable(&error))])
             }
-            Err(_) if !files::is_there(path) => Err(CommandError::new(
-                ErrorKind::Usage,
-                format!("{} does not exist", path.display()),
-            )
+            Err(_) if !files::is_there(path) => Err(CommandError::usage(format!(
+                "{} does not exist",
+                path.display()
+            ))
             .hint("give a skill folder, a SKILL.md, or a folder of skills")),
             _ => Ok(vec![check_file(path)]),
         };
@@ -159,7 +146,7 @@ fn check(environment: &Environment, path: &Path) -> Result<Vec<Checked>, Command
     );
     if all.is_empty() {
         return Err(
-            CommandError::new(ErrorKind::Usage, format!("no skill in {}", path.display()))
+            CommandError::usage(format!("no skill in {}", path.display()))
                 .hint("give a skill folder, a SKILL.md, or a folder of skills"),
         );
     }

@@ -47,6 +47,7 @@ mod prompt_sessions;
 mod real_corpus;
 mod reference_oracle;
 mod regressions;
+mod run_sessions;
 mod search_sessions;
 mod system_calls;
 mod tree_sessions;

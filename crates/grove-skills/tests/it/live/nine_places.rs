@@ -56,7 +56,7 @@ fn start(world: &World, view: View) -> LiveLibrary {
     };
     let live = LiveLibrary::start(world.environment(), request);
     // Its thread watches before it answers.
-    live.refresh();
+    live.look();
     live
 }
 
@@ -128,7 +128,7 @@ fn settings_that_name_another_folder_are_a_change_of_configuration() {
                 why.contains(&format!("configuration: {USER_SETTINGS}")),
                 "{why:?}"
             );
-            live.refresh();
+            live.look();
         }
         world.save(PROJECT_SETTINGS, &names("../team"));
         until(&mut told, "the project's settings", |now| {

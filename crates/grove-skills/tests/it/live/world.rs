@@ -55,7 +55,7 @@ impl World {
     pub(crate) fn start_root(&self, options: Options) -> LiveLibrary {
         let live = LiveLibrary::start_with(self.environment(), self.root_request(), options);
         // Its thread watches before it answers.
-        live.refresh();
+        live.look();
         live
     }
 

@@ -1,8 +1,9 @@
 //! BLAKE3 digests of content.
 
 use std::fmt;
+use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A BLAKE3 digest, shown as hexadecimal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,18 +40,6 @@ impl Digest {
         digits.take(count).collect()
     }
 
-    /// A digest from how it is shown.
-    pub fn from_hexadecimal(text: &str) -> Option<Self> {
-        let mut bytes = [0; 32];
-        if text.len() != bytes.len() * 2 || !text.is_ascii() {
-            return None;
-        }
-        for (at, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok()?;
-        }
-        Some(Self(bytes))
-    }
-
     /// A digest from its raw form.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -63,7 +52,7 @@ impl Digest {
 }
 
 /// Adds a value with its length before it, so that no two lists of values have the same bytes.
-pub(crate) fn append_field(bytes: &mut Vec<u8>, field: &[u8]) {
+pub fn append_field(bytes: &mut Vec<u8>, field: &[u8]) {
     bytes.extend_from_slice(&(field.len() as u64).to_le_bytes());
     bytes.extend_from_slice(field);
 }
@@ -74,15 +63,51 @@ impl fmt::Display for Digest {
     }
 }
 
-impl Serialize for Digest {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
-    }
-}
-
 impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
+    }
+}
+
+/// A text is not a digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a digest of 64 hexadecimal digits")]
+pub struct NotADigest;
+
+impl FromStr for Digest {
+    type Err = NotADigest;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.as_bytes();
+        let mut bytes = [0; 32];
+        if digits.len() != bytes.len() * 2 {
+            return Err(NotADigest);
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            for digit in pair {
+                // Capitals would make two names of one digest.
+                let value = match digit {
+                    b'0'..=b'9' => digit - b'0',
+                    b'a'..=b'f' => digit - b'a' + 10,
+                    _ => return Err(NotADigest),
+                };
+                *byte = *byte << 4 | value;
+            }
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -97,5 +122,10 @@ mod tests {
             "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"
         );
         assert_eq!(Digest::of(b"").first_digits(5), "af134");
+        let digest = Digest::of(b"x");
+        assert_eq!(digest.to_string().parse(), Ok(digest));
+        let capitals = digest.to_string().to_uppercase();
+        assert_eq!(capitals.parse::<Digest>(), Err(NotADigest));
+        assert_eq!("af13".parse::<Digest>(), Err(NotADigest));
     }
 }

@@ -1,73 +1,10 @@
-//! Every environment variable Grove reads, once, and the environment made of them.
+//! What the process tells Grove: its environment variables, read once, and its working folder.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use grove_skills::Environment;
-
-/// A variable as documented.
-pub(crate) struct Variable {
-    pub(crate) name: &'static str,
-    pub(crate) about: &'static str,
-}
-
-const fn variable(name: &'static str, about: &'static str) -> Variable {
-    Variable { name, about }
-}
-
-/// All variables in the order of the reference page. Hosts' own variables come from their files.
-pub(crate) const VARIABLES: &[Variable] = &[
-    variable(
-        "HOME",
-        "The home folder. Without it there are no user roots.",
-    ),
-    variable(
-        "XDG_CONFIG_HOME",
-        "Where the configuration is: `grove/config.toml` below it; `~/.config` by default.",
-    ),
-    variable(
-        "XDG_STATE_HOME",
-        "Where trust grants and the record of used skills are kept: `grove` below it; `~/.local/state` by default.",
-    ),
-    variable(
-        "XDG_DATA_HOME",
-        "Where managed and bundled skills are: `grove` below it; `~/.local/share` by default.",
-    ),
-    variable(
-        "XDG_CACHE_HOME",
-        "Where the cache is: `grove` below it; `~/.cache` by default.",
-    ),
-    variable(
-        "GROVE_SKILL_DIRS",
-        "Further folders with skills, separated like PATH. They are never written to.",
-    ),
-    variable(
-        "GROVE_AGENT_DIRS",
-        "Further folders with agents, separated like PATH. They are never written to.",
-    ),
-    variable(
-        "PI_SUBAGENT_EXTRA_AGENT_DIRS",
-        "pi's name for further folders with agents; they come after those of `GROVE_AGENT_DIRS`.",
-    ),
-    variable(
-        "GROVE_BUNDLED_DIR",
-        "A folder to use in place of the bundled skills.",
-    ),
-    variable(
-        "npm_config_prefix",
-        "Where npm installs for everybody: packages are in `lib/node_modules` below it. `NPM_CONFIG_PREFIX` is the same; otherwise `prefix` of `~/.npmrc` says it, or where `node` is.",
-    ),
-    variable("PATH", "Where required programs are looked for."),
-    variable(
-        "TMPDIR",
-        "The temporary folder, which is never a project; `/tmp` by default.",
-    ),
-    variable(
-        "COLUMNS",
-        "How wide tables may be; the terminal's width by default.",
-    ),
-];
+use grove_skills::{Environment, environment_variables as names};
 
 /// Reads the process environment once.
 pub(crate) fn read() -> Environment {
@@ -80,7 +17,7 @@ pub(crate) fn read() -> Environment {
 
 fn from(variables: BTreeMap<String, OsString>, working: PathBuf) -> Environment {
     let set = |name: &str| variables.get(name).filter(|value| !value.is_empty());
-    let home = set("HOME")
+    let home = set(names::HOME)
         .map(PathBuf::from)
         .filter(|home| home.is_absolute());
     // The XDG rules say that a relative path counts as unset.
@@ -103,17 +40,17 @@ fn from(variables: BTreeMap<String, OsString>, working: PathBuf) -> Environment 
             .collect()
     };
     Environment {
-        config: folder("XDG_CONFIG_HOME", ".config").unwrap_or_else(nowhere),
-        state: folder("XDG_STATE_HOME", ".local/state").unwrap_or_else(nowhere),
-        data: folder("XDG_DATA_HOME", ".local/share").unwrap_or_else(nowhere),
-        cache: folder("XDG_CACHE_HOME", ".cache"),
-        temporary: set("TMPDIR")
+        config: folder(names::XDG_CONFIG_HOME, ".config").unwrap_or_else(nowhere),
+        state: folder(names::XDG_STATE_HOME, ".local/state").unwrap_or_else(nowhere),
+        data: folder(names::XDG_DATA_HOME, ".local/share").unwrap_or_else(nowhere),
+        cache: folder(names::XDG_CACHE_HOME, ".cache"),
+        temporary: set(names::TMPDIR)
             .map_or_else(|| PathBuf::from("/tmp"), |path| absolute(path.into())),
-        bundled_dir: set("GROVE_BUNDLED_DIR").map(|path| absolute(path.into())),
-        skill_dirs: listed("GROVE_SKILL_DIRS"),
+        bundled_dir: set(names::GROVE_BUNDLED_DIR).map(|path| absolute(path.into())),
+        skill_dirs: listed(names::GROVE_SKILL_DIRS),
         agent_dirs: [
-            listed("GROVE_AGENT_DIRS"),
-            listed("PI_SUBAGENT_EXTRA_AGENT_DIRS"),
+            listed(names::GROVE_AGENT_DIRS),
+            listed(names::PI_SUBAGENT_EXTRA_AGENT_DIRS),
         ]
         .concat(),
         os: std::env::consts::OS.to_owned(),

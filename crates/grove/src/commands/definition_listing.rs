@@ -9,7 +9,7 @@ use grove_spec::text::one_line;
 use serde::Serialize;
 
 use super::{counted, path_text, tilde};
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::CommandError;
 use crate::json::{EntryJson, StateCounts};
 use crate::output::{Output, columns};
 use crate::table::Table;
@@ -36,7 +36,7 @@ impl<'a, P: Definition> Everything<'a, P> {
         };
         let noun = self.noun;
         let message = format!("no {noun} is called `{name}`");
-        let error = CommandError::new(ErrorKind::Finding, message);
+        let error = CommandError::finding(message);
         Err(if near.is_empty() {
             error.hint(format!("`grove {noun}s list` lists them all"))
         } else {

@@ -1,0 +1,98 @@
+//! Output that is kept up to a bound: its beginning and its end, and how much is missing between them.
+
+use std::collections::VecDeque;
+
+/// How much of an output is kept, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutputBounds {
+    /// Of its beginning.
+    pub head: usize,
+    /// Of its end.
+    pub tail: usize,
+}
+
+impl Default for OutputBounds {
+    fn default() -> Self {
+        Self {
+            head: 16 << 10,
+            tail: 32 << 10,
+        }
+    }
+}
+
+/// An output that may be longer than what is kept of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BoundedOutput {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    total: u64,
+}
+
+impl BoundedOutput {
+    /// Takes more of the output in.
+    pub fn push(&mut self, bounds: OutputBounds, bytes: &[u8]) {
+        self.total = self.total.saturating_add(bytes.len() as u64);
+        let for_head = bounds.head.saturating_sub(self.head.len()).min(bytes.len());
+        let (head, rest) = bytes.split_at(for_head);
+        self.head.extend_from_slice(head);
+        let rest = &rest[rest.len().saturating_sub(bounds.tail)..];
+        let surplus = (self.tail.len() + rest.len()).saturating_sub(bounds.tail);
+        self.tail.drain(..surplus);
+        self.tail.extend(rest);
+    }
+
+    /// How long it was.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// How much of it is missing.
+    pub fn omitted(&self) -> u64 {
+        let kept = self.head.len() as u64 + self.tail.len() as u64;
+        self.total.saturating_sub(kept)
+    }
+
+    /// The text, with a line where something is missing. What is not UTF-8 is replaced.
+    pub fn text(&self) -> String {
+        let omitted = self.omitted();
+        let tail: Vec<u8> = self.tail.iter().copied().collect();
+        if omitted == 0 {
+            let whole = [self.head.as_slice(), &tail].concat();
+            return String::from_utf8_lossy(&whole).into_owned();
+        }
+        format!(
+            "{}\n[… {omitted} bytes left out …]\n{}",
+            String::from_utf8_lossy(&self.head),
+            String::from_utf8_lossy(&tail)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_and_the_end_are_kept_however_it_arrives() {
+        let bounds = OutputBounds { head: 4, tail: 3 };
+        for (whole, expected, omitted) in [
+            ("", "", 0),
+            ("abc", "abc", 0),
+            ("abcdefg", "abcdefg", 0),
+            ("abcdefgh", "abcd\n[… 1 bytes left out …]\nfgh", 1),
+            ("abcdefghijklm", "abcd\n[… 6 bytes left out …]\nklm", 6),
+        ] {
+            for chunk in 1..=whole.len().max(1) {
+                let mut output = BoundedOutput::default();
+                for part in whole.as_bytes().chunks(chunk) {
+                    output.push(bounds, part);
+                }
+                assert_eq!(
+                    (output.text().as_str(), output.omitted()),
+                    (expected, omitted)
+                );
+                assert_eq!(output.total(), whole.len() as u64);
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The side that starts keepers.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio_util::sync::CancellationToken;
+
+use super::{Order, Report};
+use crate::bounded_output::{BoundedOutput, OutputBounds};
+use crate::processes::end_strays;
+
+/// A keeper that says nothing for so long after its limit is gone or stuck.
+const BEYOND: Duration = Duration::from_secs(10);
+/// What a keeper leaves behind that was killed is ended within this.
+const STRAYS: Duration = Duration::from_secs(2);
+/// A report longer than this is none.
+const MOST_REPORT: u64 = 64 << 10;
+
+/// Why a command could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecError {
+    /// There is no keeper.
+    #[error("the keeper could not be started")]
+    NoKeeper(#[source] std::io::Error),
+    /// The keeper ended without a report: it was killed, or it is not our program.
+    #[error("the keeper ended without a report")]
+    NoReport {
+        /// Processes that it left and that could not be ended.
+        left: Vec<u32>,
+    },
+}
+
+/// What came of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessEnd {
+    /// What the keeper saw.
+    pub report: Report,
+    /// What the tree wrote.
+    pub output: BoundedOutput,
+}
+
+/// The program that keeps trees, and the keepers that run now.
+#[derive(Debug, Clone)]
+pub struct Keeper {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    bounds: OutputBounds,
+    running: Arc<Mutex<Vec<u32>>>,
+}
+
+impl Keeper {
+    /// This program, started anew with an argument on which it calls [`super::keep`]. This process becomes the
+    /// parent of whatever a keeper leaves behind.
+    pub fn this_program(argument: &str) -> Result<Self, ExecError> {
+        // The file that runs, also when another one has been put in its place.
+        Self::new("/proc/self/exe".into(), &[argument])
+    }
+
+    /// Another program that keeps.
+    pub fn new(program: PathBuf, arguments: &[&str]) -> Result<Self, ExecError> {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+            .map_err(|error| ExecError::NoKeeper(error.into()))?;
+        Ok(Self {
+            program,
+            arguments: arguments.iter().map(OsString::from).collect(),
+            bounds: OutputBounds::default(),
+            running: Arc::default(),
+        })
+    }
+
+    /// The same with other bounds on what is kept of an output.
+    #[must_use]
+    pub fn with_bounds(mut self, bounds: OutputBounds) -> Self {
+        self.bounds = bounds;
+        self
+    }
+
+    /// Runs a command until its tree has ended, and gives back what the keeper saw. `on_output` is given what the
+    /// tree writes as it comes.
+    ///
+    /// When `cancel` is cancelled the tree is ended softly, then hard; dropping the future does the same, because the
+    /// keeper sees its input end.
+    pub async fn run(
+        &self,
+        order: &Order,
+        cancel: &CancellationToken,
+        mut on_output: impl FnMut(&[u8]),
+    ) -> Result<ProcessEnd, ExecError> {
+        let mut child = self.start()?;
+        let _running = Running::new(&self.running, child.id());
+        let (Some(mut input), Some(mut output), Some(errors)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(ExecError::NoReport { left: Vec::new() });
+        };
+        let mut line = serde_json::to_string(order).unwrap_or_default();
+        line.push('\n');
+        // A keeper that died has no report, which is noticed below.
+        let _ = input.write_all(line.as_bytes()).await;
+        let mut input = Some(input);
+        let mut kept = BoundedOutput::default();
+        let mut buffer = vec![0; 16 << 10];
+        let limit = order.limit() + order.grace() + BEYOND;
+        let until = tokio::time::Instant::now() + limit;
+        let mut is_told = false;
+        loop {
+            tokio::select! {
+                read = output.read(&mut buffer) => match read {
+                    Ok(n) if n > 0 => {
+                        let bytes = buffer.get(..n).unwrap_or_default();
+                        kept.push(self.bounds, bytes);
+                        on_output(bytes);
+                    }
+                    _ => break,
+                },
+                () = cancel.cancelled(), if !is_told => {
+                    is_told = true;
+                    tell(input.as_mut()).await;
+                }
+                () = tokio::time::sleep_until(until) => {
+                    // It ends its tree when nobody listens; and if it is stuck, it is ended and its tree with it.
+                    input = None;
+                    let _ = child.start_kill();
+                    break;
+                }
+            }
+        }
+        let mut report = String::new();
+        let mut errors = errors.take(MOST_REPORT);
+        let _ = tokio::time::timeout(BEYOND, errors.read_to_string(&mut report)).await;
+        drop(input);
+        let _ = tokio::time::timeout(BEYOND, child.wait()).await;
+        match serde_json::from_str(&report) {
+            Ok(report) => Ok(ProcessEnd {
+                report,
+                output: kept,
+            }),
+            Err(_) => Err(self.without_report().await),
+        }
+    }
+
+    fn start(&self) -> Result<Child, ExecError> {
+        Command::new(&self.program)
+            .args(&self.arguments)
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(ExecError::NoKeeper)
+    }
+
+    /// What a killed keeper left behind has become our child: it is ended here.
+    async fn without_report(&self) -> ExecError {
+        let running = Arc::clone(&self.running);
+        let ended = tokio::task::spawn_blocking(move || {
+            let known = running
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone();
+            end_strays(&known, STRAYS)
+        });
+        let left = ended.await.map(|ended| ended.left).unwrap_or_default();
+        ExecError::NoReport {
+            left: super::ids(&left),
+        }
+    }
+}
+
+async fn tell(input: Option<&mut ChildStdin>) {
+    if let Some(input) = input {
+        let _ = input.write_all(b"end\n").await;
+        let _ = input.flush().await;
+    }
+}
+
+/// A keeper that runs, so that nobody takes it for something that was left behind.
+struct Running {
+    all: Arc<Mutex<Vec<u32>>>,
+    pid: Option<u32>,
+}
+
+impl Running {
+    fn new(all: &Arc<Mutex<Vec<u32>>>, pid: Option<u32>) -> Self {
+        let mut known = all.lock().unwrap_or_else(PoisonError::into_inner);
+        known.extend(pid);
+        Self {
+            all: Arc::clone(all),
+            pid,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut known = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|pid| Some(*pid) != self.pid);
+    }
+}

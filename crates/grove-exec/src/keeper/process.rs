@@ -1,0 +1,242 @@
+//! What runs in the keeper: one thread, no runtime, nothing shared.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, set_child_subreaper, setsid, wait,
+};
+
+use super::{Exit, Order, Report, Why, ids};
+use crate::processes::{EndedTree, MARK, end_all, find_tree, signal};
+use crate::write_rules::restrict_this_process;
+
+/// Ending a tree that does not want to end takes no longer than this.
+const MOST_ENDING: Duration = Duration::from_secs(4);
+/// How often a keeper looks round when nothing wakes it.
+const TICK: Duration = Duration::from_millis(200);
+/// An order longer than this is none.
+const MOST_ORDER: u64 = 8 << 20;
+
+/// Keeps one tree of processes: reads an order, runs it, reports, and ends. The program's whole life is this call.
+pub fn keep() -> ExitCode {
+    let mut input = BufReader::new(std::io::stdin());
+    let mut line = String::new();
+    let read = input.by_ref().take(MOST_ORDER).read_line(&mut line);
+    let order: Order = match read.map(|_| serde_json::from_str(&line)) {
+        Ok(Ok(order)) => order,
+        // Nobody is there to be told.
+        _ => return ExitCode::from(2),
+    };
+    let report = run(&order);
+    let text = serde_json::to_string(&report).unwrap_or_default();
+    let mut errors = std::io::stderr().lock();
+    if errors.write_all(text.as_bytes()).is_err() {
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+fn run(order: &Order) -> Report {
+    match start(order) {
+        Ok((program, output)) => Tree {
+            order,
+            program,
+            exit: None,
+            output: Some(output),
+            passed_on: 0,
+        }
+        .watch(),
+        Err(message) => Report {
+            exit: Exit::NotStarted(message),
+            why: Why::Done,
+            scans: 0,
+            ended: 0,
+            left: Vec::new(),
+        },
+    }
+}
+
+fn start(order: &Order) -> Result<(Option<Pid>, OwnedFd), String> {
+    // A session of its own: nobody's terminal reaches the tree. Orphans of the tree become our children.
+    let _ = setsid();
+    let own = Some(getpid());
+    set_child_subreaper(own).map_err(|error| format!("no subreaper: {error}"))?;
+    if let Some(rules) = &order.writes {
+        restrict_this_process(rules).map_err(|error| format!("no write rules: {error}"))?;
+    }
+    let (reading, writing) = std::io::pipe().map_err(|error| format!("no pipe: {error}"))?;
+    let errors = writing
+        .try_clone()
+        .map_err(|error| format!("no pipe: {error}"))?;
+    let (program, arguments) = order.command.split_first().ok_or("no program was given")?;
+    let child = Command::new(program)
+        .args(arguments)
+        .current_dir(&order.folder)
+        .env_clear()
+        .envs(order.environment.iter().map(|(name, value)| (name, value)))
+        .env(MARK, &order.mark)
+        .stdin(Stdio::null())
+        .stdout(writing)
+        .stderr(errors)
+        .process_group(0)
+        .spawn()
+        .map_err(|error| format!("{program}: {error}"))?;
+    let reading = OwnedFd::from(reading);
+    let flags = fcntl_getfl(&reading).map_err(|error| error.to_string())?;
+    fcntl_setfl(&reading, flags | OFlags::NONBLOCK).map_err(|error| error.to_string())?;
+    // Everybody is waited for in one place, so the child is known by its id alone.
+    let program = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    Ok((program, reading))
+}
+
+struct Tree<'a> {
+    order: &'a Order,
+    program: Option<Pid>,
+    /// How the program ended, once it has.
+    exit: Option<Exit>,
+    /// Our end of the pipe that the tree writes to; none once it was closed on the other side.
+    output: Option<OwnedFd>,
+    passed_on: u64,
+}
+
+impl Tree<'_> {
+    fn watch(mut self) -> Report {
+        let descriptor = self
+            .program
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        let until = Instant::now().checked_add(self.order.limit());
+        let why = self.wait_for_end(descriptor.as_ref(), until);
+        if why != Why::Done {
+            self.ask_to_end(descriptor.as_ref());
+        }
+        let tree = self.end();
+        self.pass_on();
+        Report {
+            exit: self.exit.unwrap_or(Exit::Signal(0)),
+            why,
+            scans: tree.scans,
+            ended: tree.ended,
+            left: ids(&tree.left),
+        }
+    }
+
+    /// Passes output on until the program is done, somebody says stop, or time is up.
+    fn wait_for_end(&mut self, program: Option<&OwnedFd>, until: Option<Instant>) -> Why {
+        loop {
+            let left = until.map_or(TICK, |until| {
+                until.saturating_duration_since(Instant::now())
+            });
+            if left.is_zero() {
+                return Why::TimedOut;
+            }
+            let woken = self.sleep(program, left.min(TICK));
+            self.pass_on();
+            self.reap();
+            if self.exit.is_some() {
+                return Why::Done;
+            }
+            if let Some(why) = woken {
+                return why;
+            }
+        }
+    }
+
+    /// Waits until something happens, and says when it is time to end.
+    fn sleep(&self, program: Option<&OwnedFd>, most: Duration) -> Option<Why> {
+        let input = std::io::stdin();
+        let mut all = vec![PollFd::from_borrowed_fd(input.as_fd(), PollFlags::IN)];
+        let others = [program, self.output.as_ref()].into_iter().flatten();
+        all.extend(others.map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)));
+        let time = Timespec::try_from(most).ok();
+        if poll(&mut all, time.as_ref()).is_err() {
+            return None;
+        }
+        let said = all.first().map_or(PollFlags::empty(), PollFd::revents);
+        if said.is_empty() {
+            return None;
+        }
+        // Any line means the end; the end of the input means that nobody is there.
+        Some(match read_some(input.as_fd()) {
+            Some(n) if n > 0 => Why::Told,
+            _ => Why::Abandoned,
+        })
+    }
+
+    /// Lets the program end by itself, for a while.
+    fn ask_to_end(&mut self, program: Option<&OwnedFd>) {
+        let until = Instant::now() + self.order.grace();
+        for whom in find_tree(std::process::id(), &self.order.mark) {
+            signal(whom, Signal::TERM);
+        }
+        while Instant::now() < until {
+            self.reap();
+            if self.exit.is_some() {
+                return;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            // A second word, or nobody left to wait for: at once.
+            if self.sleep(program, left.min(TICK)).is_some() {
+                return;
+            }
+            self.pass_on();
+        }
+    }
+
+    /// Ends everybody, until two looks in a row find nobody.
+    fn end(&mut self) -> EndedTree {
+        let mark = self.order.mark.clone();
+        let own = std::process::id();
+        end_all(MOST_ENDING, || {
+            self.pass_on();
+            self.reap();
+            find_tree(own, &mark)
+        })
+    }
+
+    /// Takes note of everybody who has ended: the program, and orphans of the tree.
+    fn reap(&mut self) {
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+            if Some(pid) == self.program {
+                self.exit = Some(match (status.exit_status(), status.terminating_signal()) {
+                    (Some(code), _) => Exit::Code(code),
+                    (None, signal) => Exit::Signal(signal.unwrap_or_default()),
+                });
+            }
+        }
+    }
+
+    /// Passes on what the tree wrote, without waiting for more.
+    fn pass_on(&mut self) {
+        let mut buffer = [0; 16 << 10];
+        let mut out = std::io::stdout().lock();
+        // A tree that writes without end is not listened to without end.
+        for _ in 0..256 {
+            let Some(output) = &self.output else { return };
+            match rustix::io::read(output, &mut buffer) {
+                Ok(0) => self.output = None,
+                Ok(n) => {
+                    let left = self.order.most_output.saturating_sub(self.passed_on);
+                    let take = usize::try_from(left).unwrap_or(usize::MAX).min(n);
+                    self.passed_on = self.passed_on.saturating_add(take as u64);
+                    let written = buffer.get(..take).map(|bytes| out.write_all(bytes));
+                    if written.is_some_and(|written| written.is_err()) {
+                        self.output = None;
+                    }
+                }
+                Err(_) => break,
+            }
+        }
+        let _ = out.flush();
+    }
+}
+
+fn read_some(input: BorrowedFd<'_>) -> Option<usize> {
+    let mut buffer = [0; 256];
+    rustix::io::read(input, &mut buffer).ok()
+}

@@ -1,0 +1,23 @@
+//! Child processes and their trees: keepers, scans of `/proc`, write rules, and who is still alive.
+//!
+//! Linux is what this proves. Everything that touches the kernel is behind [`Keeper`], [`find_marked`], [`end_marked`]
+//! and [`Owner`], which are the seams for other systems.
+
+mod bounded_output;
+mod clock;
+mod keeper;
+mod owner;
+mod processes;
+mod write_rules;
+
+pub use bounded_output::{BoundedOutput, OutputBounds};
+pub use clock::now;
+pub use keeper::{ExecError, Exit, Keeper, Order, ProcessEnd, Report, Why, keep};
+pub use owner::{Liveness, Owner};
+pub use processes::{EndedTree, MARK, Seen, end_marked, end_strays, find_marked, is_marked};
+pub use write_rules::{WriteRules, write_rules_work};
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeExample;

@@ -1,0 +1,86 @@
+//! Who does something, and whether it is still there.
+
+use grove_plan::Holder;
+
+use crate::processes::{self, read_proc};
+
+/// A process as others can recognise it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner(pub Holder);
+
+/// Whether a process is still there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Liveness {
+    /// It is, also when it is stopped.
+    Alive,
+    /// It is not.
+    Gone,
+    /// It lives in another PID namespace, where we cannot look.
+    Unknown,
+}
+
+impl Owner {
+    /// This process.
+    pub fn this_process() -> Self {
+        let pid = std::process::id();
+        Self(Holder {
+            pid,
+            start_time: processes::start_time(pid).unwrap_or(0),
+            boot_id: boot_id(),
+            pid_namespace: pid_namespace(),
+        })
+    }
+
+    /// Whether it is still there.
+    pub fn liveness(&self) -> Liveness {
+        let Holder {
+            pid,
+            start_time,
+            boot_id: boot,
+            pid_namespace: namespace,
+        } = &self.0;
+        if *boot != boot_id() {
+            return Liveness::Gone;
+        }
+        if *namespace != pid_namespace() {
+            return Liveness::Unknown;
+        }
+        // A process id is given again; the time at which its process started is not. A dead process that nobody has
+        // waited for does nothing any more.
+        match processes::start_and_state(*pid) {
+            Some((started, state)) if started == *start_time && state != 'Z' => Liveness::Alive,
+            _ => Liveness::Gone,
+        }
+    }
+}
+
+fn boot_id() -> String {
+    let id = read_proc("/proc/sys/kernel/random/boot_id");
+    String::from_utf8_lossy(&id.unwrap_or_default())
+        .trim()
+        .to_owned()
+}
+
+fn pid_namespace() -> u64 {
+    rustix::fs::stat("/proc/self/ns/pid").map_or(0, |stat| stat.st_ino)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_more_than_its_number() {
+        let this = Owner::this_process();
+        assert_eq!(this.liveness(), Liveness::Alive);
+        let changed = |change: fn(&mut Holder)| {
+            let mut holder = this.0.clone();
+            change(&mut holder);
+            Owner(holder).liveness()
+        };
+        assert_eq!(changed(|it| it.start_time += 1), Liveness::Gone);
+        assert_eq!(changed(|it| it.boot_id.push('x')), Liveness::Gone);
+        assert_eq!(changed(|it| it.pid_namespace += 1), Liveness::Unknown);
+        assert_eq!(changed(|it| it.pid = u32::MAX), Liveness::Gone);
+    }
+}

@@ -1,0 +1,244 @@
+//! Processes as `/proc` shows them: whose they are, and ending them.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, waitpid,
+};
+
+/// The variable that every process of an attempt carries: the path to the attempt from the root of its tree.
+pub const MARK: &str = "GROVE_RUN";
+
+/// Between two scans; the second of two that find nobody proves the end.
+const BETWEEN_SCANS: Duration = Duration::from_millis(10);
+/// `/proc` files are read up to here: an environment may be as large as the kernel lets it be.
+const MOST_READ: usize = 4 << 20;
+
+/// A process that was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seen {
+    /// Its id.
+    pub pid: u32,
+    /// When it started, in ticks of the boot clock.
+    pub start_time: u64,
+}
+
+/// What became of the processes of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedTree {
+    /// How often it was looked.
+    pub scans: u32,
+    /// How many processes were ended.
+    pub ended: u32,
+    /// Those that were still there when time was up.
+    pub left: Vec<Seen>,
+}
+
+/// The parent, the state and the start of a process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stat {
+    parent: u32,
+    state: char,
+    start_time: u64,
+}
+
+/// Reads a small file of the kernel.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "/proc is no content: this crate owns processes"
+)]
+pub(crate) fn read_proc(path: &str) -> Option<Vec<u8>> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).ok()?;
+    file.take(MOST_READ as u64).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+fn stat(pid: u32) -> Option<Stat> {
+    let bytes = read_proc(&format!("/proc/{pid}/stat"))?;
+    let text = String::from_utf8_lossy(&bytes);
+    // The name of a program may have blanks and brackets in it; what follows the last one is fields.
+    let fields = text.get(text.rfind(')')?.checked_add(2)?..)?;
+    let mut fields = fields.split(' ');
+    let state = fields.next()?.chars().next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let start_time = fields.nth(17)?.parse().ok()?;
+    Some(Stat {
+        parent,
+        state,
+        start_time,
+    })
+}
+
+pub(crate) fn start_time(pid: u32) -> Option<u64> {
+    stat(pid).map(|stat| stat.start_time)
+}
+
+pub(crate) fn start_and_state(pid: u32) -> Option<(u64, char)> {
+    stat(pid).map(|stat| (stat.start_time, stat.state))
+}
+
+/// Everybody, by id. Those that end while we look are not there.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "/proc is no content: this crate owns processes"
+)]
+fn everybody() -> BTreeMap<u32, Stat> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid| Some((pid, stat(pid)?))).collect()
+}
+
+/// Whether a value of the mark is that of an attempt, or of something below it.
+pub fn is_marked(value: &str, mark: &str) -> bool {
+    let rest = value.strip_prefix(mark);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn carries(pid: u32, mark: &str) -> bool {
+    let environment = read_proc(&format!("/proc/{pid}/environ")).unwrap_or_default();
+    let mut variables = environment.split(|byte| *byte == 0);
+    variables.any(|variable| {
+        let value = variable
+            .strip_prefix(MARK.as_bytes())
+            .and_then(|rest| rest.strip_prefix(b"="));
+        value.is_some_and(|value| is_marked(&String::from_utf8_lossy(value), mark))
+    })
+}
+
+/// The processes that carry a mark, this one aside.
+pub fn find_marked(mark: &str) -> Vec<Seen> {
+    let this = std::process::id();
+    let all = everybody().into_iter();
+    let alive = all.filter(|(pid, stat)| *pid != this && stat.state != 'Z');
+    let marked = alive.filter(|(pid, _)| carries(*pid, mark));
+    marked.map(|(pid, stat)| seen(pid, &stat)).collect()
+}
+
+fn seen(pid: u32, stat: &Stat) -> Seen {
+    Seen {
+        pid,
+        start_time: stat.start_time,
+    }
+}
+
+/// The processes below one, whatever they did to their sessions and environments, and those that carry the mark.
+pub(crate) fn find_tree(root: u32, mark: &str) -> Vec<Seen> {
+    let all = everybody();
+    let descends = |mut pid: u32| {
+        // A chain of parents is at most as long as there are processes.
+        for _ in 0..all.len() {
+            match all.get(&pid) {
+                Some(stat) if stat.parent == root => return true,
+                Some(stat) => pid = stat.parent,
+                None => return false,
+            }
+        }
+        false
+    };
+    all.iter()
+        .filter(|(pid, stat)| **pid != root && stat.state != 'Z')
+        .filter(|(pid, _)| descends(**pid) || carries(**pid, mark))
+        .map(|(pid, stat)| seen(*pid, stat))
+        .collect()
+}
+
+/// Sends a signal to exactly the process that was seen: the descriptor is of whoever has the id now, so its start is
+/// compared again before anything is sent.
+pub(crate) fn signal(whom: Seen, signal: Signal) {
+    let pid = i32::try_from(whom.pid).ok().and_then(Pid::from_raw);
+    let Some(Ok(descriptor)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) else {
+        return;
+    };
+    if start_time(whom.pid) == Some(whom.start_time) {
+        // Whoever is gone by now needs no signal.
+        let _ = pidfd_send_signal(&descriptor, signal);
+    }
+}
+
+/// Ends every process that carries a mark, until two scans in a row find nobody or time is up.
+pub fn end_marked(mark: &str, limit: Duration) -> EndedTree {
+    end_all(limit, || find_marked(mark))
+}
+
+/// Ends the children of this process that are not among the known ones, and whatever is below them. This process is a
+/// subreaper: what a keeper leaves behind that was killed becomes its child, and nothing else does.
+pub fn end_strays(known: &[u32], limit: Duration) -> EndedTree {
+    let this = std::process::id();
+    end_all(limit, || {
+        let all = everybody();
+        let is_stray = |pid: u32, stat: &Stat| stat.parent == this && !known.contains(&pid);
+        let strays: Vec<u32> = all
+            .iter()
+            .filter(|(pid, stat)| is_stray(**pid, stat))
+            .map(|(pid, _)| *pid)
+            .collect();
+        for pid in &strays {
+            reap(*pid);
+        }
+        let below = strays.iter().flat_map(|stray| {
+            let own = all.get(stray).filter(|stat| stat.state != 'Z');
+            let own = own.map(|stat| seen(*stray, stat));
+            own.into_iter().chain(find_tree(*stray, "\0nobody"))
+        });
+        below.collect()
+    })
+}
+
+/// Takes note of the end of one child, so that its id is free.
+fn reap(pid: u32) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let _ = waitpid(pid, WaitOptions::NOHANG);
+}
+
+/// Ends whoever a scan finds, until two in a row find nobody or time is up.
+pub(crate) fn end_all(limit: Duration, mut scan: impl FnMut() -> Vec<Seen>) -> EndedTree {
+    let until = Instant::now() + limit;
+    let mut tree = EndedTree {
+        scans: 0,
+        ended: 0,
+        left: Vec::new(),
+    };
+    let mut n_empty = 0;
+    let mut known: Vec<Seen> = Vec::new();
+    loop {
+        let found = scan();
+        tree.scans = tree.scans.saturating_add(1);
+        n_empty = if found.is_empty() { n_empty + 1 } else { 0 };
+        if n_empty == 2 {
+            return tree;
+        }
+        for whom in &found {
+            if !known.contains(whom) {
+                known.push(*whom);
+                tree.ended = tree.ended.saturating_add(1);
+            }
+            signal(*whom, Signal::KILL);
+        }
+        if Instant::now() >= until {
+            tree.left = found;
+            return tree;
+        }
+        std::thread::sleep(BETWEEN_SCANS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_that_of_an_attempt_or_of_something_below_it() {
+        for (value, mark, expected) in [
+            ("r/1/1", "r/1/1", true),
+            ("r/1/1/s/1/1", "r/1/1", true),
+            ("r/1/10", "r/1/1", false),
+            ("r/1", "r/1/1", false),
+            ("x/r/1/1", "r/1/1", false),
+        ] {
+            assert_eq!(is_marked(value, mark), expected, "{value} {mark}");
+        }
+    }
+}

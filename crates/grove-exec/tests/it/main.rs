@@ -1,0 +1,10 @@
+//! Real trees of processes: each ends when it should, and only it.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should say why"
+)]
+
+mod shapes;
+mod trees;
+mod writing;

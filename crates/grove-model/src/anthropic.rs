@@ -1,0 +1,357 @@
+//! Anthropic Messages.
+
+use grove_plan::{ModelFailure, Usage};
+use serde_json::{Map, Value, json};
+
+use crate::answer::StopKind;
+use crate::assembly::{Assembly, Delta};
+use crate::client::OnEvent;
+use crate::error::ModelError;
+use crate::request::{Block, Message, ModelRequest, Role, Thinking, ToolChoice};
+use crate::wire::{AnswerReader, Refusal, WireFormat};
+
+/// The format.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Messages;
+
+impl WireFormat for Messages {
+    fn path(&self) -> &'static str {
+        "/v1/messages"
+    }
+
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[("anthropic-version", "2023-06-01")]
+    }
+
+    fn key_header(&self) -> (&'static str, &'static str) {
+        ("x-api-key", "")
+    }
+
+    fn body(&self, request: &ModelRequest) -> Vec<u8> {
+        body(request).to_string().into_bytes()
+    }
+
+    fn reader(&self) -> Box<dyn AnswerReader> {
+        Box::new(Reader)
+    }
+
+    fn refusal(&self, status: u16, body: &Value) -> Refusal {
+        let text = |key: &str| body["error"][key].as_str().map(str::to_owned);
+        let (kind, message) = (text("type"), text("message"));
+        Refusal {
+            failure: failure(Some(status), kind.as_deref(), message.as_deref()),
+            kind,
+            message,
+        }
+    }
+}
+
+/// Types of errors and what they mean, whatever the status.
+const TYPES: [(&str, ModelFailure); 11] = [
+    ("authentication_error", ModelFailure::Auth),
+    ("permission_error", ModelFailure::Auth),
+    ("billing_error", ModelFailure::Quota),
+    ("insufficient_quota", ModelFailure::Quota),
+    ("rate_limit_error", ModelFailure::Rate),
+    ("overloaded_error", ModelFailure::Overload),
+    ("api_error", ModelFailure::Overload),
+    ("timeout_error", ModelFailure::Network),
+    ("request_too_large", ModelFailure::ContextTooLong),
+    ("not_found_error", ModelFailure::BadRequest),
+    ("invalid_request_error", ModelFailure::BadRequest),
+];
+
+/// Refusals of a request whose type does not say more, by how their message begins. There is no other sign of them.
+const BAD_REQUESTS: [(&str, ModelFailure); 3] = [
+    ("prompt is too long", ModelFailure::ContextTooLong),
+    (
+        "input length and `max_tokens` exceed",
+        ModelFailure::ContextTooLong,
+    ),
+    ("Your credit balance is too low", ModelFailure::Quota),
+];
+
+/// What a status and a typed error mean. An error in the middle of a stream has no status.
+fn failure(status: Option<u16>, kind: Option<&str>, message: Option<&str>) -> ModelFailure {
+    let is_bad = status == Some(400) && kind == Some("invalid_request_error");
+    if let (true, Some(message)) = (is_bad, message)
+        && let Some((_, failure)) = BAD_REQUESTS
+            .iter()
+            .find(|(start, _)| message.starts_with(start))
+    {
+        return *failure;
+    }
+    let mut types = TYPES.iter();
+    if let Some((_, failure)) = types.find(|(known, _)| Some(*known) == kind) {
+        return *failure;
+    }
+    match status {
+        Some(401 | 403) => ModelFailure::Auth,
+        Some(402) => ModelFailure::Quota,
+        Some(408) => ModelFailure::Network,
+        Some(413) => ModelFailure::ContextTooLong,
+        Some(429) => ModelFailure::Rate,
+        Some(500..) | None => ModelFailure::Overload,
+        Some(_) => ModelFailure::BadRequest,
+    }
+}
+
+/// Tokens of thinking where a model is given a number of them, and the word where it is given a word.
+const fn thinking_level(thinking: Thinking) -> Option<(u32, &'static str)> {
+    match thinking {
+        Thinking::Off => None,
+        Thinking::Minimal => Some((1024, "low")),
+        Thinking::Low => Some((4096, "low")),
+        Thinking::Medium => Some((10_240, "medium")),
+        Thinking::High => Some((20_480, "high")),
+        Thinking::Xhigh => Some((32_768, "xhigh")),
+    }
+}
+
+/// The fewest tokens of thinking that the provider takes, and the fewest that are left for the answer.
+const FEWEST_TOKENS: u32 = 1024;
+
+/// Whether a model is given a number of tokens to think with. Its makers' models from 4.6 on decide for themselves and
+/// later ones refuse a number; others that speak this format know the number alone.
+fn thinks_by_budget(model: &str) -> bool {
+    let Some(name) = model.strip_prefix("claude-") else {
+        return true;
+    };
+    let old = ["3", "opus-4", "sonnet-4", "haiku-4"];
+    old.iter().any(|family| match name.strip_prefix(family) {
+        Some(rest) if *family == "3" => rest.is_empty() || rest.starts_with(['-', '.']),
+        // `-4`, `-4-0` to `-4-5`, or `-4-` and a date.
+        Some(rest) => {
+            let minor = rest.trim_start_matches(['-', '.']);
+            let digits = minor.split(['-', '.', '@']).next().unwrap_or_default();
+            digits.len() > 2
+                || digits.parse::<u8>().is_ok_and(|minor| minor <= 5)
+                || minor.is_empty()
+        }
+        None => false,
+    })
+}
+
+fn body(request: &ModelRequest) -> Value {
+    let mut body = json!({
+        "model": request.model,
+        "max_tokens": request.max_output_tokens,
+        "stream": true,
+        "messages": messages(&request.messages),
+    });
+    if !request.system.is_empty() {
+        let mut system = json!({ "type": "text", "text": request.system });
+        mark_cached(&mut system);
+        body["system"] = json!([system]);
+    }
+    if !request.tools.is_empty() {
+        let tools = request.tools.iter().map(|tool| {
+            json!({ "name": tool.name, "description": tool.description, "input_schema": tool.input_schema })
+        });
+        body["tools"] = tools.collect();
+        body["tool_choice"] = match &request.tool_choice {
+            ToolChoice::Auto => json!({ "type": "auto" }),
+            ToolChoice::None => json!({ "type": "none" }),
+            ToolChoice::Any => json!({ "type": "any" }),
+            ToolChoice::Tool(name) => json!({ "type": "tool", "name": name }),
+        };
+    }
+    let is_forced = matches!(request.tool_choice, ToolChoice::Any | ToolChoice::Tool(_));
+    // The provider refuses to think before a call that is forced.
+    if let (Some((tokens, word)), false) = (thinking_level(request.thinking), is_forced) {
+        if thinks_by_budget(&request.model) {
+            let tokens = tokens.min(request.max_output_tokens.saturating_sub(FEWEST_TOKENS));
+            if tokens >= FEWEST_TOKENS {
+                body["thinking"] = json!({ "type": "enabled", "budget_tokens": tokens });
+            }
+        } else {
+            body["thinking"] = json!({ "type": "adaptive" });
+            body["output_config"] = json!({ "effort": word });
+        }
+    }
+    body
+}
+
+/// The conversation, its last part marked as the end of what the next request begins with.
+fn messages(messages: &[Message]) -> Value {
+    let mut all: Vec<Value> = messages
+        .iter()
+        .map(|message| {
+            let role = match message.role {
+                Role::User => "user",
+                Role::Assistant => "assistant",
+            };
+            let content: Vec<Value> = message.content.iter().filter_map(block).collect();
+            json!({ "role": role, "content": content })
+        })
+        .collect();
+    let last = all
+        .last_mut()
+        .and_then(|message| message["content"].as_array_mut());
+    if let Some(last) = last.and_then(|content| content.last_mut()) {
+        mark_cached(last);
+    }
+    all.into()
+}
+
+fn mark_cached(block: &mut Value) {
+    let kind = block["type"].as_str().unwrap_or_default();
+    // Thoughts cannot be marked.
+    if matches!(kind, "text" | "tool_use" | "tool_result") {
+        block["cache_control"] = json!({ "type": "ephemeral" });
+    }
+}
+
+fn block(block: &Block) -> Option<Value> {
+    Some(match block {
+        // An empty text is refused.
+        Block::Text { text } if text.is_empty() => return None,
+        Block::Text { text } => json!({ "type": "text", "text": text }),
+        // Thoughts without a signature are refused.
+        Block::Thinking { text, signature } => {
+            json!({ "type": "thinking", "thinking": text, "signature": signature.as_ref()? })
+        }
+        Block::ToolUse { id, name, input } => {
+            // The provider takes objects alone, also where the model wrote something else.
+            let input = match input {
+                Value::Object(_) => input.clone(),
+                other => json!({ "unreadable": other }),
+            };
+            json!({ "type": "tool_use", "id": id, "name": name, "input": input })
+        }
+        Block::ToolResult {
+            id,
+            content,
+            is_error,
+        } => {
+            let mut result =
+                json!({ "type": "tool_result", "tool_use_id": id, "is_error": is_error });
+            if !content.is_empty() {
+                result["content"] = json!([{ "type": "text", "text": content }]);
+            }
+            result
+        }
+        Block::Other { value } => value.clone(),
+    })
+}
+
+/// Reads the events of one answer.
+#[derive(Debug)]
+struct Reader;
+
+impl AnswerReader for Reader {
+    fn take(
+        &mut self,
+        event: &Value,
+        assembly: &mut Assembly,
+        on_event: &mut OnEvent<'_>,
+    ) -> Result<(), ModelError> {
+        let index = event["index"].as_u64();
+        match (event["type"].as_str().unwrap_or_default(), index) {
+            ("message_start", _) => {
+                let message = &event["message"];
+                if let Some(model) = message["model"].as_str() {
+                    model.clone_into(&mut assembly.model);
+                }
+                take_usage(&message["usage"], assembly, on_event);
+            }
+            ("content_block_start", Some(index)) => {
+                assembly.begin(index, begun(&event["content_block"]), on_event)?;
+            }
+            ("content_block_delta", Some(index)) => {
+                if let Some(delta) = delta(&event["delta"]) {
+                    assembly.grow(index, delta, on_event)?;
+                }
+            }
+            ("content_block_start" | "content_block_delta", None) => {
+                return Err(Assembly::damaged("a part has no number"));
+            }
+            ("message_delta", _) => {
+                if let Some(reason) = event["delta"]["stop_reason"].as_str() {
+                    assembly.stop = Some(stop(reason));
+                }
+                take_usage(&event["usage"], assembly, on_event);
+            }
+            ("message_stop", _) => assembly.is_complete = true,
+            ("error", _) => {
+                let error = &event["error"];
+                let kind = error["type"].as_str().unwrap_or("error");
+                let message = error["message"].as_str().unwrap_or_default();
+                return Err(assembly.failed(failure(None, Some(kind), None), kind, message));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A part as it begins.
+fn begun(block: &Value) -> Block {
+    let text = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
+    match block["type"].as_str().unwrap_or_default() {
+        "text" => Block::Text { text: text("text") },
+        "thinking" => Block::Thinking {
+            text: text("thinking"),
+            signature: block["signature"].as_str().map(str::to_owned),
+        },
+        "tool_use" => Block::ToolUse {
+            id: text("id"),
+            name: text("name"),
+            input: match &block["input"] {
+                Value::Null => Value::Object(Map::new()),
+                input => input.clone(),
+            },
+        },
+        _ => Block::Other {
+            value: block.clone(),
+        },
+    }
+}
+
+fn delta(delta: &Value) -> Option<Delta<'_>> {
+    let text = |key: &str| delta[key].as_str();
+    match delta["type"].as_str()? {
+        "text_delta" => text("text").map(Delta::Text),
+        "thinking_delta" => text("thinking").map(Delta::Thinking),
+        "signature_delta" => text("signature").map(Delta::Signature),
+        "input_json_delta" => text("partial_json").map(Delta::Input),
+        _ => None,
+    }
+}
+
+fn stop(reason: &str) -> StopKind {
+    match reason {
+        "end_turn" => StopKind::EndTurn,
+        "tool_use" => StopKind::ToolUse,
+        "max_tokens" => StopKind::MaxTokens,
+        "stop_sequence" => StopKind::StopSequence,
+        "refusal" => StopKind::Refusal,
+        "pause_turn" => StopKind::Pause,
+        "model_context_window_exceeded" => StopKind::ContextFull,
+        other => StopKind::Other(crate::error::bounded_line(other)),
+    }
+}
+
+/// Takes the counts that are there: those of the end replace those of the start.
+fn take_usage(counts: &Value, assembly: &mut Assembly, on_event: &mut OnEvent<'_>) {
+    let count = |key: &str| counts[key].as_u64();
+    let all = [
+        "input_tokens",
+        "output_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+    ];
+    if all.iter().all(|key| count(key).is_none()) {
+        return;
+    }
+    let change = |usage: &mut Usage| {
+        let kept = *usage;
+        usage.input = count(all[0]).unwrap_or(kept.input);
+        usage.output = count(all[1]).unwrap_or(kept.output);
+        usage.cached = count(all[2]).unwrap_or(kept.cached);
+        usage.cache_write = count(all[3]).unwrap_or(kept.cache_write);
+        // Thoughts are counted as output, and not apart.
+        usage.reasoning_in_output = true;
+    };
+    assembly.count_usage(change, on_event);
+}

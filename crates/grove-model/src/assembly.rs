@@ -1,0 +1,365 @@
+//! An answer while it comes, whoever sends it: its parts so far, and the bounds that they have to keep.
+
+use std::collections::BTreeMap;
+
+use grove_plan::{ModelFailure, Usage};
+use serde_json::{Map, Value};
+
+use crate::answer::{ModelAnswer, ModelEvent, StopKind};
+use crate::client::OnEvent;
+use crate::error::{Bound, ModelError, ProviderError, bounded_line};
+use crate::request::Block;
+use crate::secret::Secret;
+
+/// How much of an answer is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerLimits {
+    /// Bytes of words, thoughts and arguments together.
+    pub answer_bytes: usize,
+    /// Bytes of the stream, all that it is wrapped in included.
+    pub stream_bytes: usize,
+    /// Bytes of one event.
+    pub event_bytes: usize,
+    /// Bytes of the arguments of one call.
+    pub tool_input_bytes: usize,
+    /// Parts.
+    pub blocks: usize,
+}
+
+impl Default for AnswerLimits {
+    fn default() -> Self {
+        Self {
+            answer_bytes: 16 << 20,
+            // A word a token has some hundred bytes around it.
+            stream_bytes: 256 << 20,
+            event_bytes: 16 << 20,
+            tool_input_bytes: 8 << 20,
+            blocks: 1024,
+        }
+    }
+}
+
+/// How many bytes are taken for a token where nobody counted.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// How deep JSON of a model's may nest: it is written into other JSON, and readers give up at twice as much.
+const DEEPEST_JSON: usize = 64;
+
+/// What came so far.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    limits: AnswerLimits,
+    /// A provider that repeats a key in an error does not get it into ours.
+    secret: Option<Secret>,
+    /// By the provider's number, which is their order.
+    parts: BTreeMap<u64, Part>,
+    bytes: usize,
+    pub(crate) model: String,
+    pub(crate) stop: Option<StopKind>,
+    pub(crate) is_complete: bool,
+    usage: Usage,
+    has_usage: bool,
+}
+
+/// A part of the answer that may still grow.
+#[derive(Debug)]
+enum Part {
+    Text(String),
+    Thinking {
+        text: String,
+        signature: String,
+    },
+    ToolUse {
+        id: String,
+        name: String,
+        input: Growing,
+    },
+    Other {
+        value: Value,
+        input: Growing,
+    },
+}
+
+/// Arguments as they come: what the call began with, and the pieces of JSON after it.
+#[derive(Debug)]
+struct Growing {
+    start: Value,
+    pieces: String,
+}
+
+impl Growing {
+    fn new(start: Value) -> Self {
+        Self {
+            start,
+            pieces: String::new(),
+        }
+    }
+
+    fn value(self) -> Value {
+        if !self.pieces.trim().is_empty() {
+            return match serde_json::from_str(&self.pieces) {
+                Ok(value) if !is_deeper_than(&value, DEEPEST_JSON) => value,
+                _ => Value::String(self.pieces),
+            };
+        }
+        match self.start {
+            Value::Null => Value::Object(Map::new()),
+            start => start,
+        }
+    }
+}
+
+/// More of a part.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Delta<'a> {
+    Text(&'a str),
+    Thinking(&'a str),
+    Signature(&'a str),
+    Input(&'a str),
+}
+
+impl Delta<'_> {
+    const fn text(&self) -> &str {
+        match self {
+            Self::Text(text) | Self::Thinking(text) | Self::Signature(text) | Self::Input(text) => {
+                text
+            }
+        }
+    }
+}
+
+impl Assembly {
+    pub(crate) fn new(limits: AnswerLimits, secret: Option<Secret>) -> Self {
+        Self {
+            limits,
+            secret,
+            parts: BTreeMap::new(),
+            bytes: 0,
+            model: String::new(),
+            stop: None,
+            is_complete: false,
+            usage: Usage::default(),
+            has_usage: false,
+        }
+    }
+
+    /// Begins a part; what it already has counts and is told like everything after it.
+    pub(crate) fn begin(
+        &mut self,
+        index: u64,
+        block: Block,
+        on_event: &mut OnEvent<'_>,
+    ) -> Result<(), ModelError> {
+        if self.parts.len() >= self.limits.blocks {
+            return Err(too_large(Bound::Blocks, self.limits.blocks));
+        }
+        if self.parts.contains_key(&index) {
+            return Err(Self::damaged(&format!("part {index} began twice")));
+        }
+        if let Block::ToolUse { input: value, .. } | Block::Other { value } = &block
+            && is_deeper_than(value, DEEPEST_JSON)
+        {
+            return Err(Self::damaged(&format!("part {index} is nested too deep")));
+        }
+        let mut first = None;
+        let part = match block {
+            Block::Text { text } => {
+                first = Some((text, false));
+                Part::Text(String::new())
+            }
+            Block::Thinking { text, signature } => {
+                first = Some((text, true));
+                Part::Thinking {
+                    text: String::new(),
+                    signature: signature.unwrap_or_default(),
+                }
+            }
+            Block::ToolUse { id, name, input } => {
+                self.count(id.len() + name.len() + size_of_json(&input))?;
+                let (told_id, told_name) = (id.clone(), name.clone());
+                on_event(ModelEvent::ToolStart {
+                    block: index,
+                    id: told_id,
+                    name: told_name,
+                });
+                let input = Growing::new(input);
+                Part::ToolUse { id, name, input }
+            }
+            Block::Other { value } => {
+                self.count(size_of_json(&value))?;
+                let input = Growing::new(value.get("input").cloned().unwrap_or_default());
+                Part::Other { value, input }
+            }
+            Block::ToolResult { .. } => {
+                return Err(Self::damaged("a model returned a tool's result"));
+            }
+        };
+        self.parts.insert(index, part);
+        match first {
+            Some((text, true)) if !text.is_empty() => {
+                self.grow(index, Delta::Thinking(&text), on_event)
+            }
+            Some((text, false)) if !text.is_empty() => {
+                self.grow(index, Delta::Text(&text), on_event)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds to a part. What does not fit its kind is of a kind that is not known here, and is passed over.
+    pub(crate) fn grow(
+        &mut self,
+        index: u64,
+        delta: Delta<'_>,
+        on_event: &mut OnEvent<'_>,
+    ) -> Result<(), ModelError> {
+        if !self.parts.contains_key(&index) {
+            return Err(Self::damaged(&format!(
+                "part {index} goes on and never began"
+            )));
+        }
+        self.count(delta.text().len())?;
+        let limit = self.limits.tool_input_bytes;
+        let Some(part) = self.parts.get_mut(&index) else {
+            return Ok(());
+        };
+        let block = index;
+        match (part, delta) {
+            (Part::Text(text), Delta::Text(more)) => {
+                text.push_str(more);
+                let text = more.to_owned();
+                on_event(ModelEvent::TextDelta { block, text });
+            }
+            (Part::Thinking { text, .. }, Delta::Thinking(more)) => {
+                text.push_str(more);
+                let text = more.to_owned();
+                on_event(ModelEvent::ThinkingDelta { block, text });
+            }
+            (Part::Thinking { signature, .. }, Delta::Signature(more)) => signature.push_str(more),
+            (Part::ToolUse { input, .. } | Part::Other { input, .. }, Delta::Input(more)) => {
+                if input.pieces.len() + more.len() > limit {
+                    return Err(too_large(Bound::ToolInput, limit));
+                }
+                input.pieces.push_str(more);
+                let part = more.to_owned();
+                on_event(ModelEvent::ToolInputDelta { block, part });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Takes what the provider counted so far.
+    pub(crate) fn count_usage(
+        &mut self,
+        change: impl FnOnce(&mut Usage),
+        on_event: &mut OnEvent<'_>,
+    ) {
+        let before = self.usage;
+        change(&mut self.usage);
+        self.has_usage = true;
+        if self.usage != before {
+            on_event(ModelEvent::Usage { usage: self.usage });
+        }
+    }
+
+    /// The error that the provider sent in the middle of an answer.
+    pub(crate) fn failed(&self, failure: ModelFailure, kind: &str, message: &str) -> ModelError {
+        let (kind, message) = match &self.secret {
+            Some(secret) => (secret.masked(kind), secret.masked(message)),
+            None => (kind.to_owned(), message.to_owned()),
+        };
+        let error = ProviderError::new(failure, &message).with_kind(&kind);
+        ModelError::Provider(Box::new(error))
+    }
+
+    /// The stream is not what it should be: it counts as one that was cut there.
+    pub(crate) fn damaged(what: &str) -> ModelError {
+        let message = format!("the answer's stream is damaged: {}", bounded_line(what));
+        ModelError::provider(ModelFailure::CutStream, message)
+    }
+
+    /// The whole answer to a request of this many bytes; an error when its end did not come.
+    pub(crate) fn finish(self, request_bytes: usize) -> Result<ModelAnswer, ModelError> {
+        if !self.is_complete {
+            let message = "the answer ended before its end was sent";
+            return Err(ModelError::provider(ModelFailure::CutStream, message));
+        }
+        let usage = if self.has_usage {
+            self.usage
+        } else {
+            Usage {
+                input: (request_bytes as u64).div_ceil(BYTES_PER_TOKEN),
+                output: (self.bytes as u64).div_ceil(BYTES_PER_TOKEN),
+                estimated: true,
+                ..Usage::default()
+            }
+        };
+        let empty = StopKind::Other(String::new());
+        Ok(ModelAnswer {
+            model: self.model,
+            blocks: self.parts.into_values().map(Part::into_block).collect(),
+            stop: self.stop.unwrap_or(empty),
+            usage,
+            lost: Usage::default(),
+        })
+    }
+
+    fn count(&mut self, bytes: usize) -> Result<(), ModelError> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > self.limits.answer_bytes {
+            return Err(too_large(Bound::Answer, self.limits.answer_bytes));
+        }
+        Ok(())
+    }
+}
+
+impl Part {
+    fn into_block(self) -> Block {
+        match self {
+            Self::Text(text) => Block::Text { text },
+            Self::Thinking { text, signature } => Block::Thinking {
+                text,
+                signature: (!signature.is_empty()).then_some(signature),
+            },
+            Self::ToolUse { id, name, input } => Block::ToolUse {
+                id,
+                name,
+                input: input.value(),
+            },
+            Self::Other { mut value, input } => {
+                if !input.pieces.is_empty()
+                    && let Some(object) = value.as_object_mut()
+                {
+                    object.insert("input".to_owned(), input.value());
+                }
+                Block::Other { value }
+            }
+        }
+    }
+}
+
+fn size_of_json(value: &Value) -> usize {
+    match value {
+        Value::Object(map) if map.is_empty() => 0,
+        value => value.to_string().len(),
+    }
+}
+
+fn is_deeper_than(value: &Value, depth: usize) -> bool {
+    let Some(left) = depth.checked_sub(1) else {
+        return value.is_array() || value.is_object();
+    };
+    match value {
+        Value::Array(items) => items.iter().any(|item| is_deeper_than(item, left)),
+        Value::Object(map) => map.values().any(|item| is_deeper_than(item, left)),
+        _ => false,
+    }
+}
+
+fn too_large(what: Bound, limit: usize) -> ModelError {
+    ModelError::TooLarge {
+        what,
+        limit: limit as u64,
+    }
+}

@@ -1,0 +1,213 @@
+//! Where a provider is asked, and with which key.
+
+use http::header::HeaderName;
+use http::{HeaderValue, Uri};
+
+use crate::network::Origin;
+use crate::secret::Secret;
+use crate::wire::{Api, WireFormat};
+
+/// A provider's address, its interface and the key.
+#[derive(Clone)]
+pub struct Endpoint {
+    format: &'static dyn WireFormat,
+    base_url: String,
+    origin: Origin,
+    target: Uri,
+    host_header: HeaderValue,
+    key: Option<(Secret, HeaderName, HeaderValue)>,
+}
+
+/// Why an address cannot be asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    /// The interface is not spoken.
+    #[error("this version does not speak `{0}`; choose a provider with `api = \"anthropic\"`", .api.word())]
+    NotSpoken {
+        /// Which.
+        api: Api,
+    },
+    /// The address is none.
+    #[error("`{url}` is not an address of the form https://host[:port][/path]")]
+    NotAnAddress {
+        /// As given, without control characters.
+        url: String,
+    },
+    /// The key would be readable on its way.
+    #[error(
+        "`{url}` is neither https nor on this machine: the key would be sent for everybody to read"
+    )]
+    KeyInTheOpen {
+        /// As given.
+        url: String,
+    },
+    /// The key has characters that no key has.
+    #[error("the key has characters that cannot be sent")]
+    BadKey,
+}
+
+impl Endpoint {
+    /// An endpoint. Without TLS a key is sent to this machine alone.
+    pub fn new(api: Api, base_url: &str, key: Option<Secret>) -> Result<Self, EndpointError> {
+        let format = api.format().ok_or(EndpointError::NotSpoken { api })?;
+        let shown = crate::error::bounded_line(base_url);
+        let base = base_url.trim_end_matches('/');
+        let parsed = parts(base, format.path());
+        let Some((origin, target, host_header)) = parsed else {
+            return Err(EndpointError::NotAnAddress { url: shown });
+        };
+        if key.is_some() && !origin.is_secure && !is_this_machine(&origin.host) {
+            return Err(EndpointError::KeyInTheOpen { url: shown });
+        }
+        let key = key.map(|key| {
+            let (name, before) = format.key_header();
+            let mut value = HeaderValue::from_str(&format!("{before}{}", key.reveal()))
+                .map_err(|_| EndpointError::BadKey)?;
+            value.set_sensitive(true);
+            Ok((key, HeaderName::from_static(name), value))
+        });
+        Ok(Self {
+            format,
+            base_url: shown,
+            origin,
+            target,
+            host_header,
+            key: key.transpose()?,
+        })
+    }
+
+    /// The address as it was given.
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    pub(crate) fn format(&self) -> &'static dyn WireFormat {
+        self.format
+    }
+
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    pub(crate) fn target(&self) -> &Uri {
+        &self.target
+    }
+
+    pub(crate) fn host_header(&self) -> &HeaderValue {
+        &self.host_header
+    }
+
+    pub(crate) fn key(&self) -> Option<&Secret> {
+        self.key.as_ref().map(|(key, ..)| key)
+    }
+
+    pub(crate) fn key_header(&self) -> Option<(&HeaderName, &HeaderValue)> {
+        self.key.as_ref().map(|(_, name, value)| (name, value))
+    }
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("base_url", &self.base_url)
+            .field("key", &self.key())
+            .finish_non_exhaustive()
+    }
+}
+
+fn parts(base: &str, path: &str) -> Option<(Origin, Uri, HeaderValue)> {
+    let uri: Uri = base.parse().ok()?;
+    let is_secure = match uri.scheme_str()? {
+        "https" => true,
+        "http" => false,
+        _ => return None,
+    };
+    let authority = uri.authority()?;
+    // Names and passwords in an address are shown in too many places.
+    if authority.as_str().contains('@') || uri.query().is_some() || base.contains('#') {
+        return None;
+    }
+    let host = uri.host().filter(|host| !host.is_empty())?.to_owned();
+    let port = uri.port_u16().unwrap_or(if is_secure { 443 } else { 80 });
+    let before = uri.path().trim_end_matches('/');
+    let target: Uri = format!("{before}{path}").parse().ok()?;
+    let host_header = HeaderValue::from_str(authority.as_str()).ok()?;
+    let origin = Origin {
+        is_secure,
+        host,
+        port,
+    };
+    Some((origin, target, host_header))
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    let is_loopback = address
+        .parse::<std::net::IpAddr>()
+        .is_ok_and(|address| address.is_loopback());
+    is_loopback || host.eq_ignore_ascii_case("localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_taken_apart_or_refused() {
+        for (url, has_key, expected) in [
+            (
+                "https://api.anthropic.com",
+                true,
+                Ok(("api.anthropic.com", 443, "/v1/messages")),
+            ),
+            (
+                "http://127.0.0.1:80/",
+                true,
+                Ok(("127.0.0.1", 80, "/v1/messages")),
+            ),
+            (
+                "http://[::1]:9/a/b/",
+                true,
+                Ok(("[::1]", 9, "/a/b/v1/messages")),
+            ),
+            (
+                "http://localhost",
+                true,
+                Ok(("localhost", 80, "/v1/messages")),
+            ),
+            (
+                "http://models.lan",
+                false,
+                Ok(("models.lan", 80, "/v1/messages")),
+            ),
+            ("http://models.lan", true, Err("neither https")),
+            ("http://127.0.0.1.evil.example", true, Err("neither https")),
+            ("https://me:pass@host", true, Err("not an address")),
+            ("https://host?x=1", true, Err("not an address")),
+            ("ftp://host", true, Err("not an address")),
+            ("host", true, Err("not an address")),
+            ("", true, Err("not an address")),
+        ] {
+            let key = has_key.then(|| Secret::new("sk-marker-key"));
+            let made = Endpoint::new(Api::Anthropic, url, key);
+            match (made, expected) {
+                (Ok(made), Ok((host, port, path))) => {
+                    assert_eq!((made.origin.host.as_str(), made.origin.port), (host, port));
+                    assert_eq!(made.target.path(), path);
+                    assert!(!format!("{made:?}").contains("marker"));
+                }
+                (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
+                (made, expected) => panic!("{url}: {made:?} is not {expected:?}"),
+            }
+        }
+        let bad = Endpoint::new(Api::Anthropic, "https://host", Some(Secret::new("a\nb")));
+        assert_eq!(bad.err(), Some(EndpointError::BadKey));
+        let other = Endpoint::new(Api::OpenaiChat, "https://host", None);
+        assert_eq!(
+            other.err(),
+            Some(EndpointError::NotSpoken {
+                api: Api::OpenaiChat
+            })
+        );
+    }
+}

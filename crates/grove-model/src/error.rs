@@ -1,0 +1,226 @@
+//! Why there is no answer.
+
+use std::time::Duration;
+
+use grove_plan::{ModelFailure, Usage};
+use grove_spec::text::without_controls;
+use serde::{Deserialize, Serialize};
+
+use crate::recording::ReplayError;
+
+/// The longest message, in bytes.
+pub const MESSAGE_LIMIT: usize = 2048;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(
+    tag = "error",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+pub enum ModelError {
+    /// The provider refused, failed or could not be reached.
+    #[error("{0}")]
+    Provider(Box<ProviderError>),
+    /// The answer was more than is taken.
+    #[error("{what} has more than {limit} {unit}", unit = .what.unit())]
+    TooLarge {
+        /// What was too large.
+        what: Bound,
+        /// How much is taken.
+        limit: u64,
+    },
+    /// Whoever asked wanted no answer any more.
+    #[error("cancelled")]
+    Cancelled,
+    /// A recording has no answer.
+    #[error("{0}")]
+    Replay(ReplayError),
+}
+
+impl ModelError {
+    /// In which way the model failed; none where it is not to blame.
+    pub fn failure(&self) -> Option<ModelFailure> {
+        match self {
+            Self::Provider(error) => Some(error.failure),
+            // The answer ended in the middle, since we ended it there.
+            Self::TooLarge { .. } => Some(ModelFailure::CutStream),
+            Self::Cancelled | Self::Replay(_) => None,
+        }
+    }
+
+    pub(crate) fn provider(failure: ModelFailure, message: impl AsRef<str>) -> Self {
+        Self::Provider(Box::new(ProviderError::new(failure, message.as_ref())))
+    }
+}
+
+/// How a provider failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderError {
+    /// In which way.
+    pub failure: ModelFailure,
+    /// The status of its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The type of the error, in the provider's word, or `tls`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// What it said: one line of at most [`MESSAGE_LIMIT`] bytes without control characters.
+    pub message: String,
+    /// How long it wants us to wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<Duration>,
+    /// How often it was tried.
+    pub tries: u32,
+    /// What the tries took, as far as the provider said.
+    #[serde(default)]
+    pub usage: Usage,
+}
+
+impl ProviderError {
+    pub(crate) fn new(failure: ModelFailure, message: &str) -> Self {
+        Self {
+            failure,
+            status: None,
+            kind: None,
+            message: bounded_line(message),
+            retry_after: None,
+            tries: 1,
+            usage: Usage::default(),
+        }
+    }
+
+    pub(crate) fn with_kind(mut self, kind: &str) -> Self {
+        self.kind = Some(bounded_line(kind));
+        self
+    }
+
+    /// Whether the same request may be answered when it is sent again; `begun` tells whether a part of an answer came.
+    pub(crate) fn is_worth_another_try(&self, begun: bool) -> bool {
+        let is_passing = matches!(
+            self.failure,
+            ModelFailure::Rate
+                | ModelFailure::Overload
+                | ModelFailure::Network
+                | ModelFailure::CutStream
+        );
+        is_passing && !begun && self.kind.as_deref() != Some(TLS)
+    }
+}
+
+/// The kind of an error of TLS: a certificate is not better at the next try.
+pub(crate) const TLS: &str = "tls";
+
+impl std::fmt::Display for ProviderError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.status, self.kind.as_deref()) {
+            (Some(status), Some(kind)) => write!(f, "the provider answered {status} ({kind}): ")?,
+            (Some(status), None) => write!(f, "the provider answered {status}: ")?,
+            (None, Some(kind)) if kind != TLS => write!(f, "the provider sent {kind}: ")?,
+            (None, _) => {}
+        }
+        f.write_str(&self.message)?;
+        if self.tries > 1 {
+            write!(f, " (tried {} times)", self.tries)?;
+        }
+        Ok(())
+    }
+}
+
+/// What is bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Bound {
+    /// The words, thoughts and arguments of an answer together.
+    Answer,
+    /// All that came over the connection for one answer.
+    Stream,
+    /// One event of a stream.
+    Event,
+    /// The arguments of one call.
+    ToolInput,
+    /// The parts of an answer.
+    Blocks,
+    /// The head of an answer.
+    Head,
+}
+
+impl Bound {
+    const fn unit(self) -> &'static str {
+        match self {
+            Self::Blocks => "parts",
+            _ => "bytes",
+        }
+    }
+}
+
+impl std::fmt::Display for Bound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Answer | Self::Blocks => "the answer",
+            Self::Stream => "the answer's stream",
+            Self::Event => "an event of the answer",
+            Self::ToolInput => "the input of a call",
+            Self::Head => "the head of the answer",
+        })
+    }
+}
+
+/// A provider's text as one line without control characters, cut at [`MESSAGE_LIMIT`].
+pub(crate) fn bounded_line(text: &str) -> String {
+    // What is cut off is not looked at: a body may be large.
+    let text = prefix(text, MESSAGE_LIMIT * 4);
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&without_controls(word));
+    }
+    line.truncate(prefix(&line, MESSAGE_LIMIT).len());
+    line
+}
+
+/// The longest start of a text that has at most this many bytes.
+pub(crate) fn prefix(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_bounded_line_without_controls() {
+        for (text, expected) in [
+            ("a\n b\tc ", "a b c"),
+            ("\u{1b}[31mred\u{7}", "[31mred"),
+            ("", ""),
+        ] {
+            assert_eq!(bounded_line(text), expected);
+        }
+        let long = bounded_line(&"ü".repeat(100_000));
+        assert_eq!(long.len(), MESSAGE_LIMIT);
+    }
+
+    #[test]
+    fn an_error_says_status_kind_and_tries() {
+        let mut error =
+            ProviderError::new(ModelFailure::Rate, "slow down").with_kind("rate_limit_error");
+        error.status = Some(429);
+        error.tries = 3;
+        assert_eq!(
+            error.to_string(),
+            "the provider answered 429 (rate_limit_error): slow down (tried 3 times)"
+        );
+        let large = ModelError::TooLarge {
+            what: Bound::ToolInput,
+            limit: 7,
+        };
+        assert_eq!(
+            large.to_string(),
+            "the input of a call has more than 7 bytes"
+        );
+    }
+}

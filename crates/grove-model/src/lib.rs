@@ -1,0 +1,40 @@
+//! Model APIs over HTTP and server-sent events.
+//!
+//! One interface, [`ModelClient::ask`], behind which stand a provider ([`HttpModel`]), a recorder and a player. The
+//! crate asks once: which model follows when one fails, which tool runs and what a limit means is decided above. It
+//! reads no environment, no file and no configuration, and starts no program: whoever calls it hands over what was read.
+
+mod answer;
+mod anthropic;
+mod assembly;
+mod client;
+mod endpoint;
+mod error;
+mod network;
+mod provider;
+mod recording;
+mod request;
+mod retry;
+mod secret;
+mod sse;
+mod wire;
+
+pub use answer::{ModelAnswer, ModelEvent, StopKind};
+pub use assembly::AnswerLimits;
+pub use client::{AskSettings, Asking, Deadlines, HttpModel, ModelClient, OnEvent};
+pub use endpoint::{Endpoint, EndpointError};
+pub use error::{Bound, MESSAGE_LIMIT, ModelError, ProviderError};
+pub use network::{BadCertificates, Network};
+pub use provider::{
+    FoundModel, KeyError, KeySource, KnownModel, NoSuchModel, Prices, Provider, Providers,
+};
+pub use recording::{Places, Player, Recorder, RecordingSink, ReplayError};
+pub use request::{Block, Message, ModelRequest, Role, Thinking, ToolChoice, ToolDefinition};
+pub use retry::{Chance, RetryPolicy};
+pub use secret::{SHORTEST_MASKED, Secret};
+pub use wire::{AnswerDecoder, Api};
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeExample;

@@ -1,0 +1,591 @@
+//! The reducer: one event in, the next effects out.
+//!
+//! Every handler first decides whether the event may be taken and changes nothing until then, so that a refused event
+//! leaves the state as it was.
+
+use grove_spec::Digest;
+
+use crate::command::{Command, Doubt};
+use crate::event::{
+    Call, CallOutcome, Ending, Event, Fact, Holder, Outcome, Proof, Times, Turn, Wish,
+};
+use crate::ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
+use crate::plan::{Child, Plan, Work};
+use crate::state::{
+    AttemptState, CallState, Cause, Execution, LimitKind, NodeState, OpenEffect, State, StopReason,
+};
+use crate::verdict;
+
+/// How often an attempt goes on after its holder was gone.
+const MAX_RECOVERIES: u32 = 3;
+
+/// What an event brought about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Step {
+    /// Effects that are to be done now, some of them again.
+    pub opened: Vec<EffectId>,
+    /// Effects that nobody has to do any more.
+    pub closed: Vec<EffectId>,
+}
+
+/// Why an event was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It is not the next one.
+    #[error("event {given} does not follow event {last}")]
+    OutOfOrder {
+        /// The last one that was taken.
+        last: u64,
+        /// This one.
+        given: u64,
+    },
+    /// It was taken before.
+    #[error("it was recorded before")]
+    Duplicate,
+    /// The first event is not the submission, or a later one is.
+    #[error("a run begins with its submission, and only there")]
+    Misplaced,
+    /// Nobody waits for this effect.
+    #[error("{0} is not open")]
+    NotOpen(EffectId),
+    /// Somebody else has it.
+    #[error("{0} is held")]
+    Held(EffectId),
+    /// What is left of its last holder is not ended yet.
+    #[error("{0} is being recovered")]
+    Recovering(EffectId),
+    /// Whoever reports is no longer the one who does it.
+    #[error("epoch {given} of {effect} is not its epoch {current}")]
+    OldEpoch {
+        /// The effect.
+        effect: EffectId,
+        /// The epoch that reports.
+        given: u32,
+        /// The one in force.
+        current: u32,
+    },
+    /// The outcome is that of another kind of effect.
+    #[error("this outcome is not one of {0}")]
+    WrongOutcome(EffectId),
+    /// There is no such call, or it has returned.
+    #[error("call {} is not open", .0.0)]
+    NoSuchCall(CallId),
+    /// The run is not over.
+    #[error("the run is not over")]
+    NotOver,
+}
+
+/// A journal that cannot be folded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("event {seq} cannot follow what is before it: {why}")]
+pub struct Damaged {
+    /// The event.
+    pub seq: u64,
+    /// Why it was refused.
+    pub why: Refused,
+}
+
+/// Takes one event in. When it is refused, the state is as it was.
+pub fn advance(plan: &Plan, state: &mut State, event: &Event) -> Result<Step, Refused> {
+    if event.seq != state.seq.saturating_add(1) {
+        return Err(Refused::OutOfOrder {
+            last: state.seq,
+            given: event.seq,
+        });
+    }
+    let is_submission = matches!(event.fact, Fact::Submitted { .. });
+    if is_submission != (state.seq == 0) {
+        return Err(Refused::Misplaced);
+    }
+    let mut run = Run {
+        plan,
+        state,
+        at: event.at,
+        step: Step::default(),
+    };
+    match &event.fact {
+        Fact::Submitted { owner, .. } => run.submitted(*owner),
+        Fact::Leased {
+            effect,
+            epoch,
+            holder,
+        } => run.leased(effect, *epoch, holder)?,
+        Fact::Turned { of, epoch, turn } => run.turned(of, *epoch, turn)?,
+        Fact::Called { of, epoch, call } => run.called(of, *epoch, call)?,
+        Fact::Returned {
+            of,
+            epoch,
+            call,
+            outcome,
+        } => run.returned(of, *epoch, call, outcome)?,
+        Fact::Answered {
+            effect,
+            epoch,
+            outcome,
+        } => run.answered(effect, *epoch, outcome)?,
+        Fact::Gone { effect, epoch, .. } => run.gone(effect, *epoch)?,
+        Fact::Wanted { by, id, wish } => run.wanted(by, id, wish)?,
+        Fact::Fired { timer } => run.fired(timer)?,
+    }
+    run.begin_what_is_ready();
+    run.end_if_over();
+    let step = run.step;
+    state.seq = event.seq;
+    Ok(step)
+}
+
+/// The state that a whole journal leads to.
+pub fn fold<'a>(
+    plan: &Plan,
+    journal: impl IntoIterator<Item = &'a Event>,
+) -> Result<State, Damaged> {
+    let mut state = State::default();
+    for event in journal {
+        let seq = event.seq;
+        advance(plan, &mut state, event).map_err(|why| Damaged { seq, why })?;
+    }
+    Ok(state)
+}
+
+/// A run while one event is taken in.
+struct Run<'a> {
+    plan: &'a Plan,
+    state: &'a mut State,
+    at: Times,
+    step: Step,
+}
+
+impl Run<'_> {
+    fn submitted(&mut self, owner: Digest) {
+        self.state.submitted = Some(self.at);
+        self.state.owner = Some(owner);
+        for node in &self.plan.nodes {
+            self.state
+                .nodes
+                .insert(node.id.clone(), NodeState::default());
+        }
+        if let Some(milliseconds) = self.plan.tree.timeout_ms {
+            self.open(EffectId::run_timer(), Command::Arm { milliseconds });
+        }
+    }
+
+    fn leased(&mut self, effect: &EffectId, epoch: u32, holder: &Holder) -> Result<(), Refused> {
+        let open = self.state.open.get(effect);
+        let open = open.ok_or_else(|| Refused::NotOpen(effect.clone()))?;
+        if open.holder.is_some() {
+            return Err(Refused::Held(effect.clone()));
+        }
+        let is_start = effect.kind == EffectKind::Start;
+        let attempt = self.attempt(&effect.of);
+        if is_start && attempt.is_some_and(|attempt| attempt.recovering) {
+            return Err(Refused::Recovering(effect.clone()));
+        }
+        if epoch != open.epoch.saturating_add(1) {
+            return Err(Refused::OldEpoch {
+                effect: effect.clone(),
+                given: epoch,
+                current: open.epoch,
+            });
+        }
+        if let Some(open) = self.state.open.get_mut(effect) {
+            open.epoch = epoch;
+            open.holder = Some(holder.clone());
+        }
+        if is_start {
+            self.started(&effect.of);
+        }
+        Ok(())
+    }
+
+    fn started(&mut self, of: &Attempt) {
+        let at = self.at;
+        let Some(attempt) = self.attempt_mut(of) else {
+            return;
+        };
+        attempt.execution = Execution::Running;
+        let is_first = attempt.started.is_none();
+        attempt.started.get_or_insert(at);
+        if let Some(node) = self.state.nodes.get_mut(&of.node) {
+            node.execution = Execution::Running;
+        }
+        let child = self.plan.child(&of.node);
+        let limit = child.and_then(|child| child.limits.max_execution_time_ms);
+        if let Some(milliseconds) = limit.filter(|_| is_first) {
+            let timer = EffectId::new(of, EffectKind::Timer, 0);
+            self.open(timer, Command::Arm { milliseconds });
+        }
+    }
+
+    fn turned(&mut self, of: &Attempt, epoch: u32, turn: &Turn) -> Result<(), Refused> {
+        self.check_epoch(of, epoch)?;
+        self.state.spent += turn.usage;
+        if let Some(attempt) = self.attempt_mut(of) {
+            attempt.turns = attempt.turns.saturating_add(1);
+            attempt.usage += turn.usage;
+        }
+        self.stop_at_token_limit(of);
+        Ok(())
+    }
+
+    /// The next request is refused by stopping whoever would make it before it can.
+    fn stop_at_token_limit(&mut self, of: &Attempt) {
+        let reached = |limit: Option<u64>, observed: u64| {
+            let limit = limit.filter(|limit| observed >= *limit)?;
+            Some(Cause::Limit {
+                what: LimitKind::Tokens,
+                limit,
+                observed,
+            })
+        };
+        let spent = self.state.spent.counted();
+        if let Some(cause) = reached(self.plan.tree.max_tokens, spent) {
+            return self.stop_everything(&StopReason::Limit { cause }, false);
+        }
+        let child = self.plan.child(&of.node);
+        let limit = child.and_then(|child| child.limits.max_tokens);
+        let observed = self.spent_on(&of.node);
+        if let Some(cause) = reached(limit, observed) {
+            self.stop_attempt(of, &StopReason::Limit { cause }, false);
+        }
+    }
+
+    /// What all attempts at a node have spent: another model does not get a new budget.
+    fn spent_on(&self, node: &NodeId) -> u64 {
+        let node = self.state.nodes.get(node);
+        let attempts = node.map_or(&[][..], |node| &node.attempts);
+        let spent = attempts.iter().map(|attempt| attempt.usage.counted());
+        spent.fold(0, u64::saturating_add)
+    }
+
+    fn called(&mut self, of: &Attempt, epoch: u32, call: &Call) -> Result<(), Refused> {
+        self.check_epoch(of, epoch)?;
+        let Some(attempt) = self.attempt_mut(of) else {
+            return Err(Refused::NoSuchCall(call.id.clone()));
+        };
+        if attempt.calls.contains_key(&call.id) {
+            return Err(Refused::Duplicate);
+        }
+        attempt.calls.insert(call.id.clone(), CallState::Open);
+        attempt.wrote |= call.writes;
+        Ok(())
+    }
+
+    fn returned(
+        &mut self,
+        of: &Attempt,
+        epoch: u32,
+        call: &CallId,
+        _: &CallOutcome,
+    ) -> Result<(), Refused> {
+        self.check_epoch(of, epoch)?;
+        let known = self.attempt_mut(of);
+        let known = known.and_then(|attempt| attempt.calls.get_mut(call));
+        match known {
+            Some(state @ CallState::Open) => {
+                *state = CallState::Returned;
+                Ok(())
+            }
+            Some(CallState::Returned) => Err(Refused::Duplicate),
+            None => Err(Refused::NoSuchCall(call.clone())),
+        }
+    }
+
+    fn answered(
+        &mut self,
+        effect: &EffectId,
+        epoch: u32,
+        outcome: &Outcome,
+    ) -> Result<(), Refused> {
+        self.check_held(effect, epoch)?;
+        match (effect.kind, outcome) {
+            (EffectKind::Start, Outcome::Ended(ending)) => self.ended(effect, ending),
+            (EffectKind::Stop, Outcome::Told) => self.close(effect),
+            (EffectKind::Prove, Outcome::Proved(proof)) => self.proved(effect, proof),
+            _ => return Err(Refused::WrongOutcome(effect.clone())),
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, effect: &EffectId, ending: &Ending) {
+        let (of, at) = (&effect.of, self.at);
+        if let Some(attempt) = self.attempt_mut(of) {
+            attempt.ending = Some(ending.clone());
+            attempt.ended = Some(at);
+        }
+        self.close_all_of(of);
+        self.prove(of);
+    }
+
+    fn proved(&mut self, effect: &EffectId, proof: &Proof) {
+        let of = &effect.of;
+        self.close(effect);
+        let Some(attempt) = self.attempt_mut(of) else {
+            return;
+        };
+        attempt.proof = Some(proof.clone());
+        let was_recovering = std::mem::take(&mut attempt.recovering);
+        let may_go_on = attempt.stopping.is_none() && attempt.recoveries < MAX_RECOVERIES;
+        if was_recovering && may_go_on {
+            attempt.recoveries = attempt.recoveries.saturating_add(1);
+            let start = EffectId::new(of, EffectKind::Start, 0);
+            // The same effect with the same id: whoever takes it next goes on from the journal.
+            self.step.opened.push(start);
+            return;
+        }
+        self.close_all_of(of);
+        self.settle(of);
+    }
+
+    /// Decides what became of an attempt of which nothing runs any more.
+    fn settle(&mut self, of: &Attempt) {
+        let at = self.at;
+        let Some(child) = self.plan.child(&of.node) else {
+            return;
+        };
+        let may_begin = self.state.stop.is_none();
+        let Some(attempt) = self.attempt_mut(of) else {
+            return;
+        };
+        attempt.ended.get_or_insert(at);
+        attempt.execution = verdict::of_attempt(child, attempt);
+        let execution = attempt.execution.clone();
+        let next = verdict::next_model(child, attempt).filter(|_| may_begin);
+        if let Some(model) = next {
+            return self.try_with(&of.node, child, model);
+        }
+        if let Some(node) = self.state.nodes.get_mut(&of.node) {
+            node.execution = execution;
+        }
+    }
+
+    fn gone(&mut self, effect: &EffectId, epoch: u32) -> Result<(), Refused> {
+        self.check_held(effect, epoch)?;
+        if let Some(open) = self.state.open.get_mut(effect) {
+            open.holder = None;
+        }
+        match effect.on_doubt() {
+            Doubt::Repeat => self.step.opened.push(effect.clone()),
+            Doubt::Probe => {
+                if let Some(attempt) = self.attempt_mut(&effect.of) {
+                    attempt.recovering = true;
+                }
+                self.prove(&effect.of);
+            }
+        }
+        Ok(())
+    }
+
+    fn wanted(&mut self, by: &str, id: &str, wish: &Wish) -> Result<(), Refused> {
+        if self.state.wishes.contains(id) {
+            return Err(Refused::Duplicate);
+        }
+        match wish {
+            Wish::Stop { now } => {
+                if self.is_over() {
+                    return Err(Refused::Duplicate);
+                }
+                let by = by.to_owned();
+                self.stop_everything(&StopReason::Wanted { by }, *now);
+            }
+            Wish::Acknowledge => {
+                if !self.is_over() {
+                    return Err(Refused::NotOver);
+                }
+                self.state.acknowledged = true;
+            }
+        }
+        self.state.wishes.insert(id.to_owned());
+        Ok(())
+    }
+
+    fn fired(&mut self, timer: &EffectId) -> Result<(), Refused> {
+        let open = self.state.open.get(timer);
+        let Some(Command::Arm { milliseconds }) = open.map(|open| &open.command) else {
+            return Err(Refused::NotOpen(timer.clone()));
+        };
+        let limit_ms = *milliseconds;
+        self.close(timer);
+        let cause = Cause::TimedOut { limit_ms };
+        let why = StopReason::Limit { cause };
+        if *timer == EffectId::run_timer() {
+            self.stop_everything(&why, false);
+        } else {
+            self.stop_attempt(&timer.of, &why, false);
+        }
+        Ok(())
+    }
+
+    /// Ends what runs, and begins nothing any more.
+    fn stop_everything(&mut self, why: &StopReason, now: bool) {
+        self.state.stop.get_or_insert_with(|| why.clone());
+        let nodes: Vec<NodeId> = self.state.nodes.keys().cloned().collect();
+        for id in nodes {
+            let Some(node) = self.state.nodes.get_mut(&id) else {
+                continue;
+            };
+            match node.execution {
+                Execution::Pending => node.execution = stopped(why),
+                Execution::Queued | Execution::Running => {
+                    let n = u32::try_from(node.attempts.len()).unwrap_or(u32::MAX);
+                    self.stop_attempt(&Attempt { node: id, n }, why, now);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn stop_attempt(&mut self, of: &Attempt, why: &StopReason, now: bool) {
+        let start = EffectId::new(of, EffectKind::Start, 0);
+        let held = self.state.open.get(&start).map(|open| open.epoch > 0);
+        let Some(attempt) = self.attempt_mut(of) else {
+            return;
+        };
+        let is_new = attempt.stopping.is_none();
+        attempt.stopping.get_or_insert_with(|| why.clone());
+        match held {
+            // Nobody took it, so there is nothing to end and nothing to prove.
+            Some(false) => {
+                self.close_all_of(of);
+                self.settle(of);
+            }
+            Some(true) if is_new || now => {
+                let k = attempt.stops;
+                attempt.stops = attempt.stops.saturating_add(1);
+                let why = why.clone();
+                let of_command = of.clone();
+                let stop = EffectId::new(of, EffectKind::Stop, k);
+                let command = Command::Stop {
+                    of: of_command,
+                    why,
+                    now,
+                };
+                self.open(stop, command);
+            }
+            // It has ended, and what is left of it is being looked for; or it was told already.
+            Some(true) | None => {}
+        }
+    }
+
+    fn prove(&mut self, of: &Attempt) {
+        let Some(attempt) = self.attempt_mut(of) else {
+            return;
+        };
+        let k = attempt.proofs;
+        attempt.proofs = attempt.proofs.saturating_add(1);
+        let command = Command::Prove { of: of.clone() };
+        self.open(EffectId::new(of, EffectKind::Prove, k), command);
+    }
+
+    fn begin_what_is_ready(&mut self) {
+        for node in &self.plan.nodes {
+            let known = self.state.nodes.get(&node.id);
+            if known.is_none_or(|known| known.execution != Execution::Pending) {
+                continue;
+            }
+            let before = |id: &NodeId| self.state.nodes.get(id).map(|node| &node.execution);
+            let is_done = |id: &NodeId| before(id) == Some(&Execution::Complete);
+            let cannot_be = |id: &NodeId| before(id).is_some_and(Execution::is_terminal);
+            if node.after.iter().all(is_done) {
+                let Work::Child(child) = &node.work;
+                self.try_with(&node.id, child, 0);
+            } else if node.after.iter().any(|id| cannot_be(id) && !is_done(id))
+                && let Some(known) = self.state.nodes.get_mut(&node.id)
+            {
+                known.execution = Execution::Skipped;
+            }
+        }
+    }
+
+    /// A new attempt at a node.
+    fn try_with(&mut self, id: &NodeId, child: &Child, model: usize) {
+        let Some(node) = self.state.nodes.get_mut(id) else {
+            return;
+        };
+        node.execution = Execution::Queued;
+        node.attempts.push(AttemptState {
+            model,
+            execution: Execution::Queued,
+            ..AttemptState::default()
+        });
+        let n = u32::try_from(node.attempts.len()).unwrap_or(u32::MAX);
+        let node = id.clone();
+        let of = Attempt { node, n };
+        let command = Command::Start {
+            of: of.clone(),
+            told: child.told,
+            model: child.models.get(model).cloned().unwrap_or_default(),
+        };
+        self.open(EffectId::new(&of, EffectKind::Start, 0), command);
+    }
+
+    fn is_over(&self) -> bool {
+        let mut nodes = self.state.nodes.values();
+        nodes.all(|node| node.execution.is_terminal())
+    }
+
+    fn end_if_over(&mut self) {
+        if self.state.ended.is_none() && self.is_over() {
+            self.state.ended = Some(self.at);
+            self.close(&EffectId::run_timer());
+        }
+    }
+
+    fn open(&mut self, id: EffectId, command: Command) {
+        let open = OpenEffect {
+            command,
+            epoch: 0,
+            holder: None,
+        };
+        self.state.open.insert(id.clone(), open);
+        self.step.opened.push(id);
+    }
+
+    fn close(&mut self, id: &EffectId) {
+        if self.state.open.remove(id).is_some() {
+            self.step.closed.push(id.clone());
+        }
+    }
+
+    fn close_all_of(&mut self, of: &Attempt) {
+        let open = self.state.open.keys().filter(|id| id.of == *of);
+        let all: Vec<EffectId> = open.cloned().collect();
+        for id in &all {
+            self.close(id);
+        }
+    }
+
+    fn check_epoch(&self, of: &Attempt, epoch: u32) -> Result<(), Refused> {
+        self.check_held(&EffectId::new(of, EffectKind::Start, 0), epoch)
+    }
+
+    /// Only whoever holds an effect may report on it.
+    fn check_held(&self, effect: &EffectId, epoch: u32) -> Result<(), Refused> {
+        let open = self.state.open.get(effect);
+        let open = open.ok_or_else(|| Refused::NotOpen(effect.clone()))?;
+        if open.holder.is_none() || epoch != open.epoch {
+            return Err(Refused::OldEpoch {
+                effect: effect.clone(),
+                given: epoch,
+                current: open.epoch,
+            });
+        }
+        Ok(())
+    }
+
+    fn attempt(&self, of: &Attempt) -> Option<&AttemptState> {
+        let at = usize::try_from(of.n).ok()?.checked_sub(1)?;
+        self.state.nodes.get(&of.node)?.attempts.get(at)
+    }
+
+    fn attempt_mut(&mut self, of: &Attempt) -> Option<&mut AttemptState> {
+        let at = usize::try_from(of.n).ok()?.checked_sub(1)?;
+        self.state.nodes.get_mut(&of.node)?.attempts.get_mut(at)
+    }
+}
+
+fn stopped(why: &StopReason) -> Execution {
+    match why {
+        StopReason::Wanted { .. } => Execution::Stopped(why.clone()),
+        StopReason::Limit { cause } => Execution::Failed(cause.clone()),
+    }
+}

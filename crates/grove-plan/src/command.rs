@@ -1,0 +1,60 @@
+//! What is to be done next. A command is durable before anybody executes it.
+
+use grove_spec::Digest;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{Attempt, EffectId, EffectKind};
+use crate::state::StopReason;
+
+/// Something that an executor has to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "camelCase")]
+pub enum Command {
+    /// Drive a child until it ends, from its journal on where it has one.
+    Start {
+        /// Which try.
+        of: Attempt,
+        /// What it is told.
+        told: Digest,
+        /// With which model.
+        model: String,
+    },
+    /// Make a child end.
+    Stop {
+        /// Which try.
+        of: Attempt,
+        /// Why.
+        why: StopReason,
+        /// Whether there is nothing to wait for.
+        now: bool,
+    },
+    /// Prove that nothing of a child is left running.
+    Prove {
+        /// Which try.
+        of: Attempt,
+    },
+    /// Say when a time has passed on the boot clock.
+    Arm {
+        /// How long.
+        milliseconds: u64,
+    },
+}
+
+/// What happens to an effect when its holder is gone and nobody knows whether it happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// It is done again: doing it twice is doing it once.
+    Repeat,
+    /// What is left of it is ended first; then it goes on from the journal.
+    Probe,
+}
+
+impl EffectId {
+    /// What happens to it when its holder is gone.
+    pub fn on_doubt(&self) -> Doubt {
+        match self.kind {
+            EffectKind::Start => Doubt::Probe,
+            EffectKind::Stop | EffectKind::Prove | EffectKind::Timer => Doubt::Repeat,
+        }
+    }
+}

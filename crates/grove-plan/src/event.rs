@@ -1,0 +1,243 @@
+//! One fact about a run, and what facts say.
+
+use grove_spec::Digest;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ids::{Attempt, CallId, EffectId};
+use crate::state::Cause;
+use crate::usage::Usage;
+
+/// One line of the journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Counted from one without a gap.
+    pub seq: u64,
+    /// When it was recorded.
+    pub at: Times,
+    /// What happened.
+    #[serde(flatten)]
+    pub fact: Fact,
+}
+
+/// Clocks as data. Durations are counted on the boot clock; wall time is for people.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Times {
+    /// Milliseconds since 1970.
+    pub wall: u64,
+    /// Milliseconds since the machine started.
+    pub boot: u64,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "camelCase")]
+pub enum Fact {
+    /// Somebody asked for the run.
+    Submitted {
+        /// The hash of the owner's token.
+        owner: Digest,
+        /// Submitting the same key again gives the same run.
+        key: Option<String>,
+    },
+    /// An executor took an effect.
+    Leased {
+        /// Which.
+        effect: EffectId,
+        /// The how-manieth holder this is, counted from one.
+        epoch: u32,
+        /// Who.
+        holder: Holder,
+    },
+    /// A model answered.
+    Turned {
+        /// Whose model.
+        of: Attempt,
+        /// The epoch of its start.
+        epoch: u32,
+        /// What it said and what that cost.
+        turn: Turn,
+    },
+    /// A tool is about to run.
+    Called {
+        /// Whose call.
+        of: Attempt,
+        /// The epoch of its start.
+        epoch: u32,
+        /// What is called.
+        call: Call,
+    },
+    /// A tool has run.
+    Returned {
+        /// Whose call.
+        of: Attempt,
+        /// The epoch of its start.
+        epoch: u32,
+        /// Which call.
+        call: CallId,
+        /// What came of it.
+        outcome: CallOutcome,
+    },
+    /// An effect is done.
+    Answered {
+        /// Which.
+        effect: EffectId,
+        /// The epoch in which it was done.
+        epoch: u32,
+        /// What came of it.
+        outcome: Outcome,
+    },
+    /// The holder of an effect is no more.
+    Gone {
+        /// Which effect.
+        effect: EffectId,
+        /// Its epoch.
+        epoch: u32,
+        /// How that is known.
+        why: String,
+    },
+    /// Somebody wants something.
+    Wanted {
+        /// Who, as people call it: a terminal, a server.
+        by: String,
+        /// Recording the same wish twice is recording it once.
+        id: String,
+        /// What.
+        wish: Wish,
+    },
+    /// A time has passed.
+    Fired {
+        /// The timer.
+        timer: EffectId,
+    },
+}
+
+/// Who executes an effect: enough to tell whether it is still there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Holder {
+    /// Its process id.
+    pub pid: u32,
+    /// When that process started, in ticks of the boot clock.
+    pub start_time: u64,
+    /// Which boot.
+    pub boot_id: String,
+    /// Which PID namespace.
+    pub pid_namespace: u64,
+}
+
+/// Something that may be long: in the event itself, or an artifact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Body {
+    /// In the event.
+    Inline(Value),
+    /// Beside the journal, by digest.
+    Artifact(Digest),
+}
+
+/// One answer of a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    /// Its blocks: text, thinking, calls.
+    pub content: Body,
+    /// What it cost.
+    pub usage: Usage,
+    /// Why it ended, in the provider's word.
+    pub stop: String,
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// The model's name for the call.
+    pub id: CallId,
+    /// The tool.
+    pub tool: String,
+    /// What it is given.
+    pub arguments: Body,
+    /// Whether it can change something.
+    pub writes: bool,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallOutcome {
+    /// What the model is told.
+    pub content: Body,
+    /// Whether the call failed.
+    pub is_error: bool,
+}
+
+/// What came of an effect.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "camelCase")]
+pub enum Outcome {
+    /// The child ended.
+    Ended(Ending),
+    /// The child was told to stop.
+    Told,
+    /// Whether anything of it is left.
+    Proved(Proof),
+}
+
+/// How a child ended, and what it had.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ending {
+    /// How.
+    pub finish: Finish,
+    /// What it had said by then, whatever the end.
+    pub output: Output,
+}
+
+/// How a child ended, as its executor saw it. What that means is decided here, not there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Finish {
+    /// By itself.
+    Answered,
+    /// It was made to end.
+    Interrupted,
+    /// It could not go on.
+    Failed(Cause),
+}
+
+/// What a child said.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Output {
+    /// The artifact with its last text.
+    pub text: Option<Digest>,
+    /// The artifact with the value that met the schema.
+    pub structured: Option<Digest>,
+}
+
+/// Whether anything of a child is left running.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Proof {
+    /// Two scans in a row found nobody.
+    Ended {
+        /// How many scans it took.
+        scans: u32,
+    },
+    /// Somebody may be left.
+    NotProven {
+        /// Why.
+        why: String,
+    },
+}
+
+/// What somebody wants of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "wish", rename_all = "camelCase")]
+pub enum Wish {
+    /// That it ends; what it has is kept.
+    Stop {
+        /// Whether there is nothing to wait for.
+        now: bool,
+    },
+    /// Nothing more: its owner has the result.
+    Acknowledge,
+}

@@ -1,0 +1,182 @@
+//! What things of a run are called. Ids follow from the plan and from what happened, never from chance.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A node of a plan: its position, and the key of an item where one step becomes several (`2`, `2.0`, `2[src-a]`).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NodeId(String);
+
+impl NodeId {
+    /// The step at a position, counted from one.
+    pub fn step(position: usize) -> Self {
+        Self(position.to_string())
+    }
+
+    /// What belongs to the run as a whole.
+    pub fn whole_run() -> Self {
+        Self("run".to_owned())
+    }
+
+    /// As it is written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for NodeId {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One try at a node, counted from one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The node.
+    pub node: NodeId,
+    /// Which try.
+    pub n: u32,
+}
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.node, self.n)
+    }
+}
+
+/// The name that a model gives to a call of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CallId(pub String);
+
+/// What kind of effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EffectKind {
+    /// Drive a child until it ends.
+    Start,
+    /// Make a child end.
+    Stop,
+    /// Prove that nothing of a child is left running.
+    Prove,
+    /// Tell when a time has passed.
+    Timer,
+}
+
+impl EffectKind {
+    const ALL: [(Self, &'static str); 4] = [
+        (Self::Start, "start"),
+        (Self::Stop, "stop"),
+        (Self::Prove, "prove"),
+        (Self::Timer, "timer"),
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        let mut all = Self::ALL.iter();
+        all.find(|(kind, _)| *kind == self)
+            .map_or("", |(_, word)| word)
+    }
+}
+
+/// One effect of a run. Issued again, it has the same id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EffectId {
+    /// Whose it is.
+    pub of: Attempt,
+    /// What is done.
+    pub kind: EffectKind,
+    /// Which one of its kind, counted from zero.
+    pub k: u32,
+}
+
+impl EffectId {
+    /// An effect of an attempt.
+    pub fn new(of: &Attempt, kind: EffectKind, k: u32) -> Self {
+        let of = of.clone();
+        Self { of, kind, k }
+    }
+
+    /// The clock of the whole run.
+    pub fn run_timer() -> Self {
+        let node = NodeId::whole_run();
+        Self::new(&Attempt { node, n: 0 }, EffectKind::Timer, 0)
+    }
+}
+
+impl fmt::Display for EffectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}.{}", self.of, self.kind.word(), self.k)
+    }
+}
+
+/// A text is not the id of an effect.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not the id of an effect")]
+pub struct NotAnEffect(String);
+
+impl FromStr for EffectId {
+    type Err = NotAnEffect;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts = || {
+            let (of, effect) = text.rsplit_once('/')?;
+            let (node, n) = of.rsplit_once('/')?;
+            let (word, k) = effect.rsplit_once('.')?;
+            let (kind, _) = EffectKind::ALL.iter().find(|(_, known)| *known == word)?;
+            let of = Attempt {
+                node: NodeId::from(node),
+                n: n.parse().ok()?,
+            };
+            Some(Self::new(&of, *kind, k.parse().ok()?))
+        };
+        parts().ok_or_else(|| NotAnEffect(text.to_owned()))
+    }
+}
+
+impl Serialize for EffectId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for EffectId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_effect_is_read_as_it_is_written() {
+        for (node, n, kind, k, written) in [
+            ("1", 1, EffectKind::Start, 0, "1/1/start.0"),
+            ("2.0", 3, EffectKind::Prove, 2, "2.0/3/prove.2"),
+            ("2[src/a]", 1, EffectKind::Stop, 0, "2[src/a]/1/stop.0"),
+        ] {
+            let of = Attempt {
+                node: NodeId::from(node),
+                n,
+            };
+            let id = EffectId::new(&of, kind, k);
+            assert_eq!(id.to_string(), written);
+            assert_eq!(written.parse(), Ok(id));
+        }
+        for wrong in ["", "1/1", "1/1/start", "1/x/start.0", "1/1/leap.0"] {
+            assert!(wrong.parse::<EffectId>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The pure core of delegation: what a run is to do, what it has come to, and what is to be done next.
+//!
+//! ```text
+//! request ─► plan ─► [ advance ] ─► commands ─► executors ─► facts ─► journal ─► advance …
+//! ```
+//!
+//! The state of a run is the fold of its journal. No clock, no randomness, no I/O: times are data in events, and the
+//! identity of every effect follows from the plan and from what happened before, so that a replay issues the same ones.
+
+mod advance;
+mod command;
+mod event;
+mod ids;
+mod plan;
+mod request;
+mod state;
+mod usage;
+mod verdict;
+mod view;
+
+pub use advance::{Damaged, Refused, Step, advance, fold};
+pub use command::{Command, Doubt};
+pub use event::{
+    Body, Call, CallOutcome, Ending, Event, Fact, Finish, Holder, Outcome, Output, Proof, Times,
+    Turn, Wish,
+};
+pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
+pub use plan::{Child, Limits, Node, Place, Plan, Tools, TreeLimits, Work};
+pub use request::{Request, parse_request};
+pub use state::{
+    AttemptState, CallState, Cause, Execution, LimitKind, ModelFailure, NodeState, OpenEffect,
+    RunState, State, StopReason,
+};
+pub use usage::Usage;
+pub use view::{RunView, Texts};
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeExample;

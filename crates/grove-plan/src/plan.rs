@@ -1,0 +1,168 @@
+//! The validated and fully resolved graph of what is to be done.
+
+use std::path::PathBuf;
+
+use grove_spec::Digest;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::NodeId;
+
+/// What a run is to do, with everything resolved before any child starts. It is named by its digest, and has no ids,
+/// paths or times of a run in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// `grove.plan/1`.
+    pub schema: String,
+    /// The nodes, each after those that it waits for.
+    pub nodes: Vec<Node>,
+    /// What the whole tree may spend.
+    pub tree: TreeLimits,
+}
+
+impl Plan {
+    /// The version of this form.
+    pub const SCHEMA: &str = "grove.plan/1";
+
+    /// A plan of nodes without limits on the whole.
+    pub fn of(nodes: Vec<Node>) -> Self {
+        Self {
+            schema: Self::SCHEMA.to_owned(),
+            nodes,
+            tree: TreeLimits::default(),
+        }
+    }
+
+    /// A node by its id.
+    pub fn node(&self, id: &NodeId) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.id == *id)
+    }
+
+    /// The child that a node runs.
+    pub fn child(&self, id: &NodeId) -> Option<&Child> {
+        let Work::Child(child) = &self.node(id)?.work;
+        Some(child)
+    }
+
+    /// Its name: the digest of its JSON.
+    pub fn digest(&self) -> Digest {
+        // Structs are written field by field in their order, so equal plans are equal bytes.
+        Digest::of(&serde_json::to_vec(self).unwrap_or_default())
+    }
+}
+
+/// One node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// What it is called.
+    pub id: NodeId,
+    /// The nodes that have to be complete before it begins.
+    pub after: Vec<NodeId>,
+    /// What it does.
+    pub work: Work,
+}
+
+impl Node {
+    /// The first step, which waits for nothing.
+    pub fn first(work: Work) -> Self {
+        Self {
+            id: NodeId::step(1),
+            after: Vec::new(),
+            work,
+        }
+    }
+}
+
+/// What a node does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Work {
+    /// Runs one child agent.
+    Child(Box<Child>),
+}
+
+/// A child agent, resolved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Child {
+    /// What the agent is called.
+    pub agent: String,
+    /// `id@root` of the agent.
+    pub address: String,
+    /// The artifact with what the child is told: system text and message.
+    pub told: Digest,
+    /// What drives it.
+    pub engine: String,
+    /// The models to try, in order, as `provider/id[:thinking]`.
+    pub models: Vec<String>,
+    /// Whether another model may go on after a tool has changed something.
+    pub fallback_after_writes: bool,
+    /// What it may call.
+    pub tools: Tools,
+    /// Where it works.
+    pub place: Place,
+    /// What it may spend.
+    pub limits: Limits,
+    /// The artifact with the JSON Schema that its output has to meet.
+    pub schema: Option<Digest>,
+}
+
+impl Child {
+    /// A child of the built-in engine that may do nothing but answer.
+    pub fn new(agent: &str, told: Digest, model: &str) -> Self {
+        Self {
+            agent: agent.to_owned(),
+            address: agent.to_owned(),
+            told,
+            engine: "native".to_owned(),
+            models: vec![model.to_owned()],
+            fallback_after_writes: false,
+            tools: Tools::default(),
+            place: Place::default(),
+            limits: Limits::default(),
+            schema: None,
+        }
+    }
+}
+
+/// The tools of a child.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Tools {
+    /// The names that the child may call, in the order in which they are told.
+    pub allowed: Vec<String>,
+    /// Whether one of them can change files.
+    pub can_write: bool,
+}
+
+/// Where a child works.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Place {
+    /// The work folder.
+    pub folder: PathBuf,
+    /// Folders and files outside it that the child may read: its skills and their index files.
+    pub readable: Vec<PathBuf>,
+}
+
+/// What one child may spend. Times are in milliseconds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Limits {
+    /// Wall time of one attempt.
+    pub max_execution_time_ms: Option<u64>,
+    /// Tokens that count.
+    pub max_tokens: Option<u64>,
+    /// Wall time of one call of a tool.
+    pub tool_timeout_ms: Option<u64>,
+}
+
+/// What the whole tree may spend.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TreeLimits {
+    /// Wall time of the whole request in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// Tokens that count.
+    pub max_tokens: Option<u64>,
+}

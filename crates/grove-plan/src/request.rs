@@ -1,0 +1,191 @@
+//! What was asked for: `grove.request/1`.
+
+use std::path::PathBuf;
+
+use grove_spec::text::first_names;
+use grove_spec::{Code, Diagnostic};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A request for one child.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Request {
+    /// Who is asked.
+    pub agent: String,
+    /// For what.
+    pub task: String,
+    /// With which model.
+    pub model: Option<String>,
+    /// What drives the child.
+    pub engine: Option<String>,
+    /// Where it works; the folder of whoever asks when there is none.
+    pub cwd: Option<PathBuf>,
+    /// Wall time of the whole request in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// Tokens that count.
+    pub max_tokens: Option<u64>,
+    /// The JSON Schema that the output has to meet.
+    pub output_schema: Option<Value>,
+    /// Submitting the same key twice gives one run.
+    pub submit_key: Option<String>,
+    /// Whether nobody waits for it.
+    pub background: bool,
+}
+
+/// How a field is read.
+enum Form {
+    Text,
+    Number,
+    Flag,
+    Object,
+    /// A field that requests have and this version does not run.
+    NotYet(&'static str),
+}
+
+/// Every field of a request: its name, other names for it, and its form.
+const FIELDS: &[(&str, &[&str], Form)] = &[
+    ("agent", &[], Form::Text),
+    ("task", &[], Form::Text),
+    ("model", &[], Form::Text),
+    ("engine", &[], Form::Text),
+    ("cwd", &[], Form::Text),
+    ("timeoutMs", &["maxRuntimeMs"], Form::Number),
+    ("maxTokens", &[], Form::Number),
+    ("outputSchema", &[], Form::Object),
+    ("submitKey", &[], Form::Text),
+    ("background", &["async"], Form::Flag),
+    ("tasks", &[], Form::NotYet("run one child at a time")),
+    ("chain", &[], Form::NotYet("run one child at a time")),
+    ("chainName", &[], Form::NotYet("run one child at a time")),
+    ("worktree", &[], Form::NotYet("leave it out")),
+    ("acceptance", &[], Form::NotYet("leave it out")),
+    ("maxCost", &[], Form::NotYet("limit `maxTokens` instead")),
+    (
+        "context",
+        &[],
+        Form::NotYet("leave it out; the child begins fresh"),
+    ),
+    ("output", &[], Form::NotYet("take the result from the run")),
+    (
+        "skills",
+        &["skill"],
+        Form::NotYet("name skills in the agent's file"),
+    ),
+];
+
+/// Reads a request. All that is wrong with it is said at once, each with its field.
+pub fn parse_request(value: &Value) -> Result<Request, Vec<Diagnostic>> {
+    let Value::Object(given) = value else {
+        let message = "a request is a JSON object";
+        return Err(vec![wrong(message, r#"write {"agent": "…", "task": "…"}"#)]);
+    };
+    let mut findings = Vec::new();
+    let mut known = Map::new();
+    for (key, value) in given {
+        let field = FIELDS
+            .iter()
+            .find(|(name, others, _)| name == key || others.contains(&key.as_str()));
+        let Some((name, _, form)) = field else {
+            let names: Vec<String> = FIELDS.iter().map(|it| it.0.to_owned()).collect();
+            let message = format!("`{key}` is no field of a request");
+            findings.push(wrong(
+                &message,
+                &format!("known are {}", first_names(&names)),
+            ));
+            continue;
+        };
+        if let Some((message, help)) = misfit(key, form, value) {
+            findings.push(wrong(&message, help));
+        } else if known.insert((*name).to_owned(), value.clone()).is_some() {
+            let message = format!("`{name}` is given twice, once as `{key}`");
+            findings.push(wrong(&message, "keep one of them"));
+        }
+    }
+    let request: Request = match serde_json::from_value(Value::Object(known)) {
+        Ok(request) => request,
+        Err(error) => {
+            findings.push(wrong(&error.to_string(), "correct the value"));
+            Request::default()
+        }
+    };
+    for (name, text) in [("agent", &request.agent), ("task", &request.task)] {
+        if text.trim().is_empty() && findings.is_empty() {
+            let message = format!("`{name}` is missing");
+            findings.push(wrong(&message, &format!("add `{name}`")));
+        }
+    }
+    if findings.is_empty() {
+        Ok(request)
+    } else {
+        Err(findings)
+    }
+}
+
+fn wrong(message: &str, help: &str) -> Diagnostic {
+    Diagnostic::new(Code::RequestInvalid, message).with_help(help)
+}
+
+/// What is wrong with a value, and what to do.
+fn misfit(key: &str, form: &Form, value: &Value) -> Option<(String, &'static str)> {
+    let (fits, wanted, help) = match form {
+        Form::Text => (value.is_string(), "a text", "put it into quotes"),
+        Form::Number => (
+            value.as_u64().is_some_and(|number| number > 0),
+            "a whole number above zero",
+            "write a number",
+        ),
+        Form::Flag => (value.is_boolean(), "true or false", "write true or false"),
+        Form::Object => (value.is_object(), "an object", "write a JSON Schema"),
+        Form::NotYet(help) => {
+            return Some((format!("`{key}` is not run by this version"), help));
+        }
+    };
+    (!fits).then(|| (format!("`{key}` has to be {wanted}"), help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_request_is_read_or_refused_with_the_field() {
+        for (value, expected) in [
+            (json!({"agent": "scout", "task": "look"}), Ok("look")),
+            (
+                json!({"agent": "scout", "task": "look", "maxRuntimeMs": 5}),
+                Ok("look"),
+            ),
+            (json!({"agent": "scout"}), Err("`task` is missing")),
+            (
+                json!({"agent": 5, "task": "x"}),
+                Err("`agent` has to be a text"),
+            ),
+            (
+                json!({"agent": "a", "task": "x", "timeoutMs": 1, "maxRuntimeMs": 2}),
+                Err("`timeoutMs` is given twice"),
+            ),
+            (
+                json!({"agent": "a", "task": "x", "tasc": 1}),
+                Err("`tasc` is no field of a request"),
+            ),
+            (
+                json!({"chain": []}),
+                Err("`chain` is not run by this version"),
+            ),
+            (json!([]), Err("a request is a JSON object")),
+        ] {
+            let read = parse_request(&value);
+            match (read, expected) {
+                (Ok(request), Ok(task)) => assert_eq!(request.task, task),
+                (Err(findings), Err(message)) => {
+                    assert!(findings[0].message.starts_with(message), "{findings:?}");
+                }
+                (read, expected) => panic!("{value}: {read:?} is not {expected:?}"),
+            }
+        }
+        let all = json!({"agent": 1, "task": 2, "x": 3});
+        assert_eq!(parse_request(&all).map_err(|all| all.len()), Err(3));
+    }
+}

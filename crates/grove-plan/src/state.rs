@@ -1,0 +1,344 @@
+//! What a run has come to: the fold of its journal.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use grove_spec::Digest;
+use serde::{Deserialize, Serialize};
+
+use crate::command::Command;
+use crate::event::{Ending, Holder, Output, Proof, Times};
+use crate::ids::{CallId, EffectId, NodeId};
+use crate::usage::Usage;
+
+/// Everything that is known about a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct State {
+    /// The last event that was taken in.
+    pub seq: u64,
+    /// When the run was submitted.
+    pub submitted: Option<Times>,
+    /// The hash of the owner's token.
+    pub owner: Option<Digest>,
+    /// When its last node ended.
+    pub ended: Option<Times>,
+    /// The nodes that have begun or were decided about.
+    pub nodes: BTreeMap<NodeId, NodeState>,
+    /// Effects that are to be done or under way.
+    pub open: BTreeMap<EffectId, OpenEffect>,
+    /// What all attempts together have spent.
+    pub spent: Usage,
+    /// Why nothing new begins any more.
+    pub stop: Option<StopReason>,
+    /// Wishes that were recorded, so that none counts twice.
+    pub wishes: BTreeSet<String>,
+    /// Whether the owner has the result.
+    pub acknowledged: bool,
+}
+
+/// An effect that is to be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenEffect {
+    /// What is to be done.
+    pub command: Command,
+    /// How many holders it has had.
+    pub epoch: u32,
+    /// Who does it now.
+    pub holder: Option<Holder>,
+}
+
+/// What is known about a node.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeState {
+    /// How far it is.
+    pub execution: Execution,
+    /// Its attempts; the last one counts.
+    pub attempts: Vec<AttemptState>,
+}
+
+impl NodeState {
+    /// The attempt under way, or the last one.
+    pub fn last(&self) -> Option<&AttemptState> {
+        self.attempts.last()
+    }
+}
+
+/// What is known about an attempt.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AttemptState {
+    /// Which of the child's models.
+    pub model: usize,
+    /// When somebody took it.
+    pub started: Option<Times>,
+    /// When it ended.
+    pub ended: Option<Times>,
+    /// Answers of the model.
+    pub turns: u32,
+    /// What they cost.
+    pub usage: Usage,
+    /// Calls of tools.
+    pub calls: BTreeMap<CallId, CallState>,
+    /// Whether a call that can change something was made.
+    pub wrote: bool,
+    /// Why it was told to stop.
+    pub stopping: Option<StopReason>,
+    /// How often it was told.
+    pub stops: u32,
+    /// How often it was looked whether something is left of it.
+    pub proofs: u32,
+    /// Its holder is gone, and what is left of it is not ended yet.
+    pub recovering: bool,
+    /// How often it went on after its holder was gone.
+    pub recoveries: u32,
+    /// How it ended.
+    pub ending: Option<Ending>,
+    /// Whether something of it is left.
+    pub proof: Option<Proof>,
+    /// What became of it.
+    pub execution: Execution,
+}
+
+impl AttemptState {
+    /// What it had said.
+    pub fn output(&self) -> Option<&Output> {
+        self.ending.as_ref().map(|ending| &ending.output)
+    }
+}
+
+/// What is known about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CallState {
+    /// It may have run.
+    Open,
+    /// It has run.
+    Returned,
+}
+
+/// How far something is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", content = "cause", rename_all = "camelCase")]
+pub enum Execution {
+    /// It waits for others.
+    #[default]
+    Pending,
+    /// It waits for somebody to take it.
+    Queued,
+    /// It is under way.
+    Running,
+    /// It is done.
+    Complete,
+    /// It could not be done.
+    Failed(Cause),
+    /// It was not begun, because something before it was not done.
+    Skipped,
+    /// It was made to end.
+    Stopped(StopReason),
+    /// Nobody knows how it ended.
+    Lost(String),
+}
+
+impl Execution {
+    /// Whether nothing can change it any more.
+    pub fn is_terminal(&self) -> bool {
+        !matches!(self, Self::Pending | Self::Queued | Self::Running)
+    }
+
+    /// The word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Complete => "complete",
+            Self::Failed(_) => "failed",
+            Self::Skipped => "skipped",
+            Self::Stopped(_) => "stopped",
+            Self::Lost(_) => "lost",
+        }
+    }
+
+    /// Why it is so, for people.
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Self::Failed(cause) => Some(cause.to_string()),
+            Self::Stopped(why) => Some(why.to_string()),
+            Self::Lost(why) => Some(why.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// The run as a whole.
+pub type RunState = Execution;
+
+/// Why something could not be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "kind", rename_all = "camelCase")]
+pub enum Cause {
+    /// The provider refused or could not be reached.
+    #[error("model error ({failure}): {message}")]
+    Model {
+        /// In which way.
+        failure: ModelFailure,
+        /// What the provider said.
+        message: String,
+    },
+    /// The child ended without a word.
+    #[error("the child ended without an answer")]
+    NoAnswer,
+    /// The child gave no output that meets the schema.
+    #[error("the output does not meet the schema: {message}")]
+    Schema {
+        /// What is wrong with it.
+        message: String,
+    },
+    /// It would have spent more than it may.
+    #[error("limit of {limit} {name} reached ({observed})", name = .what.words())]
+    Limit {
+        /// Of what.
+        what: LimitKind,
+        /// How much it may.
+        limit: u64,
+        /// How much it had.
+        observed: u64,
+    },
+    /// It took longer than it may.
+    #[error("timed out after {limit_ms} ms")]
+    TimedOut {
+        /// How long it may take.
+        limit_ms: u64,
+    },
+    /// What kept it from the rest of the machine did not hold or could not be set up.
+    #[error("isolation failed: {message}")]
+    Isolation {
+        /// What happened.
+        message: String,
+    },
+    /// Something that it needs is not there.
+    #[error("{message}")]
+    Input {
+        /// What.
+        message: String,
+    },
+}
+
+/// What is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum LimitKind {
+    /// Tokens.
+    Tokens,
+    /// Answers of the model.
+    Turns,
+    /// Calls of tools.
+    ToolCalls,
+}
+
+impl LimitKind {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Tokens => "tokens",
+            Self::Turns => "turns",
+            Self::ToolCalls => "tool calls",
+        }
+    }
+}
+
+/// In which way a provider failed. Decided from the status and the typed error, never from prose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ModelFailure {
+    /// The key is missing or refused.
+    Auth,
+    /// Nothing is left to spend.
+    Quota,
+    /// Too many requests, also after retries.
+    Rate,
+    /// The provider is overloaded, also after retries.
+    Overload,
+    /// What was sent is longer than the model can read.
+    ContextTooLong,
+    /// What was sent was refused.
+    BadRequest,
+    /// The provider could not be reached.
+    Network,
+    /// The answer ended in the middle.
+    CutStream,
+    /// The provider said nothing for too long.
+    Idle,
+}
+
+impl ModelFailure {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Auth => "auth",
+            Self::Quota => "quota",
+            Self::Rate => "rate",
+            Self::Overload => "overload",
+            Self::ContextTooLong => "context too long",
+            Self::BadRequest => "bad request",
+            Self::Network => "network",
+            Self::CutStream => "cut stream",
+            Self::Idle => "idle",
+        }
+    }
+
+    /// Whether another model may do what this one could not.
+    pub const fn is_the_providers(self) -> bool {
+        matches!(
+            self,
+            Self::Auth | Self::Quota | Self::Rate | Self::Overload | Self::Network
+        )
+    }
+}
+
+impl std::fmt::Display for ModelFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// Why a child was told to stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "why", rename_all = "camelCase")]
+pub enum StopReason {
+    /// Somebody wanted it.
+    #[error("stopped by {by}")]
+    Wanted {
+        /// Who.
+        by: String,
+    },
+    /// It came to a limit.
+    #[error("{cause}")]
+    Limit {
+        /// Which.
+        cause: Cause,
+    },
+}
+
+impl State {
+    /// The run as a whole: under way while a node is, otherwise what the worst of its nodes came to.
+    pub fn run(&self) -> RunState {
+        let executions = || self.nodes.values().map(|node| &node.execution);
+        let first = |wanted: fn(&Execution) -> bool| executions().find(|it| wanted(it)).cloned();
+        if self.submitted.is_none() {
+            return Execution::Pending;
+        }
+        if executions().any(|it| !it.is_terminal()) {
+            let is_taken =
+                executions().any(|it| !matches!(it, Execution::Pending | Execution::Queued));
+            return if is_taken {
+                Execution::Running
+            } else {
+                Execution::Queued
+            };
+        }
+        first(|it| matches!(it, Execution::Stopped(_)))
+            .or_else(|| first(|it| matches!(it, Execution::Failed(_))))
+            .or_else(|| first(|it| matches!(it, Execution::Lost(_))))
+            .unwrap_or(Execution::Complete)
+    }
+}

@@ -1,0 +1,46 @@
+//! What an ending means. The runtime owns the verdict: what a child says of itself is not asked.
+
+use crate::event::Finish;
+use crate::plan::Child;
+use crate::state::{AttemptState, Cause, Execution, StopReason};
+
+/// What became of an attempt whose process tree was looked for.
+pub(crate) fn of_attempt(child: &Child, attempt: &AttemptState) -> Execution {
+    match &attempt.stopping {
+        // Whoever was told to stop was stopped, whatever it says and however it ended.
+        Some(StopReason::Limit { cause }) => return Execution::Failed(cause.clone()),
+        Some(why @ StopReason::Wanted { .. }) => return Execution::Stopped(why.clone()),
+        None => {}
+    }
+    let Some(ending) = &attempt.ending else {
+        return Execution::Lost(format!(
+            "its supervisor was gone {} times",
+            attempt.recoveries.saturating_add(1)
+        ));
+    };
+    match &ending.finish {
+        Finish::Failed(cause) => Execution::Failed(cause.clone()),
+        Finish::Interrupted => {
+            Execution::Lost("it was interrupted and nobody had asked for that".to_owned())
+        }
+        Finish::Answered if child.schema.is_some() && ending.output.structured.is_none() => {
+            Execution::Failed(Cause::Schema {
+                message: "no structured output was given".to_owned(),
+            })
+        }
+        Finish::Answered if ending.output.text.is_none() && ending.output.structured.is_none() => {
+            Execution::Failed(Cause::NoAnswer)
+        }
+        Finish::Answered => Execution::Complete,
+    }
+}
+
+/// The model that goes on when an attempt failed, if one may.
+pub(crate) fn next_model(child: &Child, attempt: &AttemptState) -> Option<usize> {
+    let Execution::Failed(Cause::Model { failure, .. }) = of_attempt(child, attempt) else {
+        return None;
+    };
+    let may = failure.is_the_providers() && (!attempt.wrote || child.fallback_after_writes);
+    let next = attempt.model.saturating_add(1);
+    (may && next < child.models.len()).then_some(next)
+}

@@ -1,0 +1,200 @@
+//! What everybody is shown of a run: `grove.run/1`.
+
+use grove_spec::Digest;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::event::{Proof, Times};
+use crate::ids::NodeId;
+use crate::plan::{Child, Plan};
+use crate::state::{AttemptState, Execution, NodeState, State};
+use crate::usage::Usage;
+
+/// Gives the text of an artifact.
+pub type Texts<'a> = &'a dyn Fn(&Digest) -> Option<String>;
+
+/// A run as people and programs see it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunView {
+    /// `grove.run/1`.
+    pub schema: &'static str,
+    /// Its id.
+    pub id: String,
+    /// How far it is.
+    pub state: &'static str,
+    /// Why it is so.
+    pub cause: Option<Value>,
+    /// The same in a sentence.
+    pub reason: Option<String>,
+    /// Whether its work counts; `none` while nothing was demanded.
+    pub acceptance: &'static str,
+    /// Its nodes, in the order of the plan.
+    pub nodes: Vec<NodeView>,
+    /// What it has spent.
+    pub usage: Usage,
+    /// In money, where prices are known.
+    pub cost: Option<f64>,
+    /// When it was submitted, in milliseconds since 1970.
+    pub submitted_at: Option<u64>,
+    /// When it ended.
+    pub ended_at: Option<u64>,
+    /// What it came to: the text of its last node.
+    pub result: Option<String>,
+}
+
+/// A node as people and programs see it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeView {
+    /// Its id.
+    pub id: NodeId,
+    /// The agent.
+    pub agent: String,
+    /// What drives it.
+    pub engine: String,
+    /// How far it is.
+    pub state: &'static str,
+    /// Why it is so.
+    pub cause: Option<Value>,
+    /// The same in a sentence.
+    pub reason: Option<String>,
+    /// Whether its work counts.
+    pub acceptance: &'static str,
+    /// The digest of what it was told.
+    pub told: Digest,
+    /// The tries at it.
+    pub attempts: Vec<AttemptView>,
+    /// What it said.
+    pub output: OutputView,
+    /// What is left running of it, if that is not proven to be nothing.
+    pub not_proven_ended: Option<String>,
+}
+
+/// A try as people and programs see it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptView {
+    /// Which one.
+    pub n: usize,
+    /// With which model.
+    pub model: String,
+    /// How far it is.
+    pub state: &'static str,
+    /// Why it is so.
+    pub cause: Option<Value>,
+    /// What it spent.
+    pub usage: Usage,
+    /// Answers of the model.
+    pub turns: u32,
+    /// Calls of tools.
+    pub tool_calls: usize,
+    /// How often it went on after its supervisor was gone.
+    pub recoveries: u32,
+    /// When somebody took it.
+    pub started_at: Option<u64>,
+    /// When it ended.
+    pub ended_at: Option<u64>,
+}
+
+/// What a child said.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct OutputView {
+    /// Its last text.
+    pub text: Option<String>,
+    /// The value that met the schema.
+    pub structured: Option<Value>,
+    /// The file it was written to.
+    pub path: Option<String>,
+    /// Whether the text is not all of it.
+    pub truncated: bool,
+}
+
+impl RunView {
+    /// The version of this form.
+    pub const SCHEMA: &str = "grove.run/1";
+
+    /// What there is to see of a run.
+    pub fn of(id: &str, plan: &Plan, state: &State, texts: Texts<'_>) -> Self {
+        let run = state.run();
+        let nodes = plan.nodes.iter().filter_map(|node| {
+            let known = state.nodes.get(&node.id).cloned().unwrap_or_default();
+            Some(node_view(&node.id, plan.child(&node.id)?, &known, texts))
+        });
+        let nodes: Vec<NodeView> = nodes.collect();
+        let result = nodes.last().and_then(|node| node.output.text.clone());
+        Self {
+            schema: Self::SCHEMA,
+            id: id.to_owned(),
+            state: run.word(),
+            cause: cause_of(&run),
+            reason: run.reason(),
+            acceptance: "none",
+            nodes,
+            usage: state.spent,
+            cost: None,
+            submitted_at: state.submitted.map(wall),
+            ended_at: state.ended.map(wall),
+            result,
+        }
+    }
+}
+
+fn wall(times: Times) -> u64 {
+    times.wall
+}
+
+/// Why, as data.
+fn cause_of(execution: &Execution) -> Option<Value> {
+    match execution {
+        Execution::Failed(cause) => serde_json::to_value(cause).ok(),
+        Execution::Stopped(why) => serde_json::to_value(why).ok(),
+        Execution::Lost(why) => Some(Value::String(why.clone())),
+        _ => None,
+    }
+}
+
+fn node_view(id: &NodeId, child: &Child, node: &NodeState, texts: Texts<'_>) -> NodeView {
+    let attempts = node.attempts.iter().enumerate();
+    let attempts = attempts.map(|(at, attempt)| attempt_view(at, child, attempt));
+    let last = node.last();
+    let output = last.and_then(AttemptState::output);
+    let text_of = |digest: Option<&Digest>| digest.and_then(texts);
+    let structured = text_of(output.and_then(|output| output.structured.as_ref()));
+    let proof = last.and_then(|attempt| attempt.proof.as_ref());
+    NodeView {
+        id: id.clone(),
+        agent: child.agent.clone(),
+        engine: child.engine.clone(),
+        state: node.execution.word(),
+        cause: cause_of(&node.execution),
+        reason: node.execution.reason(),
+        acceptance: "none",
+        told: child.told,
+        attempts: attempts.collect(),
+        output: OutputView {
+            text: text_of(output.and_then(|output| output.text.as_ref())),
+            structured: structured.and_then(|text| serde_json::from_str(&text).ok()),
+            ..OutputView::default()
+        },
+        not_proven_ended: match proof {
+            Some(Proof::NotProven { why }) => Some(why.clone()),
+            Some(Proof::Ended { .. }) | None => None,
+        },
+    }
+}
+
+fn attempt_view(at: usize, child: &Child, attempt: &AttemptState) -> AttemptView {
+    AttemptView {
+        n: at.saturating_add(1),
+        model: child.models.get(attempt.model).cloned().unwrap_or_default(),
+        state: attempt.execution.word(),
+        cause: cause_of(&attempt.execution),
+        usage: attempt.usage,
+        turns: attempt.turns,
+        tool_calls: attempt.calls.len(),
+        recoveries: attempt.recoveries,
+        started_at: attempt.started.map(wall),
+        ended_at: attempt.ended.map(wall),
+    }
+}

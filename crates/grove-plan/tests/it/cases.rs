@@ -1,0 +1,309 @@
+//! The cases that people think of first, step by step.
+
+use grove_plan::{
+    Attempt, Command, EffectId, EffectKind, Fact, Finish, ModelFailure, NodeId, Outcome, Output,
+    Proof, Refused, RunView, State, Wish,
+};
+use grove_spec::Digest;
+
+use crate::world::{
+    World, called, chain, child, ended, leased, model_failure, returned, submission, text, turned,
+};
+
+#[test]
+fn a_child_that_answers_is_complete_once_nothing_of_it_is_left() {
+    let mut world = World::new(chain(vec![child()]));
+    let step = world.tell(submission()).unwrap();
+    assert_eq!(step.opened[0].to_string(), "1/1/start.0");
+    let start = world.lease(EffectKind::Start);
+    assert_eq!(world.state_of("1"), "running");
+    world.answer(&start, ended(Finish::Answered, text("done")));
+    assert_eq!(
+        world.state_of("1"),
+        "running",
+        "its tree may still be there"
+    );
+    world.prove();
+    assert_eq!(world.state_of("1"), "complete");
+    assert!(world.state.open.is_empty());
+    let texts = |_: &Digest| Some("done".to_owned());
+    let view = RunView::of("r1", &world.plan, &world.state, &texts);
+    assert_eq!(
+        (view.state, view.result.as_deref()),
+        ("complete", Some("done"))
+    );
+}
+
+#[test]
+fn what_an_ending_means() {
+    let structured = Output {
+        structured: Some(Digest::of(b"{}")),
+        ..Output::default()
+    };
+    for (has_schema, finish, output, expected) in [
+        (false, Finish::Answered, text("x"), "complete"),
+        (false, Finish::Answered, Output::default(), "failed"),
+        (true, Finish::Answered, text("x"), "failed"),
+        (true, Finish::Answered, structured, "complete"),
+        (false, Finish::Interrupted, text("x"), "lost"),
+        (
+            false,
+            model_failure(ModelFailure::BadRequest),
+            text("x"),
+            "failed",
+        ),
+    ] {
+        let mut child = child();
+        child.schema = has_schema.then(|| Digest::of(b"schema"));
+        let mut world = World::submitted(chain(vec![child]));
+        let start = world.lease(EffectKind::Start);
+        world.answer(&start, ended(finish.clone(), output.clone()));
+        world.prove();
+        assert_eq!(
+            world.state_of("1"),
+            expected,
+            "{finish:?} {output:?} {has_schema}"
+        );
+    }
+}
+
+#[test]
+fn whoever_was_told_to_stop_was_stopped_whatever_it_says() {
+    let mut world = World::submitted(chain(vec![child(), child()]));
+    let start = world.lease(EffectKind::Start);
+    let stop = |id: &str, now| Fact::Wanted {
+        by: "a terminal".to_owned(),
+        id: id.to_owned(),
+        wish: Wish::Stop { now },
+    };
+    let step = world.tell(stop("w1", false)).unwrap();
+    assert_eq!(step.opened[0].to_string(), "1/1/stop.0");
+    assert_eq!(world.tell(stop("w1", false)), Err(Refused::Duplicate));
+    let step = world.tell(stop("w2", true)).unwrap();
+    assert_eq!(
+        step.opened[0].to_string(),
+        "1/1/stop.1",
+        "twice ends it now"
+    );
+    world.answer(&start, ended(Finish::Answered, text("all done!")));
+    world.prove();
+    assert_eq!(world.state_of("1"), "stopped");
+    assert_eq!(
+        world.state_of("2"),
+        "stopped",
+        "what had not begun does not begin"
+    );
+    let last = world.state.nodes[&NodeId::from("1")].last().unwrap();
+    assert!(last.output().unwrap().text.is_some(), "what it had is kept");
+}
+
+#[test]
+fn what_nobody_took_ends_without_a_proof() {
+    let mut world = World::submitted(chain(vec![child()]));
+    let wish = Wish::Stop { now: false };
+    let (by, id) = ("t".to_owned(), "w".to_owned());
+    world.tell(Fact::Wanted { by, id, wish }).unwrap();
+    assert_eq!(world.state_of("1"), "stopped");
+    assert!(world.state.open.is_empty());
+}
+
+#[test]
+fn after_its_holder_is_gone_a_child_goes_on_and_the_old_one_is_refused() {
+    let mut world = World::submitted(chain(vec![child()]));
+    let (start, epoch) = world.lease(EffectKind::Start);
+    let of = start.of.clone();
+    world.tell(turned(&of, epoch, 5)).unwrap();
+    world.tell(called(&of, epoch, "c1", false)).unwrap();
+    let gone = Fact::Gone {
+        effect: start.clone(),
+        epoch,
+        why: "its process is not there".to_owned(),
+    };
+    let step = world.tell(gone.clone()).unwrap();
+    assert_eq!(step.opened[0].to_string(), "1/1/prove.0");
+    assert!(world.tell(gone).is_err(), "nobody holds it any more");
+    let early = world.tell(leased(&start, epoch + 1));
+    assert_eq!(early, Err(Refused::Recovering(start.clone())));
+    world.prove();
+    let again = world.steps.last().unwrap();
+    assert_eq!(
+        again.opened,
+        std::slice::from_ref(&start),
+        "the same effect"
+    );
+    let old = world.tell(returned(&of, epoch, "c1"));
+    assert!(matches!(old, Err(Refused::OldEpoch { .. })));
+    world.tell(leased(&start, epoch + 1)).unwrap();
+    world.tell(returned(&of, epoch + 1, "c1")).unwrap();
+    assert_eq!(
+        world.tell(returned(&of, epoch + 1, "c1")),
+        Err(Refused::Duplicate)
+    );
+    world.answer(&(start, epoch + 1), ended(Finish::Answered, text("x")));
+    world.prove();
+    assert_eq!(world.state_of("1"), "complete");
+}
+
+#[test]
+fn a_child_whose_holders_keep_going_is_lost() {
+    let mut world = World::submitted(chain(vec![child()]));
+    for round in 0.. {
+        let (effect, epoch) = world.lease(EffectKind::Start);
+        let why = "not there".to_owned();
+        world.tell(Fact::Gone { effect, epoch, why }).unwrap();
+        world.prove();
+        if world.state.open.is_empty() {
+            assert_eq!((round, world.state_of("1")), (3, "lost"));
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_proof_that_fails_is_said_and_ends_the_node_all_the_same() {
+    let mut world = World::submitted(chain(vec![child()]));
+    let start = world.lease(EffectKind::Start);
+    world.answer(&start, ended(Finish::Answered, text("x")));
+    let prove = world.lease(EffectKind::Prove);
+    let why = "pid 9 is in another namespace".to_owned();
+    world.answer(
+        &prove,
+        Outcome::Proved(Proof::NotProven { why: why.clone() }),
+    );
+    let view = RunView::of("r", &world.plan, &world.state, &|_| None);
+    assert_eq!(view.nodes[0].state, "complete");
+    assert_eq!(view.nodes[0].not_proven_ended, Some(why));
+}
+
+#[test]
+fn another_model_goes_on_only_after_a_providers_failure_and_before_a_write() {
+    for (failure, wrote, may_after_writes, expected) in [
+        (ModelFailure::Auth, false, false, 2),
+        (ModelFailure::Quota, false, false, 2),
+        (ModelFailure::Rate, false, false, 2),
+        (ModelFailure::Overload, false, false, 2),
+        (ModelFailure::Network, false, false, 2),
+        (ModelFailure::BadRequest, false, false, 1),
+        (ModelFailure::ContextTooLong, false, false, 1),
+        (ModelFailure::CutStream, false, false, 1),
+        (ModelFailure::Rate, true, false, 1),
+        (ModelFailure::Rate, true, true, 2),
+    ] {
+        let mut child = child();
+        child.models.push("b/two".to_owned());
+        child.fallback_after_writes = may_after_writes;
+        let mut world = World::submitted(chain(vec![child]));
+        let start = world.lease(EffectKind::Start);
+        if wrote {
+            world.tell(called(&start.0.of, start.1, "c", true)).unwrap();
+        }
+        world.answer(&start, ended(model_failure(failure), Output::default()));
+        world.prove();
+        let node = &world.state.nodes[&NodeId::from("1")];
+        assert_eq!(node.attempts.len(), expected, "{failure:?} {wrote}");
+        if expected == 2 {
+            let start = world.open(EffectKind::Start).unwrap();
+            let Command::Start { model, .. } = &world.state.open[&start].command else {
+                panic!("no start");
+            };
+            assert_eq!(
+                (start.to_string().as_str(), model.as_str()),
+                ("1/2/start.0", "b/two")
+            );
+        }
+    }
+}
+
+#[test]
+fn a_limit_of_tokens_stops_before_the_next_request() {
+    let mut child = child();
+    child.limits.max_tokens = Some(10);
+    let mut world = World::submitted(chain(vec![child]));
+    let start = world.lease(EffectKind::Start);
+    let of = start.0.of.clone();
+    assert!(
+        world
+            .tell(turned(&of, start.1, 9))
+            .unwrap()
+            .opened
+            .is_empty()
+    );
+    let step = world.tell(turned(&of, start.1, 1)).unwrap();
+    assert_eq!(step.opened[0].to_string(), "1/1/stop.0");
+    world.answer(&start, ended(Finish::Interrupted, text("so far")));
+    world.prove();
+    let execution = &world.state.nodes[&NodeId::from("1")].execution;
+    let reason = execution.reason().unwrap();
+    assert_eq!(reason, "limit of 10 tokens reached (10)");
+}
+
+#[test]
+fn time_runs_out_for_a_child_and_for_the_run() {
+    for whole in [false, true] {
+        let mut child = child();
+        let mut plan = chain(vec![child.clone()]);
+        if whole {
+            plan.tree.timeout_ms = Some(50);
+        } else {
+            child.limits.max_execution_time_ms = Some(50);
+            plan = chain(vec![child]);
+        }
+        let mut world = World::submitted(plan);
+        let start = world.lease(EffectKind::Start);
+        let timer = world.open(EffectKind::Timer).unwrap();
+        assert_eq!(timer == EffectId::run_timer(), whole);
+        let fired = Fact::Fired { timer };
+        world.tell(fired.clone()).unwrap();
+        assert!(world.tell(fired).is_err(), "a timer goes off once");
+        world.answer(&start, ended(Finish::Interrupted, text("so far")));
+        world.prove();
+        assert_eq!(world.state.run().reason().unwrap(), "timed out after 50 ms");
+        assert!(world.state.open.is_empty());
+    }
+}
+
+#[test]
+fn a_step_waits_for_the_one_before_and_is_skipped_when_that_failed() {
+    for (finish, expected) in [
+        (Finish::Answered, ["complete", "queued", "pending"]),
+        (
+            model_failure(ModelFailure::BadRequest),
+            ["failed", "skipped", "skipped"],
+        ),
+    ] {
+        let mut world = World::submitted(chain(vec![child(), child(), child()]));
+        let start = world.lease(EffectKind::Start);
+        world.answer(&start, ended(finish, text("x")));
+        world.prove();
+        assert_eq!(["1", "2", "3"].map(|id| world.state_of(id)), expected);
+    }
+}
+
+#[test]
+fn only_the_submission_begins_a_run_and_only_a_finished_one_is_acknowledged() {
+    let plan = chain(vec![child()]);
+    let mut world = World::new(plan.clone());
+    let start = EffectId::new(
+        &Attempt {
+            node: NodeId::from("1"),
+            n: 1,
+        },
+        EffectKind::Start,
+        0,
+    );
+    assert_eq!(world.tell(leased(&start, 1)), Err(Refused::Misplaced));
+    assert_eq!(world.state, State::default());
+    let mut world = World::submitted(plan);
+    assert_eq!(world.tell(submission()), Err(Refused::Misplaced));
+    let acknowledged = Fact::Wanted {
+        by: "t".to_owned(),
+        id: "ack".to_owned(),
+        wish: Wish::Acknowledge,
+    };
+    assert_eq!(world.tell(acknowledged.clone()), Err(Refused::NotOver));
+    let start = world.lease(EffectKind::Start);
+    world.answer(&start, ended(Finish::Answered, text("x")));
+    world.prove();
+    world.tell(acknowledged).unwrap();
+    assert!(world.state.acknowledged);
+}

@@ -1,0 +1,284 @@
+//! What holds for every plan and every order of events.
+
+use std::collections::BTreeMap;
+
+use grove_plan::{
+    Attempt, EffectKind, Event, Fact, Finish, ModelFailure, NodeId, Outcome, Output, Plan, Proof,
+    State, Step, Times, Wish, advance, fold,
+};
+use grove_spec::Digest;
+use proptest::prelude::*;
+
+use crate::world::{
+    World, called, chain, child, ended, leased, model_failure, returned, submission, text, turned,
+};
+
+/// Any plan of a few children, with any limits.
+fn plans() -> impl Strategy<Value = Plan> {
+    let children = prop::collection::vec(
+        (
+            1_usize..3,
+            prop::option::of(1_u64..40),
+            any::<bool>(),
+            any::<bool>(),
+        ),
+        1..4,
+    );
+    let joined = prop::collection::vec(any::<bool>(), 3);
+    let tree = (any::<bool>(), prop::option::of(1_u64..60));
+    (children, joined, tree).prop_map(|(children, joined, (has_timeout, max_tokens))| {
+        let children = children
+            .into_iter()
+            .map(|(models, tokens, has_time, has_schema)| {
+                let mut child = child();
+                child.models = (0..models).map(|at| format!("p/m{at}")).collect();
+                child.limits.max_tokens = tokens;
+                child.limits.max_execution_time_ms = has_time.then_some(50);
+                child.schema = has_schema.then(|| Digest::of(b"schema"));
+                child
+            });
+        let mut plan = chain(children.collect());
+        for (node, is_joined) in plan.nodes.iter_mut().zip(joined) {
+            if !is_joined {
+                node.after.clear();
+            }
+        }
+        plan.tree.timeout_ms = has_timeout.then_some(100);
+        plan.tree.max_tokens = max_tokens;
+        plan
+    })
+}
+
+/// A fact that somebody may report now, or may report wrongly.
+fn some_fact(state: &State, choice: u32, detail: u32) -> Fact {
+    let wish = if detail.is_multiple_of(3) {
+        Wish::Acknowledge
+    } else {
+        Wish::Stop {
+            now: detail.is_multiple_of(2),
+        }
+    };
+    let wanted = Fact::Wanted {
+        by: "somebody".to_owned(),
+        id: format!("w{}", detail % 4),
+        wish,
+    };
+    let at = (choice >> 4) as usize % state.open.len().max(1);
+    let Some((effect, open)) = state.open.iter().nth(at) else {
+        return wanted;
+    };
+    let (effect, of) = (effect.clone(), effect.of.clone());
+    // Now and then somebody reports who is too late, or too early.
+    let epoch = match detail % 8 {
+        0 => open.epoch.saturating_sub(1),
+        1 => open.epoch + 1,
+        _ => open.epoch,
+    };
+    let call = format!("c{}", detail % 3);
+    match choice % 16 {
+        0..=4 => leased(&effect, open.epoch + u32::from(!detail.is_multiple_of(7))),
+        5 => turned(&of, epoch, u64::from(detail % 20)),
+        6 => called(&of, epoch, &call, detail.is_multiple_of(2)),
+        7 => returned(&of, epoch, &call),
+        8 => Fact::Gone {
+            effect,
+            epoch,
+            why: "gone".to_owned(),
+        },
+        9 => Fact::Fired { timer: effect },
+        10 => wanted,
+        _ => Fact::Answered {
+            outcome: some_outcome(effect.kind, detail),
+            effect,
+            epoch,
+        },
+    }
+}
+
+fn some_outcome(kind: EffectKind, detail: u32) -> Outcome {
+    let structured = Output {
+        structured: Some(Digest::of(b"{}")),
+        ..text("x")
+    };
+    match (kind, detail % 5) {
+        (EffectKind::Prove, 0) => Outcome::Proved(Proof::NotProven {
+            why: "somebody may be left".to_owned(),
+        }),
+        (EffectKind::Prove, 1..) => Outcome::Proved(Proof::Ended { scans: 2 }),
+        (EffectKind::Stop, 1..) | (_, 4) => Outcome::Told,
+        (_, 0) => ended(model_failure(ModelFailure::Rate), Output::default()),
+        (_, 1) => ended(Finish::Interrupted, text("x")),
+        (_, 2) => ended(Finish::Answered, Output::default()),
+        (_, _) => ended(Finish::Answered, structured),
+    }
+}
+
+/// What is true at every moment of a run.
+fn check(world: &World, was: &State) {
+    let state = &world.state;
+    assert_eq!(fold(&world.plan, &world.journal).as_ref(), Ok(state));
+    for (id, node) in &state.nodes {
+        let before = was.nodes.get(id);
+        if let Some(before) = before.filter(|before| before.execution.is_terminal()) {
+            assert_eq!(before, node, "what has ended does not change");
+        }
+        let last = node.last();
+        if node.execution.is_terminal()
+            && let Some(last) = last
+        {
+            let is_clean = last.started.is_none() || last.proof.is_some();
+            assert!(is_clean, "{id} ended before its tree was looked for");
+            let of = Attempt {
+                node: id.clone(),
+                n: u32::try_from(node.attempts.len()).unwrap(),
+            };
+            assert!(state.open.keys().all(|open| open.of != of));
+        }
+    }
+    let is_over = state.run().is_terminal();
+    assert_eq!(state.open.is_empty(), is_over, "{:?}", state.open);
+    assert_eq!(state.ended.is_some(), is_over);
+    check_limits(world);
+    check_endings(world);
+}
+
+/// Whoever has reached a limit was told to stop, and made no request since.
+fn check_limits(world: &World) {
+    let mut spent: BTreeMap<&NodeId, u64> = BTreeMap::new();
+    let mut whole = 0;
+    for event in &world.journal {
+        let Fact::Turned { of, turn, .. } = &event.fact else {
+            continue;
+        };
+        let child = world.plan.child(&of.node).unwrap();
+        let of_node = spent.entry(&of.node).or_default();
+        let is_beyond = child.limits.max_tokens.is_some_and(|max| *of_node >= max)
+            || world.plan.tree.max_tokens.is_some_and(|max| whole >= max);
+        *of_node += turn.usage.counted();
+        whole += turn.usage.counted();
+        if is_beyond {
+            let node = &world.state.nodes[&of.node];
+            let attempt = &node.attempts[of.n as usize - 1];
+            assert!(attempt.stopping.is_some(), "nobody told it to stop");
+        }
+    }
+    assert_eq!(whole, world.state.spent.counted());
+}
+
+fn check_endings(world: &World) {
+    let mut endings: BTreeMap<&Attempt, u32> = BTreeMap::new();
+    for event in &world.journal {
+        if let Fact::Answered {
+            effect,
+            outcome: Outcome::Ended(_),
+            ..
+        } = &event.fact
+        {
+            *endings.entry(&effect.of).or_default() += 1;
+        }
+    }
+    assert!(endings.values().all(|count| *count == 1), "{endings:?}");
+}
+
+/// Does whatever is open until nothing is.
+fn finish(world: &mut World) {
+    for _ in 0..1_000 {
+        let mut open = world.state.open.iter();
+        let next = open.rfind(|(id, _)| id.kind != EffectKind::Timer);
+        let Some((effect, open)) = next else {
+            break;
+        };
+        let (effect, epoch, is_held) = (effect.clone(), open.epoch, open.holder.is_some());
+        let outcome = some_outcome(effect.kind, 3);
+        let recovering = effect.kind == EffectKind::Start
+            && world.state.nodes[&effect.of.node]
+                .last()
+                .is_some_and(|attempt| attempt.recovering);
+        let told = match (is_held, recovering) {
+            (true, _) => world.tell(Fact::Answered {
+                effect,
+                epoch,
+                outcome,
+            }),
+            (false, false) => world.tell(leased(&effect, epoch + 1)),
+            (false, true) => {
+                // What is left of it comes first.
+                let prove = world.open(EffectKind::Prove).unwrap();
+                let (epoch, is_held) = {
+                    let open = &world.state.open[&prove];
+                    (open.epoch, open.holder.is_some())
+                };
+                if is_held {
+                    let outcome = some_outcome(EffectKind::Prove, 3);
+                    world.tell(Fact::Answered {
+                        effect: prove,
+                        epoch,
+                        outcome,
+                    })
+                } else {
+                    world.tell(leased(&prove, epoch + 1))
+                }
+            }
+        };
+        told.unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_laws_hold_for_every_order_of_events(
+        plan in plans(),
+        choices in prop::collection::vec((any::<u32>(), any::<u32>()), 0..60),
+    ) {
+        let mut world = World::new(plan);
+        world.tell(submission()).unwrap();
+        for (choice, detail) in choices {
+            let was = world.state.clone();
+            let fact = some_fact(&world.state, choice, detail);
+            if world.tell(fact.clone()).is_ok() {
+                check(&world, &was);
+                check_duplicate(&mut world, &fact);
+            } else {
+                prop_assert_eq!(&was, &world.state, "a refused event changes nothing");
+            }
+        }
+        finish(&mut world);
+        check(&world, &State::default());
+        prop_assert!(world.state.run().is_terminal(), "a run whose executors do their work ends");
+        check_replay(&world);
+    }
+}
+
+/// The same event again, and the same fact as a new event, change nothing; but a model may answer twice.
+fn check_duplicate(world: &mut World, fact: &Fact) {
+    let was = world.state.clone();
+    let again = world.journal.last().unwrap().clone();
+    assert!(advance(&world.plan, &mut world.state, &again).is_err());
+    if !matches!(fact, Fact::Turned { .. }) {
+        let as_new = Event {
+            seq: was.seq + 1,
+            at: Times::default(),
+            fact: fact.clone(),
+        };
+        assert!(
+            advance(&world.plan, &mut world.state, &as_new).is_err(),
+            "{fact:?} was taken twice"
+        );
+    }
+    assert_eq!(was, world.state);
+}
+
+/// A replay opens and closes the same effects, also when the journal was written down and read.
+fn check_replay(world: &World) {
+    let written = serde_json::to_string(&world.journal).unwrap();
+    let journal: Vec<Event> = serde_json::from_str(&written).unwrap();
+    assert_eq!(journal, world.journal);
+    let mut state = State::default();
+    let steps: Vec<Step> = journal
+        .iter()
+        .map(|event| advance(&world.plan, &mut state, event).unwrap())
+        .collect();
+    assert_eq!(steps, world.steps);
+}

@@ -1,0 +1,204 @@
+//! Which model answers a child: a provider, or a recording of one.
+
+use std::collections::BTreeMap;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use grove_exec::{Exit, Keeper, Order};
+use grove_fs::append::AppendedFile;
+use grove_fs::files;
+use grove_model::{
+    AskSettings, HttpModel, ModelClient, Network, Places, Player, Provider, Providers, Recorder,
+    RecordingSink, Secret, Thinking,
+};
+use serde::{Deserialize, Serialize};
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+/// A recording longer than this is none.
+const MOST_RECORDED: u64 = 256 << 20;
+/// A key longer than this is none.
+const MOST_KEY: u64 = 64 << 10;
+
+/// A recording of the model's side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Recording {
+    /// What the provider answers is written to this file.
+    Record(PathBuf),
+    /// This file answers instead of a provider.
+    Replay {
+        /// The file.
+        file: PathBuf,
+        /// Whether a tool that comes to something else than in the recording is an error.
+        strict: bool,
+    },
+}
+
+/// A model that can be asked.
+pub struct ModelSource {
+    /// Who answers.
+    pub client: Arc<dyn ModelClient>,
+    /// The model's own id.
+    pub id: String,
+    /// How much it thinks.
+    pub thinking: Option<Thinking>,
+    /// Values that must not be shown.
+    pub secrets: Vec<Secret>,
+}
+
+/// Everything that is needed to ask models.
+#[derive(Debug)]
+pub struct Models {
+    providers: Providers,
+    variables: BTreeMap<String, String>,
+    network: Arc<Network>,
+    settings: AskSettings,
+    keeper: Keeper,
+    keys: Mutex<BTreeMap<String, Arc<OnceCell<Option<Secret>>>>>,
+}
+
+impl Models {
+    /// The providers of a configuration and the variables that their keys and addresses may be in.
+    pub fn new(
+        configured: Vec<Provider>,
+        variables: BTreeMap<String, String>,
+        settings: AskSettings,
+        keeper: Keeper,
+    ) -> Self {
+        Self {
+            providers: Providers::new(configured, &variables),
+            variables,
+            network: Arc::new(Network::new()),
+            settings,
+            keeper,
+            keys: Mutex::default(),
+        }
+    }
+
+    /// The model of a name, as `provider/id[:thinking]`.
+    pub async fn source(
+        &self,
+        name: &str,
+        recording: Option<&Recording>,
+        places: &Places,
+    ) -> Result<ModelSource, String> {
+        if let Some(Recording::Replay { file, strict }) = recording {
+            let bytes = files::read_bounded(file, MOST_RECORDED);
+            let bytes = bytes.map_err(|error| format!("{error}: {}", error.source))?;
+            let player = Player::read(BufReader::new(bytes.as_slice()), places.clone(), *strict);
+            let player = player.map_err(|error| error.to_string())?;
+            let (id, thinking) = self.id_of(name);
+            return Ok(ModelSource {
+                client: Arc::new(player),
+                id,
+                thinking,
+                secrets: Vec::new(),
+            });
+        }
+        let found = self
+            .providers
+            .find(name, None)
+            .map_err(|error| error.to_string())?;
+        let key = self.key(found.provider).await?;
+        let secrets = key.clone().into_iter().collect();
+        let endpoint = found
+            .provider
+            .endpoint(key)
+            .map_err(|error| error.to_string())?;
+        let network = Arc::clone(&self.network);
+        let model = HttpModel::new(network, endpoint, self.settings.clone());
+        let client: Arc<dyn ModelClient> = match recording {
+            Some(Recording::Record(file)) => {
+                let sink = RecordingFile::open(file)?;
+                let recorder = Recorder::new(model, sink, places.clone());
+                Arc::new(recorder.map_err(|error| error.to_string())?)
+            }
+            _ => Arc::new(model),
+        };
+        Ok(ModelSource {
+            client,
+            id: found.id,
+            thinking: found.thinking,
+            secrets,
+        })
+    }
+
+    /// A recording needs no provider, so a name of one that is not known is taken as it is.
+    fn id_of(&self, name: &str) -> (String, Option<Thinking>) {
+        match self.providers.find(name, None) {
+            Ok(found) => (found.id, found.thinking),
+            Err(_) => (name.rsplit('/').next().unwrap_or(name).to_owned(), None),
+        }
+    }
+
+    /// The key of a provider, read once.
+    async fn key(&self, provider: &Provider) -> Result<Option<Secret>, String> {
+        let Some(source) = &provider.key else {
+            return Ok(None);
+        };
+        let cell = {
+            let mut keys = self
+                .keys
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            Arc::clone(keys.entry(provider.name.clone()).or_default())
+        };
+        let read = async || {
+            let file = |path: &Path| {
+                let read = files::read_bounded(path, MOST_KEY);
+                read.map_err(|error| format!("{error}: {}", error.source))
+            };
+            let read = source
+                .read(&self.variables, file, |words| self.run(words))
+                .await;
+            read.map(Some).map_err(|error| error.to_string())
+        };
+        cell.get_or_try_init(read).await.cloned()
+    }
+
+    /// Runs a command that prints a key.
+    async fn run(&self, words: Vec<String>) -> Result<Vec<u8>, String> {
+        let order = Order {
+            command: words,
+            environment: self.variables.clone().into_iter().collect(),
+            limit_ms: 30_000,
+            most_output: MOST_KEY,
+            ..Order::shell("", "/".into(), "key")
+        };
+        let mut printed = Vec::new();
+        let never = CancellationToken::new();
+        let end = self.keeper.run(&order, &never, |bytes| {
+            printed.extend_from_slice(bytes);
+        });
+        let end = end.await.map_err(|error| error.to_string())?;
+        match end.report.exit {
+            Exit::Code(0) => Ok(printed),
+            other => Err(format!("it ended with {other:?}")),
+        }
+    }
+}
+
+/// A file that a recording is written to.
+#[derive(Debug)]
+struct RecordingFile(Mutex<AppendedFile>);
+
+impl RecordingFile {
+    fn open(path: &Path) -> Result<Self, String> {
+        let file = AppendedFile::open(path, MOST_RECORDED);
+        let file = file.map_err(|error| format!("{error}: {}", error.source))?;
+        Ok(Self(Mutex::new(file)))
+    }
+}
+
+impl RecordingSink for RecordingFile {
+    fn append(&self, line: &str) -> std::io::Result<()> {
+        let mut file = self
+            .0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let written = file.append(line.as_bytes());
+        written.map_err(|error| std::io::Error::other(error.to_string()))
+    }
+}

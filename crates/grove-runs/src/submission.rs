@@ -1,0 +1,201 @@
+//! From a request whose agent was found to a run in the journal.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use grove_exec::now;
+use grove_plan::{Child, Limits, Node, Place, Plan, Tools, TreeLimits, Work};
+use grove_spec::Digest;
+use grove_store::{Store, StoreError, Submission};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::identity::{new_owner_token, new_run_id};
+use crate::models::Recording;
+use crate::told::Told;
+use crate::tools::ToolRow;
+
+/// Half an hour for a child that somebody waits for, two hours for one in the background.
+const USUAL_TIME_MS: u64 = 30 * 60 * 1_000;
+const BACKGROUND_TIME_MS: u64 = 2 * 60 * 60 * 1_000;
+
+/// A child with everything that was found about it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChildRequest {
+    /// What the agent is called.
+    pub agent: String,
+    /// `id@root` of the agent.
+    pub address: String,
+    /// What it is asked to do.
+    pub task: String,
+    /// The agent's prompt, skills included.
+    #[serde(skip)]
+    pub prompt: String,
+    /// The tools that the agent lists; none means those that read.
+    pub tools: Option<Vec<String>>,
+    /// The models to try, in order.
+    pub models: Vec<String>,
+    /// Whether another model may go on after a tool has changed something.
+    pub fallback_after_writes: bool,
+    /// Where it works.
+    pub folder: PathBuf,
+    /// Folders outside it that it may read.
+    pub readable: Vec<PathBuf>,
+    /// What it may spend.
+    pub limits: Limits,
+    /// What the whole run may spend.
+    pub tree: TreeLimits,
+    /// The JSON Schema that its output has to meet.
+    pub output_schema: Option<Value>,
+    /// Submitting the same key twice gives one run.
+    pub submit_key: Option<String>,
+    /// Whether nobody waits for it.
+    pub background: bool,
+    /// A recording of the model's side.
+    pub recording: Option<Recording>,
+    /// Which surroundings the supervisor has to have.
+    pub surroundings: String,
+}
+
+/// A run that was submitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubmittedRun {
+    /// Its id.
+    pub id: String,
+    /// Whoever has this owns the result; none when the run was there already.
+    pub owner_token: Option<String>,
+    /// What people should know about what was asked for.
+    pub notes: Vec<String>,
+}
+
+/// Why there is no run.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmitError {
+    /// Something about the child cannot be.
+    #[error("{message}")]
+    Refused {
+        /// What.
+        message: String,
+        /// What to do.
+        help: String,
+    },
+    /// The journal could not be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A name for the surroundings that a supervisor needs: which keys and addresses there are. Only a digest of them
+/// leaves the process.
+pub fn surroundings_of(variables: &BTreeMap<String, String>) -> String {
+    let mut text = String::new();
+    for (name, value) in variables {
+        let _ = write!(text, "{name}={}\0", Digest::of(value.as_bytes()));
+    }
+    Digest::of(text.as_bytes()).first_digits(12)
+}
+
+/// Makes a plan of one child and records it. Nothing has started when this returns.
+pub fn submit(store: &Store, request: &ChildRequest) -> Result<SubmittedRun, SubmitError> {
+    let (tools, notes) = tools_of(request)?;
+    if let Some(schema) = &request.output_schema {
+        jsonschema::validator_for(schema).map_err(|error| SubmitError::Refused {
+            message: format!("`outputSchema` is no JSON Schema: {error}"),
+            help: "correct the schema".to_owned(),
+        })?;
+    }
+    let told = Told::new(
+        &request.prompt,
+        &request.task,
+        request.output_schema.is_some(),
+    );
+    let told = told.to_bytes();
+    let schema = request.output_schema.as_ref();
+    let schema = schema.map(|schema| serde_json::to_vec(schema).unwrap_or_default());
+    let usual = if request.background {
+        BACKGROUND_TIME_MS
+    } else {
+        USUAL_TIME_MS
+    };
+    let limits = Limits {
+        max_execution_time_ms: request.limits.max_execution_time_ms.or(Some(usual)),
+        ..request.limits.clone()
+    };
+    let child = Child {
+        agent: request.agent.clone(),
+        address: request.address.clone(),
+        told: Digest::of(&told),
+        engine: "native".to_owned(),
+        models: request.models.clone(),
+        fallback_after_writes: request.fallback_after_writes,
+        tools,
+        place: Place {
+            folder: request.folder.clone(),
+            readable: request.readable.clone(),
+        },
+        limits,
+        schema: schema.as_deref().map(Digest::of),
+    };
+    let mut plan = Plan::of(vec![Node::first(Work::Child(Box::new(child)))]);
+    plan.tree = request.tree.clone();
+    let token = new_owner_token();
+    let first_line = request.task.lines().next().unwrap_or_default();
+    let submission = Submission {
+        id: new_run_id(),
+        plan,
+        request: serde_json::to_string(request).unwrap_or_default(),
+        title: format!("{}: {first_line}", request.agent),
+        folder: request.folder.to_string_lossy().into_owned(),
+        owner: Digest::of(token.as_bytes()),
+        key: request.submit_key.clone(),
+        artifacts: std::iter::once(told).chain(schema).collect(),
+        at: now(),
+    };
+    let submitted = store.submit(submission)?;
+    Ok(SubmittedRun {
+        id: submitted.run,
+        owner_token: submitted.is_new.then_some(token),
+        notes,
+    })
+}
+
+/// The tools of a child, in our words. One that nobody provides is said; when none is left the child is refused.
+fn tools_of(request: &ChildRequest) -> Result<(Tools, Vec<String>), SubmitError> {
+    let usual = || {
+        ["read", "ls", "find", "grep", "skill"]
+            .map(str::to_owned)
+            .to_vec()
+    };
+    let listed = request.tools.clone().unwrap_or_else(usual);
+    let (mut allowed, mut notes) = (Vec::new(), Vec::new());
+    for name in &listed {
+        match ToolRow::by_name(name) {
+            Some(row) if !allowed.iter().any(|known| known == row.name) => {
+                allowed.push(row.name.to_owned());
+            }
+            Some(_) => {}
+            None => notes.push(format!(
+                "tool `{name}` is not provided by the built-in engine"
+            )),
+        }
+    }
+    if allowed.is_empty() && !listed.is_empty() {
+        return Err(SubmitError::Refused {
+            message: format!(
+                "agent `{}` lists only tools that nobody provides: {}",
+                request.agent,
+                listed.join(", ")
+            ),
+            help: "list tools such as read, grep, edit or bash in the agent's file".to_owned(),
+        });
+    }
+    // Instructions of skills can be asked for whatever the agent lists: they are knowledge, not a power.
+    if !allowed.iter().any(|name| name == "skill") && !allowed.is_empty() {
+        allowed.push("skill".to_owned());
+    }
+    let can_write = allowed
+        .iter()
+        .any(|name| ToolRow::by_name(name).is_some_and(|row| row.writes));
+    Ok((Tools { allowed, can_write }, notes))
+}

@@ -1,0 +1,458 @@
+//! Executes what runs command: one process for several runs, started when needed, gone when nothing is left to do.
+
+use std::collections::HashMap;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use grove_exec::{Keeper, Owner, end_marked, now};
+use grove_fs::lock::Lock;
+use grove_model::Places;
+use grove_plan::{
+    Attempt, Cause, Command, EffectId, EffectKind, Ending, Fact, Finish, Holder, Outcome, Output,
+    Proof,
+};
+use grove_store::{Draft, OpenRow, Store, StoreError};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio_util::sync::CancellationToken;
+
+use crate::attempt_log::AttemptLog;
+use crate::models::Models;
+use crate::native::{NativeChild, append, ending_fact};
+use crate::places::RunPlaces;
+use crate::recovery;
+use crate::submission::ChildRequest;
+use crate::tools::{Toolbox, WorkFolder};
+use crate::{Skills, tools};
+
+/// How often a supervisor looks round without being woken.
+const TICK: Duration = Duration::from_millis(500);
+/// Processes of an attempt that do not end within this are said to be left.
+const MOST_ENDING: Duration = Duration::from_secs(4);
+/// A run for another supervisor that has not come by then is taken by whoever is there.
+const ADOPTED_AFTER_MS: u64 = 10_000;
+/// One call of a tool, when nothing else is said.
+const TOOL_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
+
+/// Gives the skills of a child by its work folder.
+pub type SkillsOf = dyn Fn(&Path) -> Arc<dyn Skills> + Send + Sync;
+
+/// What a supervisor is given.
+pub struct SupervisorOptions {
+    /// Where runs are kept.
+    pub places: RunPlaces,
+    /// The name of its surroundings.
+    pub surroundings: String,
+    /// Whom children ask.
+    pub models: Models,
+    /// What children know.
+    pub skills: Box<SkillsOf>,
+    /// What keeps trees of processes.
+    pub keeper: Keeper,
+    /// The environment of children's commands.
+    pub environment: Vec<(String, String)>,
+    /// The home folder, for recordings.
+    pub home: Option<String>,
+    /// How long it stays when there is nothing to do.
+    pub idle: Duration,
+}
+
+/// Why there is no supervisor.
+#[derive(Debug, thiserror::Error)]
+pub enum SupervisorError {
+    /// There is one already.
+    #[error("a supervisor with these surroundings is there already")]
+    Another,
+    /// The state folder cannot be used.
+    #[error("the state folder of runs cannot be used")]
+    Folder(#[from] grove_fs::FsError),
+    /// The journal cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It cannot be woken.
+    #[error("the supervisor cannot listen")]
+    Socket(#[source] std::io::Error),
+}
+
+/// A supervisor that is ready to run.
+pub struct Supervisor {
+    shared: Arc<Shared>,
+    socket: tokio::net::UnixDatagram,
+    news: UnboundedReceiver<String>,
+    idle: Duration,
+    /// Held as long as it lives: there is one for each surroundings.
+    _lock: Lock,
+}
+
+/// What all its tasks share.
+pub(crate) struct Shared {
+    pub(crate) store: Arc<Store>,
+    pub(crate) owner: Holder,
+    options: SupervisorOptions,
+    /// Effects that are under way here, and how each is ended.
+    running: Mutex<HashMap<(String, EffectId), CancellationToken>>,
+    news: UnboundedSender<String>,
+}
+
+/// Wakes the supervisor for a run; says whether one listens.
+pub fn wake(places: &RunPlaces, surroundings: &str, run: &str) -> bool {
+    let name = places.wake_name(surroundings);
+    let send = || {
+        let address = SocketAddr::from_abstract_name(name)?;
+        UnixDatagram::unbound()?.send_to_addr(run.as_bytes(), &address)
+    };
+    send().is_ok()
+}
+
+impl Supervisor {
+    /// Takes its place. Must be called within a runtime.
+    pub fn open(options: SupervisorOptions) -> Result<Self, SupervisorError> {
+        let places = &options.places;
+        grove_fs::files::make_folder(places.folder())?;
+        let lock = Lock::take(&places.supervisor(&options.surroundings), Duration::ZERO);
+        let lock = lock.map_err(|_| SupervisorError::Another)?;
+        let store = Arc::new(Store::open(&places.journal())?);
+        let name = places.wake_name(&options.surroundings);
+        let bind = || {
+            let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
+            socket.set_nonblocking(true)?;
+            tokio::net::UnixDatagram::from_std(socket)
+        };
+        let socket = bind().map_err(SupervisorError::Socket)?;
+        let (sender, news) = unbounded_channel();
+        let idle = options.idle;
+        let shared = Shared {
+            store,
+            owner: Owner::this_process().0,
+            options,
+            running: Mutex::default(),
+            news: sender,
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+            socket,
+            news,
+            idle,
+            _lock: lock,
+        })
+    }
+
+    /// The journal, for whoever embeds a supervisor and submits to it.
+    pub fn store(&self) -> Arc<Store> {
+        Arc::clone(&self.shared.store)
+    }
+
+    /// Executes what runs command until there is nothing to do for a while, or until `until` is cancelled.
+    pub async fn run(mut self, until: CancellationToken) {
+        let mut last_work = Instant::now();
+        let mut tick = tokio::time::interval(TICK);
+        let mut name = [0; 64];
+        loop {
+            tokio::select! {
+                () = until.cancelled() => break,
+                _ = tick.tick() => self.shared.look_round().await,
+                received = self.socket.recv(&mut name) => {
+                    let run = received.ok().and_then(|n| name.get(..n));
+                    let run = run.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+                    self.shared.look_at(&run.unwrap_or_default()).await;
+                }
+                Some(run) = self.news.recv() => self.shared.look_at(&run).await,
+            }
+            if !self.shared.running().is_empty() {
+                last_work = Instant::now();
+            }
+            if last_work.elapsed() >= self.idle {
+                break;
+            }
+        }
+        // Whoever is still driven here is driven on by the next one, from its journal.
+        for stop in self.shared.running().values() {
+            stop.cancel();
+        }
+    }
+}
+
+impl Shared {
+    fn running(&self) -> MutexGuard<'_, HashMap<(String, EffectId), CancellationToken>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_running(&self, run: &str, effect: &EffectId) -> bool {
+        self.running()
+            .contains_key(&(run.to_owned(), effect.clone()))
+    }
+
+    /// Looks for what dead owners left, and for what nobody was woken for.
+    async fn look_round(self: &Arc<Self>) {
+        let Ok(rows) = self.store.outbox() else {
+            return;
+        };
+        for row in &rows {
+            if let Some(gone) = recovery::gone(self, row) {
+                self.record(&row.run, gone, Vec::new()).await;
+            }
+        }
+        let mut runs: Vec<&String> = rows.iter().map(|row| &row.run).collect();
+        runs.dedup();
+        for run in runs {
+            self.look_at(run).await;
+        }
+    }
+
+    /// Takes whatever is open in a run.
+    async fn look_at(self: &Arc<Self>, run: &str) {
+        let Ok(rows) = self.store.outbox_of(run) else {
+            return;
+        };
+        self.forget_timers(run, &rows);
+        for row in rows {
+            let is_free = row.holder.is_none() && !self.is_running(&row.run, &row.effect);
+            if is_free && self.may_take(&row) {
+                self.take(row).await;
+            }
+        }
+    }
+
+    fn forget_timers(&self, run: &str, rows: &[OpenRow]) {
+        let is_open = |effect: &EffectId| rows.iter().any(|row| row.effect == *effect);
+        self.running().retain(|(of, effect), stop| {
+            let is_over = of == run && effect.kind == EffectKind::Timer && !is_open(effect);
+            if is_over {
+                stop.cancel();
+            }
+            !is_over
+        });
+    }
+
+    /// A run that was submitted with other surroundings is left to a supervisor that has them, for a while.
+    fn may_take(&self, row: &OpenRow) -> bool {
+        if row.epoch > 0 || row.effect.kind != EffectKind::Start {
+            return true;
+        }
+        let Ok(loaded) = self.store.load(&row.run) else {
+            return false;
+        };
+        let request: Result<ChildRequest, _> = serde_json::from_str(&loaded.request);
+        let is_ours = request.is_ok_and(|it| it.surroundings == self.options.surroundings);
+        is_ours || now().wall.saturating_sub(row.opened_at) > ADOPTED_AFTER_MS
+    }
+
+    async fn take(self: &Arc<Self>, row: OpenRow) {
+        let stop = CancellationToken::new();
+        let key = (row.run.clone(), row.effect.clone());
+        self.running().insert(key.clone(), stop.clone());
+        let epoch = row.epoch.saturating_add(1);
+        if row.effect.kind != EffectKind::Timer {
+            let fact = Fact::Leased {
+                effect: row.effect.clone(),
+                epoch,
+                holder: self.owner.clone(),
+            };
+            let leased = append(&self.store, &row.run, draft(fact, Vec::new())).await;
+            let Ok(leased) = leased else {
+                // Somebody else was first, or nobody waits for it any more.
+                self.running().remove(&key);
+                return;
+            };
+            if !leased.step.opened.is_empty() {
+                let _ = self.news.send(row.run.clone());
+            }
+        }
+        let shared = Arc::clone(self);
+        tokio::spawn(async move {
+            let inner = Arc::clone(&shared);
+            let (run, effect) = key.clone();
+            // A task that panics fails one attempt and not the others: its effect has lost its holder.
+            let done = tokio::spawn(async move { inner.execute(row, epoch, stop).await }).await;
+            shared.running().remove(&key);
+            if done.is_err() && effect.kind != EffectKind::Timer {
+                let why = "its task failed".to_owned();
+                shared
+                    .record(&run, Fact::Gone { effect, epoch, why }, Vec::new())
+                    .await;
+            }
+            let _ = shared.news.send(run);
+        });
+    }
+
+    async fn execute(self: Arc<Self>, row: OpenRow, epoch: u32, stop: CancellationToken) {
+        let OpenRow { run, effect, .. } = &row;
+        let fact = match &row.command {
+            Command::Start { of, model, .. } => {
+                let ended = self.drive(run, of, epoch, model, stop).await;
+                if let Some((ending, artifacts)) = ended {
+                    let fact = ending_fact(effect, epoch, ending);
+                    self.record(run, fact, artifacts).await;
+                }
+                return;
+            }
+            Command::Stop { of, .. } => {
+                let start = EffectId::new(of, EffectKind::Start, 0);
+                if let Some(stop) = self.running().get(&(run.clone(), start)) {
+                    stop.cancel();
+                }
+                answered(effect, epoch, Outcome::Told)
+            }
+            Command::Prove { of } => {
+                let proof = self.prove(run, of).await;
+                answered(effect, epoch, Outcome::Proved(proof))
+            }
+            Command::Arm { milliseconds } => {
+                let passed = passed_since(&row);
+                let left = Duration::from_millis(milliseconds.saturating_sub(passed));
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = tokio::time::sleep(left) => {}
+                }
+                let timer = effect.clone();
+                Fact::Fired { timer }
+            }
+        };
+        self.record(run, fact, Vec::new()).await;
+    }
+
+    /// Drives a native child to its end. None when it is not ours any more.
+    async fn drive(
+        &self,
+        run: &str,
+        of: &Attempt,
+        epoch: u32,
+        model: &str,
+        stop: CancellationToken,
+    ) -> Option<(Ending, Vec<Vec<u8>>)> {
+        let child = match self.child(run, of, epoch, model, stop.clone()).await {
+            Ok(child) => child,
+            Err(cause) => {
+                let finish = Finish::Failed(cause);
+                let output = Output::default();
+                return Some((Ending { finish, output }, Vec::new()));
+            }
+        };
+        child.drive().await.ok()
+    }
+
+    async fn child(
+        &self,
+        run: &str,
+        of: &Attempt,
+        epoch: u32,
+        model: &str,
+        stop: CancellationToken,
+    ) -> Result<NativeChild, Cause> {
+        let input = |message: String| Cause::Input { message };
+        let loaded = self
+            .store
+            .load(run)
+            .map_err(|error| input(error.to_string()))?;
+        let child = loaded.plan.child(&of.node);
+        let child = child.ok_or_else(|| input("the plan has no such child".to_owned()))?;
+        let request: ChildRequest = serde_json::from_str(&loaded.request)
+            .map_err(|error| input(format!("the request cannot be read: {error}")))?;
+        let folder = &child.place.folder;
+        let work = WorkFolder::new(folder, &child.place.readable).map_err(input)?;
+        let places = Places {
+            run_ids: vec![run.to_owned()],
+            work: Some(work.path().to_string_lossy().into_owned()),
+            home: self.options.home.clone(),
+            state: Some(self.options.places.folder().to_string_lossy().into_owned()),
+            temp: Some(std::env::temp_dir().to_string_lossy().into_owned()),
+        };
+        let recording = request.recording.as_ref();
+        let model = self.options.models.source(model, recording, &places).await;
+        let model = model.map_err(input)?;
+        let schema = match &request.output_schema {
+            Some(schema) => {
+                let validator = jsonschema::validator_for(schema);
+                let validator = validator.map_err(|error| input(error.to_string()))?;
+                Some((schema.clone(), validator))
+            }
+            None => None,
+        };
+        let timeout = child.limits.tool_timeout_ms.unwrap_or(TOOL_TIMEOUT_MS);
+        let toolbox = Toolbox {
+            allowed: child.tools.allowed.clone(),
+            work,
+            keeper: self.options.keeper.clone(),
+            mark: mark(run, of),
+            environment: self.options.environment.clone(),
+            tool_timeout: Duration::from_millis(timeout),
+            skills: (self.options.skills)(folder),
+            schema,
+            secrets: model.secrets.clone(),
+        };
+        Ok(NativeChild {
+            store: Arc::clone(&self.store),
+            run: run.to_owned(),
+            of: of.clone(),
+            epoch,
+            model,
+            toolbox,
+            log: AttemptLog::open(&self.options.places.log(run, of)),
+            stop,
+            news: self.news.clone(),
+        })
+    }
+
+    /// Proves that nothing of an attempt is left. One that never ran a command has no processes.
+    async fn prove(&self, run: &str, of: &Attempt) -> Proof {
+        let ran_commands = self.store.load(run).map_or(true, |loaded| {
+            let mut facts = loaded.events.iter().map(|event| &event.fact);
+            facts.any(|fact| matches!(fact, Fact::Called { of: whose, call, .. }
+                if whose == of && tools::ToolRow::by_name(&call.tool).is_some_and(|row| row.name == "bash")))
+        });
+        if !ran_commands {
+            return Proof::Ended { scans: 0 };
+        }
+        let mark = mark(run, of);
+        let ended = tokio::task::spawn_blocking(move || end_marked(&mark, MOST_ENDING)).await;
+        match ended {
+            Ok(tree) if tree.left.is_empty() => Proof::Ended { scans: tree.scans },
+            Ok(tree) => Proof::NotProven {
+                why: format!("{} processes did not end", tree.left.len()),
+            },
+            Err(_) => Proof::NotProven {
+                why: "the look for processes failed".to_owned(),
+            },
+        }
+    }
+
+    /// Records a fact. One that is refused is another's to tell.
+    async fn record(&self, run: &str, fact: Fact, artifacts: Vec<Vec<u8>>) {
+        let appended = append(&self.store, run, draft(fact, artifacts)).await;
+        if appended.is_ok_and(|appended| !appended.step.opened.is_empty()) {
+            let _ = self.news.send(run.to_owned());
+        }
+    }
+}
+
+fn draft(fact: Fact, artifacts: Vec<Vec<u8>>) -> Draft {
+    Draft {
+        fact,
+        artifacts,
+        at: now(),
+    }
+}
+
+/// The path to an attempt from the root of its tree.
+pub(crate) fn mark(run: &str, of: &Attempt) -> String {
+    format!("{run}/{of}")
+}
+
+fn answered(effect: &EffectId, epoch: u32, outcome: Outcome) -> Fact {
+    Fact::Answered {
+        effect: effect.clone(),
+        epoch,
+        outcome,
+    }
+}
+
+/// How long ago an effect was opened: on the boot clock, or on the wall's after the machine was started anew.
+fn passed_since(row: &OpenRow) -> u64 {
+    let now = now();
+    match now.boot.checked_sub(row.opened_boot) {
+        Some(passed) => passed,
+        None => now.wall.saturating_sub(row.opened_at),
+    }
+}

@@ -1,0 +1,297 @@
+//! What a child can call. Each tool is one row; what a child may call is decided before it starts and held here.
+
+mod file_tools;
+mod search_tools;
+mod shell_tool;
+mod work_folder;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use grove_exec::Keeper;
+use grove_model::{Secret, ToolDefinition};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::Skills;
+pub(crate) use work_folder::WorkFolder;
+
+/// The tool through which a child gives a value that meets a schema.
+pub(crate) const STRUCTURED_OUTPUT: &str = "structured_output";
+
+/// A tool.
+#[derive(Debug)]
+pub struct ToolRow {
+    /// What it is called.
+    pub name: &'static str,
+    /// What other hosts call it.
+    pub others: &'static [&'static str],
+    /// Whether it can change files.
+    pub writes: bool,
+    /// What a model is told of it.
+    pub description: &'static str,
+    /// The names of its arguments, what each is, and whether it has to be given.
+    arguments: &'static [(&'static str, &'static str, &'static str, bool)],
+}
+
+/// Every tool of the built-in engine that an agent may list.
+pub const TOOLS: &[ToolRow] = &[
+    ToolRow {
+        name: "read",
+        others: &["Read", "view", "read_file"],
+        writes: false,
+        description: "Reads a text file. Long files are given in parts: ask again with an offset.",
+        arguments: &[
+            ("path", "string", "the file", true),
+            ("offset", "integer", "the first line, counted from 1", false),
+            ("limit", "integer", "how many lines", false),
+        ],
+    },
+    ToolRow {
+        name: "ls",
+        others: &["LS", "list_directory"],
+        writes: false,
+        description: "Lists a folder.",
+        arguments: &[(
+            "path",
+            "string",
+            "the folder; the work folder when left out",
+            false,
+        )],
+    },
+    ToolRow {
+        name: "find",
+        others: &["Glob", "glob"],
+        writes: false,
+        description: "Finds files by a pattern such as `src/**/*.rs`. Version control and ignored files are left out.",
+        arguments: &[
+            ("pattern", "string", "the pattern", true),
+            (
+                "path",
+                "string",
+                "where to look; the work folder when left out",
+                false,
+            ),
+        ],
+    },
+    ToolRow {
+        name: "grep",
+        others: &["Grep", "search"],
+        writes: false,
+        description: "Finds lines that match a regular expression, with file and line number.",
+        arguments: &[
+            ("pattern", "string", "the regular expression", true),
+            (
+                "path",
+                "string",
+                "a file or folder; the work folder when left out",
+                false,
+            ),
+            (
+                "glob",
+                "string",
+                "only files that match this pattern",
+                false,
+            ),
+            (
+                "ignoreCase",
+                "boolean",
+                "whether case does not matter",
+                false,
+            ),
+        ],
+    },
+    ToolRow {
+        name: "write",
+        others: &["Write", "create", "write_file"],
+        writes: true,
+        description: "Writes a file, making it and its folders, or replacing all of it.",
+        arguments: &[
+            ("path", "string", "the file", true),
+            ("content", "string", "its whole content", true),
+        ],
+    },
+    ToolRow {
+        name: "edit",
+        others: &["Edit", "MultiEdit", "str_replace"],
+        writes: true,
+        description: "Replaces a text in a file. The old text has to occur exactly once.",
+        arguments: &[
+            ("path", "string", "the file", true),
+            ("oldText", "string", "the text to replace, exactly", true),
+            ("newText", "string", "what to put in its place", true),
+        ],
+    },
+    ToolRow {
+        name: "bash",
+        others: &["Bash", "shell", "execute", "run_shell_command"],
+        writes: true,
+        description: "Runs a shell command in the work folder and gives its output. Whatever it leaves running ends with it.",
+        arguments: &[
+            ("command", "string", "the command line", true),
+            ("timeout", "integer", "how many seconds it may take", false),
+        ],
+    },
+    ToolRow {
+        name: "skill",
+        others: &["Skill"],
+        writes: false,
+        description: "Gives the instructions of a skill by its name.",
+        arguments: &[("name", "string", "the skill", true)],
+    },
+];
+
+impl ToolRow {
+    /// The tool of a name, in Grove's words or another host's.
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        let is_it = |row: &&Self| row.name == name || row.others.contains(&name);
+        TOOLS.iter().find(is_it)
+    }
+
+    fn definition(&self) -> ToolDefinition {
+        let properties = self.arguments.iter().map(|(name, form, meaning, _)| {
+            let property = json!({ "type": form, "description": meaning });
+            ((*name).to_owned(), property)
+        });
+        let required = self.arguments.iter().filter(|it| it.3).map(|it| it.0);
+        ToolDefinition {
+            name: self.name.to_owned(),
+            description: self.description.to_owned(),
+            input_schema: json!({
+                "type": "object",
+                "properties": properties.collect::<serde_json::Map<_, _>>(),
+                "required": required.collect::<Vec<_>>(),
+                "additionalProperties": false,
+            }),
+        }
+    }
+}
+
+/// What came of a call: what the model is told, and whether it failed.
+pub(crate) struct ToolResult {
+    pub(crate) text: String,
+    pub(crate) is_error: bool,
+    /// A value that met the schema.
+    pub(crate) structured: Option<Value>,
+}
+
+impl ToolResult {
+    pub(crate) fn of(result: Result<String, String>) -> Self {
+        let is_error = result.is_err();
+        Self {
+            text: result.unwrap_or_else(|message| message),
+            is_error,
+            structured: None,
+        }
+    }
+}
+
+/// Everything that the tools of one child need.
+pub(crate) struct Toolbox {
+    pub(crate) allowed: Vec<String>,
+    pub(crate) work: WorkFolder,
+    pub(crate) keeper: Keeper,
+    /// The path to the attempt from the root of its tree.
+    pub(crate) mark: String,
+    /// The environment of commands.
+    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) tool_timeout: Duration,
+    pub(crate) skills: Arc<dyn Skills>,
+    /// The schema of the output, and who checks it.
+    pub(crate) schema: Option<(Value, jsonschema::Validator)>,
+    /// Values that are masked in what tools give.
+    pub(crate) secrets: Vec<Secret>,
+}
+
+impl Toolbox {
+    /// What the model is told it can call.
+    pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
+        let rows = TOOLS.iter().filter(|row| self.allows(row.name));
+        let mut all: Vec<ToolDefinition> = rows.map(ToolRow::definition).collect();
+        all.extend(self.schema.as_ref().map(|(schema, _)| ToolDefinition {
+            name: STRUCTURED_OUTPUT.to_owned(),
+            description: "Gives the result as data and ends the work.".to_owned(),
+            input_schema: schema.clone(),
+        }));
+        all
+    }
+
+    fn allows(&self, name: &str) -> bool {
+        self.allowed.iter().any(|allowed| allowed == name)
+    }
+
+    /// Whether a call of a tool can change files.
+    pub(crate) fn writes(&self, name: &str) -> bool {
+        ToolRow::by_name(name).is_some_and(|row| row.writes && self.allows(row.name))
+    }
+
+    /// Runs a tool. One that is not allowed is refused here, whatever the model was told.
+    pub(crate) async fn run(
+        &self,
+        name: &str,
+        arguments: &Value,
+        cancel: &CancellationToken,
+        on_output: &mut (dyn FnMut(&[u8]) + Send),
+    ) -> ToolResult {
+        if name == STRUCTURED_OUTPUT && self.schema.is_some() {
+            return self.structured(arguments);
+        }
+        let row = TOOLS.iter().find(|row| row.name == name);
+        let Some(row) = row.filter(|row| self.allows(row.name)) else {
+            let allowed = self.allowed.join(", ");
+            let message = format!("there is no tool `{name}`; there are: {allowed}");
+            return ToolResult::of(Err(message));
+        };
+        let mut result = ToolResult::of(match row.name {
+            "bash" => self.bash(arguments, cancel, on_output).await,
+            "skill" => text_of(arguments, "name").and_then(|name| self.skills.activate(&name)),
+            _ => self.on_files(row.name, arguments),
+        });
+        for secret in &self.secrets {
+            result.text = secret.masked(&result.text);
+        }
+        result
+    }
+
+    fn on_files(&self, name: &str, arguments: &Value) -> Result<String, String> {
+        match name {
+            "read" => self.read(arguments),
+            "ls" => self.list(arguments),
+            "find" => self.find(arguments),
+            "grep" => self.grep(arguments),
+            "write" => self.write(arguments),
+            _ => self.edit(arguments),
+        }
+    }
+
+    fn structured(&self, arguments: &Value) -> ToolResult {
+        let Some((_, validator)) = &self.schema else {
+            return ToolResult::of(Err("no structured output is wanted".to_owned()));
+        };
+        let faults: Vec<String> = validator
+            .iter_errors(arguments)
+            .take(8)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        if faults.is_empty() {
+            return ToolResult {
+                structured: Some(arguments.clone()),
+                ..ToolResult::of(Ok("taken".to_owned()))
+            };
+        }
+        let message = format!("the value does not meet the schema:\n{}", faults.join("\n"));
+        ToolResult::of(Err(message))
+    }
+}
+
+/// An argument that has to be a text.
+fn text_of(arguments: &Value, name: &str) -> Result<String, String> {
+    let text = arguments.get(name).and_then(Value::as_str);
+    text.map(str::to_owned)
+        .ok_or_else(|| format!("`{name}` is missing or is no text"))
+}
+
+/// An argument that is a number, if it is given.
+fn number_of(arguments: &Value, name: &str) -> Option<u64> {
+    arguments.get(name).and_then(Value::as_u64)
+}

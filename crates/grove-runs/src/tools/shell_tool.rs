@@ -1,0 +1,75 @@
+//! Running commands.
+
+use std::time::Duration;
+
+use grove_exec::{ExecError, Exit, Order, Why, WriteRules, write_rules_work};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::{Toolbox, number_of, text_of};
+
+/// Between asking a command to end and ending it.
+const GRACE: Duration = Duration::from_secs(2);
+
+impl Toolbox {
+    pub(super) async fn bash(
+        &self,
+        arguments: &Value,
+        cancel: &CancellationToken,
+        on_output: &mut (dyn FnMut(&[u8]) + Send),
+    ) -> Result<String, String> {
+        let line = text_of(arguments, "command")?;
+        let wanted = number_of(arguments, "timeout").map(Duration::from_secs);
+        let limit = wanted.map_or(self.tool_timeout, |wanted| wanted.min(self.tool_timeout));
+        let writes = self.write_rules()?;
+        let order = Order {
+            environment: self.environment.clone(),
+            limit_ms: millis(limit),
+            grace_ms: millis(GRACE),
+            writes,
+            ..Order::shell(&line, self.work.path().to_path_buf(), &self.mark)
+        };
+        let end = self
+            .keeper
+            .run(&order, cancel, |bytes| on_output(bytes))
+            .await;
+        let end = end.map_err(|error| match error {
+            ExecError::NoReport { left } if left.is_empty() => {
+                "the command was killed together with its keeper; everything it ran has ended"
+                    .to_owned()
+            }
+            error => error.to_string(),
+        })?;
+        let mut text = end.output.text();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let report = end.report;
+        let how = match (report.why, report.exit) {
+            (_, Exit::NotStarted(message)) => return Err(message),
+            (Why::TimedOut, _) => format!("[timed out after {} s]", limit.as_secs_f64()),
+            (Why::Told | Why::Abandoned, _) => "[stopped]".to_owned(),
+            (Why::Done, Exit::Code(0)) => return Ok(text),
+            (Why::Done, Exit::Code(code)) => format!("[exit code {code}]"),
+            (Why::Done, Exit::Signal(signal)) => format!("[ended by signal {signal}]"),
+        };
+        text.push_str(&how);
+        Err(text)
+    }
+
+    /// A child without a tool that writes cannot write by a command either.
+    fn write_rules(&self) -> Result<Option<WriteRules>, String> {
+        if self.writes("write") || self.writes("edit") {
+            return Ok(None);
+        }
+        if !write_rules_work() {
+            let message = "this agent may not write, and the kernel cannot keep a command from writing: refused";
+            return Err(message.to_owned());
+        }
+        Ok(Some(WriteRules::default()))
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,161 @@
+//! Where a child may read and write. The kernel resolves every path beneath a folder that is held open, so that no link
+//! leads out and there is no moment between check and use.
+
+use std::path::{Component, Path, PathBuf};
+
+use grove_fs::atomic::{self, Replaced};
+use grove_fs::files;
+use grove_fs::held_folder::{EntryKind, HeldFolder};
+use grove_fs::listing::{self, ListedKind, Listing, ListingBounds};
+use grove_fs::probe_walk::Links;
+use grove_fs::spot::Spot;
+
+/// A file longer than this is not given to a model.
+const MOST_READ: u64 = 8 << 20;
+
+/// The folders of a child.
+#[derive(Debug)]
+pub(crate) struct WorkFolder {
+    /// Where it works, without links.
+    folder: PathBuf,
+    /// Other folders and files that it may read, without links.
+    readable: Vec<PathBuf>,
+}
+
+/// A path that a model gave, as a folder that may be used and a path below it.
+struct Place {
+    base: PathBuf,
+    below: String,
+}
+
+impl WorkFolder {
+    pub(crate) fn new(folder: &Path, readable: &[PathBuf]) -> Result<Self, String> {
+        let folder = files::canonical(folder).map_err(|error| error.to_string())?;
+        let readable = readable
+            .iter()
+            .filter_map(|path| files::canonical(path).ok());
+        Ok(Self {
+            folder,
+            readable: readable.collect(),
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The base and the rest of a path, by how it is written.
+    fn place(&self, path: &str, may_leave: bool) -> Result<Place, String> {
+        let path = path.trim();
+        let path = if path.is_empty() { "." } else { path };
+        if path.contains('\0') {
+            return Err("a path has no zero bytes".to_owned());
+        }
+        let whole = plain(&self.folder.join(path));
+        let others = self.readable.iter().filter(|_| may_leave);
+        let mut bases = std::iter::once(&self.folder).chain(others);
+        let base = bases.find(|base| whole.starts_with(base));
+        let outside = || {
+            let verb = if may_leave { "read" } else { "written" };
+            format!("`{path}` is outside the work folder and cannot be {verb}")
+        };
+        let base = base.ok_or_else(outside)?;
+        let below = whole.strip_prefix(base).map_err(|_| outside())?;
+        let below = below.to_str().ok_or("the path is not UTF-8")?.to_owned();
+        let base = base.clone();
+        // A single file that may be read stands in its folder.
+        if below.is_empty() && files::is_file(&base) {
+            let name = base.file_name().and_then(|name| name.to_str());
+            let (name, folder) = name.zip(base.parent()).ok_or_else(outside)?;
+            return Ok(Place {
+                base: folder.to_path_buf(),
+                below: name.to_owned(),
+            });
+        }
+        Ok(Place { base, below })
+    }
+
+    pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        let Place { base, below } = self.place(path, true)?;
+        let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
+        folder
+            .read(&below, Links::Contain, MOST_READ)
+            .map_err(|error| said(&error))
+    }
+
+    pub(crate) fn is_folder(&self, path: &str) -> Result<bool, String> {
+        let Place { base, below } = self.place(path, true)?;
+        let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
+        let kind = folder
+            .entry(&below, Links::Contain)
+            .map_err(|error| said(&error))?;
+        Ok(kind == EntryKind::Folder)
+    }
+
+    pub(crate) fn list(&self, path: &str, most: usize) -> Result<Listing, String> {
+        let Place { base, below } = self.place(path, true)?;
+        let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
+        let folder = folder
+            .folder(&below, Links::Contain)
+            .map_err(|error| said(&error))?;
+        listing::entries(&folder, most).map_err(|error| said(&error))
+    }
+
+    pub(crate) fn below(
+        &self,
+        path: &str,
+        bounds: ListingBounds,
+        enters: impl Fn(&str, ListedKind) -> bool,
+    ) -> Result<Listing, String> {
+        let Place { base, below } = self.place(path, true)?;
+        let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
+        let folder = folder
+            .folder(&below, Links::Contain)
+            .map_err(|error| said(&error))?;
+        listing::below(&folder, bounds, enters).map_err(|error| said(&error))
+    }
+
+    /// Writes a whole file; says whether it was there.
+    pub(crate) fn write(&self, path: &str, content: &[u8]) -> Result<bool, String> {
+        let Place { base, below } = self.place(path, false)?;
+        let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
+        let spot = Spot::beneath(&base, Path::new(&below)).map_err(|error| said(&error))?;
+        match folder.read(&below, Links::Contain, MOST_READ) {
+            Ok(before) => {
+                match atomic::replace_at(&spot, &before, content).map_err(|error| said(&error))? {
+                    Replaced::Done => Ok(true),
+                    Replaced::Changed => {
+                        Err(format!("`{path}` changed while it was written; try again"))
+                    }
+                }
+            }
+            Err(error) if error.is_not_found() => {
+                atomic::create_at(&spot, content, None).map_err(|error| said(&error))?;
+                Ok(false)
+            }
+            Err(error) => Err(said(&error)),
+        }
+    }
+}
+
+fn said(error: &grove_fs::FsError) -> String {
+    if error.leads_out() {
+        return format!("{} leads out of the work folder", error.path.display());
+    }
+    format!("{error}: {}", error.source)
+}
+
+/// A path without `.` and `..`, by how it is written.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
+}

@@ -1,0 +1,59 @@
+//! The chain of hashes over a run's events.
+
+use grove_plan::{Event, Plan};
+use grove_spec::Digest;
+
+use crate::reading::LoadedRun;
+
+/// Where the chain of a run begins: with its id and its plan.
+pub(crate) fn chain_start(run: &str, plan: &Plan) -> Digest {
+    let mut bytes = b"grove-journal-1\n".to_vec();
+    bytes.extend_from_slice(run.as_bytes());
+    bytes.push(b'\n');
+    bytes.extend_from_slice(plan.digest().as_bytes());
+    Digest::of(&bytes)
+}
+
+/// The hash of an event that follows another one.
+pub fn chain_hash(before: &Digest, body: &str) -> Digest {
+    let mut bytes = before.as_bytes().to_vec();
+    bytes.extend_from_slice(body.as_bytes());
+    Digest::of(&bytes)
+}
+
+/// A place where a journal is not as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChainFault {
+    /// An event is missing.
+    #[error("event {0} is missing")]
+    Missing(u64),
+    /// An event is not the one that was written.
+    #[error("event {0} is not as it was written")]
+    Changed(u64),
+    /// The last events are missing.
+    #[error("the journal ends before its last event")]
+    CutOff,
+    /// A text that an event names is missing or another one.
+    #[error("artifact {0} is missing or not as it was written")]
+    Artifact(Digest),
+}
+
+/// Follows the chain from the plan to the head.
+pub(crate) fn verify(run: &LoadedRun, bodies: &[(u64, String, String)]) -> Option<ChainFault> {
+    let mut before = chain_start(&run.id, &run.plan);
+    for (expected, (seq, hash, body)) in (1..).zip(bodies) {
+        if *seq != expected {
+            return Some(ChainFault::Missing(expected));
+        }
+        before = chain_hash(&before, body);
+        if before.to_string() != *hash {
+            return Some(ChainFault::Changed(*seq));
+        }
+    }
+    (before.to_string() != run.head).then_some(ChainFault::CutOff)
+}
+
+/// An event as it is written.
+pub(crate) fn body_of(event: &Event) -> Result<String, serde_json::Error> {
+    serde_json::to_string(event)
+}

@@ -1,0 +1,153 @@
+//! The journal of runs and its leases, in one SQLite file that several processes share.
+//!
+//! An event is recorded in one transaction with everything that follows from it: the row that people list, the effects
+//! that are to be done, and the long texts it speaks of. Whether it may be recorded is decided by
+//! [`grove_plan::advance`] in that transaction, so that two processes cannot both be right.
+//!
+//! Not here: who executes effects, clocks, and what a run means to a person.
+
+mod error;
+mod journal;
+mod reading;
+mod schema;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use grove_plan::{Fact, Plan, Times};
+use rusqlite::{Connection, OpenFlags};
+
+pub use error::StoreError;
+pub use journal::{ChainFault, chain_hash};
+pub use reading::{LoadedRun, OpenRow, RunFilter, RunRow};
+pub use writer::{Appended, Pruned, Submitted};
+
+use writer::Job;
+
+/// How long a program waits for another one to finish its transaction.
+const BUSY: Duration = Duration::from_secs(20);
+/// Jobs that may wait for the writer; whoever has more waits itself.
+const QUEUE: usize = 4_096;
+
+/// Everything a run begins with.
+#[derive(Debug, Clone)]
+pub struct Submission {
+    /// Its id.
+    pub id: String,
+    /// What it does.
+    pub plan: Plan,
+    /// What was asked for, as JSON.
+    pub request: String,
+    /// One line for people.
+    pub title: String,
+    /// The folder it was asked for in.
+    pub folder: String,
+    /// The hash of the owner's token.
+    pub owner: grove_spec::Digest,
+    /// Submitting the same key twice gives one run.
+    pub key: Option<String>,
+    /// Texts that the plan names by digest.
+    pub artifacts: Vec<Vec<u8>>,
+    /// When.
+    pub at: Times,
+}
+
+/// A fact to be recorded.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// What happened.
+    pub fact: Fact,
+    /// Texts that it names by digest.
+    pub artifacts: Vec<Vec<u8>>,
+    /// When.
+    pub at: Times,
+}
+
+/// The file, opened once by a process.
+///
+/// Closing a second descriptor of a file drops the locks of the first, so a process has one of these.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    jobs: Option<SyncSender<Job>>,
+    writer: Option<JoinHandle<()>>,
+    reader: Mutex<Connection>,
+}
+
+impl Store {
+    /// Opens the file, making it or bringing it to the newest version. Its folder has to be there.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let mut connection = connect(path)?;
+        schema::migrate(&mut connection)?;
+        let reader = connect(path)?;
+        reader.pragma_update(None, "query_only", true)?;
+        let (jobs, waiting) = sync_channel(QUEUE);
+        let writer = std::thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || writer::run(connection, &waiting))
+            .map_err(StoreError::Thread)?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            jobs: Some(jobs),
+            writer: Some(writer),
+            reader: Mutex::new(reader),
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn reader(&self) -> MutexGuard<'_, Connection> {
+        // A reader that panicked has left nothing half done.
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send(&self, job: Job) -> Result<(), StoreError> {
+        let jobs = self.jobs.as_ref().ok_or(StoreError::Closed)?;
+        jobs.send(job).map_err(|_| StoreError::Closed)
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // The writer ends when nobody can give it work, and what was given is written before.
+        self.jobs = None;
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+/// Whether SQLite's own check finds the file whole; what is wrong with it otherwise.
+pub fn check_file(path: &Path) -> Result<Vec<String>, StoreError> {
+    let connection = connect(path)?;
+    let mut statement = connection.prepare("PRAGMA quick_check")?;
+    let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let said: Result<Vec<String>, _> = rows.collect();
+    Ok(said?.into_iter().filter(|line| line != "ok").collect())
+}
+
+fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(connection)
+}
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeExample;

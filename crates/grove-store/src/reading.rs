@@ -1,0 +1,327 @@
+//! What is in the file. Reads are short, so that the write-ahead log can be folded back.
+
+use grove_plan::{Command, EffectId, Event, Holder, Plan, State, fold};
+use grove_spec::Digest;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use crate::journal::{ChainFault, verify};
+use crate::{Store, StoreError};
+
+/// Runs that a list has when nobody says how many.
+const LISTED: usize = 50;
+
+/// One run in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRow {
+    /// Its id.
+    pub id: String,
+    /// One line for people.
+    pub title: String,
+    /// The folder it was asked for in.
+    pub folder: String,
+    /// How far it is.
+    pub state: String,
+    /// Why it is so.
+    pub reason: Option<String>,
+    /// When it was submitted, in milliseconds since 1970.
+    pub submitted_at: u64,
+    /// When something happened last.
+    pub changed_at: u64,
+    /// When it ended.
+    pub ended_at: Option<u64>,
+    /// Tokens that count.
+    pub tokens: u64,
+    /// Whether its owner has the result.
+    pub acknowledged: bool,
+}
+
+/// Which runs are listed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Only those that are not over.
+    pub only_open: bool,
+    /// Only those that ended before this time, in milliseconds since 1970.
+    pub ended_before: Option<u64>,
+    /// How many at most, the newest first; fifty when nothing is said.
+    pub most: Option<usize>,
+}
+
+/// An effect that is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenRow {
+    /// The run.
+    pub run: String,
+    /// The effect.
+    pub effect: EffectId,
+    /// What is to be done.
+    pub command: Command,
+    /// How many holders it has had.
+    pub epoch: u32,
+    /// Who does it.
+    pub holder: Option<Holder>,
+    /// When it was opened, on the wall clock.
+    pub opened_at: u64,
+    /// When it was opened, on the boot clock.
+    pub opened_boot: u64,
+}
+
+/// A run with its journal folded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadedRun {
+    /// Its id.
+    pub id: String,
+    /// What it does.
+    pub plan: Plan,
+    /// What was asked for, as JSON.
+    pub request: String,
+    /// What it has come to.
+    pub state: State,
+    /// Its journal.
+    pub events: Vec<Event>,
+    /// The hash of its last event.
+    pub head: String,
+}
+
+impl Store {
+    /// Runs, the newest first.
+    pub fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
+        let connection = self.reader();
+        let mut statement = connection.prepare_cached(
+            "SELECT id, title, folder, state, reason, submitted_at, changed_at, ended_at, tokens, acknowledged
+             FROM runs
+             WHERE (?1 = 0 OR ended_at IS NULL) AND (?2 IS NULL OR ended_at < ?2)
+             ORDER BY id DESC LIMIT ?3",
+        )?;
+        let most = i64::try_from(filter.most.unwrap_or(LISTED)).unwrap_or(i64::MAX);
+        let before = filter
+            .ended_before
+            .map(|at| i64::try_from(at).unwrap_or(i64::MAX));
+        let rows = statement.query_map(params![filter.only_open, before, most], run_row)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// How many runs there are.
+    pub fn count(&self) -> Result<u64, StoreError> {
+        let connection = self.reader();
+        let mut statement = connection.prepare_cached("SELECT count(*) FROM runs")?;
+        Ok(statement.query_row([], |row| Ok(unsigned(row.get(0)?)))?)
+    }
+
+    /// The one run whose id is given, or begins so.
+    pub fn find(&self, given: &str) -> Result<String, StoreError> {
+        let no_run = || StoreError::NoRun(given.to_owned());
+        // Ids are letters and digits; anything else is a path or a pattern and never an id.
+        if given.is_empty() || !given.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return Err(no_run());
+        }
+        let connection = self.reader();
+        let mut statement = connection.prepare_cached(
+            "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id LIMIT 6",
+        )?;
+        let rows = statement.query_map([given], |row| row.get::<_, String>(0))?;
+        let ids: Vec<String> = rows.collect::<Result<_, _>>()?;
+        match ids.as_slice() {
+            [] => Err(no_run()),
+            [only] => Ok(only.clone()),
+            several if several.iter().any(|id| id == given) => Ok(given.to_owned()),
+            _ => Err(StoreError::Ambiguous {
+                given: given.to_owned(),
+                ids,
+            }),
+        }
+    }
+
+    /// A run with its journal.
+    pub fn load(&self, run: &str) -> Result<LoadedRun, StoreError> {
+        load(&self.reader(), run)
+    }
+
+    /// The events of a run after one of them.
+    pub fn events_after(&self, run: &str, seq: u64) -> Result<Vec<Event>, StoreError> {
+        events_after(&self.reader(), run, seq)
+    }
+
+    /// Everything that is to be done or under way.
+    pub fn outbox(&self) -> Result<Vec<OpenRow>, StoreError> {
+        self.open_rows(None)
+    }
+
+    /// The same of one run.
+    pub fn outbox_of(&self, run: &str) -> Result<Vec<OpenRow>, StoreError> {
+        self.open_rows(Some(run))
+    }
+
+    fn open_rows(&self, run: Option<&str>) -> Result<Vec<OpenRow>, StoreError> {
+        let connection = self.reader();
+        let mut statement = connection.prepare_cached(
+            "SELECT run, effect, command, epoch, holder, opened_at, opened_boot FROM outbox
+             WHERE ?1 IS NULL OR run = ?1 ORDER BY run, effect",
+        )?;
+        let rows = statement.query_map([run], |row| {
+            let run: String = row.get(0)?;
+            let texts: (String, String) = (row.get(1)?, row.get(2)?);
+            let holder: Option<String> = row.get(4)?;
+            let numbers: (u32, i64, i64) = (row.get(3)?, row.get(5)?, row.get(6)?);
+            Ok((run, texts, holder, numbers))
+        })?;
+        let mut all = Vec::new();
+        for row in rows {
+            let (run, (effect, command), holder, (epoch, opened_at, opened_boot)) = row?;
+            let wrong = |message: String| StoreError::Row {
+                run: run.clone(),
+                message,
+            };
+            let effect = effect.parse();
+            let holder = holder.map(|holder| serde_json::from_str(&holder));
+            all.push(OpenRow {
+                effect: effect.map_err(|error| wrong(format!("{error}")))?,
+                command: serde_json::from_str(&command)
+                    .map_err(|error| wrong(error.to_string()))?,
+                holder: holder
+                    .transpose()
+                    .map_err(|error: serde_json::Error| wrong(error.to_string()))?,
+                epoch,
+                opened_at: unsigned(opened_at),
+                opened_boot: unsigned(opened_boot),
+                run,
+            });
+        }
+        Ok(all)
+    }
+
+    /// A text by its digest, if it is there and is the text of that digest.
+    pub fn artifact(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        let connection = self.reader();
+        let mut statement =
+            connection.prepare_cached("SELECT bytes FROM artifacts WHERE digest = ?1")?;
+        let found = statement.query_row([digest.to_string()], |row| row.get::<_, Vec<u8>>(0));
+        Ok(found
+            .optional()?
+            .filter(|bytes| Digest::of(bytes) == *digest))
+    }
+
+    /// A number that changes whenever another connection has written, for whoever waits for news.
+    pub fn data_version(&self) -> Result<u64, StoreError> {
+        let connection = self.reader();
+        let version: i64 = connection.pragma_query_value(None, "data_version", |row| row.get(0))?;
+        Ok(unsigned(version))
+    }
+
+    /// Whether a run was pruned.
+    pub fn is_pruned(&self, run: &str) -> Result<bool, StoreError> {
+        let connection = self.reader();
+        let mut statement = connection.prepare_cached("SELECT 1 FROM tombstones WHERE id = ?1")?;
+        Ok(statement.exists([run])?)
+    }
+
+    /// Follows the chain of hashes of a run and looks at the texts it speaks of.
+    pub fn verify(&self, run: &str) -> Result<Option<ChainFault>, StoreError> {
+        let connection = self.reader();
+        let loaded = load_rows(&connection, run)?;
+        let bodies = bodies_after(&connection, run, 0)?;
+        if let Some(fault) = verify(&loaded, &bodies) {
+            return Ok(Some(fault));
+        }
+        let mut statement = connection.prepare_cached(
+            "SELECT artifact_uses.digest, bytes FROM artifact_uses
+             LEFT JOIN artifacts ON artifacts.digest = artifact_uses.digest WHERE run = ?1",
+        )?;
+        let mut rows = statement.query([run])?;
+        while let Some(row) = rows.next()? {
+            let (digest, bytes): (String, Option<Vec<u8>>) = (row.get(0)?, row.get(1)?);
+            let digest: Digest = digest.parse().map_err(|_| StoreError::Row {
+                run: run.to_owned(),
+                message: "an artifact has no digest".to_owned(),
+            })?;
+            if bytes.is_none_or(|bytes| Digest::of(&bytes) != digest) {
+                return Ok(Some(ChainFault::Artifact(digest)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+    Ok(RunRow {
+        id: row.get(0)?,
+        title: row.get(1)?,
+        folder: row.get(2)?,
+        state: row.get(3)?,
+        reason: row.get(4)?,
+        submitted_at: unsigned(row.get(5)?),
+        changed_at: unsigned(row.get(6)?),
+        ended_at: row.get::<_, Option<i64>>(7)?.map(unsigned),
+        tokens: unsigned(row.get(8)?),
+        acknowledged: row.get(9)?,
+    })
+}
+
+/// A run with its journal folded.
+pub(crate) fn load(connection: &Connection, run: &str) -> Result<LoadedRun, StoreError> {
+    let mut loaded = load_rows(connection, run)?;
+    loaded.events = events_after(connection, run, 0)?;
+    loaded.state = fold(&loaded.plan, &loaded.events).map_err(|source| StoreError::Damaged {
+        run: run.to_owned(),
+        source,
+    })?;
+    Ok(loaded)
+}
+
+/// The row of a run; its journal is not read.
+fn load_rows(connection: &Connection, run: &str) -> Result<LoadedRun, StoreError> {
+    let mut statement =
+        connection.prepare_cached("SELECT plan, request, head FROM runs WHERE id = ?1")?;
+    let found = statement.query_row([run], |row| {
+        Ok((
+            row.get::<_, String>(0)?,
+            row.get::<_, String>(1)?,
+            row.get::<_, String>(2)?,
+        ))
+    });
+    let (plan, request, head) = found
+        .optional()?
+        .ok_or_else(|| StoreError::NoRun(run.to_owned()))?;
+    let plan = serde_json::from_str(&plan).map_err(|error| StoreError::Row {
+        run: run.to_owned(),
+        message: error.to_string(),
+    })?;
+    Ok(LoadedRun {
+        id: run.to_owned(),
+        plan,
+        request,
+        state: State::default(),
+        events: Vec::new(),
+        head,
+    })
+}
+
+fn events_after(connection: &Connection, run: &str, seq: u64) -> Result<Vec<Event>, StoreError> {
+    let bodies = bodies_after(connection, run, seq)?;
+    let parse = |(seq, _, body): &(u64, String, String)| {
+        serde_json::from_str(body).map_err(|error| StoreError::Row {
+            run: run.to_owned(),
+            message: format!("event {seq}: {error}"),
+        })
+    };
+    bodies.iter().map(parse).collect()
+}
+
+fn bodies_after(
+    connection: &Connection,
+    run: &str,
+    seq: u64,
+) -> Result<Vec<(u64, String, String)>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, hash, body FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq",
+    )?;
+    let seq = i64::try_from(seq).unwrap_or(i64::MAX);
+    let rows = statement.query_map(params![run, seq], |row| {
+        Ok((unsigned(row.get(0)?), row.get(1)?, row.get(2)?))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// SQLite's integers are signed; ours are never below zero.
+fn unsigned(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}

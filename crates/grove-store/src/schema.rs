@@ -1,0 +1,105 @@
+//! The tables, and how an older file becomes a newer one.
+//!
+//! Everything is readable with plain SQL; docs/reference/journal.md says what the columns mean.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::StoreError;
+
+/// What each version added, oldest first. The number of a version is its place in this list.
+const MIGRATIONS: &[&str] = &["
+    -- One row a run: what people list. It is rewritten with every event and can be made anew from the journal.
+    CREATE TABLE runs (
+        id TEXT PRIMARY KEY,
+        plan TEXT NOT NULL,
+        plan_digest TEXT NOT NULL,
+        request TEXT NOT NULL,
+        submit_key TEXT UNIQUE,
+        title TEXT NOT NULL,
+        folder TEXT NOT NULL,
+        state TEXT NOT NULL,
+        reason TEXT,
+        submitted_at INTEGER NOT NULL,
+        changed_at INTEGER NOT NULL,
+        ended_at INTEGER,
+        tokens INTEGER NOT NULL DEFAULT 0,
+        acknowledged INTEGER NOT NULL DEFAULT 0,
+        seq INTEGER NOT NULL,
+        head TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    -- The journal: each event with the hash of the one before it.
+    CREATE TABLE events (
+        run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+        seq INTEGER NOT NULL,
+        hash TEXT NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (run, seq)
+    ) STRICT, WITHOUT ROWID;
+
+    -- Effects that are to be done or under way, with who does them.
+    CREATE TABLE outbox (
+        run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+        effect TEXT NOT NULL,
+        command TEXT NOT NULL,
+        epoch INTEGER NOT NULL,
+        holder TEXT,
+        opened_at INTEGER NOT NULL,
+        opened_boot INTEGER NOT NULL,
+        PRIMARY KEY (run, effect)
+    ) STRICT, WITHOUT ROWID;
+
+    -- Long texts by their digest, each once.
+    CREATE TABLE artifacts (
+        digest TEXT PRIMARY KEY,
+        bytes BLOB NOT NULL
+    ) STRICT;
+
+    -- Which run speaks of which artifact, so that pruning one run leaves those of another.
+    CREATE TABLE artifact_uses (
+        run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+        digest TEXT NOT NULL,
+        PRIMARY KEY (run, digest)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX artifact_uses_by_digest ON artifact_uses (digest);
+
+    -- What is left of runs that were pruned.
+    CREATE TABLE tombstones (
+        id TEXT PRIMARY KEY,
+        state TEXT NOT NULL,
+        head TEXT NOT NULL,
+        pruned_at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+"];
+
+/// The version that this program writes.
+pub(crate) fn newest() -> i64 {
+    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+}
+
+/// Brings a file to the newest version. One that a newer program wrote is left alone.
+pub(crate) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+    if version(connection)? == newest() {
+        return Ok(());
+    }
+    // Two programs may start at once: the version is looked at again by whoever may write.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let found = version(&transaction)?;
+    if found > newest() {
+        return Err(StoreError::Newer {
+            found,
+            known: newest(),
+        });
+    }
+    let done = usize::try_from(found).unwrap_or(0);
+    for migration in MIGRATIONS.iter().skip(done) {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "user_version", newest())?;
+    transaction.commit()?;
+    Ok(())
+}
+
+fn version(connection: &Connection) -> Result<i64, StoreError> {
+    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}

@@ -1,0 +1,463 @@
+//! The one thread that writes. What arrives while a commit is under way is written together in the next.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use grove_plan::{EffectId, Event, Fact, Plan, State, Step, Times, advance};
+use grove_spec::Digest;
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+
+use crate::journal::{body_of, chain_hash, chain_start};
+use crate::reading;
+use crate::{Draft, Store, StoreError, Submission};
+
+/// Events that are written in one commit at most, so that nobody waits for ever.
+const GROUP: usize = 256;
+/// Runs whose state is kept in memory.
+const KEPT: usize = 4_096;
+
+/// What became of a submission.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Submitted {
+    /// The run: the one that the key was given to, if it was given before.
+    pub run: String,
+    /// Whether the run is new.
+    pub is_new: bool,
+}
+
+/// An event that was recorded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Appended {
+    /// The event.
+    pub event: Event,
+    /// What follows from it.
+    pub step: Step,
+    /// Whether the run is over.
+    pub is_over: bool,
+}
+
+/// What pruning took away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Runs.
+    pub runs: usize,
+    /// Artifacts that no other run speaks of.
+    pub artifacts: usize,
+}
+
+/// Receives what came of a job, on the writer's thread.
+type Reply<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
+
+/// Something to be written.
+pub(crate) enum Job {
+    Submit(Box<Submission>, Reply<Submitted>),
+    Append(String, Box<Draft>, Reply<Appended>),
+    Prune(Vec<String>, Times, Reply<Pruned>),
+}
+
+impl Store {
+    /// Begins a run; a key that was given before leads to the run it was given to.
+    pub fn submit(&self, submission: Submission) -> Result<Submitted, StoreError> {
+        self.wait(|reply| Job::Submit(Box::new(submission), reply))
+    }
+
+    /// Records a fact, and gives back what follows when it is durable.
+    pub fn append(&self, run: &str, draft: Draft) -> Result<Appended, StoreError> {
+        self.wait(|reply| Job::Append(run.to_owned(), Box::new(draft), reply))
+    }
+
+    /// The same without waiting: `done` is called on the writer's thread and must not block.
+    pub fn append_then(
+        &self,
+        run: &str,
+        draft: Draft,
+        done: impl FnOnce(Result<Appended, StoreError>) + Send + 'static,
+    ) -> Result<(), StoreError> {
+        self.send(Job::Append(run.to_owned(), Box::new(draft), Box::new(done)))
+    }
+
+    /// Takes runs away with everything that only they have, and leaves a tombstone for each. Runs that are not over
+    /// are left alone.
+    pub fn prune(&self, runs: Vec<String>, at: Times) -> Result<Pruned, StoreError> {
+        self.wait(|reply| Job::Prune(runs, at, reply))
+    }
+
+    fn wait<T: Send + 'static>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, StoreError> {
+        let (done, waiting) = sync_channel(1);
+        let reply: Reply<T> = Box::new(move |result| {
+            let _ = done.send(result);
+        });
+        self.send(job(reply))?;
+        waiting.recv().map_err(|_| StoreError::Closed)?
+    }
+}
+
+/// Writes until nobody can give work any more.
+pub(crate) fn run(connection: Connection, jobs: &Receiver<Job>) {
+    let mut writer = Writer {
+        connection,
+        known: HashMap::new(),
+    };
+    while let Ok(first) = jobs.recv() {
+        let more = std::iter::from_fn(|| jobs.try_recv().ok());
+        let group: Vec<Job> = std::iter::once(first).chain(more).take(GROUP).collect();
+        writer.write(group);
+    }
+}
+
+/// A run whose state is known up to an event.
+struct KnownRun {
+    plan: Plan,
+    state: State,
+    head: Digest,
+}
+
+struct Writer {
+    connection: Connection,
+    known: HashMap<String, KnownRun>,
+}
+
+/// A reply that is sent once the group is durable, or with the reason why it is not.
+type Pending = Box<dyn FnOnce(Option<&StoreError>) + Send>;
+
+impl Writer {
+    /// Writes a group in one commit. A refused event leaves the others of its group alone; a failed commit fails all.
+    fn write(&mut self, group: Vec<Job>) {
+        let mut pending: Vec<Pending> = Vec::with_capacity(group.len());
+        if self.known.len() > KEPT {
+            self.known.clear();
+        }
+        let known = &mut self.known;
+        let behavior = TransactionBehavior::Immediate;
+        let result = match self.connection.transaction_with_behavior(behavior) {
+            Ok(transaction) => {
+                let mut fault = None;
+                for job in group {
+                    pending.push(do_job(&transaction, known, &mut fault, job));
+                }
+                // What a job left half done is undone with the whole group.
+                match fault {
+                    Some(fault) => Err(StoreError::Group(fault)),
+                    None => transaction.commit().map_err(StoreError::from),
+                }
+            }
+            Err(error) => {
+                let error = StoreError::from(error);
+                pending.extend(group.into_iter().map(refuse));
+                Err(error)
+            }
+        };
+        if result.is_err() {
+            // What memory says is not what the file says.
+            self.known.clear();
+        }
+        let error = result.err();
+        for reply in pending {
+            reply(error.as_ref());
+        }
+    }
+}
+
+/// A reply for a job that was never looked at.
+fn refuse(job: Job) -> Pending {
+    match job {
+        Job::Submit(_, reply) => pending(Err(StoreError::Closed), reply),
+        Job::Append(_, _, reply) => pending(Err(StoreError::Closed), reply),
+        Job::Prune(_, _, reply) => pending(Err(StoreError::Closed), reply),
+    }
+}
+
+fn pending<T: Send + 'static>(result: Result<T, StoreError>, reply: Reply<T>) -> Pending {
+    Box::new(move |failure| {
+        reply(match failure {
+            Some(failure) => Err(StoreError::Group(with_sources(failure))),
+            None => result,
+        });
+    })
+}
+
+fn with_sources(error: &StoreError) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
+}
+
+/// Does one job; what it says is sent when the group is durable.
+fn do_job(
+    transaction: &Transaction<'_>,
+    known: &mut HashMap<String, KnownRun>,
+    fault: &mut Option<String>,
+    job: Job,
+) -> Pending {
+    let mut note = |error: Option<&StoreError>| {
+        if let Some(error) = error.filter(|error| !error.is_about_the_run()) {
+            fault.get_or_insert_with(|| with_sources(error));
+        }
+    };
+    match job {
+        Job::Submit(submission, reply) => {
+            let result = submit(transaction, known, *submission);
+            note(result.as_ref().err());
+            pending(result, reply)
+        }
+        Job::Append(run, draft, reply) => {
+            let result = append(transaction, known, &run, *draft);
+            note(result.as_ref().err());
+            pending(result, reply)
+        }
+        Job::Prune(runs, at, reply) => {
+            let result = prune(transaction, &runs, at);
+            note(result.as_ref().err());
+            for run in &runs {
+                known.remove(run);
+            }
+            pending(result, reply)
+        }
+    }
+}
+
+fn submit(
+    transaction: &Transaction<'_>,
+    known: &mut HashMap<String, KnownRun>,
+    submission: Submission,
+) -> Result<Submitted, StoreError> {
+    let Submission {
+        id,
+        plan,
+        request,
+        title,
+        folder,
+        owner,
+        key,
+        artifacts,
+        at,
+    } = submission;
+    let before = key.as_deref().map(|key| {
+        let mut found = transaction.prepare_cached("SELECT id FROM runs WHERE submit_key = ?1")?;
+        found.query_row([key], |row| row.get(0)).optional()
+    });
+    if let Some(run) = before.transpose()?.flatten() {
+        return Ok(Submitted { run, is_new: false });
+    }
+    let head = chain_start(&id, &plan);
+    transaction
+        .prepare_cached(
+            "INSERT INTO runs (id, plan, plan_digest, request, submit_key, title, folder, state,
+                submitted_at, changed_at, seq, head)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'pending', ?8, ?8, 0, ?9)",
+        )?
+        .execute(params![
+            id,
+            to_json(&id, &plan)?,
+            plan.digest().to_string(),
+            request,
+            key,
+            title,
+            folder,
+            number(at.wall),
+            head.to_string(),
+        ])?;
+    let fresh = KnownRun {
+        plan,
+        state: State::default(),
+        head,
+    };
+    known.insert(id.clone(), fresh);
+    let draft = Draft {
+        fact: Fact::Submitted { owner, key },
+        artifacts,
+        at,
+    };
+    append(transaction, known, &id, draft)?;
+    Ok(Submitted {
+        run: id,
+        is_new: true,
+    })
+}
+
+fn append(
+    transaction: &Transaction<'_>,
+    known: &mut HashMap<String, KnownRun>,
+    run: &str,
+    draft: Draft,
+) -> Result<Appended, StoreError> {
+    let current = up_to_date(transaction, known, run)?;
+    let event = Event {
+        seq: current.state.seq.saturating_add(1),
+        at: draft.at,
+        fact: draft.fact,
+    };
+    let step = advance(&current.plan, &mut current.state, &event)?;
+    let written = write_event(transaction, run, current, &event, &step, &draft.artifacts);
+    let is_over = current.state.ended.is_some();
+    if let Err(error) = written {
+        // The state went ahead of the file; whoever comes next reads it again.
+        known.remove(run);
+        return Err(StoreError::Group(with_sources(&error)));
+    }
+    Ok(Appended {
+        event,
+        step,
+        is_over,
+    })
+}
+
+/// What is known of a run, with what other processes have recorded since.
+fn up_to_date<'a>(
+    transaction: &Transaction<'_>,
+    known: &'a mut HashMap<String, KnownRun>,
+    run: &str,
+) -> Result<&'a mut KnownRun, StoreError> {
+    let mut last = transaction.prepare_cached("SELECT seq FROM runs WHERE id = ?1")?;
+    let last: Option<i64> = last.query_row([run], |row| row.get(0)).optional()?;
+    let last = last.ok_or_else(|| StoreError::NoRun(run.to_owned()))?;
+    let is_current = |it: &KnownRun| i64::try_from(it.state.seq).is_ok_and(|seq| seq == last);
+    if !known.get(run).is_some_and(is_current) {
+        let loaded = reading::load(transaction, run)?;
+        let head = loaded.head.parse().map_err(|_| StoreError::Row {
+            run: run.to_owned(),
+            message: "its last hash is none".to_owned(),
+        })?;
+        let fresh = KnownRun {
+            plan: loaded.plan,
+            state: loaded.state,
+            head,
+        };
+        known.insert(run.to_owned(), fresh);
+    }
+    known
+        .get_mut(run)
+        .ok_or_else(|| StoreError::NoRun(run.to_owned()))
+}
+
+fn write_event(
+    transaction: &Transaction<'_>,
+    run: &str,
+    current: &mut KnownRun,
+    event: &Event,
+    step: &Step,
+    artifacts: &[Vec<u8>],
+) -> Result<(), StoreError> {
+    let body = body_of(event).map_err(|error| row_error(run, &error))?;
+    current.head = chain_hash(&current.head, &body);
+    transaction
+        .prepare_cached("INSERT INTO events (run, seq, hash, body) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![
+            run,
+            number(event.seq),
+            current.head.to_string(),
+            body
+        ])?;
+    for bytes in artifacts {
+        let digest = Digest::of(bytes).to_string();
+        transaction
+            .prepare_cached("INSERT OR IGNORE INTO artifacts (digest, bytes) VALUES (?1, ?2)")?
+            .execute(params![digest, bytes])?;
+        transaction
+            .prepare_cached("INSERT OR IGNORE INTO artifact_uses (run, digest) VALUES (?1, ?2)")?
+            .execute(params![run, digest])?;
+    }
+    write_outbox(transaction, run, current, event, step)?;
+    let state = &current.state;
+    let whole = state.run();
+    transaction
+        .prepare_cached(
+            "UPDATE runs SET state = ?2, reason = ?3, changed_at = ?4, ended_at = ?5, tokens = ?6,
+                acknowledged = ?7, seq = ?8, head = ?9 WHERE id = ?1",
+        )?
+        .execute(params![
+            run,
+            whole.word(),
+            whole.reason(),
+            number(event.at.wall),
+            state.ended.map(|at| number(at.wall)),
+            number(state.spent.counted()),
+            state.acknowledged,
+            number(event.seq),
+            current.head.to_string(),
+        ])?;
+    Ok(())
+}
+
+fn write_outbox(
+    transaction: &Transaction<'_>,
+    run: &str,
+    current: &KnownRun,
+    event: &Event,
+    step: &Step,
+) -> Result<(), StoreError> {
+    for effect in &step.closed {
+        transaction
+            .prepare_cached("DELETE FROM outbox WHERE run = ?1 AND effect = ?2")?
+            .execute(params![run, effect.to_string()])?;
+    }
+    let touched: Option<&EffectId> = match &event.fact {
+        Fact::Leased { effect, .. } | Fact::Gone { effect, .. } => Some(effect),
+        _ => None,
+    };
+    for effect in step.opened.iter().chain(touched) {
+        // An effect may be opened and closed by one event.
+        let Some(open) = current.state.open.get(effect) else {
+            continue;
+        };
+        let holder = open.holder.as_ref().map(|holder| to_json(run, holder));
+        transaction
+            .prepare_cached(
+                "INSERT INTO outbox (run, effect, command, epoch, holder, opened_at, opened_boot)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                 ON CONFLICT (run, effect) DO UPDATE SET epoch = ?4, holder = ?5",
+            )?
+            .execute(params![
+                run,
+                effect.to_string(),
+                to_json(run, &open.command)?,
+                open.epoch,
+                holder.transpose()?,
+                number(event.at.wall),
+                number(event.at.boot),
+            ])?;
+    }
+    Ok(())
+}
+
+fn prune(transaction: &Transaction<'_>, runs: &[String], at: Times) -> Result<Pruned, StoreError> {
+    let mut pruned = Pruned::default();
+    for run in runs {
+        let buried = transaction.execute(
+            "INSERT OR REPLACE INTO tombstones (id, state, head, pruned_at)
+             SELECT id, state, head, ?2 FROM runs WHERE id = ?1 AND ended_at IS NOT NULL",
+            params![run, number(at.wall)],
+        )?;
+        if buried == 0 {
+            continue;
+        }
+        transaction.execute("DELETE FROM runs WHERE id = ?1", [run])?;
+        pruned.runs += 1;
+    }
+    pruned.artifacts = transaction.execute(
+        "DELETE FROM artifacts WHERE NOT EXISTS
+            (SELECT 1 FROM artifact_uses WHERE artifact_uses.digest = artifacts.digest)",
+        [],
+    )?;
+    Ok(pruned)
+}
+
+fn to_json(run: &str, value: &impl serde::Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| row_error(run, &error))
+}
+
+fn row_error(run: &str, error: &serde_json::Error) -> StoreError {
+    StoreError::Row {
+        run: run.to_owned(),
+        message: error.to_string(),
+    }
+}
+
+/// SQLite's integers are signed.
+fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,112 @@
+//! What is typed to run agents and to look after runs.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// A request for one child.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunArgs {
+    /// The agent
+    #[arg(required_unless_present = "request")]
+    pub(crate) agent: Option<String>,
+    /// What it is to do
+    #[arg(required_unless_present = "request")]
+    pub(crate) task: Option<String>,
+    /// Read the request from a JSON file, `-` for standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "task"])]
+    pub(crate) request: Option<PathBuf>,
+    /// The model, as `provider/id[:thinking]`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Where it works; here by default
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// How many seconds the whole run may take
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
+    /// How many tokens it may use
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+    /// A JSON Schema that the result has to meet
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schema: Option<PathBuf>,
+    /// Do not wait for it
+    #[arg(long = "bg")]
+    pub(crate) background: bool,
+    /// Write what the model answers to this file
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub(crate) record: Option<PathBuf>,
+    /// Let this file answer instead of a model
+    #[arg(long, value_name = "FILE")]
+    pub(crate) replay: Option<PathBuf>,
+    /// With --replay: a tool that comes to something else than in the recording is an error
+    #[arg(long, requires = "replay")]
+    pub(crate) strict: bool,
+    /// Print JSON: a line for each event, the last one is the run
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// Runs, the newest first
+    List {
+        /// Only those that are not over
+        #[arg(long)]
+        open: bool,
+        /// How many at most
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: usize,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// One run: what it did and what came of it
+    Show {
+        /// Its id, or any beginning that is its alone
+        run: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// What a run did, event by event
+    Logs {
+        /// Its id, or any beginning that is its alone
+        run: String,
+        /// Print JSON: the events as they are recorded
+        #[arg(long)]
+        json: bool,
+    },
+    /// Wait until a run is over, and print its result
+    Wait {
+        /// Its id, or any beginning that is its alone
+        run: String,
+        /// How many seconds at most
+        #[arg(long, value_name = "SECONDS")]
+        timeout: Option<u64>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// End a run; what it has is kept
+    Stop {
+        /// Its id, or any beginning that is its alone
+        run: String,
+        /// At once
+        #[arg(long)]
+        now: bool,
+    },
+    /// Take away runs that are over
+    Prune {
+        /// Those that ended so many days ago
+        #[arg(long, value_name = "DAYS", default_value_t = 30)]
+        days: u64,
+        /// Also runs whose result nobody took
+        #[arg(long)]
+        unacknowledged: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}

@@ -1,0 +1,105 @@
+//! What was done to an agent or a chain, and the texts that commands take.
+
+use std::path::Path;
+
+use grove_catalog::state::State;
+use grove_skills::Environment;
+use grove_skills::managing::Changed;
+use grove_spec::config::LayerScope;
+use grove_spec::text::one_line;
+use serde_json::{Value, json};
+
+use super::{input_text, tilde};
+use crate::args::OwnScope;
+use crate::command_error::CommandError;
+use crate::json::DiagnosticJson;
+use crate::output::Output;
+
+/// The largest text that is taken.
+const MAX_TEXT: u64 = 1_000_000;
+
+/// Reads a file that somebody named, or standard input for `-`.
+pub(super) fn read_text(environment: &Environment, file: &Path) -> Result<String, CommandError> {
+    input_text::read(environment, file, MAX_TEXT, "the text").map(|read| read.text)
+}
+
+pub(super) fn layer(scope: OwnScope) -> LayerScope {
+    match scope {
+        OwnScope::User => LayerScope::User,
+        OwnScope::Project => LayerScope::Project,
+    }
+}
+
+/// Prints what was done to one of `kind`.
+pub(super) fn print(
+    environment: &Environment,
+    kind: &str,
+    action: &'static str,
+    changed: &Changed,
+    json: bool,
+    out: &mut Output,
+) {
+    if json {
+        out.json(&to_json(kind, action, changed));
+        return;
+    }
+    let file = tilde(&changed.file, environment);
+    let name = one_line(&changed.name);
+    let expected = match action {
+        "disable" => State::Disabled,
+        _ => State::Ok,
+    };
+    let is_as_asked = changed.state.is_none_or(|state| state == expected);
+    let done = match (action, changed.changed) {
+        (_, false) => format!("unchanged {file}"),
+        ("create", _) => format!("created {file}"),
+        ("delete", _) => format!("deleted {file}"),
+        ("rename", _) => {
+            let previous = changed.previous.as_ref();
+            let previous = previous.map_or_else(|| file.clone(), |path| tilde(path, environment));
+            format!("renamed {previous} to {file}")
+        }
+        ("enable" | "disable", _) if !is_as_asked => format!("changed {file}"),
+        ("edit", _) => format!("changed {file}"),
+        ("enable", _) => format!("switched on {name} in {file}"),
+        ("disable", _) => format!("switched off {name} in {file}"),
+        ("reset", _) => format!("took back what {file} says about {name}"),
+        (_, true) => format!("overrode {name} in {file}"),
+    };
+    out.line(&done);
+    if let Some(state) = changed.state.filter(|state| *state != expected) {
+        out.note(&format!("{name} is {}", state.as_str()));
+        for reason in &changed.reasons {
+            out.note(&one_line(&format!("  {}; {}", reason.message, reason.fix)));
+        }
+    }
+    for note in &changed.notes {
+        out.note(&format!("note: {note}"));
+    }
+    for warning in &changed.warnings {
+        out.diagnostic(warning);
+    }
+}
+
+fn to_json(kind: &str, action: &str, changed: &Changed) -> Value {
+    let mut all = json!({
+        "schema": format!("grove.{kind}.change/1"),
+        "action": action,
+        "name": changed.name,
+        "scope": match changed.scope {
+            LayerScope::User => "user",
+            LayerScope::Project => "project",
+        },
+        "file": changed.file.to_string_lossy(),
+        "previousFile": changed.previous.as_deref().map(Path::to_string_lossy),
+        "changed": changed.changed,
+        "state": changed.state.map(State::as_str),
+        "reasons": changed.reasons,
+        "notes": changed.notes,
+        "warnings": DiagnosticJson::list(&changed.warnings),
+    });
+    if let (None, Some(all)) = (&changed.previous, all.as_object_mut()) {
+        all.shift_remove("previousFile");
+    }
+    all
+}

@@ -1,0 +1,316 @@
+//! `grove run`, `grove runs …`: submitting, looking after and ending runs. These are views: a supervisor does the work,
+//! and closing a view stops nothing.
+
+mod following;
+mod request;
+mod supervise;
+
+use std::sync::Arc;
+
+use grove_exec::now;
+use grove_plan::{Event, Fact, RunView, Wish};
+use grove_runs::{RunPlaces, submit, surroundings_of};
+use grove_skills::Environment;
+use grove_spec::Digest;
+use grove_store::{Draft, LoadedRun, RunFilter, RunRow, Store, StoreError};
+use serde_json::{Value, json};
+
+use super::Outcome;
+use crate::args::{RunArgs, RunsCommand};
+use crate::command_error::CommandError;
+use crate::output::{Output, columns};
+use crate::table::Table;
+
+pub(crate) use supervise::KEEPER;
+pub(super) use supervise::supervise;
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// The journal and where it is.
+struct Runs {
+    places: RunPlaces,
+    store: Arc<Store>,
+}
+
+impl Runs {
+    fn open(environment: &Environment) -> Result<Self, CommandError> {
+        let places = RunPlaces::in_state(&environment.state);
+        grove_fs::files::make_folder(places.folder())?;
+        let store = Store::open(&places.journal())?;
+        Ok(Self {
+            places,
+            store: Arc::new(store),
+        })
+    }
+
+    fn load(&self, given: &str) -> Result<LoadedRun, CommandError> {
+        let id = self.store.find(given)?;
+        Ok(self.store.load(&id)?)
+    }
+
+    fn view(&self, run: &LoadedRun) -> RunView {
+        let text = |digest: &Digest| {
+            let bytes = self.store.artifact(digest).ok().flatten()?;
+            String::from_utf8(bytes).ok()
+        };
+        RunView::of(&run.id, &run.plan, &run.state, &text)
+    }
+
+    /// Records a wish. One that comes too late is none.
+    fn wish(&self, run: &str, wish: Wish) -> Result<(), CommandError> {
+        let fact = Fact::Wanted {
+            by: "a terminal".to_owned(),
+            id: grove_runs::new_run_id(),
+            wish,
+        };
+        let draft = Draft {
+            fact,
+            artifacts: Vec::new(),
+            at: now(),
+        };
+        match self.store.append(run, draft) {
+            Err(error) if !error.is_refusal() => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        match &error {
+            StoreError::NoRun(_) => Self::finding(error).hint("`grove runs list` names them"),
+            StoreError::Ambiguous { .. } => Self::usage(error).hint("give more of the id"),
+            StoreError::Newer { .. } => Self::finding(error).hint("use the newer grove"),
+            _ => Self::internal(error),
+        }
+    }
+}
+
+/// `grove run`.
+pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Output) -> Outcome {
+    let variables = supervise::provider_variables(environment);
+    let surroundings = surroundings_of(&variables);
+    let child = request::resolve(environment, arguments, &variables, &surroundings)?;
+    for warning in &child.warnings {
+        out.diagnostic(warning);
+    }
+    let runs = Runs::open(environment)?;
+    let submitted = submit(&runs.store, &child.request)?;
+    for note in &submitted.notes {
+        out.note(&format!("note: {note}"));
+    }
+    supervise::ensure(&runs.places, &surroundings, &submitted.id)?;
+    if arguments.background {
+        if arguments.json {
+            out.json_line(&json!({ "schema": "grove.submitted/1", "id": submitted.id, "ownerToken": submitted.owner_token }));
+        } else {
+            out.line(&submitted.id);
+            out.note(&format!(
+                "`grove runs wait {}` waits for its result",
+                submitted.id
+            ));
+        }
+        return Ok(0);
+    }
+    following::follow(
+        &runs,
+        &submitted.id,
+        &surroundings,
+        arguments.json,
+        None,
+        out,
+    )
+}
+
+/// `grove runs …`.
+pub(super) fn manage(
+    environment: &Environment,
+    command: &RunsCommand,
+    out: &mut Output,
+) -> Outcome {
+    let runs = Runs::open(environment)?;
+    match command {
+        RunsCommand::List { open, limit, json } => {
+            let filter = RunFilter {
+                only_open: *open,
+                most: Some(*limit),
+                ..RunFilter::default()
+            };
+            list(environment, &runs.store.runs(&filter)?, *json, out);
+            Ok(0)
+        }
+        RunsCommand::Show { run, json } => {
+            let loaded = runs.load(run)?;
+            let view = runs.view(&loaded);
+            if *json {
+                out.json(&view);
+            } else {
+                show(&view, out);
+            }
+            Ok(0)
+        }
+        RunsCommand::Logs { run, json } => {
+            let loaded = runs.load(run)?;
+            for event in &loaded.events {
+                if *json {
+                    out.json_line(event);
+                } else {
+                    out.line(&line_of(event));
+                }
+            }
+            Ok(0)
+        }
+        RunsCommand::Wait { run, timeout, json } => {
+            let loaded = runs.load(run)?;
+            let surroundings = surroundings_of(&supervise::provider_variables(environment));
+            if loaded.state.ended.is_none() {
+                supervise::ensure(&runs.places, &surroundings, &loaded.id)?;
+            }
+            following::follow(&runs, &loaded.id, &surroundings, *json, *timeout, out)
+        }
+        RunsCommand::Stop { run, now } => {
+            let loaded = runs.load(run)?;
+            runs.wish(&loaded.id, Wish::Stop { now: *now })?;
+            let surroundings = surroundings_of(&supervise::provider_variables(environment));
+            supervise::ensure(&runs.places, &surroundings, &loaded.id)?;
+            out.line(&format!("{} is told to stop", loaded.id));
+            Ok(0)
+        }
+        RunsCommand::Prune {
+            days,
+            unacknowledged,
+            json,
+        } => prune(&runs, *days, *unacknowledged, *json, out),
+    }
+}
+
+fn prune(runs: &Runs, days: u64, unacknowledged: bool, json: bool, out: &mut Output) -> Outcome {
+    let at = now();
+    let filter = RunFilter {
+        ended_before: Some(at.wall.saturating_sub(days.saturating_mul(DAY_MS))),
+        most: Some(usize::MAX),
+        ..RunFilter::default()
+    };
+    let old = runs.store.runs(&filter)?;
+    let taken = old
+        .into_iter()
+        .filter(|run| run.acknowledged || unacknowledged);
+    let ids: Vec<String> = taken.map(|run| run.id).collect();
+    let pruned = runs.store.prune(ids, at)?;
+    if json {
+        out.json(&json!({ "schema": "grove.pruned/1", "runs": pruned.runs, "artifacts": pruned.artifacts }));
+    } else {
+        out.line(&format!(
+            "{} taken away",
+            super::counted(pruned.runs, "run")
+        ));
+    }
+    Ok(0)
+}
+
+fn list(environment: &Environment, rows: &[RunRow], json: bool, out: &mut Output) {
+    if json {
+        let rows: Vec<Value> = rows.iter().map(row_json).collect();
+        out.json(&json!({ "schema": "grove.runs/1", "runs": rows }));
+        return;
+    }
+    if rows.is_empty() {
+        out.note("no runs; `grove run AGENT \"task\"` begins one");
+        return;
+    }
+    let mut table = Table::new(&["RUN", "STATE", "TOKENS", "WHAT"]);
+    for row in rows {
+        let state = match &row.reason {
+            Some(reason) => format!("{}: {reason}", row.state),
+            None => row.state.clone(),
+        };
+        table.row(&[&row.id, &state, &row.tokens.to_string(), &row.title]);
+    }
+    out.text(&table.render(columns(&environment.variables)));
+}
+
+fn row_json(row: &RunRow) -> Value {
+    json!({
+        "id": row.id,
+        "title": row.title,
+        "folder": row.folder,
+        "state": row.state,
+        "reason": row.reason,
+        "submittedAt": row.submitted_at,
+        "endedAt": row.ended_at,
+        "tokens": row.tokens,
+        "acknowledged": row.acknowledged,
+    })
+}
+
+fn show(view: &RunView, out: &mut Output) {
+    let reason = view
+        .reason
+        .as_ref()
+        .map_or_else(String::new, |reason| format!(": {reason}"));
+    out.line(&format!("run {} {}{reason}", view.id, view.state));
+    for node in &view.nodes {
+        out.line(&format!("  {} {} ({})", node.id, node.agent, node.state));
+        for attempt in &node.attempts {
+            let usage = attempt.usage;
+            out.line(&format!(
+                "    try {} with {}: {}, {}, {}, {} in, {} out",
+                attempt.n,
+                attempt.model,
+                attempt.state,
+                super::counted(attempt.turns as usize, "answer"),
+                super::counted(attempt.tool_calls, "tool call"),
+                usage.input,
+                usage.output,
+            ));
+        }
+        if let Some(why) = &node.not_proven_ended {
+            out.line(&format!("    not proven ended: {why}"));
+        }
+    }
+    if let Some(result) = &view.result {
+        out.line("");
+        out.text(result);
+        if !result.ends_with('\n') {
+            out.line("");
+        }
+    }
+}
+
+/// An event in a line.
+fn line_of(event: &Event) -> String {
+    let what = match &event.fact {
+        Fact::Submitted { .. } => "submitted".to_owned(),
+        Fact::Leased {
+            effect,
+            epoch,
+            holder,
+        } => {
+            format!("{effect} taken by process {} (epoch {epoch})", holder.pid)
+        }
+        Fact::Turned { of, turn, .. } => format!(
+            "{of} the model answered: {} in, {} out, {}",
+            turn.usage.input, turn.usage.output, turn.stop
+        ),
+        Fact::Called { of, call, .. } => format!("{of} calls {}", call.tool),
+        Fact::Returned {
+            of, call, outcome, ..
+        } => {
+            let how = if outcome.is_error {
+                "failed"
+            } else {
+                "returned"
+            };
+            format!("{of} call {} {how}", call.0)
+        }
+        Fact::Answered { effect, .. } => format!("{effect} done"),
+        Fact::Gone { effect, why, .. } => format!("{effect} lost its holder: {why}"),
+        Fact::Wanted { by, wish, .. } => match wish {
+            Wish::Stop { now: true } => format!("{by} wants it to end now"),
+            Wish::Stop { now: false } => format!("{by} wants it to stop"),
+            Wish::Acknowledge => format!("{by} has the result"),
+        },
+        Fact::Fired { timer } => format!("{timer} fired"),
+    };
+    format!("{:>4} {what}", event.seq)
+}

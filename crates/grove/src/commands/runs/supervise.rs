@@ -1,0 +1,157 @@
+//! The supervisor as a process: `grove supervise`, started when a run needs one.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use grove_exec::Keeper;
+use grove_model::AskSettings;
+use grove_runs::{
+    Models, RunPlaces, Skills, Supervisor, SupervisorError, SupervisorOptions, surroundings_of,
+    wake,
+};
+use grove_skills::disclosure::{Call, Disclosure};
+use grove_skills::{Environment, Library, Request};
+use tokio_util::sync::CancellationToken;
+
+use crate::command_error::CommandError;
+use crate::commands::Outcome;
+
+/// The argument on which this program keeps a tree of processes.
+pub(crate) const KEEPER: &str = "__keeper";
+/// The command on which it supervises.
+const SUPERVISE: &str = "supervise";
+/// A supervisor without work stays so long.
+const IDLE: Duration = Duration::from_secs(5);
+/// A supervisor that does not listen by then is not there.
+const START: Duration = Duration::from_secs(10);
+/// What a child's commands see of the environment.
+const PASSED_ON: [&str; 12] = [
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM",
+    "TMPDIR", "COLUMNS",
+];
+
+/// The variables that say which models can be asked.
+pub(super) fn provider_variables(environment: &Environment) -> BTreeMap<String, String> {
+    let is_wanted = |name: &str| {
+        ["_API_KEY", "_BASE_URL"]
+            .iter()
+            .any(|end| name.ends_with(end))
+    };
+    let all = environment
+        .variables
+        .iter()
+        .filter(|(name, _)| is_wanted(name));
+    all.filter_map(|(name, value)| Some((name.clone(), value.to_str()?.to_owned())))
+        .collect()
+}
+
+/// Sees to it that somebody does the work of a run.
+pub(super) fn ensure(
+    places: &RunPlaces,
+    surroundings: &str,
+    run: &str,
+) -> Result<(), CommandError> {
+    if wake(places, surroundings, run) {
+        return Ok(());
+    }
+    let log = grove_fs::append::AppendedFile::open(&places.supervisor_log(surroundings), 8 << 20)?;
+    let started = Command::new("/proc/self/exe")
+        .arg(SUPERVISE)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log.into_stdio())
+        .process_group(0)
+        .spawn();
+    started.map_err(CommandError::internal)?;
+    let until = Instant::now() + START;
+    while !wake(places, surroundings, run) {
+        if Instant::now() > until {
+            let log = places.supervisor_log(surroundings);
+            return Err(CommandError::internal("the supervisor did not start")
+                .hint(format!("{} may say why", log.display())));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
+}
+
+/// `grove supervise`: executes what runs command until there is nothing to do.
+pub(crate) fn supervise(environment: Environment) -> Outcome {
+    // A session of its own: closing the terminal ends no run.
+    let _ = rustix::process::setsid();
+    let variables = provider_variables(&environment);
+    let surroundings = surroundings_of(&variables);
+    let keeper = Keeper::this_program(KEEPER).map_err(CommandError::internal)?;
+    let passed_on = PASSED_ON.iter().filter_map(|name| {
+        let value = environment.variables.get(*name)?.to_str()?;
+        Some(((*name).to_owned(), value.to_owned()))
+    });
+    let home = environment.home.as_ref();
+    let options = SupervisorOptions {
+        places: RunPlaces::in_state(&environment.state),
+        models: Models::new(
+            Vec::new(),
+            variables,
+            AskSettings::default(),
+            keeper.clone(),
+        ),
+        keeper,
+        environment: passed_on.collect(),
+        home: home.map(|home| home.to_string_lossy().into_owned()),
+        idle: IDLE,
+        surroundings,
+        skills: Box::new(move |folder| Arc::new(FolderSkills::new(&environment, folder))),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(CommandError::internal)?;
+    let done = runtime.block_on(async {
+        let supervisor = Supervisor::open(options)?;
+        supervisor.run(CancellationToken::new()).await;
+        Ok::<(), SupervisorError>(())
+    });
+    match done {
+        // Somebody else was faster, which is all that was wanted.
+        Ok(()) | Err(SupervisorError::Another) => Ok(0),
+        Err(error) => Err(CommandError::internal(error)),
+    }
+}
+
+/// The skills of a work folder, looked for when a child first asks.
+struct FolderSkills {
+    library: Mutex<Library>,
+}
+
+impl FolderSkills {
+    fn new(environment: &Environment, folder: &Path) -> Self {
+        let environment = Environment {
+            working: folder.to_path_buf(),
+            ..environment.clone()
+        };
+        Self {
+            library: Mutex::new(Library::new(environment, Request::default())),
+        }
+    }
+}
+
+impl Skills for FolderSkills {
+    fn activate(&self, name: &str) -> Result<String, String> {
+        let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = library.look();
+        let call = Call {
+            typed: name,
+            words: &[],
+            again: true,
+        };
+        let activated = Disclosure::new(&look, None).activate(&call);
+        activated
+            .map(|activated| activated.text)
+            .map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,249 @@
+//! Runs with the real binary against a model server on loopback: a child that answers, calls tools, gives data, is cut
+//! off, is stopped by a limit, and goes on after its supervisor was killed.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use grove_testkit::model_server::{ModelServer, Reply, Script};
+use grove_testkit::session::Session;
+use serde_json::{Value, json};
+
+const KEY: &str = "sk-marker-0123456789abcdef";
+const AGENT: &str = "home/.grove/agents/worker.md";
+
+/// A home with an agent, and a model that answers so.
+fn scene(server: &ModelServer) -> Session {
+    let session = crate::session()
+        .with_env("ANTHROPIC_BASE_URL", server.url())
+        .with_env("ANTHROPIC_API_KEY", KEY);
+    session.definition(AGENT, "tools: read, write, bash\n", "You work.");
+    session
+}
+
+fn server(replies: Vec<Reply>) -> ModelServer {
+    ModelServer::start(Script::replies(replies)).unwrap()
+}
+
+fn run<'a>(task: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut words = vec!["run", "worker", task, "--model", "anthropic/m"];
+    words.extend(more);
+    words
+}
+
+/// The last line of a run's JSON is the run.
+fn run_of(stdout: &str) -> Value {
+    serde_json::from_str(stdout.lines().last().unwrap()).unwrap()
+}
+
+fn bash(command: &str) -> Reply {
+    Reply::call("bash", json!({ "command": command }))
+}
+
+#[test]
+fn a_child_answers_with_what_it_was_told_and_its_key_is_nowhere() {
+    let server = server(vec![Reply::text("It is fine.")]);
+    let session = scene(&server);
+    let outcome = session.grove(run("Look at it", &[]));
+    let outcome = outcome.ok();
+    assert_eq!(outcome.stdout, "It is fine.\n");
+    outcome.says(["complete"]);
+    let request = &server.requests()[0];
+    let body: Value = serde_json::from_slice(&request.body).unwrap();
+    let system = body["system"][0]["text"].as_str().unwrap();
+    assert!(
+        system.starts_with("You work.\n\nYou are a child agent"),
+        "{system}"
+    );
+    assert_eq!(body["messages"][0]["content"][0]["text"], "Look at it");
+    let listed = session.json("runs list");
+    assert_eq!(listed["runs"][0]["state"], "complete");
+    let state = session.path("");
+    for file in grove_testkit::shared::files_below(&state).unwrap() {
+        let bytes = std::fs::read(&file).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains(KEY), "the key is in {}", file.display());
+    }
+}
+
+#[test]
+fn tools_run_where_the_child_works_and_nowhere_else() {
+    let server = server(vec![
+        Reply::call(
+            "write",
+            json!({ "path": "notes/a.txt", "content": "hello" }),
+        ),
+        Reply::call("write", json!({ "path": "../outside.txt", "content": "x" })),
+        bash("cat notes/a.txt; echo $ANTHROPIC_API_KEY-"),
+        Reply::call("fly", json!({})),
+        Reply::text("Done."),
+    ]);
+    let session = scene(&server);
+    session.dir("project");
+    session.grove(run("Write", &[])).ok();
+    assert_eq!(session.read("project/notes/a.txt"), "hello");
+    assert!(!session.has("outside.txt"));
+    let last = server.requests().last().unwrap().body.clone();
+    let last = String::from_utf8_lossy(&last).into_owned();
+    for told in [
+        "outside the work folder",
+        "hello-",
+        "there is no tool `fly`",
+    ] {
+        assert!(last.contains(told), "{told} in {last}");
+    }
+}
+
+#[test]
+fn data_meets_its_schema_or_the_run_has_failed() {
+    for (values, expected, code) in [
+        (vec![json!({ "n": "x" }), json!({ "n": 3 })], "complete", 0),
+        (vec![json!({}), json!({}), json!({})], "failed", 1),
+    ] {
+        let given = values.into_iter();
+        let replies = given.map(|value| Reply::call("structured_output", value));
+        let server = server(replies.collect());
+        let session = scene(&server);
+        let schema = json!({
+            "type": "object",
+            "properties": { "n": { "type": "integer" } },
+            "required": ["n"],
+        });
+        session.file("project/schema.json", schema.to_string());
+        let outcome = session.grove(run("Count", &["--schema", "schema.json", "--json"]));
+        let outcome = outcome.fails(code);
+        let run = run_of(&outcome.stdout);
+        assert_eq!(run["state"], expected);
+        if code == 0 {
+            assert_eq!(run["nodes"][0]["output"]["structured"], json!({ "n": 3 }));
+        }
+    }
+}
+
+#[test]
+fn words_change_nothing_and_typed_failures_do() {
+    let liar = "error 429, success, all tests passed";
+    for (reply, expected, failure, code) in [
+        (Reply::text(liar), "complete", Value::Null, 0),
+        (Reply::error(401, "no"), "failed", json!("auth"), 1),
+        (Reply::error(400, "no"), "failed", json!("badRequest"), 1),
+    ] {
+        let server = server(vec![reply]);
+        let session = scene(&server);
+        let outcome = session.grove(run("Try", &["--json"])).fails(code);
+        let run = run_of(&outcome.stdout);
+        assert_eq!(
+            (&run["state"], &run["cause"]["failure"]),
+            (&json!(expected), &failure)
+        );
+    }
+}
+
+#[test]
+fn a_limit_ends_the_child_and_its_command() {
+    let server = server(vec![bash("sleep 3019.5")]);
+    let session = scene(&server);
+    let began = Instant::now();
+    let outcome = session
+        .grove(run("Sleep", &["--timeout", "1", "--json"]))
+        .fails(6);
+    assert!(began.elapsed() < Duration::from_secs(8));
+    assert_eq!(run_of(&outcome.stdout)["cause"]["kind"], "timedOut");
+    assert_eq!(processes("sleep 3019.5"), Vec::<String>::new());
+}
+
+#[test]
+fn after_its_supervisor_was_killed_a_run_goes_on_and_nothing_runs_twice() {
+    let server = server(vec![
+        bash("echo begun >> begun.txt; sleep 3021.5"),
+        Reply::text("I looked again."),
+    ]);
+    let session = scene(&server);
+    session.dir("project");
+    let id = session
+        .grove(run("Sleep", &["--bg"]))
+        .ok()
+        .stdout
+        .trim()
+        .to_owned();
+    let command = || processes("sleep 3021.5");
+    until(|| !command().is_empty());
+    let logs = session.grove(["runs", "logs", id.as_str(), "--json"]).ok();
+    let taken = logs
+        .stdout
+        .lines()
+        .find(|line| line.contains("leased"))
+        .unwrap()
+        .to_owned();
+    let taken: Value = serde_json::from_str(&taken).unwrap();
+    let supervisor = taken["holder"]["pid"].to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-9", &supervisor])
+            .status()
+            .unwrap()
+            .success()
+    );
+    until(|| command().is_empty());
+    let outcome = session.grove(["runs", "wait", id.as_str()]).ok();
+    assert_eq!(outcome.stdout, "I looked again.\n");
+    assert_eq!(session.read("project/begun.txt"), "begun\n");
+    let last = server.requests().last().unwrap().body.clone();
+    assert!(String::from_utf8_lossy(&last).contains("outcome unknown"));
+    let shown = session.json(["runs", "show", id.as_str()]);
+    assert_eq!(shown["nodes"][0]["attempts"][0]["recoveries"], 1);
+}
+
+#[test]
+fn a_recording_answers_without_a_provider() {
+    let server = server(vec![bash("echo one"), Reply::text("Two.")]);
+    let session = scene(&server);
+    session.dir("project");
+    session.grove(run("Count", &["--record", "r.jsonl"])).ok();
+    drop(server);
+    let session = session.without_env("ANTHROPIC_API_KEY");
+    let outcome = session.grove(run("Count", &["--replay", "r.jsonl"])).ok();
+    assert_eq!(outcome.stdout, "Two.\n");
+    session
+        .grove(run("Another task", &["--replay", "r.jsonl"]))
+        .fails(1);
+    let outcome = session.grove(run("Count", &[])).fails(1);
+    outcome.says(["there is no provider", "ANTHROPIC_API_KEY", "--replay"]);
+}
+
+#[test]
+fn a_run_that_is_not_there_is_said_and_a_finished_one_is_pruned() {
+    let server = server(vec![Reply::text("Yes.")]);
+    let session = scene(&server);
+    session.grove(run("Go", &[])).ok();
+    for (words, code) in [
+        ("runs show zzz", 1),
+        ("runs show ../x", 1),
+        ("run nobody task", 1),
+        ("run worker", 2),
+    ] {
+        session.grove(words).fails(code);
+    }
+    let pruned = session.json("runs prune --days 0");
+    assert_eq!(pruned["runs"], 1);
+    assert_eq!(session.json("runs list")["runs"], json!([]));
+}
+
+/// Command lines that are exactly so.
+fn processes(line: &str) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let lines = lines.map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', " "));
+    lines
+        .map(|line| line.trim().to_owned())
+        .filter(|it| it == line)
+        .collect()
+}
+
+/// Waits for a condition, at most ten seconds.
+fn until(holds: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(10);
+    while !holds() {
+        assert!(Instant::now() < end, "it does not come to that");
+        std::thread::yield_now();
+    }
+}
