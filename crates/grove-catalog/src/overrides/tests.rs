@@ -87,9 +87,9 @@ fn the_project_is_laid_over_the_user_field_by_field() {
         assert_eq!(
             origins,
             [
+                ("tools", "p.toml", 3),
                 ("model", "u.toml", 2),
                 ("thinking", "u.json", 1),
-                ("tools", "p.toml", 3),
                 ("maxTokens", "p.toml", 2),
             ]
         );
