@@ -165,10 +165,13 @@ pub fn end_marked(mark: &str, limit: Duration) -> EndedTree {
 
 /// Ends the children of this process that are not among the known ones, and whatever is below them. This process is a
 /// subreaper: what a keeper leaves behind that was killed becomes its child, and nothing else does.
-pub fn end_strays(known: &[u32], limit: Duration) -> EndedTree {
+///
+/// Who is known is asked after the look, so that nobody is taken for a stray who was started meanwhile.
+pub fn end_strays(known: impl Fn() -> Vec<u32>, limit: Duration) -> EndedTree {
     let this = std::process::id();
     end_all(limit, || {
         let all = everybody();
+        let known = known();
         let is_stray = |pid: u32, stat: &Stat| stat.parent == this && !known.contains(&pid);
         let strays: Vec<u32> = all
             .iter()

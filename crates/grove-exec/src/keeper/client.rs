@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -44,13 +44,20 @@ pub struct ProcessEnd {
     pub output: BoundedOutput,
 }
 
-/// The program that keeps trees, and the keepers that run now.
+/// The keepers that this process has started and that run now. It is locked while one is started, so that whoever looks
+/// for strays knows everybody.
+static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+fn running() -> MutexGuard<'static, Vec<u32>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The program that keeps trees.
 #[derive(Debug, Clone)]
 pub struct Keeper {
     program: PathBuf,
     arguments: Vec<OsString>,
     bounds: OutputBounds,
-    running: Arc<Mutex<Vec<u32>>>,
 }
 
 impl Keeper {
@@ -69,7 +76,6 @@ impl Keeper {
             program,
             arguments: arguments.iter().map(OsString::from).collect(),
             bounds: OutputBounds::default(),
-            running: Arc::default(),
         })
     }
 
@@ -91,8 +97,7 @@ impl Keeper {
         cancel: &CancellationToken,
         mut on_output: impl FnMut(&[u8]),
     ) -> Result<ProcessEnd, ExecError> {
-        let mut child = self.start()?;
-        let _running = Running::new(&self.running, child.id());
+        let (mut child, _running) = self.start()?;
         let (Some(mut input), Some(mut output), Some(errors)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -140,35 +145,32 @@ impl Keeper {
                 report,
                 output: kept,
             }),
-            Err(_) => Err(self.without_report().await),
+            Err(_) => Err(without_report().await),
         }
     }
 
-    fn start(&self) -> Result<Child, ExecError> {
-        Command::new(&self.program)
+    fn start(&self) -> Result<(Child, Running), ExecError> {
+        let mut all = running();
+        let child = Command::new(&self.program)
             .args(&self.arguments)
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(ExecError::NoKeeper)
+            .map_err(ExecError::NoKeeper)?;
+        let pid = child.id();
+        all.extend(pid);
+        Ok((child, Running { pid }))
     }
+}
 
-    /// What a killed keeper left behind has become our child: it is ended here.
-    async fn without_report(&self) -> ExecError {
-        let running = Arc::clone(&self.running);
-        let ended = tokio::task::spawn_blocking(move || {
-            let known = running
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone();
-            end_strays(&known, STRAYS)
-        });
-        let left = ended.await.map(|ended| ended.left).unwrap_or_default();
-        ExecError::NoReport {
-            left: super::ids(&left),
-        }
+/// What a killed keeper left behind has become our child: it is ended here.
+async fn without_report() -> ExecError {
+    let ended = tokio::task::spawn_blocking(|| end_strays(|| running().clone(), STRAYS));
+    let left = ended.await.map(|ended| ended.left).unwrap_or_default();
+    ExecError::NoReport {
+        left: super::ids(&left),
     }
 }
 
@@ -181,24 +183,11 @@ async fn tell(input: Option<&mut ChildStdin>) {
 
 /// A keeper that runs, so that nobody takes it for something that was left behind.
 struct Running {
-    all: Arc<Mutex<Vec<u32>>>,
     pid: Option<u32>,
-}
-
-impl Running {
-    fn new(all: &Arc<Mutex<Vec<u32>>>, pid: Option<u32>) -> Self {
-        let mut known = all.lock().unwrap_or_else(PoisonError::into_inner);
-        known.extend(pid);
-        Self {
-            all: Arc::clone(all),
-            pid,
-        }
-    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let mut known = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|pid| Some(*pid) != self.pid);
+        running().retain(|pid| Some(*pid) != self.pid);
     }
 }
