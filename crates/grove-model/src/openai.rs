@@ -69,11 +69,9 @@ pub(crate) fn failure(
             return *failure;
         }
     }
-    let is_too_long = |start: &&str| message.is_some_and(|message| message.starts_with(*start));
+    let begins = |start: &&str| message.is_some_and(|message| message.starts_with(*start));
     match status {
-        Some(400 | 422) if TOO_LONG.iter().any(|start| is_too_long(&start)) => {
-            ModelFailure::ContextTooLong
-        }
+        Some(400 | 422) if TOO_LONG.iter().any(begins) => ModelFailure::ContextTooLong,
         Some(401 | 403) => ModelFailure::Auth,
         Some(402) => ModelFailure::Quota,
         Some(408) => ModelFailure::Network,
@@ -105,7 +103,7 @@ pub(crate) const fn effort(thinking: Thinking) -> Option<&'static str> {
     }
 }
 
-/// Puts the tools into a body: `tool` writes one, `named` a choice of one.
+/// Puts the tools into a body; `wrapped` gives one, or the choice of one, what the format has around it.
 pub(crate) fn add_tools(
     body: &mut Value,
     request: &ModelRequest,

@@ -193,28 +193,22 @@ impl Reader {
         let id = call["id"].as_str().unwrap_or_default();
         let is_same =
             |(known, its): &(u64, String)| *known == number && (id.is_empty() || its == id);
-        let at = match self.calls.iter().rposition(is_same) {
-            Some(at) => at,
-            None => {
-                let at = self.calls.len();
-                self.calls.push((number, id.to_owned()));
-                let id = match id {
-                    "" => format!("call_{at}"),
-                    id => id.to_owned(),
-                };
-                let name = call["function"]["name"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned();
-                let input = Value::Null;
-                assembly.begin(
-                    CALLS + at as u64,
-                    Block::ToolUse { id, name, input },
-                    on_event,
-                )?;
-                at
-            }
-        };
+        let known = self.calls.iter().rposition(is_same);
+        let at = known.unwrap_or(self.calls.len());
+        if known.is_none() {
+            self.calls.push((number, id.to_owned()));
+            let id = match id {
+                "" => format!("call_{at}"),
+                id => id.to_owned(),
+            };
+            let name = call["function"]["name"].as_str().unwrap_or_default();
+            let block = Block::ToolUse {
+                id,
+                name: name.to_owned(),
+                input: Value::Null,
+            };
+            assembly.begin(CALLS + at as u64, block, on_event)?;
+        }
         let more = match &call["function"]["arguments"] {
             // Written out by some servers.
             Value::Object(object) => Value::Object(object.clone()).to_string(),

@@ -155,10 +155,10 @@ impl AnswerReader for Reader {
             ("response.reasoning_summary_text.delta", Some(index)) => {
                 self.grow(index, Delta::Thinking(delta), assembly, on_event)?;
             }
-            ("response.reasoning_summary_part.added", Some(index)) => {
-                if event["summary_index"].as_u64().is_some_and(|at| at > 0) {
-                    self.grow(index, Delta::Thinking("\n\n"), assembly, on_event)?;
-                }
+            ("response.reasoning_summary_part.added", Some(index))
+                if event["summary_index"].as_u64().is_some_and(|at| at > 0) =>
+            {
+                self.grow(index, Delta::Thinking("\n\n"), assembly, on_event)?;
             }
             ("response.function_call_arguments.delta", Some(index)) => {
                 self.grow(index, Delta::Input(delta), assembly, on_event)?;
