@@ -44,6 +44,10 @@ environment_variables! {
     ANTHROPIC_API_KEY = "ANTHROPIC_API_KEY";
     /// Where the provider `anthropic` is, in place of its own address.
     ANTHROPIC_BASE_URL = "ANTHROPIC_BASE_URL";
+    /// The key of the provider `openai`.
+    OPENAI_API_KEY = "OPENAI_API_KEY";
+    /// Where the provider `openai` is, in place of its own address.
+    OPENAI_BASE_URL = "OPENAI_BASE_URL";
     /// The path to the attempt that a process belongs to, set for everything that a child runs. A `grove` with it neither
     /// recovers nor prunes runs.
     GROVE_RUN = "GROVE_RUN";

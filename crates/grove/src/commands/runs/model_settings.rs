@@ -93,7 +93,7 @@ impl ModelSettings {
         if providers.ready().next().is_none() {
             return Err(
                 CommandError::finding("there is no provider to ask a model of").hints([
-                    "set ANTHROPIC_API_KEY, and ANTHROPIC_BASE_URL for another address".to_owned(),
+                    "set ANTHROPIC_API_KEY or OPENAI_API_KEY, and ANTHROPIC_BASE_URL or OPENAI_BASE_URL for another address".to_owned(),
                     "or name a provider in [providers] of the configuration".to_owned(),
                     "or play a recording with --replay FILE".to_owned(),
                 ]),
