@@ -4,9 +4,11 @@
 
 mod agents;
 mod catalog;
+mod children;
 mod contender;
 mod discovery;
 mod floor;
+mod journal;
 mod ours;
 mod pi;
 mod plain_bm25;
@@ -27,13 +29,14 @@ mod work;
 use std::time::Duration;
 
 use crate::arguments::Arguments;
-use crate::{step, workspace};
+use crate::{step, tools, workspace};
 
 /// A whole table of 100,000 skills takes some minutes.
 const BENCH_LIMIT: Duration = Duration::from_hours(2);
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
-    if cfg!(debug_assertions) {
+    // To try a benchmark out, not to measure: `--debug` takes the program as it is built for the tests.
+    if cfg!(debug_assertions) && !arguments.flag("--debug") {
         return run_optimised();
     }
     match arguments.next_word().as_deref() {
@@ -42,13 +45,15 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("agents") => agents::run(arguments),
         Some("catalog") => catalog::run(arguments),
         Some("catalog-hosts") => visible::run(arguments),
+        Some("children") => children::run(arguments),
+        Some("journal") => journal::run(arguments),
         Some("prompt") => prompt::run(arguments),
         Some("reload") => reload::run(arguments),
         Some("search") => search::run(arguments),
         Some("search-quality") => search_quality::run(arguments),
         Some("serve") => serve::run(arguments),
         Some("trust") => trust::run(arguments),
-        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-hosts, prompt, reload, search, search-quality, serve or trust".to_owned()),
+        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-hosts, children, journal, prompt, reload, search, search-quality, serve or trust".to_owned()),
     }
 }
 
@@ -79,6 +84,7 @@ fn run_optimised() -> Result<(), String> {
     let mut cargo = workspace::cargo();
     cargo
         .args(["run", "--quiet", "--release", "--package", "xtask", "--"])
-        .args(std::env::args().skip(1));
+        .args(std::env::args().skip(1))
+        .envs(tools::environment());
     step::show("the optimised benchmark", &mut cargo, BENCH_LIMIT)
 }

@@ -9,6 +9,7 @@
 mod arguments;
 mod bench;
 mod fuzz;
+mod nemesis;
 mod reference;
 mod step;
 mod test;
@@ -38,6 +39,12 @@ cargo xtask <command>
       [--size 10000] [--runs 31] [--skills DIR]
   bench search-quality          hits at 1, 5 and 10 for tasks in plain words, beside plain BM25
       [--failures] [--skills DIR --tasks FILE]
+  bench children                1,000 children in one supervisor, beside pi, Codex and Claude Code
+      [--count 1000] [--peers 4]
+  bench journal                 a durable event beside a bare fdatasync; a list of 10,000 runs
+      [--events 1000] [--runs 10000]
+  nemesis one                   kill -9 of everybody at every point of one run, on the release build
+  nemesis shapes [--runs 20]    seven shapes of processes, two children each, one of them stopped
   fuzz TARGET [--seconds 60]    coverage-guided fuzzing of a target in fuzz/fuzz_targets
       [--keep] [--verbose] [--reproduce FILE]
   reference [--check]           writes the generated references, or says which are stale";
@@ -59,6 +66,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
         Some("bench") => bench::run(arguments)?,
         Some("bench-child") => bench::run_child(arguments)?,
         Some("fuzz") => fuzz::run(arguments)?,
+        Some("nemesis") => nemesis::run(arguments)?,
         Some("reference") => reference::run(arguments)?,
         Some("help" | "--help" | "-h") | None => println!("{USAGE}"),
         Some(unknown) => return Err(format!("unknown command {unknown}\n\n{USAGE}")),

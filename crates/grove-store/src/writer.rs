@@ -61,6 +61,15 @@ impl Store {
         self.wait(|reply| Job::Submit(Box::new(submission), reply))
     }
 
+    /// The same without waiting: `done` is called on the writer's thread and must not block.
+    pub fn submit_then(
+        &self,
+        submission: Submission,
+        done: impl FnOnce(Result<Submitted, StoreError>) + Send + 'static,
+    ) -> Result<(), StoreError> {
+        self.send(Job::Submit(Box::new(submission), Box::new(done)))
+    }
+
     /// Records a fact, and gives back what follows when it is durable.
     pub fn append(&self, run: &str, draft: Draft) -> Result<Appended, StoreError> {
         self.wait(|reply| Job::Append(run.to_owned(), Box::new(draft), reply))

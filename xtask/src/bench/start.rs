@@ -2,7 +2,7 @@
 //! `grove catalog` with a hundred skills, from the start of the process to its end.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     fs::create_dir_all(home.join(".agents"))
         .map_err(|error| format!("cannot make {}: {error}", home.display()))?;
     let library = GeneratedLibrary::create(skills, N_SKILLS)?;
-    let grove = workspace::target().join("release/grove");
+    let grove = grove_program();
     require_all_skills(&grove, &home, &library)?;
 
     let mut list = Samples::default();
@@ -51,8 +51,21 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
 /// Builds the program that is measured.
 pub(super) fn build_grove() -> Result<(), String> {
     let mut build = workspace::cargo();
-    build.args(["build", "--quiet", "--release", "--package", "grove"]);
+    build.args(["build", "--quiet", "--package", "grove"]);
+    if !cfg!(debug_assertions) {
+        build.arg("--release");
+    }
     step::show("cargo build", &mut build, BUILD_LIMIT)
+}
+
+/// The program that is measured.
+pub(super) fn grove_program() -> PathBuf {
+    let profile = if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    };
+    workspace::target().join(profile).join("grove")
 }
 
 /// Prints how long whole processes took.

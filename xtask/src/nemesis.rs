@@ -1,0 +1,35 @@
+//! `cargo xtask nemesis`: what the tests show at a few points, at all of them and often.
+
+use std::time::Duration;
+
+use crate::arguments::Arguments;
+use crate::{step, tools, workspace};
+
+/// Some hundred points, each a run and its recovery.
+const LIMIT: Duration = Duration::from_hours(3);
+
+pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
+    let what = arguments.next_word();
+    let times: u32 = arguments.value("--runs")?.unwrap_or(20);
+    let is_release = !arguments.flag("--debug");
+    arguments.finish()?;
+    let (test, variable, value) = match what.as_deref() {
+        Some("one") => ("run_sessions::nemesis", "GROVE_NEMESIS_ALL", "1".to_owned()),
+        Some("shapes") => (
+            "run_sessions::shapes",
+            "GROVE_SHAPES_TIMES",
+            times.to_string(),
+        ),
+        _ => return Err("which nemesis? one, or shapes [--runs 20]".to_owned()),
+    };
+    let mut cargo = workspace::cargo();
+    cargo.args(["test", "--quiet", "--package", "grove", "--test", "it"]);
+    if is_release {
+        cargo.arg("--release");
+    }
+    cargo
+        .args([test, "--", "--nocapture"])
+        .envs(tools::environment())
+        .env(variable, value);
+    step::show("the nemesis", &mut cargo, LIMIT)
+}
