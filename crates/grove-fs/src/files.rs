@@ -156,6 +156,16 @@ pub fn remove_empty_folder(path: &Path) -> bool {
     std::fs::remove_dir(path).is_ok()
 }
 
+/// Removes a folder with everything in it; one that is not there is as good as removed. Links in it are not followed.
+pub fn remove_folder(path: &Path) -> Result<(), FsError> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(FsError::new("remove", path, error))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The names in a folder with whether each leads to a folder, sorted, at most `limit`.
 pub fn list(path: &Path, limit: usize) -> Result<Vec<(String, bool)>, FsError> {
     let entries = std::fs::read_dir(path).map_err(|error| FsError::new("list", path, error))?;

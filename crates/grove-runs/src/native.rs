@@ -239,11 +239,8 @@ impl NativeChild {
         let about = about(&call.input);
         let tool = call.name.clone();
         self.log.write(&LogLine::ToolStart { tool, about });
-        let mut ignore = |_: &[u8]| {};
-        let mut result = self
-            .toolbox
-            .run(&call.name, &call.input, &self.stop, &mut ignore)
-            .await;
+        let run = self.toolbox.run(&call.name, &call.input, &self.stop);
+        let mut result = run.await;
         let is_warned = self.limits.warn_tool_calls == Some(made + 1);
         if let Some(most) = most.filter(|_| is_warned) {
             let left = most.saturating_sub(made + 1);

@@ -38,21 +38,19 @@ impl RunPlaces {
         self.folder.join(format!("supervisor-{surroundings}.log"))
     }
 
+    /// What is kept of a run beside the journal: logs and long outputs. Nothing depends on it.
+    pub fn of_run(&self, run: &str) -> PathBuf {
+        self.folder.join("logs").join(run)
+    }
+
     /// The log of an attempt: what it does while it does it.
     pub fn log(&self, run: &str, of: &Attempt) -> PathBuf {
-        let name = format!("{}-{}.jsonl", of.node, of.n);
-        // Keys of items may have any character; a file name has none of them.
-        let name: String = name
-            .chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || "-._".contains(c) {
-                    c
-                } else {
-                    '_'
-                }
-            })
-            .collect();
-        self.folder.join("logs").join(run).join(name)
+        self.of_run(run).join(format!("{}.jsonl", file_name(of)))
+    }
+
+    /// The folder of outputs that are too long for a model.
+    pub fn outputs(&self, run: &str, of: &Attempt) -> PathBuf {
+        self.of_run(run).join(format!("{}-outputs", file_name(of)))
     }
 
     /// The address at which a supervisor is woken: a name that is no file, so that it can be of any folder.
@@ -61,4 +59,17 @@ impl RunPlaces {
         let digest = grove_spec::Digest::of(path.as_os_str().as_encoded_bytes());
         format!("grove-supervisor-{}", digest.first_digits(24))
     }
+}
+
+/// An attempt as the beginning of a file's name. Keys of items may have any character; a file name has none of them.
+fn file_name(of: &Attempt) -> String {
+    let name = format!("{}-{}", of.node, of.n);
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "-._".contains(c) {
+            c
+        } else {
+            '_'
+        }
+    };
+    name.chars().map(plain).collect()
 }

@@ -395,6 +395,9 @@ impl Shared {
             .map_err(|error| input(format!("the request cannot be read: {error}")))?;
         let folder = &child.place.folder;
         let work = WorkFolder::new(folder, &child.place.readable).map_err(input)?;
+        let outputs = self.options.places.outputs(run, of);
+        // Outputs from before a crash.
+        work.grant(&outputs);
         let places = Places {
             run_ids: vec![run.to_owned()],
             work: Some(work.path().to_string_lossy().into_owned()),
@@ -424,6 +427,7 @@ impl Shared {
             skills: (self.options.skills)(folder),
             schema,
             secrets: model.secrets.clone(),
+            outputs,
         };
         Ok(NativeChild {
             store: Arc::clone(&self.store),

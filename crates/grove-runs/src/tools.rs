@@ -1,10 +1,12 @@
 //! What a child can call. Each tool is one row; what a child may call is decided before it starts and held here.
 
 mod file_tools;
+mod output_file;
 mod search_tools;
 mod shell_tool;
 mod work_folder;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -197,6 +199,8 @@ pub(crate) struct Toolbox {
     pub(crate) schema: Option<(Value, jsonschema::Validator)>,
     /// Values that are masked in what tools give.
     pub(crate) secrets: Vec<Secret>,
+    /// Where outputs are that are too long for a model.
+    pub(crate) outputs: PathBuf,
 }
 
 impl Toolbox {
@@ -222,13 +226,7 @@ impl Toolbox {
     }
 
     /// Runs a tool. One that is not allowed is refused here, whatever the model was told.
-    pub(crate) async fn run(
-        &self,
-        name: &str,
-        arguments: &Value,
-        stop: &StopTokens,
-        on_output: &mut (dyn FnMut(&[u8]) + Send),
-    ) -> ToolResult {
+    pub(crate) async fn run(&self, name: &str, arguments: &Value, stop: &StopTokens) -> ToolResult {
         if let Some(result) = self.structured(name, arguments) {
             return result;
         }
@@ -239,7 +237,7 @@ impl Toolbox {
             return ToolResult::of(Err(message));
         };
         let mut result = ToolResult::of(match row.name {
-            "bash" => self.bash(arguments, stop, on_output).await,
+            "bash" => self.bash(arguments, stop).await,
             "skill" => text_of(arguments, "name").and_then(|name| self.skill(&name)),
             _ => self.on_files(row.name, arguments),
         });

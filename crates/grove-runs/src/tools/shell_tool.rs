@@ -1,10 +1,12 @@
 //! Running commands.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use grove_exec::{ExecError, Exit, Order, StopTokens, Why, WriteRules, write_rules_work};
 use serde_json::Value;
 
+use super::output_file::OutputFile;
 use super::{Toolbox, number_of, text_of};
 
 /// Between asking a command to end and ending it.
@@ -15,7 +17,6 @@ impl Toolbox {
         &self,
         arguments: &Value,
         stop: &StopTokens,
-        on_output: &mut (dyn FnMut(&[u8]) + Send),
     ) -> Result<String, String> {
         let line = text_of(arguments, "command")?;
         let wanted = number_of(arguments, "timeout").map(Duration::from_secs);
@@ -28,10 +29,12 @@ impl Toolbox {
             writes,
             ..Order::shell(&line, self.work.path().to_path_buf(), &self.mark)
         };
+        let mut file = OutputFile::new(&self.outputs, &self.secrets);
         let end = self
             .keeper
-            .run(&order, stop, |bytes| on_output(bytes))
+            .run(&order, stop, |bytes| file.push(bytes))
             .await;
+        let file = file.finish();
         let end = end.map_err(|error| match error {
             ExecError::NoReport { left } if left.is_empty() => {
                 "the command was killed together with its keeper; everything it ran has ended"
@@ -42,6 +45,14 @@ impl Toolbox {
         let mut text = end.output.text();
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
+        }
+        if let Some(file) = file {
+            self.work.grant(&self.outputs);
+            let _ = writeln!(
+                text,
+                "[all of it is in {}; read it in parts]",
+                file.display()
+            );
         }
         let report = end.report;
         let how = match (report.why, report.exit) {

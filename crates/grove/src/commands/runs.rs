@@ -246,7 +246,10 @@ fn prune(runs: &Runs, days: u64, unacknowledged: bool, json: bool, out: &mut Out
         .into_iter()
         .filter(|run| run.acknowledged || unacknowledged);
     let ids: Vec<String> = taken.map(|run| run.id).collect();
-    let pruned = runs.store.prune(ids, at)?;
+    let pruned = runs.store.prune(ids.clone(), at)?;
+    for id in &ids {
+        grove_fs::files::remove_folder(&runs.places.of_run(id))?;
+    }
     if json {
         out.json(&json!({ "schema": "grove.pruned/1", "runs": pruned.runs, "artifacts": pruned.artifacts }));
     } else {

@@ -214,3 +214,32 @@ fn a_child_neither_prunes_nor_recovers() {
         1
     );
 }
+
+#[test]
+fn a_long_output_is_cut_for_the_model_and_whole_in_a_file_that_it_may_read() {
+    let server = ModelServer::start(Script::chosen_by(|number, request| {
+        let told = String::from_utf8_lossy(&request.body).into_owned();
+        let path = told.split("all of it is in ").nth(1);
+        let path = path.and_then(|rest| rest.split(';').next());
+        match (number, path) {
+            (0, _) => bash("seq -f 'line %g of the output' 20000"),
+            (1, Some(path)) => {
+                Reply::call("read", json!({ "path": path, "offset": 9999, "limit": 1 }))
+            }
+            _ => Reply::text("Done."),
+        }
+    }))
+    .unwrap();
+    let session = scene(&server);
+    session.grove(run("Count", &[])).ok();
+    let requests = server.requests();
+    let told = |number: usize| String::from_utf8_lossy(&requests[number].body).into_owned();
+    assert!(!told(1).contains("line 9999 of"), "it was cut");
+    assert!(told(1).contains("bytes left out"));
+    assert!(told(2).contains("line 9999 of the output"), "{}", told(2));
+    let kept =
+        |session: &grove_testkit::session::Session| session.entries("state/grove/logs").len();
+    assert_eq!(kept(&session), 1);
+    session.grove("runs prune --days 0").ok();
+    assert_eq!(kept(&session), 0, "nothing of a pruned run is left");
+}
