@@ -10,7 +10,7 @@ pub enum State {
     Ok,
     /// A stronger root has a usable skill of this name.
     Shadowed,
-    /// Usable, and beyond what its source offers.
+    /// Usable, and beyond the entries that its root or source may have: it is named in the entry of its group.
     Capped,
     /// The machine or the configuration lacks something.
     Ineligible,
@@ -65,7 +65,7 @@ impl State {
         matches!(self, Self::Ok | Self::Capped)
     }
 
-    /// Whether it is an entry of its own where all are told: a catalog, a server's list.
+    /// Whether it may be an entry of its own in a catalog.
     pub const fn is_listed(self) -> bool {
         matches!(self, Self::Ok)
     }
