@@ -7,6 +7,7 @@
 
 mod division;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::identity::Layout;
@@ -145,7 +146,7 @@ impl<'a> Forest<'a> {
     /// What a node is called; a group's name ends in a slash: no skill's does.
     pub(crate) fn name(&self, snapshot: &Snapshot, id: NodeId) -> String {
         match &self.nodes[id].kind {
-            Kind::Skill(skill) => shown_name(snapshot.skills[*skill].name()).into_owned(),
+            Kind::Skill(_) => shown_name(self.names[id]).into_owned(),
             Kind::Group { root, path, part } if path.is_empty() && part.is_empty() => {
                 let root = root.and_then(|root| snapshot.roots.get(root));
                 format!("{}/", root.map_or("skills", |root| &root.label))
@@ -157,14 +158,15 @@ impl<'a> Forest<'a> {
     }
 
     /// What a node is called in the entry of the group around it, where the path is known.
-    pub(crate) fn label(&self, snapshot: &Snapshot, id: NodeId) -> String {
+    pub(crate) fn label(&self, snapshot: &Snapshot, id: NodeId) -> Cow<'_, str> {
         match &self.nodes[id].kind {
+            Kind::Skill(_) => shown_name(self.names[id]),
             Kind::Group { path, part, .. } if !path.is_empty() || !part.is_empty() => {
                 let part = part.trim_end_matches('/');
                 let whole = if part.is_empty() { path } else { part };
-                shown_name(whole.rsplit('/').next().unwrap_or(whole)).into_owned()
+                shown_name(whole.rsplit('/').next().unwrap_or(whole))
             }
-            Kind::Group { .. } | Kind::Skill(_) => self.name(snapshot, id),
+            Kind::Group { .. } => self.name(snapshot, id).into(),
         }
     }
 
@@ -340,7 +342,7 @@ pub(crate) fn is_named(snapshot: &Snapshot, skill: &Skill, list: &[String]) -> b
     list.iter().any(bears)
 }
 
-fn group<'a>(root: Option<usize>, path: &'a str, part: String) -> Node<'a> {
+fn group(root: Option<usize>, path: &str, part: String) -> Node<'_> {
     Node {
         kind: Kind::Group { root, path, part },
         parent: None,

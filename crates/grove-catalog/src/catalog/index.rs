@@ -104,16 +104,12 @@ impl Files {
     fn line(&self, material: &Material<'_>, id: NodeId, out: &mut String) {
         let (forest, prefixes) = (&material.forest, &material.prefixes);
         let text = &material.texts[id];
-        let (name, description): (Cow<'_, str>, Cow<'_, str>) = match forest.skill(id) {
-            Some(_) => (
-                Cow::Borrowed(&*text.name),
-                Cow::Borrowed(&*text.description),
-            ),
-            None => {
-                let held = |id: NodeId| forest.nodes[id].n_skills;
-                let about = closed_text(material.snapshot, forest, id, &held, true);
-                (forest.name(material.snapshot, id).into(), about.into())
-            }
+        let (name, description): (Cow<'_, str>, Cow<'_, str>) = if forest.skill(id).is_some() {
+            ((*text.name).into(), (*text.description).into())
+        } else {
+            let held = |id: NodeId| forest.nodes[id].n_skills;
+            let about = closed_text(material.snapshot, forest, id, &held, true);
+            (forest.name(material.snapshot, id).into(), about.into())
         };
         let description = if description.len() <= DESCRIPTION {
             description

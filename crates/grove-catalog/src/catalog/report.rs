@@ -204,10 +204,10 @@ fn treatment(material: &Material<'_>, sight: &Sight, id: NodeId, entry: NodeId) 
 /// Skills that nobody is told of, and those that were not even read.
 fn not_offered(snapshot: &Snapshot) -> Vec<(&'static str, usize)> {
     let states = State::ALL.into_iter().filter(|state| {
-        // What is shadowed has a stand-in, and what was switched off was meant to be.
+        // What is capped is told of, what is shadowed has a stand-in, and what was switched off was meant to be.
         !matches!(
             state,
-            State::Ok | State::Shadowed | State::Disabled | State::Filtered
+            State::Ok | State::Capped | State::Shadowed | State::Disabled | State::Filtered
         )
     });
     let of_state = |state: State| {
@@ -230,10 +230,11 @@ fn not_offered(snapshot: &Snapshot) -> Vec<(&'static str, usize)> {
 fn advice(snapshot: &Snapshot, report: &Report, request: &Request<'_>) -> Vec<String> {
     let mut advice = Vec::new();
     let count = |why: &str| report.not_offered.iter().find(|(of, _)| *of == why);
-    if let Some((_, count)) = count("capped") {
-        let message =
-            "beyond the limit of a source: raise `limits.loaded_per_source`, or use --all";
-        advice.push(format!("{} {message}", are(*count)));
+    let is_capped = |skill: &&Skill| skill.state == State::Capped;
+    let n_capped = snapshot.skills.iter().filter(is_capped).count();
+    if n_capped > 0 {
+        let message = "named at most, beyond the limits of a root and a source: raise `limits.loaded_per_root` and `limits.loaded_per_source`, or use --all";
+        advice.push(format!("{} {message}", are(n_capped)));
     }
     if let Some((_, count)) = count("not-read") {
         let message = "not read: raise `limits.candidates_per_root`, or use --all";

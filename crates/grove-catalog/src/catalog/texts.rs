@@ -1,6 +1,7 @@
 //! What every possible entry says, and what that costs.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use grove_spec::text::counted;
 
@@ -161,7 +162,7 @@ pub(crate) fn closed_text(
         text.push_str(if at == 0 { ": " } else { ", " });
         text.push_str(&forest.label(snapshot, *child));
         if forest.skill(*child).is_none() {
-            text.push_str(&format!(" ({})", held(*child)));
+            let _ = write!(text, " ({})", held(*child));
         }
     }
     text

@@ -393,15 +393,3 @@ fn every_style_and_unit_keeps_the_budget_and_spends_it() {
         }
     }
 }
-
-#[test]
-fn zz_timing() {
-    for shape in ["flat", "grouped", "deep"] {
-        let snapshot = snapshot(&[Source::User], &shaped(shape, 10_000));
-        let start = std::time::Instant::now();
-        for _ in 0..10 {
-            plain(&snapshot, Budget::chars(30_000, 150));
-        }
-        eprintln!("{shape} {:?}", start.elapsed() / 10);
-    }
-}
