@@ -133,10 +133,9 @@ pub fn resolve(input: Input<'_>) -> Snapshot {
         same_name: rules.identity.same_name,
         sources_first: false,
     });
-    let number = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
     let limits = EntryLimits {
-        per_root: number(settings.limits.loaded_per_root.value),
-        per_source: number(settings.limits.loaded_per_source.value),
+        per_root: settings.limits.loaded_per_root.count(),
+        per_source: settings.limits.loaded_per_source.count(),
         pinned: rules.trees.then_some(settings.pinned.value.as_slice()),
     };
     apply_entry_limits(&mut skills, &roots, &limits, &mut diagnostics);
@@ -249,14 +248,8 @@ impl Policy<'_> {
                 "set `enabled = true` under `[skills.entries.{}]`",
                 toml_key(key)
             );
-            return Some((
-                State::Disabled,
-                vec![Reason::new(
-                    "disabled",
-                    "switched off in the configuration",
-                    fix,
-                )],
-            ));
+            let reason = Reason::new("disabled", "switched off in the configuration", fix);
+            return Some((State::Disabled, vec![reason]));
         }
         let filtered = |code: &str, message: &str, fix: &str| {
             Some((State::Filtered, vec![Reason::new(code, message, fix)]))
@@ -297,20 +290,14 @@ impl Policy<'_> {
             findings.extend(check_folder(skill.content.name(), folder));
         }
         if identity::is_unportable(folder) {
-            findings.push(Diagnostic::new(
-                Code::PortableName,
-                format!("folder name `{folder}` cannot be used on every platform"),
-            ));
+            let message = format!("folder name `{folder}` cannot be used on every platform");
+            findings.push(Diagnostic::new(Code::PortableName, message));
         }
-        let contained = self
-            .roots
-            .get(skill.place.root)
-            .is_some_and(|root| root.source.contains_links());
+        let root = self.roots.get(skill.place.root);
+        let contained = root.is_some_and(|root| root.source.contains_links());
         if hard_links > 1 && contained {
-            findings.push(Diagnostic::new(
-                Code::HardLink,
-                format!("the file has {hard_links} hard links"),
-            ));
+            let message = format!("the file has {hard_links} hard links");
+            findings.push(Diagnostic::new(Code::HardLink, message));
         }
         findings
     }
