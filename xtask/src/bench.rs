@@ -19,6 +19,7 @@ mod samples;
 mod search;
 mod search_quality;
 mod serve;
+mod spending;
 mod start;
 mod system_calls;
 mod table;
@@ -35,11 +36,15 @@ use crate::{step, tools, workspace};
 const BENCH_LIMIT: Duration = Duration::from_hours(2);
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
+    let which = arguments.next_word();
+    if which.as_deref() == Some("catalog-budget") {
+        return spending::run(arguments);
+    }
     // To try a benchmark out, not to measure: `--debug` takes the program as it is built for the tests.
     if cfg!(debug_assertions) && !arguments.flag("--debug") {
         return run_optimised();
     }
-    match arguments.next_word().as_deref() {
+    match which.as_deref() {
         Some("discovery") => discovery::run(arguments),
         Some("start") => start::run(arguments),
         Some("agents") => agents::run(arguments),
@@ -53,7 +58,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("search-quality") => search_quality::run(arguments),
         Some("serve") => serve::run(arguments),
         Some("trust") => trust::run(arguments),
-        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-hosts, children, journal, prompt, reload, search, search-quality, serve or trust".to_owned()),
+        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-budget, catalog-hosts, children, journal, prompt, reload, search, search-quality, serve or trust".to_owned()),
     }
 }
 
