@@ -358,15 +358,14 @@ impl Run<'_> {
         let Some(child) = self.plan.child(&of.node) else {
             return;
         };
-        let may_begin = self.state.stop.is_none();
         let Some(attempt) = self.attempt_mut(of) else {
             return;
         };
         attempt.ended.get_or_insert(at);
         attempt.execution = verdict::of_attempt(child, attempt);
         let execution = attempt.execution.clone();
-        let next = verdict::next_model(child, attempt).filter(|_| may_begin);
-        if let Some(model) = next {
+        // Whoever was told to stop has no next model, and when everything stops everybody was told.
+        if let Some(model) = verdict::next_model(child, attempt) {
             return self.try_with(&of.node, child, model);
         }
         if let Some(node) = self.state.nodes.get_mut(&of.node) {

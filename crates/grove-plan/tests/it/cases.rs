@@ -399,3 +399,36 @@ fn a_child_that_lost_its_holder_and_is_stopped_does_not_go_on() {
         assert!(world.state.open.is_empty());
     }
 }
+
+#[test]
+fn times_are_those_of_the_first_start_and_of_the_end_and_every_proof_is_another() {
+    let mut world = World::submitted(chain(vec![child()]));
+    let (start, epoch) = world.lease(EffectKind::Start);
+    let started = world.journal.last().unwrap().at;
+    world
+        .tell(Fact::Gone {
+            effect: start,
+            epoch,
+            why: "killed".to_owned(),
+        })
+        .unwrap();
+    let first_proof = world.open(EffectKind::Prove);
+    world.prove();
+    let start = world.lease(EffectKind::Start);
+    assert_eq!(start.1, 2, "the same effect with its next holder");
+    world.answer(&start, ended(Finish::Answered, text("done")));
+    let over = world.journal.last().unwrap().at;
+    assert_ne!(
+        world.open(EffectKind::Prove),
+        first_proof,
+        "a late report is of the first"
+    );
+    world.prove();
+    let attempt = world.state.nodes[&NodeId::from("1")].last().unwrap();
+    assert_eq!(
+        (attempt.started, attempt.ended),
+        (Some(started), Some(over))
+    );
+    assert_eq!(attempt.recoveries, 1);
+    assert_ne!(world.state.ended, Some(over), "the run ends with the proof");
+}
