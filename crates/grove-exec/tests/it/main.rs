@@ -5,6 +5,7 @@
     reason = "a test that cannot go on should say why"
 )]
 
+mod programs;
 mod shapes;
 mod trees;
 mod writing;
