@@ -13,9 +13,11 @@ mod write_rules;
 
 pub use bounded_output::{BoundedOutput, OutputBounds};
 pub use clock::now;
-pub use keeper::{ExecError, Exit, Keeper, Order, ProcessEnd, Report, Why, keep};
+pub use keeper::{ExecError, Exit, Keeper, Order, ProcessEnd, Report, StopTokens, Why, keep};
 pub use owner::{Liveness, Owner};
-pub use processes::{EndedTree, MARK, Seen, end_marked, end_strays, find_marked, is_marked};
+pub use processes::{
+    EndedTree, MARK, Seen, end_marked, end_strays, find_marked, is_marked, marked_processes,
+};
 pub use programs::{
     Capabilities, Heard, Launch, PROGRAMS, Program, ProgramEvent, ProgramProvider, ProgramReader,
     ProgramTask, ProgramVerdict, verdict,

@@ -55,6 +55,12 @@ pub struct AgentPrompt {
 }
 
 impl AgentPrompt {
+    /// The files that the prompt leads to.
+    pub fn index_files(&self) -> impl Iterator<Item = PathBuf> {
+        let files = self.index.iter();
+        files.map(|file| self.index_dir.join(&file.name))
+    }
+
     /// Writes the files that the prompt leads to, if they are not there.
     pub fn write_index(&self) -> Result<(), FsError> {
         catalog_files::write_index(&self.index_dir, &self.index)

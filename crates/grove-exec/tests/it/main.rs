@@ -8,6 +8,6 @@
 )]
 
 mod programs;
-mod shapes;
 mod trees;
+mod waiting;
 mod writing;

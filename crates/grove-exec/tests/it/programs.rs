@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 
 use grove_exec::{
     Exit, Heard, Keeper, Order, PROGRAMS, Program, ProgramEvent, ProgramProvider, ProgramTask,
-    ProgramVerdict, Report, Why, verdict,
+    ProgramVerdict, Report, StopTokens, Why, verdict,
 };
 use grove_plan::ModelFailure;
 use grove_testkit::model_server::{ModelServer, Script, ScriptFile};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 /// Longer than a turn takes on a busy machine.
 const LIMIT_MS: u64 = 120_000;
@@ -130,7 +129,7 @@ impl World {
         let keeper = Keeper::new(env!("CARGO_BIN_EXE_grove-test-keeper").into(), &[]).unwrap();
         let mut reader = self.program.reader();
         let mut events = Vec::new();
-        let never = CancellationToken::new();
+        let never = StopTokens::default();
         let end = keeper
             .run(&order, &never, |bytes| {
                 reader.push(bytes, &mut |event| events.push(event));

@@ -13,6 +13,7 @@ use grove_spec::{Code, Diagnostic, Position};
 use serde_json::{Value, json};
 
 use super::definition_listing::CountJson;
+use super::runs::RunsHealth;
 use super::skills_check::is_finding;
 use super::{Looked, agents, chains, counted, need_attention, tilde};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
@@ -31,6 +32,10 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
         .as_ref()
         .map_or_else(Attention::default, Others::attention);
     let packages = others.map_or(&[][..], |others| &others.packages.packages);
+    let runs = looked.library.is_own().then(|| {
+        let settings = &looked.world.settings.settings;
+        RunsHealth::of(environment, settings)
+    });
     let findings = super::skills_check::count_findings(snapshot);
     let grants = looked.world.grants().len();
     let sources = count_sources(snapshot);
@@ -47,6 +52,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
             "trustedFolders": grants,
             "findings": findings,
             "otherFindings": attention.counts(),
+            "runs": runs,
             "folders": {
                 "config": environment.config.to_string_lossy(),
                 "state": environment.state.to_string_lossy(),
@@ -75,6 +81,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     print_counts("agent", &agents, out);
     print_counts("chain", &chains, out);
     print_packages(packages, environment, out);
+    let of_runs = runs.and_then(|runs| runs.print(environment, out));
     let of_snapshot = snapshot.diagnostics.iter();
     let of_snapshot = of_snapshot.filter(|finding| is_finding(finding));
     for finding in of_snapshot.chain(&attention.packages) {
@@ -83,6 +90,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     }
     out.line("");
     let mut said = attention.said();
+    said.extend(of_runs);
     if findings > 0 {
         let of_skills = format!("{}: run `grove skills check`", need_attention(findings));
         said.insert(0, of_skills);
