@@ -64,6 +64,22 @@ pub struct Capabilities {
     pub usage: bool,
 }
 
+impl Capabilities {
+    /// What it cannot, in words.
+    pub fn missing(self) -> Vec<&'static str> {
+        let all = [
+            (self.system_prompt, "system prompt"),
+            (self.tool_list, "tool list"),
+            (self.base_url, "address"),
+            (self.resume, "resume"),
+            (self.streaming, "streaming"),
+            (self.usage, "usage"),
+        ];
+        let missing = all.into_iter().filter(|(can, _)| !can);
+        missing.map(|(_, what)| what).collect()
+    }
+}
+
 /// All of them.
 pub const PROGRAMS: [&Program; 4] = [
     &claude::PROGRAM,

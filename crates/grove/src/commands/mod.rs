@@ -13,6 +13,7 @@ mod completions;
 mod config;
 mod definition_listing;
 mod doctor;
+mod engines;
 mod input_text;
 mod known_hosts;
 mod manual;
@@ -97,6 +98,7 @@ pub(crate) fn run(
         Some(Command::Untrust { folder, json }) => {
             trust::revoke(&environment, folder.as_deref(), json, out)
         }
+        Some(Command::Engines { json }) => engines::run(&environment, json, out),
         Some(Command::Hosts { json }) => known_hosts::run(&environment, json, out),
         Some(Command::Doctor { look: flags }) => {
             let json = flags.json;

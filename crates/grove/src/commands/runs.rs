@@ -27,7 +27,7 @@ use crate::table::Table;
 
 use following::Following;
 pub(super) use health::RunsHealth;
-use model_settings::ModelSettings;
+pub(super) use model_settings::ModelSettings;
 pub(crate) use supervise::KEEPER;
 pub(super) use supervise::supervise;
 pub(super) use told::print_told;
