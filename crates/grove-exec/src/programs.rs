@@ -38,6 +38,8 @@ pub struct Program {
     pub variables: &'static [&'static str],
     /// What of a person's own configuration cannot be switched off when the person's login is used.
     pub not_switched_off: &'static [&'static str],
+    /// What it used, from the file `usage.json` that it leaves, where its lines do not say.
+    usage_left: Option<fn(&Value) -> Usage>,
     launch: fn(&ProgramTask<'_>) -> Launch,
     take: fn(&mut Heard, &Value, &mut dyn FnMut(ProgramEvent)),
 }
@@ -222,6 +224,9 @@ pub struct ProgramReader {
 const LONGEST_LINE: usize = 16 << 20;
 
 impl Program {
+    /// The file in which some leave what they used.
+    pub const USAGE_FILE: &str = "usage.json";
+
     /// The program with a name.
     pub fn named(name: &str) -> Option<&'static Self> {
         PROGRAMS.into_iter().find(|program| program.name == name)
@@ -230,6 +235,12 @@ impl Program {
     /// How it is started for a task.
     pub fn launch(&self, task: &ProgramTask<'_>) -> Launch {
         (self.launch)(task)
+    }
+
+    /// What it used, from the text of the file [`Self::USAGE_FILE`] that some leave in the folder of their task.
+    pub fn usage_left(&self, text: &[u8]) -> Option<Usage> {
+        let read = self.usage_left?;
+        serde_json::from_slice(text).ok().map(|value| read(&value))
     }
 
     /// Reads what it writes.

@@ -57,6 +57,7 @@ impl ProgramChild<'_> {
         if self.epoch > 1 {
             let text = "its supervisor was gone while the program ran, so it is not begun again";
             self.note(text.to_owned());
+            let _ = grove_fs::files::remove_folder(&self.folder);
             return Ok(ChildEnd::of(Finish::Interrupted, String::new()));
         }
         let task = ProgramTask {
@@ -99,7 +100,10 @@ impl ProgramChild<'_> {
                 reader.push(bytes, &mut on_event);
             })
             .await;
-        let heard = reader.finish(&mut on_event);
+        let mut heard = reader.finish(&mut on_event);
+        let left = self.folder.join(Program::USAGE_FILE);
+        let left = grove_fs::files::read_bounded(&left, 1 << 20).unwrap_or_default();
+        heard.usage = self.program.usage_left(&left).unwrap_or(heard.usage);
         let end = match ran {
             Ok(end) => end,
             Err(error) => {
@@ -107,6 +111,9 @@ impl ProgramChild<'_> {
                 return Ok(ChildEnd::failed(Cause::Isolation { message }));
             }
         };
+        let complaint = complaint(&complaints);
+        // Whatever it left of its own is nobody's: what it was told is in the journal.
+        let _ = grove_fs::files::remove_folder(&self.folder);
         self.record_usage(&heard).await?;
         let finish = match verdict(&heard, &end.report) {
             ProgramVerdict::Answered => Finish::Answered,
@@ -118,7 +125,6 @@ impl ProgramChild<'_> {
                 Finish::Failed(Cause::Model { failure, message })
             }
             ProgramVerdict::NoAnswer(why) => {
-                let complaint = complaint(&complaints);
                 self.note(format!("{}: {why}{complaint}", self.program.title));
                 Finish::Failed(Cause::NoAnswer)
             }

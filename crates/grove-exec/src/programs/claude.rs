@@ -4,7 +4,7 @@
 //! message comes as several lines with the same id, each with the same usage; a line of its own maker stays before the
 //! system text.
 
-use grove_plan::Usage;
+use grove_plan::{ModelFailure, Usage};
 use serde_json::Value;
 
 use super::{
@@ -42,6 +42,7 @@ pub(super) static PROGRAM: Program = Program {
         "CLAUDE_CONFIG_DIR",
     ],
     not_switched_off: &[],
+    usage_left: None,
     launch,
     take,
 };
@@ -93,6 +94,10 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
         }
         ("system", "api_retry") => on_event(ProgramEvent::Retrying(text(line, "error").to_owned())),
         ("assistant", _) => {
+            // Words of its own in place of an answer.
+            if let Some(kind) = line["error"].as_str() {
+                heard.failure = Some((failure_of_kind(kind), String::new()));
+            }
             for block in line["message"]["content"].as_array().into_iter().flatten() {
                 take_block(heard, block, on_event);
             }
@@ -114,10 +119,15 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
             if is_aborted {
                 heard.is_interrupted = true;
             } else if line["is_error"] == true {
-                let failure = failure_of_status(line["api_error_status"].as_u64());
+                let status = line["api_error_status"].as_u64();
+                let failure = match (status, &heard.failure) {
+                    (None, Some((failure, _))) => *failure,
+                    (status, _) => failure_of_status(status),
+                };
                 let message = if said.is_empty() { subtype } else { said };
                 heard.failure = Some((failure, message.to_owned()));
             } else {
+                heard.failure = None;
                 said.clone_into(&mut heard.text);
             }
             heard.usage = usage(&line["usage"]);
@@ -140,6 +150,16 @@ fn take_block(heard: &mut Heard, block: &Value, on_event: &mut dyn FnMut(Program
             input: block["input"].clone(),
         }),
         _ => {}
+    }
+}
+
+fn failure_of_kind(kind: &str) -> ModelFailure {
+    match kind {
+        "authentication_failed" => ModelFailure::Auth,
+        "billing_error" => ModelFailure::Quota,
+        "rate_limit" => ModelFailure::Rate,
+        "invalid_request" => ModelFailure::BadRequest,
+        _ => ModelFailure::Overload,
     }
 }
 

@@ -37,6 +37,7 @@ pub(super) static PROGRAM: Program = Program {
     ],
     variables: &["CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_HOME"],
     not_switched_off: &["AGENTS.md in its own home", "the list of its own skills"],
+    usage_left: None,
     launch,
     take,
 };

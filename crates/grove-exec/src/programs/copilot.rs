@@ -4,7 +4,7 @@
 //! after an interruption; tokens are in a file of their own and not in the stream; its own system text stays, the
 //! agent's is a part of it; its message is an argument, which has a bound.
 
-use grove_plan::ModelFailure;
+use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
 
 use super::{
@@ -23,7 +23,7 @@ pub(super) static PROGRAM: Program = Program {
         base_url: true,
         resume: true,
         streaming: true,
-        usage: false,
+        usage: true,
     },
     tools: &[
         ("read", "view"),
@@ -36,6 +36,7 @@ pub(super) static PROGRAM: Program = Program {
     ],
     variables: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"],
     not_switched_off: &["its own system text", "its tools for its shells and data"],
+    usage_left: Some(usage),
     launch,
     take,
 };
@@ -56,6 +57,8 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     launch.args(["--disable-builtin-mcps", "--no-ask-user", "--no-color"]);
     // The list above is all that there is to allow.
     launch.args(["--allow-all-tools", "--no-auto-update", "--trust-folder"]);
+    let usage = task.folder.join(Program::USAGE_FILE);
+    launch.args(["--usage-output-file", &usage.to_string_lossy()]);
     if let Some(level) = task.thinking {
         launch.args(["--reasoning-effort", level]);
     }
@@ -128,4 +131,23 @@ fn failure(data: &Value) -> ModelFailure {
         (None, "rate_limit") => ModelFailure::Rate,
         (status, _) => failure_of_status(status),
     }
+}
+
+/// The sum of all models that it asked.
+fn usage(left: &Value) -> Usage {
+    let mut sum = Usage::default();
+    let models = left["modelMetrics"].as_object().into_iter().flatten();
+    for (_, metrics) in models {
+        let count = |key: &str| metrics["usage"][key].as_u64().unwrap_or(0);
+        let cached = count("cacheReadTokens");
+        sum += Usage {
+            input: count("inputTokens").saturating_sub(cached),
+            output: count("outputTokens"),
+            cached,
+            cache_write: count("cacheWriteTokens"),
+            reasoning_in_output: true,
+            ..Usage::default()
+        };
+    }
+    sum
 }

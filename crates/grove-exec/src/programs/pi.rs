@@ -40,6 +40,7 @@ pub(super) static PROGRAM: Program = Program {
         "PI_CODING_AGENT_DIR",
     ],
     not_switched_off: &[],
+    usage_left: None,
     launch,
     take,
 };

@@ -300,7 +300,14 @@ fn show(view: &RunView, out: &mut Output) {
         .map_or_else(String::new, |reason| format!(": {reason}"));
     out.line(&format!("run {} {}{reason}", view.id, view.state));
     for node in &view.nodes {
-        out.line(&format!("  {} {} ({})", node.id, node.agent, node.state));
+        let engine = match node.engine.as_str() {
+            "native" => String::new(),
+            engine => format!(" by {engine}"),
+        };
+        out.line(&format!(
+            "  {} {}{engine} ({})",
+            node.id, node.agent, node.state
+        ));
         for attempt in &node.attempts {
             let usage = attempt.usage;
             out.line(&format!(
