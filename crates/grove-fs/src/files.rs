@@ -38,18 +38,6 @@ pub(crate) fn read_open(file: std::fs::File, path: &Path, limit: u64) -> Result<
     Ok(bytes)
 }
 
-/// Whether a path leads to a regular file with exactly this content; one that is not there has not.
-pub fn has_content(path: &Path, content: &[u8]) -> Result<bool, FsError> {
-    if !is_file_of(path, content.len() as u64) {
-        return Ok(false);
-    }
-    match read_bounded(path, content.len() as u64) {
-        Ok(bytes) => Ok(bytes == content),
-        Err(error) if error.is_not_found() => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
 /// The path with all links resolved.
 pub fn canonical(path: &Path) -> Result<PathBuf, FsError> {
     std::fs::canonicalize(path).map_err(|error| FsError::new("resolve", path, error))
@@ -71,7 +59,7 @@ pub fn identity(path: &Path) -> Result<FileId, FsError> {
 
 /// The identity of what a path leads to, with its birth.
 pub fn folder_identity(path: &Path) -> Result<FolderIdentity, FsError> {
-    let metadata = std::fs::metadata(path).map_err(|error| FsError::new("look at", path, error))?;
+    let metadata = look_at(path)?;
     // The same split of the device number as `statx` gives, so that both sides compare equal.
     let device = metadata.dev();
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
@@ -88,7 +76,7 @@ pub fn folder_identity(path: &Path) -> Result<FolderIdentity, FsError> {
 
 /// Reads a regular file of at most `limit` bytes that nobody else may write.
 pub(crate) fn read_own(path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
-    let metadata = std::fs::metadata(path).map_err(|error| FsError::new("look at", path, error))?;
+    let metadata = look_at(path)?;
     let user = rustix::process::geteuid().as_raw();
     let is_own = user == 0 || [0, user].contains(&metadata.uid());
     if !is_own || metadata.mode() & 0o022 != 0 {
@@ -98,16 +86,18 @@ pub(crate) fn read_own(path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
     read_bounded(path, limit)
 }
 
+fn look_at(path: &Path) -> Result<std::fs::Metadata, FsError> {
+    std::fs::metadata(path).map_err(|error| FsError::new("look at", path, error))
+}
+
 /// The permission bits of what a path leads to.
 pub fn mode(path: &Path) -> Result<u32, FsError> {
-    let metadata = std::fs::metadata(path).map_err(|error| FsError::new("look at", path, error))?;
-    Ok(metadata.mode() & 0o7777)
+    Ok(look_at(path)?.mode() & 0o7777)
 }
 
 /// How many bytes what a path leads to has.
 pub fn size(path: &Path) -> Result<u64, FsError> {
-    let metadata = std::fs::metadata(path).map_err(|error| FsError::new("look at", path, error))?;
-    Ok(metadata.len())
+    Ok(look_at(path)?.len())
 }
 
 /// Whether a path leads to a folder.
@@ -164,15 +154,6 @@ pub fn remove(path: &Path) -> Result<(), FsError> {
         }
         _ => Ok(()),
     }
-}
-
-/// Removes a file that is a plain file itself, no link, and still has this content; says whether it did.
-pub fn remove_same(path: &Path, content: &[u8]) -> Result<bool, FsError> {
-    let is_plain = std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
-    if !is_plain || !has_content(path, content)? {
-        return Ok(false);
-    }
-    remove(path).map(|()| true)
 }
 
 /// Removes a folder with nothing in it, and says whether it is gone.

@@ -32,6 +32,7 @@ pub use catalog_text::{CatalogOptions, ConversationCatalog, CountTokens};
 
 use crate::library::{Look, Unsteady};
 use crate::session_file::{self, SessionFileError};
+use crate::troubles::file_error;
 use crate::usage;
 
 /// The longest argument list, in bytes; it is kept in the session.
@@ -363,8 +364,7 @@ impl<'a> Disclosure<'a> {
                 (resources, Vec::new())
             }
             Err(error) => {
-                let message = format!("{error}: {}", error.source);
-                let finding = Diagnostic::new(Code::Unreadable, message).in_file(&error.path);
+                let finding = file_error(Code::Unreadable, &error);
                 (Resources::default(), vec![finding])
             }
         }

@@ -25,6 +25,7 @@ pub mod render;
 pub mod skill;
 pub mod text;
 pub mod wildcard;
+mod words;
 pub mod yaml;
 
 pub use codes::Code;

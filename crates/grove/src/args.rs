@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use crate::agent_fields::AskedFields;
-pub(crate) use agents::{AgentLook, AgentScope, AgentsCommand, OwnScope, Whose};
+pub(crate) use agents::{
+    AgentLook, AgentScope, AgentsCommand, NamedArgs, OwnScope, RenameArgs, Whose,
+};
 pub(crate) use chains::{ChainLook, ChainsCommand};
 pub(crate) use export::ExportArgs;
 pub(crate) use runs::{RunArgs, RunsCommand};

@@ -168,7 +168,7 @@ fn wildcard(pattern: &str) -> Result<Wildcard, String> {
     } else {
         format!("**/{pattern}")
     };
-    Wildcard::parse(&anywhere).map_err(|error| format!("not a pattern: {}", error.reason()))
+    Wildcard::parse(&anywhere).map_err(|error| format!("not a pattern: {error}"))
 }
 
 fn results(found: &[String], is_cut: bool, noun: &str) -> String {

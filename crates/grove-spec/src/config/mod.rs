@@ -43,6 +43,13 @@ pub struct Sourced<T> {
     pub origin: Option<Origin>,
 }
 
+impl Sourced<u64> {
+    /// The value as a number of things in memory.
+    pub fn count(&self) -> usize {
+        usize::try_from(self.value).unwrap_or(usize::MAX)
+    }
+}
+
 impl<T> Sourced<T> {
     fn default_value(value: T) -> Self {
         Self {

@@ -36,12 +36,8 @@ impl Named {
                 skills: SkillFilter::Unsaid,
             }),
             Err(refusal) => {
-                let message = format!("the package `{}` {}", one_line(written), refusal.reason());
-                let finding = Diagnostic::new(Code::PackageSource, message);
-                Err(match position {
-                    Some(position) => finding.at(position),
-                    None => finding,
-                })
+                let message = format!("the package `{}` {refusal}", one_line(written));
+                Err(Diagnostic::new(Code::PackageSource, message).at(position))
             }
         }
     }

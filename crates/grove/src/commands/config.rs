@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use grove_skills::{Environment, Parts, Request, World};
-use grove_spec::Severity;
+use grove_spec::Diagnostic;
 use grove_spec::agent::overrides::Overrides;
 use grove_spec::config::{KeyPlace, Origin, ProviderEntry, Settings, Sourced};
 use serde_json::json;
@@ -39,10 +39,8 @@ pub(super) fn run(environment: Environment, json: bool, out: &mut Output) -> Out
     let (loaded, environment) = (&world.settings, &world.environment);
     let file = environment.config.join("config.toml");
     let rows = rows(&loaded.settings);
-    let bad = loaded
-        .diagnostics
-        .iter()
-        .any(|finding| finding.severity != Severity::Info);
+    let mut findings = loaded.diagnostics.iter();
+    let bad = findings.any(Diagnostic::needs_attention);
     let code = if bad { CONFIGURATION } else { 0 };
     if json {
         let settings: serde_json::Map<_, _> = rows

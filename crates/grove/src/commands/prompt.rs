@@ -75,9 +75,7 @@ fn print(
         out.json(&PromptJson::new(&agent.name, address, prompt, tokens));
         return Ok(());
     }
-    for warning in &prompt.warnings {
-        out.diagnostic(warning);
-    }
+    out.diagnostics(&prompt.warnings);
     if arguments.explain {
         explain(&look.world.environment, prompt, out);
         out.note(&said_of_base(prompt));
