@@ -80,18 +80,16 @@ pub(super) fn choose(
         let hint = format!("choose one of {}", first_names(&names));
         return Err(CommandError::usage(message).hint(hint));
     };
-    match file_of(environment, program) {
-        Some(file) => Ok(ChosenEngine {
-            name: program.name.to_owned(),
-            program: Some(file),
-            note: None,
-        }),
-        None => {
-            let message = format!("{} is not installed", program.title);
-            let hint = format!("there is no program `{}` in PATH", program.binary);
-            Err(CommandError::finding(message).hint(hint))
-        }
-    }
+    let Some(file) = file_of(environment, program) else {
+        let message = format!("{} is not installed", program.title);
+        let hint = format!("there is no program `{}` in PATH", program.binary);
+        return Err(CommandError::finding(message).hint(hint));
+    };
+    Ok(ChosenEngine {
+        name: program.name.to_owned(),
+        program: Some(file),
+        note: None,
+    })
 }
 
 /// The file of a program: its native one where npm keeps it beside a launcher.

@@ -55,7 +55,7 @@ fn scene(server: &ModelServer) -> Session {
             server.url()
         )
     });
-    session.file(USER_CONFIG, &providers.concat());
+    session.file(USER_CONFIG, providers.concat());
     session.definition(AGENT, "tools: read, write, bash\n", "You work.");
     session
 }
