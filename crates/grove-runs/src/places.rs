@@ -53,6 +53,11 @@ impl RunPlaces {
         self.of_run(run).join(format!("{}-outputs", file_name(of)))
     }
 
+    /// What an agent program is given for an attempt, and what it leaves of its own.
+    pub fn program_folder(&self, run: &str, of: &Attempt) -> PathBuf {
+        self.folder.join("programs").join(run).join(file_name(of))
+    }
+
     /// The address at which a supervisor is woken: a name that is no file, so that it can be of any folder.
     pub fn wake_name(&self, surroundings: &str) -> String {
         let path = self.supervisor(surroundings);
@@ -61,15 +66,11 @@ impl RunPlaces {
     }
 }
 
-/// An attempt as the beginning of a file's name. Keys of items may have any character; a file name has none of them.
+/// An attempt as a file name: keys of items may have any character, and a file name has none of them.
 fn file_name(of: &Attempt) -> String {
     let name = format!("{}-{}", of.node, of.n);
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || "-._".contains(c) {
-            c
-        } else {
-            '_'
-        }
-    };
-    name.chars().map(plain).collect()
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    name.chars()
+        .map(|c| if allowed(c) { c } else { '_' })
+        .collect()
 }

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, setrlimit};
 
 /// A command that writes more than this to one stream is broken; the test should say so instead
 /// of filling the memory.
@@ -20,6 +20,17 @@ const OUTPUT_LIMIT: u64 = 64 * 1024 * 1024;
 
 /// Far above what any short command takes, however busy the machine is: only a hanging one meets it.
 pub const HANGING: Duration = Duration::from_mins(5);
+
+/// Lets this process have as many files open as it may: thousands of connections are thousands of descriptors.
+pub fn allow_many_connections() {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    // With fewer there are fewer connections, which whoever needs them will notice.
+    let _ = setrlimit(Resource::Nofile, most);
+}
 
 /// How a process came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

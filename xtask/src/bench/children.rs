@@ -11,6 +11,7 @@ use grove_runs::{ChildRequest, RunPlaces, submit, surroundings_of, wake};
 use grove_store::{RunFilter, Store};
 use grove_testkit::agent_program::AgentProgram;
 use grove_testkit::model_server::{Delivery, ModelServer, Request, Script, ScriptedReply};
+use grove_testkit::process::allow_many_connections;
 use tempfile::TempDir;
 
 use super::samples::Samples;
@@ -31,6 +32,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let peers: usize = arguments.value("--peers")?.unwrap_or(4);
     arguments.finish()?;
     build_grove()?;
+    allow_many_connections();
     let mut rows = vec![ours(count)?.cells()];
     for program in [AgentProgram::Pi, AgentProgram::Codex, AgentProgram::Claude] {
         rows.push(match peer(program, peers) {
@@ -210,6 +212,8 @@ impl OurSupervisor {
             task: format!("{MARK}{number}"),
             prompt: "You answer. ".repeat(200),
             tools: None,
+            engine: "native".to_owned(),
+            program: None,
             models: vec!["anthropic/m".to_owned()],
             fallback_after_writes: false,
             folder: folder.to_path_buf(),

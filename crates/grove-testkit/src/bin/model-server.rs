@@ -12,7 +12,7 @@ use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 use grove_testkit::model_server::{Script, ScriptFile, serve};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use grove_testkit::process::allow_many_connections;
 use tokio::net::TcpListener;
 
 const USAGE: &str = "usage: grove-model-server [--port N] [SCRIPT.json | -]";
@@ -74,16 +74,4 @@ fn read(file: &str) -> Result<ScriptFile, String> {
     };
     read.map_err(|error| format!("cannot read {file}: {error}"))?;
     serde_json::from_str(&text).map_err(|error| format!("{file} is no script: {error}"))
-}
-
-/// Thousands of connections are thousands of descriptors.
-fn allow_many_connections() {
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: limit.maximum,
-            maximum: limit.maximum,
-        },
-    );
 }
