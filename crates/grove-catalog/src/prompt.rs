@@ -197,7 +197,7 @@ fn usable(snapshot: &Snapshot, name: &str) -> Result<usize, Diagnostic> {
     let at = match address::find(snapshot, name) {
         Answer::One(at) => at,
         Answer::Several(all) => return Err(several(snapshot, name, &all)),
-        Answer::None { near } => {
+        Answer::None(near) => {
             if let Some(reason) = address::unread(snapshot, name) {
                 let finding = Diagnostic::new(Code::PreloadUnusable, reason.message);
                 return Err(finding.with_help(reason.fix));

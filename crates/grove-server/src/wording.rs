@@ -26,7 +26,7 @@ fn refused(snapshot: &Snapshot, refusal: &Refusal, raw: &str) -> String {
     let skill = |at: usize| snapshot.skills.get(at);
     let name = |at: usize| skill(at).map_or_else(String::new, |skill| one_line(skill.name()));
     match refusal {
-        Refusal::Unknown { near } => unknown(snapshot, near, raw),
+        Refusal::Unknown(near) => unknown(snapshot, near, raw),
         Refusal::Several(all) => {
             // Those that are kept for people are nobody's business here.
             let open = |skill: &&Skill| skill.content.flags().model_invocable;

@@ -445,7 +445,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
             Ok(content) => content,
             Err(trouble) => {
                 let finding = match trouble {
-                    Trouble::TooLarge { size } => too_large(size, max_bytes),
+                    Trouble::TooLarge(size) => too_large(size, max_bytes),
                     other => troubles::describe(file_name, &other),
                 };
                 return vec![candidate(None, Err(finding))];

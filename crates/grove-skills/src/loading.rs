@@ -372,9 +372,7 @@ fn gather(
             }
             probe_walk::Content::NotRead => continue,
             // A long note is a note: only a look inside would tell, and it is too long for one.
-            probe_walk::Content::Refused(Trouble::TooLarge { .. })
-                if found.place == Place::Flat =>
-            {
+            probe_walk::Content::Refused(Trouble::TooLarge(..)) if found.place == Place::Flat => {
                 continue;
             }
             probe_walk::Content::Refused(_) if !is_chosen(planned, found.place, &found.path) => {

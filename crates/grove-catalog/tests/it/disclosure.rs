@@ -86,9 +86,8 @@ fn what_was_typed_leads_to_one_node_or_a_refusal() {
         root,
         path: path.to_owned(),
     };
-    let near = |names: &[&str]| Refusal::Unknown {
-        near: names.iter().map(|name| (*name).to_owned()).collect(),
-    };
+    let near =
+        |names: &[&str]| Refusal::Unknown(names.iter().map(|name| (*name).to_owned()).collect());
     for (typed, expected) in [
         ("pdf", skill("pdf@user:s", Caller::Model)),
         ("/pdf", skill("pdf@user:s", Caller::Person)),
