@@ -23,6 +23,7 @@ use crate::digest::Digest;
 use crate::disclosure::{MAX_FILLED, TooLong, block, body_for_prompt, folder_of};
 use crate::report;
 use crate::snapshot::{Skill, Snapshot};
+use crate::state::Reason;
 
 pub use base::{Base, BaseUse};
 pub use instructions::Instructions;
@@ -216,14 +217,8 @@ fn usable(snapshot: &Snapshot, name: &str) -> Result<usize, Diagnostic> {
     let (state, reasons) = skill.map_or(("", &[][..]), |skill| {
         (skill.state.as_str(), skill.reasons.as_slice())
     });
-    let why: Vec<&str> = reasons
-        .iter()
-        .map(|reason| reason.message.as_str())
-        .collect();
-    let message = format!(
-        "skill `{name}` is {state} and was left out: {}",
-        why.join("; ")
-    );
+    let why = Reason::joined(reasons);
+    let message = format!("skill `{name}` is {state} and was left out: {why}");
     let mut finding = Diagnostic::new(Code::PreloadUnusable, message);
     if let Some(reason) = reasons.first() {
         finding = finding.with_help(reason.fix.clone());

@@ -3,6 +3,7 @@
 use grove_catalog::address;
 use grove_catalog::disclosure::Refusal;
 use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_catalog::state::Reason;
 use grove_skills::disclosure::DisclosureError;
 use grove_spec::text::one_line;
 
@@ -46,18 +47,9 @@ fn refused(snapshot: &Snapshot, refusal: &Refusal, raw: &str) -> String {
         }
         Refusal::NotUsable(at) => {
             let state = skill(*at).map_or("not usable", |skill| skill.state.as_str());
-            let reasons = skill(*at)
-                .map(|skill| skill.reasons.as_slice())
-                .unwrap_or_default();
-            let why: Vec<String> = reasons
-                .iter()
-                .map(|reason| one_line(&reason.message))
-                .collect();
-            format!(
-                "`{}` cannot be used, it is {state}: {}",
-                name(*at),
-                why.join("; ")
-            )
+            let reasons = skill(*at).map_or(&[][..], |skill| &skill.reasons);
+            let (name, why) = (name(*at), one_line(&Reason::joined(reasons)));
+            format!("`{name}` cannot be used, it is {state}: {why}")
         }
         Refusal::Shadowed(at) => {
             let address = skill(*at).map_or_else(String::new, |skill| snapshot.address(skill));
