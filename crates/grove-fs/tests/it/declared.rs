@@ -10,6 +10,8 @@ use grove_fs::probe_walk::{
     Visitor, Walk, WalkOptions, walk,
 };
 
+use crate::probe_walk::{ALL_MODES, options};
+
 /// A file declares the words after `below:`; `*` means every folder.
 #[derive(Default)]
 struct Reader {
@@ -99,28 +101,6 @@ fn below(text: &str) -> Option<Below> {
         )),
     }
 }
-
-fn options(links: Links, probe: Probe) -> WalkOptions {
-    WalkOptions {
-        links,
-        probe,
-        layout: Layout::ALL,
-        only: None,
-        max_candidates: usize::MAX,
-        max_bytes: 256_000,
-        max_depth: 6,
-        max_folders: 2_000,
-        max_entries: 100_000,
-        max_levels: 6,
-    }
-}
-
-const ALL_MODES: [(Links, Probe); 4] = [
-    (Links::Follow, Probe::Stat),
-    (Links::Follow, Probe::Open),
-    (Links::Contain, Probe::Stat),
-    (Links::Contain, Probe::Open),
-];
 
 fn walked(root: &Path, options: &WalkOptions) -> Walk<String> {
     walked_by(root, options, &Reader::default())

@@ -36,7 +36,7 @@ impl Visitor for KnowsAll {
     }
 }
 
-fn options(links: Links, probe: Probe) -> WalkOptions {
+pub(crate) fn options(links: Links, probe: Probe) -> WalkOptions {
     WalkOptions {
         links,
         probe,
@@ -51,7 +51,7 @@ fn options(links: Links, probe: Probe) -> WalkOptions {
     }
 }
 
-const ALL_MODES: [(Links, Probe); 4] = [
+pub(crate) const ALL_MODES: [(Links, Probe); 4] = [
     (Links::Follow, Probe::Stat),
     (Links::Follow, Probe::Open),
     (Links::Contain, Probe::Stat),
