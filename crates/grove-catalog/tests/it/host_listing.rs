@@ -223,7 +223,7 @@ fn one_long_description_is_cut_even_where_there_is_room() {
     ] {
         let skills = [("a".to_owned(), "x".repeat(length))];
         let listing = listing(name, "/home/u/s", &skills);
-        let expected = kept.map_or(How::Full, |kept| How::Shortened(kept));
+        let expected = kept.map_or(How::Full, How::Shortened);
         assert_eq!(listing.shown[0].how, expected, "{name} {length}");
         let written = format!(": {}{mark}", "x".repeat(kept.unwrap_or(length)));
         assert!(listing.text.contains(&written), "{name} {length}");
