@@ -8,6 +8,7 @@ mod clock;
 mod keeper;
 mod owner;
 mod processes;
+mod programs;
 mod write_rules;
 
 pub use bounded_output::{BoundedOutput, OutputBounds};
@@ -16,6 +17,10 @@ pub use keeper::{ExecError, Exit, Keeper, Order, ProcessEnd, Report, StopTokens,
 pub use owner::{Liveness, Owner};
 pub use processes::{
     EndedTree, MARK, Seen, end_marked, end_strays, find_marked, is_marked, marked_processes,
+};
+pub use programs::{
+    Capabilities, Heard, Launch, PROGRAMS, Program, ProgramEvent, ProgramProvider, ProgramReader,
+    ProgramTask, ProgramVerdict, verdict,
 };
 pub use write_rules::{WriteRules, write_rules_work};
 

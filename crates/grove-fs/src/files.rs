@@ -141,6 +141,11 @@ pub fn make_folder(path: &Path) -> Result<(), FsError> {
     std::fs::create_dir_all(path).map_err(|error| FsError::new("create", path, error))
 }
 
+/// Removes a folder with everything in it; links in it are removed and not followed.
+pub fn remove_folder(path: &Path) -> Result<(), FsError> {
+    std::fs::remove_dir_all(path).map_err(|error| FsError::new("remove", path, error))
+}
+
 /// Removes a file; one that is not there is as good as removed.
 pub fn remove(path: &Path) -> Result<(), FsError> {
     match std::fs::remove_file(path) {

@@ -5,15 +5,17 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use grove_exec::{Exit, Keeper, Order, StopTokens};
+use grove_exec::{Exit, Keeper, Order, Program, ProgramProvider, StopTokens};
 use grove_fs::append::AppendedFile;
 use grove_fs::files;
 use grove_model::{
-    AskSettings, HttpModel, ModelClient, Network, Places, Player, Provider, Providers, Recorder,
-    RecordingSink, Secret, Thinking,
+    Api, AskSettings, HttpModel, ModelClient, Network, Places, Player, Provider, Providers,
+    Recorder, RecordingSink, Secret, Thinking,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
+
+use crate::program::OWN_MODEL;
 
 /// A recording longer than this is none.
 const MOST_RECORDED: u64 = 256 << 20;
@@ -45,6 +47,24 @@ pub struct ModelSource {
     pub thinking: Option<Thinking>,
     /// Values that must not be shown.
     pub secrets: Vec<Secret>,
+}
+
+/// The model of an agent program.
+#[derive(Debug, Default)]
+pub(crate) struct ProgramModel {
+    pub(crate) id: Option<String>,
+    pub(crate) thinking: Option<String>,
+    pub(crate) provider: Option<ProgramProvider>,
+}
+
+/// The interface that a program is sent to a provider with.
+fn api_of(program: &Program) -> Option<Api> {
+    match program.name {
+        "claude" => Some(Api::Anthropic),
+        "codex" => Some(Api::OpenaiResponses),
+        "pi" | "copilot" => Some(Api::OpenaiChat),
+        _ => None,
+    }
 }
 
 /// Everything that is needed to ask models.
@@ -122,6 +142,47 @@ impl Models {
             thinking: found.thinking,
             secrets,
         })
+    }
+
+    /// What an agent program is told of a model: its id, how much it thinks, and whom to ask. A model that no provider
+    /// here has is the program's own to find, with its own login.
+    pub(crate) async fn for_program(
+        &self,
+        program: &Program,
+        name: &str,
+    ) -> Result<ProgramModel, String> {
+        if name == OWN_MODEL {
+            return Ok(ProgramModel::default());
+        }
+        let found = self.providers.find(name, None).ok();
+        let found = found.filter(|found| Some(found.provider.api) == api_of(program));
+        let Some(found) = found else {
+            return Ok(ProgramModel {
+                id: Some(name.to_owned()),
+                ..ProgramModel::default()
+            });
+        };
+        let key = self.key(found.provider).await?;
+        let base_url = found.provider.base_url.trim_end_matches('/');
+        let provider = key.map(|key| ProgramProvider {
+            origin: base_url.trim_end_matches("/v1").to_owned(),
+            key: key.reveal().to_owned(),
+        });
+        Ok(ProgramModel {
+            thinking: found.thinking.map(|level| level.word().to_owned()),
+            id: Some(found.id),
+            provider,
+        })
+    }
+
+    /// The variables that a program may need of the person's.
+    pub(crate) fn variables_of(&self, program: &Program) -> Vec<(String, String)> {
+        let wanted = program.variables.iter();
+        let values = wanted.filter_map(|name| {
+            let value = self.variables.get(*name)?;
+            Some(((*name).to_owned(), value.clone()))
+        });
+        values.collect()
     }
 
     /// A recording needs no provider, so a name of one that is not known is taken as it is.

@@ -292,9 +292,14 @@ pub(crate) struct ChildEnd {
 
 impl ChildEnd {
     pub(crate) fn failed(cause: Cause) -> Self {
+        Self::of(Finish::Failed(cause), String::new())
+    }
+
+    /// An end with the last words.
+    pub(crate) fn of(finish: Finish, text: String) -> Self {
         Self {
-            finish: Finish::Failed(cause),
-            text: String::new(),
+            finish,
+            text,
             structured: None,
             lost: Usage::default(),
         }
@@ -346,7 +351,7 @@ fn finish_of(error: &ModelError) -> Finish {
 }
 
 /// A value in the event, or beside it when it is long.
-fn body(value: Value) -> (Body, Vec<Vec<u8>>) {
+pub(crate) fn body(value: Value) -> (Body, Vec<Vec<u8>>) {
     let bytes = serde_json::to_vec(&value).unwrap_or_default();
     if bytes.len() <= MOST_INLINE {
         return (Body::Inline(value), Vec::new());

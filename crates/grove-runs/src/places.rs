@@ -40,19 +40,13 @@ impl RunPlaces {
 
     /// The log of an attempt: what it does while it does it.
     pub fn log(&self, run: &str, of: &Attempt) -> PathBuf {
-        let name = format!("{}-{}.jsonl", of.node, of.n);
-        // Keys of items may have any character; a file name has none of them.
-        let name: String = name
-            .chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || "-._".contains(c) {
-                    c
-                } else {
-                    '_'
-                }
-            })
-            .collect();
+        let name = format!("{}.jsonl", file_name(of));
         self.folder.join("logs").join(run).join(name)
+    }
+
+    /// What an agent program is given for an attempt, and what it leaves of its own.
+    pub fn program_folder(&self, run: &str, of: &Attempt) -> PathBuf {
+        self.folder.join("programs").join(run).join(file_name(of))
     }
 
     /// The address at which a supervisor is woken: a name that is no file, so that it can be of any folder.
@@ -61,4 +55,13 @@ impl RunPlaces {
         let digest = grove_spec::Digest::of(path.as_os_str().as_encoded_bytes());
         format!("grove-supervisor-{}", digest.first_digits(24))
     }
+}
+
+/// An attempt as a file name: keys of items may have any character, and a file name has none of them.
+fn file_name(of: &Attempt) -> String {
+    let name = format!("{}-{}", of.node, of.n);
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    name.chars()
+        .map(|c| if allowed(c) { c } else { '_' })
+        .collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use grove_exec::now;
+use grove_exec::{Program, now};
 use grove_model::Provider;
 use grove_plan::{Child, Limits, Node, Place, Plan, Tools, TreeLimits, Work};
 use grove_spec::Digest;
@@ -36,6 +36,10 @@ pub struct ChildRequest {
     pub prompt: String,
     /// The tools that the agent lists; none means those that read.
     pub tools: Option<Vec<String>>,
+    /// What drives it: `native`, or the name of an agent program.
+    pub engine: String,
+    /// The program's file.
+    pub program: Option<PathBuf>,
     /// The models to try, in order.
     pub models: Vec<String>,
     /// Whether another model may go on after a tool has changed something.
@@ -99,7 +103,15 @@ pub fn surroundings_of(variables: &BTreeMap<String, String>, configured: &[Provi
 
 /// Makes a plan of one child and records it. Nothing has started when this returns.
 pub fn submit(store: &Store, request: &ChildRequest) -> Result<SubmittedRun, SubmitError> {
-    let (tools, notes) = tools_of(request)?;
+    let (mut tools, mut notes) = tools_of(request)?;
+    if let Some(program) = Program::named(&request.engine) {
+        let (_, missing) = program.tools(&tools.allowed);
+        // Skills that the agent names are in its prompt.
+        let missing: Vec<String> = missing.into_iter().map(str::to_owned).collect();
+        tools.allowed.retain(|tool| !missing.contains(tool));
+        let said = missing.iter().filter(|tool| *tool != "skill");
+        notes.extend(said.map(|tool| format!("{} has no tool `{tool}`", program.title)));
+    }
     if let Some(schema) = &request.output_schema {
         jsonschema::validator_for(schema).map_err(|error| SubmitError::Refused {
             message: format!("`outputSchema` is no JSON Schema: {error}"),
@@ -127,7 +139,7 @@ pub fn submit(store: &Store, request: &ChildRequest) -> Result<SubmittedRun, Sub
         agent: request.agent.clone(),
         address: request.address.clone(),
         told: Digest::of(&told),
-        engine: "native".to_owned(),
+        engine: request.engine.clone(),
         models: request.models.clone(),
         fallback_after_writes: request.fallback_after_writes,
         tools,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use grove_exec::{Keeper, Liveness, Owner, StopTokens, end_marked, now};
+use grove_exec::{Keeper, Liveness, Owner, Program, StopTokens, end_marked, now};
 use grove_fs::lock::Lock;
 use grove_model::Places;
 use grove_plan::{Attempt, Cause, Command, EffectId, EffectKind, Fact, Holder, Outcome, Proof};
@@ -21,8 +21,10 @@ use crate::attempt_log::AttemptLog;
 use crate::models::Models;
 use crate::native::{ChildEnd, NativeChild, append};
 use crate::places::RunPlaces;
+use crate::program::ProgramChild;
 use crate::recovery;
 use crate::submission::ChildRequest;
+use crate::told::Told;
 use crate::tools::{Toolbox, WorkFolder};
 use crate::{Skills, tools};
 
@@ -34,6 +36,9 @@ const MOST_ENDING: Duration = Duration::from_secs(4);
 const ADOPTED_AFTER_MS: u64 = 10_000;
 /// One call of a tool, when nothing else is said.
 const TOOL_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
+
+/// The engine that is a task of the supervisor's own.
+const NATIVE: &str = "native";
 
 /// Gives the skills of a child by its work folder.
 pub type SkillsOf = dyn Fn(&Path) -> Arc<dyn Skills> + Send + Sync;
@@ -373,10 +378,68 @@ impl Shared {
                 return Some(ChildEnd::failed(Cause::Input { message }));
             }
         };
+        let engine = loaded
+            .plan
+            .child(&of.node)
+            .map(|child| child.engine.as_str());
+        if let Some(program) = engine.and_then(Program::named) {
+            let driven = self
+                .drive_program(program, &loaded, of, epoch, model, stop)
+                .await;
+            return driven.unwrap_or_else(|cause| Some(ChildEnd::failed(cause)));
+        }
         match self.child(&loaded, of, epoch, model, stop).await {
             Ok(child) => child.drive(&loaded).await.ok(),
             Err(cause) => Some(ChildEnd::failed(cause)),
         }
+    }
+
+    /// Runs an agent program to its end.
+    async fn drive_program(
+        &self,
+        program: &'static Program,
+        loaded: &LoadedRun,
+        of: &Attempt,
+        epoch: u32,
+        model: &str,
+        stop: StopTokens,
+    ) -> Result<Option<ChildEnd>, Cause> {
+        let input = |message: String| Cause::Input { message };
+        let run = loaded.id.as_str();
+        let child = loaded.plan.child(&of.node);
+        let child = child.ok_or_else(|| input("the plan has no such child".to_owned()))?;
+        let request: ChildRequest = serde_json::from_str(&loaded.request)
+            .map_err(|error| input(format!("the request cannot be read: {error}")))?;
+        let file = request
+            .program
+            .ok_or_else(|| input(format!("nobody said where {} is", program.title)))?;
+        let told = self.store.artifact(&child.told).ok().flatten();
+        let told = told.and_then(|bytes| serde_json::from_slice::<Told>(&bytes).ok());
+        let told = told.ok_or_else(|| input("what the child is told is not there".to_owned()))?;
+        let model = self.options.models.for_program(program, model).await;
+        let model = model.map_err(input)?;
+        let mut environment = self.options.environment.clone();
+        environment.extend(self.options.models.variables_of(program));
+        let driven = ProgramChild {
+            store: &self.store,
+            run,
+            of,
+            epoch,
+            program,
+            file: &file,
+            child,
+            told,
+            model: model.id,
+            thinking: model.thinking,
+            provider: model.provider,
+            keeper: &self.options.keeper,
+            mark: mark(run, of),
+            environment,
+            folder: self.options.places.program_folder(run, of),
+            log: AttemptLog::open(&self.options.places.log(run, of)),
+            stop,
+        };
+        Ok(driven.drive().await.ok())
     }
 
     async fn child(
@@ -442,6 +505,10 @@ impl Shared {
     /// Proves that nothing of an attempt is left. One that never ran a command has no processes.
     async fn prove(&self, run: &str, of: &Attempt) -> Proof {
         let ran_commands = self.store.load(run).map_or(true, |loaded| {
+            let engine = loaded.plan.child(&of.node).map(|child| child.engine.as_str());
+            if engine != Some(NATIVE) {
+                return true;
+            }
             let mut facts = loaded.events.iter().map(|event| &event.fact);
             facts.any(|fact| matches!(fact, Fact::Called { of: whose, call, .. }
                 if whose == of && tools::ToolRow::by_name(&call.tool).is_some_and(|row| row.name == "bash")))

@@ -25,7 +25,7 @@ use crate::shown_text::without_what_differs;
 
 /// The commands a test may need are all in the usual places; what else is installed on the
 /// machine must not change a result.
-pub(crate) const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// A little more than the time for which the program reads a file again, however it looks.
 const SETTLED_AFTER: Duration = Duration::from_millis(30);

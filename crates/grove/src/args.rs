@@ -102,6 +102,12 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// What can drive a child: the built-in engine and the agent programs that are installed
+    Engines {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// What is here and what needs attention, counted by source
     Doctor {
         #[command(flatten)]

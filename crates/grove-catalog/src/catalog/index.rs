@@ -14,9 +14,13 @@ use super::ladder::Form;
 use super::locations::below_root;
 use super::style::Style;
 use super::texts::{INDEX_NAME_DIGITS, Material, closed_text};
+use super::two_threads::on_two_threads;
 
 /// Characters of a description in an index.
 const DESCRIPTION: usize = 400;
+
+/// From so many files on the second core pays.
+const FILES_FOR_TWO: usize = 64;
 
 const HOW: &str = "Choose one by its description and read its location; none fits: go back and use none of these.\n\n<skills>\n";
 const END: &str = "</skills>\n";
@@ -54,15 +58,34 @@ impl Files {
             files: Vec::new(),
             of_node: vec![None; forest.nodes.len()],
         };
-        for id in forest.bottom_up.iter().copied() {
-            if is_needed[id] && !forest.nodes[id].children.is_empty() {
-                let text = files.text(material, id);
-                let name = Digest::of(text.as_bytes()).first_digits(INDEX_NAME_DIGITS) + ".md";
-                files.of_node[id] = Some(files.files.len());
-                files.files.push(IndexFile { name, text });
-            }
+        let has_list = |id: &NodeId| !forest.nodes[*id].children.is_empty();
+        let listed = forest.bottom_up.iter().copied();
+        let listed = listed.filter(|id| is_needed[*id] && has_list(id));
+        let links = |id: &NodeId| forest.nodes[*id].children.iter().any(has_list);
+        let (linking, plain): (Vec<NodeId>, Vec<NodeId>) = listed.partition(links);
+        let made = on_two_threads(plain.len(), FILES_FOR_TWO, |range| {
+            let part = plain.get(range).unwrap_or_default();
+            part.iter().map(|id| files.file(material, *id)).collect()
+        });
+        for (id, file) in plain.into_iter().zip(made) {
+            files.add(id, file);
+        }
+        for id in linking {
+            let file = files.file(material, id);
+            files.add(id, file);
         }
         files
+    }
+
+    fn add(&mut self, id: NodeId, file: IndexFile) {
+        self.of_node[id] = Some(self.files.len());
+        self.files.push(file);
+    }
+
+    fn file(&self, material: &Material<'_>, id: NodeId) -> IndexFile {
+        let text = self.text(material, id);
+        let name = Digest::of(text.as_bytes()).first_digits(INDEX_NAME_DIGITS) + ".md";
+        IndexFile { name, text }
     }
 
     /// The name of a node's file.

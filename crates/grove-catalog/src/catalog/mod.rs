@@ -14,6 +14,7 @@ mod locations;
 mod report;
 mod style;
 pub(crate) mod texts;
+mod two_threads;
 mod update;
 mod writing;
 

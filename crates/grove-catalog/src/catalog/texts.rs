@@ -13,6 +13,7 @@ use super::cut::shorten;
 use super::forest::{EVERYTHING, Forest, NodeId, Wishes};
 use super::locations::{Prefixes, below_root};
 use super::style::{Style, one_line, shown_name};
+use super::two_threads::on_two_threads;
 
 /// The standard's limit for a description; what is longer is shortened to it in any catalog, so that no
 /// skill can take the room of others.
@@ -20,6 +21,9 @@ const LONGEST_DESCRIPTION: usize = 1_024;
 
 /// The name of an index file: sixteen digits, so that its cost is known before its content.
 pub(crate) const INDEX_NAME_DIGITS: usize = 16;
+
+/// From so many nodes on the second core pays.
+const NODES_FOR_TWO: usize = 2_000;
 
 /// A skill as an entry.
 #[derive(Debug, Default)]
@@ -69,8 +73,9 @@ impl<'a> Material<'a> {
             }
             text
         };
+        let n_nodes = forest.nodes.len();
         Self {
-            texts: (0..forest.nodes.len()).map(text).collect(),
+            texts: on_two_threads(n_nodes, NODES_FOR_TWO, |range| range.map(text).collect()),
             snapshot,
             forest,
             prefixes,

@@ -19,6 +19,9 @@ pub(crate) struct RunArgs {
     /// The model, as `provider/id[:thinking]`
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
+    /// What drives it: `native`, `claude`, `codex`, `pi` or `copilot`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) engine: Option<String>,
     /// Where it works; here by default
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,

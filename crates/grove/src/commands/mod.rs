@@ -12,6 +12,7 @@ mod change_report;
 mod completions;
 mod config;
 mod doctor;
+mod engines;
 mod entry_listing;
 mod input_text;
 mod known_hosts;
@@ -97,6 +98,7 @@ pub(crate) fn run(
         Some(Command::Untrust { folder, json }) => {
             trust::revoke(&environment, folder.as_deref(), json, out)
         }
+        Some(Command::Engines { json }) => engines::run(&environment, json, out),
         Some(Command::Hosts { json }) => known_hosts::run(&environment, json, out),
         Some(Command::Doctor { look: flags }) => {
             let json = flags.json;

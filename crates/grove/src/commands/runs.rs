@@ -27,7 +27,7 @@ use crate::table::Table;
 
 use following::Following;
 pub(super) use health::RunsHealth;
-use model_settings::ModelSettings;
+pub(super) use model_settings::ModelSettings;
 pub(crate) use supervise::KEEPER;
 pub(super) use supervise::supervise;
 pub(super) use told::print_told;
@@ -300,7 +300,14 @@ fn show(view: &RunView, out: &mut Output) {
         .map_or_else(String::new, |reason| format!(": {reason}"));
     out.line(&format!("run {} {}{reason}", view.id, view.state));
     for node in &view.nodes {
-        out.line(&format!("  {} {} ({})", node.id, node.agent, node.state));
+        let engine = match node.engine.as_str() {
+            "native" => String::new(),
+            engine => format!(" by {engine}"),
+        };
+        out.line(&format!(
+            "  {} {}{engine} ({})",
+            node.id, node.agent, node.state
+        ));
         for attempt in &node.attempts {
             let usage = attempt.usage;
             out.line(&format!(

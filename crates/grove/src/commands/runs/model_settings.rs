@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use grove_exec::PROGRAMS;
 use grove_model::{Api, KeySource, Provider, Providers, Thinking};
-use grove_runs::{Recording, surroundings_of};
+use grove_runs::{OWN_MODEL, Recording, surroundings_of};
 use grove_skills::{Environment, Parts, Request, World};
 use grove_spec::config::{KeyPlace, ProviderEntry, Settings};
 
@@ -47,8 +48,11 @@ impl ModelSettings {
                 .filter_map(|provider| provider.key.as_ref());
             keys.any(|key| matches!(key, KeySource::Env(variable) if variable == name))
         };
-        let is_wanted =
-            |name: &str| name.ends_with("_API_KEY") || name.ends_with("_BASE_URL") || named(name);
+        let is_wanted = |name: &str| {
+            let mut programs = PROGRAMS.iter();
+            let is_key = name.ends_with("_API_KEY") || name.ends_with("_BASE_URL") || named(name);
+            is_key || programs.any(|program| program.variables.contains(&name))
+        };
         let all = environment.variables.iter();
         let wanted = all.filter(|(name, _)| is_wanted(name));
         let wanted =
@@ -75,6 +79,19 @@ impl ModelSettings {
 
     pub(crate) fn providers(&self) -> Providers {
         Providers::new(self.configured.clone(), &self.variables)
+    }
+
+    /// The model of an agent program: one that a provider here has, or whatever the name means to the program.
+    pub(super) fn choose_for_program(&self, wanted: &WantedModels<'_>) -> ChosenModels {
+        let named = wanted.named.unwrap_or(OWN_MODEL);
+        let level = wanted.thinking.and_then(Thinking::of_word);
+        let providers = self.providers();
+        let found = providers.find(named, None).ok();
+        let name = found.map(|found| found.name_with(level));
+        ChosenModels {
+            names: vec![name.unwrap_or_else(|| named.to_owned())],
+            notes: Vec::new(),
+        }
     }
 
     /// The models of a child; what to do when there is none.

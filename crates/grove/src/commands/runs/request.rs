@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::model_settings::{ModelSettings, WantedModels};
 use crate::args::RunArgs;
 use crate::command_error::CommandError;
-use crate::commands::{agents, input_text, prompt::require_usable};
+use crate::commands::{agents, engines, input_text, prompt::require_usable};
 
 /// Bytes of a request or a schema that are read.
 const MAX_REQUEST: u64 = 4 << 20;
@@ -76,8 +76,23 @@ pub(super) fn resolve(
     let settings = &look.world.settings.settings;
     let usual = AgentFile::default();
     let file = agent.file().unwrap_or(&usual);
-    require_native(&asked, file, settings)?;
     let recording = recording(environment, arguments);
+    let models = ModelSettings::of(environment, settings);
+    let engine = engines::choose(
+        environment,
+        &models.providers(),
+        asked
+            .engine
+            .clone()
+            .or_else(|| file.engine.as_ref().map(ToString::to_string))
+            .or_else(|| settings.run_engine.value.clone())
+            .as_deref(),
+        recording.is_some(),
+    )?;
+    if engine.program.is_some() && (recording.is_some() || asked.output_schema.is_some()) {
+        let message = format!("engine `{}` takes no recording and no schema", engine.name);
+        return Err(CommandError::usage(message).hint("choose `--engine native` for that"));
+    }
     let wanted = WantedModels {
         named: asked
             .model
@@ -87,9 +102,12 @@ pub(super) fn resolve(
         fallbacks: &file.fallback_models,
         thinking: file.thinking.as_deref(),
     };
-    let models = ModelSettings::of(environment, settings);
-    let chosen = models.choose(&wanted, recording.as_ref())?;
+    let chosen = match engine.program {
+        Some(_) => models.choose_for_program(&wanted),
+        None => models.choose(&wanted, recording.as_ref())?,
+    };
     let mut notes = chosen.notes;
+    notes.extend(engine.note);
     notes.extend(not_used(&agent.name, file));
     Ok(ResolvedChild {
         warnings: made.prompt.warnings.clone(),
@@ -100,6 +118,8 @@ pub(super) fn resolve(
             task: asked.task,
             prompt: made.prompt.text.clone(),
             tools: made.prompt.tools.clone(),
+            engine: engine.name,
+            program: engine.program,
             models: chosen.names,
             fallback_after_writes: file.fallback_after_writes,
             readable: readable(&look.snapshot, &made),
@@ -142,24 +162,6 @@ fn limits(file: &AgentFile, settings: &Settings) -> Limits {
         max_turns: turns.map(|budget| budget.max_turns),
         max_tool_calls: calls.and_then(|budget| budget.hard),
         warn_tool_calls: calls.and_then(|budget| budget.soft),
-    }
-}
-
-/// Only Grove's own loop runs children; another engine is refused before anything starts.
-fn require_native(
-    asked: &RunRequest,
-    file: &AgentFile,
-    settings: &Settings,
-) -> Result<(), CommandError> {
-    let of_file = file.engine.as_ref().map(ToString::to_string);
-    let configured = settings.run_engine.value.clone();
-    let engine = asked.engine.clone().or(of_file).or(configured);
-    match engine.as_deref() {
-        None | Some("native") => Ok(()),
-        Some(engine) => {
-            let message = format!("engine `{engine}` is not run by this version");
-            Err(CommandError::usage(message).hint("choose `native`, or leave `engine` out"))
-        }
     }
 }
 
@@ -238,6 +240,7 @@ fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<RunReques
         return Err(CommandError::usage("the task is empty").hint("say what the agent is to do"));
     }
     asked.model = arguments.model.clone().or(asked.model);
+    asked.engine = arguments.engine.clone().or(asked.engine);
     asked.cwd = arguments.cwd.clone().or(asked.cwd);
     asked.timeout_ms = arguments
         .timeout

@@ -1,0 +1,352 @@
+//! Agent programs that people have installed: how each is started for one task, and what it says while it works.
+//!
+//! A program is one file with its recipe and its traps. What it claims of itself is evidence: [`verdict`] alone decides
+//! how it ended.
+
+mod claude;
+mod codex;
+mod copilot;
+mod pi;
+
+use std::path::{Path, PathBuf};
+
+use grove_plan::{ModelFailure, Usage};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::keeper::{Exit, Report, Why};
+
+/// What one program is and can do.
+#[derive(Debug)]
+pub struct Program {
+    /// What it is called as an engine.
+    pub name: &'static str,
+    /// What people call it.
+    pub title: &'static str,
+    /// What it is called in the search path.
+    pub binary: &'static str,
+    /// Where npm keeps its native program, below the folder of the launcher's package: a launcher would be left behind
+    /// when what it started is ended, and the other way round.
+    pub native: &'static [&'static str],
+    /// Its versions that were tried.
+    pub tried: &'static str,
+    /// What it can be told.
+    pub can: Capabilities,
+    /// Our names of tools and its own; a tool that is not here it does not have.
+    pub tools: &'static [(&'static str, &'static str)],
+    /// Variables of a person's that it may need: keys, and where a login is kept.
+    pub variables: &'static [&'static str],
+    /// What of a person's own configuration cannot be switched off when the person's login is used.
+    pub not_switched_off: &'static [&'static str],
+    /// What it used, from the file `usage.json` that it leaves, where its lines do not say.
+    usage_left: Option<fn(&Value) -> Usage>,
+    launch: fn(&ProgramTask<'_>) -> Launch,
+    take: fn(&mut Heard, &Value, &mut dyn FnMut(ProgramEvent)),
+}
+
+/// What a program can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a row of a table of what there is"
+)]
+pub struct Capabilities {
+    /// Another system text than its own.
+    pub system_prompt: bool,
+    /// Which tools there are.
+    pub tool_list: bool,
+    /// Where its provider is.
+    pub base_url: bool,
+    /// To go on with an earlier conversation.
+    pub resume: bool,
+    /// It tells its words while it writes them.
+    pub streaming: bool,
+    /// It tells what it used.
+    pub usage: bool,
+}
+
+impl Capabilities {
+    /// What it cannot, in words.
+    pub fn missing(self) -> Vec<&'static str> {
+        let all = [
+            (self.system_prompt, "system prompt"),
+            (self.tool_list, "tool list"),
+            (self.base_url, "address"),
+            (self.resume, "resume"),
+            (self.streaming, "streaming"),
+            (self.usage, "usage"),
+        ];
+        let missing = all.into_iter().filter(|(can, _)| !can);
+        missing.map(|(_, what)| what).collect()
+    }
+}
+
+/// All of them.
+pub const PROGRAMS: [&Program; 4] = [
+    &claude::PROGRAM,
+    &codex::PROGRAM,
+    &pi::PROGRAM,
+    &copilot::PROGRAM,
+];
+
+/// What a program is to do.
+#[derive(Debug, Clone)]
+pub struct ProgramTask<'a> {
+    /// The program that is started.
+    pub program: &'a Path,
+    /// The system text.
+    pub system: &'a str,
+    /// The message.
+    pub message: &'a str,
+    /// Its model; its own choice when nothing is said.
+    pub model: Option<&'a str>,
+    /// How much it thinks.
+    pub thinking: Option<&'a str>,
+    /// Our names of the tools that it may use.
+    pub tools: &'a [String],
+    /// Whether one of them can change files.
+    pub writes: bool,
+    /// Whom it asks; whoever it is logged in with when nothing is said.
+    pub provider: Option<&'a ProgramProvider>,
+    /// A folder of this attempt alone, for what the program is given and for what it leaves.
+    pub folder: &'a Path,
+}
+
+/// A provider that a program is sent to.
+#[derive(Debug, Clone)]
+pub struct ProgramProvider {
+    /// Where it is, without a version in its path.
+    pub origin: String,
+    /// The key, which is in the environment alone.
+    pub key: String,
+}
+
+/// How a program is started.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Launch {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Variables beside the usual ones.
+    pub environment: Vec<(String, String)>,
+    /// Files that have to be there first, for their owner alone.
+    pub files: Vec<(PathBuf, String)>,
+    /// The file that is its standard input.
+    pub input: Option<PathBuf>,
+}
+
+impl Launch {
+    fn file(&mut self, path: PathBuf, text: &str) -> String {
+        let name = path.to_string_lossy().into_owned();
+        self.files.push((path, text.to_owned()));
+        name
+    }
+
+    fn set(&mut self, name: &str, value: impl Into<String>) {
+        self.environment.push((name.to_owned(), value.into()));
+    }
+
+    fn args<S: Into<String>>(&mut self, arguments: impl IntoIterator<Item = S>) {
+        self.command.extend(arguments.into_iter().map(Into::into));
+    }
+
+    /// The command with its standard input, since a keeper's own is taken, and with its complaints in a file, so that
+    /// they do not stand in the middle of a line.
+    pub fn whole_command(&self, complaints: &Path) -> Vec<String> {
+        let name = |path: &Path| path.to_string_lossy().into_owned();
+        let nothing = Path::new("/dev/null");
+        let input = self.input.as_deref().unwrap_or(nothing);
+        let line = "complaints=$1; shift; exec \"$@\" < \"$0\" 2> \"$complaints\"";
+        let shell = ["/bin/sh".to_owned(), "-c".to_owned(), line.to_owned()];
+        let files = [name(input), name(complaints)];
+        let words = shell.into_iter().chain(files);
+        words.chain(self.command.iter().cloned()).collect()
+    }
+}
+
+/// What happens in a program, whichever it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProgramEvent {
+    /// It says something.
+    Text(String),
+    /// It thinks.
+    Thinking(String),
+    /// It begins to use a tool.
+    ToolStart {
+        /// Its name of the call.
+        id: String,
+        /// Its name of the tool.
+        tool: String,
+        /// What the tool is given.
+        input: Value,
+    },
+    /// A tool is done.
+    ToolEnd {
+        /// Its name of the call.
+        id: String,
+        /// Whether it failed.
+        failed: bool,
+    },
+    /// It asks its provider again.
+    Retrying(String),
+    /// Something else that is worth a line.
+    Note(String),
+}
+
+/// What a program said so far.
+#[derive(Debug, Default)]
+pub struct Heard {
+    /// Its last words.
+    pub text: String,
+    /// Its name of the conversation.
+    pub session: Option<String>,
+    /// The model that answered.
+    pub model: Option<String>,
+    /// What it used, by its own account.
+    pub usage: Usage,
+    /// What its provider failed with.
+    pub failure: Option<(ModelFailure, String)>,
+    /// Whether it said that it was interrupted.
+    pub is_interrupted: bool,
+    /// Whether it said that it is done.
+    pub is_over: bool,
+}
+
+/// Reads what a program writes, a line at a time.
+#[derive(Debug)]
+pub struct ProgramReader {
+    program: &'static Program,
+    line: Vec<u8>,
+    heard: Heard,
+}
+
+/// A line longer than this is passed over.
+const LONGEST_LINE: usize = 16 << 20;
+
+impl Program {
+    /// The file in which some leave what they used.
+    pub const USAGE_FILE: &str = "usage.json";
+
+    /// The program with a name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        PROGRAMS.into_iter().find(|program| program.name == name)
+    }
+
+    /// How it is started for a task.
+    pub fn launch(&self, task: &ProgramTask<'_>) -> Launch {
+        (self.launch)(task)
+    }
+
+    /// What it used, from the text of the file [`Self::USAGE_FILE`] that some leave in the folder of their task.
+    pub fn usage_left(&self, text: &[u8]) -> Option<Usage> {
+        let read = self.usage_left?;
+        serde_json::from_slice(text).ok().map(|value| read(&value))
+    }
+
+    /// Reads what it writes.
+    pub fn reader(&'static self) -> ProgramReader {
+        ProgramReader {
+            program: self,
+            line: Vec::new(),
+            heard: Heard::default(),
+        }
+    }
+
+    /// Its names of the tools of a task, and our names of those that it does not have.
+    pub fn tools<'a>(&self, ours: &'a [String]) -> (Vec<&'static str>, Vec<&'a str>) {
+        let (mut theirs, mut missing) = (Vec::new(), Vec::new());
+        for tool in ours {
+            match self.tools.iter().find(|(name, _)| name == tool) {
+                Some((_, name)) if theirs.contains(name) => {}
+                Some((_, name)) => theirs.push(*name),
+                None => missing.push(tool.as_str()),
+            }
+        }
+        (theirs, missing)
+    }
+}
+
+impl ProgramReader {
+    /// Takes the next bytes, however they are cut. Only line feeds end a line.
+    pub fn push(&mut self, bytes: &[u8], on_event: &mut dyn FnMut(ProgramEvent)) {
+        for byte in bytes {
+            match byte {
+                b'\n' => self.take_line(on_event),
+                byte if self.line.len() < LONGEST_LINE => self.line.push(*byte),
+                _ => {}
+            }
+        }
+    }
+
+    /// What was heard until its end.
+    pub fn finish(mut self, on_event: &mut dyn FnMut(ProgramEvent)) -> Heard {
+        self.take_line(on_event);
+        self.heard
+    }
+
+    fn take_line(&mut self, on_event: &mut dyn FnMut(ProgramEvent)) {
+        let line = std::mem::take(&mut self.line);
+        // What is no JSON is a warning for people, on whichever stream it came.
+        if let Ok(value @ Value::Object(_)) = serde_json::from_slice(&line) {
+            (self.program.take)(&mut self.heard, &value, on_event);
+        }
+    }
+}
+
+/// How a program's attempt ended, whatever it says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProgramVerdict {
+    /// It answered.
+    Answered,
+    /// It was stopped.
+    Interrupted,
+    /// Its time was up.
+    TimedOut,
+    /// Its provider failed it.
+    ModelFailed(ModelFailure, String),
+    /// It did something that is no answer.
+    NoAnswer(String),
+}
+
+/// Decides how an attempt ended: by what the keeper saw, then by what the provider did, then by whether there is an
+/// answer and an end. Exit codes and words for success decide nothing alone.
+pub fn verdict(heard: &Heard, report: &Report) -> ProgramVerdict {
+    match report.why {
+        Why::TimedOut => return ProgramVerdict::TimedOut,
+        Why::Told | Why::Abandoned => return ProgramVerdict::Interrupted,
+        Why::Done => {}
+    }
+    if let Some((failure, message)) = &heard.failure {
+        return ProgramVerdict::ModelFailed(*failure, message.clone());
+    }
+    if heard.is_interrupted {
+        return ProgramVerdict::Interrupted;
+    }
+    let no_answer = |why: String| ProgramVerdict::NoAnswer(why);
+    match &report.exit {
+        Exit::NotStarted(why) => no_answer(format!("it could not be started: {why}")),
+        Exit::Signal(signal) => no_answer(format!("it was ended by signal {signal}")),
+        Exit::Code(code) if !heard.is_over => no_answer(format!(
+            "it ended with code {code} and without an end of its answer"
+        )),
+        Exit::Code(code) if *code != 0 => no_answer(format!("it ended with code {code}")),
+        Exit::Code(_) if heard.text.trim().is_empty() => no_answer("it said nothing".to_owned()),
+        Exit::Code(_) => ProgramVerdict::Answered,
+    }
+}
+
+/// What a status of a provider's means.
+fn failure_of_status(status: Option<u64>) -> ModelFailure {
+    match status {
+        Some(401 | 403) => ModelFailure::Auth,
+        Some(402) => ModelFailure::Quota,
+        Some(413) => ModelFailure::ContextTooLong,
+        Some(429) => ModelFailure::Rate,
+        Some(400..500) => ModelFailure::BadRequest,
+        _ => ModelFailure::Overload,
+    }
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}

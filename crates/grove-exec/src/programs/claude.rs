@@ -1,0 +1,176 @@
+//! Claude Code, one turn at a time with `stream-json`.
+//!
+//! Traps: `subtype` is `success` although `is_error` is true; SIGTERM leaves its tools behind, SIGINT does not; one
+//! message comes as several lines with the same id, each with the same usage; a line of its own maker stays before the
+//! system text.
+
+use grove_plan::{ModelFailure, Usage};
+use serde_json::Value;
+
+use super::{
+    Capabilities, Heard, Launch, Program, ProgramEvent, ProgramTask, failure_of_status, text,
+};
+
+pub(super) static PROGRAM: Program = Program {
+    name: "claude",
+    title: "Claude Code",
+    binary: "claude",
+    native: &["claude-code-linux-x64/claude"],
+    tried: "2.1.197",
+    can: Capabilities {
+        system_prompt: true,
+        tool_list: true,
+        base_url: true,
+        resume: true,
+        streaming: false,
+        usage: true,
+    },
+    tools: &[
+        ("read", "Read"),
+        ("ls", "Glob"),
+        ("find", "Glob"),
+        ("grep", "Grep"),
+        ("write", "Write"),
+        ("edit", "Edit"),
+        ("bash", "Bash"),
+    ],
+    variables: &[
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "ANTHROPIC_BASE_URL",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "CLAUDE_CONFIG_DIR",
+    ],
+    not_switched_off: &[],
+    usage_left: None,
+    launch,
+    take,
+};
+
+fn launch(task: &ProgramTask<'_>) -> Launch {
+    let mut launch = Launch::default();
+    let system = launch.file(task.folder.join("system.md"), task.system);
+    launch.file(task.folder.join("message.md"), task.message);
+    launch.input = Some(task.folder.join("message.md"));
+    launch.args([task.program.to_string_lossy()]);
+    launch.args(["-p", "--output-format", "stream-json", "--verbose"]);
+    launch.args(["--system-prompt-file", &system]);
+    // Nothing of the person's own: no settings, hooks, plugins, servers, commands, and no session that stays.
+    launch.args(["--setting-sources", "", "--strict-mcp-config"]);
+    launch.args(["--disable-slash-commands", "--no-session-persistence"]);
+    let tools = PROGRAM.tools(task.tools).0.join(",");
+    launch.args(["--tools", &tools]);
+    if !tools.is_empty() {
+        // Whatever it may have it may use; it is asked for nothing else.
+        launch.args(["--allowedTools", &tools]);
+    }
+    if let Some(model) = task.model {
+        launch.args(["--model", model]);
+    }
+    if let Some(level) = task.thinking {
+        launch.args(["--effort", level]);
+    }
+    launch.set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+    // Ten tries with waits of up to forty seconds are too patient for a child.
+    launch.set("CLAUDE_CODE_MAX_RETRIES", "4");
+    if let Some(provider) = task.provider {
+        launch.set("ANTHROPIC_BASE_URL", &provider.origin);
+        launch.set("ANTHROPIC_API_KEY", &provider.key);
+        let home = task.folder.join("claude");
+        launch.set("CLAUDE_CONFIG_DIR", home.to_string_lossy());
+    }
+    launch
+}
+
+fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+    // What its own children do is theirs.
+    if !line["parent_tool_use_id"].is_null() {
+        return;
+    }
+    match (text(line, "type"), text(line, "subtype")) {
+        ("system", "init") => {
+            heard.session = line["session_id"].as_str().map(str::to_owned);
+            heard.model = line["model"].as_str().map(str::to_owned);
+        }
+        ("system", "api_retry") => on_event(ProgramEvent::Retrying(text(line, "error").to_owned())),
+        ("assistant", _) => {
+            // Words of its own in place of an answer.
+            if let Some(kind) = line["error"].as_str() {
+                heard.failure = Some((failure_of_kind(kind), String::new()));
+            }
+            for block in line["message"]["content"].as_array().into_iter().flatten() {
+                take_block(heard, block, on_event);
+            }
+        }
+        ("user", _) => {
+            for block in line["message"]["content"].as_array().into_iter().flatten() {
+                if block["type"] == "tool_result" {
+                    on_event(ProgramEvent::ToolEnd {
+                        id: text(block, "tool_use_id").to_owned(),
+                        failed: block["is_error"] == true,
+                    });
+                }
+            }
+        }
+        ("result", subtype) => {
+            heard.is_over = true;
+            let said = text(line, "result");
+            let is_aborted = text(line, "terminal_reason").starts_with("aborted");
+            if is_aborted {
+                heard.is_interrupted = true;
+            } else if line["is_error"] == true {
+                let status = line["api_error_status"].as_u64();
+                let failure = match (status, &heard.failure) {
+                    (None, Some((failure, _))) => *failure,
+                    (status, _) => failure_of_status(status),
+                };
+                let message = if said.is_empty() { subtype } else { said };
+                heard.failure = Some((failure, message.to_owned()));
+            } else {
+                heard.failure = None;
+                said.clone_into(&mut heard.text);
+            }
+            heard.usage = usage(&line["usage"]);
+        }
+        _ => {}
+    }
+}
+
+fn take_block(heard: &mut Heard, block: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+    match text(block, "type") {
+        "text" => {
+            let words = text(block, "text");
+            words.clone_into(&mut heard.text);
+            on_event(ProgramEvent::Text(words.to_owned()));
+        }
+        "thinking" => on_event(ProgramEvent::Thinking(text(block, "thinking").to_owned())),
+        "tool_use" => on_event(ProgramEvent::ToolStart {
+            id: text(block, "id").to_owned(),
+            tool: text(block, "name").to_owned(),
+            input: block["input"].clone(),
+        }),
+        _ => {}
+    }
+}
+
+fn failure_of_kind(kind: &str) -> ModelFailure {
+    match kind {
+        "authentication_failed" => ModelFailure::Auth,
+        "billing_error" => ModelFailure::Quota,
+        "rate_limit" => ModelFailure::Rate,
+        "invalid_request" => ModelFailure::BadRequest,
+        _ => ModelFailure::Overload,
+    }
+}
+
+fn usage(counts: &Value) -> Usage {
+    let count = |key: &str| counts[key].as_u64().unwrap_or(0);
+    Usage {
+        input: count("input_tokens"),
+        output: count("output_tokens"),
+        cached: count("cache_read_input_tokens"),
+        cache_write: count("cache_creation_input_tokens"),
+        reasoning_in_output: true,
+        ..Usage::default()
+    }
+}

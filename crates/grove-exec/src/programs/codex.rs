@@ -1,0 +1,165 @@
+//! Codex, one turn at a time with `exec --json`.
+//!
+//! Traps: an item of the type `error` and a line `error` are warnings, only `turn.failed` is an end; the launcher from
+//! npm stays behind, so the native program is started; usage of a resumed thread is that of the whole thread; it waits
+//! five seconds for its statistics unless they are off; `OPENAI_BASE_URL` is ignored.
+
+use grove_plan::{ModelFailure, Usage};
+use serde_json::Value;
+
+use super::{
+    Capabilities, Heard, Launch, Program, ProgramEvent, ProgramTask, failure_of_status, text,
+};
+
+pub(super) static PROGRAM: Program = Program {
+    name: "codex",
+    title: "Codex",
+    binary: "codex",
+    native: &["codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"],
+    tried: "0.166.0",
+    can: Capabilities {
+        system_prompt: true,
+        tool_list: false,
+        base_url: true,
+        resume: true,
+        streaming: false,
+        usage: true,
+    },
+    // It does everything with its shell; what it may write is its sandbox's to say.
+    tools: &[
+        ("read", "shell"),
+        ("ls", "shell"),
+        ("find", "shell"),
+        ("grep", "shell"),
+        ("bash", "shell"),
+        ("write", "apply_patch"),
+        ("edit", "apply_patch"),
+    ],
+    variables: &["CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_HOME"],
+    not_switched_off: &["AGENTS.md in its own home", "the list of its own skills"],
+    usage_left: None,
+    launch,
+    take,
+};
+
+/// The variable that its provider's key is in.
+const KEY: &str = "GROVE_ENGINE_KEY";
+
+fn launch(task: &ProgramTask<'_>) -> Launch {
+    let mut launch = Launch::default();
+    let system = launch.file(task.folder.join("system.md"), task.system);
+    launch.file(task.folder.join("message.md"), task.message);
+    launch.input = Some(task.folder.join("message.md"));
+    launch.args([task.program.to_string_lossy()]);
+    launch.args(["exec", "--json", "--skip-git-repo-check", "--ephemeral"]);
+    launch.args(["--ignore-user-config", "--ignore-rules"]);
+    // What it would look for on the network, and what would be told beside the task.
+    launch.args(["--disable", "plugins", "--disable", "apps"]);
+    launch.args(["-c", "analytics.enabled=false"]);
+    launch.args(["-c", "project_doc_max_bytes=0"]);
+    let system = serde_json::Value::from(system).to_string();
+    launch.args(["-c".to_owned(), format!("model_instructions_file={system}")]);
+    let sandbox = if task.writes {
+        "workspace-write"
+    } else {
+        "read-only"
+    };
+    launch.args(["-s", sandbox]);
+    if let Some(model) = task.model {
+        launch.args(["-m", model]);
+    }
+    if let Some(level) = task.thinking {
+        launch.args([
+            "-c".to_owned(),
+            format!("model_reasoning_effort=\"{level}\""),
+        ]);
+    }
+    if let Some(provider) = task.provider {
+        let address = serde_json::Value::from(format!("{}/v1", provider.origin)).to_string();
+        let provider_row = format!(
+            "model_providers.grove={{name=\"grove\",base_url={address},wire_api=\"responses\",env_key=\"{KEY}\"}}"
+        );
+        launch.args(["-c", &provider_row, "-c", "model_provider=\"grove\""]);
+        launch.set(KEY, &provider.key);
+        // A home of its own: the person's instructions are not for this child.
+        let home = task.folder.join("codex");
+        launch.file(home.join("config.toml"), "");
+        launch.set("CODEX_HOME", home.to_string_lossy());
+    }
+    launch.args(["-"]);
+    launch
+}
+
+fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+    let item = &line["item"];
+    let id = || text(item, "id").to_owned();
+    match (text(line, "type"), text(item, "type")) {
+        ("thread.started", _) => heard.session = line["thread_id"].as_str().map(str::to_owned),
+        ("item.completed", "agent_message") => {
+            text(item, "text").clone_into(&mut heard.text);
+            on_event(ProgramEvent::Text(heard.text.clone()));
+        }
+        ("item.completed", "reasoning") => {
+            on_event(ProgramEvent::Thinking(text(item, "text").to_owned()));
+        }
+        ("item.completed", "error") => {
+            on_event(ProgramEvent::Note(text(item, "message").to_owned()));
+        }
+        ("item.started", tool @ ("command_execution" | "mcp_tool_call" | "web_search")) => {
+            on_event(ProgramEvent::ToolStart {
+                id: id(),
+                tool: tool.to_owned(),
+                input: item.clone(),
+            });
+        }
+        ("item.completed", "file_change") => {
+            on_event(ProgramEvent::ToolStart {
+                id: id(),
+                tool: "file_change".to_owned(),
+                input: item["changes"].clone(),
+            });
+            let failed = item["status"] == "failed";
+            on_event(ProgramEvent::ToolEnd { id: id(), failed });
+        }
+        ("item.completed", "command_execution" | "mcp_tool_call" | "web_search") => {
+            let failed = item["status"] == "failed" || item["exit_code"].as_i64().unwrap_or(0) != 0;
+            on_event(ProgramEvent::ToolEnd { id: id(), failed });
+        }
+        ("error", _) => on_event(ProgramEvent::Retrying(text(line, "message").to_owned())),
+        ("turn.failed", _) => {
+            heard.is_over = true;
+            let message = text(&line["error"], "message");
+            heard.failure = Some((failure(message), message.to_owned()));
+        }
+        ("turn.completed", _) => {
+            heard.is_over = true;
+            heard.usage = usage(&line["usage"]);
+        }
+        _ => {}
+    }
+}
+
+/// It tells what a provider answered in words alone: `unexpected status 401 Unauthorized: …`.
+fn failure(message: &str) -> ModelFailure {
+    let status = message.strip_prefix("unexpected status ");
+    let status = status.and_then(|rest| rest.split(' ').next()?.parse().ok());
+    match status {
+        None if message.starts_with("stream disconnected") => ModelFailure::CutStream,
+        None if message.starts_with("Quota exceeded") => ModelFailure::Quota,
+        status => failure_of_status(status),
+    }
+}
+
+fn usage(counts: &Value) -> Usage {
+    let count = |key: &str| counts[key].as_u64().unwrap_or(0);
+    let cached = count("cached_input_tokens");
+    Usage {
+        input: count("input_tokens").saturating_sub(cached),
+        output: count("output_tokens"),
+        cached,
+        cache_write: count("cache_write_input_tokens"),
+        reasoning: count("reasoning_output_tokens"),
+        reasoning_in_output: true,
+        ..Usage::default()
+    }
+}

@@ -1,0 +1,153 @@
+//! GitHub Copilot CLI, one turn at a time with JSON lines.
+//!
+//! Traps: it strikes its key's text out of everything it prints, so a short key damages its output; it exits with 0
+//! after an interruption; tokens are in a file of their own and not in the stream; its own system text stays, the
+//! agent's is a part of it; its message is an argument, which has a bound.
+
+use grove_plan::{ModelFailure, Usage};
+use serde_json::{Value, json};
+
+use super::{
+    Capabilities, Heard, Launch, Program, ProgramEvent, ProgramTask, failure_of_status, text,
+};
+
+pub(super) static PROGRAM: Program = Program {
+    name: "copilot",
+    title: "GitHub Copilot CLI",
+    binary: "copilot",
+    native: &["copilot-linux-x64/copilot"],
+    tried: "1.0.102",
+    can: Capabilities {
+        system_prompt: false,
+        tool_list: true,
+        base_url: true,
+        resume: true,
+        streaming: true,
+        usage: true,
+    },
+    tools: &[
+        ("read", "view"),
+        ("ls", "view"),
+        ("find", "glob"),
+        ("grep", "grep"),
+        ("write", "create"),
+        ("edit", "edit"),
+        ("bash", "bash"),
+    ],
+    variables: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"],
+    not_switched_off: &["its own system text", "its tools for its shells and data"],
+    usage_left: Some(usage),
+    launch,
+    take,
+};
+
+fn launch(task: &ProgramTask<'_>) -> Launch {
+    let mut launch = Launch::default();
+    let home = task.folder.join("copilot");
+    let tools = json!(PROGRAM.tools(task.tools).0);
+    // JSON in one line is YAML.
+    let agent = format!(
+        "---\nname: grove-child\ndescription: A child of Grove's\ntools: {tools}\n---\n{}",
+        task.system
+    );
+    launch.file(home.join("agents/grove-child.agent.md"), &agent);
+    launch.args([task.program.to_string_lossy()]);
+    launch.args(["-p", task.message, "--output-format", "json"]);
+    launch.args(["--agent", "grove-child", "--no-custom-instructions"]);
+    launch.args(["--disable-builtin-mcps", "--no-ask-user", "--no-color"]);
+    // The list above is all that there is to allow.
+    launch.args(["--allow-all-tools", "--no-auto-update", "--trust-folder"]);
+    let usage = task.folder.join(Program::USAGE_FILE);
+    launch.args(["--usage-output-file", &usage.to_string_lossy()]);
+    if let Some(level) = task.thinking {
+        launch.args(["--reasoning-effort", level]);
+    }
+    launch.set("COPILOT_HOME", home.to_string_lossy());
+    match task.provider {
+        Some(provider) => {
+            launch.set("COPILOT_OFFLINE", "true");
+            launch.set(
+                "COPILOT_PROVIDER_BASE_URL",
+                format!("{}/v1", provider.origin),
+            );
+            launch.set("COPILOT_PROVIDER_API_KEY", &provider.key);
+            launch.set("COPILOT_MODEL", task.model.unwrap_or("default"));
+        }
+        None => {
+            if let Some(model) = task.model {
+                launch.args(["--model", model]);
+            }
+        }
+    }
+    launch
+}
+
+fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+    let data = &line["data"];
+    let id = || text(data, "toolCallId").to_owned();
+    match text(line, "type") {
+        "assistant.message_delta" => {
+            on_event(ProgramEvent::Text(text(data, "deltaContent").to_owned()));
+        }
+        "assistant.message" => {
+            let words = text(data, "content");
+            if !words.is_empty() {
+                words.clone_into(&mut heard.text);
+            }
+            heard.model = data["model"].as_str().map(str::to_owned);
+            // It went on after whatever failed before.
+            heard.failure = None;
+        }
+        "tool.execution_start" => on_event(ProgramEvent::ToolStart {
+            id: id(),
+            tool: text(data, "toolName").to_owned(),
+            input: data["arguments"].clone(),
+        }),
+        "tool.execution_complete" => on_event(ProgramEvent::ToolEnd {
+            id: id(),
+            failed: data["success"] == false,
+        }),
+        "assistant.turn_retry" => {
+            on_event(ProgramEvent::Retrying(text(data, "reason").to_owned()));
+        }
+        "session.error" => {
+            let message = text(data, "message").to_owned();
+            heard.failure = Some((failure(data), message));
+        }
+        "abort" => heard.is_interrupted = true,
+        "assistant.idle" if data["aborted"] == true => heard.is_interrupted = true,
+        "result" => {
+            heard.is_over = true;
+            heard.session = line["sessionId"].as_str().map(str::to_owned);
+        }
+        _ => {}
+    }
+}
+
+fn failure(data: &Value) -> ModelFailure {
+    match (data["statusCode"].as_u64(), text(data, "errorType")) {
+        (None, "authentication") => ModelFailure::Auth,
+        (None, "quota") => ModelFailure::Quota,
+        (None, "rate_limit") => ModelFailure::Rate,
+        (status, _) => failure_of_status(status),
+    }
+}
+
+/// The sum of all models that it asked.
+fn usage(left: &Value) -> Usage {
+    let mut sum = Usage::default();
+    let models = left["modelMetrics"].as_object().into_iter().flatten();
+    for (_, metrics) in models {
+        let count = |key: &str| metrics["usage"][key].as_u64().unwrap_or(0);
+        let cached = count("cacheReadTokens");
+        sum += Usage {
+            input: count("inputTokens").saturating_sub(cached),
+            output: count("outputTokens"),
+            cached,
+            cache_write: count("cacheWriteTokens"),
+            reasoning_in_output: true,
+            ..Usage::default()
+        };
+    }
+    sum
+}

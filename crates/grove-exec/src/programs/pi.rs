@@ -1,0 +1,161 @@
+//! pi, one turn at a time with `--mode json`.
+//!
+//! Traps: it exits with 0 after everything failed, so only the last `stopReason` counts; it is over at `agent_settled`
+//! and not at `agent_end`; SIGINT leaves its tools behind, SIGTERM does not.
+
+use grove_plan::{ModelFailure, Usage};
+use serde_json::{Value, json};
+
+use super::{
+    Capabilities, Heard, Launch, Program, ProgramEvent, ProgramTask, failure_of_status, text,
+};
+
+pub(super) static PROGRAM: Program = Program {
+    name: "pi",
+    title: "pi",
+    binary: "pi",
+    native: &[],
+    tried: "0.87.1",
+    can: Capabilities {
+        system_prompt: true,
+        tool_list: true,
+        base_url: true,
+        resume: true,
+        streaming: true,
+        usage: true,
+    },
+    tools: &[
+        ("read", "read"),
+        ("ls", "ls"),
+        ("find", "find"),
+        ("grep", "grep"),
+        ("write", "write"),
+        ("edit", "edit"),
+        ("bash", "bash"),
+    ],
+    variables: &[
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "GEMINI_API_KEY",
+        "PI_CODING_AGENT_DIR",
+    ],
+    not_switched_off: &[],
+    usage_left: None,
+    launch,
+    take,
+};
+
+fn launch(task: &ProgramTask<'_>) -> Launch {
+    let mut launch = Launch::default();
+    let system = launch.file(task.folder.join("system.md"), task.system);
+    launch.file(task.folder.join("message.md"), task.message);
+    launch.input = Some(task.folder.join("message.md"));
+    launch.args([task.program.to_string_lossy()]);
+    launch.args(["--mode", "json", "-p", "--no-session", "--offline"]);
+    // Nothing of the person's own or the project's.
+    launch.args(["--no-extensions", "--no-skills", "--no-prompt-templates"]);
+    launch.args(["--no-themes", "--no-context-files", "--no-approve"]);
+    launch.args(["--system-prompt", &system]);
+    match PROGRAM.tools(task.tools).0.as_slice() {
+        [] => launch.args(["--no-tools"]),
+        tools => launch.args(["--tools", &tools.join(",")]),
+    }
+    if let Some(level) = task.thinking {
+        launch.args(["--thinking", level]);
+    }
+    let mut model = task.model.map(str::to_owned);
+    if let Some(provider) = task.provider {
+        let id = task.model.unwrap_or("default");
+        let home = task.folder.join("pi");
+        let models = json!({ "providers": { "grove": {
+            "baseUrl": format!("{}/v1", provider.origin),
+            "api": "openai-completions",
+            "apiKey": "GROVE_ENGINE_KEY",
+            "models": [{ "id": id }],
+        } } });
+        launch.file(home.join("models.json"), &models.to_string());
+        launch.set("PI_CODING_AGENT_DIR", home.to_string_lossy());
+        launch.set("GROVE_ENGINE_KEY", &provider.key);
+        model = Some(format!("grove/{id}"));
+    }
+    if let Some(model) = model {
+        launch.args(["--model", &model]);
+    }
+    launch
+}
+
+fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+    let id = || text(line, "toolCallId").to_owned();
+    match text(line, "type") {
+        "session" => heard.session = line["id"].as_str().map(str::to_owned),
+        "message_update" => {
+            let event = &line["assistantMessageEvent"];
+            let delta = text(event, "delta").to_owned();
+            match text(event, "type") {
+                "text_delta" => on_event(ProgramEvent::Text(delta)),
+                "thinking_delta" => on_event(ProgramEvent::Thinking(delta)),
+                _ => {}
+            }
+        }
+        "message_end" if line["message"]["role"] == "assistant" => {
+            take_message(heard, &line["message"]);
+        }
+        "tool_execution_start" => on_event(ProgramEvent::ToolStart {
+            id: id(),
+            tool: text(line, "toolName").to_owned(),
+            input: line["args"].clone(),
+        }),
+        "tool_execution_end" => on_event(ProgramEvent::ToolEnd {
+            id: id(),
+            failed: line["isError"] == true,
+        }),
+        "auto_retry_start" => {
+            on_event(ProgramEvent::Retrying(
+                text(line, "errorMessage").to_owned(),
+            ));
+        }
+        "agent_settled" => heard.is_over = true,
+        _ => {}
+    }
+}
+
+/// A whole message: the last one decides.
+fn take_message(heard: &mut Heard, message: &Value) {
+    let blocks = message["content"].as_array().into_iter().flatten();
+    let words = blocks.filter(|block| block["type"] == "text");
+    let words: Vec<&str> = words.map(|block| text(block, "text")).collect();
+    if !words.is_empty() {
+        heard.text = words.join("");
+    }
+    heard.model = message["model"].as_str().map(str::to_owned);
+    heard.usage += usage(&message["usage"]);
+    heard.failure = None;
+    heard.is_interrupted = false;
+    match text(message, "stopReason") {
+        "error" => {
+            let why = text(message, "errorMessage");
+            heard.failure = Some((failure(why), why.to_owned()));
+        }
+        "aborted" => heard.is_interrupted = true,
+        _ => {}
+    }
+}
+
+/// It tells what a provider answered in words alone: `401: {…}`.
+fn failure(message: &str) -> ModelFailure {
+    let digits = message.get(..3).and_then(|digits| digits.parse().ok());
+    failure_of_status(digits)
+}
+
+fn usage(counts: &Value) -> Usage {
+    let count = |key: &str| counts[key].as_u64().unwrap_or(0);
+    Usage {
+        input: count("input"),
+        output: count("output"),
+        cached: count("cacheRead"),
+        cache_write: count("cacheWrite"),
+        reasoning: count("reasoning"),
+        reasoning_in_output: true,
+        ..Usage::default()
+    }
+}

@@ -1,0 +1,282 @@
+//! Real agent programs, under a keeper, against a model server: what is told, what is heard, and the verdict.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use grove_exec::{
+    Exit, Heard, Keeper, Order, PROGRAMS, Program, ProgramEvent, ProgramProvider, ProgramTask,
+    ProgramVerdict, Report, StopTokens, Why, verdict,
+};
+use grove_plan::ModelFailure;
+use grove_testkit::model_server::{ModelServer, Script, ScriptFile};
+use serde_json::{Value, json};
+
+/// Longer than a turn takes on a busy machine.
+const LIMIT_MS: u64 = 120_000;
+
+/// One program with a home, a work folder and a model server of its own.
+struct World {
+    folder: tempfile::TempDir,
+    server: ModelServer,
+    program: &'static Program,
+}
+
+/// What came of a task.
+struct Done {
+    verdict: ProgramVerdict,
+    heard: Heard,
+    events: Vec<ProgramEvent>,
+}
+
+impl World {
+    fn new(program: &'static Program, script: Value) -> Self {
+        let script: ScriptFile = serde_json::from_value(script).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["work", "home/.codex", "home/.claude", "own"] {
+            fs::create_dir_all(folder.path().join(name)).unwrap();
+        }
+        // What a child must not be told: the project's instructions and the person's own.
+        for name in [
+            "work/AGENTS.md",
+            "work/CLAUDE.md",
+            "home/.codex/AGENTS.md",
+            "home/.claude/CLAUDE.md",
+        ] {
+            fs::write(folder.path().join(name), "UNINHERITED").unwrap();
+        }
+        Self {
+            folder,
+            server: ModelServer::start(Script::from(script)).unwrap(),
+            program,
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Nobody else's: what has a mark is ended with whoever has the same.
+    fn mark(&self) -> String {
+        let folder = self.folder.path().file_name().unwrap();
+        format!("{}/1/1", folder.to_string_lossy())
+    }
+
+    /// The program that `cargo xtask test` installed.
+    fn binary(&self) -> PathBuf {
+        let installed = |variable: &str| {
+            let path = std::env::var_os(variable).map(PathBuf::from);
+            path.unwrap_or_else(|| panic!("{variable} is not set: `cargo xtask test` sets it"))
+        };
+        match self.program.name {
+            "claude" => installed("GROVE_TEST_CLAUDE"),
+            "codex" => installed("GROVE_TEST_CODEX"),
+            "copilot" => installed("GROVE_TEST_COPILOT"),
+            _ => {
+                let script = installed("GROVE_TEST_PI");
+                let script = script.join("@earendil-works/pi-coding-agent/dist/cli.js");
+                let node = installed("GROVE_TEST_NODE");
+                let text = format!(
+                    "#!/bin/sh\nexec {} {} \"$@\"\n",
+                    node.display(),
+                    script.display()
+                );
+                let file = self.path("pi");
+                fs::write(&file, text).unwrap();
+                fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+                file
+            }
+        }
+    }
+
+    async fn run(&self, message: &str) -> Done {
+        let (own, binary) = (self.path("own"), self.binary());
+        let provider = ProgramProvider {
+            origin: self.server.url(),
+            key: "grove-test-key-5f2c81d7a9e04b36".to_owned(),
+        };
+        let tools = ["read", "bash"].map(str::to_owned);
+        let launch = self.program.launch(&ProgramTask {
+            program: &binary,
+            system: "You are the child SYSTEM-MARK.",
+            message,
+            model: Some("claude-sonnet-4-5"),
+            thinking: None,
+            tools: &tools,
+            writes: true,
+            provider: Some(&provider),
+            folder: &own,
+        });
+        for (file, text) in &launch.files {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        let mut environment = launch.environment.clone();
+        for (name, value) in [
+            ("HOME", self.path("home")),
+            ("TMPDIR", self.path("own")),
+            ("PATH", "/usr/bin:/bin".into()),
+        ] {
+            environment.push((name.to_owned(), value.to_string_lossy().into_owned()));
+        }
+        let complaints = own.join("complaints");
+        let order = Order {
+            command: launch.whole_command(&complaints),
+            environment,
+            limit_ms: LIMIT_MS,
+            ..Order::shell("", self.path("work"), &self.mark())
+        };
+        let keeper = Keeper::new(env!("CARGO_BIN_EXE_grove-test-keeper").into(), &[]).unwrap();
+        let mut reader = self.program.reader();
+        let mut events = Vec::new();
+        let never = StopTokens::default();
+        let end = keeper
+            .run(&order, &never, |bytes| {
+                reader.push(bytes, &mut |event| events.push(event));
+            })
+            .await
+            .unwrap();
+        let mut heard = reader.finish(&mut |event| events.push(event));
+        let left = fs::read(own.join(Program::USAGE_FILE)).unwrap_or_default();
+        heard.usage = self.program.usage_left(&left).unwrap_or(heard.usage);
+        assert!(end.report.left.is_empty(), "{}", self.program.name);
+        let verdict = verdict(&heard, &end.report);
+        let failed = !matches!(verdict, ProgramVerdict::Answered);
+        if failed {
+            println!("{}", read(&complaints));
+            println!("{}", end.output.text());
+        }
+        Done {
+            verdict,
+            heard,
+            events,
+        }
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// A call of a shell in the program's own words.
+fn shell_call(program: &Program) -> Value {
+    match program.name {
+        "codex" => {
+            json!({ "name": "exec_command", "arguments": { "cmd": "echo made > made.txt" } })
+        }
+        "claude" => {
+            json!({ "name": "Bash", "arguments": { "command": "echo made > made.txt", "description": "d" } })
+        }
+        _ => {
+            json!({ "name": "bash", "arguments": { "command": "echo made > made.txt", "description": "d" } })
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_program_is_told_the_task_answers_and_uses_a_tool() {
+    for program in PROGRAMS {
+        let script = json!({
+            "marked": [{ "marker": "TASK-MARK", "turns": [
+                { "text": "I look.", "calls": [shell_call(program)], "usage": { "input": 10, "output": 3 } },
+                { "text": "Done: success, error 429.", "usage": { "input": 20, "output": 4 } },
+            ] }],
+            "otherwise": { "text": "a title" },
+        });
+        let world = World::new(program, script);
+        let done = world.run("TASK-MARK do it").await;
+        let name = program.name;
+        assert_eq!(done.verdict, ProgramVerdict::Answered, "{name}");
+        assert_eq!(done.heard.text, "Done: success, error 429.", "{name}");
+        assert_eq!(read(&world.path("work/made.txt")), "made\n", "{name}");
+        assert!(done.heard.session.is_some(), "{name}");
+        let starts = done.events.iter();
+        let starts = starts.filter(|event| matches!(event, ProgramEvent::ToolStart { .. }));
+        let ends = done.events.iter();
+        let ends =
+            ends.filter(|event| matches!(event, ProgramEvent::ToolEnd { failed: false, .. }));
+        assert_eq!((starts.count(), ends.count()), (1, 1), "{name}");
+        let usage = done.heard.usage;
+        assert_eq!((usage.input, usage.output), (30, 7), "{name}");
+        let requests = world.server.requests();
+        let texts: Vec<String> = requests
+            .iter()
+            .map(|request| String::from_utf8_lossy(&request.body).into_owned())
+            .collect();
+        let first = texts
+            .iter()
+            .find(|text| text.contains("TASK-MARK"))
+            .unwrap();
+        for mark in ["TASK-MARK", "SYSTEM-MARK"] {
+            assert_eq!(first.matches(mark).count(), 1, "{name}: {mark}");
+        }
+        assert!(
+            !texts.iter().any(|text| text.contains("UNINHERITED")),
+            "{name}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_refuses_is_a_failure_whatever_the_program_says() {
+    async fn is_refused(program: &'static Program) {
+        let refusal = json!({ "error": { "status": 401, "message": "bad key" } });
+        let world = World::new(program, json!({ "otherwise": refusal }));
+        let verdict = world.run("TASK-MARK do it").await.verdict;
+        let name = program.name;
+        let is_auth = matches!(verdict, ProgramVerdict::ModelFailed(ModelFailure::Auth, _));
+        assert!(is_auth, "{name}: {verdict:?}");
+    }
+    let [first, second, third, fourth] = PROGRAMS;
+    // They wait between their tries.
+    tokio::join!(
+        is_refused(first),
+        is_refused(second),
+        is_refused(third),
+        is_refused(fourth),
+    );
+}
+
+#[test]
+fn words_and_exit_codes_decide_nothing_alone() {
+    let report = |exit: Exit, why: Why| Report {
+        exit,
+        why,
+        scans: 2,
+        ended: 0,
+        left: Vec::new(),
+    };
+    let done = |code: i32| report(Exit::Code(code), Why::Done);
+    let heard = |text: &str, is_over: bool| Heard {
+        text: text.to_owned(),
+        is_over,
+        ..Heard::default()
+    };
+    let is_answered =
+        |heard: &Heard, report: &Report| matches!(verdict(heard, report), ProgramVerdict::Answered);
+    assert!(is_answered(&heard("error 429, all failed", true), &done(0)));
+    for (heard, report) in [
+        (heard("success", false), done(0)),
+        (heard("  ", true), done(0)),
+        (heard("success", true), done(1)),
+        (heard("success", true), report(Exit::Signal(9), Why::Done)),
+        (heard("success", true), report(Exit::Code(0), Why::Told)),
+        (heard("success", true), report(Exit::Code(0), Why::TimedOut)),
+        (
+            Heard {
+                is_interrupted: true,
+                ..heard("success", true)
+            },
+            done(0),
+        ),
+        (
+            Heard {
+                failure: Some((ModelFailure::Rate, String::new())),
+                ..heard("success", true)
+            },
+            done(0),
+        ),
+    ] {
+        assert!(!is_answered(&heard, &report), "{heard:?} {report:?}");
+    }
+}

@@ -1,0 +1,214 @@
+//! What can drive a child: the built-in engine and the agent programs that are installed here.
+
+use std::path::PathBuf;
+
+use grove_exec::{Capabilities, Exit, Keeper, Order, PROGRAMS, Program, StopTokens};
+use grove_fs::programs;
+use grove_model::Providers;
+use grove_skills::Environment;
+use grove_skills::environment_variables::PATH;
+use grove_spec::engine::Engine;
+use grove_spec::text::{first_names, one_line};
+use serde::Serialize;
+
+use super::Outcome;
+use super::runs::{KEEPER, ModelSettings};
+use crate::command_error::CommandError;
+use crate::output::{Output, columns};
+use crate::table::Table;
+
+/// The engine that is built in.
+const NATIVE: &str = "native";
+/// A program that does not tell its version within this does not answer.
+const VERSION_MS: u64 = 10_000;
+/// A version is a line.
+const MOST_VERSION: u64 = 4 << 10;
+
+/// What drives a child.
+pub(super) struct ChosenEngine {
+    pub(super) name: String,
+    /// The program's file; none for the built-in one.
+    pub(super) program: Option<PathBuf>,
+    /// Said when nobody had chosen.
+    pub(super) note: Option<String>,
+}
+
+impl ChosenEngine {
+    fn native() -> Self {
+        Self {
+            name: NATIVE.to_owned(),
+            program: None,
+            note: None,
+        }
+    }
+}
+
+/// The engine of a child: the one that is asked for, else the built-in one if a provider has a key, else the first
+/// program that is installed.
+pub(super) fn choose(
+    environment: &Environment,
+    providers: &Providers,
+    asked: Option<&str>,
+    has_recording: bool,
+) -> Result<ChosenEngine, CommandError> {
+    let Some(asked) = asked else {
+        let needs_nobody = has_recording || providers.ready().next().is_some();
+        let mut programs = PROGRAMS.into_iter();
+        let installed = programs.find_map(|it| Some((it, file_of(environment, it)?)));
+        return Ok(match installed.filter(|_| !needs_nobody) {
+            Some((program, file)) => ChosenEngine {
+                name: program.name.to_owned(),
+                program: Some(file),
+                note: Some(format!(
+                    "no provider has a key, so {} is used, with its own login",
+                    program.title
+                )),
+            },
+            None => ChosenEngine::native(),
+        });
+    };
+    if asked == NATIVE {
+        return Ok(ChosenEngine::native());
+    }
+    let Some(program) = Program::named(asked) else {
+        let names = std::iter::once(NATIVE).chain(PROGRAMS.iter().map(|program| program.name));
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        let message = match Engine::of(asked) {
+            Some(_) => format!("engine `{asked}` is not run by this version"),
+            None => format!("`{}` is no engine", one_line(asked)),
+        };
+        let hint = format!("choose one of {}", first_names(&names));
+        return Err(CommandError::usage(message).hint(hint));
+    };
+    let Some(file) = file_of(environment, program) else {
+        let message = format!("{} is not installed", program.title);
+        let hint = format!("there is no program `{}` in PATH", program.binary);
+        return Err(CommandError::finding(message).hint(hint));
+    };
+    Ok(ChosenEngine {
+        name: program.name.to_owned(),
+        program: Some(file),
+        note: None,
+    })
+}
+
+/// The file of a program: its native one where npm keeps it beside a launcher.
+fn file_of(environment: &Environment, program: &Program) -> Option<PathBuf> {
+    let search_path = environment.variables.get(PATH)?;
+    let found = programs::find(program.binary, search_path)?;
+    let real = grove_fs::files::canonical(&found).unwrap_or_else(|_| found.clone());
+    let native = real.ancestors().skip(1).take(4).find_map(|folder| {
+        let mut places = program.native.iter().map(|native| folder.join(native));
+        places.find(|place| grove_fs::files::is_there(place))
+    });
+    Some(native.unwrap_or(found))
+}
+
+/// A row of `grove engines`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    name: &'static str,
+    title: &'static str,
+    installed: bool,
+    program: Option<PathBuf>,
+    version: Option<String>,
+    /// The versions that were tried.
+    tried: &'static str,
+    /// Variables with keys that are set; never their values.
+    keys: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    can: Option<Capabilities>,
+    not_switched_off: &'static [&'static str],
+}
+
+/// `grove engines`.
+pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Outcome {
+    let models = ModelSettings::find(environment);
+    let providers = models.providers();
+    let ready: Vec<String> = providers.ready().map(|it| it.name.clone()).collect();
+    let keeper = Keeper::this_program(KEEPER).map_err(CommandError::internal)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(CommandError::internal)?;
+    let mut rows = Vec::new();
+    for program in PROGRAMS {
+        let file = file_of(environment, program);
+        let version = file
+            .as_ref()
+            .and_then(|file| runtime.block_on(version(environment, &keeper, file)));
+        let is_set = |name: &&&str| models.variables.contains_key(**name);
+        rows.push(Row {
+            name: program.name,
+            title: program.title,
+            installed: file.is_some(),
+            program: file,
+            version,
+            tried: program.tried,
+            keys: program.variables.iter().filter(is_set).copied().collect(),
+            can: Some(program.can),
+            not_switched_off: program.not_switched_off,
+        });
+    }
+    if json {
+        out.json(&serde_json::json!({
+            "schema": "grove.engines/1", "native": { "providers": ready }, "programs": rows,
+        }));
+        return Ok(0);
+    }
+    let mut table = Table::new(&["ENGINE", "STATE", "VERSION", "TRIED WITH", "KEYS", "CANNOT"]);
+    let state = if ready.is_empty() {
+        "no provider has a key".to_owned()
+    } else {
+        format!("ready: {}", ready.join(", "))
+    };
+    table.row(&[NATIVE, &state, env!("CARGO_PKG_VERSION"), "", "", ""]);
+    for row in &rows {
+        let state = if row.installed {
+            "installed"
+        } else {
+            "not installed"
+        };
+        let version = row.version.as_deref().unwrap_or_default();
+        let keys = row.keys.join(", ");
+        let cannot = row.can.map(|can| can.missing().join(", "));
+        let cannot = cannot.unwrap_or_default();
+        table.row(&[row.name, state, version, row.tried, &keys, &cannot]);
+    }
+    out.text(&table.render(columns(&environment.variables)));
+    Ok(0)
+}
+
+/// What a program says its version is: the first word with digits and dots.
+async fn version(
+    environment: &Environment,
+    keeper: &Keeper,
+    file: &std::path::Path,
+) -> Option<String> {
+    let variables = ["PATH", "HOME"].into_iter().filter_map(|name| {
+        let value = environment.variables.get(name)?.to_str()?;
+        Some((name.to_owned(), value.to_owned()))
+    });
+    let order = Order {
+        command: vec![file.to_string_lossy().into_owned(), "--version".to_owned()],
+        environment: variables.collect(),
+        limit_ms: VERSION_MS,
+        most_output: MOST_VERSION,
+        ..Order::shell("", "/".into(), "version")
+    };
+    let end = keeper
+        .run(&order, &StopTokens::default(), |_| {})
+        .await
+        .ok()?;
+    if end.report.exit != Exit::Code(0) {
+        return None;
+    }
+    let text = end.output.text();
+    let mut words = text.split_whitespace();
+    let is_version =
+        |word: &&str| word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit());
+    words
+        .find(is_version)
+        .map(|word| one_line(word.trim_end_matches('.')))
+}

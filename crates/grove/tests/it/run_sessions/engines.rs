@@ -1,0 +1,170 @@
+//! Agent programs as children: the real ones, through the binary, to the same run.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::PathBuf;
+use std::process::Command;
+
+use grove_testkit::model_server::{ModelServer, Script, ScriptFile};
+use grove_testkit::process_shapes::sleepers;
+use grove_testkit::session::{PATH, Session, USER_CONFIG};
+use serde_json::{Value, json};
+
+use super::{AGENT, KEY, holder_of, run_of, until};
+
+/// Each with its provider's interface and its call of a shell.
+const ENGINES: [(&str, &str, &str); 4] = [
+    ("claude", "anthropic", "Bash"),
+    ("codex", "openai-responses", "exec_command"),
+    ("pi", "openai-chat", "bash"),
+    ("copilot", "openai-chat", "bash"),
+];
+
+fn installed(variable: &str) -> PathBuf {
+    let path = std::env::var_os(variable).map(PathBuf::from);
+    path.unwrap_or_else(|| panic!("{variable} is not set: `cargo xtask test` sets it"))
+}
+
+/// A home with an agent, the programs in its search path, and a provider for each of their interfaces.
+fn scene(server: &ModelServer) -> Session {
+    let session = crate::session();
+    let bin = session.path("bin");
+    let path = format!("{}:{PATH}", bin.display());
+    let session = session.with_env("PATH", path).with_env("TEST_KEY", KEY);
+    session.dir("bin").dir("project");
+    for (name, variable) in [
+        ("claude", "GROVE_TEST_CLAUDE"),
+        ("codex", "GROVE_TEST_CODEX"),
+        ("copilot", "GROVE_TEST_COPILOT"),
+    ] {
+        symlink(installed(variable), bin.join(name)).unwrap();
+    }
+    let script = installed("GROVE_TEST_PI").join("@earendil-works/pi-coding-agent/dist/cli.js");
+    let node = installed("GROVE_TEST_NODE");
+    let text = format!(
+        "#!/bin/sh\nexec {} {} \"$@\"\n",
+        node.display(),
+        script.display()
+    );
+    fs::write(bin.join("pi"), text).unwrap();
+    fs::set_permissions(bin.join("pi"), fs::Permissions::from_mode(0o755)).unwrap();
+    let providers = ENGINES.map(|(engine, api, _)| {
+        let version = if api == "anthropic" { "" } else { "/v1" };
+        format!(
+            "[providers.for-{engine}]\napi = \"{api}\"\nbase_url = \"{}{version}\"\nkey = {{ env = \"TEST_KEY\" }}\n",
+            server.url()
+        )
+    });
+    session.file(USER_CONFIG, providers.concat());
+    session.definition(AGENT, "tools: read, write, bash\n", "You work.");
+    session
+}
+
+fn server(script: Value) -> ModelServer {
+    let script: ScriptFile = serde_json::from_value(script).unwrap();
+    ModelServer::start(Script::from(script)).unwrap()
+}
+
+fn call(engine: &str, tool: &str, command: &str) -> Value {
+    let arguments = match engine {
+        "codex" => json!({ "cmd": command }),
+        _ => json!({ "command": command, "description": "d" }),
+    };
+    json!({ "name": tool, "arguments": arguments })
+}
+
+fn words<'a>(engine: &'a str, model: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut words = vec!["run", "worker", "TASK-MARK", "--engine", engine];
+    words.extend(["--model", model]);
+    words.extend(more);
+    words
+}
+
+#[test]
+fn every_program_does_a_task_and_the_run_is_like_any_other() {
+    for (engine, _, tool) in ENGINES {
+        let server = server(json!({ "marked": [{ "marker": "TASK-MARK", "turns": [
+            { "text": "I look.", "calls": [call(engine, tool, "echo made > made.txt")], "usage": { "input": 10, "output": 3 } },
+            { "text": "Done.", "usage": { "input": 20, "output": 4 } },
+        ] }], "otherwise": { "text": "a title" } }));
+        let session = scene(&server);
+        let model = format!("for-{engine}/claude-sonnet-4-5");
+        let outcome = session.grove(words(engine, &model, &["--json"])).ok();
+        let run = run_of(&outcome.stdout);
+        assert_eq!(run["state"], "complete", "{engine}");
+        assert_eq!(run["result"], "Done.", "{engine}");
+        let node = &run["nodes"][0];
+        assert_eq!(node["engine"], engine);
+        assert_eq!(run["usage"]["input"], 30, "{engine}");
+        assert_eq!(run["usage"]["output"], 7, "{engine}");
+        assert_eq!(
+            run["usage"]["estimated"], true,
+            "{engine}: nobody checked it"
+        );
+        assert_eq!(session.read("project/made.txt"), "made\n", "{engine}");
+        // What it was told is whole and once in its first request, and nothing of it is left on disk.
+        let requests = server.requests();
+        let first = requests.iter().find(|request| {
+            let text = String::from_utf8_lossy(&request.body);
+            text.contains("TASK-MARK")
+        });
+        let first = first.unwrap().json().to_string();
+        for part in ["You work.", "TASK-MARK", "You are a child agent"] {
+            assert_eq!(first.matches(part).count(), 1, "{engine}: {part}");
+        }
+        for file in grove_testkit::shared::files_below(&session.path("home")).unwrap() {
+            let bytes = fs::read(&file).unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes);
+            assert!(
+                !text.contains(KEY),
+                "{engine}: the key is in {}",
+                file.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_program_whose_supervisor_was_killed_is_lost_and_nothing_of_it_stays() {
+    let server = server(json!({ "otherwise": { "calls": [
+        call("claude", "Bash", "echo begun >> begun.txt; sleep 3037.5"),
+    ] } }));
+    let session = scene(&server);
+    let model = "for-claude/claude-sonnet-4-5";
+    let outcome = session.grove(words("claude", model, &["--bg"])).ok();
+    let id = outcome.stdout.trim().to_owned();
+    until(|| sleepers("3037.5") > 0);
+    let supervisor = holder_of(&session, &id);
+    let killed = Command::new("kill").args(["-9", &supervisor]).status();
+    assert!(killed.unwrap().success());
+    until(|| sleepers("3037.5") == 0);
+    session.grove(["runs", "wait", id.as_str()]).fails(1);
+    let shown = session.json(["runs", "show", id.as_str()]);
+    assert_eq!(shown["state"], "lost", "{shown}");
+    assert_eq!(session.read("project/begun.txt"), "begun\n");
+}
+
+#[test]
+fn engines_are_listed_and_one_that_is_not_there_is_said_before_anything_starts() {
+    let server = server(json!({}));
+    let session = scene(&server);
+    let listed = session.json("engines");
+    let programs = listed["programs"].as_array().unwrap();
+    assert_eq!(programs.len(), ENGINES.len());
+    for program in programs {
+        assert_eq!(program["installed"], true, "{program}");
+        let version = program["version"].as_str().unwrap_or_default();
+        assert!(version.contains('.'), "{program}");
+    }
+    fs::remove_file(session.path("bin/codex")).unwrap();
+    for (engine, code, part) in [
+        ("codex", 1, "Codex is not installed"),
+        ("acp:goose acp", 2, "is not run by this version"),
+        ("clude", 2, "is no engine"),
+    ] {
+        let outcome = session.grove(words(engine, "for-codex/m", &[])).fails(code);
+        outcome.says([part]);
+    }
+    assert_eq!(session.json("runs list")["runs"], json!([]));
+    assert_eq!(server.requests().len(), 0);
+}
