@@ -17,11 +17,8 @@ pub enum Answer {
     One(usize),
     /// Several; they have to be told apart by id.
     Several(Vec<usize>),
-    /// None; these names are near.
-    None {
-        /// Up to three names that are spelled nearly so.
-        near: Vec<String>,
-    },
+    /// Nobody is called so; up to three names that are spelled nearly so.
+    None(Vec<String>),
 }
 
 /// Finds a skill by `id@label`, by id, or by name.
@@ -74,9 +71,7 @@ impl<E: Entry> Entries<'_, E> {
             ])
         };
         let names: Vec<Cow<'_, str>> = self.all.iter().filter_map(near).flatten().collect();
-        Answer::None {
-            near: near_names(names.iter().map(|name| &**name), query),
-        }
+        Answer::None(near_names(names.iter().map(|name| &**name), query))
     }
 
     /// The same for what is called by programs that expect one: of several the first, or else names that are near.
@@ -84,7 +79,7 @@ impl<E: Entry> Entries<'_, E> {
         match self.find(query) {
             Answer::One(at) => Ok(at),
             Answer::Several(all) => all.first().copied().ok_or_else(Vec::new),
-            Answer::None { near } => Err(near),
+            Answer::None(near) => Err(near),
         }
     }
 }

@@ -3,7 +3,8 @@
 //! Comments, negation, patterns for folders only, patterns bound to their folder, `*`, `?`, `[…]` and
 //! `**`. The last pattern that matches decides.
 
-use grove_spec::wildcard;
+use grove_spec::wildcard::path_expression;
+use regex::Regex;
 
 /// The patterns of all ignore files that apply to a tree.
 #[derive(Debug, Default)]
@@ -15,7 +16,8 @@ pub struct IgnoreRules {
 struct Pattern {
     /// The folder of the file it stands in, with a `/` at its end unless it is the top.
     folder: String,
-    parts: Vec<String>,
+    /// Whole paths below that folder, or names alone.
+    expression: Regex,
     negated: bool,
     folders_only: bool,
     /// Bound to its folder rather than matching at any depth.
@@ -84,15 +86,12 @@ impl Pattern {
             .strip_suffix('/')
             .map_or((false, line), |rest| (true, rest));
         let bound = line.contains('/');
-        let parts: Vec<String> = line
-            .trim_start_matches('/')
-            .split('/')
-            .map(str::to_owned)
-            .collect();
+        let parts: Vec<&str> = line.trim_start_matches('/').split('/').collect();
         let usable = parts.iter().any(|part| !part.is_empty());
-        usable.then_some(Self {
+        let expression = path_expression(&parts).filter(|_| usable)?;
+        Some(Self {
             folder: folder.to_owned(),
-            parts,
+            expression,
             negated,
             folders_only,
             bound,
@@ -106,14 +105,9 @@ impl Pattern {
         let Some(below) = path.strip_prefix(self.folder.as_str()) else {
             return false;
         };
-        if self.bound {
-            let names: Vec<&str> = below.split('/').collect();
-            return wildcard::parts_match(&self.parts, &names, wildcard::name_matches);
-        }
         let last = below.rsplit('/').next().unwrap_or(below);
-        self.parts
-            .first()
-            .is_some_and(|part| wildcard::name_matches(part, last))
+        self.expression
+            .is_match(if self.bound { below } else { last })
     }
 }
 

@@ -23,6 +23,7 @@ use crate::digest::Digest;
 use crate::disclosure::{MAX_FILLED, TooLong, block, body_for_prompt, folder_of};
 use crate::report;
 use crate::snapshot::{Skill, Snapshot};
+use crate::state::Reason;
 
 pub use base::{Base, BaseUse};
 pub use instructions::Instructions;
@@ -197,7 +198,7 @@ fn usable(snapshot: &Snapshot, name: &str) -> Result<usize, Diagnostic> {
     let at = match address::find(snapshot, name) {
         Answer::One(at) => at,
         Answer::Several(all) => return Err(several(snapshot, name, &all)),
-        Answer::None { near } => {
+        Answer::None(near) => {
             if let Some(reason) = address::unread(snapshot, name) {
                 let finding = Diagnostic::new(Code::PreloadUnusable, reason.message);
                 return Err(finding.with_help(reason.fix));
@@ -216,14 +217,8 @@ fn usable(snapshot: &Snapshot, name: &str) -> Result<usize, Diagnostic> {
     let (state, reasons) = skill.map_or(("", &[][..]), |skill| {
         (skill.state.as_str(), skill.reasons.as_slice())
     });
-    let why: Vec<&str> = reasons
-        .iter()
-        .map(|reason| reason.message.as_str())
-        .collect();
-    let message = format!(
-        "skill `{name}` is {state} and was left out: {}",
-        why.join("; ")
-    );
+    let why = Reason::joined(reasons);
+    let message = format!("skill `{name}` is {state} and was left out: {why}");
     let mut finding = Diagnostic::new(Code::PreloadUnusable, message);
     if let Some(reason) = reasons.first() {
         finding = finding.with_help(reason.fix.clone());

@@ -78,6 +78,12 @@ pub struct Reason {
 }
 
 impl Reason {
+    /// What several say, in one line.
+    pub fn joined(all: &[Self]) -> String {
+        let messages: Vec<&str> = all.iter().map(|reason| reason.message.as_str()).collect();
+        messages.join("; ")
+    }
+
     /// A reason from its parts.
     pub fn new(
         code: impl Into<String>,

@@ -16,11 +16,8 @@ use crate::root::Source;
 pub enum Target {
     /// This one, by index.
     One(usize),
-    /// Nobody is called so.
-    Nobody {
-        /// Names that are spelled nearly so.
-        near: Vec<String>,
-    },
+    /// Nobody is called so; names that are spelled nearly so.
+    Nobody(Vec<String>),
     /// It came from elsewhere, so its file is not changed. By index.
     ReadOnly(usize),
     /// There is one in each scope, and it was not said which.
@@ -58,9 +55,7 @@ impl<'a, E: Entry> Entries<'a, E> {
         let named = self.named(query);
         let Some(first) = named.first().copied() else {
             let names = self.all.iter().map(Entry::name);
-            return Target::Nobody {
-                near: near_names(names, query),
-            };
+            return Target::Nobody(near_names(names, query));
         };
         let own: Vec<usize> = named
             .into_iter()
@@ -169,7 +164,7 @@ mod tests {
                 &[(Source::User, "reviewer")],
                 "revewer",
                 None,
-                Target::Nobody { near },
+                Target::Nobody(near),
             ),
         ] {
             assert_eq!(

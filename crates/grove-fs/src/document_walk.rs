@@ -263,12 +263,8 @@ impl Walk<'_> {
             Ok(facts) => Some(facts.kind),
             Err(errno) => {
                 let trouble = match errno {
-                    Errno::XDEV | Errno::LOOP => Trouble::Escape {
-                        target: self.target(&name),
-                    },
-                    Errno::NOENT => Trouble::BrokenLink {
-                        target: self.target(&name),
-                    },
+                    Errno::XDEV | Errno::LOOP => Trouble::Escape(self.target(&name)),
+                    Errno::NOENT => Trouble::BrokenLink(self.target(&name)),
                     other => Trouble::Error(other.to_string()),
                 };
                 self.problem(path.to_owned(), trouble);
@@ -410,9 +406,7 @@ impl<'a> OpenRoot<'a> {
         document.links = facts.links;
         let limit = self.options.max_bytes;
         if facts.stamp.size > limit {
-            return Err(Trouble::TooLarge {
-                size: facts.stamp.size,
-            });
+            return Err(Trouble::TooLarge(facts.stamp.size));
         }
         if facts.stamp.id.device != self.device && beneath::is_pseudo(file.as_fd()) {
             return Err(Trouble::Pseudo);
@@ -555,7 +549,7 @@ mod tests {
         let found = look(folder.path(), &few);
         assert_eq!(names(&found), ["0.md", "1.md", "2.md"]);
         assert_eq!(found.limits.candidates, ["3.md", "4.md"]);
-        assert_eq!(found.found[0].content, Err(Trouble::TooLarge { size: 101 }));
+        assert_eq!(found.found[0].content, Err(Trouble::TooLarge(101)));
     }
 
     #[test]

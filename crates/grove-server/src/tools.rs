@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use grove_catalog::catalog::{self, Budget, Style};
+use grove_catalog::catalog::{Budget, Style};
+use grove_skills::Look;
 use grove_skills::disclosure::{Activated, Call, CatalogOptions, Disclosure, SessionCell};
-use grove_skills::{Look, catalog_files};
 use grove_spec::text::{one_line, without_controls};
 use grove_spec::{Code, Diagnostic};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
@@ -219,18 +219,11 @@ impl SkillsRequest {
         };
         let told = Disclosure::in_memory(look, session).catalog(&asked);
         let told = told.map_err(|error| explain(&error, ""))?;
-        let before = self.since.and_then(|digest| {
-            let digest = if digest == "last" {
-                told.before.clone()?
-            } else {
-                digest
-            };
-            catalog_files::kept_text(&look.world.environment, &digest)
-        });
-        let mut text = match before {
-            Some(before) => catalog::update(&before, &told.catalog, asked.style),
-            None => told.catalog.text.clone(),
-        };
+        let environment = &look.world.environment;
+        let changes = self
+            .since
+            .and_then(|it| told.since(&it, asked.style, environment));
+        let mut text = changes.unwrap_or_else(|| told.catalog.text.clone());
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }

@@ -3,6 +3,7 @@
 use grove_catalog::address;
 use grove_catalog::disclosure::Refusal;
 use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_catalog::state::Reason;
 use grove_skills::disclosure::DisclosureError;
 use grove_spec::text::one_line;
 
@@ -26,7 +27,7 @@ fn refused(snapshot: &Snapshot, refusal: &Refusal, raw: &str) -> String {
     let skill = |at: usize| snapshot.skills.get(at);
     let name = |at: usize| skill(at).map_or_else(String::new, |skill| one_line(skill.name()));
     match refusal {
-        Refusal::Unknown { near } => unknown(snapshot, near, raw),
+        Refusal::Unknown(near) => unknown(snapshot, near, raw),
         Refusal::Several(all) => {
             // Those that are kept for people are nobody's business here.
             let open = |skill: &&Skill| skill.content.flags().model_invocable;
@@ -46,18 +47,9 @@ fn refused(snapshot: &Snapshot, refusal: &Refusal, raw: &str) -> String {
         }
         Refusal::NotUsable(at) => {
             let state = skill(*at).map_or("not usable", |skill| skill.state.as_str());
-            let reasons = skill(*at)
-                .map(|skill| skill.reasons.as_slice())
-                .unwrap_or_default();
-            let why: Vec<String> = reasons
-                .iter()
-                .map(|reason| one_line(&reason.message))
-                .collect();
-            format!(
-                "`{}` cannot be used, it is {state}: {}",
-                name(*at),
-                why.join("; ")
-            )
+            let reasons = skill(*at).map_or(&[][..], |skill| &skill.reasons);
+            let (name, why) = (name(*at), one_line(&Reason::joined(reasons)));
+            format!("`{name}` cannot be used, it is {state}: {why}")
         }
         Refusal::Shadowed(at) => {
             let address = skill(*at).map_or_else(String::new, |skill| snapshot.address(skill));

@@ -74,8 +74,8 @@ pub(crate) struct Bounds {
     pub(crate) max_depth: usize,
 }
 
-/// What was found of one kind, and where.
-#[derive(Debug)]
+/// What was found of one kind, and where; what is in the roots is shared.
+#[derive(Debug, Clone)]
 pub(crate) struct FoundDefinitions<P> {
     /// The roots that are there.
     pub(crate) planned: Vec<PlannedRoot>,
@@ -241,15 +241,6 @@ impl<P: Clone> FoundDefinitions<P> {
             candidates.extend(of_root.map(|candidate| Candidate { root, ..candidate }));
         }
         (self.planned, candidates, named, diagnostics)
-    }
-
-    /// The same, shared.
-    pub(crate) fn share(&self) -> Self {
-        Self {
-            planned: self.planned.clone(),
-            roots: self.roots.clone(),
-            diagnostics: self.diagnostics.clone(),
-        }
     }
 
     /// Whether it is known without a comparison of what is in the roots that nothing changed.
@@ -445,7 +436,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
             Ok(content) => content,
             Err(trouble) => {
                 let finding = match trouble {
-                    Trouble::TooLarge { size } => too_large(size, max_bytes),
+                    Trouble::TooLarge(size) => too_large(size, max_bytes),
                     other => troubles::describe(file_name, &other),
                 };
                 return vec![candidate(None, Err(finding))];

@@ -251,8 +251,7 @@ impl<'a> Disclosure<'a> {
         let unsteady = |location: &Path| DisclosureError::Unsteady(location.to_path_buf());
         let location = Node::Skill(at).location(snapshot);
         let skill = snapshot.skills.get(at).ok_or_else(|| unsteady(&location))?;
-        let source = self.look.sources.skills.read(skill);
-        let source = source.and_then(|bytes| String::from_utf8(bytes).ok());
+        let source = self.look.sources.skills.read_text(skill);
         let source = source.ok_or_else(|| unsteady(&location))?;
         let body = source.get(skill.content.parsed().body_offset..);
         let body = body.ok_or_else(|| unsteady(&location))?;

@@ -259,10 +259,7 @@ impl Library {
             (Some(before), Some(now)) => before.is_same(now),
             (before, now) => before.is_none() && now.is_none(),
         };
-        let kept_chains = found_chains
-            .as_ref()
-            .filter(|_| remembers)
-            .map(FoundDefinitions::share);
+        let kept_chains = found_chains.clone().filter(|_| remembers);
         let same = same_skills.filter(same_agents).filter(same_chains);
         let snapshot = if let Some(last) = same {
             Arc::clone(&last.look.snapshot)
@@ -356,7 +353,7 @@ impl Library {
                 Some((found, overrides)),
             );
         }
-        let kept = (self.keeping == Keeping::LastGood).then(|| (found.share(), overrides.clone()));
+        let kept = (self.keeping == Keeping::LastGood).then(|| (found.clone(), overrides.clone()));
         let agents = agents::resolve(world, view, found, overrides);
         (Arc::new(agents), kept)
     }
@@ -438,22 +435,14 @@ impl Library {
         for planned in roots {
             let path = &planned.root.path;
             let known = self.skill_roots.entry(path.clone()).or_insert_with(|| {
-                let file = self
-                    .environment
-                    .cache
-                    .as_deref()
-                    .filter(|_| self.keeping == Keeping::Nothing)
-                    .map(|folder| cache::file_for(folder, path));
-                let (cache, damaged) =
-                    file.map_or_else(Default::default, |file| RootCache::load(&file));
+                let folder = self.environment.cache.as_deref();
+                let folder = folder.filter(|_| self.keeping == Keeping::Nothing);
+                let (cache, damaged) = folder.map_or_else(Default::default, |folder| {
+                    RootCache::load(&cache::file_for(folder, path))
+                });
                 if damaged {
-                    diagnostics.push(
-                        Diagnostic::new(
-                            Code::CacheDamaged,
-                            "the cache of this root was damaged and is rebuilt",
-                        )
-                        .in_file(path),
-                    );
+                    let message = "the cache of this root was damaged and is rebuilt";
+                    diagnostics.push(Diagnostic::new(Code::CacheDamaged, message).in_file(path));
                 }
                 KnownRoot {
                     cache,
@@ -473,12 +462,9 @@ impl Library {
             os: self.environment.os.clone(),
             ..Facts::default()
         };
-        let search_path = self
-            .environment
-            .variables
-            .get(environment_variables::PATH)
-            .cloned()
-            .unwrap_or_default();
+        let variables = &self.environment.variables;
+        let search_path = variables.get(environment_variables::PATH);
+        let search_path = search_path.cloned().unwrap_or_default();
         let loaded = self.skill_roots.values();
         let loaded = loaded.filter_map(|known| known.loaded.as_ref());
         for needed in loaded.flat_map(|root| &root.requirements) {
@@ -489,13 +475,9 @@ impl Library {
                     facts.programs.insert(program.clone());
                 }
             }
-            facts.environment.extend(
-                needed
-                    .env
-                    .iter()
-                    .filter(|name| self.environment.variable(name).is_some())
-                    .cloned(),
-            );
+            let is_set = |name: &&String| self.environment.variable(name).is_some();
+            let set = needed.env.iter().filter(is_set);
+            facts.environment.extend(set.cloned());
         }
         facts
     }

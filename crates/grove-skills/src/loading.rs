@@ -150,14 +150,11 @@ fn load_with(
             (Arc::new(loaded), counts)
         }
         Err(error) => {
-            let diagnostics = vec![unopened(&error, links)];
-            (
-                Arc::new(LoadedRoot {
-                    diagnostics,
-                    ..LoadedRoot::default()
-                }),
-                Counts::default(),
-            )
+            let loaded = LoadedRoot {
+                diagnostics: vec![unopened(&error, links)],
+                ..LoadedRoot::default()
+            };
+            (Arc::new(loaded), Counts::default())
         }
     }
 }
@@ -229,6 +226,15 @@ struct Item {
     was_read: bool,
 }
 
+impl Item {
+    fn known(known: Known) -> Self {
+        Self {
+            known,
+            was_read: false,
+        }
+    }
+}
+
 struct SkillFileReader<'a, 'last> {
     root: &'a Path,
     last_good: &'a LastGood<'last>,
@@ -245,14 +251,8 @@ impl Visitor for SkillFileReader<'_, '_> {
     type Item = Item;
 
     fn known(&self, stamp: &Stamp, hint: &mut usize) -> Option<Item> {
-        let known = self
-            .cache
-            .get(stamp, hint)
-            .filter(|known| self.is_enough(known))?;
-        Some(Item {
-            known,
-            was_read: false,
-        })
+        let known = self.cache.get(stamp, hint);
+        known.filter(|known| self.is_enough(known)).map(Item::known)
     }
 
     fn recognise(&self, sighting: &Sighting<'_>, hint: &mut usize) -> Option<usize> {
@@ -273,10 +273,7 @@ impl Visitor for SkillFileReader<'_, '_> {
             links,
             through_link,
         } = known.met.clone()?;
-        let content = probe_walk::Content::Item(Item {
-            known: known.clone(),
-            was_read: false,
-        });
+        let content = probe_walk::Content::Item(Item::known(known.clone()));
         Some(Found {
             path,
             place,
@@ -372,9 +369,7 @@ fn gather(
             }
             probe_walk::Content::NotRead => continue,
             // A long note is a note: only a look inside would tell, and it is too long for one.
-            probe_walk::Content::Refused(Trouble::TooLarge { .. })
-                if found.place == Place::Flat =>
-            {
+            probe_walk::Content::Refused(Trouble::TooLarge(..)) if found.place == Place::Flat => {
                 continue;
             }
             probe_walk::Content::Refused(_) if !is_chosen(planned, found.place, &found.path) => {
@@ -400,32 +395,23 @@ fn gather(
         // A note beside skill folders is no skill unless it has frontmatter, or somebody names it as one.
         let is_beside = found.place == Place::Flat && planned.files.is_none();
         let is_note = is_beside && !content.flags().has_frontmatter;
-        if !is_note
-            && is_chosen(planned, found.place, &found.path)
-            && !ignored
-                .as_ref()
-                .is_some_and(|rules| is_ignored(rules, found.place, &found.path))
-        {
+        let is_ignored =
+            || !walk.ignore_files.is_empty() && is_ignored(&ignored, found.place, &found.path);
+        if !is_note && is_chosen(planned, found.place, &found.path) && !is_ignored() {
             let candidate = candidate(&root.path, &found, content);
             keeper.take(candidate, text, Some(number), &mut loaded);
         }
     }
-    let is_led = planned
-        .chosen
-        .as_ref()
-        .is_some_and(|it| !it.leads.is_empty());
-    if is_led && loaded.candidates.is_empty() {
+    let chosen = planned.chosen.as_ref();
+    if chosen.is_some_and(|it| !it.leads.is_empty()) && loaded.candidates.is_empty() {
         let message = "the patterns of the package lead to no skill in this folder";
         let finding = Diagnostic::new(Code::PackageMissing, message).in_file(&root.path);
-        loaded
-            .diagnostics
-            .push(finding.with_help("correct the patterns in its `package.json`"));
+        let help = "correct the patterns in its `package.json`";
+        loaded.diagnostics.push(finding.with_help(help));
     }
-    loaded.diagnostics.extend(
-        walk.problems
-            .iter()
-            .map(|problem| troubles::problem(&root.path, problem)),
-    );
+    let problems = walk.problems.iter();
+    let problems = problems.map(|problem| troubles::problem(&root.path, problem));
+    loaded.diagnostics.extend(problems);
     loaded.diagnostics.extend(troubles::limits(
         &root.path,
         &root.label,
@@ -433,21 +419,10 @@ fn gather(
         options,
         total,
     ));
-    let asking = loaded
-        .candidates
-        .iter()
-        .filter(|candidate| candidate.content.flags().has_requirements);
-    loaded.requirements = asking
-        .filter_map(|candidate| {
-            candidate
-                .content
-                .parsed()
-                .skill
-                .requirements
-                .as_deref()
-                .cloned()
-        })
-        .collect();
+    let contents = loaded.candidates.iter().map(|candidate| &candidate.content);
+    let asking = contents.filter(|content| content.flags().has_requirements);
+    let needed = asking.filter_map(|content| content.parsed().skill.requirements.as_deref());
+    loaded.requirements = needed.cloned().collect();
     cache.replace(all, any_read, &keeper.also_declaring);
     loaded.trace = Some(Trace {
         scan: scan.clone(),
@@ -497,35 +472,25 @@ pub(crate) fn unopened(error: &FsError, links: Links) -> Diagnostic {
     troubles::file_error(Code::RootUnreadable, error)
 }
 
-fn ignore_rules(walk: &Walk<Item>) -> Option<IgnoreRules> {
-    if walk.ignore_files.is_empty() {
-        return None;
-    }
+fn ignore_rules(walk: &Walk<Item>) -> IgnoreRules {
     let mut rules = IgnoreRules::default();
     for file in &walk.ignore_files {
         rules.add(&file.folder, &file.text);
     }
-    Some(rules)
+    rules
 }
 
 /// Whether whoever gives the root means a skill in it.
 fn is_chosen(planned: &PlannedRoot, place: Place, path: &str) -> bool {
-    let Some(chosen) = &planned.chosen else {
-        return true;
-    };
-    match place {
-        Place::Root => chosen.takes("SKILL.md"),
-        Place::Flat => chosen.takes(&format!("{path}.md")),
-        Place::Folder => chosen.takes(&format!("{path}/SKILL.md")),
-    }
+    let chosen = planned.chosen.as_ref();
+    chosen.is_none_or(|chosen| chosen.takes(&identity::file_below_root(layout_of(place), path)))
 }
 
 fn is_ignored(rules: &IgnoreRules, place: Place, path: &str) -> bool {
+    let file = identity::file_below_root(layout_of(place), path);
     match place {
         Place::Root => false,
-        Place::Flat => rules.ignores_file(&format!("{path}.md")),
-        Place::Folder => {
-            rules.ignores_folder(path) || rules.ignores_file(&format!("{path}/SKILL.md"))
-        }
+        Place::Flat => rules.ignores_file(&file),
+        Place::Folder => rules.ignores_folder(path) || rules.ignores_file(&file),
     }
 }

@@ -205,10 +205,8 @@ pub(crate) fn own(kind: Kind, world: &World) -> Plan {
     plan.named_folders(&of_user, world);
     let managed = environment.data.join(kind.word());
     plan.push(Root::new(Source::Managed, kind.word(), managed), None);
-    for (order, path) in extra_folders(kind, environment, settings)
-        .into_iter()
-        .enumerate()
-    {
+    let extra = extra_folders(kind, environment, settings).into_iter();
+    for (order, path) in extra.enumerate() {
         plan.push_given(path, order, Source::Extra);
     }
     plan.packages(kind, &world.packages);
@@ -268,10 +266,9 @@ fn of_host(world: &World, host: &Host) -> Plan {
         }
     }
     for unknown in &host.unknown {
-        plan.diagnostics.push(Diagnostic::new(
-            Code::HostUnknownRule,
-            format!("{}: not known {unknown}", host.title),
-        ));
+        let message = format!("{}: not known {unknown}", host.title);
+        plan.diagnostics
+            .push(Diagnostic::new(Code::HostUnknownRule, message));
     }
     plan.finish()
 }
@@ -307,12 +304,8 @@ impl Plan {
             self.push(root, Some(folder.to_path_buf()));
             any |= self.roots.last().is_some_and(|planned| planned.exists);
         }
-        if let Some(finding) = trust
-            .finding
-            .filter(|finding| any && !self.diagnostics.contains(finding))
-        {
-            self.diagnostics.push(finding);
-        }
+        let new = |finding: &Diagnostic| any && !self.diagnostics.contains(finding);
+        self.diagnostics.extend(trust.finding.filter(new));
     }
 
     /// A host's root in the folders of a project.
@@ -380,10 +373,8 @@ impl Plan {
 
     /// A folder that somebody named: it is missed when it is not there.
     fn push_given(&mut self, folder: PathBuf, order: usize, source: Source) {
-        let name = folder
-            .file_name()
-            .map_or_else(|| folder.to_string_lossy(), |name| name.to_string_lossy())
-            .into_owned();
+        let name = folder.file_name().unwrap_or(folder.as_os_str());
+        let name = name.to_string_lossy().into_owned();
         let standing = Standing {
             order: small(order),
             ..Standing::of(source)
@@ -435,11 +426,8 @@ impl Plan {
     }
 
     fn finish(mut self) -> Self {
-        let mut roots: Vec<Root> = self
-            .roots
-            .iter()
-            .map(|planned| planned.root.clone())
-            .collect();
+        let roots = self.roots.iter().map(|planned| planned.root.clone());
+        let mut roots: Vec<Root> = roots.collect();
         make_labels_unique(&mut roots);
         for (planned, root) in self.roots.iter_mut().zip(roots) {
             planned.root = root;
@@ -539,12 +527,8 @@ fn below(path: &Path, folder: &Path) -> String {
 
 /// Whose folder a relative path belongs to.
 fn family_of(path: &str) -> Family {
-    let first = path
-        .trim_start_matches(".config/")
-        .split('/')
-        .next()
-        .unwrap_or(path);
-    match first {
+    let path = path.trim_start_matches(".config/");
+    match path.split('/').next().unwrap_or(path) {
         ".grove" => Family::Grove,
         ".agents" => Family::Agents,
         other => Family::Host(other.to_owned()),

@@ -136,6 +136,11 @@ impl SkillFiles {
         given.map(|planned| planned.root.path.clone()).collect()
     }
 
+    /// The text of a skill's file if it is still the one that the snapshot speaks of.
+    pub fn read_text(&self, skill: &Skill) -> Option<String> {
+        String::from_utf8(self.read(skill)?).ok()
+    }
+
     /// The bytes of a skill's file if they are still those that the snapshot speaks of.
     pub fn read(&self, skill: &Skill) -> Option<Vec<u8>> {
         let (root, loaded) = self.root(skill)?;

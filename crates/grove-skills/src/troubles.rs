@@ -16,7 +16,7 @@ pub(crate) fn problem(root: &Path, problem: &Problem) -> Diagnostic {
 /// The diagnostic for a skill file that could not be read.
 pub(crate) fn refusal(trouble: &Trouble, limit: u64) -> Diagnostic {
     match trouble {
-        Trouble::TooLarge { size } => too_large(*size, limit),
+        Trouble::TooLarge(size) => too_large(*size, limit),
         other => describe("SKILL.md", other),
     }
 }
@@ -25,7 +25,7 @@ pub(crate) fn describe(path: &str, trouble: &Trouble) -> Diagnostic {
     let path = one_line(path);
     let shown = |target: &Path| one_line(&target.to_string_lossy());
     let (code, message) = match trouble {
-        Trouble::TooLarge { size } => (Code::FileTooLarge, format!("`{path}` has {size} bytes")),
+        Trouble::TooLarge(size) => (Code::FileTooLarge, format!("`{path}` has {size} bytes")),
         Trouble::NotRegular => {
             let message = format!("`{path}` is not a regular file");
             (Code::NotRegularFile, message)
@@ -34,13 +34,13 @@ pub(crate) fn describe(path: &str, trouble: &Trouble) -> Diagnostic {
             let message = format!("`{path}` leads into a file system of the kernel");
             (Code::PseudoFile, message)
         }
-        Trouble::Escape { target } => {
+        Trouble::Escape(target) => {
             let to = shown(target);
             let message =
                 format!("link `{path}` leads out of the root to `{to}` and was not followed");
             (Code::PathEscape, message)
         }
-        Trouble::BrokenLink { target } => {
+        Trouble::BrokenLink(target) => {
             let message = format!("link `{path}` leads nowhere: `{}`", shown(target));
             (Code::BrokenLink, message)
         }
@@ -57,7 +57,7 @@ pub(crate) fn describe(path: &str, trouble: &Trouble) -> Diagnostic {
             let message = format!("`{path}` leads to a folder that was walked already");
             (Code::LinkLoop, message)
         }
-        Trouble::Twins { names } => {
+        Trouble::Twins(names) => {
             let first = first_names(names);
             let message = format!("in both places, and only the one in `skills` was read: {first}");
             return Diagnostic::new(Code::ChildDuplicate, message).with_names(names.clone());
@@ -69,7 +69,7 @@ pub(crate) fn describe(path: &str, trouble: &Trouble) -> Diagnostic {
             );
             (Code::TreeDepth, message)
         }
-        Trouble::WrongCase { name } => {
+        Trouble::WrongCase(name) => {
             let message = format!("`{name}` is not `SKILL.md` and was not read");
             (Code::FileNameCase, message)
         }

@@ -184,7 +184,7 @@ fn host_row(name: &str, home: &Path) -> Result<Row, String> {
         visible,
         readable: count(&|how| match how {
             How::Full => true,
-            How::Shortened { kept } => kept >= READABLE,
+            How::Shortened(kept) => kept >= READABLE,
             How::NameOnly | How::LeftOut => false,
         }),
         grouped: 0,

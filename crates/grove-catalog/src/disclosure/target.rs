@@ -25,11 +25,8 @@ pub struct Target {
 /// Why nothing is given. Indexes are into the snapshot's skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nothing is called so.
-    Unknown {
-        /// Names that are spelled nearly so.
-        near: Vec<String>,
-    },
+    /// Nothing is called so; names that are spelled nearly so.
+    Unknown(Vec<String>),
     /// Several skills are called so.
     Several(Vec<usize>),
     /// Groups of several roots have this name.
@@ -55,10 +52,10 @@ pub fn resolve(snapshot: &Snapshot, typed: &str) -> Result<Target, Refusal> {
     let at = match address::find(snapshot, query) {
         Answer::One(at) => at,
         Answer::Several(all) => return Err(Refusal::Several(all)),
-        Answer::None { .. } => return group(snapshot, caller, query),
+        Answer::None(..) => return group(snapshot, caller, query),
     };
     let Some(skill) = snapshot.skills.get(at) else {
-        return Err(Refusal::Unknown { near: Vec::new() });
+        return Err(Refusal::Unknown(Vec::new()));
     };
     if !skill.state.is_usable() {
         return Err(Refusal::NotUsable(at));
@@ -89,9 +86,7 @@ fn group(snapshot: &Snapshot, caller: Caller, query: &str) -> Result<Target, Ref
         None => all.iter().filter(|group| group.name == name).collect(),
     };
     match found.as_slice() {
-        [] => Err(Refusal::Unknown {
-            near: near(snapshot, caller, &all, query),
-        }),
+        [] => Err(Refusal::Unknown(near(snapshot, caller, &all, query))),
         [one] => Ok(Target {
             node: Node::Group((*one).clone()),
             caller,

@@ -230,10 +230,11 @@ impl Line {
             None => How::LeftOut,
             Some(chars) if chars == self.n_chars() && !self.is_cut => How::Full,
             Some(0) => How::NameOnly,
-            Some(chars) => How::Shortened {
+            Some(chars) => {
                 // The marks of a cut are no part of the description.
-                kept: chars.min(self.n_chars() - if self.is_cut { CUT.len() } else { 0 }),
-            },
+                let marks = if self.is_cut { CUT.len() } else { 0 };
+                How::Shortened(chars.min(self.n_chars() - marks))
+            }
         };
         let description = share.unwrap_or_default();
         Shown {

@@ -62,9 +62,7 @@ impl Line {
     fn new(entry: Entry, longest: usize) -> Self {
         let (description, how) = if units(&entry.description) > longest {
             let kept = first_units(&entry.description, longest.saturating_sub(1));
-            let how = How::Shortened {
-                kept: kept.chars().count(),
-            };
+            let how = How::Shortened(kept.chars().count());
             (format!("{kept}…"), how)
         } else {
             (entry.description.clone(), How::Full)

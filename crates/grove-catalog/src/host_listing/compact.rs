@@ -230,7 +230,7 @@ impl Card {
                     How::Full
                 } else {
                     let (_, kept) = self.cut(length);
-                    How::Shortened { kept }
+                    How::Shortened(kept)
                 }
             }
         };

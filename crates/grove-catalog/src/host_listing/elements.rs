@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use grove_spec::text::escape_xml;
+
 use super::{Draft, Entry, How, collation, path_text};
 use crate::hosts::{Host, Style};
 
@@ -60,16 +62,5 @@ pub(super) fn element(
 
 /// The escapes that all of these hosts use.
 pub(super) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&apos;"),
-            _ => escaped.push(c),
-        }
-    }
-    escaped
+    escape_xml(text).replace("&#x27;", "&apos;")
 }

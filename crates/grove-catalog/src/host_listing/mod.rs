@@ -86,11 +86,8 @@ pub struct Shown {
 pub enum How {
     /// With its description as it is.
     Full,
-    /// With a part of its description.
-    Shortened {
-        /// Characters of it that are left, those that mark the cut not counted.
-        kept: usize,
-    },
+    /// With so many characters of its description, those that mark the cut not counted.
+    Shortened(usize),
     /// By its name alone.
     NameOnly,
     /// Not at all.
@@ -102,7 +99,7 @@ impl How {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Full => "full",
-            Self::Shortened { .. } => "shortened",
+            Self::Shortened(..) => "shortened",
             Self::NameOnly => "nameOnly",
             Self::LeftOut => "leftOut",
         }
@@ -153,7 +150,7 @@ impl Entry {
     fn shown(self, how: How) -> Shown {
         let description = match how {
             How::Full => self.description.chars().count(),
-            How::Shortened { kept } => kept,
+            How::Shortened(kept) => kept,
             How::NameOnly | How::LeftOut => 0,
         };
         Shown {

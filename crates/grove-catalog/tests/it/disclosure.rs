@@ -97,9 +97,8 @@ fn what_was_typed_leads_to_one_node_or_a_refusal() {
     let at = |address: &str| index(&snapshot, address);
     let skill = |address: &str, caller| Ok((address.to_owned(), caller));
     let group = |key: &str| Ok((key.to_owned(), Caller::Model));
-    let near = |names: &[&str]| Refusal::Unknown {
-        near: names.iter().map(|name| (*name).to_owned()).collect(),
-    };
+    let near =
+        |names: &[&str]| Refusal::Unknown(names.iter().map(|name| (*name).to_owned()).collect());
     for (typed, expected) in [
         ("pdf", skill("pdf@user:s", Caller::Model)),
         ("/pdf", skill("pdf@user:s", Caller::Person)),

@@ -106,7 +106,7 @@ fn of_ten_thousand_skills_hosts_show_what_their_rules_say() {
         let listing = listing(name, "/home/u/.agents/skills", &skills);
         let n_listed = count(&listing, |how| how != How::LeftOut);
         let n_described = count(&listing, |how| {
-            matches!(how, How::Full | How::Shortened { .. })
+            matches!(how, How::Full | How::Shortened(..))
         });
         assert_eq!((n_listed, n_described), (listed, described), "{name}");
     }
@@ -223,7 +223,7 @@ fn one_long_description_is_cut_even_where_there_is_room() {
     ] {
         let skills = [("a".to_owned(), "x".repeat(length))];
         let listing = listing(name, "/home/u/s", &skills);
-        let expected = kept.map_or(How::Full, |kept| How::Shortened { kept });
+        let expected = kept.map_or(How::Full, How::Shortened);
         assert_eq!(listing.shown[0].how, expected, "{name} {length}");
         let written = format!(": {}{mark}", "x".repeat(kept.unwrap_or(length)));
         assert!(listing.text.contains(&written), "{name} {length}");
@@ -291,7 +291,7 @@ proptest! {
                 let is_in_text = first.text.contains(one.name.as_str());
                 prop_assert!(is_in_text || one.how == How::LeftOut, "{}: {:?}", name, one);
                 let description = snapshot.skills[one.skill].description().unwrap_or_default();
-                if let How::Shortened { kept } = one.how {
+                if let How::Shortened(kept) = one.how {
                     prop_assert!(kept < description.chars().count(), "{}: {:?}", name, one);
                 }
             }

@@ -225,14 +225,9 @@ fn equal_names_in_one_root_both_stay_and_are_answered_with_ids() {
     assert_eq!(address::find(&snapshot, "other"), Answer::One(2));
     assert_eq!(
         address::find(&snapshot, "othre"),
-        Answer::None {
-            near: vec!["other".to_owned()]
-        }
+        Answer::None(vec!["other".to_owned()])
     );
-    assert_eq!(
-        address::find(&snapshot, "zzzzzzzz"),
-        Answer::None { near: vec![] }
-    );
+    assert_eq!(address::find(&snapshot, "zzzzzzzz"), Answer::None(vec![]));
     let collisions: Vec<_> = snapshot
         .skills
         .iter()

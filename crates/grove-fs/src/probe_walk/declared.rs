@@ -164,7 +164,7 @@ impl<V: Visitor> Worker<'_, V> {
             }
         }
         if !twins.is_empty() {
-            self.problem(branch.file(), Trouble::Twins { names: twins });
+            self.problem(branch.file(), Trouble::Twins(twins));
         }
     }
 
@@ -227,7 +227,7 @@ impl<V: Visitor> Worker<'_, V> {
         }
         if tried == ChildIs::NoSkill && child.is_link && self.leads_nowhere(&path) {
             let target = link_target(holder.folder.as_fd(), child.name);
-            self.problem(path, Trouble::BrokenLink { target });
+            self.problem(path, Trouble::BrokenLink(target));
         }
         tried
     }

@@ -73,25 +73,16 @@ pub enum Content<T> {
 /// What stood in the way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
-    /// Larger than the limit.
-    TooLarge {
-        /// Its size.
-        size: u64,
-    },
+    /// Larger than the limit, by its size.
+    TooLarge(u64),
     /// A folder, pipe, socket or device.
     NotRegular,
     /// A file of `/proc` or the like.
     Pseudo,
-    /// A link that leaves a contained root.
-    Escape {
-        /// Where the link leads.
-        target: PathBuf,
-    },
-    /// A link that leads nowhere.
-    BrokenLink {
-        /// Where the link leads.
-        target: PathBuf,
-    },
+    /// A link that leaves a contained root, by where it leads.
+    Escape(PathBuf),
+    /// A link that leads nowhere, by where it leads.
+    BrokenLink(PathBuf),
     /// The kernel said no, or the layout.
     Error(String),
     /// A name with control characters, or not UTF-8.
@@ -99,17 +90,11 @@ pub enum Trouble {
     /// A folder that was walked already.
     Loop,
     /// Declared folders that are there twice: `skills/<name>` is read, `<name>` beside it is not.
-    Twins {
-        /// Their names.
-        names: Vec<String>,
-    },
+    Twins(Vec<String>),
     /// What the file declares lies deeper than [`WalkOptions::max_levels`] and was not looked for.
     TooDeep,
-    /// `skill.md` in another case.
-    WrongCase {
-        /// The name as found.
-        name: String,
-    },
+    /// `skill.md` in another case, as found.
+    WrongCase(String),
 }
 
 /// Something to say about a path below the root.

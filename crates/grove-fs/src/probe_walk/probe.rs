@@ -133,13 +133,10 @@ impl<'a, V: Visitor> Worker<'a, V> {
             && self.shared.options.layout.stop_at_skill
         {
             let target = link_target(folder.as_fd(), SKILL_FILE);
-            self.problem(
-                join(&group.path, "SKILL.md"),
-                Trouble::BrokenLink { target },
-            );
+            self.problem(join(&group.path, "SKILL.md"), Trouble::BrokenLink(target));
         }
         for name in listing.wrong_case {
-            self.problem(join(&group.path, &name), Trouble::WrongCase { name });
+            self.problem(join(&group.path, &name), Trouble::WrongCase(name));
         }
         for name in listing.unprintable {
             self.problem(join(&group.path, &name), Trouble::UnprintableName);
@@ -330,9 +327,9 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 let target = link_target(folder.as_fd(), name);
                 let leaves = errno == Errno::XDEV;
                 let trouble = if leaves {
-                    Trouble::Escape { target }
+                    Trouble::Escape(target)
                 } else {
-                    Trouble::BrokenLink { target }
+                    Trouble::BrokenLink(target)
                 };
                 self.problem(format!("{stem}.md"), trouble);
             }
@@ -346,9 +343,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             // Not a folder after all, or gone since it was listed.
             Errno::NOTDIR => return,
             Errno::NOENT if !group.through_link => return,
-            Errno::NOENT => Trouble::BrokenLink {
-                target: link_target(root, path),
-            },
+            Errno::NOENT => Trouble::BrokenLink(link_target(root, path)),
             Errno::XDEV | Errno::LOOP => self.link_trouble(root, path),
             other => Trouble::Error(other.to_string()),
         };
@@ -358,8 +353,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
     fn link_trouble(&self, folder: BorrowedFd<'_>, name: &CStr) -> Trouble {
         let target = link_target(folder, name);
         match self.shared.options.links {
-            Links::Contain => Trouble::Escape { target },
-            Links::Follow => Trouble::BrokenLink { target },
+            Links::Contain => Trouble::Escape(target),
+            Links::Follow => Trouble::BrokenLink(target),
         }
     }
 

@@ -39,9 +39,7 @@ pub(super) fn unfit(facts: &FileFacts, max_bytes: u64) -> Option<Trouble> {
     if facts.kind != FileType::RegularFile {
         return Some(Trouble::NotRegular);
     }
-    (facts.stamp.size > max_bytes).then_some(Trouble::TooLarge {
-        size: facts.stamp.size,
-    })
+    (facts.stamp.size > max_bytes).then_some(Trouble::TooLarge(facts.stamp.size))
 }
 
 /// One open, one look at the open file, one read: what is hashed and parsed is what was looked at.
@@ -122,9 +120,7 @@ pub(crate) fn read_whole(
             Ok(read) => {
                 length += read;
                 if length > limit {
-                    return Err(Trouble::TooLarge {
-                        size: length as u64,
-                    });
+                    return Err(Trouble::TooLarge(length as u64));
                 }
                 if read < room && length >= size {
                     return Ok(length);

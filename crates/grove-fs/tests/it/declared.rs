@@ -10,6 +10,8 @@ use grove_fs::probe_walk::{
     Visitor, Walk, WalkOptions, walk,
 };
 
+use crate::probe_walk::{ALL_MODES, options};
+
 /// A file declares the words after `below:`; `*` means every folder.
 #[derive(Default)]
 struct Reader {
@@ -99,28 +101,6 @@ fn below(text: &str) -> Option<Below> {
         )),
     }
 }
-
-fn options(links: Links, probe: Probe) -> WalkOptions {
-    WalkOptions {
-        links,
-        probe,
-        layout: Layout::ALL,
-        only: None,
-        max_candidates: usize::MAX,
-        max_bytes: 256_000,
-        max_depth: 6,
-        max_folders: 2_000,
-        max_entries: 100_000,
-        max_levels: 6,
-    }
-}
-
-const ALL_MODES: [(Links, Probe); 4] = [
-    (Links::Follow, Probe::Stat),
-    (Links::Follow, Probe::Open),
-    (Links::Contain, Probe::Stat),
-    (Links::Contain, Probe::Open),
-];
 
 fn walked(root: &Path, options: &WalkOptions) -> Walk<String> {
     walked_by(root, options, &Reader::default())
@@ -289,9 +269,7 @@ fn a_child_in_both_places_is_read_once_and_named() {
     for (links, probe) in ALL_MODES {
         let walk = walked(folder.path(), &options(links, probe));
         assert_eq!(paths(&walk), ["a", "a/skills/x", "a/skills/y"]);
-        let twins = Trouble::Twins {
-            names: vec!["x".to_owned()],
-        };
+        let twins = Trouble::Twins(vec!["x".to_owned()]);
         assert_eq!(
             walk.problems,
             [about("a/SKILL.md", twins)],
@@ -352,9 +330,7 @@ fn links_out_of_a_contained_root_are_not_followed() {
     std::fs::create_dir(inside("c/x")).unwrap();
     symlink(outside.path().join("x/SKILL.md"), inside("c/x/SKILL.md")).unwrap();
     symlink("nowhere", inside("d/x")).unwrap();
-    let broken = Trouble::BrokenLink {
-        target: "nowhere".into(),
-    };
+    let broken = Trouble::BrokenLink("nowhere".into());
     for probe in [Probe::Stat, Probe::Open] {
         let walk = walked(root, &options(Links::Contain, probe));
         assert_eq!(paths(&walk), ["a", "b", "c", "d"]);
@@ -363,7 +339,7 @@ fn links_out_of_a_contained_root_are_not_followed() {
         let escapes = walk
             .problems
             .iter()
-            .filter(|p| matches!(p.trouble, Trouble::Escape { .. }));
+            .filter(|p| matches!(p.trouble, Trouble::Escape(..)));
         assert_eq!(escapes.count(), 3);
 
         let walk = walked(root, &options(Links::Follow, probe));

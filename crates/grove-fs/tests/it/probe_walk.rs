@@ -36,7 +36,7 @@ impl Visitor for KnowsAll {
     }
 }
 
-fn options(links: Links, probe: Probe) -> WalkOptions {
+pub(crate) fn options(links: Links, probe: Probe) -> WalkOptions {
     WalkOptions {
         links,
         probe,
@@ -51,7 +51,7 @@ fn options(links: Links, probe: Probe) -> WalkOptions {
     }
 }
 
-const ALL_MODES: [(Links, Probe); 4] = [
+pub(crate) const ALL_MODES: [(Links, Probe); 4] = [
     (Links::Follow, Probe::Stat),
     (Links::Follow, Probe::Open),
     (Links::Contain, Probe::Stat),
@@ -275,7 +275,7 @@ fn links_are_followed_or_contained_and_never_silent() {
         );
         assert_eq!(followed.problems.len(), 1, "{:?}", followed.problems);
         assert!(
-            matches!(&followed.problems[0].trouble, Trouble::BrokenLink { target } if target == Path::new("nowhere"))
+            matches!(&followed.problems[0].trouble, Trouble::BrokenLink(target) if target == Path::new("nowhere"))
         );
 
         let contained = walked(root, &options(Links::Contain, probe));
@@ -285,18 +285,11 @@ fn links_are_followed_or_contained_and_never_silent() {
             .iter()
             .map(|p| (p.path.as_str(), &p.trouble))
             .collect();
-        let escape = |target: &Path| Trouble::Escape {
-            target: target.to_path_buf(),
-        };
+        let escape = |target: &Path| Trouble::Escape(target.to_path_buf());
         assert_eq!(
             refused,
             [
-                (
-                    "broken",
-                    &Trouble::BrokenLink {
-                        target: "nowhere".into()
-                    }
-                ),
+                ("broken", &Trouble::BrokenLink("nowhere".into())),
                 ("evil", &escape(&outside.join("evil"))),
                 ("filelink/SKILL.md", &escape(&outside.join("evil/SKILL.md"))),
                 ("grouplink", &escape(Path::new("../outside/group"))),
@@ -392,7 +385,7 @@ fn what_is_no_file_is_refused_without_waiting() {
         assert!(!matches!(outcome("sys"), Some(Content::Item(_))));
         assert!(matches!(
             outcome("big"),
-            Some(Content::Refused(Trouble::TooLarge { size: 256_001 }))
+            Some(Content::Refused(Trouble::TooLarge(256_001)))
         ));
         assert!(
             matches!(outcome("edge"), Some(Content::Item(_))),
@@ -431,7 +424,7 @@ fn names_that_cannot_be_shown_are_named_and_not_read() {
     assert!(
         walk.problems
             .iter()
-            .any(|p| matches!(&p.trouble, Trouble::WrongCase { name } if name == "skill.md"))
+            .any(|p| matches!(&p.trouble, Trouble::WrongCase(name) if name == "skill.md"))
     );
 }
 

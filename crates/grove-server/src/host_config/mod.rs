@@ -3,7 +3,6 @@
 //! Everything else in the file stays as it is, byte for byte: comments, order, unknown keys. What will be
 //! written is known before anything is, so it can be shown; what was there is kept, so that it can be put back.
 
-mod diff;
 mod json_file;
 mod toml_file;
 mod undo;
@@ -12,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 use grove_fs::{FsError, atomic, files};
 
-pub use diff::difference;
 use undo::Before;
 
 /// The name under which the server is entered.

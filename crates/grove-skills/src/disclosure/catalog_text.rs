@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_catalog::catalog::{Budget, Catalog, Request, Style, catalog, within_tokens};
+use grove_catalog::catalog::{Budget, Catalog, Request, Style, catalog, update, within_tokens};
 use grove_catalog::disclosure::Session;
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::{Code, Diagnostic};
 
 use super::{Disclosure, DisclosureError, SessionPlace};
 use crate::catalog_files;
+use crate::environment::Environment;
 use crate::troubles::file_error;
 
 /// What is asked of a catalog.
@@ -47,6 +48,19 @@ pub struct ConversationCatalog {
     pub before: Option<String>,
     /// What was found on the way.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+impl ConversationCatalog {
+    /// What changed since the catalog of a digest, or since the one before with `last`; nothing if that is not known
+    /// any more.
+    pub fn since(&self, digest: &str, style: Style, environment: &Environment) -> Option<String> {
+        let digest = match &self.before {
+            Some(before) if digest == "last" => before,
+            _ => digest,
+        };
+        let before = catalog_files::kept_text(environment, digest)?;
+        Some(update(&before, &self.catalog, style))
+    }
 }
 
 impl Disclosure<'_> {

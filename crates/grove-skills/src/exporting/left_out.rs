@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::entry::Entry;
 use grove_catalog::root::{Root, Source};
-use grove_catalog::state::State;
+use grove_catalog::state::{Reason, State};
 use grove_spec::agent::naming;
 use grove_spec::{Code, Diagnostic, Severity};
 
@@ -33,14 +33,9 @@ pub(super) fn say(
             continue;
         }
         let address = all.address(agent);
-        let why = agent.reasons.iter().map(|reason| reason.message.as_str());
-        let why: Vec<&str> = why.collect();
+        let (state, why) = (agent.state.as_str(), Reason::joined(&agent.reasons));
         let colon = if why.is_empty() { "" } else { ": " };
-        let message = format!(
-            "agent `{address}` is {} and was left out{colon}{}",
-            agent.state.as_str(),
-            why.join("; ")
-        );
+        let message = format!("agent `{address}` is {state} and was left out{colon}{why}");
         let severity = match agent.state {
             // Somebody wants it so.
             State::Disabled | State::Filtered => Severity::Info,

@@ -73,8 +73,7 @@ impl<'a> SkillSet<'a> {
     /// In a project the copy goes before what it was copied from, and would be copied again and again.
     pub(super) fn original(&self, at: usize) -> usize {
         let is_copy = |at: usize| {
-            let source = self.skill(at).and_then(|skill| self.files.read(skill));
-            let text = source.and_then(|bytes| String::from_utf8(bytes).ok());
+            let text = self.skill(at).and_then(|skill| self.files.read_text(skill));
             text.is_some_and(|text| generated::is_marked(&text))
         };
         if !is_copy(at) {
@@ -164,10 +163,8 @@ impl<'a> SkillSet<'a> {
             if target.is_at(&format!("{folder}/SKILL.md"), &location) {
                 continue;
             }
-            let source = self.files.read(skill);
-            let source = source.and_then(|bytes| String::from_utf8(bytes).ok());
             let unsteady = || PromptError::Unsteady(location.clone());
-            let source = source.ok_or_else(unsteady)?;
+            let source = self.files.read_text(skill).ok_or_else(unsteady)?;
             let source = if self.is_packaged(skill) {
                 let (text, findings) = export::packaged_skill(skill.name(), &source);
                 diagnostics.extend(findings.into_iter().map(|one| one.in_file(&location)));

@@ -112,8 +112,11 @@ impl Target {
         folders.extend(std::mem::take(&mut self.skill_files));
         for (folder, paths) in folders {
             let mut record = records.remove(&folder).unwrap_or_default();
-            let own = self.own_file(&folder);
-            let is_closed = own.is_some_and(|own| self.state(&own, &record) == FileState::NotOurs);
+            // Without its own file nothing else in a skill's folder is Grove's.
+            let own = format!("{folder}/SKILL.md");
+            let planned = self.files.get(&own).filter(|_| folder != self.agents);
+            let is_closed = planned
+                .is_some_and(|planned| self.compare(&own, planned, &record) == FileState::NotOurs);
             for path in paths {
                 let Some(planned) = self.files.get(&path) else {
                     continue;
@@ -138,13 +141,7 @@ impl Target {
             }
         }
         for path in stale {
-            let state = if request.is_dry {
-                FileState::Stale
-            } else {
-                self.remove(&path)?;
-                FileState::Removed
-            };
-            exported.files.push((path, state));
+            self.settle_stale(path, request, exported)?;
         }
         for (folder, record) in records {
             self.settle_record(&folder, &record, request, exported)?;
@@ -219,19 +216,6 @@ impl Target {
         source.is_some_and(|source| addresses.contains(&source))
     }
 
-    /// The file of a skill's folder without which nothing else in it is Grove's.
-    fn own_file(&self, folder: &str) -> Option<String> {
-        let own = format!("{folder}/SKILL.md");
-        (folder != self.agents && self.has(&own)).then_some(own)
-    }
-
-    fn state(&self, path: &str, record: &Record) -> FileState {
-        let planned = self.files.get(path);
-        planned.map_or(FileState::Same, |planned| {
-            self.compare(path, planned, record)
-        })
-    }
-
     fn write(
         &self,
         path: &str,
@@ -247,6 +231,22 @@ impl Target {
         atomic::write_mode(&self.out.join(path), &planned.bytes, mode)
     }
 
+    fn settle_stale(
+        &self,
+        path: String,
+        request: &ExportRequest,
+        exported: &mut Exported,
+    ) -> Result<(), FsError> {
+        let state = if request.is_dry {
+            FileState::Stale
+        } else {
+            self.remove(&path)?;
+            FileState::Removed
+        };
+        exported.files.push((path, state));
+        Ok(())
+    }
+
     fn settle_record(
         &self,
         folder: &str,
@@ -258,13 +258,7 @@ impl Target {
         let is_ours = self.source_of(&path).is_some();
         let Some(text) = record.text() else {
             if is_ours {
-                let state = if request.is_dry {
-                    FileState::Stale
-                } else {
-                    self.remove(&path)?;
-                    FileState::Removed
-                };
-                exported.files.push((path, state));
+                self.settle_stale(path, request, exported)?;
             }
             return Ok(());
         };

@@ -34,7 +34,7 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
         let refused = |message: String| ManageError::refused(message);
         let at = match self.found.target(query, scope) {
             Target::One(at) => at,
-            Target::Nobody { near } => return Err(ManageError::nobody(noun, query, &near)),
+            Target::Nobody(near) => return Err(ManageError::nobody(noun, query, &near)),
             Target::ReadOnly(at) => return Err(self.read_only(query, at)),
             Target::BothScopes(files) => {
                 let files: Vec<String> = files.iter().map(|it| it.display().to_string()).collect();

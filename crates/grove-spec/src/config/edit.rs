@@ -5,6 +5,8 @@
 
 use toml_edit::{Decor, DocumentMut, InlineTable, Item, Key, RawString, Table, Value};
 
+use crate::skill::body::position_of;
+
 /// Why a file was not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfigRefusal {
@@ -77,16 +79,12 @@ fn edited(
 
 fn parse(text: &str) -> Result<DocumentMut, ConfigRefusal> {
     text.parse().map_err(|error: toml_edit::TomlError| {
-        let why = error
-            .message()
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned();
-        let before = error.span().and_then(|span| text.get(..span.start));
-        let line = before
-            .map(|before| u32::try_from(before.matches('\n').count() + 1).unwrap_or(u32::MAX));
-        ConfigRefusal::NotToml { why, line }
+        let why = error.message().lines().next().unwrap_or_default();
+        let line = error.span().map(|span| position_of(text, span.start).line);
+        ConfigRefusal::NotToml {
+            why: why.to_owned(),
+            line,
+        }
     })
 }
 

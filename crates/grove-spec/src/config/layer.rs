@@ -15,6 +15,7 @@ use super::kinds::{ConfigKind, Switch};
 use super::{LayerScope, Origin, SkillEntry, Sourced};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
+use crate::skill::body::position_of;
 
 /// Reads one file. A syntax error loses the lines the TOML parser cannot recover, never more.
 pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Layer, Vec<Diagnostic>) {
@@ -28,10 +29,8 @@ pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Layer, Vec<Diagnost
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in errors {
         let finding = Diagnostic::new(Code::ConfigSyntax, error.message().to_owned()).in_file(file);
-        reader.diagnostics.push(match error.span() {
-            Some(span) => finding.at(reader.position(&span)),
-            None => finding,
-        });
+        let place = error.span().map(|span| reader.position(&span));
+        reader.diagnostics.push(finding.at(place));
     }
     reader.table(table.get_ref(), "");
     // What the parser makes of a broken line says nothing about the key that was meant.
@@ -230,17 +229,7 @@ impl LayerReader<'_> {
     }
 
     fn position(&self, span: &Range<usize>) -> Position {
-        let before = self.text.get(..span.start).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        let column = before
-            .rsplit('\n')
-            .next()
-            .map_or(0, |tail| tail.chars().count())
-            + 1;
-        Position::new(
-            u32::try_from(line).unwrap_or(u32::MAX),
-            u32::try_from(column).unwrap_or(u32::MAX),
-        )
+        position_of(self.text, span.start)
     }
 }
 

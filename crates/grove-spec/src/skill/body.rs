@@ -2,7 +2,7 @@
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
-use crate::fence::line_at;
+use crate::fence::lines;
 use crate::hidden_text::{self, HiddenKind};
 use crate::text::{counted, is_control, is_plain};
 
@@ -62,21 +62,11 @@ pub(super) fn hidden(finding: &hidden_text::HiddenText, place: &str) -> Diagnost
     }
 }
 
-/// Line and column of a byte offset.
+/// Line and column of a byte offset; the end of a text is in its last line.
 pub(crate) fn position_of(text: &str, offset: usize) -> Position {
-    let (mut start, mut line) = (0, 1);
-    loop {
-        let (_, next) = line_at(text, start);
-        if next > offset || next >= text.len() {
-            let column = text
-                .get(start..offset)
-                .map_or(0, |before| before.chars().count());
-            return Position::new(
-                line,
-                u32::try_from(column).unwrap_or(u32::MAX).saturating_add(1),
-            );
-        }
-        start = next;
-        line += 1;
-    }
+    let ended = lines(text).take_while(|(.., next)| *next <= offset && *next < text.len());
+    let (before, start) = ended.fold((0, 0), |(before, _), (.., next)| (before + 1, next));
+    let column = text.get(start..offset).unwrap_or_default().chars().count();
+    let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    Position::new(small(before + 1), small(column + 1))
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use grove_catalog::catalog::{self, Budget, Catalog, Style, Treatment, Unit};
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::disclosure::{CatalogOptions, ConversationCatalog, CountTokens, Disclosure};
-use grove_skills::{Environment, catalog_files};
+use grove_skills::Environment;
+use grove_skills::disclosure::{CatalogOptions, CountTokens, Disclosure};
 use grove_spec::config::Limits;
 use serde_json::{Value, json};
 
@@ -48,7 +48,14 @@ pub(super) fn run(
     out.diagnostics(&told.diagnostics);
     let text = match &arguments.since {
         None => told.catalog.text.clone(),
-        Some(digest) => since(looked, &told, asked.style, digest, out),
+        Some(digest) => {
+            let environment = looked.library.environment();
+            told.since(digest, asked.style, environment)
+                .unwrap_or_else(|| {
+                    out.note("no catalog with that digest is remembered: this is the whole one");
+                    told.catalog.text.clone()
+                })
+        }
     };
     if arguments.look.json {
         out.json(&to_json(&looked.snapshot, &told.catalog, &text));
@@ -98,24 +105,6 @@ fn exact(budget: Budget) -> Option<(usize, CountTokens)> {
     let tokens = budget.size / catalog::budget::BYTES_PER_TOKEN;
     let counts = tokens::EXACT && budget.unit == Unit::Bytes;
     counts.then_some((tokens, tokens::count as CountTokens))
-}
-
-fn since(
-    looked: &Looked,
-    told: &ConversationCatalog,
-    style: Style,
-    digest: &str,
-    out: &mut Output,
-) -> String {
-    let digest = match &told.before {
-        Some(before) if digest == "last" => before,
-        _ => digest,
-    };
-    if let Some(before) = catalog_files::kept_text(looked.library.environment(), digest) {
-        return catalog::update(&before, &told.catalog, style);
-    }
-    out.note("no catalog with that digest is remembered: this is the whole one");
-    told.catalog.text.clone()
 }
 
 /// What the text costs, what happened to skills that are not shown as they are, and who is not in it.

@@ -1,9 +1,10 @@
 //! `grove mcp install | uninstall`: what would change in a host's configuration, and the change.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use grove_catalog::hosts;
-use grove_server::host_config::{Change, Host, Launch, Places, Scope, difference};
+use grove_server::host_config::{Change, Host, Launch, Places, Scope};
 use grove_skills::{Environment, Project};
 
 use super::{Outcome, tilde};
@@ -110,4 +111,16 @@ fn decide(
         out.note(&format!("what was there before is in {backup}"));
     }
     Ok(0)
+}
+
+/// The lines that go and the lines that come, with a few around them.
+fn difference(before: &str, after: &str) -> String {
+    let difference = similar::TextDiff::from_lines(before, after);
+    let groups = difference.grouped_ops(3).into_iter().flatten();
+    let mut text = String::new();
+    for change in groups.flat_map(|op| difference.iter_changes(&op).collect::<Vec<_>>()) {
+        let line = change.value().trim_end_matches(['\r', '\n']);
+        let _ = writeln!(text, "{} {line}", change.tag());
+    }
+    text
 }

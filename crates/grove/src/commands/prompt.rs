@@ -6,6 +6,7 @@ use grove_catalog::Digest;
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::prompt::{Base, BaseUse, Prompt};
 use grove_catalog::report::PromptJson;
+use grove_catalog::state::Reason;
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
 use grove_skills::{Environment, Library, Look as Seen, LookAgain as _, Parts, Request};
 use grove_spec::agent::PromptMode;
@@ -103,21 +104,11 @@ pub(super) fn require_usable(agents: &Agents, agent: &Agent) -> Result<(), Comma
     if agent.state.is_usable() {
         return Ok(());
     }
-    let why: Vec<&str> = agent
-        .reasons
-        .iter()
-        .map(|reason| reason.message.as_str())
-        .collect();
-    let mut error = CommandError::finding(format!(
-        "agent `{}` is {}: {}",
-        agents.address(agent),
-        agent.state.as_str(),
-        why.join("; ")
-    ));
-    for reason in &agent.reasons {
-        error = error.hint(reason.fix.as_str());
-    }
-    Err(error)
+    let (address, state) = (agents.address(agent), agent.state.as_str());
+    let why = Reason::joined(&agent.reasons);
+    let error = CommandError::finding(format!("agent `{address}` is {state}: {why}"));
+    let fixes = agent.reasons.iter().map(|reason| reason.fix.clone());
+    Err(error.hints(fixes))
 }
 
 /// How the prompt stands to that of whoever runs the agent.

@@ -211,7 +211,7 @@ fn refused(
     };
     let name = typed.strip_prefix('/').unwrap_or(typed);
     match refusal {
-        Refusal::Unknown { near } => naming::unknown(snapshot, name, near),
+        Refusal::Unknown(near) => naming::unknown(snapshot, name, near),
         Refusal::Several(all) => naming::ambiguous(snapshot, &command, flags, name, all),
         Refusal::SeveralGroups(groups) => {
             let mut error = finding(format!("{} groups are called `{name}`", groups.len()));

@@ -71,10 +71,7 @@ fn print_findings(looked: &Looked, skill: &Skill, out: &mut Output) {
     let all = skill.all_diagnostics();
     for finding in all.filter(|finding| finding.needs_attention()) {
         let location = snapshot.location(&skill.place);
-        let source = source.get_or_insert_with(|| {
-            let bytes = looked.sources.skills.read(skill);
-            bytes.and_then(|bytes| String::from_utf8(bytes).ok())
-        });
+        let source = source.get_or_insert_with(|| looked.sources.skills.read_text(skill));
         out.finding(&finding.clone().in_file(&location), source.as_deref());
     }
 }

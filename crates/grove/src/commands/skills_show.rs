@@ -37,7 +37,7 @@ pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -
             let command = "grove skills show";
             return Err(naming::ambiguous(snapshot, command, flags, name, &all));
         }
-        Answer::None { near } => return Err(naming::unknown(snapshot, name, &near)),
+        Answer::None(near) => return Err(naming::unknown(snapshot, name, &near)),
     };
     let Some((at, skill)) = found else {
         return Err(naming::unknown(snapshot, name, &[]));
