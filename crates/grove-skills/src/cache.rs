@@ -20,7 +20,7 @@ use grove_spec::skill::Parsed;
 use crate::trusting::FolderCache;
 
 /// Rises whenever what is read out of a file, or how it is stored, changes.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 const MAX_CACHE_BYTES: u64 = 1 << 30;
 const MAX_CACHE_FILES: usize = 256;
 
@@ -76,6 +76,14 @@ impl RootCache {
         }
         let was_damaged = cache.stale;
         (cache, was_damaged)
+    }
+
+    /// A cache that knows nothing, and whose file is not to be believed either.
+    pub(crate) fn forgotten() -> Self {
+        Self {
+            stale: true,
+            ..Self::default()
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

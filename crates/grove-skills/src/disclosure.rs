@@ -240,6 +240,16 @@ impl<'a> Disclosure<'a> {
         Ok(done)
     }
 
+    /// Whether the folder of a project whose changes are followed is still the one that was granted.
+    fn is_still_granted(&self, snapshot: &Snapshot, skill: &Skill) -> bool {
+        let is_followed = |root: &&Root| {
+            let is_own = self.look.request.view == View::Own;
+            is_own && root.source == Source::Project && root.trust == Trust::Trusted
+        };
+        let root = snapshot.root_of(skill).filter(is_followed);
+        root.is_none_or(|root| self.look.world.trust_of(&root.path).grant.is_some())
+    }
+
     fn activate_skill(
         &self,
         snapshot: &Arc<Snapshot>,
@@ -257,7 +267,7 @@ impl<'a> Disclosure<'a> {
         let body = body.ok_or_else(|| unsteady(&location))?;
         // The text leads to the files beside it, so they have to be what was trusted as well.
         let files = &self.look.sources.skills;
-        if !files.folder_is_as_judged(snapshot, skill) {
+        if !files.folder_is_as_judged(snapshot, skill) || !self.is_still_granted(snapshot, skill) {
             return Err(unsteady(&location));
         }
         let (resources, mut diagnostics) = self.resources(snapshot, at);

@@ -60,6 +60,10 @@ pub trait LookAgain {
     /// Looks.
     fn look_again(&mut self) -> Look;
 
+    /// Forgets what is remembered of files: one of them turned out to be another than its stamp said, so the next
+    /// look reads them.
+    fn forget_files(&mut self);
+
     /// Looks and does something with what was seen, again while a file turns out to be another than was looked at.
     fn look_until_steady<T, E: Unsteady>(
         &mut self,
@@ -78,7 +82,10 @@ pub trait LookAgain {
         let mut done = act(first);
         for _ in 1..ATTEMPTS {
             match &done {
-                Err(error) if error.is_unsteady() => done = act(&self.look_again()),
+                Err(error) if error.is_unsteady() => {
+                    self.forget_files();
+                    done = act(&self.look_again());
+                }
                 _ => break,
             }
         }
@@ -89,6 +96,14 @@ pub trait LookAgain {
 impl LookAgain for Library {
     fn look_again(&mut self) -> Look {
         self.look()
+    }
+
+    fn forget_files(&mut self) {
+        for known in self.skill_roots.values_mut() {
+            known.cache = RootCache::forgotten();
+        }
+        self.agent_files = DefinitionMemory::default();
+        self.chain_files = DefinitionMemory::default();
     }
 }
 

@@ -24,7 +24,7 @@ use crate::hosts::{AgentRules, Preload};
 use crate::prompt::LISTING;
 use crate::snapshot::Skill;
 
-pub use packaged::packaged_skill;
+pub use packaged::{packaged_skill, printed_skill};
 
 /// For whom is exported, and how.
 #[derive(Debug, Clone, Copy)]

@@ -171,10 +171,10 @@ impl<'a> SkillSet<'a> {
             let source = if self.is_packaged(skill) {
                 let (text, findings) = export::packaged_skill(skill.name(), &source);
                 diagnostics.extend(findings.into_iter().map(|one| one.in_file(&location)));
-                match text {
-                    Some(text) => text,
-                    None => continue,
-                }
+                text
+            } else if skill.content.parsed().has_errors() {
+                // What Grove reads at its strictest another reader may not.
+                export::printed_skill(skill.content.parsed(), &source)
             } else {
                 source
             };

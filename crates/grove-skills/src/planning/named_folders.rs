@@ -224,8 +224,7 @@ impl Placed {
                     findings.push(finding(named, folder, Code::RootUnreadable, what));
                     continue;
                 }
-                true => environment.expand(&folder.path),
-                false => from.join(&folder.path),
+                _ => environment.expand(&folder.path, from),
             };
             let path = plain(&path);
             if let Err(error) = HeldFolder::open(&path) {

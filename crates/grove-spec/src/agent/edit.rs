@@ -237,7 +237,7 @@ fn readable(block: &str) -> Option<Vec<Entry>> {
     while offset < block.len() {
         let (line, next) = line_at(block, offset);
         if !line.trim().is_empty() && !line.trim_start().starts_with('#') {
-            let read = yaml::read_block(block, FIRST_LINE, known_keys::is_known);
+            let read = yaml::read_block(block, FIRST_LINE, known_keys::KNOWN);
             let sound = !read.diagnostics.iter().any(crate::Diagnostic::is_error);
             return sound.then_some(read.entries);
         }

@@ -17,6 +17,11 @@ pub(super) trait ConfigKind {
     /// Reads a value; nothing when it is of the wrong kind.
     fn read(value: &DeValue<'_>) -> Option<Self::Value>;
 
+    /// What counts in place of a value of the wrong kind where the key lets less through; nothing where it does not.
+    fn strictest() -> Option<Self::Value> {
+        None
+    }
+
     /// What a project's value makes of the one in force; nothing when it would not narrow it.
     fn narrowed(in_force: &Self::Value, value: Self::Value) -> Option<Self::Value>;
 }
@@ -32,6 +37,10 @@ impl ConfigKind for Switch {
 
     fn read(value: &DeValue<'_>) -> Option<bool> {
         value.as_bool()
+    }
+
+    fn strictest() -> Option<bool> {
+        Some(false)
     }
 
     fn narrowed(_: &bool, value: bool) -> Option<bool> {
@@ -69,6 +78,10 @@ impl ConfigKind for AllowList {
 
     fn read(value: &DeValue<'_>) -> Option<Self::Value> {
         Texts::read(value).map(Some)
+    }
+
+    fn strictest() -> Option<Self::Value> {
+        Some(Some(Vec::new()))
     }
 
     fn narrowed(in_force: &Self::Value, mut value: Self::Value) -> Option<Self::Value> {

@@ -102,7 +102,9 @@ impl LayerReader<'_> {
                 if let Some(flag) = self.read::<Switch>(&key)
                     && let Some(origin) = flag.origin
                 {
-                    self.agents().disable_builtins = Some((flag.value, origin));
+                    // Here it is the other way round that lets less through.
+                    let is_on = flag.value || value.get_ref().as_bool().is_none();
+                    self.agents().disable_builtins = Some((is_on, origin));
                 }
             }
             "limits" | "catalog" | "skills" | "skills.entries" | "agents" | "agents.overrides" => {
@@ -127,10 +129,16 @@ impl LayerReader<'_> {
             self.forbidden(key.path, key.span);
             return None;
         }
-        let Some(value) = K::read(key.value.get_ref()) else {
-            self.wrong(key.path, key.span, K::MUST_BE);
-            return None;
-        };
+        let value = K::read(key.value.get_ref()).or_else(|| {
+            let strictest = K::strictest();
+            let outcome = match &strictest {
+                Some(_) => "its strictest reading counts",
+                None => "it was not used",
+            };
+            let message = format!("`{}` must be {}; {outcome}", key.path, K::MUST_BE);
+            self.report(Code::ConfigValue, message, key.span);
+            strictest
+        })?;
         Some(self.sourced(value, key.span))
     }
 
@@ -306,10 +314,10 @@ mod tests {
         let text = "compat_roots = 'no'\n[limits]\nfile_bytes = -1\ngroup_depth = 3\n[skills]\nonly = ['a', 1]\n";
         let (layer, _) = parse(text, LayerScope::User, Path::new("config.toml"));
         assert_eq!(layer.group_depth.map(|g| g.value), Some(3));
-        assert_eq!(
-            (layer.compat_roots, layer.file_bytes, layer.only),
-            (None, None, None)
-        );
+        // What lets less through does so all the same.
+        assert_eq!(layer.compat_roots.map(|found| found.value), Some(false));
+        assert_eq!(layer.only.map(|found| found.value), Some(Some(Vec::new())));
+        assert_eq!(layer.file_bytes, None);
         assert_eq!(
             findings(text, LayerScope::User),
             [
