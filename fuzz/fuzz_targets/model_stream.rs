@@ -1,7 +1,7 @@
 //! Any bytes are a stream of a model's answer: reading them ends, quickly and without a panic, no bound is passed, and
 //! however they are cut into portions, the events and the answer are the same.
 //!
-//! The first byte says how large the portions are.
+//! The first byte says in which format it is read and how large the portions are.
 #![no_main]
 
 use grove_model::{AnswerDecoder, AnswerLimits, Api, ModelAnswer, ModelError, ModelEvent};
@@ -15,8 +15,8 @@ const LIMITS: AnswerLimits = AnswerLimits {
     blocks: 8,
 };
 
-fn decode(bytes: &[u8], portion: usize) -> (Result<ModelAnswer, ModelError>, Vec<ModelEvent>) {
-    let mut decoder = AnswerDecoder::new(Api::Anthropic, LIMITS).unwrap();
+fn decode(api: Api, bytes: &[u8], portion: usize) -> (Result<ModelAnswer, ModelError>, Vec<ModelEvent>) {
+    let mut decoder = AnswerDecoder::new(api, LIMITS);
     let mut events = Vec::new();
     let mut on_event = |event| events.push(event);
     let mut portions = bytes.chunks(portion);
@@ -27,8 +27,9 @@ fn decode(bytes: &[u8], portion: usize) -> (Result<ModelAnswer, ModelError>, Vec
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some((&size, bytes)) = bytes.split_first() else { return };
-    let (answer, events) = decode(bytes, bytes.len().max(1));
-    let (again, told) = decode(bytes, usize::from(size) + 1);
+    let api = [Api::Anthropic, Api::OpenaiResponses, Api::OpenaiChat][usize::from(size) % 3];
+    let (answer, events) = decode(api, bytes, bytes.len().max(1));
+    let (again, told) = decode(api, bytes, usize::from(size) + 1);
     assert_eq!(again, answer);
     assert_eq!(told, events);
     if let Ok(answer) = answer {

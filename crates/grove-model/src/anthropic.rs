@@ -207,9 +207,10 @@ fn block(block: &Block) -> Option<Value> {
         // An empty text is refused.
         Block::Text { text } if text.is_empty() => return None,
         Block::Text { text } => json!({ "type": "text", "text": text }),
-        // Thoughts without a signature are refused.
+        // Thoughts without a signature are refused, and so are another provider's, whose signatures begin with its name.
         Block::Thinking { text, signature } => {
-            json!({ "type": "thinking", "thinking": text, "signature": signature.as_ref()? })
+            let signature = signature.as_ref().filter(|text| !text.contains(':'))?;
+            json!({ "type": "thinking", "thinking": text, "signature": signature })
         }
         Block::ToolUse { id, name, input } => {
             // The provider takes objects alone, also where the model wrote something else.

@@ -57,6 +57,8 @@ pub(crate) struct Assembly {
     pub(crate) model: String,
     pub(crate) stop: Option<StopKind>,
     pub(crate) is_complete: bool,
+    /// Whether it is whole although the last line of the stream did not come.
+    pub(crate) may_end: bool,
     usage: Usage,
     has_usage: bool,
 }
@@ -138,6 +140,7 @@ impl Assembly {
             model: String::new(),
             stop: None,
             is_complete: false,
+            may_end: false,
             usage: Usage::default(),
             has_usage: false,
         }
@@ -281,7 +284,7 @@ impl Assembly {
 
     /// The whole answer to a request of this many bytes; an error when its end did not come.
     pub(crate) fn finish(self, request_bytes: usize) -> Result<ModelAnswer, ModelError> {
-        if !self.is_complete {
+        if !self.is_complete && !self.may_end {
             let message = "the answer ended before its end was sent";
             return Err(ModelError::provider(ModelFailure::CutStream, message));
         }

@@ -21,12 +21,6 @@ pub struct Endpoint {
 /// Why an address cannot be asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// The interface is not spoken.
-    #[error("this version does not speak `{0}`; choose a provider with `api = \"anthropic\"`", .api.word())]
-    NotSpoken {
-        /// Which.
-        api: Api,
-    },
     /// The address is none.
     #[error("`{url}` is not an address of the form https://host[:port][/path]")]
     NotAnAddress {
@@ -49,7 +43,7 @@ pub enum EndpointError {
 impl Endpoint {
     /// An endpoint. Without TLS a key is sent to this machine alone.
     pub fn new(api: Api, base_url: &str, key: Option<Secret>) -> Result<Self, EndpointError> {
-        let format = api.format().ok_or(EndpointError::NotSpoken { api })?;
+        let format = api.format();
         let shown = crate::error::bounded_line(base_url);
         let base = base_url.trim_end_matches('/');
         let parsed = parts(base, format.path());
@@ -202,12 +196,5 @@ mod tests {
         }
         let bad = Endpoint::new(Api::Anthropic, "https://host", Some(Secret::new("a\nb")));
         assert_eq!(bad.err(), Some(EndpointError::BadKey));
-        let other = Endpoint::new(Api::OpenaiChat, "https://host", None);
-        assert_eq!(
-            other.err(),
-            Some(EndpointError::NotSpoken {
-                api: Api::OpenaiChat
-            })
-        );
     }
 }

@@ -14,6 +14,7 @@ use crate::error::{Bound, ModelError};
 use crate::request::ModelRequest;
 use crate::secret::Secret;
 use crate::sse::EventLines;
+use crate::{openai_chat, openai_responses};
 
 /// A provider's interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,11 +38,12 @@ impl Api {
         }
     }
 
-    /// How it is spoken; none where this version does not.
-    pub(crate) fn format(self) -> Option<&'static dyn WireFormat> {
+    /// How it is spoken.
+    pub(crate) fn format(self) -> &'static dyn WireFormat {
         match self {
-            Self::Anthropic => Some(&anthropic::Messages),
-            Self::OpenaiResponses | Self::OpenaiChat => None,
+            Self::Anthropic => &anthropic::Messages,
+            Self::OpenaiResponses => &openai_responses::Responses,
+            Self::OpenaiChat => &openai_chat::Chat,
         }
     }
 }
@@ -76,6 +78,9 @@ pub(crate) trait AnswerReader: Send + Debug {
         assembly: &mut Assembly,
         on_event: &mut OnEvent<'_>,
     ) -> Result<(), ModelError>;
+
+    /// Takes the line `[DONE]`, which ends a stream in one format and is no event.
+    fn take_last_line(&mut self, _assembly: &mut Assembly) {}
 }
 
 /// Why a provider does not answer, as it says itself.
@@ -99,9 +104,9 @@ pub struct AnswerDecoder {
 }
 
 impl AnswerDecoder {
-    /// Reads an answer in a wire format; none where this version does not speak it.
-    pub fn new(api: Api, limits: AnswerLimits) -> Option<Self> {
-        Some(Self::of(api.format()?, limits, None))
+    /// Reads an answer in a wire format.
+    pub fn new(api: Api, limits: AnswerLimits) -> Self {
+        Self::of(api.format(), limits, None)
     }
 
     pub(crate) fn of(
@@ -132,6 +137,10 @@ impl AnswerDecoder {
         lines.push(bytes, |event| {
             // What follows the end is of no interest.
             if assembly.is_complete {
+                return Ok(());
+            }
+            if event.data == "[DONE]" {
+                reader.take_last_line(assembly);
                 return Ok(());
             }
             let mut data: Value = match serde_json::from_str(&event.data) {

@@ -32,10 +32,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     arguments.finish()?;
     build_grove()?;
     let home = workspace::target().join("bench/serve-home");
-    let library = prepare(&home).map_err(|error| error.to_string())??;
+    prepare(&home).map_err(|error| error.to_string())??;
     let server = Served::start(&home)?;
     let (client, other) = (Client::open(&server)?, Client::open(&server)?);
-    let uri = format!("skill://{}/SKILL.md", library.skill_name(0));
+    let uri = client.first_skill()?;
     let small = || client.time("resources/read", &json!({ "uri": uri }));
     require_agents(&client)?;
     small()?;
@@ -85,8 +85,16 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
 }
 
 /// A home with skills that have files, and with agents.
-fn prepare(home: &Path) -> std::io::Result<Result<GeneratedLibrary, String>> {
+fn prepare(home: &Path) -> std::io::Result<Result<(), String>> {
     fs::create_dir_all(home.join(".agents/agents"))?;
+    let configuration = home.join(".config/grove");
+    fs::create_dir_all(&configuration)?;
+    // All of them, and not what a default offers.
+    let limits = format!(
+        "[limits]\ncandidates_per_root = {N_SKILLS}\nloaded_per_source = {}\n",
+        N_SKILLS + 1
+    );
+    fs::write(configuration.join("config.toml"), limits)?;
     let library = match GeneratedLibrary::create(home.join(".agents/skills"), N_SKILLS) {
         Ok(library) => library,
         Err(error) => return Ok(Err(error)),
@@ -101,7 +109,7 @@ fn prepare(home: &Path) -> std::io::Result<Result<GeneratedLibrary, String>> {
         let text = format!("---\nname: agent-{index}\ndescription: Agent {index}\n---\nText.\n");
         fs::write(home.join(format!(".agents/agents/agent-{index}.md")), text)?;
     }
-    Ok(Ok(library))
+    Ok(Ok(()))
 }
 
 /// A server that ends with this.
@@ -227,6 +235,16 @@ impl<'a> Client<'a> {
         Ok(start.elapsed())
     }
 
+    /// The address of a skill's text, as the server gives it.
+    fn first_skill(&self) -> Result<Value, String> {
+        let page = self.ask("resources/list", &json!({}))?;
+        let resources = page["resources"].as_array().ok_or("no resources")?;
+        let mut uris = resources.iter().map(|resource| resource["uri"].clone());
+        let is_text = |uri: &Value| uri.as_str().is_some_and(|uri| uri.ends_with("/SKILL.md"));
+        uris.find(is_text)
+            .ok_or_else(|| "no skill is served".to_owned())
+    }
+
     /// Every page of `skills/list`.
     fn list_all(&self) -> Result<Duration, String> {
         let start = Instant::now();
@@ -239,7 +257,8 @@ impl<'a> Client<'a> {
                 break;
             }
         }
-        if found == N_SKILLS {
+        // And those that come with the program.
+        if found >= N_SKILLS {
             Ok(start.elapsed())
         } else {
             Err(format!("{found} skills instead of {N_SKILLS}"))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::entry::{Document, Entry, FIELDS, Lexicon};
-use super::format::{DOCUMENT, HEAD, Head, POSTING, TERM, put_varint};
+use super::format::{DOCUMENT, HEAD, Head, TERM, put_varint};
 use super::index::Index;
 use super::stem::stem;
 use super::weight::{Lengths, quantised, term_weight};
@@ -298,10 +298,12 @@ impl Output {
         let known = same_as.and_then(|word| self.placed.get(&word).copied());
         let start = known.unwrap_or_else(|| {
             let start = self.postings.len();
-            for document in documents {
-                self.postings.extend_from_slice(&document.to_le_bytes());
-            }
             self.postings.extend_from_slice(weights);
+            let mut before = 0;
+            for document in documents {
+                put_varint(&mut self.postings, document - before);
+                before = *document;
+            }
             start as u64
         });
         self.placed.insert(term, start);
@@ -319,7 +321,6 @@ impl Output {
     }
 
     fn finish(self, digest: [u8; 32], words: u32, stems: u32, links: &str) -> Vec<u8> {
-        debug_assert_eq!(self.postings.len() % POSTING, 0);
         let documents = (self.documents.len() / DOCUMENT) as u32;
         debug_assert_eq!(self.terms.len(), (words + stems) as usize * TERM);
         let mut core = self.documents;

@@ -1,4 +1,5 @@
 //! How an index lies in a file: a head, rows of documents and words, letters and links, postings, entries.
+//! The postings of a word are the weights of its documents and then the steps from one document to the next.
 //!
 //! Numbers are little-endian. One checksum is over everything, so that an index which was opened is sound: reading and
 //! checking 30 MB, an index of 10,000 skills with long bodies, takes a few milliseconds.
@@ -9,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::entry::FIELDS;
 
-pub(super) const MAGIC: [u8; 8] = *b"grovesr2";
+pub(super) const MAGIC: [u8; 8] = *b"grovesr3";
 /// Magic, checksum of the rest, three counts, the digest, core, postings and entries as start and end.
 pub(super) const HEAD: usize = CHECKED + 3 * 4 + 32 + 6 * 8;
 /// Where begins what the checksum is over.
@@ -18,8 +19,6 @@ const CHECKED: usize = 8 + 8;
 pub(super) const TERM: usize = 4 + 4 + 4 + 4 + 8 + 4;
 /// A document: its key, where its entry is, the lengths of its fields.
 pub(super) const DOCUMENT: usize = 16 + 8 + 4 + FIELDS * 4;
-/// A posting: a document and a weight, kept as two arrays.
-pub(super) const POSTING: usize = 4 + 1;
 
 /// The head of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Reading an index.
 
 use super::entry::{Entry, FIELDS};
-use super::format::{DOCUMENT, Head, POSTING, TERM, number32, number64, take_varint};
+use super::format::{DOCUMENT, Head, TERM, number32, number64, take_varint};
 use super::weight::Lengths;
 
 /// An index over documents that are known by number.
@@ -22,15 +22,19 @@ pub(super) struct Term {
 }
 
 /// The documents that have a word, and how much each is about it.
-pub(super) struct Postings<'a>(&'a [u8]);
+pub(super) struct Postings<'a> {
+    weights: &'a [u8],
+    /// What is between a document and the one before, and more that is not of this word.
+    steps: &'a [u8],
+}
 
 impl Postings<'_> {
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u8)> + '_ {
-        let (documents, weights) = self.0.split_at(self.0.len() / POSTING * 4);
-        let numbers = documents.as_chunks::<4>().0.iter();
-        numbers
-            .map(|bytes| u32::from_le_bytes(*bytes))
-            .zip(weights.iter().copied())
+        let (mut document, mut steps) = (0_u32, self.steps);
+        self.weights.iter().map_while(move |weight| {
+            document = document.checked_add(take_varint(&mut steps)?)?;
+            Some((document, *weight))
+        })
     }
 }
 
@@ -178,8 +182,10 @@ impl Index {
     pub(super) fn postings(&self, term: &Term) -> Option<Postings<'_>> {
         let all = self.bytes.get(self.head.postings.clone())?;
         let start = usize::try_from(term.postings).ok()?;
-        let length = (term.documents as usize).checked_mul(POSTING)?;
-        all.get(start..start.checked_add(length)?).map(Postings)
+        let (weights, steps) = all
+            .get(start..)?
+            .split_at_checked(term.documents as usize)?;
+        Some(Postings { weights, steps })
     }
 
     /// The abbreviations that the documents explain, each with its words.

@@ -8,8 +8,14 @@ use grove_testkit::model_server::{Format, ScriptedReply, ToolCall};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn decode(portions: &[&[u8]]) -> (Result<ModelAnswer, ModelError>, Vec<ModelEvent>) {
-    let mut decoder = AnswerDecoder::new(Api::Anthropic, AnswerLimits::default()).unwrap();
+type Decoded = (Result<ModelAnswer, ModelError>, Vec<ModelEvent>);
+
+fn decode(portions: &[&[u8]]) -> Decoded {
+    decode_as(Api::Anthropic, portions)
+}
+
+fn decode_as(api: Api, portions: &[&[u8]]) -> Decoded {
+    let mut decoder = AnswerDecoder::new(api, AnswerLimits::default());
     let mut events = Vec::new();
     let mut on_event = |event| events.push(event);
     let pushed = portions
@@ -45,14 +51,23 @@ fn replies() -> impl Strategy<Value = ScriptedReply> {
     })
 }
 
+const FORMATS: [(Format, Api); 3] = [
+    (Format::Anthropic, Api::Anthropic),
+    (Format::Responses, Api::OpenaiResponses),
+    (Format::Chat, Api::OpenaiChat),
+];
+
 proptest! {
     #[test]
     fn any_portions_give_the_same_events_and_the_same_answer(
         reply in replies(),
+        format in 0..FORMATS.len(),
         cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..20),
         length in any::<prop::sample::Index>(),
     ) {
-        let whole = Format::Anthropic.stream(&reply);
+        let (format, api) = FORMATS[format];
+        let decode = |portions: &[&[u8]]| decode_as(api, portions);
+        let whole = format.stream(&reply);
         // A stream that is cut has to be cut in the same way too.
         for bytes in [&whole[..], &whole[..length.index(whole.len())]] {
             let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();

@@ -8,6 +8,7 @@
 mod asking;
 mod decoding;
 mod failures;
+mod formats;
 mod keys;
 mod recordings;
 mod secure;

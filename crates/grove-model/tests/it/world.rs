@@ -39,6 +39,16 @@ impl World {
         }
     }
 
+    pub(crate) fn speaking(api: Api, script: Script) -> Self {
+        let server = ModelServer::start(script).unwrap();
+        let client = client_of(api, &server.url(), Network::new(), settings());
+        Self {
+            server,
+            client,
+            runtime: runtime(),
+        }
+    }
+
     pub(crate) fn ask(&self, request: &ModelRequest) -> Asked {
         self.runtime.block_on(ask(&self.client, request))
     }
@@ -50,9 +60,13 @@ pub(crate) fn runtime() -> Runtime {
 }
 
 pub(crate) fn client(url: &str, network: Network, settings: AskSettings) -> HttpModel {
+    client_of(Api::Anthropic, url, network, settings)
+}
+
+pub(crate) fn client_of(api: Api, url: &str, network: Network, settings: AskSettings) -> HttpModel {
     let provider = Provider {
         name: "fake".to_owned(),
-        api: Api::Anthropic,
+        api,
         base_url: url.to_owned(),
         key: None,
         models: Vec::new(),

@@ -1,0 +1,254 @@
+//! What both formats of `OpenAI`'s have in common: errors, tools, counts of tokens.
+
+use grove_plan::{ModelFailure, Usage};
+use serde_json::{Value, json};
+
+use crate::assembly::Assembly;
+use crate::client::OnEvent;
+use crate::request::{Block, Message, ModelRequest, Thinking, ToolChoice};
+use crate::wire::Refusal;
+
+pub(crate) const KEY_HEADER: (&str, &str) = ("authorization", "Bearer ");
+
+/// Codes and types of errors and what they mean, whatever the status. Those of servers that speak the format are
+/// among them.
+const CODES: [(&str, ModelFailure); 19] = [
+    ("invalid_api_key", ModelFailure::Auth),
+    ("authentication_error", ModelFailure::Auth),
+    ("permission_error", ModelFailure::Auth),
+    ("insufficient_quota", ModelFailure::Quota),
+    ("billing_hard_limit_reached", ModelFailure::Quota),
+    ("rate_limit_exceeded", ModelFailure::Rate),
+    ("rate_limit_error", ModelFailure::Rate),
+    ("context_length_exceeded", ModelFailure::ContextTooLong),
+    ("exceed_context_size_error", ModelFailure::ContextTooLong),
+    ("string_above_max_length", ModelFailure::ContextTooLong),
+    ("server_error", ModelFailure::Overload),
+    ("server_is_overloaded", ModelFailure::Overload),
+    ("slow_down", ModelFailure::Overload),
+    ("unavailable_error", ModelFailure::Overload),
+    ("timeout_error", ModelFailure::Network),
+    ("model_not_found", ModelFailure::BadRequest),
+    ("invalid_prompt", ModelFailure::BadRequest),
+    ("not_found_error", ModelFailure::BadRequest),
+    ("unsupported_parameter", ModelFailure::BadRequest),
+];
+
+/// How refusals of a request begin that is too long, where no code says so.
+const TOO_LONG: [&str; 3] = [
+    "This model's maximum context length is",
+    "the request exceeds the available context size",
+    "The decoder prompt",
+];
+
+/// What an answer that is no success means. Servers put the error into `error`, as an object or a text, or write it
+/// without that around it.
+pub(crate) fn refusal(status: u16, body: &Value) -> Refusal {
+    let error = match &body["error"] {
+        Value::Null => body,
+        error => error,
+    };
+    let (code, kind) = (error["code"].as_str(), error["type"].as_str());
+    let message = error["message"].as_str().or(error.as_str());
+    Refusal {
+        failure: failure(Some(status), code, kind, message),
+        kind: code.or(kind).map(str::to_owned),
+        message: message.map(str::to_owned),
+    }
+}
+
+/// What a status and a typed error mean. An error in the middle of a stream has no status.
+pub(crate) fn failure(
+    status: Option<u16>,
+    code: Option<&str>,
+    kind: Option<&str>,
+    message: Option<&str>,
+) -> ModelFailure {
+    for word in [code, kind].into_iter().flatten() {
+        if let Some((_, failure)) = CODES.iter().find(|(known, _)| *known == word) {
+            return *failure;
+        }
+    }
+    let begins = |start: &&str| message.is_some_and(|message| message.starts_with(*start));
+    match status {
+        Some(400 | 422) if TOO_LONG.iter().any(begins) => ModelFailure::ContextTooLong,
+        Some(401 | 403) => ModelFailure::Auth,
+        Some(402) => ModelFailure::Quota,
+        Some(408) => ModelFailure::Network,
+        Some(413) => ModelFailure::ContextTooLong,
+        Some(429) => ModelFailure::Rate,
+        Some(500..) | None => ModelFailure::Overload,
+        Some(_) => ModelFailure::BadRequest,
+    }
+}
+
+/// The error that was sent in the middle of a stream.
+pub(crate) fn stream_error(error: &Value, assembly: &Assembly) -> crate::error::ModelError {
+    let (code, kind) = (error["code"].as_str(), error["type"].as_str());
+    let message = error["message"].as_str().or(error.as_str());
+    let failure = failure(None, code, kind, message);
+    let name = code.or(kind).unwrap_or("error");
+    assembly.failed(failure, name, message.unwrap_or_default())
+}
+
+/// The word for how much a model thinks; none where it is not told.
+pub(crate) const fn effort(thinking: Thinking) -> Option<&'static str> {
+    match thinking {
+        Thinking::Off => None,
+        Thinking::Minimal => Some("minimal"),
+        Thinking::Low => Some("low"),
+        Thinking::Medium => Some("medium"),
+        Thinking::High => Some("high"),
+        Thinking::Xhigh => Some("xhigh"),
+    }
+}
+
+/// Puts the tools into a body; `wrapped` gives one, or the choice of one, what the format has around it.
+pub(crate) fn add_tools(
+    body: &mut Value,
+    request: &ModelRequest,
+    wrapped: impl Fn(Value) -> Value,
+) {
+    if request.tools.is_empty() {
+        return;
+    }
+    let tools = request.tools.iter().map(|tool| {
+        wrapped(json!({
+            "name": tool.name, "description": tool.description, "parameters": tool.input_schema,
+        }))
+    });
+    body["tools"] = tools.collect();
+    body["tool_choice"] = match &request.tool_choice {
+        ToolChoice::Auto => "auto".into(),
+        ToolChoice::None => "none".into(),
+        ToolChoice::Any => "required".into(),
+        ToolChoice::Tool(name) => wrapped(json!({ "name": name })),
+    };
+}
+
+/// The words of a turn, one text.
+pub(crate) fn words(message: &Message) -> String {
+    let texts = message.content.iter().filter_map(|block| match block {
+        Block::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// What a tool came to. The formats have no place for the fact that it failed.
+pub(crate) fn result(content: &str, is_error: bool) -> String {
+    if is_error {
+        format!("The call failed: {content}")
+    } else {
+        content.to_owned()
+    }
+}
+
+/// The arguments of a call as they are sent back: those that were no JSON as they came.
+pub(crate) fn arguments(input: &Value) -> String {
+    match input {
+        Value::String(text) => text.clone(),
+        input => input.to_string(),
+    }
+}
+
+/// Takes counts whose input includes what was read from a cache. `names` are those of input, output and their details.
+pub(crate) fn take_usage(
+    counts: &Value,
+    names: [&str; 4],
+    assembly: &mut Assembly,
+    on_event: &mut OnEvent<'_>,
+) {
+    let (Some(input), Some(output)) = (counts[names[0]].as_u64(), counts[names[1]].as_u64()) else {
+        return;
+    };
+    let detail = |at: usize, key: &str| counts[names[at]][key].as_u64().unwrap_or(0);
+    let cached = detail(2, "cached_tokens").min(input);
+    let reasoning = detail(3, "reasoning_tokens");
+    let change = |usage: &mut Usage| {
+        usage.input = input - cached;
+        usage.cached = cached;
+        usage.output = output;
+        usage.reasoning = reasoning;
+        usage.reasoning_in_output = true;
+    };
+    assembly.count_usage(change, on_event);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_every_server_mean_something() {
+        let too_long = "This model's maximum context length is 8192 tokens. However, you asked.";
+        let error = |code: Value, kind: &str, message: &str| json!({ "error": { "code": code, "type": kind, "message": message } });
+        for (status, body, failure) in [
+            (
+                401,
+                error(
+                    "invalid_api_key".into(),
+                    "invalid_request_error",
+                    "Incorrect",
+                ),
+                ModelFailure::Auth,
+            ),
+            (
+                429,
+                error("insufficient_quota".into(), "insufficient_quota", "You"),
+                ModelFailure::Quota,
+            ),
+            (
+                429,
+                error(Value::Null, "tokens", "Rate limit reached"),
+                ModelFailure::Rate,
+            ),
+            (
+                400,
+                error(
+                    "context_length_exceeded".into(),
+                    "invalid_request_error",
+                    "",
+                ),
+                ModelFailure::ContextTooLong,
+            ),
+            // vLLM, llama.cpp, Ollama.
+            (
+                400,
+                json!({ "object": "error", "message": too_long, "type": "BadRequestError", "code": 400 }),
+                ModelFailure::ContextTooLong,
+            ),
+            (
+                400,
+                error(400.into(), "exceed_context_size_error", "the request"),
+                ModelFailure::ContextTooLong,
+            ),
+            (
+                404,
+                json!({ "error": "model 'x' not found" }),
+                ModelFailure::BadRequest,
+            ),
+            (
+                503,
+                error(503.into(), "unavailable_error", "Loading model"),
+                ModelFailure::Overload,
+            ),
+            (500, Value::Null, ModelFailure::Overload),
+            (402, Value::Null, ModelFailure::Quota),
+            // Words that only quote something mean nothing.
+            (
+                400,
+                error(
+                    Value::Null,
+                    "invalid_request_error",
+                    &format!("you said: {too_long}"),
+                ),
+                ModelFailure::BadRequest,
+            ),
+        ] {
+            assert_eq!(refusal(status, &body).failure, failure, "{status} {body}");
+        }
+        let told = refusal(404, &json!({ "error": "model 'x' not found" }));
+        assert_eq!(told.message.as_deref(), Some("model 'x' not found"));
+    }
+}

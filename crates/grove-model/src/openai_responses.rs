@@ -1,0 +1,298 @@
+//! `OpenAI` Responses.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::answer::StopKind;
+use crate::assembly::{Assembly, Delta};
+use crate::client::OnEvent;
+use crate::error::ModelError;
+use crate::openai::{self, add_tools, arguments, effort, result, stream_error, words};
+use crate::request::{Block, Message, ModelRequest, Role};
+use crate::wire::{AnswerReader, Refusal, WireFormat};
+
+/// The format.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Responses;
+
+impl WireFormat for Responses {
+    fn path(&self) -> &'static str {
+        "/responses"
+    }
+
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    fn key_header(&self) -> (&'static str, &'static str) {
+        openai::KEY_HEADER
+    }
+
+    fn body(&self, request: &ModelRequest) -> Vec<u8> {
+        body(request).to_string().into_bytes()
+    }
+
+    fn reader(&self) -> Box<dyn AnswerReader> {
+        Box::new(Reader::default())
+    }
+
+    fn refusal(&self, status: u16, body: &Value) -> Refusal {
+        openai::refusal(status, body)
+    }
+}
+
+/// What stands before a signature of thoughts of this format, so that nobody else is sent it.
+const SIGNATURE: &str = "openai:";
+
+fn body(request: &ModelRequest) -> Value {
+    let mut body = json!({
+        "model": request.model,
+        "max_output_tokens": request.max_output_tokens,
+        "stream": true,
+        // The conversation is sent whole each time, and stays with nobody.
+        "store": false,
+        "input": request.messages.iter().flat_map(items).collect::<Vec<_>>(),
+    });
+    if !request.system.is_empty() {
+        body["instructions"] = request.system.clone().into();
+    }
+    add_tools(&mut body, request, |mut tool| {
+        tool["type"] = "function".into();
+        tool
+    });
+    if let Some(effort) = effort(request.thinking) {
+        body["reasoning"] = json!({ "effort": effort, "summary": "auto" });
+        // Thoughts that nobody keeps have to be sent back.
+        body["include"] = json!(["reasoning.encrypted_content"]);
+    }
+    body
+}
+
+/// A turn as items: what was called and what it came to stand beside the messages.
+fn items(message: &Message) -> Vec<Value> {
+    let mut items: Vec<Value> = message.content.iter().filter_map(item).collect();
+    let words = words(message);
+    if !words.is_empty() {
+        let (role, kind) = match message.role {
+            Role::User => ("user", "input_text"),
+            Role::Assistant => ("assistant", "output_text"),
+        };
+        let content = json!([{ "type": kind, "text": words }]);
+        let said = json!({ "type": "message", "role": role, "content": content });
+        // A model speaks before it calls, and thinks before it speaks; whoever asks gives results first.
+        let is_call = |item: &Value| item["type"] == "function_call";
+        let at = items.iter().position(is_call).unwrap_or(items.len());
+        items.insert(at, said);
+    }
+    items
+}
+
+fn item(block: &Block) -> Option<Value> {
+    match block {
+        Block::Thinking { text, signature } => {
+            let content = signature.as_deref()?.strip_prefix(SIGNATURE)?;
+            let summary = match text.as_str() {
+                "" => json!([]),
+                text => json!([{ "type": "summary_text", "text": text }]),
+            };
+            Some(json!({ "type": "reasoning", "summary": summary, "encrypted_content": content }))
+        }
+        Block::ToolUse { id, name, input } => Some(json!({
+            "type": "function_call", "call_id": id, "name": name, "arguments": arguments(input),
+        })),
+        Block::ToolResult {
+            id,
+            content,
+            is_error,
+        } => Some(json!({
+            "type": "function_call_output", "call_id": id, "output": result(content, *is_error),
+        })),
+        // Words are a message of their own; what only another provider knows is not sent.
+        Block::Text { .. } | Block::Other { .. } => None,
+    }
+}
+
+/// Reads the events of one answer.
+#[derive(Debug, Default)]
+struct Reader {
+    begun: BTreeSet<u64>,
+    /// The parts of which some text came.
+    grown: BTreeSet<u64>,
+    has_calls: bool,
+    is_refusal: bool,
+}
+
+impl AnswerReader for Reader {
+    fn take(
+        &mut self,
+        event: &Value,
+        assembly: &mut Assembly,
+        on_event: &mut OnEvent<'_>,
+    ) -> Result<(), ModelError> {
+        let kind = event["type"].as_str().unwrap_or_default();
+        let index = event["output_index"].as_u64();
+        let delta = event["delta"].as_str().unwrap_or_default();
+        match (kind, index) {
+            ("response.created" | "response.in_progress", _) => {
+                if let Some(model) = event["response"]["model"].as_str() {
+                    model.clone_into(&mut assembly.model);
+                }
+            }
+            ("response.output_item.added", Some(index)) => {
+                self.begin(index, &event["item"], assembly, on_event)?;
+            }
+            ("response.output_item.done", Some(index)) => {
+                self.end(index, &event["item"], assembly, on_event)?;
+            }
+            ("response.output_text.delta", Some(index)) => {
+                self.grow(index, Delta::Text(delta), assembly, on_event)?;
+            }
+            ("response.refusal.delta", Some(index)) => {
+                self.is_refusal = true;
+                self.grow(index, Delta::Text(delta), assembly, on_event)?;
+            }
+            ("response.reasoning_summary_text.delta", Some(index)) => {
+                self.grow(index, Delta::Thinking(delta), assembly, on_event)?;
+            }
+            ("response.reasoning_summary_part.added", Some(index))
+                if event["summary_index"].as_u64().is_some_and(|at| at > 0) =>
+            {
+                self.grow(index, Delta::Thinking("\n\n"), assembly, on_event)?;
+            }
+            ("response.function_call_arguments.delta", Some(index)) => {
+                self.grow(index, Delta::Input(delta), assembly, on_event)?;
+            }
+            ("response.completed" | "response.incomplete", _) => {
+                self.finish(&event["response"], assembly, on_event)?;
+            }
+            ("response.failed", _) => {
+                return Err(stream_error(&event["response"]["error"], assembly));
+            }
+            ("error", _) => {
+                let error = match &event["error"] {
+                    Value::Null => event,
+                    error => error,
+                };
+                return Err(stream_error(error, assembly));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Reader {
+    fn begin(
+        &mut self,
+        index: u64,
+        item: &Value,
+        assembly: &mut Assembly,
+        on_event: &mut OnEvent<'_>,
+    ) -> Result<(), ModelError> {
+        let text = |key: &str| item[key].as_str().unwrap_or_default().to_owned();
+        let block = match item["type"].as_str().unwrap_or_default() {
+            "message" => Block::text(""),
+            "reasoning" => Block::Thinking {
+                text: String::new(),
+                signature: None,
+            },
+            "function_call" => {
+                self.has_calls = true;
+                Block::ToolUse {
+                    id: text("call_id"),
+                    name: text("name"),
+                    input: Value::Null,
+                }
+            }
+            // Whole at its end.
+            _ => return Ok(()),
+        };
+        self.begun.insert(index);
+        assembly.begin(index, block, on_event)
+    }
+
+    fn grow(
+        &mut self,
+        index: u64,
+        delta: Delta<'_>,
+        assembly: &mut Assembly,
+        on_event: &mut OnEvent<'_>,
+    ) -> Result<(), ModelError> {
+        self.grown.insert(index);
+        assembly.grow(index, delta, on_event)
+    }
+
+    /// A whole item. Some servers send no more of it than this.
+    fn end(
+        &mut self,
+        index: u64,
+        item: &Value,
+        assembly: &mut Assembly,
+        on_event: &mut OnEvent<'_>,
+    ) -> Result<(), ModelError> {
+        if !self.begun.contains(&index) {
+            self.begin(index, item, assembly, on_event)?;
+        }
+        if !self.begun.contains(&index) {
+            self.begun.insert(index);
+            let value = item.clone();
+            return assembly.begin(index, Block::Other { value }, on_event);
+        }
+        let is_told = self.grown.contains(&index);
+        match item["type"].as_str().unwrap_or_default() {
+            "function_call" if !is_told => {
+                let arguments = item["arguments"].as_str().unwrap_or_default();
+                self.grow(index, Delta::Input(arguments), assembly, on_event)
+            }
+            "message" if !is_told => {
+                for part in item["content"].as_array().into_iter().flatten() {
+                    self.is_refusal |= part["type"] == "refusal";
+                    let text = part["text"].as_str().or(part["refusal"].as_str());
+                    let text = Delta::Text(text.unwrap_or_default());
+                    self.grow(index, text, assembly, on_event)?;
+                }
+                Ok(())
+            }
+            "reasoning" => match item["encrypted_content"].as_str() {
+                Some(content) => {
+                    let signature = format!("{SIGNATURE}{content}");
+                    assembly.grow(index, Delta::Signature(&signature), on_event)
+                }
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(
+        &mut self,
+        response: &Value,
+        assembly: &mut Assembly,
+        on_event: &mut OnEvent<'_>,
+    ) -> Result<(), ModelError> {
+        let items = response["output"].as_array().into_iter().flatten();
+        for (index, item) in (0..).zip(items) {
+            if !self.begun.contains(&index) {
+                self.end(index, item, assembly, on_event)?;
+            }
+        }
+        let names = [
+            "input_tokens",
+            "output_tokens",
+            "input_tokens_details",
+            "output_tokens_details",
+        ];
+        openai::take_usage(&response["usage"], names, assembly, on_event);
+        assembly.stop = Some(match response["incomplete_details"]["reason"].as_str() {
+            Some("max_output_tokens") => StopKind::MaxTokens,
+            Some("content_filter") => StopKind::Refusal,
+            Some(other) => StopKind::Other(crate::error::bounded_line(other)),
+            None if self.is_refusal => StopKind::Refusal,
+            None if self.has_calls => StopKind::ToolUse,
+            None => StopKind::EndTurn,
+        });
+        assembly.is_complete = true;
+        Ok(())
+    }
+}
