@@ -373,9 +373,10 @@ mod tests {
             &later,
         ] {
             std::fs::write(&file, bad).unwrap();
-            let why = match bad == later {
-                true => GrantRefusal::Newer(99),
-                false => GrantRefusal::Damaged,
+            let why = if bad == later {
+                GrantRefusal::Newer(99)
+            } else {
+                GrantRefusal::Damaged
             };
             assert_eq!(ask(&store, &base), Lookup::Refused(file.clone(), why));
         }
@@ -414,9 +415,10 @@ mod tests {
         for (mode, counts) in [(0o755, true), (0o775, false), (0o707, false), (0o700, true)] {
             let mode = std::fs::Permissions::from_mode(mode);
             std::fs::set_permissions(state.path(), mode.clone()).unwrap();
-            let expected = match counts {
-                true => Lookup::Granted(grant.clone()),
-                false => Lookup::Refused(file.clone(), GrantRefusal::NotOwn),
+            let expected = if counts {
+                Lookup::Granted(grant.clone())
+            } else {
+                Lookup::Refused(file.clone(), GrantRefusal::NotOwn)
             };
             assert_eq!(ask(&store, &base), expected, "{mode:?}");
         }

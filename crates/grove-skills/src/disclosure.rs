@@ -24,13 +24,17 @@ use grove_catalog::disclosure::{
     Material, Node, Prepared, Refusal, Resources, Session, Target, Unprepared, already_open,
     expansion_text, list_children, prepare, resolve,
 };
-use grove_catalog::snapshot::Snapshot;
+use grove_catalog::root::{Root, Source};
+use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_catalog::trust::Trust;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
 pub use catalog_text::{CatalogOptions, ConversationCatalog, CountTokens};
 
 use crate::library::{Look, Unsteady};
+use crate::request::View;
+use crate::resources::is_twin;
 use crate::session_file::{self, SessionFileError};
 use crate::usage;
 
@@ -364,13 +368,20 @@ impl<'a> Disclosure<'a> {
         };
         match self.look.sources.skills.resources(snapshot, skill) {
             Ok(found) => {
+                let location = snapshot.location(&skill.place);
+                let twins = found.names.iter().filter(|name| is_twin(name));
+                let twins = twins.map(|name| {
+                    let message = format!("`{name}` is not `SKILL.md`, which lies beside it");
+                    Diagnostic::new(Code::FileNameCase, message).in_file(&location)
+                });
+                let findings = twins.collect();
                 let resources = Resources {
                     names: found.names,
                     more: found.not_seen,
                     uncounted: found.uncounted,
                     links_out: found.links_out,
                 };
-                (resources, Vec::new())
+                (resources, findings)
             }
             Err(error) => {
                 let message = format!("{error}: {}", error.source);

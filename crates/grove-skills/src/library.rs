@@ -394,6 +394,7 @@ impl Library {
         scan.keep_good = self.keeping == Keeping::LastGood;
         let (mut diagnostics, mut plan) = (Vec::new(), Plan::default());
         if self.request.parts.skills {
+            diagnostics.extend(world.environment.refused_folders());
             diagnostics.extend(world.settings.diagnostics.iter().cloned());
             plan = planning::plan(Kind::Skills, world, &view);
         }

@@ -64,13 +64,11 @@ impl World {
             Project::default()
         };
         // Another host knows nothing of Grove's configuration; how agents are read for it is Grove's business.
-        let mut user_settings = if host.is_none() || parts.agents {
+        let user_settings = if host.is_none() || parts.agents {
             LoadedSettings::of_user(environment)
         } else {
             LoadedSettings::default()
         };
-        let refused = environment.refused_folders();
-        user_settings.diagnostics.extend(refused.iter().cloned());
         let user_settings = Arc::new(user_settings);
         let mut own_settings = Arc::clone(&user_settings);
         if let Some(root) = project.root.as_deref().filter(|_| has_own_settings) {
@@ -80,7 +78,6 @@ impl World {
             (View::Folders(_), _) => Arc::clone(&user_settings),
             (_, Some(host)) => Arc::new(LoadedSettings {
                 settings: settings_of_host(host),
-                diagnostics: refused,
                 ..LoadedSettings::default()
             }),
             _ => Arc::clone(&own_settings),

@@ -110,7 +110,12 @@ impl<'a> FieldReader<'a> {
         let finding = match self.strictest.filter(|_| code == Code::FieldType) {
             Some((code, strictest)) => {
                 self.is_unread = true;
-                let message = format!("{message}, so its strictest reading counts: {strictest}");
+                let message = match code {
+                    Code::RestrictionUnreadable => {
+                        format!("{message}, so its strictest reading counts: {strictest}")
+                    }
+                    _ => message,
+                };
                 Diagnostic::new(code, message)
             }
             None => Diagnostic::new(code, message),

@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+use crate::hidden_text;
+
 /// Whether a character may never reach a terminal, a prompt or JSON as it is.
 ///
 /// C0 but newline and tab, DEL, C1, the two Unicode separators that some readers take for line ends, and what is no
@@ -40,14 +42,16 @@ pub fn without_controls(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Text for people: control characters become visible escapes such as `\u{1b}`.
+/// Text for people: control characters, and those that people do not see, become visible escapes such as `\u{1b}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.contains(|c| is_control(c) || crate::hidden_text::is_direction_control(c)) {
+    let hidden = hidden_text::places(text);
+    let is_odd = |c: char| is_control(c) || hidden_text::is_direction_control(c);
+    if hidden.is_empty() && !text.contains(is_odd) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if is_control(c) || crate::hidden_text::is_direction_control(c) {
+    for (at, c) in text.char_indices() {
+        if is_odd(c) || hidden.contains(&at) {
             shown.extend(c.escape_unicode());
         } else {
             shown.push(c);

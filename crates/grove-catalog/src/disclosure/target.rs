@@ -2,6 +2,7 @@
 
 use super::node::{Group, Node};
 use crate::address::{self, Answer};
+use crate::catalog::shown_name;
 use crate::snapshot::{Skill, Snapshot};
 
 /// Who asks for a skill.
@@ -83,10 +84,14 @@ fn group(snapshot: &Snapshot, caller: Caller, query: &str) -> Result<Target, Ref
         Caller::Person => std::collections::BTreeSet::new(),
     };
     let path = query.strip_suffix('/').unwrap_or(query);
+    let is_cut = path.ends_with('…');
     let by_key = all.iter().find(|group| group.key(snapshot) == query);
     let found: Vec<&Group> = match by_key {
         Some(group) => vec![group],
-        None => all.iter().filter(|group| group.path == path).collect(),
+        None => all
+            .iter()
+            .filter(|group| group.path == path || (is_cut && shown_name(&group.path) == path))
+            .collect(),
     };
     match found.as_slice() {
         [] => Err(Refusal::Unknown {

@@ -85,7 +85,9 @@ impl Writer<'_, '_> {
             let kept = unknown.into_iter().filter_map(|entry| self.shrunk(entry));
             agent.unknown = kept.collect();
         } else {
-            unknown.into_iter().for_each(|entry| self.other(entry));
+            for entry in unknown {
+                self.other(entry);
+            }
         }
         self.entries = print::entries(&agent);
     }

@@ -45,6 +45,15 @@ struct Planned {
     is_executable: bool,
 }
 
+impl Planned {
+    fn of_record(text: String) -> Self {
+        Self {
+            bytes: text.into_bytes(),
+            is_executable: false,
+        }
+    }
+}
+
 impl Target {
     pub(super) fn new(out: &Path, rules: &ExportRules) -> Self {
         Self {
@@ -148,6 +157,9 @@ impl Target {
                 records.insert(folder, record);
             }
         }
+        for (folder, record) in &records {
+            self.say_record(folder, record, request, exported);
+        }
         if !request.is_dry {
             self.announce(&records, &writings, &stale)?;
             for (path, planned) in &writings {
@@ -157,15 +169,18 @@ impl Target {
                 self.remove(path)?;
             }
         }
-        let state = match request.is_dry {
-            true => FileState::Stale,
-            false => FileState::Removed,
+        let state = if request.is_dry {
+            FileState::Stale
+        } else {
+            FileState::Removed
         };
         exported
             .files
             .extend(stale.into_iter().map(|path| (path, state)));
-        for (folder, record) in records {
-            self.settle_record(&folder, &record, request, exported)?;
+        if !request.is_dry {
+            for (folder, record) in &records {
+                self.settle_record(folder, record)?;
+            }
         }
         Ok(())
     }
@@ -190,11 +205,7 @@ impl Target {
             let Some(text) = both.text().filter(|_| self.may_replace_record(&path)) else {
                 continue;
             };
-            let planned = Planned {
-                bytes: text.into_bytes(),
-                is_executable: false,
-            };
-            self.write(&path, &planned)?;
+            self.write(&path, &Planned::of_record(text))?;
         }
         Ok(())
     }
@@ -310,43 +321,46 @@ impl Target {
         }
     }
 
-    fn settle_record(
+    /// Says what becomes of a record.
+    fn say_record(
         &self,
         folder: &str,
         record: &Record,
         request: &ExportRequest,
         exported: &mut Exported,
-    ) -> Result<(), FsError> {
+    ) {
         let path = Record::path(folder);
-        let is_ours = self.source_of(&path).is_some();
-        let Some(text) = record.text() else {
-            if is_ours {
-                let state = if request.is_dry {
-                    FileState::Stale
-                } else {
-                    self.remove(&path)?;
-                    FileState::Removed
-                };
-                exported.files.push((path, state));
+        let state = match record.text() {
+            Some(text) => {
+                let planned = Planned::of_record(text);
+                match self.compare(&path, &planned, &Record::default()) {
+                    FileState::NotOurs if self.may_replace_record(&path) => FileState::Changed,
+                    state => state,
+                }
             }
-            return Ok(());
+            None if self.source_of(&path).is_none() => return,
+            None if request.is_dry => FileState::Stale,
+            None => FileState::Removed,
         };
-        let planned = Planned {
-            bytes: text.into_bytes(),
-            is_executable: false,
-        };
-        let mut state = self.compare(&path, &planned, &Record::default());
-        if state == FileState::NotOurs && is_ours {
-            state = FileState::Changed;
-        }
         if state == FileState::NotOurs {
             exported.diagnostics.push(not_ours(&self.out.join(&path)));
         }
-        if !request.is_dry && matches!(state, FileState::New | FileState::Changed) {
-            self.write(&path, &planned)?;
-        }
         exported.files.push((path, state));
-        Ok(())
+    }
+
+    /// Writes what a folder has from now on, and removes a record of nothing.
+    fn settle_record(&self, folder: &str, record: &Record) -> Result<(), FsError> {
+        let path = Record::path(folder);
+        if !self.may_replace_record(&path) {
+            return Ok(());
+        }
+        match record.text().map(Planned::of_record) {
+            None if self.is_there(&path) => self.remove(&path),
+            Some(planned) if !matches!(self.read(&path), Ok(Some(there)) if there == planned.bytes) => {
+                self.write(&path, &planned)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn compare(&self, path: &str, planned: &Planned, record: &Record) -> FileState {

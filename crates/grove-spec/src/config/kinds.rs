@@ -27,9 +27,15 @@ pub(super) trait ConfigKind {
 }
 
 /// A switch that a project may switch off.
-pub(super) struct Switch;
+pub(super) type Switch = SwitchOf<false>;
 
-impl ConfigKind for Switch {
+/// The same where it keeps something from being used when it is off, which it is if nobody can read it.
+pub(super) type UseSwitch = SwitchOf<true>;
+
+/// A switch; whether it is off if nobody can read it.
+pub(super) struct SwitchOf<const FAILS_OFF: bool>;
+
+impl<const FAILS_OFF: bool> ConfigKind for SwitchOf<FAILS_OFF> {
     type Value = bool;
     const TAKES: &'static str = "true or false";
     const MUST_BE: &'static str = Self::TAKES;
@@ -40,7 +46,7 @@ impl ConfigKind for Switch {
     }
 
     fn strictest() -> Option<bool> {
-        Some(false)
+        FAILS_OFF.then_some(false)
     }
 
     fn narrowed(_: &bool, value: bool) -> Option<bool> {

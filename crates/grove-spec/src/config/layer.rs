@@ -10,7 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::keys::{self, Layer};
-use super::kinds::{ConfigKind, Switch};
+use super::kinds::{ConfigKind, UseSwitch};
 use super::{LayerScope, Origin, SkillEntry, Sourced};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
@@ -99,7 +99,7 @@ impl LayerReader<'_> {
         let key = KeyAndValue { path, span, value };
         match path {
             "agents.disable_builtins" => {
-                if let Some(flag) = self.read::<Switch>(&key)
+                if let Some(flag) = self.read::<UseSwitch>(&key)
                     && let Some(origin) = flag.origin
                 {
                     // Here it is the other way round that lets less through.
@@ -157,7 +157,7 @@ impl LayerReader<'_> {
             match key.get_ref().as_ref() {
                 "enabled" => {
                     let (path, span) = (path.as_str(), &key.span());
-                    entry.enabled = self.read::<Switch>(&KeyAndValue { path, span, value });
+                    entry.enabled = self.read::<UseSwitch>(&KeyAndValue { path, span, value });
                 }
                 "api_key" => match value.get_ref().as_str() {
                     Some(text) => entry.api_key = Some(text.to_owned()),
@@ -315,9 +315,14 @@ mod tests {
         let (layer, _) = parse(text, LayerScope::User, Path::new("config.toml"));
         assert_eq!(layer.group_depth.map(|g| g.value), Some(3));
         // What lets less through does so all the same.
-        assert_eq!(layer.compat_roots.map(|found| found.value), Some(false));
         assert_eq!(layer.only.map(|found| found.value), Some(Some(Vec::new())));
-        assert_eq!(layer.file_bytes, None);
+        assert_eq!((layer.compat_roots, layer.file_bytes), (None, None));
+        let text = "[agents]\ndisable_builtins = 'no'\n[skills.entries.a]\nenabled = 'fals'\n";
+        let (layer, _) = parse(text, LayerScope::User, Path::new("config.toml"));
+        let enabled = layer.entries["a"].enabled.as_ref();
+        assert_eq!(enabled.map(|found| found.value), Some(false));
+        let disabled = layer.agents.and_then(|agents| agents.disable_builtins);
+        assert_eq!(disabled.map(|(flag, _)| flag), Some(true));
         assert_eq!(
             findings(text, LayerScope::User),
             [
