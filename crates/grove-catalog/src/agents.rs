@@ -2,15 +2,11 @@
 //!
 //! The rules are those of every file with a name ([`crate::definitions`]); here is what agents add to them.
 
-use std::path::PathBuf;
-
 use grove_spec::agent::{self, naming};
 use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
 
 use crate::definitions::{self, Definition};
-use crate::digest::Digest;
-use crate::entry::{Entries, set_of_entries};
 use crate::hosts::AgentRules;
 use crate::overrides::{self, Layer};
 use crate::root::Root;
@@ -70,11 +66,6 @@ impl Definition for agent::Parsed {
 }
 
 impl Agent {
-    /// What it does.
-    pub fn description(&self) -> Option<&str> {
-        self.file()?.description.as_deref()
-    }
-
     /// Its fields as they are in force.
     pub fn file(&self) -> Option<&agent::Agent> {
         Some(&self.content.as_ref()?.parsed.agent)
@@ -82,15 +73,7 @@ impl Agent {
 }
 
 /// Every agent with its state, strongest root first, then by path.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Agents {
-    /// The roots, strongest first.
-    pub roots: Vec<Root>,
-    /// The agents.
-    pub agents: Vec<Agent>,
-    /// Findings about roots and limits.
-    pub diagnostics: Vec<Diagnostic>,
-}
+pub type Agents = definitions::Definitions<agent::Parsed>;
 
 /// Decides the state of every candidate where nothing is overridden.
 pub fn resolve(
@@ -109,12 +92,7 @@ pub fn resolve_with(
     diagnostics: Vec<Diagnostic>,
 ) -> Agents {
     let overridden = |agents: &mut [Agent], roots: &[Root]| overrides::apply(agents, roots, layers);
-    let (roots, agents) = definitions::resolve(roots, candidates, true, overridden);
-    Agents {
-        roots,
-        agents,
-        diagnostics,
-    }
+    definitions::resolve(roots, candidates, diagnostics, true, overridden)
 }
 
 /// Decides the state of every candidate as a host does.
@@ -129,15 +107,8 @@ pub fn resolve_for(
             host.apply(agent);
         }
     };
-    let (roots, agents) = definitions::resolve(roots, candidates, false, refuse);
-    Agents {
-        roots,
-        agents,
-        diagnostics,
-    }
+    definitions::resolve(roots, candidates, diagnostics, false, refuse)
 }
-
-set_of_entries!(Agents, agents, Agent);
 
 #[cfg(test)]
 mod tests {
@@ -147,11 +118,11 @@ mod tests {
     use super::*;
     use crate::definitions::FilePlace;
     use crate::root::Source;
-    use crate::test_files::{self, root};
+    use crate::tests::{self, root};
     use crate::trust::Trust;
 
     fn candidate(root: usize, path: &str, text: &str) -> Candidate {
-        test_files::candidate(root, path, text, agent::parse(text))
+        tests::candidate(root, path, text, agent::parse(text))
     }
 
     fn file(name: &str) -> String {
@@ -159,7 +130,7 @@ mod tests {
     }
 
     fn states(agents: &Agents) -> Vec<(String, &'static str)> {
-        let all = agents.agents.iter();
+        let all = agents.all.iter();
         all.map(|agent| (agents.address(agent), agent.state.as_str()))
             .collect()
     }
@@ -179,13 +150,10 @@ mod tests {
             let Ok(at) = agents.find("x") else {
                 panic!("nobody is called x");
             };
-            let used = &agents.agents[at];
+            let used = &agents.all[at];
             let expected = &roots[strongest].path;
             assert_eq!(agents.location(used), expected.join("x.md"));
-            let losers = agents
-                .agents
-                .iter()
-                .filter(|agent| agent.stand_in == Some(at));
+            let losers = agents.all.iter().filter(|agent| agent.stand_in == Some(at));
             assert_eq!(losers.count(), strongest);
         }
     }
@@ -194,7 +162,7 @@ mod tests {
     fn what_cannot_be_used_shadows_nobody() {
         let pins = BTreeMap::from([(
             "p/a.md".to_owned(),
-            crate::trust::pin(&Digest::of(file("a").as_bytes()), [Kind::Agents]),
+            crate::trust::pin(&crate::Digest::of(file("a").as_bytes()), [Kind::Agents]),
         )]);
         let pinned = Trust::Pinned {
             pins: Arc::new(pins),
@@ -245,8 +213,8 @@ mod tests {
         ];
         let agents = resolve(roots, all, Vec::new());
         assert_eq!(agents.find("a"), Ok(0));
-        assert_eq!(agents.agents[0].path, "b.md");
-        assert_eq!(agents.agents[1].diagnostics[0].code, Code::AgentCollision);
+        assert_eq!(agents.all[0].path, "b.md");
+        assert_eq!(agents.all[1].diagnostics[0].code, Code::AgentCollision);
     }
 
     #[test]
@@ -284,9 +252,9 @@ mod tests {
             candidate.file = Some((1, 2));
         }
         let agents = resolve(roots, all, Vec::new());
-        assert_eq!(agents.agents.len(), 1);
+        assert_eq!(agents.all.len(), 1);
         assert_eq!(
-            agents.agents[0].also_at,
+            agents.all[0].also_at,
             [FilePlace {
                 root: 1,
                 path: "b.md".to_owned()

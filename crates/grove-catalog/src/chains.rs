@@ -1,14 +1,10 @@
 //! Chains: the rules of every file with a name ([`crate::definitions`]), and whom their steps name.
 
-use std::path::PathBuf;
-
 use grove_spec::chain::{self, Format, Place, naming};
 use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
 
 use crate::definitions::{self, Definition};
-use crate::digest::Digest;
-use crate::entry::{Entries, set_of_entries};
 use crate::root::Root;
 
 /// A chain file as it enters resolution.
@@ -54,11 +50,6 @@ impl Definition for chain::Parsed {
 }
 
 impl Chain {
-    /// What it is for.
-    pub fn description(&self) -> Option<&str> {
-        self.file()?.description.as_deref()
-    }
-
     /// What its file says.
     pub fn file(&self) -> Option<&chain::Chain> {
         Some(&self.content.as_ref()?.parsed.chain)
@@ -66,15 +57,7 @@ impl Chain {
 }
 
 /// Every chain with its state, strongest root first, then by path.
-#[derive(Debug, Default, PartialEq)]
-pub struct Chains {
-    /// The roots, strongest first.
-    pub roots: Vec<Root>,
-    /// The chains.
-    pub chains: Vec<Chain>,
-    /// Findings about roots and limits.
-    pub diagnostics: Vec<Diagnostic>,
-}
+pub type Chains = definitions::Definitions<chain::Parsed>;
 
 /// What a step calls for, for whoever knows what there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,21 +76,14 @@ pub fn resolve(
     candidates: Vec<Candidate>,
     diagnostics: Vec<Diagnostic>,
 ) -> Chains {
-    let (roots, chains) = definitions::resolve(roots, candidates, true, |_, _| ());
-    Chains {
-        roots,
-        chains,
-        diagnostics,
-    }
+    definitions::resolve(roots, candidates, diagnostics, true, |_, _| ())
 }
-
-set_of_entries!(Chains, chains, Chain);
 
 impl Chains {
     /// Findings about the steps that call for an agent, whoever else has its name.
     pub fn calling(&self, agent: &str) -> Vec<Diagnostic> {
         let mut findings = Vec::new();
-        for chain in &self.chains {
+        for chain in &self.all {
             let calls = chain.file().map(calls).unwrap_or_default();
             let places = calls.into_iter().filter_map(|(call, place)| match call {
                 Call::Agent(name) if name == agent => Some(place),
@@ -125,7 +101,7 @@ impl Chains {
 
     /// Notes everything that a usable chain names and that is not there, as `missing` says.
     pub fn check_calls(&mut self, missing: impl Fn(Call<'_>) -> Option<Diagnostic>) {
-        for chain in &mut self.chains {
+        for chain in &mut self.all {
             let root = self.roots.get(chain.root).map(|root| root.path.clone());
             let location = root.unwrap_or_default().join(&chain.path);
             let Some(content) = chain.content.as_ref().filter(|it| it.parsed.is_valid()) else {
@@ -179,13 +155,14 @@ mod tests {
     use grove_spec::Position;
 
     use super::*;
+    use crate::entry::Entry as _;
     use crate::root::{Family, Source};
     use crate::state::State;
-    use crate::test_files;
+    use crate::tests;
     use crate::trust::Trust;
 
     fn root(source: Source, folder: &str) -> Root {
-        let mut root = test_files::root(source, Trust::Trusted);
+        let mut root = tests::root(source, Trust::Trusted);
         root.label = format!("{}:{folder}", source.as_str());
         root.path = root.path.join(folder);
         root.standing.family = Family::Host(folder.to_owned());
@@ -202,15 +179,15 @@ mod tests {
                 "{{\"name\": \"x\", \"description\": \"{description}\", \"chain\": [{{\"agent\": \"a\", \"skill\": [\"s\"]}}]}}"
             ),
         };
-        test_files::candidate(root, path, &text, chain::parse(&text, format))
+        tests::candidate(root, path, &text, chain::parse(&text, format))
     }
 
     fn used(chains: &Chains) -> &str {
         let Ok(at) = chains.find("x") else {
             panic!("nothing is called x")
         };
-        assert_eq!(chains.chains[at].state, State::Ok);
-        chains.chains[at].description().unwrap()
+        assert_eq!(chains.all[at].state, State::Ok);
+        chains.all[at].description().unwrap()
     }
 
     #[test]
@@ -236,7 +213,7 @@ mod tests {
             let chains = resolve(roots.clone(), candidates.collect(), Vec::new());
             assert_eq!(used(&chains), expected);
             let losers = chains
-                .chains
+                .all
                 .iter()
                 .filter(|chain| chain.state == State::Shadowed);
             assert_eq!(losers.count(), count - 1);
@@ -258,7 +235,7 @@ mod tests {
             Call::Model("m") => crate::models::unknown("m", [].into_iter()),
             _ => None,
         });
-        let found = &chains.chains[0].diagnostics;
+        let found = &chains.all[0].diagnostics;
         let said: Vec<(Code, Option<Position>)> =
             found.iter().map(|it| (it.code, it.position)).collect();
         assert_eq!(
@@ -270,6 +247,6 @@ mod tests {
             ]
         );
         assert_eq!(found[0].help_text(), "did you mean `b`?");
-        assert_eq!(chains.chains[0].state, State::Ok);
+        assert_eq!(chains.all[0].state, State::Ok);
     }
 }

@@ -11,7 +11,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::digest::Digest;
 use crate::entry::resolving::{FoundFile, NameRules, Unranked, invalid, untrusted};
-use crate::entry::{Entry, Verdict, VerdictMut, verdict_of_fields};
+use crate::entry::{Entries, Entry, Verdict, VerdictMut, verdict_of_fields};
 use crate::hosts::SameNameRule;
 use crate::overrides::{Overridden, OwnText};
 use crate::root::Root;
@@ -170,6 +170,57 @@ impl<P: Definition> Defined<P> {
     }
 }
 
+/// Every agent, or every chain, with its state, strongest root first, then by path.
+#[derive(Debug, PartialEq)]
+pub struct Definitions<P> {
+    /// The roots, strongest first.
+    pub roots: Vec<Root>,
+    /// All of them.
+    pub all: Vec<Defined<P>>,
+    /// Findings about roots and limits.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl<P> Default for Definitions<P> {
+    fn default() -> Self {
+        Self {
+            roots: Vec::new(),
+            all: Vec::new(),
+            diagnostics: Vec::new(),
+        }
+    }
+}
+
+impl<P: Definition> Definitions<P> {
+    /// All of them with their roots.
+    pub fn entries(&self) -> Entries<'_, Defined<P>> {
+        Entries {
+            roots: &self.roots,
+            all: &self.all,
+        }
+    }
+
+    /// The digest of everything a reader can see in it.
+    pub fn digest(&self) -> Digest {
+        self.entries().digest(&self.diagnostics)
+    }
+
+    /// The absolute path of a file.
+    pub fn location(&self, one: &Defined<P>) -> PathBuf {
+        self.entries().location(one)
+    }
+
+    /// `id@label`, which names exactly one.
+    pub fn address(&self, one: &Defined<P>) -> String {
+        self.entries().address(one)
+    }
+
+    /// Finds one, usable or not, or else names that are near ([`Entries::find_first`]).
+    pub fn find(&self, query: &str) -> Result<usize, Vec<String>> {
+        self.entries().find_first(query)
+    }
+}
+
 /// Decides the state of every candidate. Roots come back strongest first, and candidates by root and path.
 ///
 /// `change` changes definitions, or switches them off, before they are ranked. Of several of one name in one root the
@@ -177,9 +228,10 @@ impl<P: Definition> Defined<P> {
 pub(crate) fn resolve<P: Definition>(
     roots: Vec<Root>,
     candidates: Vec<Candidate<P>>,
+    diagnostics: Vec<Diagnostic>,
     sources_first: bool,
     change: impl FnOnce(&mut [Defined<P>], &[Root]),
-) -> (Vec<Root>, Vec<Defined<P>>) {
+) -> Definitions<P> {
     let add_place = |one: &mut Defined<P>, other: Defined<P>| {
         one.also_at.push(FilePlace {
             root: other.root,
@@ -199,7 +251,11 @@ pub(crate) fn resolve<P: Definition>(
             finding.file.get_or_insert_with(location);
         }
     }
-    (roots, all)
+    Definitions {
+        roots,
+        all,
+        diagnostics,
+    }
 }
 
 /// One definition by itself: read, then trusted, then as its own file says.

@@ -39,42 +39,7 @@ macro_rules! verdict_of_fields {
     };
 }
 
-/// A set of entries with its roots: what is asked of it by name.
-macro_rules! set_of_entries {
-    ($set:ident, $all:ident, $entry:ident) => {
-        impl $set {
-            /// All of them with their roots.
-            pub fn entries(&self) -> Entries<'_, $entry> {
-                Entries {
-                    roots: &self.roots,
-                    all: &self.$all,
-                }
-            }
-
-            /// The digest of everything a reader can see in it.
-            pub fn digest(&self) -> Digest {
-                self.entries().digest(&self.diagnostics)
-            }
-
-            /// The absolute path of a file.
-            pub fn location(&self, entry: &$entry) -> PathBuf {
-                self.entries().location(entry)
-            }
-
-            /// `id@label`, which names exactly one.
-            pub fn address(&self, entry: &$entry) -> String {
-                self.entries().address(entry)
-            }
-
-            /// Finds one, usable or not, or else names that are near ([`Entries::find_first`]).
-            pub fn find(&self, query: &str) -> Result<usize, Vec<String>> {
-                self.entries().find_first(query)
-            }
-        }
-    };
-}
-
-pub(crate) use {set_of_entries, verdict_of_fields};
+pub(crate) use verdict_of_fields;
 
 /// A skill, an agent or a chain of a resolved set.
 pub trait Entry: Sized {

@@ -33,7 +33,7 @@ pub mod stand_in;
 pub mod state;
 pub mod target;
 #[cfg(test)]
-mod test_files;
+mod tests;
 pub mod tree;
 pub mod trust;
 

@@ -202,7 +202,7 @@ impl Agents {
     /// Findings about overrides of agents that nobody is.
     pub fn unknown_overrides(&self, layers: &[Layer]) -> Vec<Diagnostic> {
         let mut known: BTreeSet<String> = BTreeSet::new();
-        for agent in &self.agents {
+        for agent in &self.all {
             known.insert(name_key(&agent.name).into_owned());
             known.insert(self.address(agent));
         }
@@ -210,7 +210,7 @@ impl Agents {
         let unknown = all.filter(|said| !known.contains(&*name_key(&said.agent)));
         unknown
             .map(|said| {
-                let names = self.agents.iter().map(|agent| agent.name.as_str());
+                let names = self.all.iter().map(|agent| agent.name.as_str());
                 let near = near_names(names, &said.agent);
                 let mut message = format!(
                     "no agent is called `{}`, which is overridden here",

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use grove_spec::agent::{Agent, PromptMode, SkillInjection, prompt_text};
 use grove_spec::skill::name_key;
 use grove_spec::text::{escape_xml, without_controls};
+use grove_spec::words;
 use grove_spec::{Code, Diagnostic};
 use serde::Serialize;
 
@@ -32,35 +33,23 @@ pub(crate) const LISTING: &str = "These skills are instructions for particular t
 /// A tool that reads files, by the names that hosts give it.
 const READING: [&str; 3] = ["read", "read_file", "view"];
 
-/// What a part of a prompt is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BlockKind {
-    /// The prompt of whoever runs the agent.
-    Base,
-    /// The text of a skill.
-    Skill,
-    /// The agent's own text.
-    Agent,
-    /// A list of skills that the agent names.
-    Listing,
-    /// What a project tells everybody who works in it.
-    Instructions,
-    /// The catalog of all skills.
-    Catalog,
-}
-
-impl BlockKind {
-    /// The word shown to people and in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Base => "base",
-            Self::Skill => "skill",
-            Self::Agent => "agent",
-            Self::Listing => "listing",
-            Self::Instructions => "instructions",
-            Self::Catalog => "catalog",
-        }
+words! {
+    /// What a part of a prompt is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum BlockKind {
+        /// The prompt of whoever runs the agent.
+        Base = "base",
+        /// The text of a skill.
+        Skill = "skill",
+        /// The agent's own text.
+        Agent = "agent",
+        /// A list of skills that the agent names.
+        Listing = "listing",
+        /// What a project tells everybody who works in it.
+        Instructions = "instructions",
+        /// The catalog of all skills.
+        Catalog = "catalog",
     }
 }
 
@@ -80,6 +69,17 @@ pub struct Block {
 }
 
 impl Block {
+    /// A list, which is made of no file.
+    fn of_list(kind: BlockKind, text: String) -> Self {
+        Self {
+            kind,
+            name: String::new(),
+            source: None,
+            digest: Digest::of(text.as_bytes()),
+            text,
+        }
+    }
+
     /// What it costs, in characters.
     pub fn cost(&self) -> usize {
         self.text.chars().count()
@@ -270,26 +270,22 @@ pub fn assemble(
                 let Some(skill) = snapshot.skills.get(read.skill) else {
                     continue;
                 };
-                let Ok(block) = preloaded(snapshot, skill, read) else {
-                    let message = format!(
-                        "skill `{}` takes more than {MAX_FILLED} characters, so it was left out",
-                        skill.name()
-                    );
-                    warnings.push(Diagnostic::new(Code::PreloadBudget, message));
-                    continue;
+                let takes = match preloaded(snapshot, skill, read) {
+                    Ok(block) if block.cost() <= left => {
+                        left -= block.cost();
+                        active.push(snapshot.address(skill));
+                        blocks.push(block);
+                        continue;
+                    }
+                    Ok(block) => {
+                        let cost = block.cost();
+                        format!("{cost} characters and {left} of {budget} are left")
+                    }
+                    Err(_) => format!("more than {MAX_FILLED} characters"),
                 };
-                let cost = block.cost();
-                if cost > left {
-                    let message = format!(
-                        "skill `{}` takes {cost} characters and {left} of {budget} are left, so it was left out",
-                        skill.name()
-                    );
-                    warnings.push(Diagnostic::new(Code::PreloadBudget, message));
-                    continue;
-                }
-                left -= cost;
-                active.push(snapshot.address(skill));
-                blocks.push(block);
+                let name = skill.name();
+                let message = format!("skill `{name}` takes {takes}, so it was left out");
+                warnings.push(Diagnostic::new(Code::PreloadBudget, message));
             }
             blocks.push(own_block);
         }
@@ -328,13 +324,8 @@ impl Prompt {
         if text.is_empty() {
             return;
         }
-        self.blocks.push(Block {
-            kind: BlockKind::Catalog,
-            name: String::new(),
-            source: None,
-            digest: Digest::of(text.as_bytes()),
-            text: text.to_owned(),
-        });
+        self.blocks
+            .push(Block::of_list(BlockKind::Catalog, text.to_owned()));
         self.join();
         allow_reading(&mut self.tools);
     }
@@ -371,7 +362,6 @@ fn preloaded(snapshot: &Snapshot, skill: &Skill, read: &Read) -> Result<Block, T
 /// The list of an agent that reads its skills itself; nothing when it has none.
 fn listing(snapshot: &Snapshot, skills: &[usize]) -> Option<Block> {
     let mut text = format!("{LISTING}\n<available_skills>\n");
-    let mut any = false;
     for skill in skills.iter().filter_map(|at| snapshot.skills.get(*at)) {
         // Whole paths: the agent may run where `~` is another folder.
         let location = snapshot.location(&skill.place);
@@ -380,16 +370,9 @@ fn listing(snapshot: &Snapshot, skills: &[usize]) -> Option<Block> {
             skill.description(),
             &catalog::shown_path(&location, None),
         ));
-        any = true;
     }
     text.push_str("</available_skills>\n");
-    any.then(|| Block {
-        kind: BlockKind::Listing,
-        name: String::new(),
-        source: None,
-        digest: Digest::of(text.as_bytes()),
-        text,
-    })
+    (!skills.is_empty()).then(|| Block::of_list(BlockKind::Listing, text))
 }
 
 /// A list of allowed tools without one that reads would make a list of files useless.

@@ -136,7 +136,7 @@ pub fn resolve(input: Input<'_>) -> Snapshot {
     apply_source_limit(
         &mut skills,
         &roots,
-        settings.limits.loaded_per_source.value,
+        settings.limits.loaded_per_source.count(),
         &mut diagnostics,
     );
     let tree = if rules.trees {
@@ -248,14 +248,8 @@ impl Policy<'_> {
                 "set `enabled = true` under `[skills.entries.{}]`",
                 toml_key(key)
             );
-            return Some((
-                State::Disabled,
-                vec![Reason::new(
-                    "disabled",
-                    "switched off in the configuration",
-                    fix,
-                )],
-            ));
+            let reason = Reason::new("disabled", "switched off in the configuration", fix);
+            return Some((State::Disabled, vec![reason]));
         }
         let filtered = |code: &str, message: &str, fix: &str| {
             Some((State::Filtered, vec![Reason::new(code, message, fix)]))
@@ -296,20 +290,14 @@ impl Policy<'_> {
             findings.extend(check_folder(skill.content.name(), folder));
         }
         if identity::is_unportable(folder) {
-            findings.push(Diagnostic::new(
-                Code::PortableName,
-                format!("folder name `{folder}` cannot be used on every platform"),
-            ));
+            let message = format!("folder name `{folder}` cannot be used on every platform");
+            findings.push(Diagnostic::new(Code::PortableName, message));
         }
-        let contained = self
-            .roots
-            .get(skill.place.root)
-            .is_some_and(|root| root.source.contains_links());
+        let root = self.roots.get(skill.place.root);
+        let contained = root.is_some_and(|root| root.source.contains_links());
         if hard_links > 1 && contained {
-            findings.push(Diagnostic::new(
-                Code::HardLink,
-                format!("the file has {hard_links} hard links"),
-            ));
+            let message = format!("the file has {hard_links} hard links");
+            findings.push(Diagnostic::new(Code::HardLink, message));
         }
         findings
     }
@@ -341,29 +329,21 @@ fn lets_through(names: Option<&[String]>, skill: &Skill, key: &str) -> bool {
 fn apply_source_limit(
     skills: &mut [Skill],
     roots: &[Root],
-    limit: u64,
+    limit: usize,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     for source in Source::ALL {
         let in_source = |skill: &&mut Skill| {
             skill.state.is_listed()
-                && roots
-                    .get(skill.place.root)
-                    .is_some_and(|root| root.source == source)
+                && (roots.get(skill.place.root)).is_some_and(|root| root.source == source)
         };
         let mut capped = Vec::new();
         for skill in skills.iter_mut().filter(in_source).skip(limit) {
             skill.state = State::Capped;
             let fix = "raise `limits.loaded_per_source`, or look with --all";
-            skill.reasons = vec![Reason::new(
-                "source-limit",
-                format!(
-                    "the {} source has more than {limit} skills",
-                    source.as_str()
-                ),
-                fix,
-            )];
+            let source = source.as_str();
+            let message = format!("the {source} source has more than {limit} skills");
+            skill.reasons = vec![Reason::new("source-limit", message, fix)];
             capped.push(skill.id().to_owned());
         }
         if !capped.is_empty() {

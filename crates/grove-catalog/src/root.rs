@@ -2,27 +2,30 @@
 
 use std::path::PathBuf;
 
+use grove_spec::words;
 use serde::{Deserialize, Serialize};
 
 use crate::rank;
 use crate::trust::Trust;
 
-/// Where a root comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Source {
-    /// Inside the binary.
-    Bundled,
-    /// A package or plugin.
-    Package,
-    /// A folder from the configuration or the environment.
-    Extra,
-    /// Grove's own data folder.
-    Managed,
-    /// The user's home.
-    User,
-    /// The project one works in.
-    Project,
+words! {
+    /// Where a root comes from.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Source {
+        /// Inside the binary.
+        Bundled = "bundled",
+        /// A package or plugin.
+        Package = "package",
+        /// A folder from the configuration or the environment.
+        Extra = "extra",
+        /// Grove's own data folder.
+        Managed = "managed",
+        /// The user's home.
+        User = "user",
+        /// The project one works in.
+        Project = "project",
+    }
 }
 
 impl Source {
@@ -35,18 +38,6 @@ impl Source {
         Self::Package,
         Self::Bundled,
     ];
-
-    /// The word shown to people and in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Bundled => "bundled",
-            Self::Package => "package",
-            Self::Extra => "extra",
-            Self::Managed => "managed",
-            Self::User => "user",
-            Self::Project => "project",
-        }
-    }
 
     /// Whether links may leave a root of this source.
     ///
@@ -70,6 +61,19 @@ pub struct Root {
     pub standing: Standing,
     /// Whether its content may be used.
     pub trust: Trust,
+}
+
+impl Root {
+    /// A trusted root at the usual place of its source, called `source:shown`.
+    pub fn new(source: Source, shown: &str, path: PathBuf) -> Self {
+        Self {
+            label: format!("{}:{shown}", source.as_str()),
+            path,
+            source,
+            standing: Standing::of(source),
+            trust: Trust::Trusted,
+        }
+    }
 }
 
 /// A root's place among all roots; smaller is stronger.

@@ -1,29 +1,32 @@
 //! States and their reasons.
 
+use grove_spec::words;
 use serde::{Deserialize, Serialize};
 
-/// Whether a skill, an agent or a chain may be used. Exactly one holds; the first that applies in the order of evaluation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// Usable.
-    Ok,
-    /// A stronger root has a usable skill of this name.
-    Shadowed,
-    /// Usable, and beyond what its source offers.
-    Capped,
-    /// The machine or the configuration lacks something.
-    Ineligible,
-    /// In a project that is not trusted.
-    Untrusted,
-    /// In a trusted project, and not as it was when trusted.
-    Changed,
-    /// Switched off.
-    Disabled,
-    /// Not let through by an allow-list or a name filter.
-    Filtered,
-    /// The file cannot be used.
-    Invalid,
+words! {
+    /// Whether a skill, an agent or a chain may be used. Exactly one holds; the first that applies in the order of evaluation.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum State {
+        /// Usable.
+        Ok = "ok",
+        /// A stronger root has a usable skill of this name.
+        Shadowed = "shadowed",
+        /// Usable, and beyond what its source offers.
+        Capped = "capped",
+        /// The machine or the configuration lacks something.
+        Ineligible = "ineligible",
+        /// In a project that is not trusted.
+        Untrusted = "untrusted",
+        /// In a trusted project, and not as it was when trusted.
+        Changed = "changed",
+        /// Switched off.
+        Disabled = "disabled",
+        /// Not let through by an allow-list or a name filter.
+        Filtered = "filtered",
+        /// The file cannot be used.
+        Invalid = "invalid",
+    }
 }
 
 impl State {
@@ -39,21 +42,6 @@ impl State {
         Self::Filtered,
         Self::Invalid,
     ];
-
-    /// The word shown to people and in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Shadowed => "shadowed",
-            Self::Capped => "capped",
-            Self::Ineligible => "ineligible",
-            Self::Untrusted => "untrusted",
-            Self::Changed => "changed",
-            Self::Disabled => "disabled",
-            Self::Filtered => "filtered",
-            Self::Invalid => "invalid",
-        }
-    }
 
     /// Whether it may be used at all, be it by its address alone: what takes part in ranking.
     pub const fn is_usable(self) -> bool {

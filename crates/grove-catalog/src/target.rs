@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
     use crate::agents::{Agents, resolve};
-    use crate::test_files::{all_roots, candidate, root_index};
+    use crate::tests::{all_roots, candidate, root_index};
 
     fn agents(files: &[(Source, &str)]) -> Agents {
         let candidates = files.iter().map(|(source, path)| {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use client::{ExecError, Keeper, ProcessEnd};
+pub use client::{ExecError, Keeper, ProcessEnd, StopTokens};
 pub use process::keep;
 
 use crate::processes::Seen;
@@ -38,6 +38,8 @@ pub struct Order {
     pub most_output: u64,
     /// Where it may write; anywhere when nothing is said.
     pub writes: Option<WriteRules>,
+    /// How many files each process may have open; as many as the keeper when nothing is said.
+    pub open_files: Option<u64>,
 }
 
 impl Order {
@@ -52,6 +54,7 @@ impl Order {
             grace_ms: 2_000,
             most_output: 64 << 20,
             writes: None,
+            open_files: None,
         }
     }
 

@@ -12,9 +12,11 @@ mod write_rules;
 
 pub use bounded_output::{BoundedOutput, OutputBounds};
 pub use clock::now;
-pub use keeper::{ExecError, Exit, Keeper, Order, ProcessEnd, Report, Why, keep};
+pub use keeper::{ExecError, Exit, Keeper, Order, ProcessEnd, Report, StopTokens, Why, keep};
 pub use owner::{Liveness, Owner};
-pub use processes::{EndedTree, MARK, Seen, end_marked, end_strays, find_marked, is_marked};
+pub use processes::{
+    EndedTree, MARK, Seen, end_marked, end_strays, find_marked, is_marked, marked_processes,
+};
 pub use write_rules::{WriteRules, write_rules_work};
 
 /// The README's example is a test.

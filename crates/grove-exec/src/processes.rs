@@ -97,15 +97,28 @@ pub fn is_marked(value: &str, mark: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-fn carries(pid: u32, mark: &str) -> bool {
-    let environment = read_proc(&format!("/proc/{pid}/environ")).unwrap_or_default();
+/// The mark that a process carries.
+fn mark_of(pid: u32) -> Option<String> {
+    let environment = read_proc(&format!("/proc/{pid}/environ"))?;
     let mut variables = environment.split(|byte| *byte == 0);
-    variables.any(|variable| {
-        let value = variable
+    let value = variables.find_map(|variable| {
+        variable
             .strip_prefix(MARK.as_bytes())
-            .and_then(|rest| rest.strip_prefix(b"="));
-        value.is_some_and(|value| is_marked(&String::from_utf8_lossy(value), mark))
-    })
+            .and_then(|rest| rest.strip_prefix(b"="))
+    });
+    value.map(|value| String::from_utf8_lossy(value).into_owned())
+}
+
+fn carries(pid: u32, mark: &str) -> bool {
+    mark_of(pid).is_some_and(|value| is_marked(&value, mark))
+}
+
+/// Every process that carries a mark, with it.
+pub fn marked_processes() -> Vec<(Seen, String)> {
+    let all = everybody().into_iter();
+    let alive = all.filter(|(_, stat)| stat.state != 'Z');
+    let marked = alive.filter_map(|(pid, stat)| Some((seen(pid, &stat), mark_of(pid)?)));
+    marked.collect()
 }
 
 /// The processes that carry a mark, this one aside.

@@ -1,7 +1,7 @@
 //! Files that only grow, up to a bound.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -56,5 +56,63 @@ impl AppendedFile {
     /// The file as the stream of a process.
     pub fn into_stdio(self) -> std::process::Stdio {
         self.file.into()
+    }
+}
+
+/// A file that somebody else appends lines to, read as it grows.
+#[derive(Debug)]
+pub struct GrowingFile {
+    file: File,
+    /// The beginning of a line whose end has not come.
+    rest: Vec<u8>,
+}
+
+/// As much of a file is read at a time.
+const PORTION: u64 = 1 << 20;
+
+impl GrowingFile {
+    /// Opens a file; none when it is not there yet.
+    pub fn open(path: &Path) -> Option<Self> {
+        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+        let file = File::options().read(true).custom_flags(flags).open(path);
+        let rest = Vec::new();
+        file.ok().map(|file| Self { file, rest })
+    }
+
+    /// The whole lines that came since the last time, some of them when there are many.
+    pub fn lines(&mut self) -> Vec<String> {
+        let mut read = (&self.file).take(PORTION);
+        // What cannot be read now may be read the next time.
+        let _ = read.read_to_end(&mut self.rest);
+        let Some(end) = self.rest.iter().rposition(|byte| *byte == b'\n') else {
+            return Vec::new();
+        };
+        let rest = self.rest.split_off(end + 1);
+        let whole = std::mem::replace(&mut self.rest, rest);
+        String::from_utf8_lossy(&whole)
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_given_once_and_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/log");
+        assert!(GrowingFile::open(&path).is_none());
+        let mut written = AppendedFile::open(&path, 20).unwrap();
+        let mut read = GrowingFile::open(&path).unwrap();
+        written.append(b"one\ntw").unwrap();
+        assert_eq!(read.lines(), ["one"]);
+        assert_eq!(read.lines(), Vec::<String>::new());
+        written.append(b"o\nthree\n").unwrap();
+        assert_eq!(read.lines(), ["two", "three"]);
+        written.append(b"beyond the bound\n").unwrap();
+        assert_eq!(read.lines(), Vec::<String>::new());
     }
 }

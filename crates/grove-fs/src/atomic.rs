@@ -32,13 +32,8 @@ pub fn write_mode(path: &Path, content: &[u8], mode: u32) -> Result<(), FsError>
     write_with_mode(path, content, Durability::Durable, Some(mode))
 }
 
-/// Makes a file that is not there yet, and its folder if needed. What is there already is never touched: that
-/// is an error whose source says that the file exists. Without a mode it has the usual one.
-pub fn create(path: &Path, content: &[u8], mode: Option<u32>) -> Result<(), FsError> {
-    create_at(&Spot::at(path)?, content, mode)
-}
-
-/// The same at a place that is held.
+/// Makes a file that is not there yet. What is there already is never touched: that is an error whose source says
+/// that the file exists. Without a mode it has the usual one.
 pub fn create_at(spot: &Spot, content: &[u8], mode: Option<u32>) -> Result<(), FsError> {
     put(spot, content, Durability::Durable, mode, &mut place_new)
 }
@@ -56,11 +51,6 @@ pub enum Replaced {
 ///
 /// The look is the last thing before the renaming. Processes that agree on a lock lose nothing at all;
 /// somebody else's save in the moment between the two is what no file system guards against.
-pub fn replace(path: &Path, before: &[u8], after: &[u8]) -> Result<Replaced, FsError> {
-    replace_at(&Spot::at(path)?, before, after)
-}
-
-/// The same at a place that is held.
 pub fn replace_at(spot: &Spot, before: &[u8], after: &[u8]) -> Result<Replaced, FsError> {
     replace_through(spot, before, after, None, &mut rename_once)
 }
@@ -227,6 +217,14 @@ fn place_new(spot: &Spot, from: &OsStr) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn create(path: &Path, content: &[u8], mode: Option<u32>) -> Result<(), FsError> {
+        create_at(&Spot::at(path)?, content, mode)
+    }
+
+    fn replace(path: &Path, before: &[u8], after: &[u8]) -> Result<Replaced, FsError> {
+        replace_at(&Spot::at(path)?, before, after)
+    }
     use crate::files;
 
     #[test]

@@ -4,10 +4,12 @@
 //! moment between a check and its use. Elsewhere links are followed. Opens never block and never
 //! take a terminal.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
+use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::stamp::{FileFacts, wanted};
@@ -83,6 +85,30 @@ pub(crate) fn is_pseudo(file: BorrowedFd<'_>) -> bool {
         let magic = fs.f_type as u64;
         [PROC, SYS, DEBUG, CGROUP, CGROUP2, SECURITY, DEVPTS].contains(&magic)
     })
+}
+
+/// A path below a held folder as the kernel takes it; an empty one is the folder itself.
+pub(crate) fn c_path(below: &str) -> Result<CString, Errno> {
+    let path = if below.is_empty() { "." } else { below };
+    CString::new(path).map_err(|_| Errno::INVAL)
+}
+
+/// Hands over the entries of an open folder but for itself and the one above, until somebody has enough.
+pub(crate) fn each_entry(
+    folder: BorrowedFd<'_>,
+    mut take: impl FnMut(&CStr, FileType) -> ControlFlow<()>,
+) -> Result<(), Errno> {
+    let mut buffer = [MaybeUninit::<u8>::uninit(); 16 * 1024];
+    let mut raw = RawDir::new(folder, &mut buffer);
+    while let Some(entry) = raw.next() {
+        let entry = entry?;
+        let name = entry.file_name();
+        let is_itself = matches!(name.to_bytes(), b"." | b"..");
+        if !is_itself && take(name, entry.file_type()).is_break() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn open(root: BorrowedFd<'_>, path: &CStr, flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {

@@ -5,13 +5,13 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr};
-use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{FileType, RawDir};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::beneath::{self, Links};
@@ -188,8 +188,7 @@ impl Walk<'_> {
     }
 
     fn folder(&mut self, path: &str, deeper: &mut Vec<String>) -> Result<(), Errno> {
-        let name = CString::new(if path.is_empty() { "." } else { path });
-        let name = name.map_err(|_| Errno::INVAL)?;
+        let name = beneath::c_path(path)?;
         let folder = beneath::open_folder(self.root, &name, self.options.links)?;
         let id = beneath::look_at(folder.as_fd())?.stamp.id;
         if !self.entered.insert((id.device, id.inode)) {
@@ -232,34 +231,27 @@ impl Walk<'_> {
 
     /// The entries of a folder that are not hidden, sorted.
     fn list(&mut self, folder: BorrowedFd<'_>, path: &str) -> Result<Listing, Errno> {
-        let mut buffer = [MaybeUninit::<u8>::uninit(); 16 * 1024];
-        let mut raw = RawDir::new(folder, &mut buffer);
         let mut listing = Listing::default();
         let mut seen = 0;
-        while let Some(entry) = raw.next() {
-            let entry = entry?;
-            let name = entry.file_name();
+        beneath::each_entry(folder, |name, kind| {
             let bytes = name.to_bytes();
-            if bytes == b"." || bytes == b".." {
-                continue;
-            }
             seen += 1;
             if seen > self.options.max_entries {
                 self.limits.entries.push(path.to_owned());
-                break;
+                return ControlFlow::Break(());
             }
             let mut foreign = self.options.foreign.iter();
             listing.is_foreign |= foreign.any(|mark| mark.as_bytes() == bytes);
             if bytes.first() == Some(&b'.') {
-                continue;
-            }
-            if is_printable(bytes) {
-                listing.entries.push((name.to_owned(), entry.file_type()));
-            } else if entry.file_type() == FileType::Directory || bytes.ends_with(b".md") {
+                // Hidden.
+            } else if is_printable(bytes) {
+                listing.entries.push((name.to_owned(), kind));
+            } else if kind == FileType::Directory || bytes.ends_with(b".md") {
                 let shown = String::from_utf8_lossy(bytes).into_owned();
                 self.problem(shown, Trouble::UnprintableName);
             }
-        }
+            ControlFlow::Continue(())
+        })?;
         listing.entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         Ok(listing)
     }

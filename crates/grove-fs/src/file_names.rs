@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
-use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::fs::{FileType, RawDir};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::beneath::{self, Links};
@@ -97,8 +97,7 @@ pub fn below(
     let whole = root.path.join(folder);
     let fail = |errno: Errno| FsError::new("list", &whole, errno);
     let root = root.open()?;
-    let name = if folder.is_empty() { "." } else { folder };
-    let name = CString::new(name).map_err(|_| fail(Errno::INVAL))?;
+    let name = beneath::c_path(folder).map_err(fail)?;
     let top = beneath::open_folder(root.as_fd(), &name, links).map_err(fail)?;
     let mut walk = NameWalk {
         top: top.as_fd(),
@@ -138,8 +137,7 @@ struct NameWalk<'a> {
 
 impl NameWalk<'_> {
     fn folder(&mut self, path: &str, deeper: &mut Vec<String>) -> Result<(), Errno> {
-        let name = CString::new(if path.is_empty() { "." } else { path });
-        let name = name.map_err(|_| Errno::INVAL)?;
+        let name = beneath::c_path(path)?;
         let folder = beneath::open_folder(self.top, &name, Links::Contain)?;
         for (name, kind) in self.entries(path, folder.as_fd())? {
             let Ok(text) = name.to_str().map(str::to_owned) else {
@@ -198,33 +196,30 @@ impl NameWalk<'_> {
             let slash = if path.is_empty() { "" } else { "/" };
             format!("{path}{slash}{}", name.to_string_lossy().escape_debug())
         };
-        let mut left_out = Vec::new();
-        let mut buffer = [MaybeUninit::<u8>::uninit(); 16 * 1024];
-        let mut raw = RawDir::new(folder, &mut buffer);
-        let mut all = Vec::new();
-        while let Some(entry) = raw.next() {
-            let entry = entry?;
-            if !counts(entry.file_name()) {
-                let is_itself = matches!(entry.file_name().to_bytes(), b"." | b"..");
-                if !is_itself && left_out.len() < MAX_LEFT_OUT {
-                    left_out.push((shown(entry.file_name()), LeftOut::Hidden));
+        let (mut all, mut left_out) = (Vec::new(), Vec::new());
+        beneath::each_entry(folder, |name, kind| {
+            let mut leave_out = |why: LeftOut| {
+                if left_out.len() < MAX_LEFT_OUT {
+                    left_out.push((shown(name), why));
                 }
-                continue;
+            };
+            if !counts(name) {
+                leave_out(LeftOut::Hidden);
+                return ControlFlow::Continue(());
             }
             self.read += 1;
             if self.read > self.options.max_read {
                 self.found.uncounted = true;
-                break;
+                return ControlFlow::Break(());
             }
-            if is_printable(entry.file_name().to_bytes()) {
-                all.push((entry.file_name().to_owned(), entry.file_type()));
+            if is_printable(name.to_bytes()) {
+                all.push((name.to_owned(), kind));
             } else {
                 self.found.not_seen += 1;
-                if left_out.len() < MAX_LEFT_OUT {
-                    left_out.push((shown(entry.file_name()), LeftOut::Name));
-                }
+                leave_out(LeftOut::Name);
             }
-        }
+            ControlFlow::Continue(())
+        })?;
         left_out.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         for (name, why) in left_out {
             self.found.leave_out(name, why);

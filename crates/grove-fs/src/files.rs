@@ -40,18 +40,6 @@ pub(crate) fn read_open(file: std::fs::File, path: &Path, limit: u64) -> Result<
     Ok(bytes)
 }
 
-/// Whether a path leads to a regular file with exactly this content; one that is not there has not.
-pub fn has_content(path: &Path, content: &[u8]) -> Result<bool, FsError> {
-    if !is_file_of(path, content.len() as u64) {
-        return Ok(false);
-    }
-    match read_bounded(path, content.len() as u64) {
-        Ok(bytes) => Ok(bytes == content),
-        Err(error) if error.is_not_found() => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
 /// The path with all links resolved.
 pub fn canonical(path: &Path) -> Result<PathBuf, FsError> {
     std::fs::canonicalize(path).map_err(|error| FsError::new("resolve", path, error))
@@ -73,7 +61,7 @@ pub fn identity(path: &Path) -> Result<FileId, FsError> {
 
 /// The identity of what a path leads to, with its birth.
 pub fn folder_identity(path: &Path) -> Result<FolderIdentity, FsError> {
-    let metadata = std::fs::metadata(path).map_err(|error| FsError::new("look at", path, error))?;
+    let metadata = look_at(path)?;
     // The same split of the device number as `statx` gives, so that both sides compare equal.
     let device = metadata.dev();
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
@@ -93,8 +81,7 @@ pub fn folder_identity(path: &Path) -> Result<FolderIdentity, FsError> {
 pub(crate) fn read_own(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FsError> {
     let user = rustix::process::geteuid().as_raw();
     for (above, part) in path.ancestors().enumerate() {
-        let metadata =
-            std::fs::metadata(part).map_err(|error| FsError::new("look at", part, error))?;
+        let metadata = look_at(part)?;
         let is_own = user == 0 || [0, user].contains(&metadata.uid());
         let is_sticky = metadata.mode() & 0o1000 != 0;
         let others = match above {
@@ -140,16 +127,18 @@ pub fn is_mount_root(path: &Path) -> bool {
     found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
+fn look_at(path: &Path) -> Result<std::fs::Metadata, FsError> {
+    std::fs::metadata(path).map_err(|error| FsError::new("look at", path, error))
+}
+
 /// The permission bits of what a path leads to.
 pub fn mode(path: &Path) -> Result<u32, FsError> {
-    let metadata = std::fs::metadata(path).map_err(|error| FsError::new("look at", path, error))?;
-    Ok(metadata.mode() & 0o7777)
+    Ok(look_at(path)?.mode() & 0o7777)
 }
 
 /// How many bytes what a path leads to has.
 pub fn size(path: &Path) -> Result<u64, FsError> {
-    let metadata = std::fs::metadata(path).map_err(|error| FsError::new("look at", path, error))?;
-    Ok(metadata.len())
+    Ok(look_at(path)?.len())
 }
 
 /// Whether a path leads to a folder.
@@ -204,11 +193,6 @@ fn plain(path: &Path) -> PathBuf {
         }
     }
     plain
-}
-
-/// Whether a path leads to a plain file of this many bytes.
-pub fn is_file_of(path: &Path, bytes: u64) -> bool {
-    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == bytes)
 }
 
 /// Whether anything is at a path, a dangling link included.

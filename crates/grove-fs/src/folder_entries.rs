@@ -8,10 +8,10 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::io::Read;
-use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -305,19 +305,14 @@ fn open_unfollowed(folder: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result
 
 /// The names in a folder, sorted; beyond the limit only so many that the caller notices.
 fn names(folder: BorrowedFd<'_>, limit: usize) -> Result<Vec<CString>, Errno> {
-    let mut buffer = [MaybeUninit::<u8>::uninit(); 16 * 1024];
-    let mut raw = RawDir::new(folder, &mut buffer);
     let mut names = Vec::new();
-    while let Some(entry) = raw.next() {
-        let entry = entry?;
-        let is_itself = matches!(entry.file_name().to_bytes(), b"." | b"..");
-        if !is_itself {
-            names.push(entry.file_name().to_owned());
-        }
+    beneath::each_entry(folder, |name, _| {
+        names.push(name.to_owned());
         if names.len() > limit {
-            break;
+            return ControlFlow::Break(());
         }
-    }
+        ControlFlow::Continue(())
+    })?;
     names.sort_unstable();
     Ok(names)
 }

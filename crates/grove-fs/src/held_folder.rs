@@ -1,12 +1,11 @@
 //! A folder that is held open: what is in it is found relative to it, and where its content came from elsewhere
 //! the kernel refuses every path that leads out.
 
-use std::ffi::CString;
-use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags, RawDir, SeekFrom};
+use rustix::fs::{FileType, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use crate::beneath::{self, Links};
@@ -74,8 +73,7 @@ impl HeldFolder {
     pub fn folder(&self, below: &str, links: Links) -> Result<Self, FsError> {
         let path = self.path.join(below);
         let fail = |errno: Errno| FsError::new("open", &path, errno);
-        let name = CString::new(if below.is_empty() { "." } else { below });
-        let name = name.map_err(|_| fail(Errno::INVAL))?;
+        let name = beneath::c_path(below).map_err(fail)?;
         let folder = beneath::open_folder(self.folder.as_fd(), &name, links).map_err(fail)?;
         Ok(Self { folder, path })
     }
@@ -84,8 +82,7 @@ impl HeldFolder {
     pub fn entry(&self, below: &str, links: Links) -> Result<EntryKind, FsError> {
         let path = self.path.join(below);
         let fail = |errno: Errno| FsError::new("look at", &path, errno);
-        let name = CString::new(if below.is_empty() { "." } else { below });
-        let name = name.map_err(|_| fail(Errno::INVAL))?;
+        let name = beneath::c_path(below).map_err(fail)?;
         let facts = beneath::look(self.folder.as_fd(), &name, links).map_err(fail)?;
         Ok(match facts.kind {
             FileType::Directory => EntryKind::Folder,
@@ -98,7 +95,7 @@ impl HeldFolder {
     pub fn read(&self, below: &str, links: Links, limit: u64) -> Result<Vec<u8>, FsError> {
         let path = self.path.join(below);
         let fail = |errno: Errno| FsError::new("read", &path, errno);
-        let name = CString::new(below).map_err(|_| fail(Errno::INVAL))?;
+        let name = beneath::c_path(below).map_err(fail)?;
         let file = beneath::open_file(self.folder.as_fd(), &name, links).map_err(fail)?;
         files::read_open(file.into(), &path, limit)
     }
@@ -108,31 +105,29 @@ impl HeldFolder {
         let fail = |errno: Errno| FsError::new("list", &self.path, errno);
         // A folder that was listed before stands at its end.
         rustix::fs::seek(&self.folder, SeekFrom::Start(0)).map_err(fail)?;
-        let mut buffer = [MaybeUninit::<u8>::uninit(); 16 * 1024];
-        let mut raw = RawDir::new(self.folder.as_fd(), &mut buffer);
         let (mut found, mut seen) = (FolderNames::default(), 0);
-        while let Some(entry) = raw.next() {
-            let entry = entry.map_err(fail)?;
-            let name = entry.file_name().to_bytes();
-            if name.first() == Some(&b'.') {
-                continue;
+        let listed = beneath::each_entry(self.descriptor(), |name, kind| {
+            if name.to_bytes().first() == Some(&b'.') {
+                return ControlFlow::Continue(());
             }
             seen += 1;
             if seen > limit {
                 found.is_cut = true;
-                break;
+                return ControlFlow::Break(());
             }
             let may_be_folder = matches!(
-                entry.file_type(),
+                kind,
                 FileType::Directory | FileType::Symlink | FileType::Unknown
             );
-            if let Ok(name) = std::str::from_utf8(name)
+            if let Ok(name) = name.to_str()
                 && may_be_folder
                 && is_printable(name.as_bytes())
             {
                 found.names.push(name.to_owned());
             }
-        }
+            ControlFlow::Continue(())
+        });
+        listed.map_err(fail)?;
         found.names.sort_unstable();
         Ok(found)
     }

@@ -1,10 +1,11 @@
 //! Everything in a folder, and everything below it, within bounds.
 
-use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
 
-use rustix::fs::{FileType, RawDir, SeekFrom};
+use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 
+use crate::beneath;
 use crate::error::FsError;
 use crate::held_folder::HeldFolder;
 use crate::probe_walk::Links;
@@ -54,30 +55,27 @@ pub fn entries(folder: &HeldFolder, most: usize) -> Result<Listing, FsError> {
     let fail = |errno: Errno| FsError::new("list", folder.path(), errno);
     let descriptor = folder.descriptor();
     rustix::fs::seek(descriptor, SeekFrom::Start(0)).map_err(fail)?;
-    let mut buffer = [MaybeUninit::<u8>::uninit(); 16 * 1024];
-    let mut raw = RawDir::new(descriptor, &mut buffer);
     let mut listing = Listing::default();
-    while let Some(entry) = raw.next() {
-        let entry = entry.map_err(fail)?;
-        let name = entry.file_name();
-        let Ok(path) = name.to_str() else { continue };
-        if path == "." || path == ".." {
-            continue;
-        }
+    let listed = beneath::each_entry(descriptor, |name, kind| {
+        let Ok(path) = name.to_str() else {
+            return ControlFlow::Continue(());
+        };
         if listing.entries.len() == most {
             listing.is_cut = true;
-            break;
+            return ControlFlow::Break(());
         }
         listing.entries.push(ListedEntry {
             path: path.to_owned(),
-            kind: match entry.file_type() {
+            kind: match kind {
                 FileType::Directory => ListedKind::Folder,
                 FileType::RegularFile => ListedKind::File,
                 FileType::Symlink => ListedKind::Link,
                 _ => ListedKind::Other,
             },
         });
-    }
+        ControlFlow::Continue(())
+    });
+    listed.map_err(fail)?;
     listing.entries.sort();
     Ok(listing)
 }

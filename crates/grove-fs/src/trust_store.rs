@@ -39,25 +39,7 @@ pub struct Grant {
     /// Changed content is trusted without being seen: for folders one writes oneself.
     pub follow: bool,
     /// What was seen of each file, by path below the folder.
-    #[serde(with = "shared_pins")]
     pub pins: Arc<Pins>,
-}
-
-mod shared_pins {
-    use super::{Arc, Deserialize as _, Pins, Serialize as _};
-
-    pub(super) fn serialize<S: serde::Serializer>(
-        pins: &Arc<Pins>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        pins.as_ref().serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
-        from: D,
-    ) -> Result<Arc<Pins>, D::Error> {
-        Pins::deserialize(from).map(Arc::new)
-    }
 }
 
 /// What covers a folder.

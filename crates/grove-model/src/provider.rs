@@ -47,6 +47,16 @@ pub struct KnownModel {
     pub prices: Option<Prices>,
 }
 
+impl From<&str> for KnownModel {
+    fn from(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            context: None,
+            prices: None,
+        }
+    }
+}
+
 /// Money for a million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Prices {
@@ -187,12 +197,11 @@ fn key_of(bytes: Vec<u8>) -> Result<Secret, &'static str> {
     Ok(Secret::new(text))
 }
 
-/// The providers that exist without configuration: name, interface, address, variable for another address, variable for
-/// the key, how its models' names begin.
+/// The providers that exist without configuration: name, interface, variable for another address, variable for the key,
+/// how its models' names begin.
 type BuiltIn = (
     &'static str,
     Api,
-    &'static str,
     &'static str,
     &'static str,
     &'static [&'static str],
@@ -202,7 +211,6 @@ const BUILT_IN: [BuiltIn; 2] = [
     (
         "anthropic",
         Api::Anthropic,
-        "https://api.anthropic.com",
         "ANTHROPIC_BASE_URL",
         "ANTHROPIC_API_KEY",
         &["claude-"],
@@ -210,7 +218,6 @@ const BUILT_IN: [BuiltIn; 2] = [
     (
         "openai",
         Api::OpenaiResponses,
-        "https://api.openai.com/v1",
         "OPENAI_BASE_URL",
         "OPENAI_API_KEY",
         &["gpt-", "o1", "o3", "o4", "codex-"],
@@ -230,7 +237,7 @@ impl Providers {
     /// `variables` are those of the environment: addresses and keys of the built-in ones are looked for in them.
     pub fn new(configured: Vec<Provider>, variables: &BTreeMap<String, String>) -> Self {
         let mut all = configured;
-        for (name, api, address, address_variable, key_variable, families) in BUILT_IN {
+        for (name, api, address_variable, key_variable, families) in BUILT_IN {
             if all.iter().any(|provider| provider.name == name) {
                 continue;
             }
@@ -240,7 +247,9 @@ impl Providers {
             all.push(Provider {
                 name: name.to_owned(),
                 api,
-                base_url: given.map_or(address, |value| value.trim()).to_owned(),
+                base_url: given
+                    .map_or(api.usual_address(), |value| value.trim())
+                    .to_owned(),
                 key: Some(KeySource::Env(key_variable.to_owned())),
                 models: Vec::new(),
                 // Another address may have any models.
@@ -371,6 +380,14 @@ impl FoundModel<'_> {
     /// Its whole name.
     pub fn name(&self) -> String {
         format!("{}/{}", self.provider.name, self.id)
+    }
+
+    /// Its whole name with how much it is to think: as its own name says, or else as `usual` does.
+    pub fn name_with(&self, usual: Option<Thinking>) -> String {
+        match self.thinking.or(usual) {
+            Some(level) => format!("{}:{}", self.name(), level.word()),
+            None => self.name(),
+        }
     }
 }
 

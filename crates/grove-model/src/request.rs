@@ -188,6 +188,13 @@ impl Thinking {
         (Self::Xhigh, "xhigh"),
     ];
 
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        let mut all = Self::ALL.iter();
+        all.find(|(level, _)| *level == self)
+            .map_or("", |(_, word)| word)
+    }
+
     /// The level that a word stands for.
     pub fn of_word(word: &str) -> Option<Self> {
         let mut all = Self::ALL.iter();

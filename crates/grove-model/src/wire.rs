@@ -38,6 +38,20 @@ impl Api {
         }
     }
 
+    /// The interface of a word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        let all = [Self::Anthropic, Self::OpenaiResponses, Self::OpenaiChat];
+        all.into_iter().find(|api| api.word() == word)
+    }
+
+    /// Where its makers offer it.
+    pub const fn usual_address(self) -> &'static str {
+        match self {
+            Self::Anthropic => "https://api.anthropic.com",
+            Self::OpenaiResponses | Self::OpenaiChat => "https://api.openai.com/v1",
+        }
+    }
+
     /// How it is spoken.
     pub(crate) fn format(self) -> &'static dyn WireFormat {
         match self {

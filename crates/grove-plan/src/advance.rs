@@ -10,10 +10,11 @@ use crate::event::{
     Call, CallOutcome, Ending, Event, Fact, Holder, Outcome, Proof, Times, Turn, Wish,
 };
 use crate::ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
-use crate::plan::{Child, Plan, Work};
+use crate::plan::{Child, Plan, Work, limit_reached};
 use crate::state::{
     AttemptState, CallState, Cause, Execution, LimitKind, NodeState, OpenEffect, State, StopReason,
 };
+use crate::usage::Usage;
 use crate::verdict;
 
 /// How often an attempt goes on after its holder was gone.
@@ -73,6 +74,9 @@ pub enum Refused {
     /// The run is not over.
     #[error("the run is not over")]
     NotOver,
+    /// It may not call tools so often.
+    #[error("call {} is beyond the limit", .0.0)]
+    BeyondLimit(CallId),
 }
 
 /// A journal that cannot be folded.
@@ -218,25 +222,17 @@ impl Run<'_> {
 
     fn turned(&mut self, of: &Attempt, epoch: u32, turn: &Turn) -> Result<(), Refused> {
         self.check_epoch(of, epoch)?;
-        self.state.spent += turn.usage;
+        self.spend(of, turn.usage);
         if let Some(attempt) = self.attempt_mut(of) {
             attempt.turns = attempt.turns.saturating_add(1);
-            attempt.usage += turn.usage;
         }
-        self.stop_at_token_limit(of);
+        self.stop_at_limit(of);
         Ok(())
     }
 
     /// The next request is refused by stopping whoever would make it before it can.
-    fn stop_at_token_limit(&mut self, of: &Attempt) {
-        let reached = |limit: Option<u64>, observed: u64| {
-            let limit = limit.filter(|limit| observed >= *limit)?;
-            Some(Cause::Limit {
-                what: LimitKind::Tokens,
-                limit,
-                observed,
-            })
-        };
+    fn stop_at_limit(&mut self, of: &Attempt) {
+        let reached = |limit, observed| limit_reached(LimitKind::Tokens, limit, observed);
         let spent = self.state.spent.counted();
         if let Some(cause) = reached(self.plan.tree.max_tokens, spent) {
             return self.stop_everything(&StopReason::Limit { cause }, false);
@@ -244,8 +240,22 @@ impl Run<'_> {
         let child = self.plan.child(&of.node);
         let limit = child.and_then(|child| child.limits.max_tokens);
         let observed = self.spent_on(&of.node);
-        if let Some(cause) = reached(limit, observed) {
+        // After its last turn a child has one more, to sum up.
+        let turns = self.attempt(of).map_or(0, |attempt| attempt.turns);
+        let summed_up = u64::from(turns).saturating_sub(1);
+        let of_turns = child.and_then(|child| child.limits.turns_reached(summed_up));
+        if let Some(cause) = reached(limit, observed).or(of_turns) {
             self.stop_attempt(of, &StopReason::Limit { cause }, false);
+        }
+    }
+
+    fn spend(&mut self, of: &Attempt, usage: Usage) {
+        if usage == Usage::default() {
+            return;
+        }
+        self.state.spent += usage;
+        if let Some(attempt) = self.attempt_mut(of) {
+            attempt.usage += usage;
         }
     }
 
@@ -259,11 +269,16 @@ impl Run<'_> {
 
     fn called(&mut self, of: &Attempt, epoch: u32, call: &Call) -> Result<(), Refused> {
         self.check_epoch(of, epoch)?;
+        let limit = self.plan.child(&of.node);
+        let limit = limit.and_then(|child| child.limits.max_tool_calls);
         let Some(attempt) = self.attempt_mut(of) else {
             return Err(Refused::NoSuchCall(call.id.clone()));
         };
         if attempt.calls.contains_key(&call.id) {
             return Err(Refused::Duplicate);
+        }
+        if limit.is_some_and(|limit| attempt.calls.len() as u64 >= limit) {
+            return Err(Refused::BeyondLimit(call.id.clone()));
         }
         attempt.calls.insert(call.id.clone(), CallState::Open);
         attempt.wrote |= call.writes;
@@ -308,6 +323,7 @@ impl Run<'_> {
 
     fn ended(&mut self, effect: &EffectId, ending: &Ending) {
         let (of, at) = (&effect.of, self.at);
+        self.spend(of, ending.lost);
         if let Some(attempt) = self.attempt_mut(of) {
             attempt.ending = Some(ending.clone());
             attempt.ended = Some(at);
@@ -436,33 +452,34 @@ impl Run<'_> {
 
     fn stop_attempt(&mut self, of: &Attempt, why: &StopReason, now: bool) {
         let start = EffectId::new(of, EffectKind::Start, 0);
-        let held = self.state.open.get(&start).map(|open| open.epoch > 0);
+        let is_held = self
+            .state
+            .open
+            .get(&start)
+            .map(|open| open.holder.is_some());
         let Some(attempt) = self.attempt_mut(of) else {
             return;
         };
         let is_new = attempt.stopping.is_none();
         attempt.stopping.get_or_insert_with(|| why.clone());
-        match held {
-            // Nobody took it, so there is nothing to end and nothing to prove.
-            Some(false) => {
+        match is_held {
+            // Nobody drives it and nothing is left of whoever did, so there is nothing to end and nothing to prove.
+            Some(false) if !attempt.recovering => {
                 self.close_all_of(of);
                 self.settle(of);
             }
             Some(true) if is_new || now => {
                 let k = attempt.stops;
                 attempt.stops = attempt.stops.saturating_add(1);
-                let why = why.clone();
-                let of_command = of.clone();
-                let stop = EffectId::new(of, EffectKind::Stop, k);
                 let command = Command::Stop {
-                    of: of_command,
-                    why,
+                    of: of.clone(),
+                    why: why.clone(),
                     now,
                 };
-                self.open(stop, command);
+                self.open(EffectId::new(of, EffectKind::Stop, k), command);
             }
-            // It has ended, and what is left of it is being looked for; or it was told already.
-            Some(true) | None => {}
+            // It has ended or lost its holder, and what is left of it is being looked for; or it was told already.
+            _ => {}
         }
     }
 

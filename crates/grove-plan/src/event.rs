@@ -189,6 +189,9 @@ pub struct Ending {
     pub finish: Finish,
     /// What it had said by then, whatever the end.
     pub output: Output,
+    /// What requests took that came to no answer.
+    #[serde(default)]
+    pub lost: Usage,
 }
 
 /// How a child ended, as its executor saw it. What that means is decided here, not there.

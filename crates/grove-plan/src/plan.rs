@@ -6,6 +6,7 @@ use grove_spec::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::NodeId;
+use crate::state::{Cause, LimitKind};
 
 /// What a run is to do, with everything resolved before any child starts. It is named by its digest, and has no ids,
 /// paths or times of a run in it.
@@ -155,6 +156,37 @@ pub struct Limits {
     pub max_tokens: Option<u64>,
     /// Wall time of one call of a tool.
     pub tool_timeout_ms: Option<u64>,
+    /// Answers of the model; then one more without tools, to sum up.
+    pub max_turns: Option<u64>,
+    /// Calls of tools; then one more answer without tools, to sum up.
+    pub max_tool_calls: Option<u64>,
+    /// Calls of tools after which the child is told how many are left.
+    pub warn_tool_calls: Option<u64>,
+}
+
+impl Limits {
+    /// The limit of a child that has answered so often and wants, with those it made, so many calls: it may not call any
+    /// more, and has one more answer to sum up.
+    pub fn reached(&self, turns: u64, calls_wanted: u64) -> Option<Cause> {
+        let beyond = calls_wanted.saturating_sub(1);
+        let calls = limit_reached(LimitKind::ToolCalls, self.max_tool_calls, beyond);
+        self.turns_reached(turns).or(calls)
+    }
+
+    /// The same for its answers alone.
+    pub(crate) fn turns_reached(&self, turns: u64) -> Option<Cause> {
+        limit_reached(LimitKind::Turns, self.max_turns, turns)
+    }
+}
+
+/// The cause that a limit is once as much as it allows was spent.
+pub(crate) fn limit_reached(what: LimitKind, limit: Option<u64>, observed: u64) -> Option<Cause> {
+    let limit = limit.filter(|limit| observed >= *limit)?;
+    Some(Cause::Limit {
+        what,
+        limit,
+        observed,
+    })
 }
 
 /// What the whole tree may spend.

@@ -1,10 +1,13 @@
 //! The log of an attempt: what it does while it does it. It is no record: the journal is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use grove_fs::append::AppendedFile;
+use grove_fs::append::{AppendedFile, GrowingFile};
+use grove_plan::Attempt;
 use serde::{Deserialize, Serialize};
+
+use crate::places::RunPlaces;
 
 /// A log is no longer than this; what comes after is left out.
 const MOST: u64 = 16 << 20;
@@ -70,5 +73,35 @@ impl AttemptLog {
         {
             *file = None;
         }
+    }
+}
+
+/// The log of an attempt, read while it is written.
+#[derive(Debug)]
+pub struct AttemptTail {
+    path: PathBuf,
+    file: Option<GrowingFile>,
+}
+
+impl AttemptTail {
+    /// The log of an attempt, which need not be there yet.
+    pub fn of(places: &RunPlaces, run: &str, attempt: &Attempt) -> Self {
+        Self {
+            path: places.log(run, attempt),
+            file: None,
+        }
+    }
+
+    /// The lines that came since the last time.
+    pub fn lines(&mut self) -> Vec<LogLine> {
+        if self.file.is_none() {
+            self.file = GrowingFile::open(&self.path);
+        }
+        let lines = self.file.as_mut().map(GrowingFile::lines);
+        let lines = lines.unwrap_or_default();
+        let read = lines
+            .iter()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        read.collect()
     }
 }

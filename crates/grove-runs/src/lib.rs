@@ -16,9 +16,10 @@ mod supervisor;
 mod told;
 mod tools;
 
-pub use attempt_log::LogLine;
+pub use attempt_log::{AttemptTail, LogLine};
 pub use identity::{new_owner_token, new_run_id};
 pub use models::{ModelSource, Models, Recording};
+pub use native::about;
 pub use places::RunPlaces;
 pub use submission::{ChildRequest, SubmitError, SubmittedRun, submit, surroundings_of};
 pub use supervisor::{SkillsOf, Supervisor, SupervisorError, SupervisorOptions, wake};
@@ -27,8 +28,17 @@ pub use tools::{TOOLS, ToolRow};
 
 /// Activates skills for children.
 pub trait Skills: Send + Sync {
-    /// The text of a skill, or why there is none, for a model.
-    fn activate(&self, name: &str) -> Result<String, String>;
+    /// A skill, or why there is none, for a model.
+    fn activate(&self, name: &str) -> Result<GivenSkill, String>;
+}
+
+/// A skill that a child was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenSkill {
+    /// What a model reads.
+    pub text: String,
+    /// The folder that it may read from now on; none for a group.
+    pub folder: Option<std::path::PathBuf>,
 }
 
 /// The README's example is a test.

@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use grove_exec::{Exit, Keeper, Order};
+use grove_exec::{Exit, Keeper, Order, StopTokens};
 use grove_fs::append::AppendedFile;
 use grove_fs::files;
 use grove_model::{
@@ -14,7 +14,6 @@ use grove_model::{
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
-use tokio_util::sync::CancellationToken;
 
 /// A recording longer than this is none.
 const MOST_RECORDED: u64 = 256 << 20;
@@ -168,7 +167,7 @@ impl Models {
             ..Order::shell("", "/".into(), "key")
         };
         let mut printed = Vec::new();
-        let never = CancellationToken::new();
+        let never = StopTokens::default();
         let end = self.keeper.run(&order, &never, |bytes| {
             printed.extend_from_slice(bytes);
         });

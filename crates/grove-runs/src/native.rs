@@ -2,25 +2,25 @@
 
 mod conversation;
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
-use grove_exec::now;
+use grove_exec::{StopTokens, now};
 use grove_model::{
     Block, ModelAnswer, ModelError, ModelEvent, ModelRequest, StopKind, Thinking, ToolChoice,
 };
 use grove_plan::{
     Attempt, Body, Call, CallId, CallOutcome, Cause, EffectId, EffectKind, Ending, Fact, Finish,
-    Outcome, Output, Turn,
+    Limits, Output, Turn, Usage,
 };
 use grove_spec::Digest;
-use grove_store::{Appended, Draft, Store, StoreError};
+use grove_store::{Appended, Draft, LoadedRun, Store, StoreError};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio_util::sync::CancellationToken;
 
 use crate::attempt_log::{AttemptLog, LogLine};
 use crate::models::ModelSource;
-use crate::tools::{STRUCTURED_OUTPUT, ToolResult, Toolbox};
+use crate::tools::{ToolResult, Toolbox};
 use conversation::{Conversation, PendingCall};
 
 /// A body longer than this is an artifact of its own.
@@ -29,6 +29,9 @@ const MOST_INLINE: usize = 32 << 10;
 const MOST_OUTPUT_TOKENS: u32 = 16_384;
 /// Values that do not meet the schema before a child has failed.
 const MOST_SCHEMA_TRIES: usize = 3;
+/// What a model is told of a call that was begun before a crash.
+const UNKNOWN_OUTCOME: &str =
+    "outcome unknown: the call was begun, and nobody saw how it ended; look before you repeat it";
 /// Of what a tool is given, in a log.
 const MOST_ABOUT: usize = 120;
 
@@ -40,9 +43,10 @@ pub(crate) struct NativeChild {
     pub(crate) epoch: u32,
     pub(crate) model: ModelSource,
     pub(crate) toolbox: Toolbox,
+    pub(crate) limits: Limits,
     pub(crate) log: AttemptLog,
     /// Cancelled when the child is to stop.
-    pub(crate) stop: CancellationToken,
+    pub(crate) stop: StopTokens,
     /// Told when something else is to be done for the run.
     pub(crate) news: UnboundedSender<String>,
 }
@@ -58,59 +62,43 @@ impl From<StoreError> for NotOurs {
 
 impl NativeChild {
     /// Drives the child until it ends, from its journal on.
-    pub(crate) async fn drive(&self) -> Result<(Ending, Vec<Vec<u8>>), NotOurs> {
-        let loaded = self.store.load(&self.run)?;
-        let mut conversation = match Conversation::of(&self.store, &loaded, &self.of) {
+    pub(crate) async fn drive(&self, loaded: &LoadedRun) -> Result<ChildEnd, NotOurs> {
+        let mut conversation = match Conversation::of(&self.store, loaded, &self.of) {
             Ok(conversation) => conversation,
-            Err(message) => {
-                return Ok(ended(Finish::Failed(Cause::Input { message }), "", None));
-            }
+            Err(message) => return Ok(ChildEnd::failed(Cause::Input { message })),
         };
-        let mut wrong_values = 0;
+        // What it was given before a crash it may read after it.
+        for name in conversation.skills_given() {
+            let _ = self.toolbox.skill(name);
+        }
         loop {
             for call in conversation.pending_calls() {
-                let result = self.settle_call(&call).await?;
-                let Some(result) = result else {
-                    return Ok(ended(Finish::Interrupted, &conversation.last_text(), None));
+                let made = conversation.calls_begun();
+                let Some(result) = self.settle_call(&call, made).await? else {
+                    return Ok(conversation.end(Finish::Interrupted));
                 };
-                if result.structured.is_some() {
-                    return Ok(ended(
-                        Finish::Answered,
-                        &conversation.last_text(),
-                        result.structured,
-                    ));
-                }
-                if call.name == STRUCTURED_OUTPUT && result.is_error {
-                    wrong_values += 1;
-                    if wrong_values >= MOST_SCHEMA_TRIES {
-                        let cause = Cause::Schema {
-                            message: result.text,
-                        };
-                        return Ok(ended(
-                            Finish::Failed(cause),
-                            &conversation.last_text(),
-                            None,
-                        ));
-                    }
-                }
                 conversation.add_result(&call, &result);
+                if conversation.structured().is_some() {
+                    break;
+                }
             }
-            if conversation.is_answered() {
-                return Ok(ended(Finish::Answered, &conversation.last_text(), None));
+            if let Some(finish) = self.finished(&conversation) {
+                return Ok(conversation.end(finish));
             }
-            if self.stop.is_cancelled() {
-                return Ok(ended(Finish::Interrupted, &conversation.last_text(), None));
+            if self.stop.is_told() {
+                return Ok(conversation.end(Finish::Interrupted));
             }
-            let asked = self.ask(&conversation).await;
-            let answer = match asked {
+            let answer = match self.ask(&conversation).await {
                 Ok(answer) => answer,
                 Err((error, partial)) => {
-                    let text = if partial.is_empty() {
-                        conversation.last_text()
-                    } else {
-                        partial
-                    };
-                    return Ok(ended(finish_of(&error), &text, None));
+                    let mut end = conversation.end(finish_of(&error));
+                    if !partial.is_empty() {
+                        end.text = partial;
+                    }
+                    if let ModelError::Provider(error) = error {
+                        end.lost = error.usage;
+                    }
+                    return Ok(end);
                 }
             };
             self.record_turn(&answer).await?;
@@ -118,14 +106,40 @@ impl NativeChild {
         }
     }
 
+    /// How the child has ended, if it has: by what the journal says, so that it is the same after a crash.
+    fn finished(&self, conversation: &Conversation) -> Option<Finish> {
+        if conversation.structured().is_some() {
+            return Some(Finish::Answered);
+        }
+        if let Some(message) = conversation.wrong_values(MOST_SCHEMA_TRIES) {
+            return Some(Finish::Failed(Cause::Schema { message }));
+        }
+        // Whatever it says after it had come to a limit is its summing up.
+        let turns = conversation.turns();
+        let before = turns.checked_sub(1)?;
+        let calls_before = conversation.calls_wanted_before_last();
+        if let Some(limit) = self.limits.reached(before, calls_before) {
+            return Some(Finish::Failed(limit));
+        }
+        conversation.is_answered().then_some(Finish::Answered)
+    }
+
     /// Asks the model; when it fails, what it had said by then is given back.
     async fn ask(&self, conversation: &Conversation) -> Result<ModelAnswer, (ModelError, String)> {
+        let limit = self
+            .limits
+            .reached(conversation.turns(), conversation.calls_wanted());
+        let (messages, tool_choice) = match &limit {
+            Some(limit) => (conversation.messages_to_sum_up(limit), ToolChoice::None),
+            None => (conversation.messages(), ToolChoice::Auto),
+        };
         let request = ModelRequest {
             model: self.model.id.clone(),
             system: conversation.system().to_owned(),
-            messages: conversation.messages(),
+            messages,
+            // A conversation in which tools were called has to say which there are, also when none may be called.
             tools: self.toolbox.definitions(),
-            tool_choice: ToolChoice::default(),
+            tool_choice,
             max_output_tokens: MOST_OUTPUT_TOKENS,
             thinking: self.model.thinking.unwrap_or(Thinking::Off),
         };
@@ -148,7 +162,7 @@ impl NativeChild {
         let asked = self
             .model
             .client
-            .ask(&request, &mut on_event, &self.stop)
+            .ask(&request, &mut on_event, &self.stop.soft)
             .await;
         asked.map_err(|error| (error, said))
     }
@@ -179,7 +193,7 @@ impl NativeChild {
     fn heed(&self, appended: &Appended) {
         let is_stop = |effect: &EffectId| effect.kind == EffectKind::Stop && effect.of == self.of;
         if appended.step.opened.iter().any(is_stop) {
-            self.stop.cancel();
+            self.stop.tell(false);
         }
         if !appended.step.opened.is_empty() {
             let _ = self.news.send(self.run.clone());
@@ -187,15 +201,28 @@ impl NativeChild {
     }
 
     /// Runs a call, or says what is known of one that may have run. None when the child is to stop.
-    async fn settle_call(&self, call: &PendingCall) -> Result<Option<ToolResult>, NotOurs> {
+    async fn settle_call(
+        &self,
+        call: &PendingCall,
+        made: u64,
+    ) -> Result<Option<ToolResult>, NotOurs> {
         if call.may_have_run {
-            let text = "outcome unknown: the call was begun, and nobody saw how it ended; look before you repeat it";
-            let result = ToolResult::of(Err(text.to_owned()));
+            // To look at a value changes nothing, so it is looked at again.
+            let result = match self.toolbox.structured(&call.name, &call.input) {
+                Some(result) => result,
+                None => ToolResult::of(Err(UNKNOWN_OUTCOME.to_owned())),
+            };
             self.record_result(call, &result).await?;
             return Ok(Some(result));
         }
-        if self.stop.is_cancelled() {
+        if self.stop.is_told() {
             return Ok(None);
+        }
+        let most = self.limits.max_tool_calls;
+        if let Some(most) = most.filter(|most| made >= *most) {
+            // Nothing is recorded: after a crash it is refused again.
+            let text = format!("not run: {most} tool calls may be made, and they were");
+            return Ok(Some(ToolResult::of(Err(text))));
         }
         let (arguments, artifacts) = body(call.input.clone());
         let fact = Fact::Called {
@@ -213,10 +240,15 @@ impl NativeChild {
         let tool = call.name.clone();
         self.log.write(&LogLine::ToolStart { tool, about });
         let mut ignore = |_: &[u8]| {};
-        let result = self
+        let mut result = self
             .toolbox
             .run(&call.name, &call.input, &self.stop, &mut ignore)
             .await;
+        let is_warned = self.limits.warn_tool_calls == Some(made + 1);
+        if let Some(most) = most.filter(|_| is_warned) {
+            let left = most.saturating_sub(made + 1);
+            let _ = write!(result.text, "\n[{left} more tool calls may be made]");
+        }
         let (tool, failed) = (call.name.clone(), result.is_error);
         self.log.write(&LogLine::ToolEnd { tool, failed });
         self.record_result(call, &result).await?;
@@ -247,21 +279,48 @@ impl NativeChild {
     }
 }
 
-/// How a child ended, and the texts that the ending names.
-fn ended(finish: Finish, text: &str, structured: Option<Value>) -> (Ending, Vec<Vec<u8>>) {
-    let structured = structured.map(|value| serde_json::to_vec(&value).unwrap_or_default());
-    // A child that gave data and no words has given its result all the same.
-    let text = match (&structured, text.is_empty()) {
-        (Some(bytes), true) => String::from_utf8_lossy(bytes).into_owned(),
-        _ => text.to_owned(),
-    };
-    let text = (!text.trim().is_empty()).then(|| text.into_bytes());
-    let output = Output {
-        text: text.as_deref().map(Digest::of),
-        structured: structured.as_deref().map(Digest::of),
-    };
-    let artifacts = text.into_iter().chain(structured).collect();
-    (Ending { finish, output }, artifacts)
+/// How a child ended, as its driver saw it.
+pub(crate) struct ChildEnd {
+    finish: Finish,
+    /// Its last words.
+    text: String,
+    /// The value that met the schema.
+    structured: Option<Value>,
+    /// What the last request took, if it came to no answer.
+    lost: Usage,
+}
+
+impl ChildEnd {
+    pub(crate) fn failed(cause: Cause) -> Self {
+        Self {
+            finish: Finish::Failed(cause),
+            text: String::new(),
+            structured: None,
+            lost: Usage::default(),
+        }
+    }
+
+    /// The ending, and the texts that it names.
+    pub(crate) fn recorded(self) -> (Ending, Vec<Vec<u8>>) {
+        let structured = self.structured.as_ref();
+        let structured = structured.map(|value| serde_json::to_vec(value).unwrap_or_default());
+        // A child that gave data and no words has given its result all the same.
+        let text = match (&structured, self.text.trim().is_empty()) {
+            (Some(bytes), true) => Some(bytes.clone()),
+            (None, true) => None,
+            (_, false) => Some(self.text.into_bytes()),
+        };
+        let output = Output {
+            text: text.as_deref().map(Digest::of),
+            structured: structured.as_deref().map(Digest::of),
+        };
+        let ending = Ending {
+            finish: self.finish,
+            output,
+            lost: self.lost,
+        };
+        (ending, text.into_iter().chain(structured).collect())
+    }
 }
 
 /// Records a fact without holding up the runtime.
@@ -271,15 +330,6 @@ pub(crate) async fn append(store: &Store, run: &str, draft: Draft) -> Result<App
         let _ = done.send(result);
     })?;
     waiting.await.map_err(|_| StoreError::Closed)?
-}
-
-/// The outcome of a start.
-pub(crate) fn ending_fact(effect: &EffectId, epoch: u32, ending: Ending) -> Fact {
-    Fact::Answered {
-        effect: effect.clone(),
-        epoch,
-        outcome: Outcome::Ended(ending),
-    }
 }
 
 fn finish_of(error: &ModelError) -> Finish {
@@ -304,8 +354,8 @@ fn body(value: Value) -> (Body, Vec<Vec<u8>>) {
     (Body::Artifact(Digest::of(&bytes)), vec![bytes])
 }
 
-/// What a tool is given, in short.
-fn about(input: &Value) -> String {
+/// What a tool is given, in short: the first text of it, up to its first line end.
+pub fn about(input: &Value) -> String {
     let values = input.as_object().into_iter().flatten();
     let first = values.map(|(_, value)| value).find_map(Value::as_str);
     let line = first.unwrap_or_default().lines().next().unwrap_or_default();

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use grove_exec::now;
+use grove_model::Provider;
 use grove_plan::{Child, Limits, Node, Place, Plan, Tools, TreeLimits, Work};
 use grove_spec::Digest;
 use grove_store::{Store, StoreError, Submission};
@@ -86,10 +87,10 @@ pub enum SubmitError {
     Store(#[from] StoreError),
 }
 
-/// A name for the surroundings that a supervisor needs: which keys and addresses there are. Only a digest of them
-/// leaves the process.
-pub fn surroundings_of(variables: &BTreeMap<String, String>) -> String {
-    let mut text = String::new();
+/// A name for the surroundings that a supervisor needs: which providers, keys and addresses there are. Only a digest of
+/// them leaves the process.
+pub fn surroundings_of(variables: &BTreeMap<String, String>, configured: &[Provider]) -> String {
+    let mut text = serde_json::to_string(configured).unwrap_or_default();
     for (name, value) in variables {
         let _ = write!(text, "{name}={}\0", Digest::of(value.as_bytes()));
     }

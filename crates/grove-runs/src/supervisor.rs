@@ -7,20 +7,19 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use grove_exec::{Keeper, Owner, end_marked, now};
+use grove_exec::{Keeper, Liveness, Owner, StopTokens, end_marked, now};
 use grove_fs::lock::Lock;
 use grove_model::Places;
-use grove_plan::{
-    Attempt, Cause, Command, EffectId, EffectKind, Ending, Fact, Finish, Holder, Outcome, Output,
-    Proof,
-};
-use grove_store::{Draft, OpenRow, Store, StoreError};
+use grove_plan::{Attempt, Cause, Command, EffectId, EffectKind, Fact, Holder, Outcome, Proof};
+use grove_store::{Draft, LoadedRun, OpenRow, Store, StoreError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::attempt_log::AttemptLog;
 use crate::models::Models;
-use crate::native::{NativeChild, append, ending_fact};
+use crate::native::{ChildEnd, NativeChild, append};
 use crate::places::RunPlaces;
 use crate::recovery;
 use crate::submission::ChildRequest;
@@ -31,7 +30,7 @@ use crate::{Skills, tools};
 const TICK: Duration = Duration::from_millis(500);
 /// Processes of an attempt that do not end within this are said to be left.
 const MOST_ENDING: Duration = Duration::from_secs(4);
-/// A run for another supervisor that has not come by then is taken by whoever is there.
+/// A run for another supervisor that has not come by then may be taken by whoever is asked for it.
 const ADOPTED_AFTER_MS: u64 = 10_000;
 /// One call of a tool, when nothing else is said.
 const TOOL_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
@@ -86,13 +85,23 @@ pub struct Supervisor {
     _lock: Lock,
 }
 
+/// An effect of a run.
+type EffectKey = (String, EffectId);
+
+/// An effect that is under way.
+struct RunningEffect {
+    stop: StopTokens,
+    /// Ended when the supervisor leaves.
+    task: Option<AbortHandle>,
+}
+
 /// What all its tasks share.
 pub(crate) struct Shared {
     pub(crate) store: Arc<Store>,
     pub(crate) owner: Holder,
     options: SupervisorOptions,
     /// Effects that are under way here, and how each is ended.
-    running: Mutex<HashMap<(String, EffectId), CancellationToken>>,
+    running: Mutex<HashMap<EffectKey, RunningEffect>>,
     news: UnboundedSender<String>,
 }
 
@@ -156,9 +165,9 @@ impl Supervisor {
                 received = self.socket.recv(&mut name) => {
                     let run = received.ok().and_then(|n| name.get(..n));
                     let run = run.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-                    self.shared.look_at(&run.unwrap_or_default()).await;
+                    self.shared.look_at(&run.unwrap_or_default(), true);
                 }
-                Some(run) = self.news.recv() => self.shared.look_at(&run).await,
+                Some(run) = self.news.recv() => self.shared.look_at(&run, false),
             }
             if !self.shared.running().is_empty() {
                 last_work = Instant::now();
@@ -168,14 +177,16 @@ impl Supervisor {
             }
         }
         // Whoever is still driven here is driven on by the next one, from its journal.
-        for stop in self.shared.running().values() {
-            stop.cancel();
+        for effect in self.shared.running().values() {
+            if let Some(task) = &effect.task {
+                task.abort();
+            }
         }
     }
 }
 
 impl Shared {
-    fn running(&self) -> MutexGuard<'_, HashMap<(String, EffectId), CancellationToken>> {
+    fn running(&self) -> MutexGuard<'_, HashMap<EffectKey, RunningEffect>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -194,104 +205,137 @@ impl Shared {
                 self.record(&row.run, gone, Vec::new()).await;
             }
         }
-        let mut runs: Vec<&String> = rows.iter().map(|row| &row.run).collect();
-        runs.dedup();
-        for run in runs {
-            self.look_at(run).await;
+        // Rows of one run stand together. What was just recorded as gone is looked at when its news come.
+        for of_run in rows.chunk_by(|a, b| a.run == b.run) {
+            self.take_free(of_run, false);
         }
     }
 
     /// Takes whatever is open in a run.
-    async fn look_at(self: &Arc<Self>, run: &str) {
+    fn look_at(self: &Arc<Self>, run: &str, asked: bool) {
+        // Somebody who means no run in particular means that it should be looked round, which is done anyway.
         let Ok(rows) = self.store.outbox_of(run) else {
             return;
         };
         self.forget_timers(run, &rows);
+        self.take_free(&rows, asked);
+    }
+
+    /// Takes the free effects of one run. `asked` is whether somebody asked for this very run.
+    fn take_free(self: &Arc<Self>, rows: &[OpenRow], asked: bool) {
         for row in rows {
             let is_free = row.holder.is_none() && !self.is_running(&row.run, &row.effect);
-            if is_free && self.may_take(&row) {
-                self.take(row).await;
+            let may_take = match row.effect.kind {
+                EffectKind::Start => self.has_surroundings_of(row, asked),
+                EffectKind::Stop => self.may_stop(row, rows),
+                EffectKind::Prove | EffectKind::Timer => true,
+            };
+            if is_free && may_take {
+                self.take(row.clone());
             }
         }
     }
 
+    /// A child is told to stop by whoever drives it.
+    fn may_stop(&self, stop: &OpenRow, rows: &[OpenRow]) -> bool {
+        let start = EffectId::new(&stop.effect.of, EffectKind::Start, 0);
+        let start = rows.iter().find(|row| row.effect == start);
+        let holder = start.and_then(|start| start.holder.clone());
+        holder
+            .is_none_or(|holder| holder == self.owner || Owner(holder).liveness() == Liveness::Gone)
+    }
+
     fn forget_timers(&self, run: &str, rows: &[OpenRow]) {
         let is_open = |effect: &EffectId| rows.iter().any(|row| row.effect == *effect);
-        self.running().retain(|(of, effect), stop| {
+        self.running().retain(|(of, effect), running| {
             let is_over = of == run && effect.kind == EffectKind::Timer && !is_open(effect);
             if is_over {
-                stop.cancel();
+                running.stop.tell(true);
             }
             !is_over
         });
     }
 
-    /// A run that was submitted with other surroundings is left to a supervisor that has them, for a while.
-    fn may_take(&self, row: &OpenRow) -> bool {
-        if row.epoch > 0 || row.effect.kind != EffectKind::Start {
+    /// A run that was submitted with other surroundings is left to a supervisor that has them; but when somebody who has
+    /// these waits for it and nobody else came, it is driven with what there is.
+    fn has_surroundings_of(&self, row: &OpenRow, asked: bool) -> bool {
+        let is_late = row.epoch > 0 || now().wall.saturating_sub(row.opened_at) > ADOPTED_AFTER_MS;
+        if asked && is_late {
             return true;
         }
-        let Ok(loaded) = self.store.load(&row.run) else {
+        let Ok(request) = self.store.request(&row.run) else {
             return false;
         };
-        let request: Result<ChildRequest, _> = serde_json::from_str(&loaded.request);
-        let is_ours = request.is_ok_and(|it| it.surroundings == self.options.surroundings);
-        is_ours || now().wall.saturating_sub(row.opened_at) > ADOPTED_AFTER_MS
+        let request: Result<ChildRequest, _> = serde_json::from_str(&request);
+        request.is_ok_and(|it| it.surroundings == self.options.surroundings)
     }
 
-    async fn take(self: &Arc<Self>, row: OpenRow) {
-        let stop = CancellationToken::new();
+    /// Takes an effect: nobody waits for its lease, so that leases of many runs are written together.
+    fn take(self: &Arc<Self>, row: OpenRow) {
+        let stop = StopTokens::default();
         let key = (row.run.clone(), row.effect.clone());
-        self.running().insert(key.clone(), stop.clone());
-        let epoch = row.epoch.saturating_add(1);
-        if row.effect.kind != EffectKind::Timer {
-            let fact = Fact::Leased {
-                effect: row.effect.clone(),
-                epoch,
-                holder: self.owner.clone(),
-            };
-            let leased = append(&self.store, &row.run, draft(fact, Vec::new())).await;
-            let Ok(leased) = leased else {
-                // Somebody else was first, or nobody waits for it any more.
-                self.running().remove(&key);
-                return;
-            };
-            if !leased.step.opened.is_empty() {
-                let _ = self.news.send(row.run.clone());
-            }
-        }
+        let running = RunningEffect {
+            stop: stop.clone(),
+            task: None,
+        };
+        self.running().insert(key.clone(), running);
         let shared = Arc::clone(self);
-        tokio::spawn(async move {
-            let inner = Arc::clone(&shared);
-            let (run, effect) = key.clone();
-            // A task that panics fails one attempt and not the others: its effect has lost its holder.
-            let done = tokio::spawn(async move { inner.execute(row, epoch, stop).await }).await;
-            shared.running().remove(&key);
-            if done.is_err() && effect.kind != EffectKind::Timer {
-                let why = "its task failed".to_owned();
-                shared
-                    .record(&run, Fact::Gone { effect, epoch, why }, Vec::new())
-                    .await;
+        let of_task = key.clone();
+        let task = tokio::spawn(async move {
+            if let Some(epoch) = shared.lease(&row).await {
+                let inner = Arc::clone(&shared);
+                let (run, effect) = key.clone();
+                // A task that panics fails one attempt and not the others: its effect has lost its holder.
+                let done = tokio::spawn(async move { inner.execute(row, epoch, stop).await });
+                let done = AbortOnDropHandle::new(done).await;
+                if done.is_err() && effect.kind != EffectKind::Timer {
+                    let why = "its task failed".to_owned();
+                    let gone = Fact::Gone { effect, epoch, why };
+                    shared.record(&run, gone, Vec::new()).await;
+                }
             }
-            let _ = shared.news.send(run);
+            shared.running().remove(&key);
+            let _ = shared.news.send(key.0);
         });
+        if let Some(running) = self.running().get_mut(&of_task) {
+            running.task = Some(task.abort_handle());
+        }
     }
 
-    async fn execute(self: Arc<Self>, row: OpenRow, epoch: u32, stop: CancellationToken) {
+    /// Makes this process the holder of an effect, and gives the epoch. None when somebody else was first, or nobody
+    /// waits for it any more. A timer has no holder.
+    async fn lease(&self, row: &OpenRow) -> Option<u32> {
+        let epoch = row.epoch.saturating_add(1);
+        if row.effect.kind == EffectKind::Timer {
+            return Some(epoch);
+        }
+        let fact = Fact::Leased {
+            effect: row.effect.clone(),
+            epoch,
+            holder: self.owner.clone(),
+        };
+        let leased = append(&self.store, &row.run, draft(fact, Vec::new())).await;
+        if !leased.ok()?.step.opened.is_empty() {
+            let _ = self.news.send(row.run.clone());
+        }
+        Some(epoch)
+    }
+
+    async fn execute(self: Arc<Self>, row: OpenRow, epoch: u32, stop: StopTokens) {
         let OpenRow { run, effect, .. } = &row;
         let fact = match &row.command {
             Command::Start { of, model, .. } => {
-                let ended = self.drive(run, of, epoch, model, stop).await;
-                if let Some((ending, artifacts)) = ended {
-                    let fact = ending_fact(effect, epoch, ending);
+                if let Some(end) = self.drive(run, of, epoch, model, stop).await {
+                    let (ending, artifacts) = end.recorded();
+                    let fact = answered(effect, epoch, Outcome::Ended(ending));
                     self.record(run, fact, artifacts).await;
                 }
                 return;
             }
-            Command::Stop { of, .. } => {
+            Command::Stop { of, now, .. } => {
                 let start = EffectId::new(of, EffectKind::Start, 0);
-                if let Some(stop) = self.running().get(&(run.clone(), start)) {
-                    stop.cancel();
+                if let Some(running) = self.running().get(&(run.clone(), start)) {
+                    running.stop.tell(*now);
                 }
                 answered(effect, epoch, Outcome::Told)
             }
@@ -303,7 +347,7 @@ impl Shared {
                 let passed = passed_since(&row);
                 let left = Duration::from_millis(milliseconds.saturating_sub(passed));
                 tokio::select! {
-                    () = stop.cancelled() => return,
+                    () = stop.soft.cancelled() => return,
                     () = tokio::time::sleep(left) => {}
                 }
                 let timer = effect.clone();
@@ -320,32 +364,31 @@ impl Shared {
         of: &Attempt,
         epoch: u32,
         model: &str,
-        stop: CancellationToken,
-    ) -> Option<(Ending, Vec<Vec<u8>>)> {
-        let child = match self.child(run, of, epoch, model, stop.clone()).await {
-            Ok(child) => child,
-            Err(cause) => {
-                let finish = Finish::Failed(cause);
-                let output = Output::default();
-                return Some((Ending { finish, output }, Vec::new()));
+        stop: StopTokens,
+    ) -> Option<ChildEnd> {
+        let loaded = match self.store.load(run) {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                let message = error.to_string();
+                return Some(ChildEnd::failed(Cause::Input { message }));
             }
         };
-        child.drive().await.ok()
+        match self.child(&loaded, of, epoch, model, stop).await {
+            Ok(child) => child.drive(&loaded).await.ok(),
+            Err(cause) => Some(ChildEnd::failed(cause)),
+        }
     }
 
     async fn child(
         &self,
-        run: &str,
+        loaded: &LoadedRun,
         of: &Attempt,
         epoch: u32,
         model: &str,
-        stop: CancellationToken,
+        stop: StopTokens,
     ) -> Result<NativeChild, Cause> {
         let input = |message: String| Cause::Input { message };
-        let loaded = self
-            .store
-            .load(run)
-            .map_err(|error| input(error.to_string()))?;
+        let run = loaded.id.as_str();
         let child = loaded.plan.child(&of.node);
         let child = child.ok_or_else(|| input("the plan has no such child".to_owned()))?;
         let request: ChildRequest = serde_json::from_str(&loaded.request)
@@ -389,6 +432,7 @@ impl Shared {
             epoch,
             model,
             toolbox,
+            limits: child.limits.clone(),
             log: AttemptLog::open(&self.options.places.log(run, of)),
             stop,
             news: self.news.clone(),

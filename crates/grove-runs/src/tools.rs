@@ -8,10 +8,9 @@ mod work_folder;
 use std::sync::Arc;
 use std::time::Duration;
 
-use grove_exec::Keeper;
+use grove_exec::{Keeper, StopTokens};
 use grove_model::{Secret, ToolDefinition};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use crate::Skills;
 pub(crate) use work_folder::WorkFolder;
@@ -171,8 +170,6 @@ impl ToolRow {
 pub(crate) struct ToolResult {
     pub(crate) text: String,
     pub(crate) is_error: bool,
-    /// A value that met the schema.
-    pub(crate) structured: Option<Value>,
 }
 
 impl ToolResult {
@@ -181,7 +178,6 @@ impl ToolResult {
         Self {
             text: result.unwrap_or_else(|message| message),
             is_error,
-            structured: None,
         }
     }
 }
@@ -230,11 +226,11 @@ impl Toolbox {
         &self,
         name: &str,
         arguments: &Value,
-        cancel: &CancellationToken,
+        stop: &StopTokens,
         on_output: &mut (dyn FnMut(&[u8]) + Send),
     ) -> ToolResult {
-        if name == STRUCTURED_OUTPUT && self.schema.is_some() {
-            return self.structured(arguments);
+        if let Some(result) = self.structured(name, arguments) {
+            return result;
         }
         let row = TOOLS.iter().find(|row| row.name == name);
         let Some(row) = row.filter(|row| self.allows(row.name)) else {
@@ -243,14 +239,23 @@ impl Toolbox {
             return ToolResult::of(Err(message));
         };
         let mut result = ToolResult::of(match row.name {
-            "bash" => self.bash(arguments, cancel, on_output).await,
-            "skill" => text_of(arguments, "name").and_then(|name| self.skills.activate(&name)),
+            "bash" => self.bash(arguments, stop, on_output).await,
+            "skill" => text_of(arguments, "name").and_then(|name| self.skill(&name)),
             _ => self.on_files(row.name, arguments),
         });
         for secret in &self.secrets {
             result.text = secret.masked(&result.text);
         }
         result
+    }
+
+    /// Gives the text of a skill, and lets its files be read from now on.
+    pub(crate) fn skill(&self, name: &str) -> Result<String, String> {
+        let given = self.skills.activate(name)?;
+        if let Some(folder) = &given.folder {
+            self.work.grant(folder);
+        }
+        Ok(given.text)
     }
 
     fn on_files(&self, name: &str, arguments: &Value) -> Result<String, String> {
@@ -264,23 +269,20 @@ impl Toolbox {
         }
     }
 
-    fn structured(&self, arguments: &Value) -> ToolResult {
-        let Some((_, validator)) = &self.schema else {
-            return ToolResult::of(Err("no structured output is wanted".to_owned()));
-        };
+    /// Looks at a value that a child gives as its result; none when that is not what was called.
+    pub(crate) fn structured(&self, name: &str, arguments: &Value) -> Option<ToolResult> {
+        let (_, validator) = self.schema.as_ref().filter(|_| name == STRUCTURED_OUTPUT)?;
         let faults: Vec<String> = validator
             .iter_errors(arguments)
             .take(8)
             .map(|error| format!("{}: {error}", error.instance_path()))
             .collect();
-        if faults.is_empty() {
-            return ToolResult {
-                structured: Some(arguments.clone()),
-                ..ToolResult::of(Ok("taken".to_owned()))
-            };
-        }
-        let message = format!("the value does not meet the schema:\n{}", faults.join("\n"));
-        ToolResult::of(Err(message))
+        Some(ToolResult::of(if faults.is_empty() {
+            Ok("taken".to_owned())
+        } else {
+            let faults = faults.join("\n");
+            Err(format!("the value does not meet the schema:\n{faults}"))
+        }))
     }
 }
 

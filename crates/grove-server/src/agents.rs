@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use grove_catalog::agents::{Agent, Agents};
+use grove_catalog::entry::Entry as _;
 use grove_skills::Look;
 use grove_skills::prompt::{PromptError, PromptOptions, prompt};
 use grove_spec::Diagnostic;
@@ -27,7 +28,7 @@ const WARNINGS: &str = "grove/warnings";
 /// not offered, and of several of one name the one that is used.
 pub(crate) fn offered(agents: &Agents) -> BTreeMap<String, &Agent> {
     let usable = |agent: &&Agent| agent.state.is_offered();
-    let agents = agents.agents.iter().filter(usable);
+    let agents = agents.all.iter().filter(usable);
     agents
         .map(|agent| (format!("{PREFIX}{}", one_line(&agent.name)), agent))
         .collect()
@@ -53,7 +54,7 @@ pub(crate) fn get(
         let agents = &look.snapshot.agents;
         let gone = || PromptError::Unsteady(PathBuf::from(name));
         let at = agents.find(name).map_err(|_| gone())?;
-        let agent = agents.agents.get(at).ok_or_else(gone)?;
+        let agent = agents.all.get(at).ok_or_else(gone)?;
         let options = PromptOptions::default();
         let made = prompt(&look.snapshot, &look.sources, agent, &options)?;
         Ok::<_, PromptError>((made, agent.description().map(one_line)))

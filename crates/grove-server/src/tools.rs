@@ -211,13 +211,9 @@ impl SkillsRequest {
     /// The catalog of a connection's session, or what changed in it.
     pub(crate) fn answer(self, look: &Look, session: &SessionCell) -> Result<String, String> {
         let limits = &look.world.settings.settings.limits;
-        let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
         let asked = CatalogOptions {
             style: Style::Xml,
-            budget: Budget::chars(
-                number(limits.prompt_chars.value),
-                number(limits.prompt_skills.value),
-            ),
+            budget: Budget::chars(limits.prompt_chars.count(), limits.prompt_skills.count()),
             index_dir: None,
             exact: None,
         };

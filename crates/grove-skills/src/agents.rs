@@ -70,10 +70,9 @@ pub(crate) fn look(
     let plan = planning::plan(Kind::Agents, world, view);
     let max_bytes = limits.file_bytes.value;
     let Some(rules) = host_rules(view) else {
-        let max_depth = usize::try_from(limits.group_depth.value).unwrap_or(usize::MAX);
         let bounds = Bounds {
             max_bytes,
-            max_depth,
+            max_depth: limits.group_depth.count(),
         };
         return AGENT_FILES.look(plan, bounds, |_| false, memory);
     };
@@ -113,7 +112,7 @@ pub(crate) fn resolve(
         let unknown = agents.unknown_overrides(layers);
         agents.diagnostics.extend(unknown);
     }
-    let untrusted = AGENT_FILES.untrusted(&agents.agents);
+    let untrusted = AGENT_FILES.untrusted(&agents.all);
     agents.diagnostics.extend(untrusted);
     agents
 }

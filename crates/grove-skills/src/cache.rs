@@ -51,8 +51,8 @@ pub(crate) struct Met {
 #[derive(Debug, Default)]
 pub(crate) struct RootCache {
     memory: Vec<Known>,
-    /// Where a file is in `memory`; made when first asked, which a single run never does.
-    places: OnceLock<HashMap<FileId, usize, BuildHasherDefault<InodeHasher>>>,
+    /// Where a file is in `memory`.
+    places: Places,
     /// The files in `memory` that declare children, in order.
     declaring: Vec<usize>,
     disk: Option<DiskCache>,
@@ -106,14 +106,8 @@ impl RootCache {
             Some(expected) if expected.stamp.id == stamp.id => *hint,
             _ if self.memory.is_empty() => return None,
             _ => {
-                let index = || {
-                    self.memory
-                        .iter()
-                        .enumerate()
-                        .map(|(at, known)| (known.stamp.id, at))
-                        .collect()
-                };
-                *self.places.get_or_init(index).get(&stamp.id)?
+                let ids = self.memory.iter().map(|known| known.stamp.id);
+                self.places.find(ids, stamp.id)?
             }
         };
         *hint = at + 1;
@@ -188,6 +182,17 @@ pub(crate) fn file_for(cache: &Path, root: &Path) -> PathBuf {
         .join(format!("{}.bin", name.get(..32).unwrap_or(&name)))
 }
 
+/// Where files are among others, by identity; made when first asked, which is when one is not where it is looked for.
+#[derive(Debug, Default)]
+struct Places(OnceLock<HashMap<FileId, usize, BuildHasherDefault<InodeHasher>>>);
+
+impl Places {
+    fn find(&self, all: impl Iterator<Item = FileId>, id: FileId) -> Option<usize> {
+        let index = || all.enumerate().map(|(at, id)| (id, at)).collect();
+        self.0.get_or_init(index).get(&id).copied()
+    }
+}
+
 /// Inode numbers are spread well enough for one multiplication.
 #[derive(Debug, Default)]
 pub(crate) struct InodeHasher(u64);
@@ -233,7 +238,7 @@ const NONE: u32 = u32::MAX;
 fn encode(all: &[Known]) -> Vec<u8> {
     let mut rows = Vec::with_capacity(all.len() * ROW);
     let mut records = Vec::with_capacity(all.len() * 512);
-    let mut by_identity: Vec<(FileId, u32)> = Vec::with_capacity(all.len());
+    let mut count: u32 = 0;
     for known in all {
         let start = records.len();
         if !encode_record(&known.content, &mut records) {
@@ -259,12 +264,10 @@ fn encode(all: &[Known]) -> Vec<u8> {
         ] {
             rows.extend_from_slice(&number.to_le_bytes());
         }
-        by_identity.push((id, by_identity.len() as u32));
+        count += 1;
     }
-    by_identity.sort_unstable();
-    let mut out = (by_identity.len() as u32).to_le_bytes().to_vec();
+    let mut out = count.to_le_bytes().to_vec();
     out.append(&mut rows);
-    out.extend(by_identity.iter().flat_map(|(_, row)| row.to_le_bytes()));
     out.append(&mut records);
     out
 }
@@ -295,14 +298,15 @@ fn encode_record(content: &Content, out: &mut Vec<u8>) -> bool {
     }
 }
 
-/// A cache file in memory: rows, their numbers sorted by identity, records. Its checksum was good;
-/// every access is checked all the same.
+/// A cache file in memory: rows, then records. Its checksum was good; every access is checked all the same.
 #[derive(Debug)]
 struct DiskCache {
     bytes: Arc<Vec<u8>>,
     /// Where the content starts in `bytes`.
     start: usize,
     count: usize,
+    /// Where a file is among the rows.
+    places: Places,
 }
 
 impl DiskCache {
@@ -310,12 +314,13 @@ impl DiskCache {
         let CachedBytes { bytes, start } = cached;
         let count = u32::from_le_bytes(bytes.get(start..start + 4)?.try_into().ok()?) as usize;
         let start = start + 4;
-        let fits = bytes.len() >= start + count.checked_mul(ROW + 4)?
-            && u32::try_from(bytes.len()).is_ok();
+        let fits =
+            bytes.len() >= start + count.checked_mul(ROW)? && u32::try_from(bytes.len()).is_ok();
         fits.then(|| Self {
             bytes: Arc::new(bytes),
             start,
             count,
+            places: Places::default(),
         })
     }
 
@@ -323,24 +328,11 @@ impl DiskCache {
         let row = if self.id(*hint) == Some(stamp.id) {
             *hint
         } else {
-            self.find(stamp.id)?
+            let ids = (0..self.count).map_while(|row| self.id(row));
+            self.places.find(ids, stamp.id)?
         };
         *hint = row + 1;
         self.known(row, stamp)
-    }
-
-    fn find(&self, id: FileId) -> Option<usize> {
-        let (mut low, mut high) = (0, self.count);
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            let row = self.sorted_row(middle)?;
-            match self.id(row)?.cmp(&id) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return Some(row),
-            }
-        }
-        None
     }
 
     fn id(&self, row: usize) -> Option<FileId> {
@@ -352,11 +344,6 @@ impl DiskCache {
                 })
             })
             .flatten()
-    }
-
-    fn sorted_row(&self, at: usize) -> Option<usize> {
-        let start = self.start + self.count * ROW + at * 4;
-        Some(u32::from_le_bytes(self.bytes.get(start..start + 4)?.try_into().ok()?) as usize)
     }
 
     fn known(&self, row: usize, stamp: &Stamp) -> Option<Known> {
@@ -373,7 +360,7 @@ impl DiskCache {
             return None;
         }
         let place = self.number(row, column::RECORD)?;
-        let start = self.start + self.count * (ROW + 4) + (place & 0xffff_ffff) as usize;
+        let start = self.start + self.count * ROW + (place & 0xffff_ffff) as usize;
         let end = start.checked_add((place >> 32) as usize)?;
         let content = self.content(start, end, size)?;
         Some(Known {

@@ -30,7 +30,7 @@ pub fn index_dir(environment: &Environment) -> Option<PathBuf> {
 pub fn write_index(folder: &Path, index: &[IndexFile]) -> Result<(), FsError> {
     for file in index {
         let path = folder.join(&file.name);
-        if !files::has_content(&path, file.text.as_bytes()).unwrap_or(false) {
+        if !has_text(&path, &file.text) {
             atomic::write(&path, file.text.as_bytes(), Durability::Cache)?;
         }
     }
@@ -54,7 +54,7 @@ pub fn keep_text(environment: &Environment, catalog: &Catalog) -> Result<(), FsE
     let Some(path) = text_file(environment, &catalog.digest.to_string()) else {
         return Ok(());
     };
-    if files::has_content(&path, catalog.text.as_bytes()).unwrap_or(false) {
+    if has_text(&path, &catalog.text) {
         return Ok(());
     }
     atomic::write(&path, catalog.text.as_bytes(), Durability::Cache)?;
@@ -69,6 +69,12 @@ pub fn kept_text(environment: &Environment, digest: &str) -> Option<String> {
     let bytes = files::read_bounded(&text_file(environment, digest)?, LARGEST_TEXT).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     (grove_catalog::Digest::of(text.as_bytes()).to_string() == digest).then_some(text)
+}
+
+/// Whether a file has this text.
+fn has_text(path: &Path, text: &str) -> bool {
+    let there = files::read_bounded(path, text.len() as u64);
+    there.is_ok_and(|there| there == text.as_bytes())
 }
 
 fn text_file(environment: &Environment, digest: &str) -> Option<PathBuf> {

@@ -39,7 +39,7 @@ pub(crate) fn look(
     let limits = &world.definition_settings(view).settings.limits;
     let bounds = Bounds {
         max_bytes: limits.file_bytes.value,
-        max_depth: usize::try_from(limits.group_depth.value).unwrap_or(usize::MAX),
+        max_depth: limits.group_depth.count(),
     };
     let plan = planning::plan(Kind::Chains, world, view);
     CHAIN_FILES.look(plan, bounds, |_| false, memory)
@@ -52,7 +52,7 @@ pub(crate) fn resolve(world: &World, view: &View, found: FoundDefinitions<Parsed
     diagnostics.extend(of_roots);
     let roots = planned.into_iter().map(|planned| planned.root).collect();
     let mut chains = chains::resolve(roots, candidates, diagnostics);
-    let untrusted = CHAIN_FILES.untrusted(&chains.chains);
+    let untrusted = CHAIN_FILES.untrusted(&chains.all);
     chains.diagnostics.extend(untrusted);
     chains
 }
@@ -82,12 +82,12 @@ pub fn source_of(world: &World, chains: &Chains, finding: &Diagnostic) -> Source
 
 /// Notes the agents, skills and models that steps name and that cannot be used or are not known.
 pub(crate) fn check_calls(chains: &mut Chains, agents: &Agents, skills: &Snapshot) {
-    let models = agents.agents.iter();
+    let models = agents.all.iter();
     let models = models.filter_map(|agent| agent.file()?.model.as_deref());
     chains.check_calls(|call| match call {
         Call::Agent(name) => match agents.find(name) {
             Ok(at) => {
-                let agent = agents.agents.get(at);
+                let agent = agents.all.get(at);
                 let usable = agent.is_some_and(|agent| agent.state.is_offered());
                 (!usable).then(|| unknown_agent(name, &[]))
             }

@@ -13,7 +13,7 @@ use grove_fs::probe_walk::{LimitsHit, Links, Problem, Trouble};
 use grove_fs::stamp::now;
 use grove_spec::agent::Format;
 use grove_spec::agent::formats::NamedFiles;
-use grove_spec::skill::kept::too_large;
+use grove_spec::skill::file_limit::too_large;
 use grove_spec::text::{counted, first_names};
 use grove_spec::{Code, Diagnostic};
 
@@ -477,39 +477,28 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
         hit: &LimitsHit,
         options: &DocumentOptions<'_>,
     ) -> Vec<Diagnostic> {
-        let (noun, files) = (self.noun, options.max_files);
+        let (noun, files, depth) = (self.noun, options.max_files, options.max_depth);
+        let (folders, entries) = (options.max_folders, options.max_entries);
+        let names = |names: &[String]| first_names(names);
         let beyond = [
-            (
-                Code::CandidateLimit,
-                &hit.candidates,
-                format!("more than {files} {noun} files; not read"),
+            format!(
+                "more than {files} {noun} files; not read: {}",
+                names(&hit.candidates)
             ),
-            (
-                Code::DepthLimit,
-                &hit.depth,
-                format!("folders below {} levels were not walked", options.max_depth),
+            format!(
+                "folders below {depth} levels were not walked: {}",
+                names(&hit.depth)
             ),
-            (
-                Code::FolderLimit,
-                &hit.folders,
-                format!("more than {} folders; not opened", options.max_folders),
+            format!(
+                "more than {folders} folders; not opened: {}",
+                names(&hit.folders)
             ),
-            (
-                Code::EntryLimit,
-                &hit.entries,
-                format!("more than {} entries in a folder", options.max_entries),
+            format!(
+                "more than {entries} entries in a folder: {}",
+                names(&hit.entries)
             ),
         ];
-        beyond
-            .into_iter()
-            .filter(|(_, names, _)| !names.is_empty())
-            .map(|(code, names, message)| {
-                let message = format!("{message}: {}", first_names(names));
-                Diagnostic::new(code, message)
-                    .in_file(root)
-                    .with_names(names.clone())
-            })
-            .collect()
+        troubles::said_of_limits(root, hit, beyond)
     }
 }
 

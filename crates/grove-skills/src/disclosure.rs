@@ -36,6 +36,7 @@ use crate::library::{Look, Unsteady};
 use crate::request::View;
 use crate::resources::is_twin;
 use crate::session_file::{self, SessionFileError};
+use crate::troubles::file_error;
 use crate::usage;
 
 /// The longest argument list, in bytes; it is kept in the session.
@@ -384,8 +385,7 @@ impl<'a> Disclosure<'a> {
                 (resources, findings)
             }
             Err(error) => {
-                let message = format!("{error}: {}", error.source);
-                let finding = Diagnostic::new(Code::Unreadable, message).in_file(&error.path);
+                let finding = file_error(Code::Unreadable, &error);
                 (Resources::default(), vec![finding])
             }
         }

@@ -17,7 +17,7 @@ environment_variables! {
     HOME = "HOME";
     /// Where the configuration is: `grove/config.toml` below it; `~/.config` by default.
     XDG_CONFIG_HOME = "XDG_CONFIG_HOME";
-    /// Where trust grants and the record of used skills are kept: `grove` below it; `~/.local/state` by default.
+    /// Where trust grants, the record of used skills and the journal of runs are kept: `grove` below it; `~/.local/state` by default.
     XDG_STATE_HOME = "XDG_STATE_HOME";
     /// Where managed and bundled skills are: `grove` below it; `~/.local/share` by default.
     XDG_DATA_HOME = "XDG_DATA_HOME";
@@ -40,6 +40,17 @@ environment_variables! {
     PATH = "PATH";
     /// The temporary folder, which is never a project; `/tmp` by default.
     TMPDIR = "TMPDIR";
+    /// The key of the provider `anthropic`. It is never printed, stored or passed to a command.
+    ANTHROPIC_API_KEY = "ANTHROPIC_API_KEY";
+    /// Where the provider `anthropic` is, in place of its own address.
+    ANTHROPIC_BASE_URL = "ANTHROPIC_BASE_URL";
+    /// The key of the provider `openai`.
+    OPENAI_API_KEY = "OPENAI_API_KEY";
+    /// Where the provider `openai` is, in place of its own address.
+    OPENAI_BASE_URL = "OPENAI_BASE_URL";
+    /// The path to the attempt that a process belongs to, set for everything that a child runs. A `grove` with it neither
+    /// recovers nor prunes runs.
+    GROVE_RUN = "GROVE_RUN";
     /// How wide tables may be; the terminal's width by default.
     COLUMNS = "COLUMNS";
 }

@@ -19,6 +19,7 @@ use grove_catalog::prompt;
 use grove_catalog::snapshot::Snapshot;
 use grove_fs::FsError;
 use grove_spec::agent::SkillInjection;
+use grove_spec::words;
 use grove_spec::yaml::Key;
 use grove_spec::{Code, Diagnostic, Position, Severity};
 
@@ -46,34 +47,22 @@ pub struct ExportRequest {
     pub is_dry: bool,
 }
 
-/// What became of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileState {
-    /// It was not there.
-    New,
-    /// It was there with another content.
-    Changed,
-    /// It was there as it is.
-    Same,
-    /// It was made by an earlier export and is no part of this one.
-    Stale,
-    /// It was stale, and is gone.
-    Removed,
-    /// Something of somebody else's is in its place.
-    NotOurs,
-}
-
-impl FileState {
-    /// The word shown to people and in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Changed => "changed",
-            Self::Same => "same",
-            Self::Stale => "stale",
-            Self::Removed => "removed",
-            Self::NotOurs => "not-ours",
-        }
+words! {
+    /// What became of a file.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum FileState {
+        /// It was not there.
+        New = "new",
+        /// It was there with another content.
+        Changed = "changed",
+        /// It was there as it is.
+        Same = "same",
+        /// It was made by an earlier export and is no part of this one.
+        Stale = "stale",
+        /// It was stale, and is gone.
+        Removed = "removed",
+        /// Something of somebody else's is in its place.
+        NotOurs = "not-ours",
     }
 }
 
@@ -127,12 +116,11 @@ pub fn export(
     let host = hosts::by_name(&request.host).ok_or_else(unknown)?;
     let rules = AgentRules::by_name(&request.host).ok_or_else(unknown)?;
     let limits = &look.world.settings.settings.limits;
-    let configured = usize::try_from(limits.preload_chars.value);
     let job = Job {
         title: &host.title,
         rules: &rules,
         inline: request.inline,
-        budget: request.budget.unwrap_or(configured.unwrap_or(usize::MAX)),
+        budget: request.budget.unwrap_or(limits.preload_chars.count()),
     };
     let mut exported = Exported::default();
     let mut target = Target::new(&request.out, &rules.export);

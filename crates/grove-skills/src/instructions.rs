@@ -23,7 +23,7 @@ const IMPORT: &str = "@AGENTS.md";
 
 /// What was found around a working folder.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct FoundInstructions {
     /// What may be used, the nearest folder's first.
     pub(crate) files: Vec<Instructions>,
     /// Why other files are not.
@@ -31,8 +31,8 @@ pub(crate) struct Found {
 }
 
 /// Looks in the project's folders, from the working folder up.
-pub(crate) fn find(world: &World, max_bytes: u64) -> Found {
-    let mut found = Found::default();
+pub(crate) fn find(world: &World, max_bytes: u64) -> FoundInstructions {
+    let mut found = FoundInstructions::default();
     let Some(outermost) = world.project.outermost() else {
         return found;
     };
@@ -63,7 +63,7 @@ pub(crate) fn in_folder(
         .collect()
 }
 
-impl Found {
+impl FoundInstructions {
     fn look(&mut self, folder: &Path, outermost: &Path, world: &World, max_bytes: u64) {
         let trust = world.trust_of(folder);
         // What was granted bounds where links may lead, if it is narrower than the project.

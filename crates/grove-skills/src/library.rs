@@ -16,7 +16,7 @@ use grove_fs::programs;
 use grove_fs::trust_store::TrustStore;
 use grove_spec::config::Settings;
 use grove_spec::package::Kind;
-use grove_spec::skill::kept::most_read;
+use grove_spec::skill::file_limit::most_read;
 use grove_spec::{Code, Diagnostic, agent, chain};
 
 use crate::agent_overrides::{self, LoadedOverrides};
@@ -30,6 +30,7 @@ use crate::request::{Parts, Request, View};
 use crate::skill_inputs::SkillInputs;
 use crate::skill_path::SkillPath;
 use crate::sources::{SkillFiles, Sources, WidenedSkills};
+use crate::troubles::file_error;
 use crate::world::World;
 use crate::{agents, chains, trusting};
 
@@ -339,10 +340,7 @@ impl Library {
         let mut findings = Vec::new();
         for (root, KnownRoot { cache, .. }) in &mut self.skill_roots {
             if let Err(error) = cache.save(&cache::file_for(folder, root)) {
-                findings.push(
-                    Diagnostic::new(Code::CacheUnwritable, format!("{error}: {}", error.source))
-                        .in_file(&error.path),
-                );
+                findings.push(file_error(Code::CacheUnwritable, &error));
             }
         }
         findings
@@ -534,7 +532,7 @@ fn aligned(mut planned: Vec<PlannedRoot>, roots: &[Root]) -> Vec<PlannedRoot> {
 /// The folders that agents bring skills in, by the files of the agents; most bring none.
 fn skill_paths(world: &World, agents: &Agents) -> BTreeMap<PathBuf, SkillPath> {
     let mut paths = BTreeMap::new();
-    for agent in &agents.agents {
+    for agent in &agents.all {
         let Some(file) = agent.file().filter(|file| !file.skill_path.is_empty()) else {
             continue;
         };
@@ -547,18 +545,17 @@ fn skill_paths(world: &World, agents: &Agents) -> BTreeMap<PathBuf, SkillPath> {
 }
 
 fn scan_for(settings: &Settings, host: Option<&Host>, lifted: bool) -> Scan {
-    let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
     let limits = &settings.limits;
     Scan {
         layout: host.map_or(Layout::ALL, |host| layout_of(&host.scan)),
-        max_candidates: number(limits.candidates_per_root.value),
+        max_candidates: limits.candidates_per_root.count(),
         max_bytes: limits.file_bytes.value,
         // A host reads or refuses a file whole.
         max_read: match host {
             None => most_read(limits.file_bytes.value),
             Some(_) => limits.file_bytes.value,
         },
-        max_depth: number(limits.group_depth.value),
+        max_depth: limits.group_depth.count(),
         lifted,
         keep_good: false,
         all_folders: false,

@@ -120,7 +120,7 @@ fn load_with(
     // Pinned content is judged as it is: what was seen and what is there now must not be mixed.
     let keeps = scan.keep_good && planned.root.trust == Trust::Trusted;
     let last_good = LastGood::new(last.filter(|_| keeps).map(Arc::as_ref));
-    let reader = Reader {
+    let reader = SkillFileReader {
         root: &planned.root.path,
         last_good: &last_good,
         keeps,
@@ -229,7 +229,7 @@ struct Item {
     was_read: bool,
 }
 
-struct Reader<'a, 'last> {
+struct SkillFileReader<'a, 'last> {
     root: &'a Path,
     last_good: &'a LastGood<'last>,
     /// Whether last good versions are kept, and so the bytes of each.
@@ -241,7 +241,7 @@ struct Reader<'a, 'last> {
     pinned: bool,
 }
 
-impl Visitor for Reader<'_, '_> {
+impl Visitor for SkillFileReader<'_, '_> {
     type Item = Item;
 
     fn known(&self, stamp: &Stamp, hint: &mut usize) -> Option<Item> {
@@ -338,7 +338,7 @@ impl Visitor for Reader<'_, '_> {
     }
 }
 
-impl Reader<'_, '_> {
+impl SkillFileReader<'_, '_> {
     /// The same root may have been read as somebody's own, without digests, or under another limit.
     fn is_enough(&self, known: &Known) -> bool {
         let same_limit =
@@ -494,7 +494,7 @@ pub(crate) fn unopened(error: &FsError, links: Links) -> Diagnostic {
         )
         .in_file(&error.path);
     }
-    Diagnostic::new(Code::RootUnreadable, format!("{error}: {}", error.source)).in_file(&error.path)
+    troubles::file_error(Code::RootUnreadable, error)
 }
 
 fn ignore_rules(walk: &Walk<Item>) -> Option<IgnoreRules> {

@@ -4,7 +4,7 @@
 //! then the same for the user, then what npm installed for everybody. The first package wins a name. Nothing is
 //! run: where npm keeps its global packages is read from its settings or follows from where node is.
 
-mod giving;
+mod given_places;
 mod npm_root;
 mod search;
 

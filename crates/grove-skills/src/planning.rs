@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::hosts::{self, Host, HostRoot, Levels, NamedFolders};
 use grove_catalog::root::{Family, Root, Source, Standing, make_labels_unique};
-use grove_catalog::trust::Trust;
 use grove_fs::files;
 use grove_fs::probe_walk::{Links, RootFolder};
 use grove_spec::agent::Format;
@@ -24,6 +23,7 @@ use crate::environment::Environment;
 use crate::packages::{self, GivenPlace, Package, Packages};
 use crate::project::Project;
 use crate::request::View;
+use crate::troubles::file_error;
 use crate::world::World;
 
 /// A root and how it is to be walked.
@@ -198,19 +198,13 @@ pub(crate) fn own(kind: Kind, world: &World) -> Plan {
                 family: family_of(&shown),
                 ..Standing::of(Source::User)
             };
-            let label = format!("user:{shown}");
-            plan.push(label, path, Source::User, standing, Trust::Trusted, None);
+            let root = Root::new(Source::User, &shown, path);
+            plan.push(Root { standing, ..root }, None);
         }
     }
     plan.named_folders(&of_user, world);
-    plan.push(
-        format!("managed:{}", kind.word()),
-        environment.data.join(kind.word()),
-        Source::Managed,
-        Standing::of(Source::Managed),
-        Trust::Trusted,
-        None,
-    );
+    let managed = environment.data.join(kind.word());
+    plan.push(Root::new(Source::Managed, kind.word(), managed), None);
     for (order, path) in extra_folders(kind, environment, settings)
         .into_iter()
         .enumerate()
@@ -223,18 +217,11 @@ pub(crate) fn own(kind: Kind, world: &World) -> Plan {
     let bundled = has_bundled.then(|| bundled::folder(kind, environment));
     match bundled.flatten() {
         None => {}
-        Some(Ok(path)) => plan.push(
-            format!("bundled:{}", kind.word()),
-            path,
-            Source::Bundled,
-            Standing::of(Source::Bundled),
-            Trust::Trusted,
-            None,
-        ),
-        Some(Err(error)) => plan.diagnostics.push(
-            Diagnostic::new(Code::RootUnreadable, format!("{error}: {}", error.source))
-                .in_file(&error.path),
-        ),
+        Some(Ok(path)) => plan.push(Root::new(Source::Bundled, kind.word(), path), None),
+        Some(Err(error)) => {
+            plan.diagnostics
+                .push(file_error(Code::RootUnreadable, &error));
+        }
     }
     let mut plan = plan.finish();
     if kind == Kind::Agents {
@@ -309,25 +296,18 @@ impl Plan {
         let trust = world.trust_of(folder);
         let mut any = false;
         for path in paths {
-            let root = folder.join(path);
-            let standing = Standing {
-                distance: u32::try_from(distance).unwrap_or(u32::MAX),
-                family: family_of(path),
-                ..Standing::of(Source::Project)
+            let path_of_root = folder.join(path);
+            let shown = below(&path_of_root, project.outermost().unwrap_or(folder));
+            let root = Root {
+                standing: Standing {
+                    distance: small(distance),
+                    family: family_of(path),
+                    ..Standing::of(Source::Project)
+                },
+                trust: trust.of_root(&path_of_root),
+                ..Root::new(Source::Project, &shown, path_of_root)
             };
-            let label = format!(
-                "project:{}",
-                below(&root, project.outermost().unwrap_or(folder))
-            );
-            let root_trust = trust.of_root(&root);
-            self.push(
-                label,
-                root,
-                Source::Project,
-                standing,
-                root_trust,
-                Some(folder.to_path_buf()),
-            );
+            self.push(root, Some(folder.to_path_buf()));
             any |= self.roots.last().is_some_and(|planned| planned.exists);
         }
         if let Some(finding) = trust
@@ -353,7 +333,7 @@ impl Plan {
                 0
             };
             let standing = Standing {
-                distance: u32::try_from(nearness).unwrap_or(u32::MAX),
+                distance: small(nearness),
                 ..self.next_standing(host, root.source)
             };
             self.host_root(root, path, &shown, standing, Some(folder.clone()));
@@ -377,8 +357,8 @@ impl Plan {
         let mut ladder = host.identity.order.iter();
         let step = ladder.position(|known| *known == source);
         Standing {
-            step: u32::try_from(step.unwrap_or(usize::MAX)).unwrap_or(u32::MAX),
-            order: u32::try_from(self.roots.len()).unwrap_or(u32::MAX),
+            step: small(step.unwrap_or(usize::MAX)),
+            order: small(self.roots.len()),
             ..Standing::of(source)
         }
     }
@@ -391,13 +371,9 @@ impl Plan {
         standing: Standing,
         base: Option<PathBuf>,
     ) {
-        let label = format!("{}:{shown}", root.source.as_str());
         let planned = Root {
-            label,
-            path,
-            source: root.source,
             standing,
-            trust: Trust::Trusted,
+            ..Root::new(root.source, shown, path)
         };
         self.add(PlannedRoot {
             flat_files: root.flat_files,
@@ -412,7 +388,7 @@ impl Plan {
             .map_or_else(|| folder.to_string_lossy(), |name| name.to_string_lossy())
             .into_owned();
         let standing = Standing {
-            order: u32::try_from(order).unwrap_or(u32::MAX),
+            order: small(order),
             ..Standing::of(source)
         };
         if !files::is_folder(&folder) {
@@ -424,32 +400,11 @@ impl Plan {
             self.diagnostics
                 .push(Diagnostic::new(code, message).in_file(&folder));
         }
-        self.push(
-            format!("{}:{name}", source.as_str()),
-            folder,
-            source,
-            standing,
-            Trust::Trusted,
-            None,
-        );
+        let root = Root::new(source, &name, folder);
+        self.push(Root { standing, ..root }, None);
     }
 
-    fn push(
-        &mut self,
-        label: String,
-        path: PathBuf,
-        source: Source,
-        standing: Standing,
-        trust: Trust,
-        base: Option<PathBuf>,
-    ) {
-        let root = Root {
-            label,
-            path,
-            source,
-            standing,
-            trust,
-        };
+    fn push(&mut self, root: Root, base: Option<PathBuf>) {
         self.add(PlannedRoot::new(root, base));
     }
 
@@ -503,7 +458,7 @@ fn package_root(order: usize, package: &Package, given: &GivenPlace) -> PlannedR
         path: given.path.clone(),
         source: Source::Package,
         standing: Standing {
-            order: u32::try_from(order).unwrap_or(u32::MAX),
+            order: small(order),
             ..Standing::of(Source::Package)
         },
         trust: given.trust.clone(),
@@ -569,6 +524,11 @@ fn listed_folders(environment: &Environment, list: &OsStr) -> Vec<PathBuf> {
             Environment::whole_folder(environment.home.as_deref(), OsStr::from_bytes(folder))
         })
         .collect()
+}
+
+/// A number in the room that standings have for it.
+fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// A path as shown: below a folder if it is, whole otherwise.

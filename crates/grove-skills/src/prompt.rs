@@ -55,6 +55,12 @@ pub struct AgentPrompt {
 }
 
 impl AgentPrompt {
+    /// The files that the prompt leads to.
+    pub fn index_files(&self) -> impl Iterator<Item = PathBuf> {
+        let files = self.index.iter();
+        files.map(|file| self.index_dir.join(&file.name))
+    }
+
     /// Writes the files that the prompt leads to, if they are not there.
     pub fn write_index(&self) -> Result<(), FsError> {
         catalog_files::write_index(&self.index_dir, &self.index)
@@ -109,7 +115,7 @@ pub fn prompt(
     let world = sources.world();
     let settings = &world.settings.settings;
     let limits = &settings.limits;
-    let budget = options.budget.unwrap_or(number(limits.preload_chars.value));
+    let budget = options.budget.unwrap_or(limits.preload_chars.count());
     let mut made = AgentPrompt {
         prompt: prompt::assemble(skills, &own, &chosen, &read, budget),
         index: Vec::new(),
@@ -155,14 +161,10 @@ pub(crate) fn choose(
 
 /// What is said of those of its name that go before an agent and cannot be used.
 fn stood_in_for(agents: &Agents, agent: &Agent, options: &PromptOptions) -> Vec<Diagnostic> {
-    let mut all = agents.agents.iter();
+    let mut all = agents.all.iter();
     let at = all.position(|known| (known.root, known.id()) == (agent.root, agent.id()));
     let asked = options.asked.as_deref().unwrap_or(&agent.name);
     at.map_or_else(Vec::new, |at| agents.entries().stand_in_findings(at, asked))
-}
-
-fn number(value: u64) -> usize {
-    usize::try_from(value).unwrap_or(usize::MAX)
 }
 
 /// Reads the files of skills as the snapshot judged them.
@@ -211,7 +213,7 @@ fn project_instructions(
     let found = instructions::find(world, limits.file_bytes.value);
     if inherited {
         made.warnings.extend(found.findings);
-        made.add_instructions(&found.files, number(limits.instruction_chars.value));
+        made.add_instructions(&found.files, limits.instruction_chars.count());
     }
     found.files
 }
@@ -224,10 +226,8 @@ fn inherit_catalog(world: &World, settings: &Settings, skills: &Snapshot, made: 
         let finding = Diagnostic::new(Code::PromptPartial, message);
         return made.prompt.warnings.push(finding);
     };
-    let budget = Budget::chars(
-        number(settings.limits.prompt_chars.value),
-        number(settings.limits.prompt_skills.value),
-    );
+    let limits = &settings.limits;
+    let budget = Budget::chars(limits.prompt_chars.count(), limits.prompt_skills.count());
     let exclude = [made.prompt.active.as_slice(), &made.prompt.listed].concat();
     let catalog = catalog::catalog(
         skills,

@@ -27,6 +27,7 @@ use grove_spec::{Code, Diagnostic};
 pub use grove_catalog::search::{Audience, Field, Hit, MAX_LIMIT, Query, Reason};
 
 use crate::library::{Library, Look, LookAgain};
+use crate::troubles::file_error;
 
 /// How often files are looked at again when some change between looking and reading.
 const ATTEMPTS: usize = 3;
@@ -158,8 +159,7 @@ impl Searcher {
         if let Some(file) = file.as_deref().filter(|_| is_whole)
             && let Err(error) = index_file::write(file, &bytes)
         {
-            let message = format!("{error}: {}", error.source);
-            diagnostics.push(Diagnostic::new(Code::CacheUnwritable, message).in_file(&error.path));
+            diagnostics.push(file_error(Code::CacheUnwritable, &error));
         }
         self.index = Index::open(bytes);
         let answer = self.index.as_ref().and_then(|index| ask(index).ok());

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use grove_fs::FsError;
 use grove_fs::probe_walk::{LimitsHit, Problem, Trouble, WalkOptions};
-use grove_spec::skill::kept::too_large;
+use grove_spec::skill::file_limit::too_large;
 use grove_spec::text::{first_names, one_line, visible};
 use grove_spec::{Code, Diagnostic};
 
@@ -28,67 +29,66 @@ pub(crate) fn refusal(trouble: &Trouble, limit: u64) -> Diagnostic {
 
 pub(crate) fn describe(path: &str, trouble: &Trouble) -> Diagnostic {
     let path = one_line(path);
-    match trouble {
-        Trouble::TooLarge { size } => {
-            Diagnostic::new(Code::FileTooLarge, format!("`{path}` has {size} bytes"))
+    let shown = |target: &Path| one_line(&target.to_string_lossy());
+    let (code, message) = match trouble {
+        Trouble::TooLarge { size } => (Code::FileTooLarge, format!("`{path}` has {size} bytes")),
+        Trouble::NotRegular => {
+            let message = format!("`{path}` is not a regular file");
+            (Code::NotRegularFile, message)
         }
-        Trouble::NotRegular => Diagnostic::new(
-            Code::NotRegularFile,
-            format!("`{path}` is not a regular file"),
-        ),
-        Trouble::Pseudo => Diagnostic::new(
-            Code::PseudoFile,
-            format!("`{path}` leads into a file system of the kernel"),
-        ),
-        Trouble::Escape { target } => Diagnostic::new(
-            Code::PathEscape,
-            format!(
-                "link `{path}` leads out of the root to `{}` and was not followed",
-                one_line(&target.to_string_lossy())
-            ),
-        ),
-        Trouble::BrokenLink { target } => Diagnostic::new(
-            Code::BrokenLink,
-            format!(
-                "link `{path}` leads nowhere: `{}`",
-                one_line(&target.to_string_lossy())
-            ),
-        ),
-        Trouble::Error(error) => Diagnostic::new(
-            Code::Unreadable,
-            format!("`{path}` could not be read: {error}"),
-        ),
-        Trouble::UnprintableName => Diagnostic::new(
-            Code::UnprintablePath,
-            format!("`{path}` has a name that cannot be shown; nothing in it was read"),
-        ),
-        Trouble::Loop => Diagnostic::new(
-            Code::LinkLoop,
-            format!("`{path}` leads to a folder that was walked already"),
-        ),
-        Trouble::Twins { names } => Diagnostic::new(
-            Code::ChildDuplicate,
-            format!(
-                "in both places, and only the one in `skills` was read: {}",
-                first_names(names)
-            ),
-        )
-        .with_names(names.clone()),
-        Trouble::TooDeep => Diagnostic::new(
-            Code::TreeDepth,
-            format!(
+        Trouble::Pseudo => {
+            let message = format!("`{path}` leads into a file system of the kernel");
+            (Code::PseudoFile, message)
+        }
+        Trouble::Escape { target } => {
+            let to = shown(target);
+            let message =
+                format!("link `{path}` leads out of the root to `{to}` and was not followed");
+            (Code::PathEscape, message)
+        }
+        Trouble::BrokenLink { target } => {
+            let message = format!("link `{path}` leads nowhere: `{}`", shown(target));
+            (Code::BrokenLink, message)
+        }
+        Trouble::Error(error) => {
+            let message = format!("`{path}` could not be read: {error}");
+            (Code::Unreadable, message)
+        }
+        Trouble::UnprintableName => {
+            let message =
+                format!("`{path}` has a name that cannot be shown; nothing in it was read");
+            (Code::UnprintablePath, message)
+        }
+        Trouble::Loop => {
+            let message = format!("`{path}` leads to a folder that was walked already");
+            (Code::LinkLoop, message)
+        }
+        Trouble::Twins { names } => {
+            let first = first_names(names);
+            let message = format!("in both places, and only the one in `skills` was read: {first}");
+            return Diagnostic::new(Code::ChildDuplicate, message).with_names(names.clone());
+        }
+        Trouble::TooDeep => {
+            let message = format!(
                 "it is on the last of {} levels of its tree, so its children were not looked for",
                 grove_catalog::tree::MAX_LEVELS
-            ),
-        ),
-        Trouble::WrongCase { name } => Diagnostic::new(
-            Code::FileNameCase,
-            format!("`{name}` is not `SKILL.md` and was not read"),
-        ),
-    }
+            );
+            (Code::TreeDepth, message)
+        }
+        Trouble::WrongCase { name } => {
+            let message = format!("`{name}` is not `SKILL.md` and was not read");
+            (Code::FileNameCase, message)
+        }
+    };
+    Diagnostic::new(code, message)
 }
 
-/// The diagnostics for the limits that a walk reached.
+/// The diagnostic for a file that could not be read or written.
+pub(crate) fn file_error(code: Code, error: &FsError) -> Diagnostic {
+    Diagnostic::new(code, format!("{error}: {}", error.source)).in_file(&error.path)
+}
+
+/// The diagnostics for the limits that a walk of skills reached.
 pub(crate) fn limits(
     root: &Path,
     label: &str,
@@ -96,40 +96,48 @@ pub(crate) fn limits(
     options: &WalkOptions,
     found: usize,
 ) -> Vec<Diagnostic> {
-    let mut findings = Vec::new();
-    let mut say = |code: Code, names: &[String], message: &dyn Fn(usize, &str) -> String| {
-        if !names.is_empty() {
-            let message = message(names.len(), &first_names(names));
-            findings.push(
-                Diagnostic::new(code, message)
-                    .in_file(root)
-                    .with_names(names.to_vec()),
-            );
-        }
+    let (limit, depth, folders) = (
+        options.max_candidates,
+        options.max_depth,
+        options.max_folders,
+    );
+    let count = |names: &[String]| (names.len(), first_names(names));
+    let (left, names) = count(&hit.candidates);
+    let candidates = format!(
+        "{label} has {found} skill folders, {limit} were read and {left} were not: {names}"
+    );
+    let (left, names) = count(&hit.depth);
+    let deep =
+        format!("{left} folders lie below {depth} group levels and were not walked: {names}");
+    let (left, names) = count(&hit.folders);
+    let opened = format!(
+        "{label} has {} folders without a skill, {folders} were opened and {left} were only probed: {names}",
+        left + folders
+    );
+    let names = match first_names(&hit.entries) {
+        names if names.is_empty() => "the root".to_owned(),
+        names => names,
     };
-    let limit = options.max_candidates;
-    say(Code::CandidateLimit, &hit.candidates, &|count, names| {
-        format!(
-            "{label} has {found} skill folders, {limit} were read and {count} were not: {names}"
-        )
+    let entries = format!("more than {} entries in {names}", options.max_entries);
+    said_of_limits(root, hit, [candidates, deep, opened, entries])
+}
+
+/// What is said of each limit that was reached: candidates, depth, folders, entries.
+pub(crate) fn said_of_limits(
+    root: &Path,
+    hit: &LimitsHit,
+    [candidates, depth, folders, entries]: [String; 4],
+) -> Vec<Diagnostic> {
+    let all = [
+        (Code::CandidateLimit, &hit.candidates, candidates),
+        (Code::DepthLimit, &hit.depth, depth),
+        (Code::FolderLimit, &hit.folders, folders),
+        (Code::EntryLimit, &hit.entries, entries),
+    ];
+    let reached = all.into_iter().filter(|(_, names, _)| !names.is_empty());
+    let said = reached.map(|(code, names, message)| {
+        let finding = Diagnostic::new(code, message).in_file(root);
+        finding.with_names(names.clone())
     });
-    let depth = options.max_depth;
-    say(Code::DepthLimit, &hit.depth, &|count, names| {
-        format!("{count} folders lie below {depth} group levels and were not walked: {names}")
-    });
-    let folders = options.max_folders;
-    say(Code::FolderLimit, &hit.folders, &|count, names| {
-        format!(
-            "{label} has {} folders without a skill, {folders} were opened and {count} were only probed: {names}",
-            count + folders
-        )
-    });
-    let entries = options.max_entries;
-    say(Code::EntryLimit, &hit.entries, &|_, names| {
-        format!(
-            "more than {entries} entries in {}",
-            if names.is_empty() { "the root" } else { names }
-        )
-    });
-    findings
+    said.collect()
 }

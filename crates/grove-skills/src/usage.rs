@@ -78,7 +78,9 @@ pub(crate) fn scores(
     let Some(file) = file_of(environment) else {
         return Default::default();
     };
-    let (record, finding) = read(&file).or_empty();
+    let ReadRecord {
+        record, finding, ..
+    } = read(&file);
     let of = |skill: &Skill| {
         let location = snapshot.location(&skill.place);
         record.skills.get(&key_of(&location))
@@ -116,11 +118,13 @@ fn update(
         files::make_folder(folder)?;
     }
     let _lock = Lock::take(file, LOCK_WAIT)?;
-    let found = read(file);
-    let writable = !matches!(found, Found::Newer(_));
-    let (mut record, finding) = found.or_empty();
+    let ReadRecord {
+        mut record,
+        finding,
+        is_ours,
+    } = read(file);
     findings.extend(finding);
-    if !writable {
+    if !is_ours {
         return Ok(());
     }
     let used = record.skills.entry(key_of(location)).or_default();
@@ -152,40 +156,35 @@ fn forget_oldest(record: &mut Record) {
     }
 }
 
-/// What is there of a record.
-#[derive(Debug)]
-enum Found {
-    /// A record, or nothing yet.
-    Record(Record),
-    /// Something that is begun anew.
-    Damaged(Diagnostic),
-    /// What a later version wrote, which is not ours to replace.
-    Newer(Diagnostic),
-}
-
-impl Found {
-    /// The record, empty when there is none to be had, and why.
-    fn or_empty(self) -> (Record, Option<Diagnostic>) {
-        match self {
-            Self::Record(record) => (record, None),
-            Self::Damaged(finding) | Self::Newer(finding) => (Record::default(), Some(finding)),
-        }
-    }
-}
-
 /// What every version of the record has.
 #[derive(Debug, Deserialize)]
 struct Versioned {
     version: u64,
 }
 
-fn read(file: &Path) -> Found {
-    let finding = |code: Code, message: String| Diagnostic::new(code, message).in_file(file);
-    let damaged = |message: String| Found::Damaged(finding(Code::UsageDamaged, message));
+/// A record that was read: empty when there is none to be had, and why. What a later version wrote is not ours to
+/// replace.
+struct ReadRecord {
+    record: Record,
+    finding: Option<Diagnostic>,
+    is_ours: bool,
+}
+
+fn read(file: &Path) -> ReadRecord {
+    let empty = |code: Code, message: String| ReadRecord {
+        record: Record::default(),
+        finding: Some(Diagnostic::new(code, message).in_file(file)),
+        is_ours: code != Code::UsageNewer,
+    };
+    let whole = |record: Record| ReadRecord {
+        record,
+        finding: None,
+        is_ours: true,
+    };
     let bytes = match files::read_bounded(file, MAX_BYTES) {
         Ok(bytes) => bytes,
-        Err(error) if error.is_not_found() => return Found::Record(Record::default()),
-        Err(error) => return damaged(format!("{error}: {}", error.source)),
+        Err(error) if error.is_not_found() => return whole(Record::default()),
+        Err(error) => return empty(Code::UsageDamaged, format!("{error}: {}", error.source)),
     };
     // A later version may have other fields, so its number is looked at by itself.
     if let Ok(Versioned { version }) = serde_json::from_slice(&bytes)
@@ -194,11 +193,14 @@ fn read(file: &Path) -> Found {
         let message = format!(
             "the record of used skills has version {version}, this program knows version {VERSION}: it is left alone"
         );
-        return Found::Newer(finding(Code::UsageNewer, message));
+        return empty(Code::UsageNewer, message);
     }
     match serde_json::from_slice::<Record>(&bytes) {
-        Ok(record) if record.version == VERSION => Found::Record(record),
-        _ => damaged("the record of used skills is damaged and is begun anew".to_owned()),
+        Ok(record) if record.version == VERSION => whole(record),
+        _ => {
+            let message = "the record of used skills is damaged and is begun anew";
+            empty(Code::UsageDamaged, message.to_owned())
+        }
     }
 }
 

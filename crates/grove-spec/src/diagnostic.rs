@@ -7,27 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::codes::Code;
 use crate::text::without_credentials;
+use crate::words;
 
-/// How much a diagnostic weighs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// The thing it speaks of was not loaded; of what restricts a skill, the strictest reading counts instead.
-    Error,
-    /// It was loaded, and somebody should look at it.
-    Warning,
-    /// Worth knowing.
-    Info,
-}
-
-impl Severity {
-    /// The word shown to people and in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Info => "info",
-        }
+words! {
+    /// How much a diagnostic weighs.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Severity {
+        /// The thing it speaks of was not loaded; of what restricts a skill, the strictest reading counts instead.
+        Error = "error",
+        /// It was loaded, and somebody should look at it.
+        Warning = "warning",
+        /// Worth knowing.
+        Info = "info",
     }
 }
 
@@ -84,10 +76,10 @@ impl Diagnostic {
         }
     }
 
-    /// The same finding at a place.
+    /// The same finding at a place, where it is known.
     #[must_use]
-    pub fn at(mut self, position: Position) -> Self {
-        self.position = Some(position);
+    pub fn at(mut self, position: impl Into<Option<Position>>) -> Self {
+        self.position = position.into();
         self
     }
 
@@ -132,5 +124,10 @@ impl Diagnostic {
             Code::RestrictionUnreadable | Code::RequirementsUnreadable
         );
         self.severity == Severity::Error && !is_contained
+    }
+
+    /// Whether somebody should look at it.
+    pub fn needs_attention(&self) -> bool {
+        self.severity != Severity::Info
     }
 }

@@ -97,6 +97,17 @@ pub fn line_at(text: &str, offset: usize) -> (&str, usize) {
     }
 }
 
+/// The lines of a text: where each starts, its text without its end, and where the next one starts.
+pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str, usize)> {
+    let mut offset = 0;
+    std::iter::from_fn(move || {
+        let start = offset;
+        let (line, next) = (start < text.len()).then(|| line_at(text, start))?;
+        offset = next;
+        Some((start, line, next))
+    })
+}
+
 fn is_fence(line: &str) -> bool {
     line.strip_prefix("---")
         .is_some_and(|rest| rest.bytes().all(|b| b == b' ' || b == b'\t'))

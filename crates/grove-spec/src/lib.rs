@@ -27,6 +27,7 @@ pub mod skill;
 mod strictest_tests;
 pub mod text;
 pub mod wildcard;
+mod words;
 pub mod yaml;
 
 pub use codes::Code;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::diagnostic::Diagnostic;
-use crate::fence::line_at;
+use crate::fence::lines;
 use crate::text::{one_line, visible};
 
 /// The widest part of a source line that is shown.
@@ -76,14 +76,8 @@ fn snippet(out: &mut String, source: &str, line: u32, column: u32) {
 }
 
 fn nth_line(source: &str, line: u32) -> Option<&str> {
-    let mut offset = 0;
-    for _ in 1..line {
-        if offset >= source.len() {
-            return None;
-        }
-        offset = line_at(source, offset).1;
-    }
-    (offset < source.len()).then(|| line_at(source, offset).0)
+    let at = usize::try_from(line).ok()?.saturating_sub(1);
+    lines(source).nth(at).map(|(_, line, _)| line)
 }
 
 #[cfg(test)]

@@ -33,6 +33,11 @@ pub fn has_controls(text: &str) -> bool {
     !is_plain(text) && text.contains(is_control)
 }
 
+/// Whether a text stands on one line and has no control characters.
+pub fn is_line(text: &str) -> bool {
+    !text.contains(|c: char| is_control(c) || matches!(c, '\n' | '\t'))
+}
+
 /// Text without control characters, for output of any kind.
 pub fn without_controls(text: &str) -> Cow<'_, str> {
     if has_controls(text) {

@@ -8,24 +8,9 @@ const MAX_CHARS: usize = 400;
 /// Patterns that the braces of one may stand for.
 const MAX_ALTERNATIVES: usize = 64;
 
-/// Why a text is not used as a pattern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WildcardRefusal {
-    /// It is longer than any path that is meant.
-    TooLong,
-    /// Its braces stand for too many patterns.
-    TooMany,
-}
-
-impl WildcardRefusal {
-    /// The reason in words.
-    pub const fn reason(self) -> &'static str {
-        match self {
-            Self::TooLong => "is too long for a pattern",
-            Self::TooMany => "has braces that stand for too many patterns",
-        }
-    }
-}
+/// Why a text is not used as a pattern, as it is said of the text.
+const TOO_LONG: &str = "is too long for a pattern";
+const TOO_MANY: &str = "has braces that stand for too many patterns";
 
 /// A pattern that whole paths are compared with. A name that begins with a dot is matched only by a part that does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,10 +19,10 @@ pub struct Wildcard {
 }
 
 impl Wildcard {
-    /// Reads a pattern. Empty parts and `.` say nothing.
-    pub fn parse(text: &str) -> Result<Self, WildcardRefusal> {
+    /// Reads a pattern, or says why it is none. Empty parts and `.` say nothing.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
         if text.len() > MAX_CHARS {
-            return Err(WildcardRefusal::TooLong);
+            return Err(TOO_LONG);
         }
         let mut alternatives = Vec::new();
         let mut open = vec![text.to_owned()];
@@ -47,7 +32,7 @@ impl Wildcard {
                 Some(choices) => open.extend(choices),
             }
             if open.len() + alternatives.len() > MAX_ALTERNATIVES {
-                return Err(WildcardRefusal::TooMany);
+                return Err(TOO_MANY);
             }
         }
         Ok(Self { alternatives })
@@ -270,9 +255,9 @@ mod tests {
     #[test]
     fn a_pattern_is_bounded_and_no_pattern_takes_long() {
         let braces = "{a,b}".repeat(7);
-        assert_eq!(Wildcard::parse(&braces), Err(WildcardRefusal::TooMany));
+        assert_eq!(Wildcard::parse(&braces), Err(TOO_MANY));
         let long = "a".repeat(MAX_CHARS + 1);
-        assert_eq!(Wildcard::parse(&long), Err(WildcardRefusal::TooLong));
+        assert_eq!(Wildcard::parse(&long), Err(TOO_LONG));
         let nested = "{a,".repeat(130);
         assert!(
             !matches(&nested, "a"),

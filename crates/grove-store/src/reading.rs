@@ -116,7 +116,8 @@ impl Store {
         }
         let connection = self.reader();
         let mut statement = connection.prepare_cached(
-            "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id LIMIT 6",
+            // `{` is what follows the last digit of an id.
+            "SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || '{' ORDER BY id LIMIT 6",
         )?;
         let rows = statement.query_map([given], |row| row.get::<_, String>(0))?;
         let ids: Vec<String> = rows.collect::<Result<_, _>>()?;
@@ -134,6 +135,15 @@ impl Store {
     /// A run with its journal.
     pub fn load(&self, run: &str) -> Result<LoadedRun, StoreError> {
         load(&self.reader(), run)
+    }
+
+    /// What a run was asked for, as JSON.
+    pub fn request(&self, run: &str) -> Result<String, StoreError> {
+        let connection = self.reader();
+        let mut statement =
+            connection.prepare_cached("SELECT request FROM plans WHERE run = ?1")?;
+        let found = statement.query_row([run], |row| row.get(0)).optional()?;
+        found.ok_or_else(|| StoreError::NoRun(run.to_owned()))
     }
 
     /// The events of a run after one of them.
@@ -269,8 +279,9 @@ pub(crate) fn load(connection: &Connection, run: &str) -> Result<LoadedRun, Stor
 
 /// The row of a run; its journal is not read.
 fn load_rows(connection: &Connection, run: &str) -> Result<LoadedRun, StoreError> {
-    let mut statement =
-        connection.prepare_cached("SELECT plan, request, head FROM runs WHERE id = ?1")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT plan, request, head FROM runs JOIN plans ON run = id WHERE id = ?1",
+    )?;
     let found = statement.query_row([run], |row| {
         Ok((
             row.get::<_, String>(0)?,

@@ -11,9 +11,6 @@ const MIGRATIONS: &[&str] = &["
     -- One row a run: what people list. It is rewritten with every event and can be made anew from the journal.
     CREATE TABLE runs (
         id TEXT PRIMARY KEY,
-        plan TEXT NOT NULL,
-        plan_digest TEXT NOT NULL,
-        request TEXT NOT NULL,
         submit_key TEXT UNIQUE,
         title TEXT NOT NULL,
         folder TEXT NOT NULL,
@@ -26,6 +23,14 @@ const MIGRATIONS: &[&str] = &["
         acknowledged INTEGER NOT NULL DEFAULT 0,
         seq INTEGER NOT NULL,
         head TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    -- What each run was asked for and is to do: written once, apart from the row that every event rewrites.
+    CREATE TABLE plans (
+        run TEXT PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,
+        digest TEXT NOT NULL,
+        plan TEXT NOT NULL,
+        request TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
 
     -- The journal: each event with the hash of the one before it.

@@ -246,20 +246,24 @@ fn submit(
     let head = chain_start(&id, &plan);
     transaction
         .prepare_cached(
-            "INSERT INTO runs (id, plan, plan_digest, request, submit_key, title, folder, state,
-                submitted_at, changed_at, seq, head)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'pending', ?8, ?8, 0, ?9)",
+            "INSERT INTO runs (id, submit_key, title, folder, state, submitted_at, changed_at, seq, head)
+             VALUES (?1, ?2, ?3, ?4, 'pending', ?5, ?5, 0, ?6)",
         )?
         .execute(params![
             id,
-            to_json(&id, &plan)?,
-            plan.digest().to_string(),
-            request,
             key,
             title,
             folder,
             number(at.wall),
             head.to_string(),
+        ])?;
+    transaction
+        .prepare_cached("INSERT INTO plans (run, digest, plan, request) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![
+            id,
+            plan.digest().to_string(),
+            to_json(&id, &plan)?,
+            request,
         ])?;
     let fresh = KnownRun {
         plan,

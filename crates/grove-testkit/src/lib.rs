@@ -5,6 +5,7 @@ pub mod catalog_reader;
 pub mod library;
 pub mod model_server;
 pub mod process;
+pub mod process_shapes;
 pub mod session;
 pub mod shared;
 

@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use crate::agent_fields::AskedFields;
-pub(crate) use agents::{AgentLook, AgentScope, AgentsCommand, OwnScope, Whose};
+pub(crate) use agents::{
+    AgentLook, AgentScope, AgentsCommand, NamedArgs, OwnScope, RenameArgs, Whose,
+};
 pub(crate) use chains::{ChainLook, ChainsCommand};
 pub(crate) use export::ExportArgs;
 pub(crate) use runs::{RunArgs, RunsCommand};
@@ -255,7 +257,11 @@ pub(crate) enum SkillsCommand {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PromptArgs {
     /// The agent's name, alias, id, or id@root
-    pub(crate) agent: String,
+    #[arg(required_unless_present = "run")]
+    pub(crate) agent: Option<String>,
+    /// What a child of a run was told, as RUN or RUN.CHILD
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["agent", "roots", "all", "budget", "base", "explain"])]
+    pub(crate) run: Option<String>,
     #[command(flatten)]
     pub(crate) look: AgentLook,
     /// Look for skills in exactly this folder, as a trusted user root, and nowhere else (repeatable)

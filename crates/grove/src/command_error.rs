@@ -170,14 +170,11 @@ fn is_about_path(error: &FsError) -> bool {
 impl From<ManageError> for CommandError {
     fn from(error: ManageError) -> Self {
         let kind = match &error {
-            ManageError::Name(_)
-            | ManageError::Package(_)
-            | ManageError::Reserved { .. }
-            | ManageError::Field { .. } => ErrorKind::Usage,
+            ManageError::Asked(..) => ErrorKind::Usage,
+            ManageError::Refused(..) => ErrorKind::Finding,
             ManageError::Fs(_) => ErrorKind::Internal,
-            _ => ErrorKind::Finding,
         };
-        let hints = error.hints();
+        let hints = error.hints().to_vec();
         Self::new(kind, error).hints(hints)
     }
 }

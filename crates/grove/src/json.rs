@@ -8,6 +8,7 @@ pub(crate) use grove_catalog::report::{
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::PlannedRoot;
 use serde::Serialize;
+use serde_json::Value;
 
 /// A root.
 #[derive(Debug, Serialize)]
@@ -64,4 +65,22 @@ pub(crate) fn count_sources(snapshot: &Snapshot) -> Vec<SourceJson> {
         states,
     });
     all.collect()
+}
+
+/// Whether a value says nothing: no value, or none in it.
+pub(crate) fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(all) => all.is_empty(),
+        Value::Object(all) => all.is_empty(),
+        _ => false,
+    }
+}
+
+/// An object without those of these keys that say nothing.
+pub(crate) fn without_empty(mut all: Value, keys: &[&str]) -> Value {
+    if let Some(map) = all.as_object_mut() {
+        map.retain(|key, value| !(keys.contains(&key.as_str()) && is_nothing(value)));
+    }
+    all
 }

@@ -103,6 +103,19 @@ impl Output {
             .extend_from_slice(grove_spec::render::render(diagnostic, None).as_bytes());
     }
 
+    /// Rendered diagnostics beside the data.
+    pub(crate) fn diagnostics<'a>(&mut self, all: impl IntoIterator<Item = &'a Diagnostic>) {
+        for diagnostic in all {
+            self.diagnostic(diagnostic);
+        }
+    }
+
+    /// A finding as data, with the line that it speaks of and a blank line after it.
+    pub(crate) fn finding(&mut self, finding: &Diagnostic, source: Option<&str>) {
+        self.text(&grove_spec::render::render(finding, source));
+        self.line("");
+    }
+
     /// An error with its hints.
     pub(crate) fn error(&mut self, error: &CommandError) {
         self.note(&format!("error: {}", error.message()));

@@ -110,7 +110,7 @@ fn look(home: &Path) -> Result<Look, String> {
 }
 
 fn make(look: &Look, at: usize) -> Result<(), String> {
-    let agents = &look.snapshot.agents.agents;
+    let agents = &look.snapshot.agents.all;
     let agent = agents.iter().find(|agent| agent.name == name(at));
     let agent = agent.ok_or("an agent was not found")?;
     let made = prompt(

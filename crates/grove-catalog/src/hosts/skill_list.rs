@@ -1,5 +1,6 @@
 //! How a host writes the list of skills, and what it does when the list is too long.
 
+use grove_spec::words;
 use serde::Deserialize;
 
 /// How a host writes its list.
@@ -76,56 +77,36 @@ pub struct Budget {
     pub about: String,
 }
 
-/// What a host counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Measure {
-    /// UTF-16 units, as JavaScript counts.
-    #[default]
-    Units,
-    /// Columns on a terminal.
-    Columns,
-    /// Tokens: four bytes each, every line rounded up.
-    Tokens,
-}
-
-impl Measure {
-    /// The word for people and JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Units => "characters",
-            Self::Columns => "columns",
-            Self::Tokens => "tokens",
-        }
+words! {
+    /// What a host counts.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Measure {
+        /// UTF-16 units, as JavaScript counts.
+        #[default]
+        Units = "characters",
+        /// Columns on a terminal.
+        Columns = "columns",
+        /// Tokens: four bytes each, every line rounded up.
+        Tokens = "tokens",
     }
 }
 
-/// What a host does with a list that is too long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Overflow {
-    /// There is no limit.
-    None,
-    /// Names stay; whole descriptions are kept one after another while they fit.
-    NamesStay,
-    /// Descriptions grow by a character each in turn; then names alone; then what still fits.
-    EvenCut,
-    /// Entries until one does not fit; then bare names until those do not fit.
-    EntriesThenNames,
-    /// Without descriptions; then as many as fit; then descriptions cut to one length in what is left.
-    Compact,
-}
-
-impl Overflow {
-    /// The word for JSON, as in the host files.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::NamesStay => "names-stay",
-            Self::EvenCut => "even-cut",
-            Self::EntriesThenNames => "entries-then-names",
-            Self::Compact => "compact",
-        }
+words! {
+    /// What a host does with a list that is too long.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Overflow {
+        /// There is no limit.
+        None = "none",
+        /// Names stay; whole descriptions are kept one after another while they fit.
+        NamesStay = "names-stay",
+        /// Descriptions grow by a character each in turn; then names alone; then what still fits.
+        EvenCut = "even-cut",
+        /// Entries until one does not fit; then bare names until those do not fit.
+        EntriesThenNames = "entries-then-names",
+        /// Without descriptions; then as many as fit; then descriptions cut to one length in what is left.
+        Compact = "compact",
     }
 }
 

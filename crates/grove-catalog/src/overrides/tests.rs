@@ -8,7 +8,7 @@ use grove_spec::config::{self, LayerScope};
 
 use super::*;
 use crate::agents::resolve_with;
-use crate::test_files::{all_roots, candidate, root_index};
+use crate::tests::{all_roots, candidate, root_index};
 
 fn layer(scope: LayerScope, file: &str, text: &str) -> Layer {
     let overrides = if text.starts_with('{') {
@@ -40,7 +40,7 @@ fn agents(sources: &[Source], layers: &[Layer]) -> Agents {
 
 fn of<'a>(agents: &'a Agents, name: &str) -> &'a Agent {
     match agents.find(name) {
-        Ok(at) => &agents.agents[at],
+        Ok(at) => &agents.all[at],
         Err(near) => panic!("{name}: {near:?}"),
     }
 }
@@ -150,7 +150,7 @@ fn a_builtin_that_is_switched_off_leaves_its_name_to_others() {
         let usable = Some(found).filter(|agent| agent.state == State::Ok);
         let source = usable.map(|agent| agents.roots[agent.root].source.as_str());
         assert_eq!(source, used, "{sources:?}");
-        let named = agents.agents.iter().filter(|agent| agent.name == "x");
+        let named = agents.all.iter().filter(|agent| agent.name == "x");
         let found: Vec<&str> = named.map(|agent| agent.state.as_str()).collect();
         assert_eq!(found, states, "{sources:?}");
     }

@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::catalog::INSTRUCTIONS;
 use crate::disclosure::boundary;
 use grove_spec::Digest;
+use grove_spec::words;
 
 /// The prompt of whoever runs the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,27 +31,18 @@ pub struct Base {
     pub text: String,
 }
 
-/// What became of the prompt of whoever runs the agent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BaseUse {
-    /// It was not given.
-    #[default]
-    Absent,
-    /// It stands first.
-    First,
-    /// The agent's stands in its place.
-    Replaced,
-}
-
-impl BaseUse {
-    /// The word shown to people and in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Absent => "absent",
-            Self::First => "first",
-            Self::Replaced => "replaced",
-        }
+words! {
+    /// What became of the prompt of whoever runs the agent.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum BaseUse {
+        /// It was not given.
+        #[default]
+        Absent = "absent",
+        /// It stands first.
+        First = "first",
+        /// The agent's stands in its place.
+        Replaced = "replaced",
     }
 }
 

@@ -28,6 +28,7 @@ pub(crate) use stem::stem;
 
 use crate::snapshot::{Skill, Snapshot};
 use entry::FIELDS;
+use grove_spec::words;
 use names::AsName;
 use query::Wanted;
 
@@ -54,31 +55,23 @@ pub struct Query<'a> {
     pub audience: Audience,
 }
 
-/// A part of a skill's file in which a word was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Field {
-    /// Its name or id.
-    Name,
-    /// Its description.
-    Description,
-    /// A heading.
-    Heading,
-    /// Its instructions.
-    Body,
+words! {
+    /// A part of a skill's file in which a word was found.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Field {
+        /// Its name or id.
+        Name = "name",
+        /// Its description.
+        Description = "description",
+        /// A heading.
+        Heading = "heading",
+        /// Its instructions.
+        Body = "body",
+    }
 }
 
 impl Field {
     const ALL: [Self; FIELDS] = [Self::Name, Self::Description, Self::Heading, Self::Body];
-
-    /// Its name in output.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Name => "name",
-            Self::Description => "description",
-            Self::Heading => "heading",
-            Self::Body => "body",
-        }
-    }
 }
 
 /// A word of the query with where it was found.

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio_util::sync::CancellationToken;
@@ -52,12 +53,39 @@ fn running() -> MutexGuard<'static, Vec<u32>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// How somebody is told to stop: softly, and then at once.
+#[derive(Debug, Clone, Default)]
+pub struct StopTokens {
+    /// Cancelled when it is to stop.
+    pub soft: CancellationToken,
+    /// Cancelled when there is nothing to wait for.
+    pub now: CancellationToken,
+}
+
+impl StopTokens {
+    /// Tells it.
+    pub fn tell(&self, now: bool) {
+        self.soft.cancel();
+        if now {
+            self.now.cancel();
+        }
+    }
+
+    /// Whether it was told.
+    pub fn is_told(&self) -> bool {
+        self.soft.is_cancelled()
+    }
+}
+
 /// The program that keeps trees.
 #[derive(Debug, Clone)]
 pub struct Keeper {
     program: PathBuf,
     arguments: Vec<OsString>,
     bounds: OutputBounds,
+    /// How many files this process could have open when the keeper was named: commands get no more, whatever this
+    /// process allows itself later.
+    open_files: Option<u64>,
 }
 
 impl Keeper {
@@ -76,6 +104,7 @@ impl Keeper {
             program,
             arguments: arguments.iter().map(OsString::from).collect(),
             bounds: OutputBounds::default(),
+            open_files: getrlimit(Resource::Nofile).current,
         })
     }
 
@@ -89,12 +118,12 @@ impl Keeper {
     /// Runs a command until its tree has ended, and gives back what the keeper saw. `on_output` is given what the
     /// tree writes as it comes.
     ///
-    /// When `cancel` is cancelled the tree is ended softly, then hard; dropping the future does the same, because the
-    /// keeper sees its input end.
+    /// When `stop` is cancelled softly the tree is asked to end, and ended after its grace or when `stop` says now;
+    /// dropping the future does the same, because the keeper sees its input end.
     pub async fn run(
         &self,
         order: &Order,
-        cancel: &CancellationToken,
+        stop: &StopTokens,
         mut on_output: impl FnMut(&[u8]),
     ) -> Result<ProcessEnd, ExecError> {
         let (mut child, _running) = self.start()?;
@@ -103,7 +132,11 @@ impl Keeper {
         else {
             return Err(ExecError::NoReport { left: Vec::new() });
         };
-        let mut line = serde_json::to_string(order).unwrap_or_default();
+        let order = Order {
+            open_files: order.open_files.or(self.open_files),
+            ..order.clone()
+        };
+        let mut line = serde_json::to_string(&order).unwrap_or_default();
         line.push('\n');
         // A keeper that died has no report, which is noticed below.
         let _ = input.write_all(line.as_bytes()).await;
@@ -112,7 +145,7 @@ impl Keeper {
         let mut buffer = vec![0; 16 << 10];
         let limit = order.limit() + order.grace() + BEYOND;
         let until = tokio::time::Instant::now() + limit;
-        let mut is_told = false;
+        let (mut is_asked, mut is_told) = (false, false);
         loop {
             tokio::select! {
                 read = output.read(&mut buffer) => match read {
@@ -123,7 +156,11 @@ impl Keeper {
                     }
                     _ => break,
                 },
-                () = cancel.cancelled(), if !is_told => {
+                () = stop.soft.cancelled(), if !is_asked => {
+                    is_asked = true;
+                    tell(input.as_mut()).await;
+                }
+                () = stop.now.cancelled(), if is_asked && !is_told => {
                     is_told = true;
                     tell(input.as_mut()).await;
                 }

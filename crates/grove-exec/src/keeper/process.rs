@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, set_child_subreaper, setsid, wait,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, getpid, getrlimit, pidfd_open,
+    set_child_subreaper, setrlimit, setsid, wait,
 };
 
 use super::{Exit, Order, Report, Why, ids};
@@ -69,6 +70,15 @@ fn start(order: &Order) -> Result<(Option<Pid>, OwnedFd), String> {
     set_child_subreaper(own).map_err(|error| format!("no subreaper: {error}"))?;
     if let Some(rules) = &order.writes {
         restrict_this_process(rules).map_err(|error| format!("no write rules: {error}"))?;
+    }
+    if let Some(most) = order.open_files {
+        let now = getrlimit(Resource::Nofile);
+        let current = now.maximum.map_or(most, |maximum| most.min(maximum));
+        let limit = Rlimit {
+            current: Some(current),
+            ..now
+        };
+        let _ = setrlimit(Resource::Nofile, limit);
     }
     let (reading, writing) = std::io::pipe().map_err(|error| format!("no pipe: {error}"))?;
     let errors = writing

@@ -5,6 +5,6 @@
     reason = "a test that cannot go on should say why"
 )]
 
-mod shapes;
 mod trees;
+mod waiting;
 mod writing;

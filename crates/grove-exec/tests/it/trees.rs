@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use grove_exec::{ExecError, Exit, Keeper, Order, ProcessEnd, Why, find_marked};
-use tokio_util::sync::CancellationToken;
+use grove_exec::{ExecError, Exit, Keeper, Order, ProcessEnd, StopTokens, Why, find_marked};
 
-use crate::shapes::{SHAPES, script, sleepers, until};
+use grove_testkit::process_shapes::{SHAPES, script, sleepers};
+
+use crate::waiting::until;
 
 /// Ending a tree takes the grace and at most this.
 const ENDING: Duration = Duration::from_secs(6);
@@ -23,7 +24,7 @@ fn order(line: &str, mark: &str) -> Order {
 }
 
 async fn run(order: &Order) -> ProcessEnd {
-    let never = CancellationToken::new();
+    let never = StopTokens::default();
     keeper().run(order, &never, |_| {}).await.unwrap()
 }
 
@@ -117,7 +118,7 @@ async fn of_two_trees_exactly_the_one_ends_that_is_stopped() {
     for (number, (name, shape)) in (20..).zip(SHAPES) {
         let (line, seconds) = script(shape, number);
         let (other_line, others) = script(shape, number + 20);
-        let (stop, stop_other) = (CancellationToken::new(), CancellationToken::new());
+        let (stop, stop_other) = (StopTokens::default(), StopTokens::default());
         let (one, other) = (
             order(&line, &format!("a/1/{number}")),
             order(&other_line, &format!("a/1/{number}0")),
@@ -125,14 +126,14 @@ async fn of_two_trees_exactly_the_one_ends_that_is_stopped() {
         let watched = async {
             assert!(until(ENDING, || sleepers(&seconds) > 0 && sleepers(&others) > 0).await);
             let began = Instant::now();
-            stop.cancel();
+            stop.tell(false);
             assert!(
                 until(ENDING, || sleepers(&seconds) == 0).await,
                 "{name} survives"
             );
             assert!(began.elapsed() < ENDING, "{name}");
             assert!(sleepers(&others) > 0, "{name}: the other one goes on");
-            stop_other.cancel();
+            stop_other.tell(false);
         };
         let (ended, other_ended, ()) = tokio::join!(
             keeper.run(&one, &stop, |_| {}),
@@ -154,7 +155,7 @@ async fn of_two_trees_exactly_the_one_ends_that_is_stopped() {
 async fn a_tree_ends_when_nobody_waits_for_it_any_more() {
     let (line, seconds) = script("setsid sleep @ & sleep @", 60);
     let order = order(&line, "r/1/60");
-    let (never, keeper) = (CancellationToken::new(), keeper());
+    let (never, keeper) = (StopTokens::default(), keeper());
     let running = keeper.run(&order, &never, |_| {});
     tokio::select! {
         _ = running => panic!("it does not end by itself"),
@@ -167,7 +168,7 @@ async fn a_tree_ends_when_nobody_waits_for_it_any_more() {
 async fn what_a_killed_keeper_leaves_is_ended_whatever_it_did() {
     let (line, seconds) = script("env -i setsid sleep @ & setsid sleep @ & sleep @", 61);
     let order = order(&line, "r/1/61");
-    let (never, keeper) = (CancellationToken::new(), keeper());
+    let (never, keeper) = (StopTokens::default(), keeper());
     let killer = async {
         assert!(until(ENDING, || sleepers(&seconds) == 3).await);
         let marked = find_marked("r/1/61");

@@ -1,7 +1,6 @@
 //! A tree writes where it may and nowhere else, by any path.
 
-use grove_exec::{Exit, Keeper, Order, WriteRules, write_rules_work};
-use tokio_util::sync::CancellationToken;
+use grove_exec::{Exit, Keeper, Order, StopTokens, WriteRules, write_rules_work};
 
 #[tokio::test]
 async fn a_tree_writes_only_where_it_may() {
@@ -28,7 +27,7 @@ async fn a_tree_writes_only_where_it_may() {
         ..Order::shell(line, inside.clone(), "r/1/1")
     };
     let end = keeper
-        .run(&order, &CancellationToken::new(), |_| {})
+        .run(&order, &StopTokens::default(), |_| {})
         .await
         .unwrap();
     assert_eq!(

@@ -1,16 +1,17 @@
 //! Listing one folder: which children to probe, which files count, what else is worth knowing.
 
 use std::ffi::CStr;
-use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
 
 use grove_spec::hidden_text;
 use grove_spec::text::has_controls;
-use rustix::fs::{FileType, RawDir};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::Layout;
 use super::names::Names;
+use crate::beneath;
 
 /// The name of a skill file.
 pub(super) const SKILL_FILE: &CStr = c"SKILL.md";
@@ -40,31 +41,24 @@ pub(super) fn list(
     max_entries: usize,
     layout: &Layout,
 ) -> Result<Listing, Errno> {
-    let mut buffer = [MaybeUninit::<u8>::uninit(); 16 * 1024];
-    let mut raw = RawDir::new(folder, &mut buffer);
     let mut listing = Listing::default();
     let mut seen = 0;
-    while let Some(entry) = raw.next() {
-        let entry = entry?;
-        let name = entry.file_name();
+    beneath::each_entry(folder, |name, kind| {
         let bytes = name.to_bytes();
-        if bytes == b"." || bytes == b".." {
-            continue;
-        }
         seen += 1;
         if seen > max_entries {
             listing.cut = true;
-            break;
+            return ControlFlow::Break(());
         }
         let mut ignore_names = layout.ignore_files.iter();
         if let Some(known) = ignore_names.find(|known| known.as_bytes() == bytes) {
             listing.ignore_files.push(known);
         }
-        if bytes == b"node_modules" && !layout.node_modules {
-            continue;
+        if bytes != b"node_modules" || layout.node_modules {
+            listing.take(name, kind);
         }
-        listing.take(name, entry.file_type());
-    }
+        ControlFlow::Continue(())
+    })?;
     listing.children.sort();
     listing.markdown.sort();
     listing.unprintable.sort_unstable();

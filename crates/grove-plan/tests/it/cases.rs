@@ -1,8 +1,8 @@
 //! The cases that people think of first, step by step.
 
 use grove_plan::{
-    Attempt, Command, EffectId, EffectKind, Fact, Finish, ModelFailure, NodeId, Outcome, Output,
-    Proof, Refused, RunView, State, Wish,
+    Attempt, Command, EffectId, EffectKind, Ending, Fact, Finish, ModelFailure, NodeId, Outcome,
+    Output, Proof, Refused, RunView, State, Usage, Wish,
 };
 use grove_spec::Digest;
 
@@ -306,4 +306,96 @@ fn only_the_submission_begins_a_run_and_only_a_finished_one_is_acknowledged() {
     world.prove();
     world.tell(acknowledged).unwrap();
     assert!(world.state.acknowledged);
+}
+
+#[test]
+fn a_child_sums_up_after_its_last_turn_and_is_stopped_after_that() {
+    let mut child = child();
+    child.limits.max_turns = Some(2);
+    let mut world = World::submitted(chain(vec![child]));
+    let (start, epoch) = world.lease(EffectKind::Start);
+    for expected in [0, 0, 1] {
+        let step = world.tell(turned(&start.of, epoch, 1)).unwrap();
+        assert_eq!(step.opened.len(), expected, "{step:?}");
+    }
+    world.answer(&(start, epoch), ended(Finish::Answered, text("so far")));
+    world.prove();
+    let node = &world.state.nodes[&NodeId::from("1")];
+    let reason = node.execution.reason();
+    assert_eq!(reason.as_deref(), Some("limit of 2 turns reached (2)"));
+    assert!(node.last().unwrap().output().unwrap().text.is_some());
+}
+
+#[test]
+fn a_call_beyond_the_limit_is_refused() {
+    let mut child = child();
+    child.limits.max_tool_calls = Some(1);
+    let limits = child.limits.clone();
+    let mut world = World::submitted(chain(vec![child]));
+    let (start, epoch) = world.lease(EffectKind::Start);
+    world.tell(called(&start.of, epoch, "c1", false)).unwrap();
+    let refused = world.tell(called(&start.of, epoch, "c2", false));
+    assert!(
+        matches!(refused, Err(Refused::BeyondLimit(_))),
+        "{refused:?}"
+    );
+    world.tell(returned(&start.of, epoch, "c1")).unwrap();
+    let words = |turns, calls| limits.reached(turns, calls).map(|cause| cause.to_string());
+    assert_eq!(words(9, 1), None, "a child may use all that it has");
+    let reason = "limit of 1 tool calls reached (1)";
+    assert_eq!(words(9, 2).as_deref(), Some(reason));
+}
+
+#[test]
+fn what_a_request_took_that_failed_is_spent_too() {
+    let mut world = World::submitted(chain(vec![child()]));
+    let (start, epoch) = world.lease(EffectKind::Start);
+    world.tell(turned(&start.of, epoch, 5)).unwrap();
+    let ending = Ending {
+        finish: model_failure(ModelFailure::CutStream),
+        output: Output::default(),
+        lost: Usage {
+            input: 7,
+            ..Usage::default()
+        },
+    };
+    world.answer(&(start, epoch), Outcome::Ended(ending));
+    world.prove();
+    assert_eq!(world.state.spent.counted(), 12);
+    let node = &world.state.nodes[&NodeId::from("1")];
+    assert_eq!(node.last().unwrap().usage.counted(), 12);
+}
+
+#[test]
+fn a_child_that_lost_its_holder_and_is_stopped_does_not_go_on() {
+    let stop = Fact::Wanted {
+        by: "a terminal".to_owned(),
+        id: "w1".to_owned(),
+        wish: Wish::Stop { now: false },
+    };
+    for is_proven_first in [true, false] {
+        let mut world = World::submitted(chain(vec![child()]));
+        let (start, epoch) = world.lease(EffectKind::Start);
+        world
+            .tell(Fact::Gone {
+                effect: start,
+                epoch,
+                why: "killed".to_owned(),
+            })
+            .unwrap();
+        if is_proven_first {
+            world.prove();
+            assert_eq!(world.tell(stop.clone()).unwrap().opened, []);
+        } else {
+            world.tell(stop.clone()).unwrap();
+            assert_eq!(
+                world.open(EffectKind::Stop),
+                None,
+                "there is nobody to tell"
+            );
+            world.prove();
+        }
+        assert_eq!(world.state_of("1"), "stopped");
+        assert!(world.state.open.is_empty());
+    }
 }

@@ -21,22 +21,26 @@ fn plans() -> impl Strategy<Value = Plan> {
             prop::option::of(1_u64..40),
             any::<bool>(),
             any::<bool>(),
+            prop::option::of(1_u64..4),
         ),
         1..4,
     );
     let joined = prop::collection::vec(any::<bool>(), 3);
     let tree = (any::<bool>(), prop::option::of(1_u64..60));
     (children, joined, tree).prop_map(|(children, joined, (has_timeout, max_tokens))| {
-        let children = children
-            .into_iter()
-            .map(|(models, tokens, has_time, has_schema)| {
-                let mut child = child();
-                child.models = (0..models).map(|at| format!("p/m{at}")).collect();
-                child.limits.max_tokens = tokens;
-                child.limits.max_execution_time_ms = has_time.then_some(50);
-                child.schema = has_schema.then(|| Digest::of(b"schema"));
-                child
-            });
+        let children =
+            children
+                .into_iter()
+                .map(|(models, tokens, has_time, has_schema, budget)| {
+                    let mut child = child();
+                    child.models = (0..models).map(|at| format!("p/m{at}")).collect();
+                    child.limits.max_tokens = tokens;
+                    child.limits.max_turns = budget;
+                    child.limits.max_tool_calls = budget.map(|budget| budget - 1);
+                    child.limits.max_execution_time_ms = has_time.then_some(50);
+                    child.schema = has_schema.then(|| Digest::of(b"schema"));
+                    child
+                });
         let mut plan = chain(children.collect());
         for (node, is_joined) in plan.nodes.iter_mut().zip(joined) {
             if !is_joined {
@@ -145,15 +149,28 @@ fn check(world: &World, was: &State) {
 /// Whoever has reached a limit was told to stop, and made no request since.
 fn check_limits(world: &World) {
     let mut spent: BTreeMap<&NodeId, u64> = BTreeMap::new();
+    let mut turns: BTreeMap<&Attempt, u64> = BTreeMap::new();
+    let mut calls: BTreeMap<&Attempt, u64> = BTreeMap::new();
     let mut whole = 0;
     for event in &world.journal {
-        let Fact::Turned { of, turn, .. } = &event.fact else {
-            continue;
+        let (of, turn) = match &event.fact {
+            Fact::Turned { of, turn, .. } => (of, turn),
+            Fact::Called { of, .. } => {
+                let made = calls.entry(of).or_default();
+                *made += 1;
+                let limits = &world.plan.child(&of.node).unwrap().limits;
+                assert!(limits.max_tool_calls.is_none_or(|max| *made <= max));
+                continue;
+            }
+            _ => continue,
         };
         let child = world.plan.child(&of.node).unwrap();
         let of_node = spent.entry(&of.node).or_default();
+        let of_attempt = turns.entry(of).or_default();
         let is_beyond = child.limits.max_tokens.is_some_and(|max| *of_node >= max)
-            || world.plan.tree.max_tokens.is_some_and(|max| whole >= max);
+            || world.plan.tree.max_tokens.is_some_and(|max| whole >= max)
+            || child.limits.max_turns.is_some_and(|max| *of_attempt > max);
+        *of_attempt += 1;
         *of_node += turn.usage.counted();
         whole += turn.usage.counted();
         if is_beyond {

@@ -144,7 +144,11 @@ pub(crate) fn text(text: &str) -> Output {
 }
 
 pub(crate) fn ended(finish: Finish, output: Output) -> Outcome {
-    Outcome::Ended(Ending { finish, output })
+    Outcome::Ended(Ending {
+        finish,
+        output,
+        lost: Usage::default(),
+    })
 }
 
 pub(crate) fn model_failure(failure: ModelFailure) -> Finish {

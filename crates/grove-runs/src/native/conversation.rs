@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use grove_model::{Block, Message, Role, StopKind};
-use grove_plan::{Attempt, Body, CallOutcome, Fact};
+use grove_plan::{Attempt, Body, CallOutcome, Cause, Fact, Finish, Usage};
 use grove_store::{LoadedRun, Store};
 use serde_json::Value;
 
-use super::{calls_of, goes_on};
+use super::{ChildEnd, calls_of, goes_on};
 use crate::told::Told;
-use crate::tools::ToolResult;
+use crate::tools::{STRUCTURED_OUTPUT, ToolResult};
 
 /// What was said so far.
 pub(super) struct Conversation {
@@ -101,6 +101,9 @@ impl Conversation {
 
     pub(super) fn add_result(&mut self, call: &PendingCall, result: &ToolResult) {
         if let Some(last) = self.turns.last_mut() {
+            if !last.begun.contains(&call.id) {
+                last.begun.push(call.id.clone());
+            }
             let result = (result.text.clone(), result.is_error);
             last.results.insert(call.id.clone(), result);
         }
@@ -130,6 +133,87 @@ impl Conversation {
     pub(super) fn is_answered(&self) -> bool {
         let last = self.turns.last();
         last.is_some_and(|last| !last.goes_on && calls_of(&last.blocks).next().is_none())
+    }
+
+    /// How often the model has answered.
+    pub(super) fn turns(&self) -> u64 {
+        self.turns.len() as u64
+    }
+
+    /// How many calls it has asked for.
+    pub(super) fn calls_wanted(&self) -> u64 {
+        let calls = self.turns.iter().map(|turn| calls_of(&turn.blocks).count());
+        calls.sum::<usize>() as u64
+    }
+
+    /// The same before its last answer.
+    pub(super) fn calls_wanted_before_last(&self) -> u64 {
+        let last = self.turns.last();
+        let of_last = last.map_or(0, |last| calls_of(&last.blocks).count());
+        self.calls_wanted().saturating_sub(of_last as u64)
+    }
+
+    /// How many calls were begun or refused.
+    pub(super) fn calls_begun(&self) -> u64 {
+        let begun = self.turns.iter().map(|turn| turn.begun.len());
+        begun.sum::<usize>() as u64
+    }
+
+    /// The skills that it asked for and was given.
+    pub(super) fn skills_given(&self) -> impl Iterator<Item = &str> {
+        self.turns.iter().flat_map(|turn| {
+            let calls = calls_of(&turn.blocks).filter(|(id, name, _)| {
+                *name == "skill" && turn.results.get(*id).is_some_and(|(_, failed)| !failed)
+            });
+            calls.filter_map(|(_, _, input)| input.get("name")?.as_str())
+        })
+    }
+
+    /// The value that was taken as the result.
+    pub(super) fn structured(&self) -> Option<&Value> {
+        let last = self.turns.last()?;
+        let mut calls = calls_of(&last.blocks).filter(|(_, name, _)| *name == STRUCTURED_OUTPUT);
+        calls.find_map(|(id, _, input)| match last.results.get(id) {
+            Some((_, false)) => Some(input),
+            _ => None,
+        })
+    }
+
+    /// What was wrong with the last value, once so many were.
+    pub(super) fn wrong_values(&self, most: usize) -> Option<String> {
+        let results = self.turns.iter().flat_map(|turn| {
+            let calls = calls_of(&turn.blocks).filter(|(_, name, _)| *name == STRUCTURED_OUTPUT);
+            calls.filter_map(|(id, _, _)| turn.results.get(id))
+        });
+        let wrong: Vec<&String> = results
+            .filter(|(_, is_error)| *is_error)
+            .map(|(text, _)| text)
+            .collect();
+        wrong.get(most.checked_sub(1)?)?;
+        wrong.last().map(|text| (*text).clone())
+    }
+
+    /// How it ended, with what it came to.
+    pub(super) fn end(&self, finish: Finish) -> ChildEnd {
+        ChildEnd {
+            finish,
+            text: self.last_text(),
+            structured: self.structured().cloned(),
+            lost: Usage::default(),
+        }
+    }
+
+    /// The same with the word that the limit is reached.
+    pub(super) fn messages_to_sum_up(&self, limit: &Cause) -> Vec<Message> {
+        let mut messages = self.messages();
+        let text = format!(
+            "[{limit}] Call no more tools. Answer now with the result as far as you have it."
+        );
+        match messages.last_mut() {
+            Some(last) if last.role == Role::User => last.content.push(Block::text(text)),
+            _ => messages.push(Message::user(text)),
+        }
+        messages
     }
 
     pub(super) fn messages(&self) -> Vec<Message> {

@@ -1,7 +1,10 @@
 //! Finding files and lines.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use grove_catalog::ignore_rules::IgnoreRules;
 use grove_fs::listing::{ListedKind, ListingBounds};
 use grove_spec::wildcard::Wildcard;
 use regex::RegexBuilder;
@@ -75,20 +78,85 @@ impl Toolbox {
         Ok(results(&found, is_cut, "lines"))
     }
 
-    /// Files below a folder, by path below it.
+    /// Files below a folder, by path below it. What `.gitignore` files leave out is left out, unless the folder itself is
+    /// such a thing: then it was meant.
     fn files_below(
         &self,
         path: &str,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<(Vec<String>, bool), String> {
-        let name_of = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-        let enters = |path: &str, kind: ListedKind| {
-            kind != ListedKind::Folder || !LEFT_OUT.contains(&name_of(path).as_str())
+        let ignored = IgnoredFiles::new(self, path);
+        let enters = |below: &str, kind: ListedKind| {
+            let name = below.rsplit('/').next().unwrap_or_default();
+            let is_left_out = kind == ListedKind::Folder && LEFT_OUT.contains(&name);
+            !is_left_out && !ignored.covers(below, kind)
         };
         let listing = self.work.below(path, BOUNDS, enters)?;
         let files = listing.entries.into_iter();
         let files = files.filter(|entry| entry.kind == ListedKind::File && wanted(&entry.path));
         Ok((files.map(|entry| entry.path).collect(), listing.is_cut))
+    }
+}
+
+/// What `.gitignore` files say about a folder that is searched; each is read when something beside it is first met.
+struct IgnoredFiles<'a> {
+    toolbox: &'a Toolbox,
+    /// The folder that is searched, by path below the work folder; none when nothing is left out.
+    folder: Option<String>,
+    rules: RefCell<(IgnoreRules, BTreeSet<String>)>,
+}
+
+impl<'a> IgnoredFiles<'a> {
+    fn new(toolbox: &'a Toolbox, path: &str) -> Self {
+        let folder = toolbox.work.below_work_folder(path);
+        let mut ignored = Self {
+            toolbox,
+            folder,
+            rules: RefCell::default(),
+        };
+        if let Some(folder) = ignored.folder.clone() {
+            ignored.read_beside(&format!("{folder}/x"));
+            let is_meant = ignored.rules.borrow().0.ignores_folder(&folder);
+            if is_meant && !folder.is_empty() {
+                ignored.folder = None;
+            }
+        }
+        ignored
+    }
+
+    fn covers(&self, below: &str, kind: ListedKind) -> bool {
+        let Some(folder) = &self.folder else {
+            return false;
+        };
+        let whole = match folder.as_str() {
+            "" => below.to_owned(),
+            folder => format!("{folder}/{below}"),
+        };
+        self.read_beside(&whole);
+        let rules = &self.rules.borrow().0;
+        match kind {
+            ListedKind::Folder => rules.ignores_folder(&whole),
+            _ => rules.ignores_file(&whole),
+        }
+    }
+
+    /// Reads the ignore files of all folders that a path is in, outer ones first.
+    fn read_beside(&self, whole: &str) {
+        let inner = whole
+            .match_indices('/')
+            .filter_map(|(at, _)| whole.get(..at));
+        for folder in std::iter::once("").chain(inner) {
+            let (rules, read) = &mut *self.rules.borrow_mut();
+            if read.contains(folder) {
+                continue;
+            }
+            read.insert(folder.to_owned());
+            let file = format!("{folder}/.gitignore");
+            let text = self.toolbox.work.read(file.trim_start_matches('/'));
+            if let Ok(text) = text {
+                rules.add(folder, &String::from_utf8_lossy(&text));
+            }
+        }
     }
 }
 
@@ -100,7 +168,7 @@ fn wildcard(pattern: &str) -> Result<Wildcard, String> {
     } else {
         format!("**/{pattern}")
     };
-    Wildcard::parse(&anywhere).map_err(|error| format!("not a pattern: {}", error.reason()))
+    Wildcard::parse(&anywhere).map_err(|error| format!("not a pattern: {error}"))
 }
 
 fn results(found: &[String], is_cut: bool, noun: &str) -> String {

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use grove_exec::{ExecError, Exit, Order, Why, WriteRules, write_rules_work};
+use grove_exec::{ExecError, Exit, Order, StopTokens, Why, WriteRules, write_rules_work};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::{Toolbox, number_of, text_of};
 
@@ -15,7 +14,7 @@ impl Toolbox {
     pub(super) async fn bash(
         &self,
         arguments: &Value,
-        cancel: &CancellationToken,
+        stop: &StopTokens,
         on_output: &mut (dyn FnMut(&[u8]) + Send),
     ) -> Result<String, String> {
         let line = text_of(arguments, "command")?;
@@ -31,7 +30,7 @@ impl Toolbox {
         };
         let end = self
             .keeper
-            .run(&order, cancel, |bytes| on_output(bytes))
+            .run(&order, stop, |bytes| on_output(bytes))
             .await;
         let end = end.map_err(|error| match error {
             ExecError::NoReport { left } if left.is_empty() => {

@@ -2,6 +2,7 @@
 //! leads out and there is no moment between check and use.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
 
 use grove_fs::atomic::{self, Replaced};
 use grove_fs::files;
@@ -19,7 +20,7 @@ pub(crate) struct WorkFolder {
     /// Where it works, without links.
     folder: PathBuf,
     /// Other folders and files that it may read, without links.
-    readable: Vec<PathBuf>,
+    readable: RwLock<Vec<PathBuf>>,
 }
 
 /// A path that a model gave, as a folder that may be used and a path below it.
@@ -36,8 +37,19 @@ impl WorkFolder {
             .filter_map(|path| files::canonical(path).ok());
         Ok(Self {
             folder,
-            readable: readable.collect(),
+            readable: RwLock::new(readable.collect()),
         })
+    }
+
+    /// Lets a folder be read.
+    pub(crate) fn grant(&self, folder: &Path) {
+        if let Ok(folder) = files::canonical(folder) {
+            let mut readable = self
+                .readable
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            readable.push(folder);
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -52,7 +64,8 @@ impl WorkFolder {
             return Err("a path has no zero bytes".to_owned());
         }
         let whole = plain(&self.folder.join(path));
-        let others = self.readable.iter().filter(|_| may_leave);
+        let readable = self.readable.read().unwrap_or_else(PoisonError::into_inner);
+        let others = readable.iter().filter(|_| may_leave);
         let mut bases = std::iter::once(&self.folder).chain(others);
         let base = bases.find(|base| whole.starts_with(base));
         let outside = || {
@@ -81,6 +94,12 @@ impl WorkFolder {
         folder
             .read(&below, Links::Contain, MOST_READ)
             .map_err(|error| said(&error))
+    }
+
+    /// A path as it is below the work folder; none for what lies elsewhere.
+    pub(crate) fn below_work_folder(&self, path: &str) -> Option<String> {
+        let place = self.place(path, true).ok()?;
+        (place.base == self.folder).then_some(place.below)
     }
 
     pub(crate) fn is_folder(&self, path: &str) -> Result<bool, String> {

@@ -16,11 +16,11 @@ pub(super) fn with_server(text: &str, launch: &Launch) -> Result<String, String>
         return Ok(format!("{whole:#}\n"));
     }
     check(text)?;
-    let top = members(text, 0)?;
+    let top = members(text, (0, text.len()))?;
     let Some(servers) = top.get(SERVERS) else {
         return Ok(top.with(text, SERVERS, &json!({ NAME: entry })));
     };
-    let servers = members(text, servers.value.0)?;
+    let servers = members(text, servers.value)?;
     match servers.get(NAME) {
         None => Ok(servers.with(text, NAME, &entry)),
         Some(known) => {
@@ -42,11 +42,11 @@ pub(super) fn without_server(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     check(text)?;
-    let top = members(text, 0)?;
+    let top = members(text, (0, text.len()))?;
     let Some(servers) = top.get(SERVERS) else {
         return Ok(text.to_owned());
     };
-    let servers = members(text, servers.value.0)?;
+    let servers = members(text, servers.value)?;
     Ok(match servers.without(NAME) {
         Some(cut) => spliced(text, cut, ""),
         None => text.to_owned(),
@@ -157,96 +157,21 @@ fn indented(value: &Value, indent: &str) -> String {
     format!("{value:#}").replace('\n', &format!("\n{indent}"))
 }
 
-/// The members of the object that starts at or after `from`, in a text that a parser has accepted.
-fn members(text: &str, from: usize) -> Result<Members, String> {
-    let mut scan = Scan { text, at: from };
-    scan.object()
-        .ok_or_else(|| "it is not an object".to_owned())
-}
-
-struct Scan<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl Scan<'_> {
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    fn blanks(&mut self) {
-        while self.peek().is_some_and(|byte| byte.is_ascii_whitespace()) {
-            self.at += 1;
-        }
-    }
-
-    fn take(&mut self, wanted: u8) -> Option<()> {
-        self.blanks();
-        (self.peek()? == wanted).then(|| self.at += 1)
-    }
-
-    fn object(&mut self) -> Option<Members> {
-        self.take(b'{')?;
-        let start = self.at;
-        let mut members = Vec::new();
-        loop {
-            self.blanks();
-            if self.peek()? == b'}' {
-                let inside = (start, self.at);
-                return Some(Members { members, inside });
-            }
-            if self.peek()? == b',' {
-                self.at += 1;
-                self.blanks();
-            }
-            let whole = self.at;
-            self.string()?;
-            let key = serde_json::from_str(self.text.get(whole..self.at)?).ok()?;
-            self.take(b':')?;
-            self.blanks();
-            let value = self.at;
-            let end = self.value()?;
-            members.push(Member {
-                key,
-                whole: (whole, end),
-                value: (value, end),
-            });
-        }
-    }
-
-    fn string(&mut self) -> Option<()> {
-        self.take(b'"')?;
-        loop {
-            match self.peek()? {
-                b'"' => {
-                    self.at += 1;
-                    return Some(());
-                }
-                b'\\' => self.at += 2,
-                _ => self.at += 1,
-            }
-        }
-    }
-
-    /// Passes over a value and the blanks behind it; gives where the value ends.
-    fn value(&mut self) -> Option<usize> {
-        let start = self.at;
-        let mut depth = 0_usize;
-        loop {
-            match self.peek()? {
-                b'"' => {
-                    self.string()?;
-                    continue;
-                }
-                b'{' | b'[' => depth += 1,
-                b',' | b'}' if depth == 0 => break,
-                b'}' | b']' => depth -= 1,
-                _ => {}
-            }
-            self.at += 1;
-        }
-        Some(start + self.text.get(start..self.at)?.trim_end().len())
-    }
+/// The members of the object in a stretch of a text.
+fn members(text: &str, object: Span) -> Result<Members, String> {
+    let inside = slice(text, object).unwrap_or_default();
+    let read = grove_spec::json::parse_values(inside, usize::MAX).map_err(|fault| fault.message)?;
+    let members = read.members.into_iter().map(|member| Member {
+        key: member.key,
+        whole: (object.0 + member.start, object.0 + member.end),
+        value: (object.0 + member.value, object.0 + member.end),
+    });
+    let start = inside.find('{').ok_or("it is not an object")? + 1;
+    let end = inside.rfind('}').ok_or("it is not an object")?;
+    Ok(Members {
+        members: members.collect(),
+        inside: (object.0 + start, object.0 + end),
+    })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use grove_spec::{Code, Diagnostic};
 
 use super::{Disclosure, DisclosureError, SessionPlace};
 use crate::catalog_files;
+use crate::troubles::file_error;
 
 /// What is asked of a catalog.
 #[derive(Debug, Clone)]
@@ -71,8 +72,7 @@ impl Disclosure<'_> {
         };
         let mut diagnostics: Vec<Diagnostic> = finding.into_iter().collect();
         if let Err(error) = catalog_files::keep_text(&self.look.world.environment, &catalog) {
-            let message = format!("{error}: {}", error.source);
-            diagnostics.push(Diagnostic::new(Code::CacheUnwritable, message).in_file(&error.path));
+            diagnostics.push(file_error(Code::CacheUnwritable, &error));
         }
         Ok(ConversationCatalog {
             catalog,

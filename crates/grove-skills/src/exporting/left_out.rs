@@ -14,7 +14,7 @@ use grove_spec::{Code, Diagnostic, Severity};
 pub fn is_wanted(all: &Agents, agent: &Agent, theirs: &Agents) -> bool {
     let source = all.roots.get(agent.root).map(|root| root.source);
     let location = all.location(agent);
-    let mut others = theirs.agents.iter();
+    let mut others = theirs.all.iter();
     let is_theirs = others.any(|other| theirs.location(other) == location);
     source != Some(Source::Bundled) && agent.generated_from().is_none() && !is_theirs
 }
@@ -26,7 +26,7 @@ pub(super) fn say(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> BTreeSet<String> {
     let mut addresses = BTreeSet::new();
-    for agent in &all.agents {
+    for agent in &all.all {
         // The one that goes before it is exported in its place.
         let is_left_out = !agent.state.is_usable();
         if !is_left_out || !is_wanted(all, agent, theirs) {

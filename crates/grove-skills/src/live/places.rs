@@ -128,9 +128,9 @@ impl Places {
         self.files.extend(self.named.iter().cloned());
         if let Some(look) = library.last_look() {
             let (agents, chains) = (&look.snapshot.agents, &look.snapshot.chains);
-            let agents_files = agents.agents.iter().map(|agent| agents.location(agent));
+            let agents_files = agents.all.iter().map(|agent| agents.location(agent));
             self.files.extend(agents_files);
-            let chain_files = chains.chains.iter().map(|chain| chains.location(chain));
+            let chain_files = chains.all.iter().map(|chain| chains.location(chain));
             self.files.extend(chain_files);
         }
         for (planned, loaded) in library.last_roots() {

@@ -2,49 +2,29 @@
 
 use std::path::{Path, PathBuf};
 
-/// What happened, or seemed to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the words of `as_str` say it")]
-pub enum What {
-    Edited,
-    Appeared,
-    Removed,
-    RootAppeared,
-    RootRemoved,
-    RootChanged,
-    ProgramAppeared,
-    ProgramRemoved,
-    ProgramChanged,
-    Configuration,
-    Trust,
-    Project,
-    Overflow,
-    Poll,
-    Asked,
-    Watching,
-}
+use grove_spec::words;
 
-impl What {
-    /// The words shown to people and in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Edited => "edited",
-            Self::Appeared => "appeared",
-            Self::Removed => "removed",
-            Self::RootAppeared => "root appeared",
-            Self::RootRemoved => "root removed",
-            Self::RootChanged => "root changed",
-            Self::ProgramAppeared => "program appeared",
-            Self::ProgramRemoved => "program removed",
-            Self::ProgramChanged => "program changed",
-            Self::Configuration => "configuration",
-            Self::Trust => "trust",
-            Self::Project => "project",
-            Self::Overflow => "overflow",
-            Self::Poll => "poll",
-            Self::Asked => "asked",
-            Self::Watching => "watching",
-        }
+words! {
+    /// What happened, or seemed to.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    #[expect(missing_docs, reason = "the words of `as_str` say it")]
+    pub enum What {
+        Edited = "edited",
+        Appeared = "appeared",
+        Removed = "removed",
+        RootAppeared = "root appeared",
+        RootRemoved = "root removed",
+        RootChanged = "root changed",
+        ProgramAppeared = "program appeared",
+        ProgramRemoved = "program removed",
+        ProgramChanged = "program changed",
+        Configuration = "configuration",
+        Trust = "trust",
+        Project = "project",
+        Overflow = "overflow",
+        Poll = "poll",
+        Asked = "asked",
+        Watching = "watching",
     }
 }
 

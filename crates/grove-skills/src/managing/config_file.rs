@@ -3,20 +3,25 @@
 use std::path::{Path, PathBuf};
 
 use grove_fs::files;
+use grove_spec::agent::overrides::Field;
 use grove_spec::config::LayerScope;
-use grove_spec::config::edit::ConfigRefusal;
+use grove_spec::config::edit::{self, ConfigRefusal};
+use serde_json::Value;
 
 use super::own_files::utf8;
-use super::within::Place;
+use super::within::WritePlace;
 use super::{ManageError, Manager};
 use crate::settings::{MAX_CONFIG_BYTES, PROJECT_FILE, user_file};
+
+/// Where overrides stand in a configuration.
+const TABLE: [&str; 2] = ["agents", "overrides"];
 
 /// A configuration file as it was read.
 pub(super) struct ConfigFile {
     /// The file that a reader reads.
     pub(super) path: PathBuf,
     /// Where it is written: a link stays, and what it leads to is replaced.
-    place: Place,
+    place: WritePlace,
     /// Nothing when there is no file.
     before: Option<String>,
     pub(super) text: String,
@@ -26,11 +31,11 @@ impl Manager {
     /// The configuration of a scope.
     pub(super) fn config(&self, scope: LayerScope) -> Result<ConfigFile, ManageError> {
         let place = match scope {
-            LayerScope::User => Place::of_user(user_file(&self.look.world.environment)),
+            LayerScope::User => WritePlace::of_user(user_file(&self.look.world.environment)),
             LayerScope::Project => {
                 let root = self.look.world.project.settings_folder();
-                let root = root.ok_or(ManageError::NoProject)?;
-                Place::within(root, Path::new(PROJECT_FILE))?
+                let root = root.ok_or_else(ManageError::no_project)?;
+                WritePlace::within(root, Path::new(PROJECT_FILE))?
             }
         };
         let path = place.path().to_path_buf();
@@ -49,11 +54,32 @@ impl Manager {
 }
 
 impl ConfigFile {
+    /// Sets a field of an agent's override.
+    pub(super) fn set(
+        &mut self,
+        agent: &str,
+        field: Field,
+        value: &Value,
+    ) -> Result<(), ManageError> {
+        let path = [TABLE[0], TABLE[1], agent, &field.config_key()];
+        self.take(edit::set(&self.text, &path, value))
+    }
+
+    /// Removes a field of an agent's override.
+    pub(super) fn remove(&mut self, agent: &str, field: Field) -> Result<(), ManageError> {
+        let path = [TABLE[0], TABLE[1], agent, &field.config_key()];
+        self.take(edit::remove(&self.text, &path))
+    }
+
+    /// Removes an agent's override whole.
+    pub(super) fn remove_all(&mut self, agent: &str) -> Result<(), ManageError> {
+        self.take(edit::remove(&self.text, &[TABLE[0], TABLE[1], agent]))
+    }
+
     /// Takes a changed text.
-    pub(super) fn take(&mut self, text: Result<String, ConfigRefusal>) -> Result<(), ManageError> {
-        self.text = text.map_err(|refusal| ManageError::Unreadable {
-            file: self.path.clone(),
-            why: match refusal {
+    fn take(&mut self, text: Result<String, ConfigRefusal>) -> Result<(), ManageError> {
+        self.text = text.map_err(|refusal| {
+            let why = match refusal {
                 ConfigRefusal::NotToml { why, line } => match line {
                     Some(line) => format!("line {line} is not TOML: {why}"),
                     None => format!("it is not TOML: {why}"),
@@ -61,7 +87,8 @@ impl ConfigFile {
                 ConfigRefusal::Form => {
                     "it is written in a form in which this cannot be changed alone".to_owned()
                 }
-            },
+            };
+            ManageError::unreadable(&self.path, &why)
         })?;
         Ok(())
     }

@@ -4,25 +4,15 @@ use std::path::Path;
 
 use grove_catalog::overrides::is_own;
 use grove_catalog::state::State;
-use grove_spec::agent::compose::list_items;
+use grove_spec::agent::Parsed;
+use grove_spec::agent::compose::{Ask, list_items};
 use grove_spec::agent::overrides::{Change, Field};
-use grove_spec::config::{LayerScope, edit};
+use grove_spec::config::LayerScope;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 use serde_json::Value;
 
 use super::{Changed, ManageError, Manager};
-
-const TABLE: [&str; 2] = ["agents", "overrides"];
-
-/// One field of an override, as somebody asks for it in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OverrideAsk {
-    /// A field with this value: lists have commas, `[]` has no items, `false` clears, and an empty value is none.
-    Set(String, String),
-    /// The field as the file has it.
-    Unset(String),
-}
 
 /// Whom a command about overrides means.
 struct Meant {
@@ -40,8 +30,7 @@ impl Manager {
         let meant = self.meant(name)?;
         let mut config = self.config(scope)?;
         let before = config.saved();
-        let path = field_path(&meant.key, field_of(Field::DISABLED)?);
-        config.take(edit::set(&config.text, &strs(&path), &Value::from(true)))?;
+        config.set(&meant.key, field_of(Field::DISABLED)?, &Value::from(true))?;
         let changed = config.write()?;
         let report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
         if report.state != Some(State::Ok) || self.waits_for_trust(&config.path) {
@@ -49,24 +38,21 @@ impl Manager {
         }
         let agents = self.agents();
         let found = agents.entries().named(&meant.address).into_iter();
-        let fields = found.filter_map(|at| agents.agents.get(at));
+        let fields = found.filter_map(|at| agents.all.get(at));
         let mut fields = fields.flat_map(|agent| &agent.overridden);
         let on = fields.find(|set| set.field.as_str() == Field::DISABLED);
-        let error = ManageError::Overruled {
-            stays: "on",
-            why: on.map_or_else(
-                || "another file says so".to_owned(),
-                |set| {
-                    let (file, line) = (set.origin.file.display(), set.origin.line);
-                    format!("switched on in {file}:{line}")
-                },
-            ),
-            ways: vec![format!(
-                "run `grove agents disable {} --scope project`, or change that file",
-                one_line(name)
-            )],
-            name: meant.name,
-        };
+        let why = on.map_or_else(
+            || "another file says so".to_owned(),
+            |set| {
+                let (file, line) = (set.origin.file.display(), set.origin.line);
+                format!("switched on in {file}:{line}")
+            },
+        );
+        let message = format!("`{}` stays switched on: it is {why}", meant.name);
+        let error = ManageError::refused(message).hint(format!(
+            "run `grove agents disable {} --scope project`, or change that file",
+            one_line(name)
+        ));
         config.restore(before)?;
         Err(error)
     }
@@ -85,14 +71,12 @@ impl Manager {
         // Whoever is called by an address is meant alone.
         let of_name = Some(&meant.name).filter(|_| name != meant.address);
         for key in of_name.into_iter().chain([&meant.address]) {
-            let path = field_path(key, field_of(Field::DISABLED)?);
-            config.take(edit::remove(&config.text, &strs(&path)))?;
+            config.remove(key, field_of(Field::DISABLED)?)?;
         }
         let mut changed = config.write()?;
         let mut report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
         if report.state == Some(State::Disabled) {
-            let path = field_path(&meant.key, field_of(Field::DISABLED)?);
-            config.take(edit::set(&config.text, &strs(&path), &Value::from(false)))?;
+            config.set(&meant.key, field_of(Field::DISABLED)?, &Value::from(false))?;
             changed |= config.write()?;
             report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
         }
@@ -107,17 +91,11 @@ impl Manager {
             return Ok(report);
         }
         config.restore(before)?;
-        let why: Vec<&str> = report
-            .reasons
-            .iter()
-            .map(|it| it.message.as_str())
-            .collect();
-        Err(ManageError::Overruled {
-            name: meant.name,
-            stays: "off",
-            why: one_line(&why.join(", ")),
-            ways: report.reasons.into_iter().map(|it| it.fix).collect(),
-        })
+        let why = report.reasons.iter().map(|it| it.message.as_str());
+        let why = one_line(&why.collect::<Vec<_>>().join(", "));
+        let message = format!("`{}` stays switched off: it is {why}", meant.name);
+        let ways = report.reasons.into_iter().map(|it| it.fix);
+        Err(ways.fold(ManageError::refused(message), ManageError::hint))
     }
 
     /// Whether a project's configuration is not the one that was trusted.
@@ -131,14 +109,13 @@ impl Manager {
         let agents = self.agents();
         let found = agents.entries().named(name);
         let mut keys = vec![name.to_owned()];
-        for agent in found.iter().filter_map(|at| agents.agents.get(*at)) {
+        for agent in found.iter().filter_map(|at| agents.all.get(*at)) {
             keys.push(agent.name.clone());
             keys.push(agents.address(agent));
         }
         let mut config = self.config(scope)?;
         for key in &keys {
-            let path = [TABLE[0], TABLE[1], key.as_str()];
-            config.take(edit::remove(&config.text, &path))?;
+            config.remove_all(key)?;
         }
         let changed = config.write()?;
         if found.is_empty() && !changed {
@@ -160,7 +137,7 @@ impl Manager {
     fn still_set(&self, name: &str) -> Vec<String> {
         let agents = self.agents();
         let found = agents.entries().named(name).into_iter();
-        let found = found.filter_map(|at| agents.agents.get(at));
+        let found = found.filter_map(|at| agents.all.get(at));
         let mut notes: Vec<String> = found
             .flat_map(|agent| &agent.overridden)
             .map(|set| {
@@ -178,37 +155,31 @@ impl Manager {
         &mut self,
         name: &str,
         scope: LayerScope,
-        asks: &[OverrideAsk],
+        asks: &[Ask],
     ) -> Result<Changed, ManageError> {
         let meant = self.meant(name)?;
         let mut config = self.config(scope)?;
         let mut fields = grove_spec::agent::Agent::default();
         for ask in asks {
-            match ask {
-                // Only a text may be empty.
-                OverrideAsk::Set(key, words)
-                    if words.trim().is_empty()
-                        && field_of(key)?.as_str() != Field::SYSTEM_PROMPT =>
-                {
-                    let path = field_path(&meant.key, field_of(key)?);
-                    config.take(edit::remove(&config.text, &strs(&path)))?;
-                }
-                OverrideAsk::Set(key, words) => {
-                    let field = field_of(key)?;
-                    let change = read(field, words).ok_or_else(|| ManageError::Field {
-                        field: key.clone(),
-                        message: format!("it must be {}", field.wanted()),
-                    })?;
-                    change.apply(&mut fields);
-                    let value = change.value();
-                    let path = field_path(&meant.key, field);
-                    config.take(edit::set(&config.text, &strs(&path), value))?;
-                }
-                OverrideAsk::Unset(key) => {
-                    let path = field_path(&meant.key, field_of(key)?);
-                    config.take(edit::remove(&config.text, &strs(&path)))?;
-                }
-            }
+            // An agent's text is one of the fields.
+            let (key, words) = match ask {
+                Ask::Set(key, words) => (key.as_str(), Some(words)),
+                Ask::Unset(key) => (key.as_str(), None),
+                Ask::Body(text) => (Field::SYSTEM_PROMPT, Some(text)),
+            };
+            let field = field_of(key)?;
+            // Only a text may be empty.
+            let may_be_empty = field.as_str() == Field::SYSTEM_PROMPT;
+            let words = words.filter(|words| may_be_empty || !words.trim().is_empty());
+            let Some(words) = words else {
+                config.remove(&meant.key, field)?;
+                continue;
+            };
+            let change = read(field, words).ok_or_else(|| {
+                ManageError::field(key, &format!("it must be {}", field.wanted()))
+            })?;
+            change.apply(&mut fields);
+            config.set(&meant.key, field, change.value())?;
         }
         let warnings = self.doubts(&fields, &config.path);
         let changed = config.write()?;
@@ -218,7 +189,7 @@ impl Manager {
     fn meant(&self, query: &str) -> Result<Meant, ManageError> {
         match self.agents().find(query) {
             Ok(at) => self.meant_at(query, at),
-            Err(near) => Err(nobody(query, near)),
+            Err(near) => Err(ManageError::nobody("agent", query, &near)),
         }
     }
 
@@ -226,7 +197,7 @@ impl Manager {
     fn switched_off(&self, query: &str) -> Result<Meant, ManageError> {
         let agents = self.agents();
         let off = agents.entries().named(query).into_iter().find(|at| {
-            let agent = agents.agents.get(*at);
+            let agent = agents.all.get(*at);
             agent.is_some_and(|agent| agent.state == State::Disabled)
         });
         match off {
@@ -238,9 +209,9 @@ impl Manager {
     fn meant_at(&self, query: &str, at: usize) -> Result<Meant, ManageError> {
         let agents = self.agents();
         let agent = agents
-            .agents
+            .all
             .get(at)
-            .ok_or_else(|| nobody(query, Vec::new()))?;
+            .ok_or_else(|| ManageError::nobody("agent", query, &[]))?;
         // Under the bare name an agent from elsewhere would be meant.
         let mut others = agents.entries().named(&agent.name).into_iter();
         let is_of_own = |at: usize| agents.entries().source(at).is_some_and(is_own);
@@ -268,14 +239,14 @@ impl Manager {
         changed: bool,
         warnings: Vec<Diagnostic>,
     ) -> Changed {
-        let mut report = self.report(&meant.name, scope, file, changed, warnings);
+        let mut report = self.report::<Parsed>(&meant.name, scope, file, changed, warnings);
         let agents = self.agents();
         let at = agents.entries().named(&meant.address).into_iter().next();
         let found = agents.find(&meant.address).ok().or(at);
-        if let Some(agent) = found.and_then(|at| agents.agents.get(at)) {
+        if let Some(agent) = found.and_then(|at| agents.all.get(at)) {
             report.state = Some(agent.state);
             report.reasons.clone_from(&agent.reasons);
-            if let Some(other) = agent.stand_in.and_then(|at| agents.agents.get(at)) {
+            if let Some(other) = agent.stand_in.and_then(|at| agents.all.get(at)) {
                 let note = format!("{} is used in its place", agents.address(other));
                 report.notes.push(one_line(&note));
             }
@@ -288,26 +259,13 @@ impl Manager {
     }
 }
 
-fn nobody(name: &str, near: Vec<String>) -> ManageError {
-    ManageError::Nobody {
-        noun: "agent",
-        name: name.to_owned(),
-        near,
-    }
-}
-
 fn field_of(key: &str) -> Result<Field, ManageError> {
     let known = Field::all().find(|field| field.as_str() == key || field.config_key() == key);
-    known.ok_or_else(|| ManageError::NoOverride(key.to_owned()))
-}
-
-fn field_path(agent: &str, field: Field) -> Vec<String> {
-    let [first, second] = TABLE.map(str::to_owned);
-    vec![first, second, agent.to_owned(), field.config_key()]
-}
-
-fn strs(path: &[String]) -> Vec<&str> {
-    path.iter().map(String::as_str).collect()
+    known.ok_or_else(|| {
+        let fields: Vec<&str> = Field::all().map(Field::as_str).collect();
+        ManageError::refused(format!("`{key}` cannot be overridden"))
+            .hint(format!("these can: {}", fields.join(", ")))
+    })
 }
 
 /// A value from words, as the field takes it.

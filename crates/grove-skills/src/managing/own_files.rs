@@ -9,16 +9,15 @@ use grove_catalog::target::Target;
 use grove_fs::files;
 use grove_spec::agent::naming;
 use grove_spec::config::LayerScope;
+use grove_spec::package::Kind;
 use grove_spec::text::one_line;
 
 use super::ManageError;
-use super::within::Place;
+use super::within::WritePlace;
 use crate::sources::DefinitionFiles;
 
 /// The files of all agents, or of all chains.
 pub(super) struct OwnFiles<'a, P> {
-    /// The word for one.
-    pub(super) noun: &'static str,
     pub(super) found: Entries<'a, Defined<P>>,
     /// How a file is read again, if it is still the one that was judged.
     pub(super) files: &'a DefinitionFiles,
@@ -31,54 +30,84 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
         query: &str,
         scope: Option<LayerScope>,
     ) -> Result<(&'a Defined<P>, LayerScope), ManageError> {
-        let (noun, name) = (self.noun, query.to_owned());
+        let noun = P::KIND.noun();
+        let refused = |message: String| ManageError::refused(message);
         let at = match self.found.target(query, scope) {
             Target::One(at) => at,
-            Target::Nobody { near } => return Err(ManageError::Nobody { noun, name, near }),
-            Target::ReadOnly(at) => {
-                let one = self.found.all.get(at);
-                return Err(ManageError::ReadOnly {
-                    noun,
-                    name: one.map_or(name, |one| one.name.clone()),
-                    source_of: self.found.source(at).unwrap_or(Source::Bundled),
-                });
+            Target::Nobody { near } => return Err(ManageError::nobody(noun, query, &near)),
+            Target::ReadOnly(at) => return Err(self.read_only(query, at)),
+            Target::BothScopes(files) => {
+                let files: Vec<String> = files.iter().map(|it| it.display().to_string()).collect();
+                let files = files.join(", ");
+                return Err(refused(format!("`{query}` is in both scopes: {files}"))
+                    .hint("say which with `--scope user` or `--scope project`"));
             }
-            Target::BothScopes(files) => return Err(ManageError::BothScopes { name, files }),
-            Target::Several(addresses) => return Err(ManageError::Several { name, addresses }),
-            Target::OtherScope(file) => return Err(ManageError::OtherScope { name, file }),
+            Target::Several(addresses) => {
+                let all = addresses.join(", ");
+                return Err(
+                    refused(format!("several files are called `{query}`: {all}"))
+                        .hint("say which by one of these addresses"),
+                );
+            }
+            Target::OtherScope(file) => {
+                let file = file.display();
+                return Err(
+                    refused(format!("`{query}` is not in this scope: it is {file}"))
+                        .hint("give the other `--scope`"),
+                );
+            }
         };
         let scope = match self.found.source(at) {
             Some(Source::Project) => LayerScope::Project,
             _ => LayerScope::User,
         };
-        let nobody = || ManageError::Nobody {
-            noun,
-            name,
-            near: Vec::new(),
-        };
-        let one = self.found.all.get(at).ok_or_else(nobody)?;
+        let one = self.found.all.get(at);
+        let one = one.ok_or_else(|| ManageError::nobody(noun, query, &[]))?;
         // Files that hold other things too, or are no Markdown, are their host's to write.
         let is_toml = Path::new(&one.path)
             .extension()
             .is_some_and(|it| it == "toml");
         if one.member.is_some() || is_toml {
-            let (name, file) = (one.name.clone(), self.location(one));
-            return Err(ManageError::OtherFormat { name, file });
+            let (name, file) = (&one.name, self.location(one));
+            let file = file.display();
+            return Err(refused(format!(
+                "`{name}` cannot be changed here: {file} is in the format of its host"
+            ))
+            .hint("change the file itself")
+            .hint(instead_of_editing(name)));
         }
         Ok((one, scope))
     }
 
+    /// It came from elsewhere.
+    fn read_only(&self, query: &str, at: usize) -> ManageError {
+        let name = self.found.all.get(at).map_or(query, |one| &one.name);
+        let came_from = match self.found.source(at).unwrap_or(Source::Bundled) {
+            Source::Bundled => "comes with Grove",
+            Source::Package => "comes with a package",
+            Source::Extra => "is in an extra folder",
+            Source::Managed => "is managed",
+            Source::User | Source::Project => "is written elsewhere",
+        };
+        let error = ManageError::refused(format!("`{name}` cannot be changed: it {came_from}"));
+        let error = match P::KIND {
+            Kind::Agents => error.hint(instead_of_editing(name)),
+            _ => error,
+        };
+        let kind = P::KIND.word();
+        error.hint(format!(
+            "`grove {kind} create {name} …` makes one of your own that takes its place"
+        ))
+    }
+
     /// The text of a file, and the place where it is changed.
-    pub(super) fn readable(&self, one: &Defined<P>) -> Result<(Place, String), ManageError> {
+    pub(super) fn readable(&self, one: &Defined<P>) -> Result<(WritePlace, String), ManageError> {
         let shown = self.location(one);
         if one.content.is_none() {
-            return Err(ManageError::Unreadable {
-                file: shown,
-                why: "it cannot be read".to_owned(),
-            });
+            return Err(ManageError::unreadable(&shown, "it cannot be read"));
         }
         let Some(bytes) = self.files.read_bytes(one) else {
-            return Err(ManageError::Changed(shown));
+            return Err(ManageError::changed(&shown));
         };
         let text = utf8(bytes, &shown)?;
         let place = self.place(one, &shown)?;
@@ -87,7 +116,7 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
         if let Some(root) = root.filter(|root| root.source == Source::Project)
             && !place.real().starts_with(files::canonical(&root.path)?)
         {
-            return Err(ManageError::NotPlain(shown));
+            return Err(ManageError::not_plain(&shown));
         }
         Ok((place, text))
     }
@@ -122,19 +151,19 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
         if self.place(one, &file)?.remove_same(before.as_bytes())? {
             Ok(())
         } else {
-            Err(ManageError::Changed(file))
+            Err(ManageError::changed(&file))
         }
     }
 
     /// The place of a file in the root of another one: a project's is held beneath the project.
-    fn place(&self, one: &Defined<P>, file: &Path) -> Result<Place, ManageError> {
+    fn place(&self, one: &Defined<P>, file: &Path) -> Result<WritePlace, ManageError> {
         let planned = self.files.planned(one);
         let base = planned
             .filter(|planned| planned.root.source == Source::Project)
             .map(|planned| planned.base.as_deref().unwrap_or(&planned.root.path));
         match base.and_then(|base| Some((base, file.strip_prefix(base).ok()?))) {
-            Some((base, below)) => Place::within(base, below),
-            None => Ok(Place::of_user(file.to_path_buf())),
+            Some((base, below)) => WritePlace::within(base, below),
+            None => Ok(WritePlace::of_user(file.to_path_buf())),
         }
     }
 
@@ -168,7 +197,7 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
         if inside && !files::is_link(&file) {
             Ok(())
         } else {
-            Err(ManageError::NotPlain(file))
+            Err(ManageError::not_plain(&file))
         }
     }
 }
@@ -179,16 +208,13 @@ pub(super) fn utf8(bytes: Vec<u8>, file: &Path) -> Result<String, ManageError> {
         let valid = error.utf8_error().valid_up_to();
         let before = error.as_bytes().iter().take(valid);
         let line = before.filter(|byte| **byte == b'\n').count() + 1;
-        ManageError::Unreadable {
-            file: file.to_path_buf(),
-            why: format!("line {line} is not UTF-8"),
-        }
+        ManageError::unreadable(file, &format!("line {line} is not UTF-8"))
     })
 }
 
 /// A name for something new.
 pub(super) fn sanitised(name: &str) -> Result<String, ManageError> {
-    naming::sanitised(name).ok_or_else(|| ManageError::Name(one_line(name)))
+    naming::sanitised(name).ok_or_else(|| nothing_left("name", name))
 }
 
 /// A package as it is used in names; an empty text says that there is none, and blanks say nothing.
@@ -199,7 +225,21 @@ pub(super) fn package(text: &str) -> Result<Option<String>, ManageError> {
     let package = naming::package(text);
     package
         .map(Some)
-        .ok_or_else(|| ManageError::Package(one_line(text)))
+        .ok_or_else(|| nothing_left("package", text))
+}
+
+fn nothing_left(of: &str, typed: &str) -> ManageError {
+    let typed = one_line(typed);
+    ManageError::asked(format!(
+        "nothing is left of the {of} `{typed}`: it needs letters or digits"
+    ))
+}
+
+/// What to do about an agent whose file is not changed.
+fn instead_of_editing(name: &str) -> String {
+    format!(
+        "override single fields with `grove agents edit {name} --override …`, or switch it off with `grove agents disable {name}`"
+    )
 }
 
 /// What something is called with its package.

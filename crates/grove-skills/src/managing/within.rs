@@ -11,7 +11,7 @@ use super::ManageError;
 
 /// The place of a file that is made, changed or removed.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct WritePlace {
     /// The path as people know it.
     path: PathBuf,
     home: Home,
@@ -25,7 +25,7 @@ enum Home {
     Project { base: PathBuf, below: PathBuf },
 }
 
-impl Place {
+impl WritePlace {
     /// A place of the user's own; a link in place of the file stays, and what it leads to is written.
     pub(super) fn of_user(path: PathBuf) -> Self {
         let real = files::canonical(&path).unwrap_or_else(|_| path.clone());
@@ -50,7 +50,11 @@ impl Place {
             // Nobody can say that a link that leads nowhere will stay inside once something is there.
             if !leads_to.as_ref().is_ok_and(|to| to.starts_with(&base)) {
                 let to = leads_to.or_else(|_| files::link_target(&way))?;
-                return Err(ManageError::LedOut { link: way, to });
+                let (link, to) = (way.display(), to.display());
+                let message = format!("{link} leads to {to}, which is not in the project");
+                return Err(ManageError::refused(message).hint(
+                    "nothing was written; look at the link, and replace it with a folder of the project's own",
+                ));
             }
             real = leads_to?;
         }
@@ -88,7 +92,7 @@ impl Place {
 
     fn taken(&self, error: FsError) -> ManageError {
         if error.source.kind() == std::io::ErrorKind::AlreadyExists {
-            ManageError::FileExists(self.path.clone())
+            ManageError::file_exists(&self.path)
         } else {
             error.into()
         }
@@ -98,7 +102,7 @@ impl Place {
     pub(super) fn replace(&self, before: &[u8], after: &[u8]) -> Result<(), ManageError> {
         match atomic::replace_at(&self.spot()?, before, after)? {
             Replaced::Done => Ok(()),
-            Replaced::Changed => Err(ManageError::Changed(self.path.clone())),
+            Replaced::Changed => Err(ManageError::changed(&self.path)),
         }
     }
 
@@ -117,10 +121,7 @@ impl Place {
 }
 
 #[cfg(test)]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "tests put links in the way of what is written"
-)]
+#[expect(clippy::disallowed_methods, reason = "tests put links in the way")]
 mod tests {
     use std::os::unix::fs::symlink;
 
@@ -134,7 +135,7 @@ mod tests {
             std::fs::create_dir_all(base).unwrap();
             std::fs::write(base.join("x.md"), "old").unwrap();
         }
-        let place = |name: &str| Place::within(&root, &Path::new(".grove/agents").join(name));
+        let place = |name: &str| WritePlace::within(&root, &Path::new(".grove/agents").join(name));
         let (new, old) = (place("new.md").unwrap(), place("x.md").unwrap());
         std::fs::rename(root.join(".grove/agents"), root.join("before")).unwrap();
         symlink(&out, root.join(".grove/agents")).unwrap();
@@ -153,22 +154,19 @@ mod tests {
         let root = folder.path();
         std::fs::create_dir_all(root.join("tools/grove")).unwrap();
         symlink("tools/grove", root.join(".grove")).unwrap();
-        let place = Place::within(root, Path::new(".grove/agents/x.md")).unwrap();
+        let place = WritePlace::within(root, Path::new(".grove/agents/x.md")).unwrap();
         place.create(b"text", None).unwrap();
         assert_eq!(place.path(), root.join(".grove/agents/x.md"));
         assert_eq!(
             std::fs::read(root.join("tools/grove/agents/x.md")).unwrap(),
             b"text"
         );
-        assert!(matches!(
-            place.create(b"more", None),
-            Err(ManageError::FileExists(_))
-        ));
+        let refusal = |done: Result<(), ManageError>| done.unwrap_err().to_string();
+        let existing = refusal(place.create(b"more", None));
+        assert!(existing.contains("already exists"), "{existing}");
         place.replace(b"text", b"more").unwrap();
-        assert!(matches!(
-            place.replace(b"text", b"x"),
-            Err(ManageError::Changed(_))
-        ));
+        let changed = refusal(place.replace(b"text", b"x"));
+        assert!(changed.contains("changed in the meantime"), "{changed}");
         assert!(place.remove_same(b"more").unwrap());
     }
 }

@@ -39,13 +39,33 @@ pub(super) struct Search {
 
 /// Where packages lie, and what they may do there.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct PackagePlace<'a> {
     /// The folder relative to which they are opened.
     pub(super) held: &'a HeldFolder,
     /// What links to packages may do.
     pub(super) links: Links,
     /// The trust of the project they belong to; the user's are trusted.
     pub(super) trust: Option<&'a FolderTrust>,
+}
+
+impl<'a> PackagePlace<'a> {
+    /// A folder of a project, which nothing in it may leave.
+    fn of_project(held: &'a HeldFolder, trust: &'a FolderTrust) -> Self {
+        Self {
+            held,
+            links: Links::Contain,
+            trust: Some(trust),
+        }
+    }
+
+    /// A folder of the user's, where links lead where the user wants.
+    fn of_user(held: &'a HeldFolder) -> Self {
+        Self {
+            held,
+            links: Links::Follow,
+            trust: None,
+        }
+    }
 }
 
 /// The packages that a settings file names.
@@ -73,11 +93,7 @@ impl Search {
         let Ok(held) = HeldFolder::open(root) else {
             return;
         };
-        let place = Place {
-            held: &held,
-            links: Links::Contain,
-            trust: Some(trust),
-        };
+        let place = PackagePlace::of_project(&held, trust);
         let named = self.settings(&place, &format!(".pi/{PI_SETTINGS}"));
         let named = named.unwrap_or_default();
         for package in &named.packages {
@@ -88,7 +104,7 @@ impl Search {
         self.package(&place, "", &[ManifestFile::Npm], Asked::Installed);
         self.installed(&place, &format!(".pi/{PI_MODULES}"), Asked::Installed);
         let anew = trust.through(&held.path().join(".pi").join(PI_SETTINGS));
-        let through = Place {
+        let through = PackagePlace {
             trust: Some(if named.is_as_seen { trust } else { &anew }),
             ..place
         };
@@ -104,11 +120,7 @@ impl Search {
         let Ok(held) = HeldFolder::open(folder) else {
             return;
         };
-        let place = Place {
-            held: &held,
-            links: Links::Contain,
-            trust: Some(trust),
-        };
+        let place = PackagePlace::of_project(&held, trust);
         let before = self.found.diagnostics.len();
         self.settings(&place, &format!(".pi/{PI_SETTINGS}"));
         let mut said = self.found.diagnostics.split_off(before);
@@ -135,7 +147,7 @@ impl Search {
     /// What the project's `package.json` depends on, in `node_modules`; everything there when it depends on nothing.
     ///
     /// The packages that others brought along are many, and nobody chose them.
-    fn dependencies(&mut self, place: &Place<'_>) {
+    fn dependencies(&mut self, place: &PackagePlace<'_>) {
         let Ok(modules) = place.held.folder(MODULES, place.links) else {
             return;
         };
@@ -152,7 +164,7 @@ impl Search {
     }
 
     /// A manifest, read once for all who name its package; what is in the way is said.
-    pub(super) fn manifest(&mut self, place: &Place<'_>, below: &str) -> Option<Arc<[u8]>> {
+    pub(super) fn manifest(&mut self, place: &PackagePlace<'_>, below: &str) -> Option<Arc<[u8]>> {
         let path = place.held.path().join(below);
         if let Some(known) = self.manifests.get(&path) {
             return known.clone();
@@ -188,11 +200,7 @@ impl Search {
     ) {
         let pi = environment.pi_folder();
         if let Some(held) = pi.as_deref().and_then(|pi| HeldFolder::open(pi).ok()) {
-            let place = Place {
-                held: &held,
-                links: Links::Follow,
-                trust: None,
-            };
+            let place = PackagePlace::of_user(&held);
             let pi = held.path();
             let named = self
                 .settings(&place, PI_SETTINGS)
@@ -239,11 +247,7 @@ impl Search {
             !of_project
         };
         if let Some(held) = global.filter(is_outside) {
-            let place = Place {
-                held: &held,
-                links: Links::Follow,
-                trust: None,
-            };
+            let place = PackagePlace::of_user(&held);
             self.installed(&place, "", Asked::Nobody);
         }
     }
@@ -260,7 +264,7 @@ impl Search {
     ///
     /// What decides which folders count, and which goes first, was seen with them: while a project's settings are not
     /// as they were seen, this is said, and nothing that they name is used.
-    fn settings(&mut self, place: &Place<'_>, below: &str) -> Option<NamedPackages> {
+    fn settings(&mut self, place: &PackagePlace<'_>, below: &str) -> Option<NamedPackages> {
         let file = place.held.path().join(below);
         let naming = |digest: Option<&Digest>| {
             let trust = place.trust;
@@ -323,7 +327,7 @@ impl Search {
     }
 
     /// A package of a project's settings, which must lie in the project.
-    fn named_by_project(&mut self, place: &Place<'_>, package: &Named) {
+    fn named_by_project(&mut self, place: &PackagePlace<'_>, package: &Named) {
         let Some(below) = below_project(package) else {
             let message = format!(
                 "the package `{}` lies outside of the project that names it",
@@ -331,10 +335,7 @@ impl Search {
             );
             let file = place.held.path().join(".pi").join(PI_SETTINGS);
             let finding = Diagnostic::new(Code::PackageSource, message).in_file(&file);
-            return self.say(match package.position {
-                Some(position) => finding.at(position),
-                None => finding,
-            });
+            return self.say(finding.at(package.position));
         };
         let asked = Asked::By(&package.written);
         self.package(place, &below, &ManifestFile::ALL, asked);
@@ -354,17 +355,13 @@ impl Search {
             Ok(held) => held,
             Err(error) => return self.say(absent(&package.written, &error)),
         };
-        let place = Place {
-            held: &held,
-            links: Links::Follow,
-            trust: None,
-        };
+        let place = PackagePlace::of_user(&held);
         let asked = Asked::By(&package.written);
         self.package(&place, "", &ManifestFile::ALL, asked);
     }
 
     /// Everything in a folder of packages, those in `@scope` folders included.
-    fn installed(&mut self, place: &Place<'_>, below: &str, asked: Asked<'_>) {
+    fn installed(&mut self, place: &PackagePlace<'_>, below: &str, asked: Asked<'_>) {
         let manifests: &[ManifestFile] = match asked {
             // Whatever a program is made of is here too, so no more than the one file is asked for.
             Asked::Nobody => &[ManifestFile::Npm],
@@ -410,19 +407,11 @@ pub(crate) fn settings_alone(environment: &Environment, working: Option<&Path>) 
     let trust = FolderTrust::default();
     let held = |folder: &Path| HeldFolder::open(folder).ok();
     if let Some(held) = working.and_then(held) {
-        let place = Place {
-            held: &held,
-            links: Links::Contain,
-            trust: Some(&trust),
-        };
+        let place = PackagePlace::of_project(&held, &trust);
         search.settings(&place, &format!(".pi/{PI_SETTINGS}"));
     }
     if let Some(held) = environment.pi_folder().as_deref().and_then(held) {
-        let place = Place {
-            held: &held,
-            links: Links::Follow,
-            trust: None,
-        };
+        let place = PackagePlace::of_user(&held);
         search.settings(&place, PI_SETTINGS);
     }
     // Findings about packages are nobody's who asks for skills alone.

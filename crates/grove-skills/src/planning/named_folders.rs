@@ -16,7 +16,7 @@ use grove_spec::package::NamedFolder;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
-use super::{Plan, PlannedRoot, below};
+use super::{Plan, PlannedRoot, below, small};
 use crate::environment::Environment;
 use crate::packages::{NamedSkills, first_of_each, path_from};
 use crate::project::{FolderTrust, Project};
@@ -48,8 +48,8 @@ impl Plan {
                 let root_trust = trust
                     .as_ref()
                     .map_or(Trust::Trusted, |trust| trust_of(trust, &path, world));
-                let label = label(named, &path, environment, project.outermost());
-                self.add(planned(named, path, label, standing, root_trust));
+                let shown = shown(named, &path, environment, project.outermost());
+                self.add(planned(named, path, &shown, standing, root_trust));
             }
             self.diagnostics.extend(placed.diagnostics);
             let damaged = trust.and_then(|trust| trust.finding);
@@ -70,8 +70,8 @@ impl Plan {
             let placed = Placed::of(named, environment);
             for path in placed.folders {
                 let standing = self.next_standing(host, named.source());
-                let label = label(named, &path, environment, project.outermost());
-                self.add(planned(named, path, label, standing, Trust::Trusted));
+                let shown = shown(named, &path, environment, project.outermost());
+                self.add(planned(named, path, &shown, standing, Trust::Trusted));
             }
             self.diagnostics.extend(placed.diagnostics);
         }
@@ -100,13 +100,12 @@ pub(super) fn in_project(named: &NamedSkills, trust: &FolderTrust) -> Vec<Planne
     let roots = folders.enumerate().map(|(order, path)| {
         let standing = standing(Source::Project, 0, order);
         let root_trust = trust.of_root(&path);
-        planned(named, path, String::new(), standing, root_trust)
+        planned(named, path, "", standing, root_trust)
     });
     roots.collect()
 }
 
 fn standing(source: Source, distance: usize, order: usize) -> Standing {
-    let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     Standing {
         distance: small(distance),
         family: Family::Named,
@@ -115,7 +114,8 @@ fn standing(source: Source, distance: usize, order: usize) -> Standing {
     }
 }
 
-fn label(
+/// How the path of a folder is shown.
+fn shown(
     named: &NamedSkills,
     path: &Path,
     environment: &Environment,
@@ -131,23 +131,23 @@ fn label(
         || path.to_string_lossy().into_owned(),
         |from| below(path, from),
     );
-    let shown = if shown.is_empty() { "." } else { &shown };
-    format!("{}:{shown}", named.source().as_str())
+    if shown.is_empty() {
+        return ".".to_owned();
+    }
+    shown
 }
 
 fn planned(
     named: &NamedSkills,
     path: PathBuf,
-    label: String,
+    shown: &str,
     standing: Standing,
     trust: Trust,
 ) -> PlannedRoot {
     let root = Root {
-        label,
-        path,
-        source: named.source(),
         standing,
         trust,
+        ..Root::new(named.source(), shown, path)
     };
     PlannedRoot::new(root, named.within.clone())
 }

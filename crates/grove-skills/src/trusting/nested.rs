@@ -71,10 +71,7 @@ impl Nested {
 }
 
 #[cfg(test)]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the test makes the folders it searches"
-)]
+#[expect(clippy::disallowed_methods, reason = "the test makes folders")]
 mod tests {
     use super::*;
 

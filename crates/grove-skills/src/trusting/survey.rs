@@ -12,7 +12,8 @@ use grove_fs::files;
 use grove_fs::probe_walk::Layout;
 use grove_fs::trust_store::Pins;
 use grove_spec::package::Kind;
-use grove_spec::skill::kept::most_read;
+use grove_spec::skill::file_limit::most_read;
+use grove_spec::words;
 
 use super::findings;
 use super::nested::{self, Nested};
@@ -43,19 +44,21 @@ pub(super) struct Survey {
     pub(super) not_searched: Vec<String>,
 }
 
-/// What something in a project is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ItemKind {
-    /// A skill.
-    Skill,
-    /// An agent.
-    Agent,
-    /// A chain.
-    Chain,
-    /// What everybody in the project is told.
-    Instructions,
-    /// Settings.
-    Setting,
+words! {
+    /// What something in a project is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum ItemKind {
+        /// A skill.
+        Skill = "skill",
+        /// An agent.
+        Agent = "agent",
+        /// A chain.
+        Chain = "chain",
+        /// What everybody in the project is told.
+        Instructions = "instructions",
+        /// Settings.
+        Setting = "setting",
+    }
 }
 
 impl ItemKind {
@@ -67,17 +70,6 @@ impl ItemKind {
         Self::Instructions,
         Self::Setting,
     ];
-
-    /// What one of them is called.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Skill => "skill",
-            Self::Agent => "agent",
-            Self::Chain => "chain",
-            Self::Instructions => "instructions",
-            Self::Setting => "setting",
-        }
-    }
 }
 
 /// Something that would be trusted.
@@ -175,7 +167,7 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
         max_candidates: usize::MAX,
         max_bytes: settings.limits.file_bytes.value,
         max_read: most_read(settings.limits.file_bytes.value),
-        max_depth: usize::try_from(settings.limits.group_depth.value).unwrap_or(usize::MAX),
+        max_depth: settings.limits.group_depth.count(),
         lifted: true,
         keep_good: false,
         all_folders: true,

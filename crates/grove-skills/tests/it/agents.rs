@@ -59,10 +59,7 @@ impl Place {
         let Ok(at) = look.snapshot.agents.find(name) else {
             return None;
         };
-        let location = look
-            .snapshot
-            .agents
-            .location(&look.snapshot.agents.agents[at]);
+        let location = look.snapshot.agents.location(&look.snapshot.agents.all[at]);
         let below = location.strip_prefix(&self.root).unwrap();
         Some(below.to_string_lossy().into_owned())
     }
@@ -73,12 +70,12 @@ fn file(name: &str) -> String {
 }
 
 fn names(look: &Look) -> Vec<&str> {
-    let agents = look.snapshot.agents.agents.iter();
+    let agents = look.snapshot.agents.all.iter();
     agents.map(|agent| agent.name.as_str()).collect()
 }
 
 fn state(look: &Look, address: &str) -> &'static str {
-    let all = look.snapshot.agents.agents.iter();
+    let all = look.snapshot.agents.all.iter();
     let mut of = all.filter(|agent| look.snapshot.agents.address(agent) == address);
     of.next().map_or("absent", |agent| agent.state.as_str())
 }
@@ -255,7 +252,7 @@ fn the_text_of_a_file_that_changed_is_not_given() {
     let place = place();
     place.agent("home/.claude/agents/x.md", "x");
     let look = place.load_from("home/.claude/agents");
-    let agent = &look.snapshot.agents.agents[0];
+    let agent = &look.snapshot.agents.all[0];
     assert_eq!(look.sources.agents.read(agent), Some(file("x")));
     place.agent("home/.claude/agents/x.md", "z");
     assert_eq!(look.sources.agents.read(agent), None);
@@ -276,7 +273,7 @@ fn a_file_that_cannot_be_read_says_why_and_hides_nobody() {
     let found: Vec<(&str, &str, Vec<&str>)> = look
         .snapshot
         .agents
-        .agents
+        .all
         .iter()
         .map(|agent| {
             let codes = agent

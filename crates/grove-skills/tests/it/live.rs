@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use grove_catalog::State;
+use grove_catalog::entry::Entry as _;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_skills::disclosure::{Call, Disclosure};
 use grove_skills::live::{LiveLibrary, Options};
@@ -253,7 +254,7 @@ fn agents_come_change_and_go_like_skills() {
     live.look();
     let mut told = live.subscribe();
     let agent = |now: &Snapshot| {
-        let mut agents = now.agents.agents.iter();
+        let mut agents = now.agents.all.iter();
         let found = agents.find(|agent| agent.name == "x");
         found.map(|agent| (agent.state, agent.description().map(str::to_owned)))
     };

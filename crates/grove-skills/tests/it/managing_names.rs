@@ -4,6 +4,7 @@ use grove_skills::managing::{Changed, Created, ManageError, Manager, Renaming};
 use grove_skills::{Environment, Library, Parts, Request};
 use grove_spec::agent::compose::Ask;
 use grove_spec::config::LayerScope;
+use grove_spec::package::Kind;
 use proptest::prelude::*;
 
 /// Names that mean something to YAML, to file systems or to the files of skills, and any others.
@@ -72,7 +73,7 @@ fn judge(environment: &Environment, before: usize, made: &Result<Changed, Manage
     match made {
         Ok(changed) => {
             let read = agents
-                .agents
+                .all
                 .iter()
                 .find(|agent| agents.location(agent) == changed.file);
             assert_eq!(
@@ -118,7 +119,7 @@ proptest! {
         let agents = folder.path().join(".grove/agents");
         std::fs::create_dir_all(&agents).unwrap();
         std::fs::write(agents.join(file), text).unwrap();
-        let made = Manager::new(&environment).unwrap().rename(&Renaming {
+        let made = Manager::new(&environment).unwrap().rename(Kind::Agents, &Renaming {
             name: "start",
             to: &to,
             package: package.as_deref(),

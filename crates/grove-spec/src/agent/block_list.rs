@@ -3,7 +3,7 @@
 //! A comment on an item's line is about it, and so are the comment lines above it; they go when it goes. Comment
 //! lines after the last item stay.
 
-use crate::fence::line_at;
+use crate::fence;
 use crate::yaml::Node;
 
 /// The lines of a list, its key's line apart.
@@ -20,9 +20,8 @@ impl<'a> BlockList<'a> {
     pub(super) fn cut(lines: &'a str, nodes: &'a [Node]) -> Option<Self> {
         let mut starts = Vec::new();
         // Where the lines begin that are about the item that is yet to come.
-        let (mut offset, mut about, mut indent) = (0, 0, None);
-        while offset < lines.len() {
-            let (line, next) = line_at(lines, offset);
+        let (mut about, mut indent) = (0, None);
+        for (_, line, next) in fence::lines(lines) {
             let inner = line.trim_start();
             let before = line.get(..line.len() - inner.len()).unwrap_or_default();
             let is_aside = inner.is_empty() || inner.starts_with('#');
@@ -33,7 +32,6 @@ impl<'a> BlockList<'a> {
             if !is_aside {
                 about = next;
             }
-            offset = next;
         }
         let ends = starts.iter().skip(1).copied().chain([about]);
         let texts: Vec<&str> = starts

@@ -5,7 +5,7 @@
 //! it is given: if any other field would mean something else, or the new one not what was asked for, the edit
 //! is refused.
 
-use crate::fence::{self, line_at};
+use crate::fence::{self, line_at, lines};
 use crate::skill::print::{double_quoted, scalar_text};
 use crate::yaml::{self, Entry, Node, Scalar, Value as Yaml};
 
@@ -125,16 +125,17 @@ impl<'a> File<'a> {
         let start = self.entry(key)?.position.line;
         let later = self.entries.iter().map(|entry| entry.position.line);
         let next_key = later.filter(|line| *line > start).min();
-        let (mut offset, mut number, mut found) = (0, FIRST_LINE, None);
-        while offset < self.block.len() && next_key.is_none_or(|line| number < line) {
-            let (line, next) = line_at(self.block, offset);
+        let numbered = (FIRST_LINE..).zip(lines(self.block));
+        let mut found = None;
+        for (number, (offset, line, next)) in
+            numbered.take_while(|(number, _)| next_key.is_none_or(|line| *number < line))
+        {
             match &mut found {
                 None if number == start => found = Some((offset, next)),
                 // A comment in the first column after a value is about what follows.
                 Some(span) if !line.trim().is_empty() && !line.starts_with('#') => span.1 = next,
                 _ => {}
             }
-            (offset, number) = (next, number + 1);
         }
         found.map(|(start, end): Span| (self.start + start, self.start + end))
     }
@@ -233,17 +234,13 @@ impl<'a> File<'a> {
 
 /// The entries of a block; a block of blank lines and comments has none.
 fn readable(block: &str) -> Option<Vec<Entry>> {
-    let mut offset = 0;
-    while offset < block.len() {
-        let (line, next) = line_at(block, offset);
-        if !line.trim().is_empty() && !line.trim_start().starts_with('#') {
-            let read = yaml::read_block(block, FIRST_LINE, known_keys::KNOWN);
-            let sound = !read.diagnostics.iter().any(crate::Diagnostic::is_error);
-            return sound.then_some(read.entries);
-        }
-        offset = next;
+    let is_aside = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    if lines(block).all(|(_, line, _)| is_aside(line)) {
+        return Some(Vec::new());
     }
-    Some(Vec::new())
+    let read = yaml::read_block(block, FIRST_LINE, known_keys::KNOWN);
+    let sound = !read.diagnostics.iter().any(crate::Diagnostic::is_error);
+    sound.then_some(read.entries)
 }
 
 /// A value without its positions.

@@ -147,7 +147,7 @@ agent_fields! {
         max_subagent_depth: Option<u64> = "maxSubagentDepth", Number<0>, File, OfGrove, true, "How deep it may call others";
         completion_guard: Option<bool> = "completionGuard", SwitchOrUsual, FileAndSettings, OfGrove, false, "Whether its answer is checked for being one";
         max_execution_time_ms: Option<u64> = "maxExecutionTimeMs", Number<1>, FileAndSettings, OfGrove, true, "Milliseconds that it may run";
-        timeout_ms: Option<u64> = "timeoutMs", Number<1>, File, OfGrove, true, "Milliseconds that it may be silent";
+        timeout_ms: Option<u64> = "timeoutMs", Number<1>, File, OfGrove, true, "Milliseconds that a whole request to it may take";
         tool_timeout_ms: Option<u64> = "toolTimeoutMs", Number<1>, File, OfGrove, true, "Milliseconds that one call of a tool may take";
         max_tokens: Option<u64> = "maxTokens", Number<1>, FileAndSettings, OfGrove, true, "Tokens that it may use";
         turn_budget: Option<TurnBudget> = "turnBudget", Contract<TurnBudget>, File, OfGrove, true, "Turns that it may take";

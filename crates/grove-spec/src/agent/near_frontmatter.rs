@@ -5,7 +5,7 @@
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
-use crate::fence::line_at;
+use crate::fence::{line_at, lines};
 
 /// Lines in which a fence is looked for.
 const MAX_LINES: u32 = 40;
@@ -21,15 +21,9 @@ pub(super) fn sharpen(text: &str, refusal: Diagnostic) -> Diagnostic {
 /// What was meant to begin the frontmatter.
 fn misplaced(text: &str) -> Option<Diagnostic> {
     let text = text.trim_start_matches('\u{feff}');
-    let mut offset = 0;
     let mut is_first_text = true;
-    for number in 1..=MAX_LINES {
-        if offset >= text.len() {
-            return None;
-        }
-        let (line, next) = line_at(text, offset);
+    for (number, (_, line, next)) in (1..=MAX_LINES).zip(lines(text)) {
         let (following, _) = line_at(text, next);
-        offset = next;
         let word = line.trim();
         if word.is_empty() {
             continue;

@@ -7,7 +7,7 @@ use super::step_fields::{Role, StepReader};
 use super::{Chain, Format, MAX_STEPS, Parsed, Step, is_head_key, read_head};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
-use crate::fence::{self, line_at};
+use crate::fence;
 use crate::frontmatter;
 use crate::json;
 use crate::skill::body;
@@ -55,7 +55,8 @@ pub(super) fn read(text: &str) -> Parsed {
         }));
         let kept = others.iter();
         chain.extra = kept
-            .map(|entry| (entry.key.to_string(), json::value_of(&quoted(&entry.value))))
+            // What looks like a number in YAML is somebody's text.
+            .map(|entry| (entry.key.to_string(), json::words_of(&entry.value)))
             .collect();
     }
     body::check(text, document.body_offset, &mut diagnostics);
@@ -75,31 +76,6 @@ pub(super) fn step_starts(text: &str) -> Option<Vec<usize>> {
     Some(starts.map(|start| fenced.body_offset + start).collect())
 }
 
-/// The same value with every scalar as text: what looks like a number in YAML is somebody's text.
-fn quoted(node: &Node) -> Node {
-    let value = match &node.value {
-        yaml::Value::Text(scalar) => yaml::Value::Text(yaml::Scalar {
-            plain: scalar.is_null(),
-            text: if scalar.is_null() {
-                "null".to_owned()
-            } else {
-                scalar.text.clone()
-            },
-        }),
-        yaml::Value::List(items) => yaml::Value::List(items.iter().map(quoted).collect()),
-        yaml::Value::Map(entries) => yaml::Value::Map(
-            entries
-                .iter()
-                .map(|entry| Entry {
-                    value: quoted(&entry.value),
-                    ..entry.clone()
-                })
-                .collect(),
-        ),
-    };
-    Node::new(value, node.position)
-}
-
 /// The lines of a body with their numbers.
 struct Lines<'a> {
     all: Vec<&'a str>,
@@ -112,13 +88,9 @@ struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     fn of(body: &'a str, first: u32) -> Self {
-        let (mut lines, mut starts, mut offset) = (Vec::new(), Vec::new(), 0);
-        while offset < body.len() {
-            let (line, next) = line_at(body, offset);
-            lines.push(line);
-            starts.push(offset);
-            offset = next;
-        }
+        let (starts, lines): (Vec<usize>, Vec<&str>) = fence::lines(body)
+            .map(|(start, line, _)| (start, line))
+            .unzip();
         let in_code = code_lines(&lines);
         Self {
             all: lines,

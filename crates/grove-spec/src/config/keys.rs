@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
-use super::kinds::{AllowList, ConfigKind, Number, Packages, Switch, Texts};
+use super::kinds::{
+    AllowList, ConfigKind, Number, OptionalLimit, OptionalText, OwnNumber, Packages, Switch, Texts,
+};
 use super::layer::{KeyAndValue, LayerReader};
-use super::{LayerScope, Origin, SkillEntry, Sourced};
+use super::{LayerScope, Origin, ProviderEntry, SkillEntry, Sourced};
 use crate::agent::overrides::{Field, Overrides};
 use crate::text::without_credentials;
 
@@ -53,6 +55,8 @@ macro_rules! config_keys {
             $(#[doc = $then_about] pub $then: Option<Sourced<$then_type>>,)*
             /// Per-skill entries.
             pub entries: BTreeMap<String, SkillEntry>,
+            /// Who has models.
+            pub providers: BTreeMap<String, Sourced<ProviderEntry>>,
             /// `agents.disable_builtins` and `agents.overrides`, if the file has any of it.
             pub agents: Option<Overrides>,
         }
@@ -91,6 +95,8 @@ macro_rules! config_keys {
             $(#[doc = $then_about] pub $then: Sourced<$then_type>,)*
             /// Per-skill entries.
             pub entries: BTreeMap<String, SkillEntry>,
+            /// Who has models.
+            pub providers: BTreeMap<String, Sourced<ProviderEntry>>,
             /// What each file says about agents, weakest first. Who wins is decided agent by agent.
             pub agent_overrides: Vec<Overrides>,
         }
@@ -102,6 +108,7 @@ macro_rules! config_keys {
                     limits: Limits::default(),
                     $($then: Sourced::default_value($then_default),)*
                     entries: BTreeMap::new(),
+                    providers: BTreeMap::new(),
                     agent_overrides: Vec::new(),
                 }
             }
@@ -156,6 +163,14 @@ config_keys! {
         pinned: Vec<String> = "catalog.pinned", Texts, Vec::new(), "Skills that come first in a catalog. A session takes them when it begins.";
         allow_bundled: Option<Vec<String>> = "skills.allow_bundled", AllowList, None, "Bundled skills that may be used. An empty list means none.";
         only: Option<Vec<String>> = "skills.only", AllowList, None, "Names that are let through. An empty list means none.";
+        run_model: Option<String> = "runs.model", OptionalText, None, "The model of agents that name none, as `provider/id[:thinking]`.";
+        run_engine: Option<String> = "runs.engine", OptionalText, None, "Who runs agents that name nobody; Grove's own loop, `native`, by default.";
+        run_in_background: bool = "runs.asyncByDefault", Switch, false, "Whether `grove run` does not wait for the result.";
+        run_timeout_ms: Option<u64> = "runs.timeoutMs", OptionalLimit, None, "Milliseconds that a whole run may take.";
+        run_max_execution_time_ms: Option<u64> = "runs.maxExecutionTimeMs", OptionalLimit, None, "Milliseconds that one child may take; half an hour, and two hours in the background, where nothing is said.";
+        run_max_tokens: Option<u64> = "runs.maxTokens", OptionalLimit, None, "Tokens that a whole run may use.";
+        run_tool_timeout_ms: Option<u64> = "runs.toolTimeoutMs", OptionalLimit, None, "Milliseconds that one call of a tool may take; ten minutes where nothing is said.";
+        run_keep_days: u64 = "runs.keepDays", OwnNumber, 30, "Days after which `grove runs prune` takes away a run that is over.";
     }
 }
 
@@ -164,13 +179,17 @@ macro_rules! rows {
     ($($($column:literal),*;)*) => { [$(($($column),*)),*] };
 }
 
-/// The keys below `skills.entries.KEY` and the one about all agents, which are read one by one: whether a project may
+/// The keys below `skills.entries.KEY` and `providers.NAME` and the one about all agents, which are read one by one: whether a project may
 /// set it, what it takes, its default and what it does.
-const OTHERS: [(&str, bool, &str, &str, &str); 5] = rows! {
+const OTHERS: [(&str, bool, &str, &str, &str); 9] = rows! {
     "skills.entries.KEY.enabled", true, "true or false", "true", "Switches one skill off. KEY is its `skillKey` or its name.";
     "skills.entries.KEY.env", false, "table of texts", "{}", "Variables for the skill. They satisfy `requires.env`; values are never shown.";
     "skills.entries.KEY.api_key", false, "text", "(none)", "The value for the skill's `primaryEnv`. It is never shown.";
     "skills.entries.KEY.config", false, "table", "{}", "Configuration for the skill. Set paths satisfy `requires.config`.";
+    "providers.NAME.api", false, "`anthropic`, `openai-responses` or `openai-chat`", "(none)", "How the provider is spoken to. NAME stands before the `/` in models' names.";
+    "providers.NAME.base_url", false, "address", "(the interface's own)", "Where it is.";
+    "providers.NAME.key", false, "table with `env`, `file` or `command`", "(none)", "Where its key is: a variable, a file, or a program with its arguments that prints it. The key itself is never in the file.";
+    "providers.NAME.models", false, "list of texts", "[]", "The models it has, so that their ids alone lead to it.";
     "agents.disable_builtins", true, "true or false", "false", "Switches off every agent that comes with Grove. `disabled = false` under an agent's name keeps that one.";
 };
 
@@ -206,7 +225,7 @@ impl Key {
             path: path.into(),
             takes: K::TAKES,
             default: match json!(default) {
-                Json::Null => "(all)".to_owned(),
+                Json::Null => K::WITHOUT.to_owned(),
                 value => value.to_string(),
             },
             may_narrow: K::MAY_NARROW,

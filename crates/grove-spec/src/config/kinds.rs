@@ -13,6 +13,8 @@ pub(super) trait ConfigKind {
     const MUST_BE: &'static str;
     /// Whether a project may set it, to narrow.
     const MAY_NARROW: bool;
+    /// What stands on the reference page for no value.
+    const WITHOUT: &'static str = "(all)";
 
     /// Reads a value; nothing when it is of the wrong kind.
     fn read(value: &DeValue<'_>) -> Option<Self::Value>;
@@ -141,6 +143,64 @@ impl ConfigKind for Packages {
     }
 
     fn narrowed(_: &Vec<String>, _: Vec<String>) -> Option<Vec<String>> {
+        None
+    }
+}
+
+/// A text that only the user sets, none without the key.
+pub(super) struct OptionalText;
+
+impl ConfigKind for OptionalText {
+    type Value = Option<String>;
+    const TAKES: &'static str = "text";
+    const MUST_BE: &'static str = Self::TAKES;
+    const MAY_NARROW: bool = false;
+    const WITHOUT: &'static str = "(none)";
+
+    fn read(value: &DeValue<'_>) -> Option<Self::Value> {
+        let text = value.as_str()?.trim();
+        (!text.is_empty()).then(|| Some(text.to_owned()))
+    }
+
+    fn narrowed(_: &Self::Value, _: Self::Value) -> Option<Self::Value> {
+        None
+    }
+}
+
+/// A limit that there need not be. A project may set or lower it.
+pub(super) struct OptionalLimit;
+
+impl ConfigKind for OptionalLimit {
+    type Value = Option<u64>;
+    const TAKES: &'static str = Number::TAKES;
+    const MUST_BE: &'static str = "a whole number from one";
+    const MAY_NARROW: bool = true;
+    const WITHOUT: &'static str = "(none)";
+
+    fn read(value: &DeValue<'_>) -> Option<Self::Value> {
+        Number::read(value).filter(|number| *number > 0).map(Some)
+    }
+
+    fn narrowed(in_force: &Self::Value, value: Self::Value) -> Option<Self::Value> {
+        let is_lower = in_force.is_none_or(|in_force| value.is_some_and(|it| it <= in_force));
+        is_lower.then_some(value)
+    }
+}
+
+/// A number that only the user sets.
+pub(super) struct OwnNumber;
+
+impl ConfigKind for OwnNumber {
+    type Value = u64;
+    const TAKES: &'static str = Number::TAKES;
+    const MUST_BE: &'static str = Number::MUST_BE;
+    const MAY_NARROW: bool = false;
+
+    fn read(value: &DeValue<'_>) -> Option<u64> {
+        Number::read(value)
+    }
+
+    fn narrowed(_: &u64, _: u64) -> Option<u64> {
         None
     }
 }

@@ -1,6 +1,7 @@
 //! One `config.toml` read into a layer.
 
 mod agents;
+mod providers;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -77,12 +78,17 @@ impl LayerReader<'_> {
                 format!("{prefix}.{}", key.get_ref())
             };
             match (path.as_str(), value.get_ref()) {
-                ("limits" | "catalog" | "skills" | "agents", DeValue::Table(inner)) => {
+                ("limits" | "catalog" | "skills" | "agents" | "runs", DeValue::Table(inner)) => {
                     self.table(inner, &path);
                 }
                 ("skills.entries", DeValue::Table(inner)) => {
                     for (name, entry) in inner {
                         self.entry(name.get_ref(), entry);
+                    }
+                }
+                ("providers", DeValue::Table(inner)) => {
+                    for (name, provider) in inner {
+                        self.provider(name, provider);
                     }
                 }
                 ("agents.overrides", DeValue::Table(inner)) => {
@@ -107,9 +113,8 @@ impl LayerReader<'_> {
                     self.agents().disable_builtins = Some((is_on, origin));
                 }
             }
-            "limits" | "catalog" | "skills" | "skills.entries" | "agents" | "agents.overrides" => {
-                self.wrong(path, span, "a table");
-            }
+            "limits" | "catalog" | "skills" | "skills.entries" | "agents" | "agents.overrides"
+            | "runs" | "providers" => self.wrong(path, span, "a table"),
             _ => {
                 let mut layer = std::mem::take(&mut self.layer);
                 if !layer.take(&key, self) {

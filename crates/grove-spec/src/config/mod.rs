@@ -11,6 +11,8 @@ mod layer;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use serde::Serialize;
+
 pub use keys::{Key, Layer, Limits, Setting, Settings, keys};
 pub use layer::parse;
 
@@ -41,6 +43,13 @@ pub struct Sourced<T> {
     pub origin: Option<Origin>,
 }
 
+impl Sourced<u64> {
+    /// The value as a number of things in memory.
+    pub fn count(&self) -> usize {
+        usize::try_from(self.value).unwrap_or(usize::MAX)
+    }
+}
+
 impl<T> Sourced<T> {
     fn default_value(value: T) -> Self {
         Self {
@@ -63,6 +72,45 @@ pub struct SkillEntry {
     pub config: Vec<String>,
 }
 
+/// Somebody who has models.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProviderEntry {
+    /// How it is spoken to, by the word of the interface.
+    pub api: String,
+    /// Where it is.
+    pub base_url: Option<String>,
+    /// Where its key is.
+    pub key: Option<KeyPlace>,
+    /// The models it is known to have.
+    pub models: Vec<String>,
+}
+
+/// Where a key is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyPlace {
+    /// In a variable.
+    Env(String),
+    /// In a file.
+    File(String),
+    /// In the output of a program, given with its arguments.
+    Command(Vec<String>),
+}
+
+impl KeyPlace {
+    /// The place without what may be secret: of a command the program alone.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Env(name) => format!("variable {name}"),
+            Self::File(path) => format!("file {path}"),
+            Self::Command(words) => {
+                let program = words.first().map_or("", String::as_str);
+                format!("output of {program}")
+            }
+        }
+    }
+}
+
 impl Settings {
     /// Lays one more layer over what is there.
     ///
@@ -81,6 +129,8 @@ impl Settings {
             slot.api_key = entry.api_key.or(slot.api_key.take());
             slot.config.extend(entry.config);
         }
+        // Only a user's file has any.
+        self.providers.extend(layer.providers);
         self.agent_overrides.extend(layer.agents);
     }
 
@@ -143,6 +193,19 @@ mod tests {
             ["a"],
             "what comes first is the user's"
         );
+    }
+
+    #[test]
+    fn a_project_may_limit_runs_and_not_choose_who_answers() {
+        let settings = lay(
+            "[runs]\nmodel = 'a/b'\nmaxTokens = 100\n[providers.a]\napi = 'anthropic'",
+            "[runs]\nmodel = 'c/d'\nmaxTokens = 200\ntimeoutMs = 5\nkeepDays = 0\n[providers.a]\napi = 'openai-chat'",
+        );
+        assert_eq!(settings.run_model.value.as_deref(), Some("a/b"));
+        assert_eq!(settings.run_max_tokens.value, Some(100));
+        assert_eq!(settings.run_timeout_ms.value, Some(5));
+        assert_eq!(settings.run_keep_days.value, 30);
+        assert_eq!(settings.providers["a"].value.api, "anthropic");
     }
 
     #[test]

@@ -6,8 +6,8 @@ use super::manifest::MAX_PATHS;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::json::{self, kind_of, text_of};
-use crate::text::{is_control, one_line};
-use crate::wildcard::{Wildcard, WildcardRefusal, is_wildcard};
+use crate::text::{is_line, one_line};
+use crate::wildcard::{Wildcard, is_wildcard};
 use crate::yaml::{Node, Value};
 
 /// The file that makes a folder a skill.
@@ -55,7 +55,7 @@ impl Choice {
 
     /// Adds a rule as it is written; the reason when it cannot be one.
     pub(super) fn add(&mut self, written: &str) -> Result<(), &'static str> {
-        if written.contains(|c: char| is_control(c) || matches!(c, '\n' | '\t')) {
+        if !is_line(written) {
             return Err("has control characters");
         }
         let signs = [('!', Sign::Leave), ('+', Sign::Add), ('-', Sign::Remove)];
@@ -68,9 +68,7 @@ impl Choice {
         }
         let text = text.replace('\\', "/");
         let target = match sign {
-            Sign::Take | Sign::Leave => {
-                Target::Pattern(Wildcard::parse(&text).map_err(WildcardRefusal::reason)?)
-            }
+            Sign::Take | Sign::Leave => Target::Pattern(Wildcard::parse(&text)?),
             Sign::Add | Sign::Remove => {
                 let plain = text.strip_prefix("./").unwrap_or(&text);
                 Target::Exact(plain.trim_end_matches('/').to_owned())

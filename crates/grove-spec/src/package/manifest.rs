@@ -67,6 +67,11 @@ impl Kind {
         }
     }
 
+    /// The word for one.
+    pub fn noun(self) -> &'static str {
+        self.word().trim_end_matches('s')
+    }
+
     /// Whether a file of this name can be named where folders of this kind are.
     pub fn takes_file(self, file_name: &str) -> bool {
         match self {
@@ -331,12 +336,8 @@ impl Manifest {
         };
         match Wildcard::parse(&path) {
             Ok(pattern) => self.add(kind, folder, Some(position), Some(pattern)),
-            Err(refusal) => {
-                let message = format!(
-                    "`{key}` has `{}`, which {}",
-                    one_line(&path),
-                    refusal.reason()
-                );
+            Err(why) => {
+                let message = format!("`{key}` has `{}`, which {why}", one_line(&path));
                 self.complain(position, message);
             }
         }

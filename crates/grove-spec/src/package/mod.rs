@@ -16,4 +16,4 @@ pub use manifest::{Given, Kind, MAX_PATHS, Manifest, ManifestFile, dependencies,
 pub use paths::{PathRefusal, path_below};
 pub use settings::{MAX_NAMED, Named, PiSettings, read_settings};
 pub use skill_folders::NamedFolder;
-pub use source::{PackageSource, SourceRefusal, is_package_name};
+pub use source::{PackageSource, is_package_name};

@@ -1,6 +1,6 @@
 //! Paths that a manifest writes, which must stay in the package.
 
-use crate::text::is_control;
+use crate::text::is_line;
 
 /// Why a path of a manifest is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum PathRefusal {
 /// Both kinds of slashes count and every `..` is refused, also one that would not leave: what a path means
 /// must not depend on links that are resolved in between.
 pub fn path_below(text: &str) -> Result<String, PathRefusal> {
-    if text.contains(|c: char| is_control(c) || matches!(c, '\n' | '\t')) {
+    if !is_line(text) {
         return Err(PathRefusal::Unprintable);
     }
     let parts: Vec<&str> = text

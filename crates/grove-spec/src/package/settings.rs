@@ -35,13 +35,8 @@ impl Named {
                 skills: SkillFilter::Unsaid,
             }),
             Err(refusal) => {
-                let shown = source::shown(written);
-                let message = format!("the package `{shown}` {}", refusal.reason());
-                let finding = Diagnostic::new(Code::PackageSource, message);
-                Err(match position {
-                    Some(position) => finding.at(position),
-                    None => finding,
-                })
+                let message = format!("the package `{}` {refusal}", source::shown(written));
+                Err(Diagnostic::new(Code::PackageSource, message).at(position))
             }
         }
     }

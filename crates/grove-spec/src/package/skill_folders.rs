@@ -4,7 +4,7 @@ use super::settings::MAX_NAMED;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::json::{kind_of, text_of};
-use crate::text::{is_control, one_line};
+use crate::text::{is_line, one_line};
 use crate::yaml::{Node, Value};
 
 /// A folder with skills that a settings file names.
@@ -16,23 +16,10 @@ pub struct NamedFolder {
     pub position: Position,
 }
 
-/// Why an entry is not a folder's path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Refusal {
-    Blank,
-    Unprintable,
-    Pattern,
-}
-
-impl Refusal {
-    const fn reason(self) -> &'static str {
-        match self {
-            Self::Blank => "is blank",
-            Self::Unprintable => "has control characters",
-            Self::Pattern => "is a pattern; only folders can be named",
-        }
-    }
-}
+/// Why an entry is not a folder's path, as it is said of the entry.
+const BLANK: &str = "is blank";
+const UNPRINTABLE: &str = "has control characters";
+const PATTERN: &str = "is a pattern; only folders can be named";
 
 /// Reads `skills`: a list of paths. What is wrong with one entry costs no other.
 pub(super) fn read(skills: &Node) -> (Vec<NamedFolder>, Vec<Diagnostic>) {
@@ -55,9 +42,8 @@ pub(super) fn read(skills: &Node) -> (Vec<NamedFolder>, Vec<Diagnostic>) {
                 path: path.to_owned(),
                 position: item.position,
             }),
-            Err(refusal) => {
-                let (shown, reason) = (one_line(written), refusal.reason());
-                let message = format!("`skills[{number}]`, `{shown}`, {reason}");
+            Err(reason) => {
+                let message = format!("`skills[{number}]`, `{}`, {reason}", one_line(written));
                 diagnostics.push(finding(message, item.position));
             }
         }
@@ -74,14 +60,14 @@ pub(super) fn read(skills: &Node) -> (Vec<NamedFolder>, Vec<Diagnostic>) {
 }
 
 /// A path as pi takes one: what begins with `!`, `+` or `-` or has a wildcard chooses among skills instead.
-fn plain_path(written: &str) -> Result<&str, Refusal> {
+fn plain_path(written: &str) -> Result<&str, &'static str> {
     let path = written.trim();
     if path.is_empty() {
-        Err(Refusal::Blank)
-    } else if path.contains(|c: char| is_control(c) || matches!(c, '\n' | '\t')) {
-        Err(Refusal::Unprintable)
+        Err(BLANK)
+    } else if !is_line(path) {
+        Err(UNPRINTABLE)
     } else if path.starts_with(['!', '+', '-']) || path.contains(['*', '?']) {
-        Err(Refusal::Pattern)
+        Err(PATTERN)
     } else {
         Ok(path)
     }
@@ -101,16 +87,16 @@ mod tests {
             ("/x", Ok("/x")),
             (".", Ok(".")),
             ("a-b+c!", Ok("a-b+c!")),
-            ("", Err(Refusal::Blank)),
-            (" \t", Err(Refusal::Blank)),
-            ("a\0b", Err(Refusal::Unprintable)),
-            ("a\nb", Err(Refusal::Unprintable)),
-            ("a\u{1b}[2Jb", Err(Refusal::Unprintable)),
-            ("!x", Err(Refusal::Pattern)),
-            ("+x", Err(Refusal::Pattern)),
-            ("-x", Err(Refusal::Pattern)),
-            ("x/*", Err(Refusal::Pattern)),
-            ("x?", Err(Refusal::Pattern)),
+            ("", Err(BLANK)),
+            (" \t", Err(BLANK)),
+            ("a\0b", Err(UNPRINTABLE)),
+            ("a\nb", Err(UNPRINTABLE)),
+            ("a\u{1b}[2Jb", Err(UNPRINTABLE)),
+            ("!x", Err(PATTERN)),
+            ("+x", Err(PATTERN)),
+            ("-x", Err(PATTERN)),
+            ("x/*", Err(PATTERN)),
+            ("x?", Err(PATTERN)),
         ] {
             assert_eq!(plain_path(written), expected, "{written:?}");
         }

@@ -1,6 +1,6 @@
 //! How settings name a package: `npm:NAME`, `git:HOST/PATH`, a repository's address, `file:PATH` or a path.
 
-use crate::text::{is_control, one_line, without_credentials};
+use crate::text::{is_line, one_line, without_credentials};
 
 /// How the address of a repository begins.
 const SCHEMES: [&str; 4] = ["https://", "http://", "ssh://", "git://"];
@@ -16,36 +16,17 @@ pub enum PackageSource {
     Path(String),
 }
 
-/// Why a package cannot be named so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SourceRefusal {
-    /// It is named in no way that is known.
-    Unknown,
-    /// A part goes up, is absolute or empty, or could be taken for an option.
-    Unsafe,
-    /// It is not a host with a path of at least two parts.
-    NoRepository,
-}
-
-impl SourceRefusal {
-    /// The reason in words.
-    pub const fn reason(self) -> &'static str {
-        match self {
-            Self::Unknown => "is neither `npm:`, `git:`, `file:` nor a path",
-            Self::Unsafe => {
-                "has a part that goes up, is absolute or empty, or begins like an option"
-            }
-            Self::NoRepository => "is not a host and a path of at least two parts",
-        }
-    }
-}
+/// Why a package cannot be named so, as it is said of the package.
+const UNKNOWN: &str = "is neither `npm:`, `git:`, `file:` nor a path";
+const UNSAFE: &str = "has a part that goes up, is absolute or empty, or begins like an option";
+const NO_REPOSITORY: &str = "is not a host and a path of at least two parts";
 
 impl PackageSource {
-    /// Reads a source.
-    pub fn parse(text: &str) -> Result<Self, SourceRefusal> {
+    /// Reads a source; the reason when it cannot be followed.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
         let text = text.trim();
-        if text.contains(|c: char| is_control(c) || matches!(c, '\n' | '\t')) {
-            return Err(SourceRefusal::Unsafe);
+        if !is_line(text) {
+            return Err(UNSAFE);
         }
         if let Some(spec) = text.strip_prefix("npm:") {
             return npm(spec.trim());
@@ -66,7 +47,7 @@ impl PackageSource {
         if is_path && relative {
             Ok(Self::Path(path.to_owned()))
         } else {
-            Err(SourceRefusal::Unknown)
+            Err(UNKNOWN)
         }
     }
 }
@@ -113,7 +94,7 @@ fn is_safe_version(version: &str) -> bool {
     !version.is_empty() && version.split(' ').all(is_word)
 }
 
-fn npm(spec: &str) -> Result<PackageSource, SourceRefusal> {
+fn npm(spec: &str) -> Result<PackageSource, &'static str> {
     // The first `@` is a scope's when it begins the name.
     let version = spec.char_indices().skip(1).find(|(_, c)| *c == '@');
     let (name, version) = match version {
@@ -124,28 +105,28 @@ fn npm(spec: &str) -> Result<PackageSource, SourceRefusal> {
     if is_package_name(name) && version.is_none_or(is_safe_version) {
         Ok(PackageSource::Npm(name.to_owned()))
     } else {
-        Err(SourceRefusal::Unsafe)
+        Err(UNSAFE)
     }
 }
 
-fn git(spec: &str) -> Result<PackageSource, SourceRefusal> {
-    let (host, path) = host_and_path(spec).ok_or(SourceRefusal::NoRepository)?;
+fn git(spec: &str) -> Result<PackageSource, &'static str> {
+    let (host, path) = host_and_path(spec).ok_or(NO_REPOSITORY)?;
     let (path, version) = match path.split_once(['@', '#']) {
         Some((path, version)) => (path, Some(version)),
         None => (path, None),
     };
     if !version.is_none_or(is_safe_version) {
-        return Err(SourceRefusal::Unsafe);
+        return Err(UNSAFE);
     }
     let path = path.trim_start_matches('/');
     let path = path.strip_suffix('/').unwrap_or(path);
     let path = path.strip_suffix(".git").unwrap_or(path);
     let parts: Vec<&str> = path.split('/').collect();
     if !is_safe_part(host) || !parts.iter().all(|part| is_safe_part(part)) {
-        return Err(SourceRefusal::Unsafe);
+        return Err(UNSAFE);
     }
     if parts.len() < 2 {
-        return Err(SourceRefusal::NoRepository);
+        return Err(NO_REPOSITORY);
     }
     Ok(PackageSource::Git(format!("{host}/{path}")))
 }
@@ -199,19 +180,19 @@ mod tests {
             ("npm:a@1.2", npm("a")),
             ("npm:@s/a", npm("@s/a")),
             (" npm:@s/a@latest ", npm("@s/a")),
-            ("npm:", Err(SourceRefusal::Unsafe)),
-            ("npm:../../evil", Err(SourceRefusal::Unsafe)),
-            ("npm:@s/../../x", Err(SourceRefusal::Unsafe)),
-            ("npm:@s", Err(SourceRefusal::Unsafe)),
+            ("npm:", Err(UNSAFE)),
+            ("npm:../../evil", Err(UNSAFE)),
+            ("npm:@s/../../x", Err(UNSAFE)),
+            ("npm:@s", Err(UNSAFE)),
             ("npm:a@^1.2 || >=3", npm("a")),
-            ("npm:a@--output=/x", Err(SourceRefusal::Unsafe)),
-            ("npm:a@1 --output=/x", Err(SourceRefusal::Unsafe)),
-            ("npm:@s/a@-g", Err(SourceRefusal::Unsafe)),
-            ("npm:a@", Err(SourceRefusal::Unsafe)),
-            ("npm:/etc", Err(SourceRefusal::Unsafe)),
-            ("npm:-g", Err(SourceRefusal::Unsafe)),
-            ("npm:a\\..\\b", Err(SourceRefusal::Unsafe)),
-            ("npm:a\u{1b}b", Err(SourceRefusal::Unsafe)),
+            ("npm:a@--output=/x", Err(UNSAFE)),
+            ("npm:a@1 --output=/x", Err(UNSAFE)),
+            ("npm:@s/a@-g", Err(UNSAFE)),
+            ("npm:a@", Err(UNSAFE)),
+            ("npm:/etc", Err(UNSAFE)),
+            ("npm:-g", Err(UNSAFE)),
+            ("npm:a\\..\\b", Err(UNSAFE)),
+            ("npm:a\u{1b}b", Err(UNSAFE)),
             ("git:git@example.org:o/r.git", git("example.org/o/r")),
             (
                 "git:https://u@example.org:443/o/r.git#v1",
@@ -223,21 +204,21 @@ mod tests {
             ),
             ("git:example.org/o/r", git("example.org/o/r")),
             ("git:example.org/o/r#feature/x-1", git("example.org/o/r")),
-            ("git:example.org/o/r#--orphan", Err(SourceRefusal::Unsafe)),
-            ("git:example.org/o/r@--output=x", Err(SourceRefusal::Unsafe)),
-            ("git:example.org/o/r#v1@--x", Err(SourceRefusal::Unsafe)),
-            ("git:example.org/o/r#", Err(SourceRefusal::Unsafe)),
-            ("git:git@example.org:o/r#-b", Err(SourceRefusal::Unsafe)),
+            ("git:example.org/o/r#--orphan", Err(UNSAFE)),
+            ("git:example.org/o/r@--output=x", Err(UNSAFE)),
+            ("git:example.org/o/r#v1@--x", Err(UNSAFE)),
+            ("git:example.org/o/r#", Err(UNSAFE)),
+            ("git:git@example.org:o/r#-b", Err(UNSAFE)),
             ("https://example.org/o/r#a b", git("example.org/o/r")),
-            ("https://example.org/o/r#a -b", Err(SourceRefusal::Unsafe)),
-            ("git:example.org/o", Err(SourceRefusal::NoRepository)),
-            ("git:o", Err(SourceRefusal::NoRepository)),
-            ("git:-oProxyCommand=x/y", Err(SourceRefusal::Unsafe)),
-            ("git:host/../../../etc", Err(SourceRefusal::Unsafe)),
-            ("git:host/-u/x", Err(SourceRefusal::Unsafe)),
-            ("git:host/o//r", Err(SourceRefusal::Unsafe)),
-            ("git:../o/r", Err(SourceRefusal::Unsafe)),
-            ("git:ext::sh -c x/y/z", Err(SourceRefusal::Unsafe)),
+            ("https://example.org/o/r#a -b", Err(UNSAFE)),
+            ("git:example.org/o", Err(NO_REPOSITORY)),
+            ("git:o", Err(NO_REPOSITORY)),
+            ("git:-oProxyCommand=x/y", Err(UNSAFE)),
+            ("git:host/../../../etc", Err(UNSAFE)),
+            ("git:host/-u/x", Err(UNSAFE)),
+            ("git:host/o//r", Err(UNSAFE)),
+            ("git:../o/r", Err(UNSAFE)),
+            ("git:ext::sh -c x/y/z", Err(UNSAFE)),
             ("file:/etc", path("/etc")),
             ("file:./x", path("./x")),
             ("./x", path("./x")),
@@ -246,21 +227,21 @@ mod tests {
             ("~", path("~")),
             ("~/x", path("~/x")),
             ("/x", path("/x")),
-            ("x", Err(SourceRefusal::Unknown)),
-            (".hidden", Err(SourceRefusal::Unknown)),
-            ("~user/x", Err(SourceRefusal::Unknown)),
+            ("x", Err(UNKNOWN)),
+            (".hidden", Err(UNKNOWN)),
+            ("~user/x", Err(UNKNOWN)),
             ("https://example.org/o/r", git("example.org/o/r")),
             ("https://example.org/o/r.git@v1", git("example.org/o/r")),
             ("https://u:p@example.org/o/r/", git("example.org/o/r")),
             ("ssh://git@example.org:22/o/r#main", git("example.org/o/r")),
             ("git://example.org/o/r", git("example.org/o/r")),
-            ("https://example.org/x", Err(SourceRefusal::NoRepository)),
-            ("https://example.org", Err(SourceRefusal::NoRepository)),
-            ("https://example.org/../../x", Err(SourceRefusal::Unsafe)),
-            ("https://../o/r", Err(SourceRefusal::Unsafe)),
-            ("ftp://example.org/o/r", Err(SourceRefusal::Unknown)),
-            ("example.org/o/r", Err(SourceRefusal::Unknown)),
-            ("", Err(SourceRefusal::Unknown)),
+            ("https://example.org/x", Err(NO_REPOSITORY)),
+            ("https://example.org", Err(NO_REPOSITORY)),
+            ("https://example.org/../../x", Err(UNSAFE)),
+            ("https://../o/r", Err(UNSAFE)),
+            ("ftp://example.org/o/r", Err(UNKNOWN)),
+            ("example.org/o/r", Err(UNKNOWN)),
+            ("", Err(UNKNOWN)),
         ] {
             assert_eq!(PackageSource::parse(text), expected, "{text:?}");
         }

@@ -3,7 +3,7 @@
 pub(crate) mod body;
 mod conduct;
 pub(crate) mod fields;
-pub mod kept;
+pub mod file_limit;
 pub mod print;
 pub mod requirements;
 pub mod strict;
@@ -18,7 +18,7 @@ use crate::frontmatter;
 use crate::yaml::Entry;
 
 pub use fields::is_standard_name;
-pub use kept::parse_within;
+pub use file_limit::parse_within;
 pub use requirements::Requirements;
 pub(crate) use tools::split_outside_parentheses;
 pub use tools::split_tools;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use super::lenient::{closed_length, is_nothing};
 use super::{IsKnown, Sign, events};
-use crate::fence::line_at;
+use crate::fence::{line_at, lines};
 
 /// One top-level key with the lines that belong to it.
 pub(super) struct Chunk<'a> {
@@ -59,19 +59,13 @@ struct Line<'a> {
 
 impl<'a> Line<'a> {
     fn all(text: &'a str, first_line: u32) -> Vec<Self> {
-        let mut lines = Vec::new();
-        let (mut offset, mut number) = (0, first_line);
-        while offset < text.len() {
-            let (line, next) = line_at(text, offset);
-            lines.push(Line {
-                text: line,
-                offset,
-                number,
-            });
-            offset = next;
-            number = number.saturating_add(1);
-        }
-        lines
+        let numbered = (first_line..).zip(lines(text));
+        let all = numbered.map(|(number, (offset, text, _))| Line {
+            text,
+            offset,
+            number,
+        });
+        all.collect()
     }
 
     /// Blank, or a comment in the first column.
@@ -283,16 +277,15 @@ impl<'a> Cutter<'a> {
         let length = found?;
         let (after, _) = line_at(value, length);
         let after = after.trim_start().strip_prefix(',').unwrap_or(after);
-        let mut offset = 0;
-        while offset < length {
-            let (line, next) = line_at(value, offset);
-            let known = KeyLine::proper(line).filter(|_| offset > 0);
-            if known.is_some_and(|key_line| (self.is_known)(key_line.key)) {
-                return None;
-            }
-            offset = next;
-        }
-        Some(is_nothing(after))
+        let is_key = |line: &str| {
+            let known = KeyLine::proper(line);
+            known.is_some_and(|key_line| (self.is_known)(key_line.key))
+        };
+        let mut below = lines(value)
+            .skip(1)
+            .take_while(|(offset, ..)| *offset < length);
+        let has_key = below.any(|(_, line, _)| is_key(line));
+        (!has_key).then(|| is_nothing(after))
     }
 
     fn chunks(self) -> Option<Vec<Chunk<'a>>> {

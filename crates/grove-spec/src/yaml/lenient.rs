@@ -9,7 +9,7 @@ use super::events;
 use super::{Entry, Node, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
-use crate::fence::line_at;
+use crate::fence::lines;
 
 /// An indent beyond which nobody writes; what is made of a block stays small.
 const MAX_INDENT: usize = 256;
@@ -19,14 +19,10 @@ const MAX_INDENT: usize = 256;
 /// A tab after a key's colon is YAML, and so nothing is said of it.
 pub(super) fn parse(text: &str, first_line: u32) -> Option<(Vec<Entry>, Vec<Diagnostic>)> {
     let mut pass = Pass::new(text);
-    let (mut offset, mut number) = (0, first_line);
-    while offset < text.len() {
-        let (line, next) = line_at(text, offset);
+    for (number, (offset, line, next)) in (first_line..).zip(lines(text)) {
         pass.line(line, number)?;
         pass.out
             .push_str(text.get(offset + line.len()..next).unwrap_or_default());
-        offset = next;
-        number = number.saturating_add(1);
     }
     if pass.out == text {
         return None;
@@ -44,16 +40,11 @@ pub(super) fn parse(text: &str, first_line: u32) -> Option<(Vec<Entry>, Vec<Diag
 /// How many bytes a value in brackets or quotes takes, from its first character to the one that closes it.
 pub(super) fn closed_length(value: &str) -> Option<usize> {
     let mut inside = Inside::opened_by(value)?;
-    let mut offset = 0;
-    while offset < value.len() {
-        let (line, next) = line_at(value, offset);
+    lines(value).find_map(|(offset, line, _)| {
         let skipped = usize::from(offset == 0);
-        if let Some(length) = inside.run(line.get(skipped..)?) {
-            return Some(offset + skipped + length);
-        }
-        offset = next;
-    }
-    None
+        let length = inside.run(line.get(skipped..)?)?;
+        Some(offset + skipped + length)
+    })
 }
 
 /// Brackets and quotes that are open.
@@ -350,18 +341,12 @@ pub(super) fn is_nothing(rest: &str) -> bool {
 
 /// How many blanks one level of indent has in a block: the fewest that a line begins with, or two.
 fn blanks_of_a_level(text: &str) -> usize {
-    let mut fewest = None;
-    let mut offset = 0;
-    while offset < text.len() {
-        let (line, next) = line_at(text, offset);
+    let indents = lines(text).filter_map(|(_, line, _)| {
         let content = line.trim_start_matches(' ');
         let indent = line.len() - content.len();
-        if indent > 0 && !content.is_empty() && !content.starts_with('\t') {
-            fewest = Some(fewest.map_or(indent, |fewest: usize| fewest.min(indent)));
-        }
-        offset = next;
-    }
-    fewest.unwrap_or(2)
+        (indent > 0 && !content.is_empty() && !content.starts_with('\t')).then_some(indent)
+    });
+    indents.min().unwrap_or(2)
 }
 
 /// Whether the keys of all mappings are words: `Use it when: asked` below a key is a sentence.

@@ -11,7 +11,7 @@ use super::events::{self, Refusal, RefusalKind};
 use super::{Block, Entry, IsKnown, KnownKeys, Node, Sign, Value, key, lenient};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
-use crate::fence::line_at;
+use crate::fence::{line_at, lines};
 
 /// Reads a refused block, or returns it with the refusal as its finding.
 pub(super) fn repair(text: &str, first_line: u32, refusal: Refusal, known: KnownKeys) -> Block {
@@ -262,9 +262,7 @@ impl Chunk<'_> {
         }
         let mut entries: Vec<Entry> = Vec::new();
         let mut indent = None;
-        let (mut offset, mut number) = (0, self.line);
-        while offset < self.value.len() {
-            let (line, next) = line_at(self.value, offset);
+        for (number, (offset, line, _)) in (self.line..).zip(lines(self.value)) {
             let content = line.trim_start_matches([' ', '\t']);
             if offset > 0 && !content.is_empty() && !content.starts_with('#') {
                 let this = line.len() - content.len();
@@ -294,8 +292,6 @@ impl Chunk<'_> {
                     value: node,
                 });
             }
-            offset = next;
-            number += 1;
         }
         let position = Position::new(self.line + 1, u32::try_from(indent? + 1).ok()?);
         Some(Node::new(Value::Map(entries), position))
@@ -326,13 +322,10 @@ fn joined<'a>(lines: impl Iterator<Item = &'a str>, literal: bool) -> String {
 /// The lines of a value without the comments in the first column after its last line: they are about what follows.
 fn without_comments_after(value: &str) -> &str {
     let mut end = 0;
-    let mut offset = 0;
-    while offset < value.len() {
-        let (line, next) = line_at(value, offset);
+    for (offset, line, next) in lines(value) {
         if offset == 0 || !(line.trim().is_empty() || line.starts_with('#')) {
             end = next;
         }
-        offset = next;
     }
     value.get(..end).unwrap_or(value)
 }

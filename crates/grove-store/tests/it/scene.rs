@@ -119,6 +119,7 @@ fn whole_child() -> Vec<Fact> {
     let ending = grove_plan::Ending {
         finish: Finish::Answered,
         output,
+        lost: Usage::default(),
     };
     vec![
         leased(EffectKind::Start),

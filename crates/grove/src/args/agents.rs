@@ -64,47 +64,40 @@ pub(crate) enum AgentsCommand {
         whose: Whose,
     },
     /// Give an agent and its file another name
-    Rename {
-        /// Its name, or id@root
-        name: String,
-        /// The other name
-        to: String,
-        /// Another package; an empty one means none
-        #[arg(long, value_name = "NAME")]
-        package: Option<String>,
-        #[command(flatten)]
-        whose: Whose,
-    },
+    Rename(RenameArgs),
     /// Delete an agent's file
-    Delete {
-        /// Its name, or id@root
-        name: String,
-        #[command(flatten)]
-        whose: Whose,
-    },
+    Delete(NamedArgs),
     /// Switch an agent on again
-    Enable {
-        /// Its name, or id@root
-        name: String,
-        #[command(flatten)]
-        whose: Whose,
-    },
+    Enable(NamedArgs),
     /// Switch an agent off in the configuration
-    Disable {
-        /// Its name, or id@root
-        name: String,
-        #[command(flatten)]
-        whose: Whose,
-    },
+    Disable(NamedArgs),
     /// Take back everything that the configuration says about an agent
-    Reset {
-        /// Its name, or id@root
-        name: String,
-        #[command(flatten)]
-        whose: Whose,
-    },
+    Reset(NamedArgs),
     /// Write agents and their skills as another host reads them
     Export(Box<ExportArgs>),
+}
+
+/// Whose file is meant, and by what name.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct NamedArgs {
+    /// Its name, or id@root
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) whose: Whose,
+}
+
+/// Another name for a file.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RenameArgs {
+    /// Its name, or id@root
+    pub(crate) name: String,
+    /// The other name
+    pub(crate) to: String,
+    /// Another package; an empty one means none
+    #[arg(long, value_name = "NAME")]
+    pub(crate) package: Option<String>,
+    #[command(flatten)]
+    pub(crate) whose: Whose,
 }
 
 /// Whose file is meant.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{OwnScope, Whose};
+use super::{NamedArgs, OwnScope, RenameArgs, Whose};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ChainsCommand {
@@ -68,24 +68,9 @@ pub(crate) enum ChainsCommand {
         whose: Whose,
     },
     /// Give a chain and its file another name
-    Rename {
-        /// Its name, or id@root
-        name: String,
-        /// The other name
-        to: String,
-        /// Another package; an empty one means none
-        #[arg(long, value_name = "NAME")]
-        package: Option<String>,
-        #[command(flatten)]
-        whose: Whose,
-    },
+    Rename(RenameArgs),
     /// Delete a chain's file
-    Delete {
-        /// Its name, or id@root
-        name: String,
-        #[command(flatten)]
-        whose: Whose,
-    },
+    Delete(NamedArgs),
 }
 
 /// Where to look for chains.

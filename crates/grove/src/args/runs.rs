@@ -99,9 +99,9 @@ pub(crate) enum RunsCommand {
     },
     /// Take away runs that are over
     Prune {
-        /// Those that ended so many days ago
-        #[arg(long, value_name = "DAYS", default_value_t = 30)]
-        days: u64,
+        /// Those that ended so many days ago; `runs.keepDays` by default
+        #[arg(long, value_name = "DAYS")]
+        days: Option<u64>,
         /// Also runs whose result nobody took
         #[arg(long)]
         unacknowledged: bool,

@@ -6,18 +6,16 @@ use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::hosts::AgentRules;
 use grove_catalog::state::State;
 use grove_skills::{Environment, Look, Parts, Request, Scope, View};
-use grove_spec::agent::Parsed;
 use grove_spec::agent::overrides::Field;
 use grove_spec::text::{first_names, one_line};
 use grove_spec::{Code, Diagnostic};
-use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::definition_listing::{Everything, row};
+use super::entry_listing::{self, definition_rows, findings, row};
 use super::{Looked, Outcome, absolute, agents_manage, counted, naming, tilde};
 use crate::args::{AgentLook, AgentScope, AgentsCommand};
 use crate::command_error::CommandError;
-use crate::json::{DiagnosticJson, EntryJson};
+use crate::json::{DiagnosticJson, EntryJson, without_empty};
 use crate::output::Output;
 
 pub(super) fn run(environment: Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
@@ -52,7 +50,7 @@ pub(super) fn run(environment: Environment, command: &AgentsCommand, out: &mut O
             let agents = &look.snapshot.agents;
             let agent = find(agents, name)?;
             if *json {
-                out.json(&ShowJson::new(agents, agent));
+                out.json(&to_json(agents, agent));
             } else {
                 show(&look, agent, out);
             }
@@ -84,35 +82,27 @@ pub(super) fn known_host(name: &str) -> Result<&'static str, CommandError> {
 
 /// The agent of a name, usable or not.
 pub(super) fn find<'a>(agents: &'a Agents, name: &str) -> Result<&'a Agent, CommandError> {
-    everything(agents).find(name)
-}
-
-/// All agents with what is shown of each.
-pub(super) fn everything(agents: &Agents) -> Everything<'_, Parsed> {
-    Everything {
-        noun: "agent",
-        roots: &agents.roots,
-        all: &agents.agents,
-        describe: |agent| agent.description(),
-    }
+    entry_listing::find(agents.entries(), name)
 }
 
 fn list(environment: &Environment, agents: &Agents, json: bool, out: &mut Output) {
     if json {
-        let all = agents.agents.iter();
-        out.json(&ListJson {
-            schema: "grove.agents.list/1",
-            agents: all.map(|agent| everything(agents).json(agent)).collect(),
-            diagnostics: DiagnosticJson::list(&agents.diagnostics),
-        });
+        out.json(&json!({
+            "schema": "grove.agents.list/1",
+            "agents": EntryJson::list(agents.entries()),
+            "diagnostics": DiagnosticJson::list(&agents.diagnostics),
+        }));
         return;
     }
     let is_note = |finding: &&Diagnostic| finding.code == Code::AgentNote;
     let (notes, findings): (Vec<_>, Vec<_>) = agents.diagnostics.iter().partition(is_note);
-    for finding in findings {
-        out.diagnostic(finding);
+    out.diagnostics(findings);
+    if agents.all.is_empty() {
+        out.note("no agents found");
+    } else {
+        let all = agents.all.iter().collect();
+        entry_listing::table(agents.entries(), all, environment, out);
     }
-    everything(agents).table(environment, out);
     let files = notes.iter().filter_map(|note| note.file.as_deref());
     let files: Vec<String> = files.map(|file| tilde(file, environment)).collect();
     if !files.is_empty() {
@@ -126,14 +116,14 @@ fn list(environment: &Environment, agents: &Agents, json: bool, out: &mut Output
 
 fn show(look: &Look, agent: &Agent, out: &mut Output) {
     let (environment, agents) = (&look.world.environment, &look.snapshot.agents);
-    everything(agents).rows(environment, agent, out);
+    definition_rows(agents.entries(), agent, environment, out);
     if let Some(fields) = fields(agent).as_object() {
         for (name, value) in fields {
             let value = match value {
-                serde_json::Value::String(text) => text.clone(),
-                serde_json::Value::Array(items) if items.is_empty() => "none".to_owned(),
-                serde_json::Value::Array(items) => {
-                    let words = items.iter().filter_map(serde_json::Value::as_str);
+                Value::String(text) => text.clone(),
+                Value::Array(items) if items.is_empty() => "none".to_owned(),
+                Value::Array(items) => {
+                    let words = items.iter().filter_map(Value::as_str);
                     words.collect::<Vec<_>>().join(", ")
                 }
                 other => other.to_string(),
@@ -172,74 +162,36 @@ fn show(look: &Look, agent: &Agent, out: &mut Output) {
     let files = &look.sources.agents;
     let is_quoted = !files.format_of(agent).is_settings();
     let source = files.read(agent).filter(|_| is_quoted);
-    for finding in &agent.diagnostics {
-        out.line("");
-        out.text(&grove_spec::render::render(finding, source.as_deref()));
-    }
-    for finding in agents.concerning(agent) {
-        out.line("");
-        out.text(&grove_spec::render::render(finding, None));
-    }
+    findings(&agent.diagnostics, source.as_deref(), out);
+    findings(agents.concerning(agent), None, out);
 }
 
-#[derive(Serialize)]
-struct ListJson<'a> {
-    schema: &'static str,
-    agents: Vec<EntryJson<'a>>,
-    diagnostics: Vec<DiagnosticJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct ShowJson<'a> {
-    schema: &'static str,
-    agent: EntryJson<'a>,
-    fields: serde_json::Value,
-    digest: Option<String>,
-    /// The other file that has its text, where the one at its location names it.
-    #[serde(rename = "textFile", skip_serializing_if = "Option::is_none")]
-    text_file: Option<String>,
-    /// The fields that are not as the file has them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    overrides: Vec<OverrideJson>,
-}
-
-#[derive(Serialize)]
-struct OverrideJson {
-    field: &'static str,
-    file: String,
-    line: u32,
-}
-
-impl<'a> ShowJson<'a> {
-    fn new(agents: &'a Agents, agent: &'a Agent) -> Self {
-        let content = agent.content.as_ref();
-        let mut shown = everything(agents).json(agent);
-        let of_settings = agents.concerning(agent);
-        let of_settings = of_settings.map(|finding| DiagnosticJson::new(finding, None));
-        shown.diagnostics.extend(of_settings);
-        Self {
-            schema: "grove.agents.show/1",
-            agent: shown,
-            fields: fields(agent),
-            digest: content.map(|content| content.digest.to_string()),
-            text_file: content
-                .and_then(|content| content.rest.as_ref())
-                .map(|rest| rest.path.to_string_lossy().into_owned()),
-            overrides: agent
-                .overridden
-                .iter()
-                .map(|set| OverrideJson {
-                    field: set.field.as_str(),
-                    file: set.origin.file.to_string_lossy().into_owned(),
-                    line: set.origin.line,
-                })
-                .collect(),
-        }
-    }
+fn to_json(agents: &Agents, agent: &Agent) -> Value {
+    let content = agent.content.as_ref();
+    let mut shown = EntryJson::new(agents.entries(), agent);
+    let of_settings = DiagnosticJson::list(agents.concerning(agent));
+    shown.diagnostics.extend(of_settings);
+    let rest = content.and_then(|content| content.rest.as_ref());
+    let overridden = agent.overridden.iter().map(|set| {
+        let (file, line) = (set.origin.file.to_string_lossy(), set.origin.line);
+        json!({ "field": set.field.as_str(), "file": file, "line": line })
+    });
+    let overridden: Vec<Value> = overridden.collect();
+    let all = json!({
+        "schema": "grove.agents.show/1",
+        "agent": shown,
+        "fields": fields(agent),
+        "digest": content.map(|content| content.digest),
+        // The other file that has its text, where the one at its location names it.
+        "textFile": rest.map(|rest| rest.path.to_string_lossy()),
+        // The fields that are not as the file has them.
+        "overrides": overridden,
+    });
+    without_empty(all, &["textFile", "overrides"])
 }
 
 /// Every field of the frontmatter that has a value.
-fn fields(agent: &Agent) -> serde_json::Value {
+fn fields(agent: &Agent) -> Value {
     let Some(file) = agent.file() else {
         return json!({});
     };

@@ -85,7 +85,7 @@ fn choose<'a>(
     names: &[String],
 ) -> Result<Vec<&'a Agent>, CommandError> {
     if names.is_empty() {
-        let chosen = all.agents.iter();
+        let chosen = all.all.iter();
         return Ok(chosen
             .filter(|agent| agent.state.is_offered())
             .filter(|agent| exporting::is_wanted(all, agent, theirs))
@@ -114,9 +114,7 @@ fn print(
     exported: &Exported,
     out: &mut Output,
 ) {
-    for finding in &exported.diagnostics {
-        out.diagnostic(finding);
-    }
+    out.diagnostics(&exported.diagnostics);
     let changed = exported
         .files
         .iter()

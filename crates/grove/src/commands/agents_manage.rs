@@ -1,13 +1,14 @@
 //! `grove agents create | edit | rename | delete | enable | disable | reset`.
 
 use grove_skills::Environment;
-use grove_skills::managing::{Created, Manager, OverrideAsk, Renaming};
+use grove_skills::managing::{Created, Manager};
 use grove_spec::agent::compose::Ask;
 use grove_spec::config::LayerScope;
+use grove_spec::package::Kind;
 
 use super::Outcome;
 use super::change_report::{self, layer, read_text};
-use crate::args::{AgentsCommand, AskedFields, Whose};
+use crate::args::{AgentsCommand, AskedFields, NamedArgs, Whose};
 use crate::command_error::CommandError;
 use crate::output::Output;
 
@@ -36,41 +37,24 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
             whose,
             ..
         } => {
-            let overrides = overrides(asks);
-            let changed = manager.override_fields(name, config_scope(whose), &overrides)?;
+            let changed = manager.override_fields(name, config_scope(whose), &asks)?;
             ("override", whose.json, changed)
         }
         AgentsCommand::Edit { name, whose, .. } => {
             let scope = whose.scope.map(layer);
             ("edit", whose.json, manager.edit(name, scope, &asks)?)
         }
-        AgentsCommand::Rename {
-            name,
-            to,
-            package,
-            whose,
-        } => {
-            let asked = Renaming {
-                name,
-                to,
-                package: package.as_deref(),
-                scope: whose.scope.map(layer),
-            };
-            ("rename", whose.json, manager.rename(&asked)?)
-        }
-        AgentsCommand::Delete { name, whose } => {
-            let scope = whose.scope.map(layer);
-            ("delete", whose.json, manager.delete(name, scope)?)
-        }
-        AgentsCommand::Enable { name, whose } => {
+        AgentsCommand::Rename(asked) => change_report::rename(&mut manager, Kind::Agents, asked)?,
+        AgentsCommand::Delete(asked) => change_report::delete(&mut manager, Kind::Agents, asked)?,
+        AgentsCommand::Enable(NamedArgs { name, whose }) => {
             let changed = manager.enable(name, config_scope(whose))?;
             ("enable", whose.json, changed)
         }
-        AgentsCommand::Disable { name, whose } => {
+        AgentsCommand::Disable(NamedArgs { name, whose }) => {
             let changed = manager.disable(name, config_scope(whose))?;
             ("disable", whose.json, changed)
         }
-        AgentsCommand::Reset { name, whose } => {
+        AgentsCommand::Reset(NamedArgs { name, whose }) => {
             let changed = manager.reset(name, config_scope(whose))?;
             ("reset", whose.json, changed)
         }
@@ -104,17 +88,6 @@ fn asks(environment: &Environment, command: &AgentsCommand) -> Result<Vec<Ask>, 
         return Err(error.hint("give a field, for example `--model NAME`, or `--body TEXT`"));
     }
     Ok(asks)
-}
-
-/// The same as fields of an override; an agent's text is one of them.
-fn overrides(asks: Vec<Ask>) -> Vec<OverrideAsk> {
-    let asks = asks.into_iter();
-    asks.map(|ask| match ask {
-        Ask::Set(key, value) => OverrideAsk::Set(key, value),
-        Ask::Unset(key) => OverrideAsk::Unset(key),
-        Ask::Body(text) => OverrideAsk::Set("systemPrompt".to_owned(), text),
-    })
-    .collect()
 }
 
 /// The configuration that is written unless told otherwise is the user's.

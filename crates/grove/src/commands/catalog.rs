@@ -6,7 +6,6 @@ use grove_catalog::catalog::{self, Budget, Catalog, Style, Treatment, Unit};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::disclosure::{CatalogOptions, ConversationCatalog, CountTokens, Disclosure};
 use grove_skills::{Environment, catalog_files};
-use grove_spec::Severity;
 use grove_spec::config::Limits;
 use serde_json::{Value, json};
 
@@ -46,9 +45,7 @@ pub(super) fn run(
     let told = Disclosure::new(&looked.look, session.as_deref())
         .catalog(&asked)
         .map_err(|error| explain(error, "catalog", "", &arguments.look))?;
-    for finding in &told.diagnostics {
-        out.diagnostic(finding);
-    }
+    out.diagnostics(&told.diagnostics);
     let text = match &arguments.since {
         None => told.catalog.text.clone(),
         Some(digest) => since(looked, &told, asked.style, digest, out),
@@ -73,11 +70,9 @@ fn style(style: StyleArg) -> Style {
 }
 
 fn budget(arguments: &CatalogArgs, limits: &Limits) -> Result<Budget, CommandError> {
-    let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
-    let entries = arguments
-        .max_skills
-        .unwrap_or(number(limits.prompt_skills.value));
-    let chars = number(limits.prompt_chars.value);
+    let entries = arguments.max_skills;
+    let entries = entries.unwrap_or(limits.prompt_skills.count());
+    let chars = limits.prompt_chars.count();
     if let Some(window) = arguments.window {
         if !(arguments.share > 0.0 && arguments.share <= 100.0) {
             return Err(CommandError::usage(
@@ -150,8 +145,7 @@ fn note(looked: &Looked, text: &str, catalog: &Catalog, out: &mut Output) {
     }
     if catalog.entries.is_empty() {
         let findings = looked.snapshot.diagnostics.iter();
-        let findings = findings.filter(|finding| finding.severity != Severity::Info);
-        findings.for_each(|finding| out.diagnostic(finding));
+        out.diagnostics(findings.filter(|finding| finding.needs_attention()));
     }
 }
 

@@ -6,13 +6,11 @@ use grove_catalog::state::{Reason, State};
 use grove_skills::chains::source_of;
 use grove_skills::{Environment, Look, Parts, Request};
 use grove_spec::Diagnostic;
-use grove_spec::chain::{Parsed, Step, print};
+use grove_spec::chain::{Step, print};
 use grove_spec::text::one_line;
-use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::definition_listing::{Everything, row};
-use super::skills_check::is_finding;
+use super::entry_listing::{self, definition_rows, findings, row};
 use super::{Looked, Outcome, absolute, chains_manage, counted, need_attention};
 use crate::args::{ChainLook, ChainsCommand};
 use crate::command_error::ErrorKind;
@@ -28,15 +26,15 @@ pub(super) fn run(environment: Environment, command: &ChainsCommand, out: &mut O
         }
         ChainsCommand::Show { name, look, json } => {
             let look = load(environment, look, Parts::ALL);
-            let all = everything(&look.snapshot.chains);
-            let chain = all.find(name)?;
+            let all = look.snapshot.chains.entries();
+            let chain = entry_listing::find(all, name)?;
             if *json {
-                out.json(&ShowJson {
-                    schema: "grove.chains.show/1",
-                    chain: all.json(chain),
-                    fields: fields(chain),
-                    digest: chain.content.as_ref().map(|it| it.digest.to_string()),
-                });
+                out.json(&json!({
+                    "schema": "grove.chains.show/1",
+                    "chain": EntryJson::new(all, chain),
+                    "fields": fields(chain),
+                    "digest": chain.content.as_ref().map(|it| it.digest),
+                }));
             } else {
                 show(&look, chain, out);
             }
@@ -47,16 +45,6 @@ pub(super) fn run(environment: Environment, command: &ChainsCommand, out: &mut O
             Ok(check(&look, *json, out))
         }
         _ => chains_manage::run(&environment, command, out),
-    }
-}
-
-/// All chains with what is shown of each.
-pub(super) fn everything(chains: &Chains) -> Everything<'_, Parsed> {
-    Everything {
-        noun: "chain",
-        roots: &chains.roots,
-        all: &chains.chains,
-        describe: |chain| chain.description(),
     }
 }
 
@@ -74,23 +62,25 @@ fn load(environment: Environment, look: &ChainLook, parts: Parts) -> Look {
 }
 
 fn list(environment: &Environment, chains: &Chains, json: bool, out: &mut Output) {
-    let all = everything(chains);
     if json {
-        out.json(&ListJson {
-            schema: "grove.chains.list/1",
-            chains: chains.chains.iter().map(|chain| all.json(chain)).collect(),
-            diagnostics: DiagnosticJson::list(&chains.diagnostics),
-        });
+        out.json(&json!({
+            "schema": "grove.chains.list/1",
+            "chains": EntryJson::list(chains.entries()),
+            "diagnostics": DiagnosticJson::list(&chains.diagnostics),
+        }));
         return;
     }
-    for finding in &chains.diagnostics {
-        out.diagnostic(finding);
+    out.diagnostics(&chains.diagnostics);
+    if chains.all.is_empty() {
+        return out.note("no chains found");
     }
-    all.table(environment, out);
+    let all = chains.all.iter().collect();
+    entry_listing::table(chains.entries(), all, environment, out);
 }
 
 fn show(look: &Look, chain: &Chain, out: &mut Output) {
-    everything(&look.snapshot.chains).rows(&look.world.environment, chain, out);
+    let all = look.snapshot.chains.entries();
+    definition_rows(all, chain, &look.world.environment, out);
     let steps = chain.file().map_or(&[][..], |file| file.steps.as_slice());
     for (at, step) in steps.iter().enumerate() {
         row(&format!("step {}", at + 1), &step_line(step), out);
@@ -100,10 +90,7 @@ fn show(look: &Look, chain: &Chain, out: &mut Output) {
         }
     }
     let source = look.sources.chains.read(chain);
-    for finding in &chain.diagnostics {
-        out.line("");
-        out.text(&grove_spec::render::render(finding, source.as_deref()));
-    }
+    findings(&chain.diagnostics, source.as_deref(), out);
 }
 
 /// Everything that a step says beside what its line shows whole, each as one line.
@@ -168,20 +155,20 @@ impl InScope<'_> {
     fn findings(&self) -> usize {
         let of_chains = self.chains.iter().flat_map(|chain| &chain.diagnostics);
         let all = of_chains.chain(self.diagnostics.iter().copied());
-        all.filter(|finding| is_finding(finding)).count()
+        all.filter(|finding| finding.needs_attention()).count()
     }
 }
 
 /// Everything by scope, strongest first, without scopes in which there is nothing.
 fn by_scope(look: &Look) -> Vec<InScope<'_>> {
     let found = &look.snapshot.chains;
-    let all = everything(found);
+    let of_chain = |chain: &Chain| found.roots.get(chain.root).map(|root| root.source);
     let scopes = Source::ALL.into_iter().map(|source| InScope {
         source,
         chains: found
-            .chains
+            .all
             .iter()
-            .filter(|chain| all.source(chain) == source)
+            .filter(|chain| of_chain(chain).unwrap_or(Source::Bundled) == source)
             .collect(),
         diagnostics: found
             .diagnostics
@@ -195,28 +182,30 @@ fn by_scope(look: &Look) -> Vec<InScope<'_>> {
 }
 
 fn check(look: &Look, json: bool, out: &mut Output) -> u8 {
-    let all = everything(&look.snapshot.chains);
+    let all = look.snapshot.chains.entries();
     let scopes = by_scope(look);
     let findings = scopes.iter().map(InScope::findings).sum();
     if json {
-        let scopes = scopes.iter().map(|scope| ScopeJson {
-            source: scope.source.as_str(),
-            chains: scope.chains.iter().map(|chain| all.json(chain)).collect(),
-            diagnostics: DiagnosticJson::list(scope.diagnostics.iter().copied()),
+        let scopes = scopes.iter().map(|scope| {
+            let chains = scope.chains.iter().map(|chain| EntryJson::new(all, chain));
+            json!({
+                "source": scope.source.as_str(),
+                "chains": chains.collect::<Vec<_>>(),
+                "diagnostics": DiagnosticJson::list(scope.diagnostics.iter().copied()),
+            })
         });
-        out.json(&CheckJson {
-            schema: "grove.chains.check/1",
-            findings,
-            scopes: scopes.collect(),
-        });
+        out.json(&json!({
+            "schema": "grove.chains.check/1",
+            "findings": findings,
+            "scopes": scopes.collect::<Vec<_>>(),
+        }));
     } else {
         for scope in &scopes {
             print_scope(look, scope, out);
         }
-        out.line(&if findings == 0 {
-            "nothing needs attention".to_owned()
-        } else {
-            need_attention(findings)
+        out.line(&match findings {
+            0 => "nothing needs attention".to_owned(),
+            _ => need_attention(findings),
         });
     }
     ErrorKind::Finding.exit_code_if(findings > 0)
@@ -225,8 +214,8 @@ fn check(look: &Look, json: bool, out: &mut Output) -> u8 {
 fn print_scope(look: &Look, scope: &InScope<'_>, out: &mut Output) {
     let count = counted(scope.chains.len(), "chain");
     out.line(&format!("{}: {count}", scope.source.as_str()));
-    for finding in scope.diagnostics.iter().filter(|it| is_finding(it)) {
-        print_finding(finding, None, out);
+    for finding in scope.diagnostics.iter().filter(|it| it.needs_attention()) {
+        out.finding(finding, None);
     }
     for chain in &scope.chains {
         if let Some(reason) = unused(chain) {
@@ -234,15 +223,11 @@ fn print_scope(look: &Look, scope: &InScope<'_>, out: &mut Output) {
             out.line(&one_line(&format!("{name}: {why} ({fix})")));
         }
         let source = look.sources.chains.read(chain);
-        for finding in chain.diagnostics.iter().filter(|it| is_finding(it)) {
-            print_finding(finding, source.as_deref(), out);
+        let all = chain.diagnostics.iter();
+        for finding in all.filter(|it| it.needs_attention()) {
+            out.finding(finding, source.as_deref());
         }
     }
-}
-
-fn print_finding(finding: &Diagnostic, source: Option<&str>, out: &mut Output) {
-    out.text(&grove_spec::render::render(finding, source));
-    out.line("");
 }
 
 /// Why a chain is not used although nothing is wrong with its file.
@@ -273,33 +258,4 @@ fn fields(chain: &Chain) -> Value {
         fields.insert("unknown".to_owned(), unknown.into());
     }
     fields.into()
-}
-
-#[derive(Serialize)]
-struct ListJson<'a> {
-    schema: &'static str,
-    chains: Vec<EntryJson<'a>>,
-    diagnostics: Vec<DiagnosticJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct ShowJson<'a> {
-    schema: &'static str,
-    chain: EntryJson<'a>,
-    fields: Value,
-    digest: Option<String>,
-}
-
-#[derive(Serialize)]
-struct CheckJson<'a> {
-    schema: &'static str,
-    findings: usize,
-    scopes: Vec<ScopeJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct ScopeJson<'a> {
-    source: &'static str,
-    chains: Vec<EntryJson<'a>>,
-    diagnostics: Vec<DiagnosticJson<'a>>,
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use grove_skills::Environment;
-use grove_skills::managing::{ChainAsks, Manager, NewChain, Renaming};
+use grove_skills::managing::{ChainAsks, Manager, NewChain};
 use grove_spec::json;
+use grove_spec::package::Kind;
 use grove_spec::text::one_line;
 use serde_json::Value;
 
@@ -59,24 +60,8 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
             let scope = whose.scope.map(layer);
             ("edit", whose.json, manager.edit_chain(name, scope, &asks)?)
         }
-        ChainsCommand::Rename {
-            name,
-            to,
-            package,
-            whose,
-        } => {
-            let asked = Renaming {
-                name,
-                to,
-                package: package.as_deref(),
-                scope: whose.scope.map(layer),
-            };
-            ("rename", whose.json, manager.rename_chain(&asked)?)
-        }
-        ChainsCommand::Delete { name, whose } => {
-            let scope = whose.scope.map(layer);
-            ("delete", whose.json, manager.delete_chain(name, scope)?)
-        }
+        ChainsCommand::Rename(asked) => change_report::rename(&mut manager, Kind::Chains, asked)?,
+        ChainsCommand::Delete(asked) => change_report::delete(&mut manager, Kind::Chains, asked)?,
         // Whoever calls this has answered these.
         ChainsCommand::List { .. } | ChainsCommand::Show { .. } | ChainsCommand::Check { .. } => {
             return Ok(0);

@@ -4,15 +4,16 @@ use std::path::Path;
 
 use grove_catalog::state::State;
 use grove_skills::Environment;
-use grove_skills::managing::Changed;
+use grove_skills::managing::{Changed, Manager, Renaming};
 use grove_spec::config::LayerScope;
+use grove_spec::package::Kind;
 use grove_spec::text::one_line;
 use serde_json::{Value, json};
 
 use super::{input_text, tilde};
-use crate::args::OwnScope;
+use crate::args::{NamedArgs, OwnScope, RenameArgs};
 use crate::command_error::CommandError;
-use crate::json::DiagnosticJson;
+use crate::json::{DiagnosticJson, without_empty};
 use crate::output::Output;
 
 /// The largest text that is taken.
@@ -28,6 +29,38 @@ pub(super) fn layer(scope: OwnScope) -> LayerScope {
         OwnScope::User => LayerScope::User,
         OwnScope::Project => LayerScope::Project,
     }
+}
+
+/// What a command did: its word, whether JSON is wanted, and what changed.
+pub(super) type Done = (&'static str, bool, Changed);
+
+/// Gives an agent or a chain another name.
+pub(super) fn rename(
+    manager: &mut Manager,
+    kind: Kind,
+    asked: &RenameArgs,
+) -> Result<Done, CommandError> {
+    let changed = manager.rename(
+        kind,
+        &Renaming {
+            name: &asked.name,
+            to: &asked.to,
+            package: asked.package.as_deref(),
+            scope: asked.whose.scope.map(layer),
+        },
+    )?;
+    Ok(("rename", asked.whose.json, changed))
+}
+
+/// Deletes the file of an agent or a chain.
+pub(super) fn delete(
+    manager: &mut Manager,
+    kind: Kind,
+    asked: &NamedArgs,
+) -> Result<Done, CommandError> {
+    let scope = asked.whose.scope.map(layer);
+    let changed = manager.delete(kind, &asked.name, scope)?;
+    Ok(("delete", asked.whose.json, changed))
 }
 
 /// Prints what was done to one of `kind`.
@@ -76,13 +109,11 @@ pub(super) fn print(
     for note in &changed.notes {
         out.note(&format!("note: {note}"));
     }
-    for warning in &changed.warnings {
-        out.diagnostic(warning);
-    }
+    out.diagnostics(&changed.warnings);
 }
 
 fn to_json(kind: &str, action: &str, changed: &Changed) -> Value {
-    let mut all = json!({
+    let all = json!({
         "schema": format!("grove.{kind}.change/1"),
         "action": action,
         "name": changed.name,
@@ -98,8 +129,5 @@ fn to_json(kind: &str, action: &str, changed: &Changed) -> Value {
         "notes": changed.notes,
         "warnings": DiagnosticJson::list(&changed.warnings),
     });
-    if let (None, Some(all)) = (&changed.previous, all.as_object_mut()) {
-        all.shift_remove("previousFile");
-    }
-    all
+    without_empty(all, &["previousFile"])
 }

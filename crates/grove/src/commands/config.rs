@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use grove_skills::{Environment, Parts, Request, World};
-use grove_spec::Severity;
+use grove_spec::Diagnostic;
 use grove_spec::agent::overrides::Overrides;
-use grove_spec::config::{Origin, Settings};
+use grove_spec::config::{KeyPlace, Origin, ProviderEntry, Settings, Sourced};
 use serde_json::json;
 
 use super::{Outcome, tilde};
@@ -39,10 +39,8 @@ pub(super) fn run(environment: Environment, json: bool, out: &mut Output) -> Out
     let (loaded, environment) = (&world.settings, &world.environment);
     let file = environment.config.join("config.toml");
     let rows = rows(&loaded.settings);
-    let bad = loaded
-        .diagnostics
-        .iter()
-        .any(|finding| finding.severity != Severity::Info);
+    let mut findings = loaded.diagnostics.iter();
+    let bad = findings.any(Diagnostic::needs_attention);
     let code = if bad { CONFIGURATION } else { 0 };
     if json {
         let settings: serde_json::Map<_, _> = rows
@@ -132,8 +130,30 @@ fn rows(settings: &Settings) -> Vec<Row> {
             }
         }
     }
+    rows.extend(settings.providers.iter().flat_map(provider_rows));
     rows.extend(settings.agent_overrides.iter().flat_map(agent_rows));
     rows
+}
+
+/// A provider; of its key only where it is.
+fn provider_rows((name, provider): (&String, &Sourced<ProviderEntry>)) -> Vec<Row> {
+    let entry = &provider.value;
+    let key = entry.key.as_ref().map(KeyPlace::shown);
+    let fields = [
+        ("api", json!(entry.api)),
+        ("base_url", json!(entry.base_url)),
+        ("key", json!(key)),
+        ("models", json!(entry.models)),
+    ];
+    let set = fields
+        .into_iter()
+        .filter(|(_, value)| !(value.is_null() || value.as_array().is_some_and(Vec::is_empty)));
+    let rows = set.map(|(field, value)| Row {
+        key: format!("providers.{name}.{field}"),
+        value,
+        set_in: provider.origin.clone().map_or(SetIn::Default, SetIn::Line),
+    });
+    rows.collect()
 }
 
 /// What one file says about agents; what the last file says counts.

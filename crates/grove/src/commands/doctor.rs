@@ -12,9 +12,9 @@ use grove_spec::text::{first_names, one_line};
 use grove_spec::{Code, Diagnostic, Position};
 use serde_json::{Value, json};
 
-use super::definition_listing::CountJson;
-use super::skills_check::is_finding;
-use super::{Looked, agents, chains, counted, need_attention, tilde};
+use super::entry_listing::{CountJson, counts, findings as print_findings};
+use super::runs::RunsHealth;
+use super::{Looked, counted, need_attention, tilde};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
 use crate::output::Output;
 
@@ -31,6 +31,10 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
         .as_ref()
         .map_or_else(Attention::default, Others::attention);
     let packages = others.map_or(&[][..], |others| &others.packages.packages);
+    let runs = looked.library.is_own().then(|| {
+        let settings = &looked.world.settings.settings;
+        RunsHealth::of(environment, settings)
+    });
     let findings = super::skills_check::count_findings(snapshot);
     let grants = looked.world.grants().len();
     let sources = count_sources(snapshot);
@@ -47,6 +51,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
             "trustedFolders": grants,
             "findings": findings,
             "otherFindings": attention.counts(),
+            "runs": runs,
             "folders": {
                 "config": environment.config.to_string_lossy(),
                 "state": environment.state.to_string_lossy(),
@@ -75,14 +80,13 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     print_counts("agent", &agents, out);
     print_counts("chain", &chains, out);
     print_packages(packages, environment, out);
+    let of_runs = runs.and_then(|runs| runs.print(environment, out));
     let of_snapshot = snapshot.diagnostics.iter();
-    let of_snapshot = of_snapshot.filter(|finding| is_finding(finding));
-    for finding in of_snapshot.chain(&attention.packages) {
-        out.line("");
-        out.text(&grove_spec::render::render(finding, None));
-    }
+    let of_snapshot = of_snapshot.filter(|finding| finding.needs_attention());
+    print_findings(of_snapshot.chain(&attention.packages), None, out);
     out.line("");
     let mut said = attention.said();
+    said.extend(of_runs);
     if findings > 0 {
         let of_skills = format!("{}: run `grove skills check`", need_attention(findings));
         said.insert(0, of_skills);
@@ -104,8 +108,8 @@ struct Others<'a> {
 
 impl Others<'_> {
     fn counts(&self) -> (Vec<CountJson>, Vec<CountJson>) {
-        let agents = agents::everything(&self.snapshot.agents).counts();
-        (agents, chains::everything(&self.snapshot.chains).counts())
+        let agents = counts(self.snapshot.agents.entries());
+        (agents, counts(self.snapshot.chains.entries()))
     }
 
     /// What needs attention, each finding once: packages and settings are looked at for several reasons.
@@ -113,17 +117,18 @@ impl Others<'_> {
         let snapshot = self.snapshot;
         let mut seen: BTreeSet<_> = snapshot.diagnostics.iter().map(key).collect();
         let mut new = |findings: &mut dyn Iterator<Item = &Diagnostic>| -> Vec<Diagnostic> {
-            let findings = findings.filter(|finding| is_finding(finding));
+            let findings = findings.filter(|finding| finding.needs_attention());
             let new = findings.filter(|finding| seen.insert(key(finding)));
             new.cloned().collect()
         };
         let packages = new(&mut self.packages.diagnostics.iter());
         let agents = &snapshot.agents;
-        let of_agents = agents.agents.iter().flat_map(|agent| &agent.diagnostics);
+        let of_agents = agents.all.iter().flat_map(|agent| &agent.diagnostics);
         let chains = &snapshot.chains;
-        let of_chains = chains.chains.iter().flat_map(|chain| &chain.diagnostics);
-        let has_finding = |agent: &&Agent| agent.diagnostics.iter().any(is_finding);
-        let named = agents.agents.iter().filter(has_finding);
+        let of_chains = chains.all.iter().flat_map(|chain| &chain.diagnostics);
+        let has_finding =
+            |agent: &&Agent| agent.diagnostics.iter().any(Diagnostic::needs_attention);
+        let named = agents.all.iter().filter(has_finding);
         Attention {
             packages,
             agents: new(&mut agents.diagnostics.iter().chain(of_agents)).len(),

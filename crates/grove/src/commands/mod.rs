@@ -11,8 +11,8 @@ mod chains_manage;
 mod change_report;
 mod completions;
 mod config;
-mod definition_listing;
 mod doctor;
+mod entry_listing;
 mod input_text;
 mod known_hosts;
 mod manual;
@@ -218,9 +218,7 @@ impl Looked {
     pub(crate) fn remember(mut self, out: &mut Output) {
         let mut findings = self.library.save_cache();
         findings.dedup();
-        for finding in &findings {
-            out.diagnostic(finding);
-        }
+        out.diagnostics(&findings);
     }
 }
 

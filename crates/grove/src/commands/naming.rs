@@ -3,6 +3,7 @@
 use grove_catalog::address;
 use grove_catalog::snapshot::Snapshot;
 
+use super::entry_listing;
 use crate::args::Look;
 use crate::command_error::CommandError;
 
@@ -59,9 +60,5 @@ pub(super) fn unknown(snapshot: &Snapshot, name: &str, near: &[String]) -> Comma
         return CommandError::finding(reason.message).hint(reason.fix);
     }
     let error = CommandError::finding(format!("no skill is called `{name}`"));
-    if near.is_empty() {
-        error.hint("`grove skills list` lists them all")
-    } else {
-        error.hint(format!("did you mean `{}`?", near.join("`, `")))
-    }
+    error.hint(entry_listing::hint_for(near, "skill"))
 }

@@ -59,14 +59,10 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
 /// The catalog as it is without pins and usage, which do not change what it costs by much.
 fn told(looked: &Looked, limits: &Limits) -> Catalog {
     let environment = looked.library.environment();
-    let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
     let index_dir = grove_skills::catalog_files::index_dir(environment).unwrap_or_default();
     let request = Request {
         style: Style::Xml,
-        budget: Budget::chars(
-            number(limits.prompt_chars.value),
-            number(limits.prompt_skills.value),
-        ),
+        budget: Budget::chars(limits.prompt_chars.count(), limits.prompt_skills.count()),
         home: environment.home.as_deref(),
         index_dir: &index_dir,
         pinned: &[],

@@ -10,6 +10,7 @@ use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
 use grove_skills::{Environment, Library, Look as Seen, LookAgain as _, Parts, Request};
 use grove_spec::agent::PromptMode;
 
+use super::runs::print_told;
 use super::{Looked, Outcome, agents, cost, cost_note, input_text, request, tilde};
 use crate::args::{Look, PromptArgs};
 use crate::command_error::CommandError;
@@ -25,11 +26,15 @@ pub(super) fn run(
     looked: &mut Option<Looked>,
     out: &mut Output,
 ) -> Outcome {
+    if let Some(run) = &arguments.run {
+        return print_told(&environment, run, arguments.json, out);
+    }
+    let name = arguments.agent.clone().unwrap_or_default();
     let base = arguments.base.as_deref();
     let options = PromptOptions {
         budget: arguments.budget,
         base: base.map(|base| read_base(base, &environment)).transpose()?,
-        asked: Some(arguments.agent.clone()),
+        asked: Some(name.clone()),
     };
     let flags = Look {
         roots: arguments.roots.clone(),
@@ -44,19 +49,20 @@ pub(super) fn run(
     let mut library = Library::new(environment, request);
     let (look, made) = library.look_until_steady(|look| {
         let agents = &look.snapshot.agents;
-        let agent = agents::find(agents, &arguments.agent)?;
+        let agent = agents::find(agents, &name)?;
         require_usable(agents, agent)?;
         let made = prompt(&look.snapshot, &look.sources, agent, &options)?;
         Ok::<_, CommandError>((look.clone(), made))
     })?;
     made.write_index()?;
-    print(&look, &made, arguments, out)?;
+    print(&look, &name, &made, arguments, out)?;
     *looked = Some(Looked { library, look });
     Ok(0)
 }
 
 fn print(
     look: &Seen,
+    name: &str,
     made: &AgentPrompt,
     arguments: &PromptArgs,
     out: &mut Output,
@@ -64,14 +70,12 @@ fn print(
     let prompt = &made.prompt;
     if arguments.json {
         let agents = &look.snapshot.agents;
-        let agent = agents::find(agents, &arguments.agent)?;
+        let agent = agents::find(agents, name)?;
         let (address, tokens) = (agents.address(agent), cost(&prompt.text).1);
         out.json(&PromptJson::new(&agent.name, address, prompt, tokens));
         return Ok(());
     }
-    for warning in &prompt.warnings {
-        out.diagnostic(warning);
-    }
+    out.diagnostics(&prompt.warnings);
     if arguments.explain {
         explain(&look.world.environment, prompt, out);
         out.note(&said_of_base(prompt));

@@ -2,17 +2,21 @@
 //! and closing a view stops nothing.
 
 mod following;
+mod health;
+mod model_settings;
+mod progress;
 mod request;
 mod supervise;
+mod told;
 
 use std::sync::Arc;
 
-use grove_exec::now;
-use grove_plan::{Event, Fact, RunView, Wish};
-use grove_runs::{RunPlaces, submit, surroundings_of};
-use grove_skills::Environment;
+use grove_exec::{Liveness, MARK, Owner, now};
+use grove_plan::{EffectKind, Event, Fact, RunView, Wish};
+use grove_runs::{RunPlaces, submit};
+use grove_skills::{Environment, Parts, Request, World};
 use grove_spec::Digest;
-use grove_store::{Draft, LoadedRun, RunFilter, RunRow, Store, StoreError};
+use grove_store::{Draft, LoadedRun, OpenRow, RunFilter, RunRow, Store, StoreError};
 use serde_json::{Value, json};
 
 use super::Outcome;
@@ -21,8 +25,12 @@ use crate::command_error::CommandError;
 use crate::output::{Output, columns};
 use crate::table::Table;
 
+use following::Following;
+pub(super) use health::RunsHealth;
+use model_settings::ModelSettings;
 pub(crate) use supervise::KEEPER;
 pub(super) use supervise::supervise;
+pub(super) use told::print_told;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -54,6 +62,20 @@ impl Runs {
             String::from_utf8(bytes).ok()
         };
         RunView::of(&run.id, &run.plan, &run.state, &text)
+    }
+
+    /// Whether somebody has to look after what a dead owner left, or after what nobody has taken. A process of a child
+    /// neither recovers nor prunes.
+    fn needs_recovery(&self, environment: &Environment) -> Result<bool, CommandError> {
+        if environment.variables.contains_key(MARK) {
+            return Ok(false);
+        }
+        let is_left = |row: &OpenRow| {
+            let holder = row.holder.clone();
+            let is_timer = row.effect.kind == EffectKind::Timer;
+            !is_timer && holder.is_none_or(|it| Owner(it).liveness() == Liveness::Gone)
+        };
+        Ok(self.store.outbox()?.iter().any(is_left))
     }
 
     /// Records a wish. One that comes too late is none.
@@ -88,19 +110,18 @@ impl From<StoreError> for CommandError {
 
 /// `grove run`.
 pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Output) -> Outcome {
-    let variables = supervise::provider_variables(environment);
-    let surroundings = surroundings_of(&variables);
-    let child = request::resolve(environment, arguments, &variables, &surroundings)?;
+    let child = request::resolve(environment, arguments)?;
     for warning in &child.warnings {
         out.diagnostic(warning);
     }
     let runs = Runs::open(environment)?;
     let submitted = submit(&runs.store, &child.request)?;
-    for note in &submitted.notes {
+    for note in child.notes.iter().chain(&submitted.notes) {
         out.note(&format!("note: {note}"));
     }
-    supervise::ensure(&runs.places, &surroundings, &submitted.id)?;
-    if arguments.background {
+    let surroundings = &child.request.surroundings;
+    supervise::ensure(&runs.places, surroundings, &submitted.id)?;
+    if child.request.background {
         if arguments.json {
             out.json_line(&json!({ "schema": "grove.submitted/1", "id": submitted.id, "ownerToken": submitted.owner_token }));
         } else {
@@ -112,14 +133,15 @@ pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Outp
         }
         return Ok(0);
     }
-    following::follow(
-        &runs,
-        &submitted.id,
-        &surroundings,
-        arguments.json,
-        None,
-        out,
-    )
+    let following = Following {
+        runs: &runs,
+        run: &submitted.id,
+        surroundings,
+        json: arguments.json,
+        timeout: None,
+        width: columns(&environment.variables),
+    };
+    following.follow(out)
 }
 
 /// `grove runs …`.
@@ -129,6 +151,10 @@ pub(super) fn manage(
     out: &mut Output,
 ) -> Outcome {
     let runs = Runs::open(environment)?;
+    let surroundings = || ModelSettings::find(environment).surroundings();
+    if runs.needs_recovery(environment)? {
+        supervise::start_or_wake(&runs.places, &surroundings(), "")?;
+    }
     match command {
         RunsCommand::List { open, limit, json } => {
             let filter = RunFilter {
@@ -162,17 +188,24 @@ pub(super) fn manage(
         }
         RunsCommand::Wait { run, timeout, json } => {
             let loaded = runs.load(run)?;
-            let surroundings = surroundings_of(&supervise::provider_variables(environment));
+            let surroundings = surroundings();
             if loaded.state.ended.is_none() {
                 supervise::ensure(&runs.places, &surroundings, &loaded.id)?;
             }
-            following::follow(&runs, &loaded.id, &surroundings, *json, *timeout, out)
+            let following = Following {
+                runs: &runs,
+                run: &loaded.id,
+                surroundings: &surroundings,
+                json: *json,
+                timeout: *timeout,
+                width: columns(&environment.variables),
+            };
+            following.follow(out)
         }
         RunsCommand::Stop { run, now } => {
             let loaded = runs.load(run)?;
             runs.wish(&loaded.id, Wish::Stop { now: *now })?;
-            let surroundings = surroundings_of(&supervise::provider_variables(environment));
-            supervise::ensure(&runs.places, &surroundings, &loaded.id)?;
+            supervise::ensure(&runs.places, &surroundings(), &loaded.id)?;
             out.line(&format!("{} is told to stop", loaded.id));
             Ok(0)
         }
@@ -180,8 +213,25 @@ pub(super) fn manage(
             days,
             unacknowledged,
             json,
-        } => prune(&runs, *days, *unacknowledged, *json, out),
+        } => {
+            if environment.variables.contains_key(MARK) {
+                let message = "a child does not take runs away";
+                return Err(CommandError::usage(message));
+            }
+            let days = days.unwrap_or_else(|| keep_days(environment));
+            prune(&runs, days, *unacknowledged, *json, out)
+        }
     }
+}
+
+/// How long the configuration says that runs are kept.
+fn keep_days(environment: &Environment) -> u64 {
+    let nothing = Request {
+        parts: Parts::NOTHING,
+        ..Request::default()
+    };
+    let world = World::find(&Arc::new(environment.clone()), &nothing);
+    world.settings.settings.run_keep_days.value
 }
 
 fn prune(runs: &Runs, days: u64, unacknowledged: bool, json: bool, out: &mut Output) -> Outcome {

@@ -2,46 +2,31 @@
 
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::state::State;
-use grove_spec::{Diagnostic, Severity};
-use serde::Serialize;
+use serde_json::json;
 
 use super::{Looked, counted, need_attention};
 use crate::command_error::ErrorKind;
-use crate::json::{DiagnosticJson, EntryJson, SnapshotJson, StateCounts, count_states};
+use crate::json::{DiagnosticJson, EntryJson, SnapshotJson, count_states};
 use crate::output::Output;
-
-#[derive(Serialize)]
-struct CheckJson<'a> {
-    schema: &'static str,
-    snapshot: SnapshotJson,
-    states: StateCounts,
-    findings: usize,
-    skills: Vec<EntryJson<'a>>,
-    diagnostics: Vec<DiagnosticJson<'a>>,
-}
 
 pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let snapshot = &looked.snapshot;
     let findings = count_findings(snapshot);
     let code = ErrorKind::Finding.exit_code_if(findings > 0);
     if json {
-        out.json(&CheckJson {
-            schema: "grove.skills.check/1",
-            snapshot: SnapshotJson::new(snapshot),
-            states: count_states(snapshot.skills.iter()),
-            findings,
-            skills: EntryJson::list(snapshot.entries()),
-            diagnostics: DiagnosticJson::list(&snapshot.diagnostics),
-        });
+        out.json(&json!({
+            "schema": "grove.skills.check/1",
+            "snapshot": SnapshotJson::new(snapshot),
+            "states": count_states(snapshot.skills.iter()),
+            "findings": findings,
+            "skills": EntryJson::list(snapshot.entries()),
+            "diagnostics": DiagnosticJson::list(&snapshot.diagnostics),
+        }));
         return code;
     }
-    for finding in snapshot
-        .diagnostics
-        .iter()
-        .filter(|finding| is_finding(finding))
-    {
-        out.text(&grove_spec::render::render(finding, None));
-        out.line("");
+    let of_snapshot = snapshot.diagnostics.iter();
+    for finding in of_snapshot.filter(|finding| finding.needs_attention()) {
+        out.finding(finding, None);
     }
     for skill in &snapshot.skills {
         print_findings(looked, skill, out);
@@ -76,31 +61,21 @@ pub(super) fn count_findings(snapshot: &Snapshot) -> usize {
         .diagnostics
         .iter()
         .chain(of_skills)
-        .filter(|finding| is_finding(finding))
+        .filter(|finding| finding.needs_attention())
         .count()
-}
-
-pub(super) fn is_finding(finding: &Diagnostic) -> bool {
-    finding.severity != Severity::Info
 }
 
 fn print_findings(looked: &Looked, skill: &Skill, out: &mut Output) {
     let snapshot = &looked.snapshot;
     let mut source = None;
-    for finding in skill
-        .all_diagnostics()
-        .filter(|finding| is_finding(finding))
-    {
+    let all = skill.all_diagnostics();
+    for finding in all.filter(|finding| finding.needs_attention()) {
         let location = snapshot.location(&skill.place);
         let source = source.get_or_insert_with(|| {
             let bytes = looked.sources.skills.read(skill);
             bytes.and_then(|bytes| String::from_utf8(bytes).ok())
         });
-        out.text(&grove_spec::render::render(
-            &finding.clone().in_file(&location),
-            source.as_deref(),
-        ));
-        out.line("");
+        out.finding(&finding.clone().in_file(&location), source.as_deref());
     }
 }
 

@@ -48,8 +48,6 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     if !absent.is_empty() {
         out.note(&format!("not there: {}", absent.join(", ")));
     }
-    for finding in &snapshot.diagnostics {
-        out.diagnostic(finding);
-    }
+    out.diagnostics(&snapshot.diagnostics);
     0
 }

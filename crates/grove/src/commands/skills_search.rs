@@ -45,9 +45,7 @@ pub(super) fn run(
 }
 
 fn print(looked: &Looked, found: &Found, text: &str, out: &mut Output) {
-    for finding in &found.diagnostics {
-        out.diagnostic(finding);
-    }
+    out.diagnostics(&found.diagnostics);
     if found.hits.is_empty() {
         out.note(&format!("no skill has anything of `{text}`"));
         out.note("hint: say what the task is about in other words, or look at `grove skills list`");

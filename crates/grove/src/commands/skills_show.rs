@@ -3,34 +3,18 @@
 use grove_catalog::Digest;
 use grove_catalog::address::{self, Answer};
 use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_spec::json::{words_of, words_of_entries};
 use grove_spec::text::one_line;
-use grove_spec::yaml::{Entry, Node, Value};
-use serde::Serialize;
 use serde_json::json;
 
-use super::{Looked, Outcome, naming, path_text, tilde};
+use super::{Looked, Outcome, entry_listing, naming, path_text};
 use crate::args::Look;
-use crate::json::EntryJson;
+use crate::json::{EntryJson, is_nothing, without_empty};
 use crate::output::Output;
 
-#[derive(Serialize)]
-struct ShowJson<'a> {
-    schema: &'static str,
-    skill: EntryJson<'a>,
-    /// Addresses of the skills it hangs together with.
-    #[serde(flatten)]
-    family: Family,
-    fields: serde_json::Value,
-    /// Of the file as it was read; none when it is not what it was a moment ago.
-    digest: Option<String>,
-}
-
 /// A skill's parent and children in the tree, by address.
-#[derive(Serialize)]
 struct Family {
-    #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     children: Vec<String>,
 }
 
@@ -60,17 +44,17 @@ pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -
     };
     let family = Family::of(snapshot, at);
     if flags.json {
-        out.json(&ShowJson {
-            schema: "grove.skills.show/1",
-            skill: EntryJson::new(snapshot.entries(), skill),
-            family,
-            fields: fields(skill),
-            digest: looked
-                .sources
-                .skills
-                .read(skill)
-                .map(|bytes| Digest::of(&bytes).to_string()),
+        let bytes = looked.sources.skills.read(skill);
+        let all = json!({
+            "schema": "grove.skills.show/1",
+            "skill": EntryJson::new(snapshot.entries(), skill),
+            "parent": family.parent,
+            "children": family.children,
+            "fields": fields(skill),
+            // Of the file as it was read; none when it is not what it was a moment ago.
+            "digest": bytes.map(|bytes| Digest::of(&bytes)),
         });
+        out.json(&without_empty(all, &["parent", "children"]));
     } else {
         print(looked, skill, &family, out);
     }
@@ -80,27 +64,14 @@ pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -
 fn print(looked: &Looked, skill: &Skill, family: &Family, out: &mut Output) {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
     let location = snapshot.location(&skill.place);
+    entry_listing::rows(snapshot.entries(), skill, environment, out);
     let mut row = |label: &str, value: &str| {
         let value = match label {
-            "id" | "location" | "also at" | "parent" | "children" => path_text(value),
+            "parent" | "children" => path_text(value),
             _ => one_line(value),
         };
-        out.line(&format!("{label:<12} {value}"));
+        entry_listing::row(label, &value, out);
     };
-    row("name", skill.name());
-    row("id", skill.id());
-    row("state", skill.state.as_str());
-    for reason in &skill.reasons {
-        row("", &format!("{}; {}", reason.message, reason.fix));
-    }
-    if let Some(other) = stand_in(snapshot, skill) {
-        row("instead", &snapshot.address(other));
-    }
-    row("description", skill.description().unwrap_or("(none)"));
-    row("location", &tilde(&location, environment));
-    for place in &skill.also_at {
-        row("also at", &tilde(&snapshot.location(place), environment));
-    }
     row(
         "root",
         snapshot
@@ -152,13 +123,9 @@ fn print(looked: &Looked, skill: &Skill, family: &Family, out: &mut Output) {
         row("digest", &Digest::of(bytes).to_string());
     }
     let source = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    for finding in skill.all_diagnostics() {
-        out.line("");
-        out.text(&grove_spec::render::render(
-            &finding.clone().in_file(&location),
-            source.as_deref(),
-        ));
-    }
+    let all = skill.all_diagnostics();
+    let all: Vec<_> = all.map(|it| it.clone().in_file(&location)).collect();
+    entry_listing::findings(&all, source.as_deref(), out);
 }
 
 fn stand_in<'a>(snapshot: &'a Snapshot, skill: &Skill) -> Option<&'a Skill> {
@@ -188,7 +155,7 @@ fn invocation(snapshot: &Snapshot, skill: &Skill) -> String {
 fn fields(skill: &Skill) -> serde_json::Value {
     let parsed = skill.file();
     let details = parsed.details();
-    without_nothing(json!({
+    let all = json!({
         "license": details.license,
         "compatibility": details.compatibility,
         "allowedTools": details.allowed_tools,
@@ -204,8 +171,8 @@ fn fields(skill: &Skill) -> serde_json::Value {
         "commandDispatch": details.command_dispatch,
         "commandTool": details.command_tool,
         "commandArgMode": details.command_arg_mode,
-        "metadata": entries(&parsed.metadata),
-        "unknown": entries(&parsed.unknown),
+        "metadata": words_of_entries(&parsed.metadata),
+        "unknown": words_of_entries(&parsed.unknown),
         "requirements": parsed.requirements.as_deref().map(|needed| json!({
             "os": needed.os,
             "bins": needed.bins,
@@ -215,37 +182,13 @@ fn fields(skill: &Skill) -> serde_json::Value {
             "always": needed.always,
             "primaryEnv": needed.primary_env,
             "skillKey": needed.skill_key,
-            "install": needed.install.iter().map(node).collect::<Vec<_>>(),
+            "install": needed.install.iter().map(words_of).collect::<Vec<_>>(),
         })),
-    }))
-}
-
-/// An object without the keys that say nothing.
-pub(super) fn without_nothing(mut all: serde_json::Value) -> serde_json::Value {
-    if let Some(map) = all.as_object_mut() {
-        map.retain(|_, value| {
-            !(value.is_null()
-                || value.as_array().is_some_and(Vec::is_empty)
-                || value.as_object().is_some_and(serde_json::Map::is_empty))
-        });
-    }
-    all
-}
-
-pub(super) fn entries(entries: &[Entry]) -> serde_json::Value {
-    serde_json::Value::Object(
-        entries
-            .iter()
-            .map(|entry| (entry.key.to_string(), node(&entry.value)))
-            .collect(),
-    )
-}
-
-pub(super) fn node(value: &Node) -> serde_json::Value {
-    match &value.value {
-        Value::Text(scalar) if scalar.is_null() => serde_json::Value::Null,
-        Value::Text(scalar) => serde_json::Value::String(scalar.text.clone()),
-        Value::List(items) => items.iter().map(node).collect(),
-        Value::Map(map) => entries(map),
+    });
+    match all {
+        serde_json::Value::Object(all) => {
+            all.into_iter().filter(|(_, it)| !is_nothing(it)).collect()
+        }
+        other => other,
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use grove_fs::{FsError, files};
 use grove_skills::{Environment, Library, Request, View};
 use grove_spec::config::Limits;
-use grove_spec::skill::kept::most_read;
+use grove_spec::skill::file_limit::most_read;
 use grove_spec::skill::{Parsed, parse_within, strict};
 use grove_spec::{Code, Diagnostic};
 use serde_json::json;
@@ -67,11 +67,8 @@ pub(super) fn run(
     }
     for checked in &all {
         for finding in &checked.findings {
-            out.text(&grove_spec::render::render(
-                &finding.clone().in_file(&checked.file),
-                checked.text.as_deref(),
-            ));
-            out.line("");
+            let finding = finding.clone().in_file(&checked.file);
+            out.finding(&finding, checked.text.as_deref());
         }
     }
     out.line(&summary(&all));

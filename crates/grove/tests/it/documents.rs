@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use grove_testkit::model_server::{ModelServer, Reply, Script};
 use grove_testkit::process;
-use serde_json::Value;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
+use serde_json::{Value, json};
 
 fn repository() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -17,15 +20,22 @@ fn document(path: &str) -> String {
     text.unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// A shell in an empty home with `grove` on the path.
+/// A shell in an empty home with `grove` on the path, and a model that answers as the guide tells.
 struct Shell {
     home: tempfile::TempDir,
+    model: ModelServer,
 }
 
 impl Shell {
     fn new() -> Self {
+        let replies = [
+            Reply::call("bash", json!({ "command": "ls live | wc -l" })),
+            Reply::text("There is one."),
+            Reply::text("There is still one."),
+        ];
         Self {
             home: tempfile::tempdir_in(grove_testkit::session::place()).unwrap(),
+            model: ModelServer::start(Script::replies(replies)).unwrap(),
         }
     }
 
@@ -40,6 +50,8 @@ impl Shell {
             .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
             .env("HOME", self.home.path())
             .env("npm_config_prefix", self.home.path().join(".npm-global"))
+            .env("ANTHROPIC_BASE_URL", self.model.url())
+            .env("ANTHROPIC_API_KEY", "a-key-of-the-guide")
             .env("COLUMNS", "100");
         let finished = process::capture(&mut shell, process::HANGING).unwrap();
         finished.stdout_text()
@@ -108,6 +120,64 @@ fn the_guide_prints_what_it_shows() {
             shows(&expected, &lines),
             "$ {command}\nexpected:\n{}\nprinted:\n{printed}",
             expected.join("\n")
+        );
+    }
+}
+
+/// Every query on the page about the journal runs over a journal, and every column is on the page.
+#[test]
+fn the_journal_is_as_its_page_says() {
+    let shell = Shell::new();
+    for (command, _) in sessions(&document("docs/guide.md")) {
+        if ["counter", "live", "runs wait"]
+            .iter()
+            .any(|word| command.contains(word))
+        {
+            shell.run(&command);
+        }
+    }
+    let path = shell.home.path().join(".local/state/grove/runs.db");
+    let journal = Connection::open(path).unwrap();
+    let page = document("docs/reference/journal.md");
+    let queries: Vec<&str> = page
+        .split("```sql\n")
+        .skip(1)
+        .filter_map(|block| block.split("\n```").next())
+        .collect();
+    assert_eq!(queries.len(), 4);
+    let rows = |query: &str| -> Vec<Vec<String>> {
+        let mut statement = journal
+            .prepare(query)
+            .unwrap_or_else(|error| panic!("{query}: {error}"));
+        let n = statement.column_count();
+        let cell = |row: &Row<'_>, at: usize| match row.get_ref(at).unwrap() {
+            ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+            ValueRef::Integer(number) => number.to_string(),
+            other => format!("{other:?}"),
+        };
+        let rows = statement.query_map([], |row| Ok((0..n).map(|at| cell(row, at)).collect()));
+        rows.unwrap().map(Result::unwrap).collect()
+    };
+    let found: Vec<Vec<Vec<String>>> = queries.iter().map(|query| rows(query)).collect();
+    assert_eq!(found[0], Vec::<Vec<String>>::new(), "everything is over");
+    assert_eq!(found[1][0][2], "ls live | wc -l");
+    assert_eq!(found[2][0][1..], ["48", "anthropic/small"]);
+    assert!(found[3][0][1].contains("You count."), "{:?}", found[3]);
+    let documented: BTreeSet<&str> = page.split('`').collect();
+    let columns = "SELECT m.name, p.name FROM sqlite_schema m, pragma_table_info(m.name) p WHERE m.type = 'table'";
+    let columns = rows(columns);
+    assert!(columns.len() > 30, "{columns:?}");
+    for name in columns.iter().flatten() {
+        assert!(
+            documented.contains(name.as_str()),
+            "`{name}` is not on the page"
+        );
+    }
+    let facts = rows("SELECT DISTINCT body ->> '$.fact' FROM events");
+    for fact in facts.iter().flatten() {
+        assert!(
+            documented.contains(fact.as_str()),
+            "`{fact}` is not on the page"
         );
     }
 }
@@ -205,6 +275,12 @@ fn json_is_documented() {
         "cd p && grove untrust --json",
         "grove hosts --json",
         "grove catalog --host codex --json",
+        "grove run counter task --json | tail -1",
+        "grove run counter task --bg --json",
+        "grove runs list --json",
+        "grove runs show \"$(grove runs list --json | sed -n 's/.*\"id\": \"\\(.*\\)\",/\\1/p' | tail -1)\" --json",
+        "grove prompt --json --run \"$(grove runs list --json | sed -n 's/.*\"id\": \"\\(.*\\)\",/\\1/p' | tail -1)\"",
+        "grove runs prune --json",
         "grove doctor --json",
         "grove config --json",
         "grove watch | head -1",

@@ -234,6 +234,9 @@ fn doctor() {
     8 agents found, 8 usable
       bundled       8  8 ok
 
+    provider anthropic (anthropic) at https://api.anthropic.com: key in the variable `ANTHROPIC_API_KEY` missing
+    provider openai (openai-responses) at https://api.openai.com/v1: key in the variable `OPENAI_API_KEY` missing
+
     2 findings need attention: run `grove skills check`
     [exit code 0]
     ");

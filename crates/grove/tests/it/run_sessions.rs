@@ -1,10 +1,18 @@
 //! Runs with the real binary against a model server on loopback: a child that answers, calls tools, gives data, is cut
 //! off, is stopped by a limit, and goes on after its supervisor was killed.
 
+mod leaving;
+mod secrets;
+mod settings;
+mod shapes;
+mod told;
+mod verdicts;
+
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use grove_testkit::model_server::{ModelServer, Reply, Script};
+use grove_testkit::process_shapes::sleepers;
 use grove_testkit::session::Session;
 use serde_json::{Value, json};
 
@@ -94,51 +102,6 @@ fn tools_run_where_the_child_works_and_nowhere_else() {
 }
 
 #[test]
-fn data_meets_its_schema_or_the_run_has_failed() {
-    for (values, expected, code) in [
-        (vec![json!({ "n": "x" }), json!({ "n": 3 })], "complete", 0),
-        (vec![json!({}), json!({}), json!({})], "failed", 1),
-    ] {
-        let given = values.into_iter();
-        let replies = given.map(|value| Reply::call("structured_output", value));
-        let server = server(replies.collect());
-        let session = scene(&server);
-        let schema = json!({
-            "type": "object",
-            "properties": { "n": { "type": "integer" } },
-            "required": ["n"],
-        });
-        session.file("project/schema.json", schema.to_string());
-        let outcome = session.grove(run("Count", &["--schema", "schema.json", "--json"]));
-        let outcome = outcome.fails(code);
-        let run = run_of(&outcome.stdout);
-        assert_eq!(run["state"], expected);
-        if code == 0 {
-            assert_eq!(run["nodes"][0]["output"]["structured"], json!({ "n": 3 }));
-        }
-    }
-}
-
-#[test]
-fn words_change_nothing_and_typed_failures_do() {
-    let liar = "error 429, success, all tests passed";
-    for (reply, expected, failure, code) in [
-        (Reply::text(liar), "complete", Value::Null, 0),
-        (Reply::error(401, "no"), "failed", json!("auth"), 1),
-        (Reply::error(400, "no"), "failed", json!("badRequest"), 1),
-    ] {
-        let server = server(vec![reply]);
-        let session = scene(&server);
-        let outcome = session.grove(run("Try", &["--json"])).fails(code);
-        let run = run_of(&outcome.stdout);
-        assert_eq!(
-            (&run["state"], &run["cause"]["failure"]),
-            (&json!(expected), &failure)
-        );
-    }
-}
-
-#[test]
 fn a_limit_ends_the_child_and_its_command() {
     let server = server(vec![bash("sleep 3019.5")]);
     let session = scene(&server);
@@ -148,7 +111,7 @@ fn a_limit_ends_the_child_and_its_command() {
         .fails(6);
     assert!(began.elapsed() < Duration::from_secs(8));
     assert_eq!(run_of(&outcome.stdout)["cause"]["kind"], "timedOut");
-    assert_eq!(processes("sleep 3019.5"), Vec::<String>::new());
+    assert_eq!(sleepers("3019.5"), 0);
 }
 
 #[test]
@@ -165,17 +128,8 @@ fn after_its_supervisor_was_killed_a_run_goes_on_and_nothing_runs_twice() {
         .stdout
         .trim()
         .to_owned();
-    let command = || processes("sleep 3021.5");
-    until(|| !command().is_empty());
-    let logs = session.grove(["runs", "logs", id.as_str(), "--json"]).ok();
-    let taken = logs
-        .stdout
-        .lines()
-        .find(|line| line.contains("leased"))
-        .unwrap()
-        .to_owned();
-    let taken: Value = serde_json::from_str(&taken).unwrap();
-    let supervisor = taken["holder"]["pid"].to_string();
+    until(|| sleepers("3021.5") > 0);
+    let supervisor = holder_of(&session, &id);
     assert!(
         Command::new("kill")
             .args(["-9", &supervisor])
@@ -183,7 +137,7 @@ fn after_its_supervisor_was_killed_a_run_goes_on_and_nothing_runs_twice() {
             .unwrap()
             .success()
     );
-    until(|| command().is_empty());
+    until(|| sleepers("3021.5") == 0);
     let outcome = session.grove(["runs", "wait", id.as_str()]).ok();
     assert_eq!(outcome.stdout, "I looked again.\n");
     assert_eq!(session.read("project/begun.txt"), "begun\n");
@@ -228,15 +182,13 @@ fn a_run_that_is_not_there_is_said_and_a_finished_one_is_pruned() {
     assert_eq!(session.json("runs list")["runs"], json!([]));
 }
 
-/// Command lines that are exactly so.
-fn processes(line: &str) -> Vec<String> {
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    let lines = lines.map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', " "));
-    lines
-        .map(|line| line.trim().to_owned())
-        .filter(|it| it == line)
-        .collect()
+/// The process that drives the child of a run.
+fn holder_of(session: &Session, run: &str) -> String {
+    let logs = session.grove(["runs", "logs", run, "--json"]).ok();
+    let mut lines = logs.stdout.lines();
+    let taken = lines.find(|line| line.contains("leased")).unwrap();
+    let taken: Value = serde_json::from_str(taken).unwrap();
+    taken["holder"]["pid"].to_string()
 }
 
 /// Waits for a condition, at most ten seconds.

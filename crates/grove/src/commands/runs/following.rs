@@ -1,12 +1,14 @@
 //! Showing a run while it goes on, and its result when it is over.
 
-use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
-use grove_plan::{Event, Execution, Fact, NodeId, RunView, StopReason, Wish};
-use grove_runs::wake;
-use tokio::signal::unix::{SignalKind, signal};
+use grove_plan::{
+    Body, Event, Execution, Fact, NodeId, Plan, RunView, State, StopReason, Wish, advance,
+};
+use grove_runs::{about, wake};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::progress::{Keys, Progress};
 use super::{Runs, line_of, supervise};
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
@@ -17,100 +19,167 @@ const POLL: Duration = Duration::from_millis(15);
 /// How often it is looked whether somebody does the work.
 const WORK_CHECK: Duration = Duration::from_secs(2);
 
-/// Follows a run to its end. Interrupted once it is told to stop and its result is waited for; twice it is ended.
-pub(super) fn follow(
-    runs: &Runs,
-    run: &str,
-    surroundings: &str,
-    json: bool,
-    timeout: Option<u64>,
-    out: &mut Output,
-) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(CommandError::internal)?;
-    let is_over = runtime.block_on(show_until_over(runs, run, surroundings, json, timeout, out))?;
-    let loaded = runs.store.load(run)?;
-    let view = runs.view(&loaded);
-    if !is_over {
-        out.note(&format!(
-            "run {run} goes on; `grove runs wait {run}` waits for it"
-        ));
-        return Ok(7);
-    }
-    if json {
-        out.json_line(&view);
-    } else {
-        print_result(&view, out);
-    }
-    // Whoever has read it has it: a result that could not be written stays unacknowledged.
-    if out.flush() {
-        runs.wish(run, Wish::Acknowledge)?;
-    }
-    Ok(exit_code(&loaded.state.run()))
+/// How a run is followed.
+pub(super) struct Following<'a> {
+    pub(super) runs: &'a Runs,
+    pub(super) run: &'a str,
+    pub(super) surroundings: &'a str,
+    pub(super) json: bool,
+    /// Seconds that are waited at most.
+    pub(super) timeout: Option<u64>,
+    /// Columns of the terminal.
+    pub(super) width: usize,
 }
 
-async fn show_until_over(
-    runs: &Runs,
-    run: &str,
-    surroundings: &str,
-    json: bool,
-    timeout: Option<u64>,
-    out: &mut Output,
-) -> Result<bool, CommandError> {
-    let mut interrupts = signal(SignalKind::interrupt()).map_err(CommandError::internal)?;
-    let until = timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    let (mut seen, mut version, mut interrupted) = (0, None, 0_u32);
-    let mut last_check = Instant::now();
-    let shows_progress = !json && std::io::stderr().is_terminal();
-    loop {
-        let now = runs.store.data_version()?;
-        if version != Some(now) {
-            version = Some(now);
-            for event in runs.store.events_after(run, seen)? {
-                seen = event.seq;
-                if json {
-                    out.json_line(&event);
-                } else if shows_progress || is_worth_a_line(&event) {
-                    out.note(&line_of(&event));
+/// Why a run is not followed any more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Over,
+    TimeUp,
+    /// Whoever followed it went away.
+    Detached,
+}
+
+impl Following<'_> {
+    /// Follows a run to its end. Interrupted once it is told to stop and its result is waited for; twice it is ended.
+    pub(super) fn follow(&self, out: &mut Output) -> Outcome {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(CommandError::internal)?;
+        let left = runtime.block_on(self.show_until_over(out))?;
+        let (runs, run) = (self.runs, self.run);
+        if left != Left::Over {
+            let note = format!("run {run} goes on; `grove runs wait {run}` waits for it");
+            out.note(&note);
+            return Ok(if left == Left::Detached { 0 } else { 7 });
+        }
+        let loaded = runs.store.load(run)?;
+        let view = runs.view(&loaded);
+        if self.json {
+            out.json_line(&view);
+        } else {
+            print_result(&view, out);
+        }
+        // Whoever has read it has it: a result that could not be written stays unacknowledged.
+        if out.flush() {
+            runs.wish(run, Wish::Acknowledge)?;
+        }
+        Ok(exit_code(&loaded.state.run()))
+    }
+
+    async fn show_until_over(&self, out: &mut Output) -> Result<Left, CommandError> {
+        let (runs, run) = (self.runs, self.run);
+        let mut signals = Signals::new()?;
+        let until = self.timeout;
+        let until = until.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+        let plan = runs.store.load(run)?.plan;
+        let (mut state, mut version, mut interrupted) = (State::default(), None, 0_u32);
+        let mut last_check = Instant::now();
+        let is_shown = !self.json;
+        let mut progress = is_shown
+            .then_some(self.width)
+            .and_then(Progress::at_terminal);
+        let keys = progress.as_ref().and_then(|_| Keys::of_terminal());
+        loop {
+            let now = runs.store.data_version()?;
+            if version != Some(now) {
+                version = Some(now);
+                self.take_news(&plan, &mut state, progress.as_mut(), out)?;
+            }
+            let is_over = state.ended.is_some();
+            let is_late = until.is_some_and(|until| Instant::now() >= until);
+            let detaches = keys.as_ref().is_some_and(Keys::detaches);
+            if is_over || is_late || detaches {
+                if let Some(progress) = &mut progress {
+                    progress.clear(out);
                 }
-                out.flush();
+                return Ok(match (is_over, detaches) {
+                    (true, _) => Left::Over,
+                    (false, true) => Left::Detached,
+                    (false, false) => Left::TimeUp,
+                });
             }
-            if runs.store.load(run)?.state.ended.is_some() {
-                return Ok(true);
+            if let Some(progress) = &mut progress {
+                progress.show(&runs.places, run, (&plan, &state), out);
             }
-        }
-        if until.is_some_and(|until| Instant::now() >= until) {
-            return Ok(false);
-        }
-        if last_check.elapsed() > WORK_CHECK {
-            last_check = Instant::now();
-            supervise::ensure(&runs.places, surroundings, run)?;
-        }
-        tokio::select! {
-            () = tokio::time::sleep(POLL) => {}
-            _ = interrupts.recv() => {
-                interrupted += 1;
-                runs.wish(run, Wish::Stop { now: interrupted > 1 })?;
-                wake(&runs.places, surroundings, run);
-                out.note(if interrupted > 1 { "ending it now" } else { "stopping; once more ends it now" });
-                out.flush();
+            if last_check.elapsed() > WORK_CHECK {
+                last_check = Instant::now();
+                supervise::ensure(&runs.places, self.surroundings, run)?;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(POLL) => {}
+                _ = signals.interrupt.recv() => {
+                    interrupted += 1;
+                    runs.wish(run, Wish::Stop { now: interrupted > 1 })?;
+                    wake(&runs.places, self.surroundings, run);
+                    if let Some(progress) = &mut progress {
+                        progress.clear(out);
+                    }
+                    out.note(if interrupted > 1 { "ending it now" } else { "stopping; once more ends it now" });
+                    out.flush();
+                }
+                _ = signals.terminate.recv() => return Ok(Left::Detached),
+                _ = signals.hangup.recv() => return Ok(Left::Detached),
             }
         }
     }
+
+    /// Takes in what happened since the last time.
+    fn take_news(
+        &self,
+        plan: &Plan,
+        state: &mut State,
+        mut progress: Option<&mut Progress>,
+        out: &mut Output,
+    ) -> Result<(), CommandError> {
+        for event in self.runs.store.events_after(self.run, state.seq)? {
+            advance(plan, state, &event).map_err(CommandError::internal)?;
+            if self.json {
+                out.json_line(&event);
+            } else if let Some(progress) = &mut progress {
+                progress.changed();
+            }
+            let is_plain = !self.json && progress.is_none();
+            if let Some(line) = plain_line(&event).filter(|_| is_plain) {
+                out.note(&line);
+            }
+            out.flush();
+        }
+        Ok(())
+    }
 }
 
-/// What people see who do not look at a terminal.
-fn is_worth_a_line(event: &Event) -> bool {
-    matches!(
-        event.fact,
-        Fact::Gone { .. }
-            | Fact::Wanted {
-                wish: Wish::Stop { .. },
-                ..
-            }
-    )
+/// What a view is told by the system: that its person wants the run to stop, or that the person is gone.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, CommandError> {
+        let of = |kind| signal(kind).map_err(CommandError::internal);
+        Ok(Self {
+            interrupt: of(SignalKind::interrupt())?,
+            terminate: of(SignalKind::terminate())?,
+            hangup: of(SignalKind::hangup())?,
+        })
+    }
+}
+
+/// What whoever does not look at a terminal is told of an event.
+fn plain_line(event: &Event) -> Option<String> {
+    let line = line_of(event);
+    match &event.fact {
+        Fact::Called { call, .. } => Some(match &call.arguments {
+            Body::Inline(arguments) => format!("{line}: {}", about(arguments)),
+            Body::Artifact(_) => line,
+        }),
+        Fact::Gone { .. } | Fact::Fired { .. } => Some(line),
+        Fact::Wanted { wish, .. } => matches!(wish, Wish::Stop { .. }).then_some(line),
+        _ => None,
+    }
 }
 
 fn print_result(view: &RunView, out: &mut Output) {

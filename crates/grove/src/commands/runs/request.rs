@@ -1,29 +1,32 @@
 //! From what was typed to a child with everything found about it.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use grove_model::Providers;
+use grove_catalog::prompt::BlockKind;
+use grove_catalog::snapshot::Snapshot;
 use grove_plan::{Limits, Request as RunRequest, TreeLimits, parse_request};
 use grove_runs::{ChildRequest, Recording, SubmitError};
-use grove_skills::prompt::{PromptOptions, prompt};
+use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
 use grove_skills::{Environment, Library, LookAgain as _, Parts, Request};
 use grove_spec::Diagnostic;
+use grove_spec::agent::{Agent as AgentFile, ContextMode};
+use grove_spec::config::Settings;
 use serde_json::Value;
 
+use super::model_settings::{ModelSettings, WantedModels};
 use crate::args::RunArgs;
 use crate::command_error::CommandError;
 use crate::commands::{agents, input_text, prompt::require_usable};
 
 /// Bytes of a request or a schema that are read.
 const MAX_REQUEST: u64 = 4 << 20;
-/// The model of a recording that nobody named.
-const RECORDED: &str = "recorded/model";
 
 /// A child that can be submitted.
 pub(super) struct ResolvedChild {
     pub(super) request: ChildRequest,
     pub(super) warnings: Vec<Diagnostic>,
+    /// What people should know about how it is run.
+    pub(super) notes: Vec<String>,
 }
 
 impl From<SubmitError> for CommandError {
@@ -39,8 +42,6 @@ impl From<SubmitError> for CommandError {
 pub(super) fn resolve(
     environment: &Environment,
     arguments: &RunArgs,
-    variables: &BTreeMap<String, String>,
-    surroundings: &str,
 ) -> Result<ResolvedChild, CommandError> {
     let asked = asked_for(environment, arguments)?;
     let folder = match &asked.cwd {
@@ -64,51 +65,151 @@ pub(super) fn resolve(
         asked: Some(asked.agent.clone()),
         ..PromptOptions::default()
     };
-    let (address, agent, made) = library.look_until_steady(|look| {
+    let (look, address, agent, made) = library.look_until_steady(|look| {
         let all = &look.snapshot.agents;
         let agent = agents::find(all, &asked.agent)?;
         require_usable(all, agent)?;
         let made = prompt(&look.snapshot, &look.sources, agent, &options)?;
-        Ok::<_, CommandError>((all.address(agent), agent.clone(), made))
+        Ok::<_, CommandError>((look.clone(), all.address(agent), agent.clone(), made))
     })?;
     made.write_index()?;
-    let file = agent.file();
+    let settings = &look.world.settings.settings;
+    let usual = AgentFile::default();
+    let file = agent.file().unwrap_or(&usual);
+    require_native(&asked, file, settings)?;
     let recording = recording(environment, arguments);
-    let models = models_of(
-        &asked,
-        file.and_then(|file| file.model.as_deref()),
-        recording.as_ref(),
-        variables,
-    )?;
-    let readable = made
-        .prompt
-        .blocks
-        .iter()
-        .filter_map(|block| block.source.as_ref()?.parent().map(PathBuf::from));
+    let wanted = WantedModels {
+        named: asked
+            .model
+            .as_deref()
+            .or(file.model.as_deref())
+            .or(settings.run_model.value.as_deref()),
+        fallbacks: &file.fallback_models,
+        thinking: file.thinking.as_deref(),
+    };
+    let models = ModelSettings::of(environment, settings);
+    let chosen = models.choose(&wanted, recording.as_ref())?;
+    let mut notes = chosen.notes;
+    notes.extend(not_used(&agent.name, file));
     Ok(ResolvedChild {
         warnings: made.prompt.warnings.clone(),
+        notes,
         request: ChildRequest {
             agent: agent.name.clone(),
             address,
             task: asked.task,
             prompt: made.prompt.text.clone(),
-            tools: file.and_then(|file| file.tools.clone()),
-            models,
-            fallback_after_writes: false,
+            tools: made.prompt.tools.clone(),
+            models: chosen.names,
+            fallback_after_writes: file.fallback_after_writes,
+            readable: readable(&look.snapshot, &made),
             folder,
-            readable: readable.collect(),
-            limits: Limits::default(),
+            limits: limits(file, settings),
             tree: TreeLimits {
-                timeout_ms: asked.timeout_ms,
-                max_tokens: asked.max_tokens,
+                timeout_ms: least([
+                    asked.timeout_ms,
+                    file.timeout_ms,
+                    settings.run_timeout_ms.value,
+                ]),
+                max_tokens: least([asked.max_tokens, settings.run_max_tokens.value]),
             },
             output_schema: asked.output_schema,
             submit_key: asked.submit_key,
-            background: asked.background,
+            background: asked.background
+                || file.background.unwrap_or(settings.run_in_background.value),
             recording,
-            surroundings: surroundings.to_owned(),
+            surroundings: models.surroundings(),
         },
     })
+}
+
+/// The least of the limits that there are.
+fn least<const N: usize>(limits: [Option<u64>; N]) -> Option<u64> {
+    limits.into_iter().flatten().min()
+}
+
+/// What one child may spend, by its file and by the configuration.
+fn limits(file: &AgentFile, settings: &Settings) -> Limits {
+    let turns = file.turn_budget.as_ref();
+    let calls = file.tool_budget.as_ref();
+    Limits {
+        max_execution_time_ms: least([
+            file.max_execution_time_ms,
+            settings.run_max_execution_time_ms.value,
+        ]),
+        max_tokens: file.max_tokens,
+        tool_timeout_ms: least([file.tool_timeout_ms, settings.run_tool_timeout_ms.value]),
+        max_turns: turns.map(|budget| budget.max_turns),
+        max_tool_calls: calls.and_then(|budget| budget.hard),
+        warn_tool_calls: calls.and_then(|budget| budget.soft),
+    }
+}
+
+/// Only Grove's own loop runs children; another engine is refused before anything starts.
+fn require_native(
+    asked: &RunRequest,
+    file: &AgentFile,
+    settings: &Settings,
+) -> Result<(), CommandError> {
+    let of_file = file.engine.as_ref().map(ToString::to_string);
+    let configured = settings.run_engine.value.clone();
+    let engine = asked.engine.clone().or(of_file).or(configured);
+    match engine.as_deref() {
+        None | Some("native") => Ok(()),
+        Some(engine) => {
+            let message = format!("engine `{engine}` is not run by this version");
+            Err(CommandError::usage(message).hint("choose `native`, or leave `engine` out"))
+        }
+    }
+}
+
+/// Fields of an agent that mean something for a run and are not heeded yet, in one sentence.
+fn not_used(name: &str, file: &AgentFile) -> Option<String> {
+    let block = file.tool_budget.as_ref();
+    let block = block.is_some_and(|budget| budget.block.is_some());
+    let fields = [
+        ("acceptance", file.acceptance.is_some()),
+        ("defaultReads", !file.default_reads.is_empty()),
+        ("defaultProgress", file.default_progress),
+        ("output", file.output.is_some()),
+        ("toolBudget.block", block),
+        (
+            "defaultContext: fork",
+            file.default_context == Some(ContextMode::Fork),
+        ),
+    ];
+    let unused = fields.iter().filter(|(_, is_set)| *is_set);
+    let unused: Vec<String> = unused.map(|(field, _)| format!("`{field}`")).collect();
+    (!unused.is_empty()).then(|| {
+        format!(
+            "{} of agent `{name}` has no effect on a run yet",
+            unused.join(", ")
+        )
+    })
+}
+
+/// What a child may read outside its work folder: its skills and their index files.
+fn readable(snapshot: &Snapshot, made: &AgentPrompt) -> Vec<PathBuf> {
+    let prompt = &made.prompt;
+    let has_catalog = prompt
+        .blocks
+        .iter()
+        .any(|block| block.kind == BlockKind::Catalog);
+    let is_told =
+        |address: &String| prompt.active.contains(address) || prompt.listed.contains(address);
+    let skills = snapshot.skills.iter().filter(|skill| {
+        let is_in_catalog = has_catalog && skill.state.is_offered();
+        is_in_catalog || is_told(&snapshot.address(skill))
+    });
+    let folders = skills.map(|skill| {
+        let file = snapshot.location(&skill.place);
+        match (file.file_name(), file.parent()) {
+            // A skill that is one file has no folder of its own.
+            (Some(name), Some(folder)) if name == "SKILL.md" => folder.to_path_buf(),
+            _ => file,
+        }
+    });
+    folders.chain(made.index_files()).collect()
 }
 
 /// What was asked for, typed or in a file.
@@ -157,33 +258,4 @@ fn recording(environment: &Environment, arguments: &RunArgs) -> Option<Recording
     });
     let record = arguments.record.as_ref();
     replay.or_else(|| record.map(|file| Recording::Record(environment.working.join(file))))
-}
-
-/// The model, by the order in which one is chosen; what to do when there is none.
-fn models_of(
-    asked: &RunRequest,
-    of_agent: Option<&str>,
-    recording: Option<&Recording>,
-    variables: &BTreeMap<String, String>,
-) -> Result<Vec<String>, CommandError> {
-    let named = asked.model.as_deref().or(of_agent);
-    if matches!(recording, Some(Recording::Replay { .. })) {
-        return Ok(vec![named.unwrap_or(RECORDED).to_owned()]);
-    }
-    let providers = Providers::new(Vec::new(), variables);
-    if providers.ready().next().is_none() {
-        return Err(
-            CommandError::finding("there is no provider to ask a model of").hints([
-                "set ANTHROPIC_API_KEY, and ANTHROPIC_BASE_URL for another address".to_owned(),
-                "or play a recording with --replay FILE".to_owned(),
-            ]),
-        );
-    }
-    let Some(name) = named else {
-        return Err(CommandError::usage("no model is named")
-            .hint("give --model anthropic/ID, or `model:` in the agent's file"));
-    };
-    let found = providers.find(name, None);
-    let found = found.map_err(|error| CommandError::usage(error.to_string()))?;
-    Ok(vec![found.name()])
 }

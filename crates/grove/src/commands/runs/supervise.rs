@@ -1,6 +1,5 @@
 //! The supervisor as a process: `grove supervise`, started when a run needs one.
 
-use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,13 +9,13 @@ use std::time::{Duration, Instant};
 use grove_exec::Keeper;
 use grove_model::AskSettings;
 use grove_runs::{
-    Models, RunPlaces, Skills, Supervisor, SupervisorError, SupervisorOptions, surroundings_of,
-    wake,
+    GivenSkill, Models, RunPlaces, Skills, Supervisor, SupervisorError, SupervisorOptions, wake,
 };
 use grove_skills::disclosure::{Call, Disclosure};
 use grove_skills::{Environment, Library, Request};
 use tokio_util::sync::CancellationToken;
 
+use super::model_settings::ModelSettings;
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
 
@@ -34,39 +33,15 @@ const PASSED_ON: [&str; 12] = [
     "TMPDIR", "COLUMNS",
 ];
 
-/// The variables that say which models can be asked.
-pub(super) fn provider_variables(environment: &Environment) -> BTreeMap<String, String> {
-    let is_wanted = |name: &str| {
-        ["_API_KEY", "_BASE_URL"]
-            .iter()
-            .any(|end| name.ends_with(end))
-    };
-    let all = environment
-        .variables
-        .iter()
-        .filter(|(name, _)| is_wanted(name));
-    all.filter_map(|(name, value)| Some((name.clone(), value.to_str()?.to_owned())))
-        .collect()
-}
-
 /// Sees to it that somebody does the work of a run.
 pub(super) fn ensure(
     places: &RunPlaces,
     surroundings: &str,
     run: &str,
 ) -> Result<(), CommandError> {
-    if wake(places, surroundings, run) {
+    if start_or_wake(places, surroundings, run)? {
         return Ok(());
     }
-    let log = grove_fs::append::AppendedFile::open(&places.supervisor_log(surroundings), 8 << 20)?;
-    let started = Command::new("/proc/self/exe")
-        .arg(SUPERVISE)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(log.into_stdio())
-        .process_group(0)
-        .spawn();
-    started.map_err(CommandError::internal)?;
     let until = Instant::now() + START;
     while !wake(places, surroundings, run) {
         if Instant::now() > until {
@@ -79,13 +54,35 @@ pub(super) fn ensure(
     Ok(())
 }
 
+/// Wakes the supervisor or starts one, without waiting for it; says whether it was there.
+pub(super) fn start_or_wake(
+    places: &RunPlaces,
+    surroundings: &str,
+    run: &str,
+) -> Result<bool, CommandError> {
+    if wake(places, surroundings, run) {
+        return Ok(true);
+    }
+    let log = grove_fs::append::AppendedFile::open(&places.supervisor_log(surroundings), 8 << 20)?;
+    let started = Command::new("/proc/self/exe")
+        .arg(SUPERVISE)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log.into_stdio())
+        .process_group(0)
+        .spawn();
+    started.map_err(CommandError::internal)?;
+    Ok(false)
+}
+
 /// `grove supervise`: executes what runs command until there is nothing to do.
 pub(crate) fn supervise(environment: Environment) -> Outcome {
     // A session of its own: closing the terminal ends no run.
     let _ = rustix::process::setsid();
-    let variables = provider_variables(&environment);
-    let surroundings = surroundings_of(&variables);
+    let models = ModelSettings::find(&environment);
+    let surroundings = models.surroundings();
     let keeper = Keeper::this_program(KEEPER).map_err(CommandError::internal)?;
+    allow_many_files();
     let passed_on = PASSED_ON.iter().filter_map(|name| {
         let value = environment.variables.get(*name)?.to_str()?;
         Some(((*name).to_owned(), value.to_owned()))
@@ -94,8 +91,8 @@ pub(crate) fn supervise(environment: Environment) -> Outcome {
     let options = SupervisorOptions {
         places: RunPlaces::in_state(&environment.state),
         models: Models::new(
-            Vec::new(),
-            variables,
+            models.configured,
+            models.variables,
             AskSettings::default(),
             keeper.clone(),
         ),
@@ -123,6 +120,18 @@ pub(crate) fn supervise(environment: Environment) -> Outcome {
     }
 }
 
+/// A thousand children are thousands of descriptors. Commands get the usual number back from their keepers.
+fn allow_many_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    // A supervisor with fewer has fewer children at a time.
+    let _ = setrlimit(Resource::Nofile, most);
+}
+
 /// The skills of a work folder, looked for when a child first asks.
 struct FolderSkills {
     library: Mutex<Library>,
@@ -141,7 +150,7 @@ impl FolderSkills {
 }
 
 impl Skills for FolderSkills {
-    fn activate(&self, name: &str) -> Result<String, String> {
+    fn activate(&self, name: &str) -> Result<GivenSkill, String> {
         let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
         let look = library.look();
         let call = Call {
@@ -150,8 +159,10 @@ impl Skills for FolderSkills {
             again: true,
         };
         let activated = Disclosure::new(&look, None).activate(&call);
-        activated
-            .map(|activated| activated.text)
-            .map_err(|error| error.to_string())
+        let activated = activated.map_err(|error| error.to_string())?;
+        Ok(GivenSkill {
+            text: activated.text,
+            folder: activated.boundary.map(|_| activated.folder),
+        })
     }
 }

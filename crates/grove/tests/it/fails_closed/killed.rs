@@ -49,7 +49,9 @@ fn files(folder: &Path, found: &mut BTreeMap<String, String>) {
 }
 
 fn is_temporary(path: &str) -> bool {
-    path.ends_with(".tmp")
+    Path::new(path)
+        .extension()
+        .is_some_and(|ending| ending == "tmp")
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn tools_in_the_form_of_another_host_left_an_agent_without_any_restriction() {
     let shown = session.json("agents list");
     let tools: Vec<[String; 2]> = rows(&shown["agents"], ["name", "state"]);
     assert!(tools.iter().all(|[_, state]| state == "ok"), "{tools:?}");
-    for (name, _) in [("c", ()), ("g", ()), ("m", ())] {
+    for name in ["c", "g", "m"] {
         let shown = session.json(["agents", "show", name]);
         let shown = shown.to_string();
         assert!(shown.contains(r#""tools":["read"]"#), "{name}: {shown}");

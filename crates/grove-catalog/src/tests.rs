@@ -4,17 +4,15 @@ use std::path::PathBuf;
 
 use crate::definitions::{Candidate, Content};
 use crate::digest::Digest;
-use crate::root::{Root, Source, Standing};
+use crate::root::{Root, Source};
 use crate::trust::Trust;
 
 /// `/SOURCE`, called `SOURCE:agents`.
 pub(crate) fn root(source: Source, trust: Trust) -> Root {
+    let path = PathBuf::from(format!("/{}", source.as_str()));
     Root {
-        path: PathBuf::from(format!("/{}", source.as_str())),
-        label: format!("{}:agents", source.as_str()),
-        source,
-        standing: Standing::of(source),
         trust,
+        ..Root::new(source, "agents", path)
     }
 }
 

@@ -14,7 +14,7 @@ use grove_spec::text::one_line;
 use grove_spec::wildcard::Wildcard;
 use grove_spec::{Code, Diagnostic};
 
-use super::search::{Asked, Place, Search, first_of_each, refused};
+use super::search::{Asked, PackagePlace, Search, first_of_each, refused};
 use super::{GivenPlace, Package};
 
 /// The file that makes a folder a skill.
@@ -24,7 +24,7 @@ impl Search {
     /// One package: the first of its manifests that speaks of us counts.
     pub(super) fn package(
         &mut self,
-        place: &Place<'_>,
+        place: &PackagePlace<'_>,
         below: &str,
         manifests: &[ManifestFile],
         asked: Asked<'_>,
@@ -74,13 +74,13 @@ impl Search {
 
     /// Whether the usual folder counts beside what a manifest names: pi looks there in packages that say nothing to
     /// it, and in those of which settings choose.
-    fn has_usual_skills(&self, place: &Place<'_>, below: &str, manifest: &Manifest) -> bool {
+    fn has_usual_skills(&self, place: &PackagePlace<'_>, below: &str, manifest: &Manifest) -> bool {
         let real = files::canonical(&place.held.path().join(below));
         let filter = real.ok().and_then(|real| self.filters.get(&real));
         filter.is_some_and(|filter| !manifest.has_pi || *filter != SkillFilter::Unsaid)
     }
 
-    fn take(&mut self, place: &Place<'_>, below: &str, path: &str, mut manifest: Manifest) {
+    fn take(&mut self, place: &PackagePlace<'_>, below: &str, path: &str, mut manifest: Manifest) {
         let folder = place.held.path().join(below);
         let real = files::canonical(&folder).unwrap_or_else(|_| folder.clone());
         let filter = self.filters.get(&real).cloned().unwrap_or_default();
@@ -121,11 +121,7 @@ impl Search {
                 Ok(Some(found)) => add_place(&mut package, given, found, place, &choices),
                 Ok(None) => {}
                 Err(finding) => {
-                    let finding = finding.in_file(&file);
-                    let finding = match given.position {
-                        Some(position) => finding.at(position),
-                        None => finding,
-                    };
+                    let finding = finding.in_file(&file).at(given.position);
                     match missing.iter_mut().find(|(known, _)| *known == given.kind) {
                         Some((_, findings)) => findings.push(finding),
                         None => missing.push((given.kind, vec![finding])),
@@ -170,7 +166,7 @@ fn folder_name(folder: &Path) -> String {
 }
 
 /// What a path in a manifest leads to.
-enum Found {
+enum PathTarget {
     Folder,
     File,
 }
@@ -179,15 +175,15 @@ enum Found {
 ///
 /// The path must stay in the package. A project's packages are walked beneath the project, so that this look
 /// is what keeps one of them from giving what is another's.
-fn place_of(held: &HeldFolder, given: &Given) -> Result<Option<Found>, Diagnostic> {
+fn place_of(held: &HeldFolder, given: &Given) -> Result<Option<PathTarget>, Diagnostic> {
     let name = format!("`{}` in `{}`", one_line(&given.path), given.kind.word());
     let unusable = |why: &str| Diagnostic::new(Code::PackageManifest, format!("{name} {why}"));
     match held.entry(&given.path, Links::Contain) {
-        Ok(EntryKind::Folder) => Ok(Some(Found::Folder)),
+        Ok(EntryKind::Folder) => Ok(Some(PathTarget::Folder)),
         // Where a place is fixed it is a folder.
         Ok(EntryKind::File) if !given.is_named => Err(unusable("is a file, not a folder")),
         Ok(EntryKind::File) if given.kind.takes_file(file_name(&given.path)) => {
-            Ok(Some(Found::File))
+            Ok(Some(PathTarget::File))
         }
         Ok(EntryKind::File) => {
             let message = format!(
@@ -215,19 +211,19 @@ fn place_of(held: &HeldFolder, given: &Given) -> Result<Option<Found>, Diagnosti
 fn add_place(
     package: &mut Package,
     given: &Given,
-    found: Found,
-    place: &Place<'_>,
+    found: PathTarget,
+    place: &PackagePlace<'_>,
     choices: &[Arc<Choice>],
 ) {
     let (below, file) = match (found, given.kind) {
-        (Found::Folder, _) => (given.path.as_str(), None),
+        (PathTarget::Folder, _) => (given.path.as_str(), None),
         // A skill is its folder, whichever of the two is named.
-        (Found::File, Kind::Skills) => {
+        (PathTarget::File, Kind::Skills) => {
             let (folder, name) = given.path.rsplit_once('/').unwrap_or(("", &given.path));
             (folder, Some(name).filter(|name| *name != SKILL_FILE))
         }
         // A file of an agent or a chain is read beneath the package, so that a link in it may lead anywhere there.
-        (Found::File, _) => ("", Some(given.path.as_str())),
+        (PathTarget::File, _) => ("", Some(given.path.as_str())),
     };
     let path = match below {
         "" => package.folder.clone(),

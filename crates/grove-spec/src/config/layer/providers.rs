@@ -1,0 +1,163 @@
+//! What a configuration says about providers of models.
+
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
+use super::super::kinds::{ConfigKind, OptionalText, Texts};
+use super::{Item, LayerReader};
+use crate::config::{KeyPlace, LayerScope, ProviderEntry};
+
+/// The words for interfaces.
+const INTERFACES: [&str; 3] = ["anthropic", "openai-responses", "openai-chat"];
+
+impl LayerReader<'_> {
+    /// One provider. One that is not as it should be is not used at all: without its key, or elsewhere, it would be
+    /// another one.
+    pub(super) fn provider(&mut self, name: &Spanned<DeString<'_>>, value: Item<'_, '_>) {
+        let path = format!("providers.{}", name.get_ref());
+        if self.scope == LayerScope::Project {
+            return self.forbidden(&path, &name.span());
+        }
+        let DeValue::Table(table) = value.get_ref() else {
+            return self.wrong(&path, &name.span(), "a table");
+        };
+        let known = self.diagnostics.len();
+        let mut entry = ProviderEntry {
+            api: String::new(),
+            base_url: None,
+            key: None,
+            models: Vec::new(),
+        };
+        for (key, value) in table {
+            let (path, span) = (format!("{path}.{}", key.get_ref()), key.span());
+            let text = || OptionalText::read(value.get_ref()).flatten();
+            match key.get_ref().as_ref() {
+                "api" => match text().filter(|word| INTERFACES.contains(&word.as_str())) {
+                    Some(word) => entry.api = word,
+                    None => self.wrong(&path, &span, &format!("one of {}", INTERFACES.join(", "))),
+                },
+                "base_url" => match text() {
+                    Some(address) => entry.base_url = Some(address),
+                    None => self.wrong(&path, &span, "an address"),
+                },
+                "key" => match key_place(value) {
+                    Some(place) => entry.key = Some(place),
+                    None => self.wrong(
+                        &path,
+                        &span,
+                        "a table with one of `env`, `file` and `command`",
+                    ),
+                },
+                "models" => match Texts::read(value.get_ref()) {
+                    Some(models) => entry.models = models,
+                    None => self.wrong(&path, &span, Texts::MUST_BE),
+                },
+                _ => self.unknown(&path, &span),
+            }
+        }
+        let is_whole = self.diagnostics.len() == known;
+        if is_whole && entry.api.is_empty() {
+            return self.wrong(&path, &name.span(), "a table with `api`");
+        }
+        if is_whole {
+            let sourced = self.sourced(entry, &name.span());
+            let providers = &mut self.layer.providers;
+            providers.insert(name.get_ref().to_string(), sourced);
+        }
+    }
+}
+
+/// Where a key is: exactly one of the three places.
+fn key_place(value: Item<'_, '_>) -> Option<KeyPlace> {
+    let DeValue::Table(table) = value.get_ref() else {
+        return None;
+    };
+    let (key, value) = only(table)?;
+    let text = || OptionalText::read(value).flatten();
+    match key {
+        "env" => text().map(KeyPlace::Env),
+        "file" => text().map(KeyPlace::File),
+        "command" => {
+            let words = Texts::read(value).or_else(|| text().map(|word| vec![word]))?;
+            (!words.is_empty()).then_some(KeyPlace::Command(words))
+        }
+        _ => None,
+    }
+}
+
+fn only<'a, 'i>(table: &'a DeTable<'i>) -> Option<(&'a str, &'a DeValue<'i>)> {
+    let mut entries = table.iter();
+    let (key, value) = entries.next()?;
+    let is_alone = entries.next().is_none();
+    is_alone.then(|| (key.get_ref().as_ref(), value.get_ref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::parse;
+    use super::*;
+
+    #[test]
+    fn a_provider_is_used_whole_or_not_at_all() {
+        for (text, expected) in [
+            ("api = 'anthropic'", Ok(None)),
+            (
+                "api = 'openai-chat'\nbase_url = 'http://localhost:1'\nkey = { env = 'K' }\nmodels = ['m']",
+                Ok(Some("variable K")),
+            ),
+            (
+                "api = 'anthropic'\nkey = { file = '~/k' }",
+                Ok(Some("file ~/k")),
+            ),
+            (
+                "api = 'anthropic'\nkey = { command = ['pass', 'secret'] }",
+                Ok(Some("output of pass")),
+            ),
+            (
+                "base_url = 'x'",
+                Err("`providers.p` must be a table with `api`"),
+            ),
+            (
+                "api = 'telegraph'",
+                Err("`providers.p.api` must be one of anthropic"),
+            ),
+            (
+                "api = 'anthropic'\nkey = 'sk-1'",
+                Err("`providers.p.key` must be a table"),
+            ),
+            (
+                "api = 'anthropic'\nkey = { env = 'A', file = 'b' }",
+                Err("`providers.p.key` must be a table"),
+            ),
+            (
+                "api = 'anthropic'\nmodel = 'x'",
+                Err("unknown key `providers.p.model`"),
+            ),
+        ] {
+            let text = format!("[providers.p]\n{text}\n");
+            let (layer, findings) = parse(&text, LayerScope::User, Path::new("c"));
+            let provider = layer.providers.get("p").map(|it| &it.value);
+            match expected {
+                Ok(place) => {
+                    let key = provider.unwrap().key.as_ref().map(KeyPlace::shown);
+                    assert_eq!(key.as_deref(), place, "{text}");
+                    assert!(findings.is_empty(), "{findings:?}");
+                }
+                Err(message) => {
+                    assert!(provider.is_none(), "{text}");
+                    assert!(findings[0].message.starts_with(message), "{findings:?}");
+                    assert!(!findings[0].message.contains("sk-1"));
+                }
+            }
+        }
+        let (layer, findings) = parse(
+            "[providers.p]\napi = 'anthropic'\n",
+            LayerScope::Project,
+            Path::new("c"),
+        );
+        assert!(layer.providers.is_empty());
+        assert_eq!(findings[0].code.as_str(), "config-forbidden");
+    }
+}

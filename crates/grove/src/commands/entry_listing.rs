@@ -1,0 +1,150 @@
+//! What skills, agents and chains show alike: one file with a name, its state and where it is.
+
+use grove_catalog::definitions::{Defined, Definition};
+use grove_catalog::entry::{Entries, Entry};
+use grove_catalog::report;
+use grove_skills::Environment;
+use grove_spec::Diagnostic;
+use grove_spec::package::Kind;
+use grove_spec::text::one_line;
+use serde::Serialize;
+
+use super::{counted, path_text, tilde};
+use crate::command_error::CommandError;
+use crate::json::StateCounts;
+use crate::output::{Output, columns};
+use crate::table::Table;
+
+/// The one of a name, usable or not.
+pub(super) fn find<'a, E: Entry>(
+    entries: Entries<'a, E>,
+    name: &str,
+) -> Result<&'a E, CommandError> {
+    let near = match entries.find_first(name) {
+        Ok(at) => match entries.all.get(at) {
+            Some(entry) => return Ok(entry),
+            None => Vec::new(),
+        },
+        Err(near) => near,
+    };
+    let noun = E::KIND.noun();
+    let error = CommandError::finding(format!("no {noun} is called `{name}`"));
+    Err(error.hint(hint_for(&near, noun)))
+}
+
+/// What to do about a name that nobody has.
+pub(super) fn hint_for(near: &[String], noun: &str) -> String {
+    if near.is_empty() {
+        format!("`grove {noun}s list` lists them all")
+    } else {
+        format!("did you mean `{}`?", near.join("`, `"))
+    }
+}
+
+/// Prints some of them as a table, and how many can be used.
+pub(super) fn table<E: Entry>(
+    entries: Entries<'_, E>,
+    mut chosen: Vec<&E>,
+    environment: &Environment,
+    out: &mut Output,
+) {
+    chosen.sort_by_cached_key(|one| {
+        let id = one.ids(&[]).next().map(|(_, id)| id.into_owned());
+        (one.name().to_owned(), one.root(), id)
+    });
+    let mut table = Table::new(&["NAME", "STATE", "ROOT", "DESCRIPTION"]);
+    for one in &chosen {
+        let why = one.reasons().first();
+        let why = why.map_or_else(String::new, |reason| format!("({}) ", reason.message));
+        let about = format!("{why}{}", one.description().unwrap_or(""));
+        let root = entries.root_of(one).map_or("", |root| root.label.as_str());
+        table.row(&[one.name(), one.state().as_str(), root, &about]);
+    }
+    out.text(&table.render(columns(&environment.variables)));
+    let usable = chosen.iter().filter(|one| one.state().is_listed()).count();
+    let listed = counted(chosen.len(), E::KIND.noun());
+    out.note(&format!("{listed} listed, {usable} usable"));
+}
+
+/// Prints what is known of one whatever it is: its names, its state and where it is.
+pub(super) fn rows<E: Entry>(
+    entries: Entries<'_, E>,
+    one: &E,
+    environment: &Environment,
+    out: &mut Output,
+) {
+    row("name", &one_line(one.name()), out);
+    if let (Kind::Skills, Some((_, id))) = (E::KIND, one.ids(&[]).next()) {
+        row("id", &path_text(&id), out);
+    }
+    row("state", one.state().as_str(), out);
+    for reason in one.reasons() {
+        let why = format!("{}; {}", reason.message, reason.fix);
+        row("", &one_line(&why), out);
+    }
+    if let Some(other) = one.stand_in().and_then(|at| entries.all.get(at)) {
+        row("instead", &path_text(&entries.address(other)), out);
+    }
+    let description = one.description().unwrap_or("(none)");
+    row("description", &one_line(description), out);
+    row("location", &tilde(&entries.location(one), environment), out);
+    for path in entries.further_locations(one) {
+        row("also at", &tilde(&path, environment), out);
+    }
+}
+
+/// Prints what is known of an agent or a chain besides its fields.
+pub(super) fn definition_rows<P: Definition>(
+    entries: Entries<'_, Defined<P>>,
+    one: &Defined<P>,
+    environment: &Environment,
+    out: &mut Output,
+) {
+    rows(entries, one, environment, out);
+    let content = one.content.as_ref();
+    if let Some(rest) = content.and_then(|content| content.rest.as_ref()) {
+        row("text in", &tilde(&rest.path, environment), out);
+    }
+    let root = entries.root_of(one);
+    let label = root.map_or_else(String::new, |root| path_text(&root.label));
+    row("root", &label, out);
+    if let Some(content) = content {
+        row("digest", &content.digest.to_string(), out);
+    }
+}
+
+/// A line with a name and a value.
+pub(super) fn row(name: &str, value: &str, out: &mut Output) {
+    out.line(&format!("{name:<12} {value}"));
+}
+
+/// Prints findings, each after a blank line, with the lines that they speak of.
+pub(super) fn findings<'a>(
+    all: impl IntoIterator<Item = &'a Diagnostic>,
+    source: Option<&str>,
+    out: &mut Output,
+) {
+    for finding in all {
+        out.line("");
+        out.text(&grove_spec::render::render(finding, source));
+    }
+}
+
+/// How many there are of one source.
+#[derive(Serialize)]
+pub(super) struct CountJson {
+    pub(super) source: &'static str,
+    pub(super) count: usize,
+    pub(super) states: StateCounts,
+}
+
+/// How many there are, by source, strongest first.
+pub(super) fn counts<E: Entry>(entries: Entries<'_, E>) -> Vec<CountJson> {
+    let counts = report::count_sources(entries).into_iter();
+    let all = counts.map(|(source, states)| CountJson {
+        source: source.as_str(),
+        count: states.values().sum(),
+        states,
+    });
+    all.collect()
+}

@@ -1,0 +1,155 @@
+//! Which models can be asked: what the configuration and the environment say about providers. Whoever submits a run and
+//! the supervisor that executes it find the same.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use grove_model::{Api, KeySource, Provider, Providers, Thinking};
+use grove_runs::{Recording, surroundings_of};
+use grove_skills::{Environment, Parts, Request, World};
+use grove_spec::config::{KeyPlace, ProviderEntry, Settings};
+
+use crate::command_error::CommandError;
+
+/// The model of a recording that nobody named.
+const RECORDED: &str = "recorded/model";
+
+/// Providers, and the variables that keys and addresses may be in.
+pub(crate) struct ModelSettings {
+    pub(crate) configured: Vec<Provider>,
+    pub(crate) variables: BTreeMap<String, String>,
+}
+
+/// What is said about the models of a child, by whoever says it, the strongest first.
+pub(super) struct WantedModels<'a> {
+    pub(super) named: Option<&'a str>,
+    pub(super) fallbacks: &'a [String],
+    pub(super) thinking: Option<&'a str>,
+}
+
+/// The models of a child, in the order in which they are tried, and what people should know about them.
+#[derive(Default)]
+pub(super) struct ChosenModels {
+    pub(super) names: Vec<String>,
+    pub(super) notes: Vec<String>,
+}
+
+impl ModelSettings {
+    pub(crate) fn of(environment: &Environment, settings: &Settings) -> Self {
+        let configured: Vec<Provider> = settings
+            .providers
+            .iter()
+            .map(|(name, entry)| provider(environment, name, &entry.value))
+            .collect();
+        let named = |name: &str| {
+            let mut keys = configured
+                .iter()
+                .filter_map(|provider| provider.key.as_ref());
+            keys.any(|key| matches!(key, KeySource::Env(variable) if variable == name))
+        };
+        let is_wanted =
+            |name: &str| name.ends_with("_API_KEY") || name.ends_with("_BASE_URL") || named(name);
+        let all = environment.variables.iter();
+        let wanted = all.filter(|(name, _)| is_wanted(name));
+        let wanted =
+            wanted.filter_map(|(name, value)| Some((name.clone(), value.to_str()?.to_owned())));
+        Self {
+            variables: wanted.collect(),
+            configured,
+        }
+    }
+
+    /// The same for a command that looks at nothing else.
+    pub(crate) fn find(environment: &Environment) -> Self {
+        let nothing = Request {
+            parts: Parts::NOTHING,
+            ..Request::default()
+        };
+        let world = World::find(&std::sync::Arc::new(environment.clone()), &nothing);
+        Self::of(environment, &world.settings.settings)
+    }
+
+    pub(super) fn surroundings(&self) -> String {
+        surroundings_of(&self.variables, &self.configured)
+    }
+
+    pub(crate) fn providers(&self) -> Providers {
+        Providers::new(self.configured.clone(), &self.variables)
+    }
+
+    /// The models of a child; what to do when there is none.
+    pub(super) fn choose(
+        &self,
+        wanted: &WantedModels<'_>,
+        recording: Option<&Recording>,
+    ) -> Result<ChosenModels, CommandError> {
+        let providers = self.providers();
+        let mut chosen = ChosenModels::default();
+        if matches!(recording, Some(Recording::Replay { .. })) {
+            let name = wanted.named.unwrap_or(RECORDED).to_owned();
+            chosen.names.push(name);
+            return Ok(chosen);
+        }
+        if providers.ready().next().is_none() {
+            return Err(
+                CommandError::finding("there is no provider to ask a model of").hints([
+                    "set ANTHROPIC_API_KEY or OPENAI_API_KEY, and ANTHROPIC_BASE_URL or OPENAI_BASE_URL for another address".to_owned(),
+                    "or name a provider in [providers] of the configuration".to_owned(),
+                    "or play a recording with --replay FILE".to_owned(),
+                ]),
+            );
+        }
+        let Some(named) = wanted.named else {
+            return Err(CommandError::usage("no model is named").hint(
+                "give --model anthropic/ID, `model:` in the agent's file, or `model` in [runs] of the configuration",
+            ));
+        };
+        let level = wanted.thinking.and_then(Thinking::of_word);
+        if let (Some(word), None) = (wanted.thinking, level) {
+            let note =
+                format!("`thinking: {word}` is no level that is known; the model does not think");
+            chosen.notes.push(note);
+        }
+        for (at, name) in std::iter::once(named)
+            .chain(wanted.fallbacks.iter().map(String::as_str))
+            .enumerate()
+        {
+            match providers.find(name, None) {
+                Ok(found) => chosen.names.push(found.name_with(level)),
+                Err(error) if at == 0 => return Err(CommandError::usage(error.to_string())),
+                Err(error) => {
+                    let note = format!("fallback model `{name}` is left out: {error}");
+                    chosen.notes.push(note);
+                }
+            }
+        }
+        Ok(chosen)
+    }
+}
+
+fn provider(environment: &Environment, name: &str, entry: &ProviderEntry) -> Provider {
+    let api = Api::of_word(&entry.api).unwrap_or(Api::Anthropic);
+    Provider {
+        name: name.to_owned(),
+        api,
+        base_url: match &entry.base_url {
+            Some(address) => address.clone(),
+            None => api.usual_address().to_owned(),
+        },
+        key: entry.key.as_ref().map(|place| match place {
+            KeyPlace::Env(variable) => KeySource::Env(variable.clone()),
+            KeyPlace::File(path) => KeySource::File(key_file(environment, path)),
+            KeyPlace::Command(words) => KeySource::Command(words.clone()),
+        }),
+        models: entry.models.iter().map(|id| id.as_str().into()).collect(),
+        families: Vec::new(),
+    }
+}
+
+/// A path of the configuration: below home where it begins so, below the configuration's folder where it is relative.
+fn key_file(environment: &Environment, path: &str) -> PathBuf {
+    match (path.strip_prefix("~/"), &environment.home) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => environment.config.join(path),
+    }
+}

@@ -1,0 +1,52 @@
+//! `grove prompt --run`: what a child was told, as it was stored before it started.
+
+use grove_plan::NodeId;
+use grove_runs::Told;
+use grove_skills::Environment;
+use serde_json::json;
+
+use super::Runs;
+use crate::command_error::CommandError;
+use crate::commands::Outcome;
+use crate::output::Output;
+
+/// Prints what a child was told; `given` is `RUN` or `RUN.NODE`.
+pub(crate) fn print_told(
+    environment: &Environment,
+    given: &str,
+    json: bool,
+    out: &mut Output,
+) -> Outcome {
+    let (run, node) = match given.split_once('.') {
+        Some((run, node)) => (run, Some(NodeId::from(node))),
+        None => (given, None),
+    };
+    let runs = Runs::open(environment)?;
+    let loaded = runs.load(run)?;
+    let last = loaded.plan.nodes.last().map(|node| node.id.clone());
+    let node = node.or(last).unwrap_or_else(|| NodeId::step(1));
+    let Some(child) = loaded.plan.child(&node) else {
+        let names: Vec<&str> = loaded.plan.nodes.iter().map(|it| it.id.as_str()).collect();
+        let message = format!("run {} has no child `{node}`", loaded.id);
+        return Err(CommandError::finding(message).hint(format!("it has {}", names.join(", "))));
+    };
+    let bytes = runs.store.artifact(&child.told)?;
+    let told: Option<Told> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let told = told.ok_or_else(|| CommandError::internal("what it was told is not there"))?;
+    if json {
+        out.json(&json!({
+            "schema": "grove.told/1",
+            "run": loaded.id,
+            "node": node,
+            "agent": child.agent,
+            "digest": child.told,
+            "system": told.system,
+            "message": told.message,
+        }));
+    } else {
+        out.text(&told.system);
+        out.line("\n");
+        out.line(&told.message);
+    }
+    Ok(0)
+}
