@@ -17,6 +17,7 @@ mod samples;
 mod search;
 mod search_quality;
 mod serve;
+mod spending;
 mod start;
 mod system_calls;
 mod table;
@@ -33,10 +34,14 @@ use crate::{step, workspace};
 const BENCH_LIMIT: Duration = Duration::from_hours(2);
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
+    let which = arguments.next_word();
+    if which.as_deref() == Some("catalog-budget") {
+        return spending::run(arguments);
+    }
     if cfg!(debug_assertions) {
         return run_optimised();
     }
-    match arguments.next_word().as_deref() {
+    match which.as_deref() {
         Some("discovery") => discovery::run(arguments),
         Some("start") => start::run(arguments),
         Some("agents") => agents::run(arguments),
@@ -48,7 +53,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("search-quality") => search_quality::run(arguments),
         Some("serve") => serve::run(arguments),
         Some("trust") => trust::run(arguments),
-        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-hosts, prompt, reload, search, search-quality, serve or trust".to_owned()),
+        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-budget, catalog-hosts, prompt, reload, search, search-quality, serve or trust".to_owned()),
     }
 }
 

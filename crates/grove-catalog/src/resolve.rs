@@ -133,12 +133,12 @@ pub fn resolve(input: Input<'_>) -> Snapshot {
         same_name: rules.identity.same_name,
         sources_first: false,
     });
-    apply_source_limit(
-        &mut skills,
-        &roots,
-        settings.limits.loaded_per_source.count(),
-        &mut diagnostics,
-    );
+    let limits = EntryLimits {
+        per_root: settings.limits.loaded_per_root.count(),
+        per_source: settings.limits.loaded_per_source.count(),
+        pinned: rules.trees.then_some(settings.pinned.value.as_slice()),
+    };
+    apply_entry_limits(&mut skills, &roots, &limits, &mut diagnostics);
     let tree = if rules.trees {
         declared_tree(&mut skills, &roots, &diagnostics)
     } else {
@@ -325,33 +325,76 @@ fn lets_through(names: Option<&[String]>, skill: &Skill, key: &str) -> bool {
     })
 }
 
-/// Leaves what a source has beyond its limit out of the catalog.
-fn apply_source_limit(
+/// How many skills may be entries of their own, and which go first.
+struct EntryLimits<'a> {
+    per_root: usize,
+    per_source: usize,
+    /// Names and ids that go before all others; nothing where a host counts as it finds them.
+    pinned: Option<&'a [String]>,
+}
+
+/// Keeps what a root or a source has beyond its limit from being an entry of its own.
+fn apply_entry_limits(
     skills: &mut [Skill],
     roots: &[Root],
-    limit: usize,
+    limits: &EntryLimits<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     for source in Source::ALL {
-        let in_source = |skill: &&mut Skill| {
-            skill.state.is_listed()
-                && (roots.get(skill.place.root)).is_some_and(|root| root.source == source)
+        let is_of = |skill: &Skill| {
+            let root = roots.get(skill.place.root);
+            skill.state.is_listed() && root.is_some_and(|root| root.source == source)
         };
+        let mut of_source: Vec<usize> =
+            (0..skills.len()).filter(|at| is_of(&skills[*at])).collect();
+        if of_source.len() <= limits.per_source.min(limits.per_root) {
+            continue;
+        }
+        if let Some(pinned) = limits.pinned {
+            of_source.sort_by_cached_key(|at| {
+                let (name, id) = (skills[*at].name(), skills[*at].id());
+                let is_pinned = pinned.iter().any(|pin| pin == name || pin == id);
+                let distance = roots
+                    .get(skills[*at].place.root)
+                    .map(|root| root.standing.distance);
+                (!is_pinned, distance, name.to_owned(), *at)
+            });
+        }
+        let (mut in_source, mut in_root) = (0, vec![0; roots.len()]);
         let mut capped = Vec::new();
-        for skill in skills.iter_mut().filter(in_source).skip(limit) {
-            skill.state = State::Capped;
-            let fix = "raise `limits.loaded_per_source`, or look with --all";
-            let source = source.as_str();
-            let message = format!("the {source} source has more than {limit} skills");
-            skill.reasons = vec![Reason::new("source-limit", message, fix)];
-            capped.push(skill.id().to_owned());
+        let total = of_source.len();
+        for at in of_source {
+            let root = skills[at].place.root;
+            let (limit, whose, key) = if in_source >= limits.per_source {
+                (
+                    limits.per_source,
+                    source.as_str().to_owned() + " source",
+                    "loaded_per_source",
+                )
+            } else if in_root[root] >= limits.per_root {
+                (
+                    limits.per_root,
+                    "root ".to_owned() + &roots[root].label,
+                    "loaded_per_root",
+                )
+            } else {
+                in_source += 1;
+                in_root[root] += 1;
+                continue;
+            };
+            let message = format!("the {whose} has more than {limit} skills");
+            let fix = format!("raise `limits.{key}`, or look with --all");
+            skills[at].state = State::Capped;
+            skills[at].reasons = vec![Reason::new("source-limit", message, fix)];
+            capped.push(skills[at].id().to_owned());
         }
         if !capped.is_empty() {
             let message = format!(
-                "{} of {} {} skills are beyond the limit of {limit}: {}",
+                "{} of {total} {} skills are beyond the limits of {} a root and {} a source: {}",
                 capped.len(),
-                capped.len() + limit,
                 source.as_str(),
+                limits.per_root,
+                limits.per_source,
                 first_names(&capped)
             );
             diagnostics.push(Diagnostic::new(Code::SourceLimit, message).with_names(capped));

@@ -80,7 +80,7 @@ impl Skill {
     /// A host that shows something else in place of a description describes every skill.
     pub fn model_invocable(&self) -> bool {
         let has_fallback = self.missing_description == MissingDescription::Fallback;
-        self.state.is_listed()
+        self.state.is_offered()
             && (has_fallback || self.description().is_some())
             && (self.content.flags().model_invocable || !self.honours_invocation)
     }

@@ -12,7 +12,7 @@ words! {
         Ok = "ok",
         /// A stronger root has a usable skill of this name.
         Shadowed = "shadowed",
-        /// Usable, and beyond what its source offers.
+        /// Usable, and beyond the entries that its root or source may have: it is named in the entry of its group.
         Capped = "capped",
         /// The machine or the configuration lacks something.
         Ineligible = "ineligible",
@@ -53,7 +53,7 @@ impl State {
         matches!(self, Self::Ok | Self::Capped)
     }
 
-    /// Whether it is an entry of its own where all are told: a catalog, a server's list.
+    /// Whether it may be an entry of its own in a catalog.
     pub const fn is_listed(self) -> bool {
         matches!(self, Self::Ok)
     }

@@ -7,15 +7,12 @@ pub(crate) mod declared_tree;
 mod places;
 mod shared_words;
 
-pub(crate) use shared_words::is_unspaced;
+pub(crate) use shared_words::says_nothing;
 
 use std::collections::BTreeMap;
 
 /// How many skills may stand above one another, the first and the last included.
 pub const MAX_LEVELS: usize = 6;
-
-/// A group with fewer children is never an entry of its own: one entry less is not worth a step more.
-pub const FEWEST_TO_COLLAPSE: usize = 3;
 
 /// The parent of each skill that has one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -38,7 +38,7 @@ fn refused(snapshot: &Snapshot, refusal: &Refusal, raw: &str) -> String {
             )
         }
         Refusal::SeveralGroups(groups) => {
-            let keys: Vec<String> = groups.iter().map(|group| group.key(snapshot)).collect();
+            let keys: Vec<String> = groups.iter().map(|group| group.key.clone()).collect();
             format!(
                 "several groups are called `{typed}`: ask for `{}`",
                 quoted(&keys)

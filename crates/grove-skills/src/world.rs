@@ -169,6 +169,7 @@ fn settings_of_host(host: &Host) -> Settings {
     let mut settings = Settings::default();
     settings.limits = Limits {
         candidates_per_root: limit(scan.candidates_per_root.unwrap_or(u64::MAX)),
+        loaded_per_root: limit(u64::MAX),
         loaded_per_source: limit(scan.loaded_per_source.unwrap_or(u64::MAX)),
         file_bytes: limit(scan.file_bytes.unwrap_or(ENGINE_FILE_BYTES)),
         group_depth: limit(scan.depth),

@@ -99,7 +99,7 @@ codes! {
 
     // Discovery and limits.
     CandidateLimit = "candidate-limit", Warning, "A root has more skill folders than the limit; the rest were not read.", "raise `limits.candidates_per_root`, or look with --all";
-    SourceLimit = "source-limit", Warning, "A source has more skills than the limit; the rest are listed as capped.", "raise `limits.loaded_per_source`, or look with --all";
+    SourceLimit = "source-limit", Warning, "A root or a source has more skills than may be entries of their own; the rest are capped: named in their group's entry.", "raise `limits.loaded_per_root` and `limits.loaded_per_source`, or look with --all";
     DepthLimit = "depth-limit", Warning, "Folders lie deeper than the limit of group levels and were not walked.", "move the skills up, or raise `limits.group_depth`";
     FolderLimit = "folder-limit", Warning, "A root has more folders without skills than are opened; the rest were only probed for SKILL.md.", "point the root at the folder that holds the skills";
     EntryLimit = "entry-limit", Warning, "A folder has more entries than are looked at.", "split the folder";

@@ -25,8 +25,14 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     for n_skills in [100, 1_000, 10_000] {
         let folder = workspace::target().join(format!("bench/{n_skills}"));
         let library = GeneratedLibrary::create(folder, n_skills)?;
-        let grouped = look(library.root(), n_skills)?;
-        let flat = lay_flat(look(library.root(), n_skills)?);
+        let grouped = look(library.root())?;
+        if grouped.skills.len() != n_skills {
+            return Err(format!(
+                "{} skills instead of {n_skills}",
+                grouped.skills.len()
+            ));
+        }
+        let flat = lay_flat(grouped.clone());
         for (shape, snapshot) in [("groups", &grouped), ("flat", &flat)] {
             rows.push(measure(shape, snapshot, n_runs)?);
         }
@@ -46,7 +52,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     Ok(())
 }
 
-fn look(root: &Path, n_skills: usize) -> Result<Snapshot, String> {
+/// A folder and everything in it, without limits.
+pub(super) fn look(root: &Path) -> Result<Snapshot, String> {
     let nowhere = Path::new(Environment::NOWHERE);
     let environment = Environment::for_home(nowhere.into(), nowhere.into());
     let request = grove_skills::Request {
@@ -57,18 +64,11 @@ fn look(root: &Path, n_skills: usize) -> Result<Snapshot, String> {
     let mut library = Library::new(environment, request);
     let loaded = library.load();
     drop(library);
-    let snapshot = std::sync::Arc::into_inner(loaded).ok_or("the snapshot is still in use")?;
-    if snapshot.skills.len() == n_skills {
-        Ok(snapshot)
-    } else {
-        Err(format!(
-            "{} skills instead of {n_skills}",
-            snapshot.skills.len()
-        ))
-    }
+    std::sync::Arc::into_inner(loaded).ok_or_else(|| "the snapshot is still in use".to_owned())
 }
 
-fn lay_flat(mut snapshot: Snapshot) -> Snapshot {
+/// The same skills side by side.
+pub(super) fn lay_flat(mut snapshot: Snapshot) -> Snapshot {
     for skill in &mut snapshot.skills {
         skill.place.id = skill.place.id.replace('/', "-").into();
     }

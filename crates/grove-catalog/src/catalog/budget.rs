@@ -1,6 +1,4 @@
-//! How much a catalog may take, and how it is shared between the user's own skills and the others.
-
-use crate::root::Source;
+//! How much a catalog may take.
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -54,67 +52,12 @@ impl Budget {
             entries,
         }
     }
-}
 
-impl Budget {
     /// A size as it is asked for and shown: characters, or tokens rounded up.
     pub const fn shown(&self, size: usize) -> (usize, &'static str) {
         match self.unit {
             Unit::Chars => (size, "characters"),
             Unit::Bytes => (size.div_ceil(BYTES_PER_TOKEN), "tokens"),
-        }
-    }
-}
-
-/// Whose skills compete for one share of the budget.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Pool {
-    /// The user's own: user, managed and extra roots.
-    Own,
-    /// What came with a project, a package or the binary.
-    Others,
-}
-
-impl Pool {
-    /// Whose a source is.
-    pub const fn of(source: Source) -> Self {
-        match source {
-            Source::User | Source::Managed | Source::Extra => Self::Own,
-            Source::Project | Source::Package | Source::Bundled => Self::Others,
-        }
-    }
-}
-
-/// The share of the user's own skills when both pools need `own` and `others` of `whole`.
-///
-/// At least half is theirs as long as they need it, and they come first: only a quarter is kept for the
-/// others, so that a project's skills do not vanish behind a large collection.
-pub fn own_share(whole: usize, own: usize, others: usize) -> usize {
-    let kept_for_others = others.min(whole / 4);
-    own.min(whole - kept_for_others)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn half_is_reserved_and_nobody_starves() {
-        for (whole, own, others, expected) in [
-            (100, 30, 30, 30),
-            (100, 60, 60, 60),
-            (100, 90, 90, 75),
-            (100, 90, 5, 90),
-            (100, 10, 900, 10),
-            (100, 900, 0, 100),
-            (0, 5, 5, 0),
-        ] {
-            assert_eq!(
-                own_share(whole, own, others),
-                expected,
-                "{whole} {own} {others}"
-            );
-            assert!(own_share(whole, own, others) >= own.min(whole / 2));
         }
     }
 }

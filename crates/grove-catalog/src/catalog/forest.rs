@@ -1,309 +1,386 @@
-//! What there is to show, as a forest: skills, the branches they are children of, the groups they lie in.
+//! What there is to show, as one tree that looks at no budget: skills, the branches they are children of, and groups.
 //!
-//! A skill hangs on its nearest ancestor that may be shown, so that a parent which is switched off never
-//! hides its children.
+//! A folder of five skills or more is a group and a smaller one belongs to the folder around it; an only child takes the
+//! place of its group; where there are twelve skills or fewer there are no groups inside. Whatever has more than twelve
+//! children is divided (see `division`). A skill hangs on its nearest ancestor that may be shown, so that a parent which
+//! is switched off never hides its children.
 
+mod division;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::identity::Layout;
 use crate::snapshot::{Skill, Snapshot};
-use crate::tree::FEWEST_TO_COLLAPSE;
 
-use super::Request;
-use super::budget::Pool;
+use super::group_key;
+use super::style::shown_name;
 
 /// Index of a node in its forest.
 pub(crate) type NodeId = usize;
 
+/// The node above all others.
+pub(crate) const EVERYTHING: NodeId = 0;
+
+/// A folder with fewer skills is no group, and a word that fewer names share makes none.
+const FEWEST: usize = 5;
+
+/// More children than this are divided.
+const MOST: usize = 12;
+
 /// What a node is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind<'a> {
-    /// A skill without children.
-    Leaf(usize),
-    /// A skill with children.
-    Branch(usize),
-    /// A folder without a skill of its own, by its path below the root.
-    Group(&'a str),
+    /// A skill, by its index in the snapshot; with children it is a branch.
+    Skill(usize),
+    /// Skills that belong together.
+    Group {
+        /// The root they are in; none where several are meant.
+        root: Option<usize>,
+        /// The folder below the root that they are in.
+        path: &'a str,
+        /// Which part of the folder, with a slash at its end; empty for all of it.
+        part: String,
+    },
 }
 
 /// One thing that can be an entry.
 #[derive(Debug)]
 pub(crate) struct Node<'a> {
     pub(crate) kind: Kind<'a>,
-    pub(crate) root: usize,
     pub(crate) parent: Option<NodeId>,
+    /// In the order of their first skills.
     pub(crate) children: Vec<NodeId>,
-    pub(crate) pool: Pool,
-    /// Whether it, or something below it, must stay in sight.
-    pub(crate) pinned: bool,
-    /// How much it, or what is below it, was used of late.
-    pub(crate) usage: u32,
     /// How many skills it stands for, itself included.
     pub(crate) n_skills: usize,
+    /// Where it stands on the page: after what lies in it.
+    pub(crate) place: usize,
+    /// Its first skill, as a node.
+    first: NodeId,
+    /// Skills in it, each branch as one.
+    n_items: usize,
 }
 
-/// All nodes; parents by index, in no particular order.
-#[derive(Debug, Default)]
+/// All nodes. Skills come right after [`EVERYTHING`], in the order of skills: source after source, name, id.
+#[derive(Debug)]
 pub(crate) struct Forest<'a> {
     pub(crate) nodes: Vec<Node<'a>>,
-    /// Every node after its children.
+    /// The nodes that are reached from [`EVERYTHING`], each after its children.
     pub(crate) bottom_up: Vec<NodeId>,
+    node_of: Vec<Option<NodeId>>,
+    names: Vec<&'a str>,
+    /// How many groups bear a name, by root, folder and part.
+    taken: BTreeMap<(Option<usize>, &'a str, String), usize>,
+}
+
+/// What makes a forest another one than that of the snapshot alone.
+#[derive(Debug, Default)]
+pub(crate) struct Wishes<'r> {
+    /// Addresses of skills that the reader already has.
+    pub(crate) exclude: &'r [String],
+    /// Names, ids or addresses of skills that are not behind their branch.
+    pub(crate) pinned: &'r [String],
+    /// Keys of branches whose children take their place.
+    pub(crate) opened: &'r [String],
 }
 
 impl<'a> Forest<'a> {
-    pub(crate) fn of(snapshot: &'a Snapshot, request: &Request<'_>) -> Self {
-        let mut builder = ForestBuilder {
-            forest: Self::default(),
-            groups: BTreeMap::new(),
+    pub(crate) fn of(snapshot: &'a Snapshot, wishes: &Wishes<'_>) -> Self {
+        let mut forest = Self {
+            nodes: vec![group(None, "", String::new())],
+            bottom_up: Vec::new(),
             node_of: vec![None; snapshot.skills.len()],
-            snapshot,
-            request,
+            names: vec![""],
+            taken: BTreeMap::new(),
         };
-        builder.add_skills();
-        builder.hang_children();
-        let mut forest = builder.forest;
-        forest.dissolve_small_groups();
-        forest.count();
+        forest.add_skills(snapshot, wishes);
+        let n_skills = forest.nodes.len();
+        forest.hang(snapshot, wishes);
+        for id in (n_skills..forest.nodes.len()).rev() {
+            forest.settle(id);
+        }
+        forest.settle(EVERYTHING);
+        for id in 1..n_skills {
+            let children = std::mem::take(&mut forest.nodes[id].children);
+            forest.nodes[id].children = forest.divide((None, ""), "", children);
+        }
+        forest.finish();
         forest
     }
 
-    pub(crate) fn node(&self, id: NodeId) -> Option<&Node<'a>> {
-        self.nodes.get(id)
+    /// The node of a skill that may be shown, unless its children take its place.
+    pub(crate) fn node_of(&self, skill: usize) -> Option<NodeId> {
+        self.node_of.get(skill).copied().flatten()
+    }
+
+    pub(crate) fn skill(&self, id: NodeId) -> Option<usize> {
+        match self.nodes[id].kind {
+            Kind::Skill(skill) => Some(skill),
+            Kind::Group { .. } => None,
+        }
     }
 
     /// The nodes above one, nearest first.
     pub(crate) fn ancestors(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
-        let above = |id: NodeId| self.nodes.get(id).and_then(|node| node.parent);
-        std::iter::successors(above(id), move |id| above(*id))
+        std::iter::successors(self.nodes[id].parent, |id| self.nodes[*id].parent)
     }
 
-    /// A group with fewer children than are worth a step is no entry: they lie in the group around it.
-    fn dissolve_small_groups(&mut self) {
-        // A group is made before what lies in it, so that inner groups come first from the end.
-        for id in (0..self.nodes.len()).rev() {
-            let Some(node) = self.nodes.get_mut(id) else {
-                continue;
-            };
-            let small = node.children.len() < FEWEST_TO_COLLAPSE;
-            if !small || !matches!(node.kind, Kind::Group(_)) {
-                continue;
+    /// The groups that can be asked for by name.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let is_group = |id: &NodeId| *id != EVERYTHING && self.skill(*id).is_none();
+        self.bottom_up.iter().copied().filter(is_group)
+    }
+
+    /// The key of a node: `id@label` of a skill, `path/@label` of a group, nothing for everything.
+    pub(crate) fn key(&self, snapshot: &Snapshot, id: NodeId) -> String {
+        match &self.nodes[id].kind {
+            _ if id == EVERYTHING => String::new(),
+            Kind::Skill(skill) => snapshot.address(&snapshot.skills[*skill]),
+            Kind::Group { root, path, part } => {
+                let root = root.and_then(|root| snapshot.roots.get(root));
+                group_key(&path_of(path, part), root.map_or("", |root| &root.label))
             }
-            let (above, children) = (node.parent, std::mem::take(&mut node.children));
-            for child in &children {
-                if let Some(child) = self.nodes.get_mut(*child) {
-                    child.parent = above;
-                }
+        }
+    }
+
+    /// What a node is called; a group's name ends in a slash: no skill's does.
+    pub(crate) fn name(&self, snapshot: &Snapshot, id: NodeId) -> String {
+        match &self.nodes[id].kind {
+            Kind::Skill(_) => shown_name(self.names[id]).into_owned(),
+            Kind::Group { root, path, part } if path.is_empty() && part.is_empty() => {
+                let root = root.and_then(|root| snapshot.roots.get(root));
+                format!("{}/", root.map_or("skills", |root| &root.label))
             }
-            let around = above.and_then(|above| self.nodes.get_mut(above));
-            if let Some(around) = around
-                && let Some(at) = around.children.iter().position(|child| *child == id)
+            Kind::Group { path, part, .. } => {
+                format!("{}/", shown_name(&path_of(path, part)))
+            }
+        }
+    }
+
+    /// What a node is called in the entry of the group around it, where the path is known.
+    pub(crate) fn label(&self, snapshot: &Snapshot, id: NodeId) -> Cow<'_, str> {
+        match &self.nodes[id].kind {
+            Kind::Skill(_) => shown_name(self.names[id]),
+            Kind::Group { path, part, .. } if !path.is_empty() || !part.is_empty() => {
+                let part = part.trim_end_matches('/');
+                let whole = if part.is_empty() { path } else { part };
+                shown_name(whole.rsplit('/').next().unwrap_or(whole))
+            }
+            Kind::Group { .. } => self.name(snapshot, id).into(),
+        }
+    }
+
+    /// Makes a node of every skill that may be shown, in the order of skills.
+    fn add_skills(&mut self, snapshot: &'a Snapshot, wishes: &Wishes<'_>) {
+        let is_excluded = |skill: &Skill| {
+            !wishes.exclude.is_empty() && wishes.exclude.contains(&snapshot.address(skill))
+        };
+        let mut skills: Vec<(u32, u32, &str, usize)> = Vec::with_capacity(snapshot.skills.len());
+        for (at, skill) in snapshot.skills.iter().enumerate() {
+            if !skill.model_invocable()
+                || is_excluded(skill)
+                || is_opened(snapshot, at, wishes.opened)
             {
-                around.children.splice(at..=at, children);
+                continue;
             }
+            let standing = snapshot.root_of(skill).map(|root| &root.standing);
+            let (step, distance) = standing.map_or((0, 0), |of| (of.step, of.distance));
+            skills.push((step, distance, skill.name(), at));
         }
-    }
-
-    /// What every node takes from those below it.
-    fn count(&mut self) {
-        let depths: Vec<usize> = (0..self.nodes.len())
-            .map(|id| self.ancestors(id).count())
-            .collect();
-        let mut order: Vec<NodeId> = (0..self.nodes.len()).collect();
-        order.sort_by_key(|id| std::cmp::Reverse(depths.get(*id).copied()));
-        for id in &order {
-            let Some(node) = self.nodes.get(*id) else {
-                continue;
-            };
-            let (above, n_skills, pinned, usage) =
-                (node.parent, node.n_skills, node.pinned, node.usage);
-            if let Some(above) = above.and_then(|above| self.nodes.get_mut(above)) {
-                above.n_skills += n_skills;
-                above.pinned |= pinned;
-                above.usage = above.usage.max(usage);
-            }
-        }
-        // A group that was dissolved stands for nothing.
-        order.retain(|id| self.nodes.get(*id).is_some_and(|node| node.n_skills > 0));
-        self.bottom_up = order;
-    }
-}
-
-struct ForestBuilder<'a, 'r> {
-    forest: Forest<'a>,
-    /// The group of each folder, by root and path.
-    groups: BTreeMap<(usize, &'a str), NodeId>,
-    node_of: Vec<Option<NodeId>>,
-    snapshot: &'a Snapshot,
-    request: &'r Request<'r>,
-}
-
-impl<'a> ForestBuilder<'a, '_> {
-    /// Adds every skill that may be shown. Skills are sorted by root and id, so those of a group follow
-    /// one another.
-    fn add_skills(&mut self) {
-        let usage_matters = !self.request.usage.is_empty();
-        let addresses_matter =
-            usage_matters || !self.request.exclude.is_empty() || !self.request.pinned.is_empty();
-        for (index, skill) in self.snapshot.skills.iter().enumerate() {
-            if !skill.model_invocable() {
-                continue;
-            }
-            let address = if addresses_matter {
-                self.snapshot.address(skill)
-            } else {
-                String::new()
-            };
-            if self.request.exclude.contains(&address) {
-                continue;
-            }
-            let named =
-                |name: &String| name == skill.name() || name == skill.id() || *name == address;
-            let pinned = self.request.pinned.iter().any(named);
-            let usage = if usage_matters {
-                self.request.usage.get(&address).copied().unwrap_or(0)
-            } else {
-                0
-            };
-            let shown_above = self.snapshot.tree.ancestors(index).any(|above| {
-                self.snapshot
-                    .skills
-                    .get(above)
-                    .is_some_and(Skill::model_invocable)
-            });
-            // A pinned child is in sight although its branch is not open.
-            let parent = if shown_above && !pinned {
-                None
-            } else {
-                self.group_for(index, skill)
-            };
-            let pool = Pool::of(self.snapshot.source_of(skill));
-            let id = self.forest.nodes.len();
-            self.forest.nodes.push(Node {
-                kind: Kind::Leaf(index),
-                root: skill.place.root,
-                parent,
+        // Skills of a snapshot are by root and id, so the index tells equal names apart.
+        skills.sort_unstable();
+        for (id, (_, _, name, at)) in skills.into_iter().enumerate() {
+            self.nodes.push(Node {
+                kind: Kind::Skill(at),
+                parent: None,
                 children: Vec::new(),
-                pool,
-                pinned,
-                usage,
                 n_skills: 1,
+                place: 0,
+                first: id + 1,
+                n_items: 1,
             });
-            if let Some(slot) = self.node_of.get_mut(index) {
-                *slot = Some(id);
-            }
-            if let Some(group) = parent.and_then(|group| self.forest.nodes.get_mut(group)) {
-                group.children.push(id);
-            }
+            self.node_of[at] = Some(id + 1);
+            self.names.push(name);
         }
     }
 
-    /// The innermost group a skill lies in. No folder below a skill is a group, so what lies in the folder
-    /// of an ancestor is where the outermost of those is.
-    fn group_for(&mut self, index: usize, skill: &'a Skill) -> Option<NodeId> {
-        let around = |above: &usize| {
-            let above = self.snapshot.skills.get(*above);
-            above.is_some_and(|above| is_below(skill.id(), above.id()))
-        };
-        let outermost = self.snapshot.tree.ancestors(index).filter(around).last();
-        let top = outermost.and_then(|top| self.snapshot.skills.get(top));
-        let top = top.unwrap_or(skill);
-        let path = match top.place.layout {
-            Layout::Root => "",
-            Layout::Flat | Layout::Folder => {
-                let parts = top.place.id.rsplit_once('/');
-                parts.map_or("", |(folder, _)| folder)
-            }
-        };
-        self.group_at(top.place.root, path)
-    }
-
-    /// The group of a folder, made with those around it when it is met first.
-    fn group_at(&mut self, root: usize, path: &'a str) -> Option<NodeId> {
-        if path.is_empty() {
-            return None;
-        }
-        if let Some(known) = self.groups.get(&(root, path)) {
-            return Some(*known);
-        }
-        let ends = path.bytes().enumerate().filter(|(_, b)| *b == b'/');
-        let ends: Vec<usize> = ends.map(|(at, _)| at).chain([path.len()]).collect();
-        let source = self.snapshot.roots.get(root).map(|root| root.source);
-        let pool = source.map_or(Pool::Others, Pool::of);
-        let mut around = None;
-        for end in ends {
-            let folder = path.get(..end)?;
-            if let Some(known) = self.groups.get(&(root, folder)) {
-                around = Some(*known);
+    /// Puts every skill below its branch or into its folder, making the folders.
+    fn hang(&mut self, snapshot: &'a Snapshot, wishes: &Wishes<'_>) {
+        let mut folders: BTreeMap<(usize, &'a str), NodeId> = BTreeMap::new();
+        let mut last: Option<((usize, &'a str), NodeId)> = None;
+        for (at, skill) in snapshot.skills.iter().enumerate() {
+            let Some(id) = self.node_of[at] else {
+                continue;
+            };
+            let mut above = snapshot.tree.ancestors(at);
+            let nearest = above.find(|above| {
+                self.node_of[*above].is_some() || is_opened(snapshot, *above, wishes.opened)
+            });
+            if let Some(branch) = nearest.and_then(|above| self.node_of[above])
+                && !is_named(snapshot, skill, wishes.pinned)
+            {
+                self.nodes[branch].children.push(id);
                 continue;
             }
-            let id = self.forest.nodes.len();
-            self.forest.nodes.push(Node {
-                kind: Kind::Group(folder),
-                root,
-                parent: around,
-                children: Vec::new(),
-                pool,
-                pinned: false,
-                usage: 0,
-                n_skills: 0,
+            let folder = folder_of(snapshot, at, skill);
+            let known = last.filter(|(known, _)| *known == folder);
+            let group = match known {
+                Some((_, group)) => group,
+                None => self.folder(&mut folders, folder),
+            };
+            last = Some((folder, group));
+            self.nodes[group].children.push(id);
+        }
+        for branch in snapshot.tree.branches() {
+            self.order_as_declared(snapshot, branch);
+        }
+    }
+
+    /// The children of a branch in their declared order.
+    fn order_as_declared(&mut self, snapshot: &Snapshot, branch: usize) {
+        let Some(id) = self.node_of[branch] else {
+            return;
+        };
+        let mut declared = Vec::new();
+        let mut waiting = vec![branch];
+        while let Some(at) = waiting.pop() {
+            declared.push(self.node_of[at]);
+            waiting.extend(snapshot.tree.children(at).iter().rev());
+        }
+        let order = |child: &NodeId| declared.iter().position(|at| *at == Some(*child));
+        self.nodes[id].children.sort_by_key(order);
+    }
+
+    /// The node of a folder, made with those around it when it is met first.
+    fn folder(
+        &mut self,
+        folders: &mut BTreeMap<(usize, &'a str), NodeId>,
+        (root, path): (usize, &'a str),
+    ) -> NodeId {
+        let slashes = path.match_indices('/').map(|(at, _)| at);
+        let ends = [0].into_iter().chain(slashes).chain([path.len()]);
+        let mut around = EVERYTHING;
+        for end in ends {
+            let folder = path.get(..end).unwrap_or(path);
+            around = *folders.entry((root, folder)).or_insert_with(|| {
+                let id = self.nodes.len();
+                self.nodes.push(group(Some(root), folder, String::new()));
+                self.nodes[around].children.push(id);
+                id
             });
-            if let Some(above) = around.and_then(|above| self.forest.nodes.get_mut(above)) {
-                above.children.push(id);
-            }
-            self.groups.insert((root, folder), id);
-            around = Some(id);
         }
         around
     }
 
-    /// Hangs every skill that is in no group on its nearest ancestor that may be shown.
-    fn hang_children(&mut self) {
-        if self.snapshot.tree.is_flat() {
-            return;
+    /// Decides which of the folders in a folder are groups, and divides what is left when it is too much.
+    fn settle(&mut self, id: NodeId) {
+        let below = std::mem::take(&mut self.nodes[id].children);
+        let n_items: usize = below.iter().map(|child| self.nodes[*child].n_items).sum();
+        let mut children = Vec::with_capacity(below.len());
+        for child in below {
+            let is_skill = self.skill(child).is_some();
+            if is_skill || (n_items > MOST && self.nodes[child].n_items >= FEWEST) {
+                children.push(child);
+            } else {
+                children.append(&mut self.nodes[child].children);
+            }
         }
-        for branch in self.snapshot.tree.branches() {
-            self.hang_below(branch);
+        if let [only] = children[..]
+            && self.skill(only).is_none()
+        {
+            children = std::mem::take(&mut self.nodes[only].children);
         }
-    }
-
-    /// The children of a branch that is shown, and of those below it that are not.
-    fn hang_below(&mut self, branch: usize) {
-        let Some(above) = self.node_of.get(branch).copied().flatten() else {
+        children.sort_unstable_by_key(|child| self.nodes[*child].first);
+        let Kind::Group { root, path, .. } = self.nodes[id].kind else {
             return;
         };
-        // A stack instead of recursion: how deep a tree is, files say.
-        let mut waiting: Vec<usize> = self
-            .snapshot
-            .tree
-            .children(branch)
-            .iter()
-            .rev()
-            .copied()
-            .collect();
-        while let Some(child) = waiting.pop() {
-            match self.node_of.get(child).copied().flatten() {
-                None => waiting.extend(self.snapshot.tree.children(child).iter().rev()),
-                Some(id) => {
-                    let Some(node) = self
-                        .forest
-                        .nodes
-                        .get_mut(id)
-                        .filter(|node| node.parent.is_none() && !node.pinned)
-                    else {
-                        continue;
-                    };
-                    node.parent = Some(above);
-                    if let Some(branch_node) = self.forest.nodes.get_mut(above) {
-                        branch_node.kind = Kind::Branch(branch);
-                        branch_node.children.push(id);
-                    }
-                }
+        let first = children.first().map(|first| self.nodes[*first].first);
+        self.nodes[id].children = self.divide((root, path), "", children);
+        self.nodes[id].first = first.unwrap_or(EVERYTHING);
+        self.nodes[id].n_items = n_items;
+    }
+
+    /// What every node takes from those below and above it.
+    fn finish(&mut self) {
+        let mut waiting = vec![EVERYTHING];
+        while let Some(id) = waiting.pop() {
+            self.bottom_up.push(id);
+            waiting.extend(&self.nodes[id].children);
+            for at in 0..self.nodes[id].children.len() {
+                let child = self.nodes[id].children[at];
+                self.nodes[child].parent = Some(id);
+            }
+        }
+        self.bottom_up.reverse();
+        for place in 0..self.bottom_up.len() {
+            let id = self.bottom_up[place];
+            self.nodes[id].place = place;
+            let (parent, n_skills) = (self.nodes[id].parent, self.nodes[id].n_skills);
+            if let Some(parent) = parent {
+                self.nodes[parent].n_skills += n_skills;
             }
         }
     }
 }
 
-fn is_below(path: &str, group: &str) -> bool {
-    path.strip_prefix(group)
-        .is_some_and(|rest| rest.starts_with('/'))
+/// Whether a skill is a branch whose children take its place.
+pub(crate) fn is_opened(snapshot: &Snapshot, at: usize, opened: &[String]) -> bool {
+    let skill = &snapshot.skills[at];
+    !opened.is_empty()
+        && !snapshot.tree.children(at).is_empty()
+        && skill.model_invocable()
+        && opened.contains(&snapshot.address(skill))
+}
+
+/// Whether a list has a skill's name, id or address.
+pub(crate) fn is_named(snapshot: &Snapshot, skill: &Skill, list: &[String]) -> bool {
+    let bears = |name: &String| {
+        name == skill.name()
+            || name == skill.id()
+            || (name.contains('@') && *name == snapshot.address(skill))
+    };
+    list.iter().any(bears)
+}
+
+fn group(root: Option<usize>, path: &str, part: String) -> Node<'_> {
+    Node {
+        kind: Kind::Group { root, path, part },
+        parent: None,
+        children: Vec::new(),
+        n_skills: 0,
+        place: 0,
+        first: EVERYTHING,
+        n_items: 0,
+    }
+}
+
+/// A folder and a part of it as one path, without the slash at its end.
+fn path_of(path: &str, part: &str) -> String {
+    let part = part.trim_end_matches('/');
+    let between = if path.is_empty() || part.is_empty() {
+        ""
+    } else {
+        "/"
+    };
+    [path, between, part].concat()
+}
+
+/// The folder that a skill lies in, by root and path. No folder below a skill is a group, so what lies in the folder of
+/// an ancestor is where the outermost of those is.
+fn folder_of<'a>(snapshot: &'a Snapshot, at: usize, skill: &'a Skill) -> (usize, &'a str) {
+    let around = |above: &&Skill| {
+        let rest = skill.id().strip_prefix(above.id());
+        rest.is_some_and(|rest| rest.starts_with('/'))
+    };
+    let above = snapshot.tree.ancestors(at);
+    let above = above.filter_map(|above| snapshot.skills.get(above));
+    let top = above.filter(around).last().unwrap_or(skill);
+    let path = match top.place.layout {
+        Layout::Root => "",
+        Layout::Flat | Layout::Folder => {
+            let parts = top.place.id.rsplit_once('/');
+            parts.map_or("", |(folder, _)| folder)
+        }
+    };
+    (top.place.root, path)
 }

@@ -10,35 +10,70 @@ use crate::snapshot::{Location, Snapshot};
 use super::budget::Unit;
 use super::style::{Style, is_ascii_line};
 
-/// A path as a beginning that many share, and the rest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// Index of the beginning.
-    pub(crate) prefix: usize,
-    /// What follows it.
-    pub(crate) rest: String,
-}
-
-/// The beginnings: one for every root, and the last for index files.
+/// The beginnings that locations share: one for every root, and the last for index files.
 #[derive(Debug)]
 pub(crate) struct Prefixes {
     shown: Vec<String>,
     /// The same as they stand in an index.
     escaped: Vec<String>,
-    aliased: Vec<bool>,
+    /// What each costs in an entry, the separator included.
+    costs: Vec<PrefixCost>,
+    /// What the words before the first alias cost.
+    lead: usize,
+}
+
+#[derive(Debug)]
+struct PrefixCost {
+    whole: usize,
+    alias: usize,
+    /// What it costs to say what the alias stands for; none where that cannot be said.
+    declared: Option<usize>,
+}
+
+impl PrefixCost {
+    /// What an alias saves when so many entries use it.
+    fn gain(&self, uses: usize) -> usize {
+        let saved = self.whole.saturating_sub(self.alias) * uses;
+        self.declared.map_or(0, |cost| saved.saturating_sub(cost))
+    }
+}
+
+/// How locations begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Aliases(Vec<bool>);
+
+impl Aliases {
+    fn has(&self, prefix: usize) -> bool {
+        self.0.get(prefix) == Some(&true)
+    }
 }
 
 impl Prefixes {
-    pub(crate) fn of(snapshot: &Snapshot, home: Option<&Path>, index_dir: &Path) -> Self {
+    pub(crate) fn of(
+        snapshot: &Snapshot,
+        home: Option<&Path>,
+        index_dir: &Path,
+        style: Style,
+        unit: Unit,
+    ) -> Self {
         let roots = snapshot.roots.iter().map(|root| root.path.as_path());
         let shown: Vec<String> = roots
             .chain([index_dir])
             .map(|path| shown(path, home))
             .collect();
+        let cost = |(prefix, shown): (usize, &String)| {
+            let declared = declared(&alias(prefix), shown);
+            PrefixCost {
+                whole: style.cost(shown, unit) + 1,
+                alias: style.cost(&alias(prefix), unit) + 1,
+                declared: can_be_declared(shown).then(|| style.cost(&declared, unit)),
+            }
+        };
         Self {
-            aliased: vec![false; shown.len()],
+            costs: shown.iter().enumerate().map(cost).collect(),
             escaped: shown.iter().map(|path| escape_xml(path).into()).collect(),
             shown,
+            lead: style.cost(LEAD, unit),
         }
     }
 
@@ -47,110 +82,69 @@ impl Prefixes {
         self.shown.len() - 1
     }
 
-    /// The whole location as anybody reads it, without aliases.
-    pub(crate) fn plain(&self, place: &Place) -> String {
-        let begin = self.shown.get(place.prefix).map_or("", String::as_str);
-        [begin, "/", &place.rest].concat()
+    /// Aliases where they save more than it takes to say what they stand for; `uses` counts entries by beginning.
+    pub(crate) fn aliases(&self, uses: &[usize]) -> Aliases {
+        let gains = self.costs.iter().zip(uses);
+        let gains: Vec<usize> = gains.map(|(cost, uses)| cost.gain(*uses)).collect();
+        let pays = gains.iter().sum::<usize>() > self.lead;
+        Aliases(gains.iter().map(|gain| pays && *gain > 0).collect())
     }
 
-    /// Where an index file is.
-    pub(crate) fn in_index(&self, file: &str) -> Place {
-        Place {
-            prefix: self.of_index(),
-            rest: file.to_owned(),
+    /// No aliases.
+    pub(crate) fn in_full(&self) -> Aliases {
+        Aliases(vec![false; self.shown.len()])
+    }
+
+    /// What all beginnings and the declarations of aliases cost.
+    pub(crate) fn cost(&self, uses: &[usize], aliases: &Aliases) -> usize {
+        let whole = self
+            .costs
+            .iter()
+            .zip(uses)
+            .map(|(cost, uses)| cost.whole * uses);
+        let gains = self.costs.iter().zip(uses).enumerate();
+        let gains = gains.filter(|(prefix, _)| aliases.has(*prefix));
+        let gains: usize = gains.map(|(_, (cost, uses))| cost.gain(*uses)).sum();
+        let lead = if gains > 0 { self.lead } else { 0 };
+        whole.sum::<usize>() + lead - gains
+    }
+
+    /// What a beginning costs in one entry.
+    pub(crate) fn cost_in_entry(&self, prefix: usize, aliases: &Aliases) -> usize {
+        let cost = &self.costs[prefix];
+        if aliases.has(prefix) {
+            cost.alias
+        } else {
+            cost.whole
         }
     }
 
-    /// What a beginning costs in an entry, the separator included.
-    pub(crate) fn cost(&self, prefix: usize, style: Style, unit: Unit) -> usize {
-        style.cost(&self.begin(prefix), unit) + 1
-    }
-
-    /// The whole location as it is shown.
-    pub(crate) fn location(&self, place: &Place) -> String {
-        format!("{}/{}", self.begin(place.prefix), place.rest)
+    /// A whole location as it is shown.
+    pub(crate) fn location(&self, prefix: usize, rest: &str, aliases: &Aliases) -> String {
+        if aliases.has(prefix) {
+            format!("{}/{rest}", alias(prefix))
+        } else {
+            format!("{}/{rest}", self.shown[prefix])
+        }
     }
 
     /// The beginning of a location in an index file, which is read on its own: without aliases, and
     /// escaped.
     pub(crate) fn escaped(&self, prefix: usize) -> &str {
-        self.escaped.get(prefix).map_or("", String::as_str)
-    }
-
-    /// How many beginnings there are.
-    pub(crate) fn len(&self) -> usize {
-        self.shown.len()
-    }
-
-    /// Gives every beginning that is used often enough an alias; `uses` counts entries by beginning.
-    pub(crate) fn alias_where_it_saves(&mut self, uses: &[usize], style: Style, unit: Unit) {
-        self.aliased = (0..self.shown.len())
-            .map(|prefix| self.gain(prefix, uses, style, unit) > 0)
-            .collect();
-        self.drop_lonely(uses, style, unit);
-    }
-
-    /// Takes back aliases that turned out to cost more than they save.
-    pub(crate) fn drop_aliases_that_cost(&mut self, uses: &[usize], style: Style, unit: Unit) {
-        for prefix in 0..self.shown.len() {
-            let costs = self.gain(prefix, uses, style, unit) == 0;
-            if let Some(aliased) = self.aliased.get_mut(prefix).filter(|_| costs) {
-                *aliased = false;
-            }
-        }
-        self.drop_lonely(uses, style, unit);
-    }
-
-    /// The words before the first alias must be saved too.
-    fn drop_lonely(&mut self, uses: &[usize], style: Style, unit: Unit) {
-        let aliased =
-            (0..self.shown.len()).filter(|prefix| self.aliased.get(*prefix) == Some(&true));
-        let gain: usize = aliased
-            .map(|prefix| self.gain(prefix, uses, style, unit))
-            .sum();
-        if gain <= style.cost(LEAD, unit) {
-            self.aliased.fill(false);
-        }
-    }
-
-    /// What an alias saves, its declaration paid.
-    fn gain(&self, prefix: usize, uses: &[usize], style: Style, unit: Unit) -> usize {
-        let (Some(shown), Some(uses)) = (self.shown.get(prefix), uses.get(prefix)) else {
-            return 0;
-        };
-        if !can_be_declared(shown) {
-            return 0;
-        }
-        let alias = alias(prefix);
-        let saved = style
-            .cost(shown, unit)
-            .saturating_sub(style.cost(&alias, unit));
-        (saved * uses).saturating_sub(style.cost(&declared(&alias, shown), unit))
+        &self.escaped[prefix]
     }
 
     /// The sentence that says what the aliases stand for; nothing without aliases.
-    pub(crate) fn legend(&self) -> String {
-        let declared: Vec<String> = (0..self.shown.len())
-            .filter(|prefix| self.aliased.get(*prefix) == Some(&true))
-            .map(|prefix| {
-                declared(
-                    &alias(prefix),
-                    self.shown.get(prefix).map_or("", String::as_str),
-                )
-            })
+    pub(crate) fn legend(&self, aliases: &Aliases) -> String {
+        let shown = self.shown.iter().enumerate();
+        let used = shown.filter(|(prefix, _)| aliases.has(*prefix));
+        let declared: String = used
+            .map(|(prefix, shown)| declared(&alias(prefix), shown))
             .collect();
         if declared.is_empty() {
-            String::new()
+            declared
         } else {
-            format!("{LEAD}{}", declared.concat())
-        }
-    }
-
-    fn begin(&self, prefix: usize) -> std::borrow::Cow<'_, str> {
-        if self.aliased.get(prefix) == Some(&true) {
-            alias(prefix).into()
-        } else {
-            self.shown.get(prefix).map_or("", String::as_str).into()
+            format!("{LEAD}{declared}")
         }
     }
 }
@@ -170,17 +164,13 @@ fn alias(prefix: usize) -> String {
     format!("r{}", prefix + 1)
 }
 
-/// Where a skill's file is.
-pub(crate) fn of_skill(place: &Location) -> Place {
+/// Where a skill's file is below its root.
+pub(crate) fn below_root(place: &Location) -> String {
     let rest = identity::file_below_root(place.layout, &place.id);
-    let rest = if is_ascii_line(&rest) {
+    if is_ascii_line(&rest) {
         rest
     } else {
         without_controls(&rest).replace(['\n', '\t'], "")
-    };
-    Place {
-        prefix: place.root,
-        rest,
     }
 }
 

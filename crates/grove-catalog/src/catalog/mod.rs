@@ -1,22 +1,19 @@
 //! The catalog: what a model is told of a snapshot, inside a hard budget, with nothing hidden.
 //!
-//! When everything fits, everything is shown as it is. When it does not: shorter locations, then collapsed
-//! groups and branches, then shorter descriptions, then names alone, and what is left out is counted and
-//! reached through an index file. Pure: index files are returned, not written.
+//! Skills, branches and groups are one forest, made without looking at a budget. A ladder of steps shows more and more of
+//! it, and a catalog is the longest beginning of the ladder that fits: more room never takes anything away. Pure: index
+//! files are returned, not written.
 
 pub mod budget;
-mod cards;
 mod counting;
-mod fit;
-mod forest;
+mod cut;
+pub(crate) mod forest;
 pub mod index;
+mod ladder;
 mod locations;
-mod plan;
-mod priority;
 mod report;
-mod shorten;
 mod style;
-mod two_threads;
+pub(crate) mod texts;
 mod update;
 mod writing;
 
@@ -27,14 +24,14 @@ use crate::root::Source;
 use crate::snapshot::Snapshot;
 use grove_spec::Digest;
 
-pub(crate) use cards::shown_name;
+pub(crate) use style::shown_name;
 
 pub use budget::{Budget, Unit};
 pub use counting::within_tokens;
+pub use cut::shorten;
 pub use index::IndexFile;
 pub use locations::{can_be_told, shown as shown_path};
 pub use report::{Line, Report, Treatment};
-pub use shorten::shorten;
 pub use style::{Style, entry_line};
 pub use update::update;
 
@@ -71,7 +68,7 @@ pub enum EntryKind {
     Branch,
     /// A folder of skills, which it stands for.
     Group,
-    /// Everything that did not fit.
+    /// Everything that has no other entry.
     Rest,
 }
 
@@ -135,6 +132,17 @@ impl Catalog {
     pub fn tokens(&self) -> usize {
         self.text.len().div_ceil(budget::BYTES_PER_TOKEN)
     }
+
+    /// What is told when there is nothing to tell.
+    fn nothing(material: &texts::Material<'_>, request: &Request<'_>) -> Self {
+        Self {
+            text: String::new(),
+            entries: Vec::new(),
+            index: Vec::new(),
+            report: report::of_nothing(material, request),
+            digest: Digest::of(b""),
+        }
+    }
 }
 
 /// The key under which a branch or group is opened.
@@ -142,9 +150,13 @@ pub fn group_key(path: &str, label: &str) -> String {
     format!("{path}/@{label}")
 }
 
-/// Plans and writes the catalog of a snapshot.
+/// The catalog of a snapshot: what the longest beginning of the ladder that fits shows.
 pub fn catalog(snapshot: &Snapshot, request: &Request<'_>) -> Catalog {
-    let mut material = plan::Material::of(snapshot, request);
-    let plan = plan::Plan::make(&mut material);
-    writing::write(&material, plan, request)
+    let material = texts::Material::of(snapshot, request);
+    if material.forest.nodes.len() == 1 {
+        return Catalog::nothing(&material, request);
+    }
+    let ladder = ladder::Ladder::of(&material, request);
+    let rung = ladder.rung_within(request.budget.size);
+    writing::write(&material, &ladder.sight(&material, rung), request)
 }

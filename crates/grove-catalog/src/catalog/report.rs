@@ -6,13 +6,12 @@ use grove_spec::text::{NAMES_SHOWN, first_names};
 use crate::snapshot::{Skill, Snapshot};
 use crate::state::State;
 
-use super::cards::Cards;
-use super::fit::Form;
-
-use super::forest::{Forest, Kind, NodeId};
+use super::forest::{NodeId, is_named, is_opened};
+use super::ladder::{Form, Sight};
 use super::locations::can_be_told;
-use super::plan::{Material, Plan};
-use super::{Budget, Entry, EntryKind, Request};
+use super::texts::Material;
+use super::writing::frame;
+use super::{Budget, Entry, Request};
 
 /// What became of a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,28 +20,25 @@ pub enum Treatment {
     Listed,
     /// It has an entry with a shorter description.
     Shortened,
-    /// It has an entry without a description.
-    NameOnly,
+    /// It is named in the entry of its group.
+    Named,
+    /// It is behind the entry of a group that only counts it.
+    Counted,
     /// It is a branch that was opened: its children stand in its place.
     Opened,
     /// It is behind the entry of its branch, as its author wants it.
     Inside,
-    /// It is behind the entry of its group, because there was no room.
-    Collapsed,
-    /// It is behind the entry for the rest.
-    LeftOut,
 }
 
 impl Treatment {
     /// All treatments, from the mildest on.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 6] = [
         Self::Listed,
-        Self::Shortened,
-        Self::NameOnly,
         Self::Opened,
         Self::Inside,
-        Self::Collapsed,
-        Self::LeftOut,
+        Self::Shortened,
+        Self::Named,
+        Self::Counted,
     ];
 
     /// The word shown to people and in JSON.
@@ -50,11 +46,10 @@ impl Treatment {
         match self {
             Self::Listed => "listed",
             Self::Shortened => "shortened",
-            Self::NameOnly => "name-only",
+            Self::Named => "named",
+            Self::Counted => "counted",
             Self::Opened => "opened",
             Self::Inside => "inside",
-            Self::Collapsed => "collapsed",
-            Self::LeftOut => "left-out",
         }
     }
 
@@ -63,11 +58,10 @@ impl Treatment {
         match self {
             Self::Listed => "it fits",
             Self::Shortened => "its description is longer than the room for each",
-            Self::NameOnly => "there was no room for its description",
+            Self::Named => "there was no room for an entry: its group's entry names it",
+            Self::Counted => "there was no room for its name: its group's entry leads to it",
             Self::Opened => "it was opened: its children stand in its place",
             Self::Inside => "it is a child: opening its branch shows it",
-            Self::Collapsed => "there was no room for its group: the group's entry leads to it",
-            Self::LeftOut => "there was no room for its name: the last entry leads to it",
         }
     }
 }
@@ -124,60 +118,66 @@ impl Report {
     }
 }
 
+/// How a text came about that shows these entries, in the order of the page.
 pub(super) fn of(
     material: &Material<'_>,
-    plan: &Plan,
+    sight: &Sight,
+    page: &[(NodeId, Form)],
     entries: &[Entry],
     request: &Request<'_>,
     used: usize,
 ) -> Report {
-    let (forest, cards) = (&material.forest, &material.cards);
-    let mut entry_of: Vec<Option<(usize, Treatment)>> = vec![None; forest.nodes.len()];
-    for (at, (id, form)) in plan.shown.iter().enumerate() {
-        set(&mut entry_of, *id, (at, treatment(cards, *id, form)));
+    let (snapshot, forest) = (material.snapshot, &material.forest);
+    let mut entry_of: Vec<Option<usize>> = vec![None; forest.nodes.len()];
+    for (at, (id, _)) in page.iter().enumerate() {
+        entry_of[*id] = Some(at);
     }
-    let rest = entries
-        .iter()
-        .position(|entry| entry.kind == EntryKind::Rest);
-    for id in &plan.left_out {
-        set(&mut entry_of, *id, (rest.unwrap_or(0), Treatment::LeftOut));
-    }
-    let mut lines: Vec<Line> = Vec::with_capacity(forest.nodes.len());
-    for (id, node) in forest.nodes.iter().enumerate() {
-        let (Kind::Leaf(skill) | Kind::Branch(skill)) = node.kind else {
-            continue;
-        };
-        let found = std::iter::once(id)
-            .chain(forest.ancestors(id))
-            .find_map(|at| entry_of.get(at).copied().flatten().map(|found| (at, found)));
-        let is_opened = plan.opened.is_open(id);
-        lines.push(match found {
-            _ if is_opened => Line {
+    let mut lines = Vec::with_capacity(forest.nodes.len());
+    for skill in 0..snapshot.skills.len() {
+        let Some(id) = forest.node_of(skill) else {
+            let is_opened = is_opened(snapshot, skill, request.expanded);
+            lines.extend(is_opened.then_some(Line {
                 skill,
                 treatment: Treatment::Opened,
                 entry: None,
-            },
-            None => Line {
-                skill,
-                treatment: Treatment::Inside,
-                entry: None,
-            },
-            Some((at, (entry, treatment))) => Line {
-                skill,
-                treatment: below(forest, id, at, treatment),
-                entry: Some(entry),
-            },
+            }));
+            continue;
+        };
+        let mut around = std::iter::once(id).chain(forest.ancestors(id));
+        let shown = around.find_map(|at| Some((at, entry_of[at]?)));
+        lines.push(Line {
+            skill,
+            treatment: shown.map_or(Treatment::Counted, |(at, _)| {
+                treatment(material, sight, id, at)
+            }),
+            entry: shown.map(|(_, entry)| entry),
         });
     }
-    lines.sort_by_key(|line| line.skill);
     let spent: usize = entries.iter().map(|entry| entry.cost).sum();
+    let (needed_entries, needed) = material.needed();
     let mut report = Report {
-        budget: material.budget,
+        budget: request.budget,
         used,
-        needed: plan.needed.size,
-        needed_entries: plan.needed.entries,
+        needed: needed + frame(material),
+        needed_entries,
         frame: used.saturating_sub(spent),
         lines,
+        not_offered: not_offered(snapshot),
+        advice: Vec::new(),
+    };
+    report.advice = advice(snapshot, &report, request);
+    report
+}
+
+/// The report on no text.
+pub(super) fn of_nothing(material: &Material<'_>, request: &Request<'_>) -> Report {
+    let mut report = Report {
+        budget: request.budget,
+        used: 0,
+        needed: 0,
+        needed_entries: 0,
+        frame: 0,
+        lines: Vec::new(),
         not_offered: not_offered(material.snapshot),
         advice: Vec::new(),
     };
@@ -185,32 +185,29 @@ pub(super) fn of(
     report
 }
 
-/// What was done to an entry.
-fn treatment(cards: &Cards<'_>, id: NodeId, form: &Form) -> Treatment {
-    let Some(card) = cards.card(id) else {
-        return Treatment::Listed;
-    };
-    let shown = match form {
-        Form::Full => &*card.description,
-        Form::Excerpt { text, .. } => text,
-        Form::NameOnly => return Treatment::NameOnly,
-    };
-    if shown == card.description && !card.cut {
-        Treatment::Listed
-    } else if shown.is_empty() {
-        Treatment::NameOnly
-    } else {
-        Treatment::Shortened
+/// What became of a skill that is shown by the entry of a node: its own, or one above it.
+fn treatment(material: &Material<'_>, sight: &Sight, id: NodeId, entry: NodeId) -> Treatment {
+    let text = &material.texts[id];
+    match sight.forms[entry] {
+        Some(Form::Skill(_)) if id != entry => Treatment::Inside,
+        Some(Form::Skill(cut)) if cut.end == text.description.len() && !text.is_cut => {
+            Treatment::Listed
+        }
+        Some(Form::Skill(_)) => Treatment::Shortened,
+        Some(Form::Closed { named: true }) if material.forest.nodes[id].parent == Some(entry) => {
+            Treatment::Named
+        }
+        Some(Form::Closed { .. }) | None => Treatment::Counted,
     }
 }
 
 /// Skills that nobody is told of, and those that were not even read.
 fn not_offered(snapshot: &Snapshot) -> Vec<(&'static str, usize)> {
     let states = State::ALL.into_iter().filter(|state| {
-        // What is shadowed has a stand-in, and what was switched off was meant to be.
+        // What is capped is told of, what is shadowed has a stand-in, and what was switched off was meant to be.
         !matches!(
             state,
-            State::Ok | State::Shadowed | State::Disabled | State::Filtered
+            State::Ok | State::Capped | State::Shadowed | State::Disabled | State::Filtered
         )
     });
     let of_state = |state: State| {
@@ -230,30 +227,14 @@ fn not_offered(snapshot: &Snapshot) -> Vec<(&'static str, usize)> {
         .collect()
 }
 
-fn set(slots: &mut [Option<(usize, Treatment)>], id: NodeId, value: (usize, Treatment)) {
-    if let Some(slot) = slots.get_mut(id) {
-        *slot = Some(value);
-    }
-}
-
-/// What became of a node whose entry is that of a node above it.
-fn below(forest: &Forest<'_>, id: NodeId, entry: NodeId, treatment: Treatment) -> Treatment {
-    if id == entry || treatment == Treatment::LeftOut {
-        return treatment;
-    }
-    match forest.node(entry).map(|node| node.kind) {
-        Some(Kind::Branch(_)) => Treatment::Inside,
-        _ => Treatment::Collapsed,
-    }
-}
-
 fn advice(snapshot: &Snapshot, report: &Report, request: &Request<'_>) -> Vec<String> {
     let mut advice = Vec::new();
     let count = |why: &str| report.not_offered.iter().find(|(of, _)| *of == why);
-    if let Some((_, count)) = count("capped") {
-        let message =
-            "beyond the limit of a source: raise `limits.loaded_per_source`, or use --all";
-        advice.push(format!("{} {message}", are(*count)));
+    let is_capped = |skill: &&Skill| skill.state == State::Capped;
+    let n_capped = snapshot.skills.iter().filter(is_capped).count();
+    if n_capped > 0 {
+        let message = "named at most, beyond the limits of a root and a source: raise `limits.loaded_per_root` and `limits.loaded_per_source`, or use --all";
+        advice.push(format!("{} {message}", are(n_capped)));
     }
     if let Some((_, count)) = count("not-read") {
         let message = "not read: raise `limits.candidates_per_root`, or use --all";
@@ -266,9 +247,7 @@ fn advice(snapshot: &Snapshot, report: &Report, request: &Request<'_>) -> Vec<St
         ));
     }
     let pinned = request.pinned.iter().filter(|name| {
-        let bears = |skill: &Skill| {
-            skill.name() == **name || skill.id() == **name || snapshot.address(skill) == **name
-        };
+        let bears = |skill: &Skill| is_named(snapshot, skill, std::slice::from_ref(*name));
         !snapshot.skills.iter().any(bears)
     });
     let nobody: Vec<String> = pinned.cloned().collect();
@@ -318,9 +297,6 @@ fn advice(snapshot: &Snapshot, report: &Report, request: &Request<'_>) -> Vec<St
             "shorten the descriptions that are over 300 characters: {}",
             first_names(&names)
         ));
-    }
-    if report.count(Treatment::LeftOut) > 0 {
-        advice.push("put skills that belong together into folders: a group collapses into one entry before anything is left out".to_owned());
     }
     if request.pinned.is_empty() {
         advice.push("name the skills that must stay in sight in `catalog.pinned`".to_owned());

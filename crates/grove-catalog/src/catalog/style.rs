@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use grove_spec::text::{added_by_escape_xml, escape_xml, is_control, push_escaped_xml};
 
 use super::budget::Unit;
-use super::cards::shown_name;
 
 /// The shape of a catalog's text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -82,7 +81,10 @@ impl Style {
 
     /// What a text costs once escaped.
     pub(crate) fn cost(self, text: &str, unit: Unit) -> usize {
-        unit.of(&self.escape(text))
+        match self {
+            Self::Xml => unit.of(text) + added_by_escape_xml(text),
+            Self::Markdown | Self::Json => unit.of(&self.escape(text)),
+        }
     }
 
     /// Writes one entry; every part is escaped here.
@@ -177,47 +179,17 @@ pub fn entry_line(name: &str, description: Option<&str>, location: &str) -> Stri
     line
 }
 
-/// A text as an entry has it: on one line.
-#[derive(Debug, Default)]
-pub(crate) struct Line<'a> {
-    pub(crate) text: Cow<'a, str>,
-    /// Every character is a byte.
-    ascii: bool,
-    /// What escaping adds in XML, in characters and in bytes.
-    added: usize,
-}
+/// The standard's limit for a name.
+const LONGEST_NAME: usize = 64;
 
-impl<'a> Line<'a> {
-    pub(crate) fn of(text: &'a str) -> Self {
-        let ascii = is_ascii_line(text);
-        let text = if ascii { text.into() } else { one_line(text) };
-        let added = added_by_escape_xml(&text);
-        Self { text, ascii, added }
+/// A name on one line and no longer than the standard allows.
+pub(crate) fn shown_name(name: &str) -> Cow<'_, str> {
+    let name = one_line(name);
+    if name.len() <= LONGEST_NAME || name.chars().nth(LONGEST_NAME).is_none() {
+        return name;
     }
-
-    /// A text that is on one line already, or a path, in which every blank counts.
-    pub(crate) fn ready(text: impl Into<Cow<'a, str>>) -> Self {
-        let text = text.into();
-        Self {
-            ascii: text.is_ascii(),
-            added: added_by_escape_xml(&text),
-            text,
-        }
-    }
-
-    /// Whether it stands in XML as it is.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.added == 0
-    }
-
-    /// What it costs once escaped.
-    pub(crate) fn cost(&self, style: Style, unit: Unit) -> usize {
-        match style {
-            Style::Xml if self.ascii => self.text.len() + self.added,
-            Style::Xml => unit.of(&self.text) + self.added,
-            Style::Markdown | Style::Json => style.cost(&self.text, unit),
-        }
-    }
+    let kept: String = name.chars().take(LONGEST_NAME - 1).collect();
+    format!("{kept}…").into()
 }
 
 /// Text on one line, without control characters.
@@ -334,21 +306,6 @@ mod tests {
                     text.is_ascii() && !text.contains(is_control) && words.join(" ") == text;
                 assert_eq!(is_ascii_line(&text), is_line, "{code:x} in {text:?}");
             }
-        }
-    }
-
-    #[test]
-    fn a_line_costs_what_its_escaped_text_does() {
-        for text in ["plain", "a <b> & 'c'", "語 & <x>", "  two\nlines  "] {
-            let line = Line::of(text);
-            for style in [Style::Xml, Style::Markdown, Style::Json] {
-                for unit in [Unit::Chars, Unit::Bytes] {
-                    let escaped = style.escape(&line.text).into_owned();
-                    assert_eq!(line.cost(style, unit), unit.of(&escaped), "{text}");
-                }
-            }
-            assert_eq!(line.is_plain(), escape_xml(&line.text) == line.text);
-            assert_eq!(Line::ready(text).text, text);
         }
     }
 

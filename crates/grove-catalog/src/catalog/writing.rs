@@ -1,157 +1,137 @@
-//! Writes what was planned: the text, its entries, the index files.
-
-use grove_spec::text::counted;
+//! Writes what is seen on a rung: the text, its entries, the index files.
 
 use grove_spec::Digest;
 
-use super::cards::INDEX_NAME_DIGITS;
-use super::fit::Form;
-use super::forest::{Kind, NodeId};
-use super::index::Binding;
-use super::locations::Place;
-use super::plan::{Material, Plan};
+use super::forest::{EVERYTHING, Kind, NodeId, is_named};
+use super::index;
+use super::ladder::{Form, Sight, entry_cost, entry_text, prefix};
+use super::locations::Aliases;
 use super::style::Style;
-use super::{Catalog, Entry, EntryKind, INSTRUCTIONS, Request, priority, report};
+use super::texts::Material;
+use super::{Catalog, Entry, EntryKind, INSTRUCTIONS, Request, report};
 
-pub(crate) fn write(material: &Material<'_>, mut plan: Plan, request: &Request<'_>) -> Catalog {
-    let Material {
-        snapshot,
-        forest,
-        cards,
-        prefixes,
-        budget,
-        ..
-    } = material;
-    plan.shown
-        .sort_by_cached_key(|(id, _)| priority::on_the_page(snapshot, forest, *id));
-    plan.left_out
-        .sort_by_cached_key(|id| priority::on_the_page(snapshot, forest, *id));
-    let mut binding = Binding {
-        snapshot,
-        forest,
-        cards,
-        prefixes,
-        files: Vec::new(),
-        of_node: vec![None; forest.nodes.len()],
+/// The catalog that shows exactly this.
+pub(crate) fn write(material: &Material<'_>, sight: &Sight, request: &Request<'_>) -> Catalog {
+    let page = page(material, sight, request);
+    let index = index::Files::of(material, &page);
+    let aliases = aliases(material, sight);
+    let entry = |(id, form): &(NodeId, Form)| {
+        let file = index.of_node(*id);
+        entry(material, sight, &aliases, *id, *form, file)
     };
-    let closed = |id: NodeId| !plan.opened.is_open(id);
-    binding.bind_nodes(|id| closed(id) || forest.ancestors(id).any(closed));
-    let rest = (!plan.left_out.is_empty()).then(|| binding.bind_tail(&plan.left_out));
-    let Binding { files, of_node, .. } = binding;
-    let shown = plan.shown.iter();
-    let mut entries: Vec<Entry> = shown
-        .filter_map(|(id, form)| entry(material, &of_node, *id, form))
-        .collect();
-    if let Some(file) = rest {
-        let left_out = plan.left_out.iter().filter_map(|id| forest.node(*id));
-        let n_skills = left_out.map(|node| node.n_skills).sum();
-        entries.push(entry_for_rest(material, n_skills, &file));
-    }
-    let text = text(material, &entries);
-    let used = budget.unit.of(&text);
+    let entries: Vec<Entry> = page.iter().map(entry).collect();
+    let text = text(material, &aliases, &entries);
+    let used = material.unit.of(&text);
     Catalog {
-        report: report::of(material, &plan, &entries, request, used),
+        report: report::of(material, sight, &page, &entries, request, used),
         digest: Digest::of(text.as_bytes()),
         text,
         entries,
-        index: files,
+        index: index.files,
+    }
+}
+
+/// The text that shows exactly this, with names of index files that are as long as the right ones.
+pub(crate) fn draft(material: &Material<'_>, sight: &Sight, request: &Request<'_>) -> String {
+    let aliases = aliases(material, sight);
+    let page = page(material, sight, request);
+    let entry = |(id, form): &(NodeId, Form)| entry(material, sight, &aliases, *id, *form, None);
+    let entries: Vec<Entry> = page.iter().map(entry).collect();
+    text(material, &aliases, &entries)
+}
+
+/// The entries in the order of the page: what is pinned, then group after group, each one's rest at its end.
+///
+/// What was used of late is not in it: a text that moved with every use would never be found in a provider's cache
+/// again.
+fn page(material: &Material<'_>, sight: &Sight, request: &Request<'_>) -> Vec<(NodeId, Form)> {
+    let (forest, snapshot) = (&material.forest, material.snapshot);
+    let forms = sight.forms.iter().enumerate();
+    let mut page: Vec<(NodeId, Form)> = forms
+        .filter_map(|(id, form)| Some((id, (*form)?)))
+        .collect();
+    page.sort_by_cached_key(|(id, _)| {
+        let skill = forest.skill(*id).map(|skill| &snapshot.skills[skill]);
+        let is_pinned = skill.is_some_and(|skill| is_named(snapshot, skill, request.pinned));
+        (!is_pinned, forest.nodes[*id].place)
+    });
+    page
+}
+
+fn aliases(material: &Material<'_>, sight: &Sight) -> Aliases {
+    if sight.in_full {
+        material.prefixes.in_full()
+    } else {
+        material.prefixes.aliases(&sight.uses(material))
     }
 }
 
 fn entry(
     material: &Material<'_>,
-    of_node: &[Option<String>],
+    sight: &Sight,
+    aliases: &Aliases,
     id: NodeId,
-    form: &Form,
-) -> Option<Entry> {
-    let (forest, cards) = (&material.forest, &material.cards);
-    let (node, card) = (forest.node(id)?, cards.card(id)?);
-    let place = match of_node.get(id).and_then(Option::as_ref) {
-        Some(file) => material.prefixes.in_index(file),
-        None => card.place.clone(),
+    form: Form,
+    index_file: Option<&str>,
+) -> Entry {
+    let (forest, snapshot, prefixes) = (&material.forest, material.snapshot, &material.prefixes);
+    let node = &forest.nodes[id];
+    let (kind, root) = match &node.kind {
+        Kind::Skill(skill) if node.children.is_empty() => {
+            (EntryKind::Skill, Some(snapshot.skills[*skill].place.root))
+        }
+        Kind::Skill(skill) => (EntryKind::Branch, Some(snapshot.skills[*skill].place.root)),
+        Kind::Group { .. } if id == EVERYTHING => (EntryKind::Rest, None),
+        Kind::Group { root, .. } => (EntryKind::Group, *root),
     };
-    let description = match form {
-        Form::Full => Some(&*card.description).filter(|text| !text.is_empty()),
-        Form::Excerpt { text, .. } => Some(&**text),
-        Form::NameOnly => None,
+    let begin = prefix(material, id, form);
+    let any_file = super::texts::any_index_file();
+    let rest = match (index_file, form) {
+        (Some(file), _) => file,
+        (None, Form::Skill(_)) => &material.texts[id].rest,
+        (None, Form::Closed { .. }) => &any_file,
     };
-    Some(Entry {
-        kind: match node.kind {
-            Kind::Leaf(_) => EntryKind::Skill,
-            Kind::Branch(_) => EntryKind::Branch,
-            Kind::Group(_) => EntryKind::Group,
-        },
-        key: material.key(id),
-        name: card.name.to_string(),
-        description: description.map(str::to_owned),
-        location: material.prefixes.plain(&place),
-        shown_location: material.prefixes.location(&place),
-        source: material
-            .snapshot
-            .roots
-            .get(node.root)
-            .map(|root| root.source),
-        skills: node.n_skills,
-        cost: cards.cost(id, form),
-    })
-}
-
-const NAME_OF_REST: &str = "more/";
-
-/// The entry that leads to everything that was left out.
-fn entry_for_rest(material: &Material<'_>, n_skills: usize, file: &str) -> Entry {
-    let place: Place = material.prefixes.in_index(file);
-    let shown_location = material.prefixes.location(&place);
-    let description = format!("{} that did not fit here.", counted(n_skills, "more skill"));
-    let mut text = String::new();
-    let style = material.cards.style;
-    style.entry(&mut text, NAME_OF_REST, Some(&description), &shown_location);
     Entry {
-        kind: EntryKind::Rest,
-        key: String::new(),
-        name: NAME_OF_REST.to_owned(),
-        description: Some(description),
-        location: material.prefixes.plain(&place),
-        shown_location,
-        source: None,
-        skills: n_skills,
-        cost: material.budget.unit.of(&text),
+        kind,
+        key: forest.key(snapshot, id),
+        name: forest.name(snapshot, id),
+        description: entry_text(material, sight, id, form),
+        location: prefixes.location(begin, rest, &prefixes.in_full()),
+        shown_location: prefixes.location(begin, rest, aliases),
+        source: root
+            .and_then(|root| snapshot.roots.get(root))
+            .map(|root| root.source),
+        skills: match form {
+            Form::Skill(_) => node.n_skills,
+            Form::Closed { .. } => sight.held(id, id),
+        },
+        cost: entry_cost(material, sight, id, form) + prefixes.cost_in_entry(begin, aliases),
     }
 }
 
-/// What the entry for the rest costs at most.
-pub(crate) fn cost_of_rest(material: &Material<'_>) -> usize {
-    let file = format!("{:0>INDEX_NAME_DIGITS$}.md", "");
-    entry_for_rest(material, material.forest.nodes.len(), &file).cost
-}
-
-fn text(material: &Material<'_>, entries: &[Entry]) -> String {
-    if entries.is_empty() {
-        return String::new();
-    }
-    let style = material.cards.style;
+fn text(material: &Material<'_>, aliases: &Aliases, entries: &[Entry]) -> String {
+    let style = material.style;
     let mut body = String::with_capacity(entries.len() * 200);
     for entry in entries {
         let description = entry.description.as_deref();
         style.entry(&mut body, &entry.name, description, &entry.shown_location);
     }
     let body = style.joined(body);
-    format!("{}{body}{}", opening(material), style.closing())
+    let legend = material.prefixes.legend(aliases);
+    format!("{}{body}{}", opening(style, &legend), style.closing())
 }
 
 /// What comes before the entries: how to choose, and what the aliases stand for.
-fn opening(material: &Material<'_>) -> String {
-    let style = material.cards.style;
-    let legend = material.prefixes.legend();
+fn opening(style: Style, legend: &str) -> String {
     // The JSON style escapes the whole.
     let legend = match style {
         Style::Json => legend.into(),
-        Style::Xml | Style::Markdown => style.escape(&legend),
+        Style::Xml | Style::Markdown => style.escape(legend),
     };
     style.opening(&format!("{INSTRUCTIONS}{legend}"))
 }
 
-/// What a catalog costs beside its entries.
+/// What a catalog costs beside its entries and aliases.
 pub(crate) fn frame(material: &Material<'_>) -> usize {
-    material.budget.unit.of(&opening(material)) + material.cards.style.closing().len()
+    material.unit.of(&opening(material.style, "")) + material.style.closing().len()
 }

@@ -76,23 +76,14 @@ pub fn expansion_text(
     home: Option<&Path>,
 ) -> String {
     let mut text = listed.text.clone();
-    match node {
-        // Its entry gives way to its children, and its own file must stay within reach.
-        Node::Skill(_) => {
-            let location = catalog::shown_path(&node.location(snapshot), home);
-            let location = escape_xml(&location);
-            let _ = writeln!(
-                text,
-                "What holds for all of them is in <location>{location}</location>."
-            );
-        }
-        Node::Group(_) if node.is_always_open(listed.children.len() + listed.more) => {
-            text.push_str(
-                "A group this small is not an entry of the catalog, its skills are: \
-                 nothing has to be remembered.\n",
-            );
-        }
-        Node::Group(_) => {}
+    // Its entry gives way to its children, and its own file must stay within reach.
+    if let Node::Skill(_) = node {
+        let location = catalog::shown_path(&node.location(snapshot), home);
+        let location = escape_xml(&location);
+        let _ = writeln!(
+            text,
+            "What holds for all of them is in <location>{location}</location>."
+        );
     }
     text
 }
@@ -110,8 +101,7 @@ fn child(snapshot: &Snapshot, node: &Node) -> Child {
     Child {
         key: node.key(snapshot),
         name: node.name(snapshot),
-        description: description
-            .and_then(|whole| catalog::shorten(&one_line(&whole), MAX_DESCRIPTION)),
+        description: description.map(|whole| catalog::shorten(&one_line(&whole), MAX_DESCRIPTION)),
         location: node.location(snapshot),
     }
 }

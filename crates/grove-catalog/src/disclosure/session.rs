@@ -66,8 +66,6 @@ pub enum Expansion {
     Expanded,
     /// They were already.
     Already,
-    /// It is a group that is never in their place, so there is nothing to remember.
-    Always,
     /// It has none.
     Leaf,
     /// Too many nodes are expanded.
@@ -174,10 +172,8 @@ impl Session {
 
     /// Puts a node's children in its place.
     pub fn expand(&mut self, snapshot: &Snapshot, node: &Node) -> Expansion {
-        match node.children(snapshot).len() {
-            0 => return Expansion::Leaf,
-            few if node.is_always_open(few) => return Expansion::Always,
-            _ => {}
+        if node.children(snapshot).is_empty() {
+            return Expansion::Leaf;
         }
         let key = node.key(snapshot);
         if self.expanded.contains(&key) {

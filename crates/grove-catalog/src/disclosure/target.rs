@@ -33,7 +33,7 @@ pub enum Refusal {
     },
     /// Several skills are called so.
     Several(Vec<usize>),
-    /// Groups of several roots are at this path.
+    /// Groups of several roots have this name.
     SeveralGroups(Vec<Group>),
     /// It is not usable; its reasons say why.
     NotUsable(usize),
@@ -77,25 +77,26 @@ pub fn resolve(snapshot: &Snapshot, typed: &str) -> Result<Target, Refusal> {
     }
 }
 
-/// A group by its key or its path; people call skills, not groups.
+/// A group by its key or its name; people call skills, not groups.
 fn group(snapshot: &Snapshot, caller: Caller, query: &str) -> Result<Target, Refusal> {
     let all = match caller {
         Caller::Model => Group::all(snapshot),
-        Caller::Person => std::collections::BTreeSet::new(),
+        Caller::Person => Vec::new(),
     };
-    let path = query.strip_suffix('/').unwrap_or(query);
-    let is_cut = path.ends_with('…');
-    let by_key = all.iter().find(|group| group.key(snapshot) == query);
+    let name = format!("{}/", query.strip_suffix('/').unwrap_or(query));
+    let is_cut = name.ends_with("…/");
+    let shown = |group: &Group| format!("{}/", shown_name(group.name.trim_end_matches('/')));
+    let by_key = all.iter().find(|group| group.key == query);
     let found: Vec<&Group> = match by_key {
         Some(group) => vec![group],
         None => all
             .iter()
-            .filter(|group| group.path == path || (is_cut && shown_name(&group.path) == path))
+            .filter(|group| group.name == name || (is_cut && shown(group) == name))
             .collect(),
     };
     match found.as_slice() {
         [] => Err(Refusal::Unknown {
-            near: near(snapshot, caller, &all, path),
+            near: near(snapshot, caller, &all, query),
         }),
         [one] => Ok(Target {
             node: Node::Group((*one).clone()),
@@ -108,12 +109,7 @@ fn group(snapshot: &Snapshot, caller: Caller, query: &str) -> Result<Target, Ref
 }
 
 /// Near names of what this caller could have: a model is not told of what is kept for people.
-fn near(
-    snapshot: &Snapshot,
-    caller: Caller,
-    groups: &std::collections::BTreeSet<Group>,
-    query: &str,
-) -> Vec<String> {
+fn near(snapshot: &Snapshot, caller: Caller, groups: &[Group], query: &str) -> Vec<String> {
     let open_to = |skill: &&Skill| match caller {
         Caller::Model => skill.content.flags().model_invocable,
         Caller::Person => skill.content.flags().user_invocable,
@@ -121,6 +117,6 @@ fn near(
     let skills = snapshot.skills.iter().filter(open_to);
     let names = skills
         .flat_map(|skill| [skill.name(), skill.id()])
-        .chain(groups.iter().map(|group| group.path.as_str()));
+        .chain(groups.iter().map(|group| group.name.trim_end_matches('/')));
     address::near_names(names, query)
 }

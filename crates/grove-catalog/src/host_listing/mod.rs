@@ -168,7 +168,7 @@ impl Entry {
 /// The skills that the host may tell its model of, by root and id.
 fn entries(snapshot: &Snapshot, host: &Host, options: &Options) -> Vec<Entry> {
     let listed = |(index, skill): (usize, &Skill)| {
-        if !skill.model_invocable() {
+        if !(skill.state.is_listed() && skill.model_invocable()) {
             return None;
         }
         let style = host.listing.style;

@@ -93,7 +93,7 @@ pub struct Hit {
     /// The words that led to it, the most telling part first; empty when it was found by what it shares with
     /// other results, or by its name.
     pub why: Vec<Reason>,
-    /// Groups and branches above it, outermost first, each as it can be expanded.
+    /// Folders and branches above it, outermost first.
     pub path: Vec<String>,
 }
 

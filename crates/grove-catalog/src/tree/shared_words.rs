@@ -53,8 +53,13 @@ fn stems(text: &str) -> impl Iterator<Item = String> + '_ {
         })
 }
 
+/// Whether a word in lower case says nothing about what a skill is for.
+pub(crate) fn says_nothing(word: &str) -> bool {
+    SAYS_NOTHING.contains(&stem(word))
+}
+
 /// Scripts that are written without spaces between words.
-pub(crate) fn is_unspaced(c: char) -> bool {
+fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
         | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
         | '\u{20000}'..='\u{3ffff}')

@@ -1,7 +1,9 @@
 //! Laws of the catalog: within its budget, the same every time, well formed, and nothing out of reach.
 
 mod budgets;
+mod ladder_laws;
 mod laws;
+mod real_collections;
 mod shapes;
 
 use std::collections::{BTreeMap, BTreeSet};

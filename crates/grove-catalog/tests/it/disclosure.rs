@@ -62,30 +62,41 @@ fn children(snapshot: &Snapshot, typed: &str) -> Vec<String> {
 const HIDDEN: &str = "disable-model-invocation: true";
 const NOT_HERE: &str = "metadata: {openclaw: {requires: {bins: [no-such-program]}}}";
 
+/// Two roots with a group `shell` each, and one with a group `old`; folders of one or two are no groups.
 fn library() -> Snapshot {
-    snapshot(&[
-        (0, "pdf", ""),
-        (0, "shell/tmux", ""),
-        (0, "shell/more/zsh", ""),
-        (0, "shell/hidden", HIDDEN),
-        (0, "web/x", NOT_HERE),
-        (0, "quiet", "user-invocable: false"),
-        (0, "web/twin", "name: twin"),
-        (0, "twin2", "name: twin"),
-        (1, "old/pdf", "name: pdf"),
-        (1, "shell/fish", ""),
-    ])
+    let mut skills = vec![
+        (0, "pdf".to_owned(), ""),
+        (0, "shell/tmux".to_owned(), ""),
+        (0, "shell/more/zsh".to_owned(), ""),
+        (0, "shell/hidden".to_owned(), HIDDEN),
+        (0, "web/x".to_owned(), NOT_HERE),
+        (0, "quiet".to_owned(), "user-invocable: false"),
+        (0, "web/twin".to_owned(), "name: twin"),
+        (0, "twin2".to_owned(), "name: twin"),
+        (1, "old/pdf".to_owned(), "name: pdf"),
+        (1, "shell/fish".to_owned(), ""),
+    ];
+    for (root, folder, count) in [
+        (0, "shell", 5),
+        (0, "tables", 8),
+        (1, "shell", 6),
+        (1, "old", 7),
+    ] {
+        skills.extend((0..count).map(|n| (root, format!("{folder}/of-{folder}-{root}{n}"), "")));
+    }
+    let skills: Vec<(usize, &str, &str)> = skills
+        .iter()
+        .map(|(root, id, lines)| (*root, id.as_str(), *lines))
+        .collect();
+    snapshot(&skills)
 }
 
 #[test]
 fn what_was_typed_leads_to_one_node_or_a_refusal() {
     let snapshot = library();
     let at = |address: &str| index(&snapshot, address);
-    let skill = |address: &str, caller| Ok((Node::Skill(at(address)), caller));
-    let group = |root, path: &str| Group {
-        root,
-        path: path.to_owned(),
-    };
+    let skill = |address: &str, caller| Ok((address.to_owned(), caller));
+    let group = |key: &str| Ok((key.to_owned(), Caller::Model));
     let near = |names: &[&str]| Refusal::Unknown {
         near: names.iter().map(|name| (*name).to_owned()).collect(),
     };
@@ -114,31 +125,28 @@ fn what_was_typed_leads_to_one_node_or_a_refusal() {
                 at("web/twin@user:s"),
             ])),
         ),
+        ("shell/@extra:s", group("shell/@extra:s")),
+        ("tables/", group("tables/@user:s")),
+        ("old", group("old/@extra:s")),
+        ("shell/more/", Err(near(&["shell", "shell/more/zsh"]))),
         (
-            "shell/@extra:s",
-            Ok((Node::Group(group(1, "shell")), Caller::Model)),
+            "/old/",
+            Err(near(&["old/of-old-10", "old/of-old-11", "old/of-old-12"])),
         ),
-        (
-            "shell/more/",
-            Ok((Node::Group(group(0, "shell/more")), Caller::Model)),
-        ),
-        ("old", Ok((Node::Group(group(1, "old")), Caller::Model))),
-        (
-            "shell",
-            Err(Refusal::SeveralGroups(vec![
-                group(0, "shell"),
-                group(1, "shell"),
-            ])),
-        ),
-        ("/old/", Err(near(&["old/pdf"]))),
         ("tmuxx", Err(near(&["tmux"]))),
         ("hiden", Err(near(&[]))),
         ("/hiden", Err(near(&["hidden"]))),
         ("no-such-thing-at-all", Err(near(&[]))),
     ] {
-        let found = resolve(&snapshot, typed).map(|target| (target.node, target.caller));
+        let found = resolve(&snapshot, typed);
+        let found = found.map(|target| (target.node.key(&snapshot), target.caller));
         assert_eq!(found, expected, "{typed}");
     }
+    let Err(Refusal::SeveralGroups(several)) = resolve(&snapshot, "shell") else {
+        panic!("two roots have one");
+    };
+    let keys: Vec<&str> = several.iter().map(|group| group.key.as_str()).collect();
+    assert_eq!(keys, ["shell/@extra:s", "shell/@user:s"]);
 }
 
 #[test]
@@ -146,14 +154,18 @@ fn a_groups_children_take_its_place() {
     let snapshot = library();
     assert_eq!(
         children(&snapshot, "shell/@user:s"),
-        ["shell/more/zsh@user:s", "shell/tmux@user:s"],
-        "nothing that a model is not told of, and no group of one"
+        [
+            "shell/of-shell-00@user:s",
+            "shell/of-shell-01@user:s",
+            "shell/of-shell-02@user:s",
+            "shell/of-shell-03@user:s",
+            "shell/of-shell-04@user:s",
+            "shell/tmux@user:s",
+            "shell/more/zsh@user:s",
+        ],
+        "by name; nothing that a model is not told of, and no group of one"
     );
-    assert_eq!(
-        children(&snapshot, "shell/more/"),
-        ["shell/more/zsh@user:s"]
-    );
-    assert_eq!(children(&snapshot, "old"), Vec::<String>::new(), "shadowed");
+    assert_eq!(children(&snapshot, "old").len(), 7, "one is shadowed");
     assert_eq!(children(&snapshot, "pdf"), Vec::<String>::new());
 }
 
@@ -200,16 +212,7 @@ fn a_branchs_children_take_its_place_in_declared_order() {
         ],
         "what is kept for people is passed over, its children are not"
     );
-    assert_eq!(children(&snapshot, "g/"), ["g/docs@user:s"]);
-    let groups = Group::all(&snapshot);
-    assert_eq!(
-        groups
-            .iter()
-            .map(|group| group.path.as_str())
-            .collect::<Vec<_>>(),
-        ["g"],
-        "folders inside a skill are not groups"
-    );
+    assert_eq!(Group::all(&snapshot), [], "few skills have no groups");
 }
 
 fn material<'a>(body: &'a str, resources: &'a Resources) -> Material<'a> {
@@ -330,42 +333,46 @@ fn activating_a_branch_expands_it_and_nothing_is_given_twice() {
     );
 }
 
-/// A group of four with a group of three inside, and a group of two inside that.
+/// A folder with two groups in it, one of them around another folder, and a folder of two.
 fn nested() -> Snapshot {
-    snapshot(&[
-        (0, "g/a", ""),
-        (0, "g/b", ""),
-        (0, "g/many/c", ""),
-        (0, "g/many/d", ""),
-        (0, "g/many/e", ""),
-        (0, "g/few/f", ""),
-        (0, "g/few/deep/h", ""),
-        (0, "g/only/many2/i", ""),
-        (0, "g/only/many2/j", ""),
-        (0, "g/only/many2/k", ""),
-        (0, "pair/x", ""),
-        (0, "pair/y", ""),
-        (0, "pair/hidden", HIDDEN),
-    ])
+    let folders = [
+        ("g", 3),
+        ("g/many", 7),
+        ("g/only/many2", 6),
+        ("g/few", 2),
+        ("h", 6),
+    ];
+    let ids: Vec<String> = folders
+        .iter()
+        .flat_map(|(folder, count)| {
+            let stem = folder.replace('/', "-");
+            (0..*count).map(move |n| format!("{folder}/{stem}-{n}"))
+        })
+        .collect();
+    let skills: Vec<(usize, &str, &str)> = ids.iter().map(|id| (0, id.as_str(), "")).collect();
+    snapshot(&skills)
 }
 
+/// What is listed below a group is what a catalog shows in its place.
 #[test]
 fn a_group_that_the_catalog_dissolves_was_listed_as_a_group() {
     let snapshot = nested();
+    let listed = children(&snapshot, "g");
     assert_eq!(
-        children(&snapshot, "g"),
+        listed,
         [
+            "g/g-0@user:s",
+            "g/g-1@user:s",
+            "g/g-2@user:s",
+            "g/few/g-few-0@user:s",
+            "g/few/g-few-1@user:s",
             "g/many/@user:s",
-            "g/only/many2/@user:s",
-            "g/a@user:s",
-            "g/b@user:s",
-            "g/few/deep/h@user:s",
-            "g/few/f@user:s",
+            "g/only/@user:s",
         ],
-        "groups first; those with fewer than three children are open"
+        "a folder of two is open, and one around a single group is that group"
     );
-    assert_eq!(children(&snapshot, "g/only"), ["g/only/many2/@user:s"]);
-    // A catalog with room for eight entries closes what it can below the group that was asked for.
+    assert_eq!(children(&snapshot, "g/only").len(), 6);
+    // Eight entries are as many as there are in what was asked for, and one for the rest.
     let made = catalog(
         &snapshot,
         &Request {
@@ -381,31 +388,7 @@ fn a_group_that_the_catalog_dissolves_was_listed_as_a_group() {
     );
     let keys = made.entries.iter().map(|entry| entry.key.as_str());
     let below: BTreeSet<&str> = keys.filter(|key| key.starts_with("g/")).collect();
-    let listed = children(&snapshot, "g");
     assert_eq!(below, listed.iter().map(String::as_str).collect());
-}
-
-#[test]
-fn expanding_a_group_that_is_no_entry_was_remembered_without_effect() {
-    let snapshot = nested();
-    let mut session = Session::new(Frozen::default());
-    for (typed, expected) in [
-        ("pair", Expansion::Always),
-        ("g/few", Expansion::Always),
-        ("g/only", Expansion::Always),
-        ("g/only/many2", Expansion::Expanded),
-    ] {
-        let node = resolve(&snapshot, typed).unwrap().node;
-        assert_eq!(session.expand(&snapshot, &node), expected, "{typed}");
-        let listed = list_children(&snapshot, &node.children(&snapshot), None);
-        let text = expansion_text(&snapshot, &node, &listed, None);
-        assert_eq!(
-            text.ends_with("nothing has to be remembered.\n"),
-            expected == Expansion::Always,
-            "{text}"
-        );
-    }
-    assert_eq!(session.expanded(), ["g/only/many2/@user:s"]);
 }
 
 #[test]
@@ -431,7 +414,6 @@ fn expanding_says_what_happened() {
     assert_eq!(expand("docs"), Expansion::Expanded);
     assert_eq!(expand("office"), Expansion::Expanded, "however few it has");
     assert_eq!(expand("docs"), Expansion::Already);
-    assert_eq!(expand("g/"), Expansion::Always, "a group of one");
     assert_eq!(expand("ocr"), Expansion::Leaf);
     assert_eq!(
         session.expanded(),
@@ -452,9 +434,7 @@ fn listed(names: &[String], lines: &dyn Fn(usize) -> String) -> (Snapshot, Liste
         .map(|(id, lines)| (0, id.as_str(), lines.as_str()))
         .collect();
     let snapshot = snapshot(&skills);
-    let node = resolve(&snapshot, "big").unwrap().node;
-    let all = node.children(&snapshot);
-    assert_eq!(all.len(), names.len());
+    let all: Vec<Node> = (0..snapshot.skills.len()).map(Node::Skill).collect();
     let listed = list_children(&snapshot, &all, None);
     (snapshot, listed)
 }
@@ -533,9 +513,9 @@ fn what_is_not_listed_is_named_so_that_nothing_else_is_meant() {
 proptest! {
     /// Whatever is done, the order is that of the expansions and no key stands twice.
     #[test]
-    fn a_session_keeps_order_and_no_doubles(steps in prop::collection::vec((any::<bool>(), 0..4_usize), 0..40)) {
+    fn a_session_keeps_order_and_no_doubles(steps in prop::collection::vec((any::<bool>(), 0..3_usize), 0..40)) {
         let snapshot = tree();
-        let typed = ["g/", "docs", "office", "ocr"];
+        let typed = ["docs", "office", "ocr"];
         let mut session = Session::new(Frozen::default());
         let mut model: Vec<String> = Vec::new();
         for (open, which) in steps {
@@ -543,8 +523,7 @@ proptest! {
             let key = node.key(&snapshot);
             if open {
                 let done = session.expand(&snapshot, &node);
-                prop_assert_eq!(done == Expansion::Leaf, which == 3);
-                prop_assert_eq!(done == Expansion::Always, which == 0);
+                prop_assert_eq!(done == Expansion::Leaf, which == 2);
                 if done == Expansion::Expanded {
                     prop_assert!(!model.contains(&key));
                     model.push(key);

@@ -1,8 +1,9 @@
 //! The rules as tables, laws and counter-cases, one module for each.
 #![expect(
+    clippy::disallowed_methods,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test that cannot go on should say why"
+    reason = "tests read corpora, and one that cannot go on should say why"
 )]
 
 mod catalog;

@@ -288,7 +288,7 @@ fn many_equal_names_are_told_briefly() {
     let snapshot = look(
         vec![root(Source::User, "u", Trust::Trusted)],
         candidates,
-        &settings("[limits]\nloaded_per_source = 1000"),
+        &settings("[limits]\nloaded_per_source = 1000\nloaded_per_root = 1000"),
     );
     for skill in &snapshot.skills {
         let collision = skill
@@ -391,14 +391,61 @@ fn a_source_offers_its_first_skills_and_names_the_rest() {
     assert_eq!(snapshot.diagnostics[0].code.as_str(), "source-limit");
     assert_eq!(snapshot.diagnostics[0].names, ["u3", "u4"]);
     assert!(
-        !snapshot.skills[3].model_invocable() && snapshot.skills[3].user_invocable(),
-        "capped: not in the catalog, still callable"
+        snapshot.skills[3].model_invocable() && snapshot.skills[3].user_invocable(),
+        "capped: no entry of its own, still told of and callable"
     );
     assert_eq!(
         address::find(&snapshot, "u4"),
         Answer::One(4),
         "still activated by id"
     );
+}
+
+/// Who stays is decided by the order of names, what is pinned first, and by the nearer limit of root and source.
+#[test]
+fn the_limits_on_entries_go_by_the_order_of_skills() {
+    let roots = || {
+        vec![
+            root(Source::User, "u", Trust::Trusted),
+            root(Source::User, "v", Trust::Trusted),
+        ]
+    };
+    let candidates = || {
+        let names = [
+            (0, "z1", "a"),
+            (0, "a2", "e"),
+            (0, "a3", "d"),
+            (1, "b1", "b"),
+            (1, "b2", "c"),
+        ];
+        names.map(|(root, id, name)| skill(root, id, name)).to_vec()
+    };
+    for (limits, expected) in [
+        ("loaded_per_source = 3", vec!["a2", "a3"]),
+        ("loaded_per_root = 1", vec!["a2", "a3", "b2"]),
+        (
+            "loaded_per_source = 2\nloaded_per_root = 1",
+            vec!["a2", "a3", "b2"],
+        ),
+        ("loaded_per_source = 5\nloaded_per_root = 3", vec![]),
+        (
+            "loaded_per_source = 3\n[catalog]\npinned = [\"e\"]",
+            vec!["a3", "b2"],
+        ),
+    ] {
+        let snapshot = look(
+            roots(),
+            candidates(),
+            &settings(&format!("[limits]\n{limits}")),
+        );
+        let capped = snapshot
+            .skills
+            .iter()
+            .filter(|skill| skill.state == State::Capped);
+        let mut ids: Vec<&str> = capped.map(grove_catalog::Skill::id).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, expected, "{limits}");
+    }
 }
 
 #[test]

@@ -150,8 +150,9 @@ config_keys! {
         packages: Vec<String> = "packages", Packages, Vec::new(), "Further packages with agents, chains and skills: `npm:NAME`, `git:HOST/PATH`, `file:PATH` or a path.";
     }
     limits {
-        candidates_per_root = "limits.candidates_per_root", 300, "Skill folders that are read in one root. The rest are named.";
-        loaded_per_source = "limits.loaded_per_source", 200, "Skills that one source offers. The rest are listed as `capped`.";
+        candidates_per_root = "limits.candidates_per_root", 20000, "Skill folders that are read in one root. The rest are named.";
+        loaded_per_root = "limits.loaded_per_root", 300, "Skills of one root that may be entries of their own. The rest are `capped`: named in their group's entry.";
+        loaded_per_source = "limits.loaded_per_source", 200, "Skills of one source that may be entries of their own. The rest are `capped`: named in their group's entry.";
         file_bytes = "limits.file_bytes", 256_000, "Bytes of one skill file that are kept, inclusive; what a description has beyond 16,384 characters may be dropped instead.";
         group_depth = "limits.group_depth", 6, "Group levels above a skill folder.";
         prompt_skills = "limits.prompt_skills", 150, "Skills in one catalog.";

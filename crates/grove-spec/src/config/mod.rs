@@ -137,6 +137,7 @@ impl Settings {
     /// Lifts the two caps that leave skills out.
     pub fn lift_caps(&mut self) {
         self.limits.candidates_per_root = Sourced::default_value(u64::MAX);
+        self.limits.loaded_per_root = Sourced::default_value(u64::MAX);
         self.limits.loaded_per_source = Sourced::default_value(u64::MAX);
     }
 }

@@ -50,7 +50,7 @@ fn bodies(looked: &Looked, host: &Host) -> BTreeMap<usize, String> {
         return BTreeMap::new();
     }
     let told = looked.snapshot.skills.iter().enumerate();
-    told.filter(|(_, skill)| skill.model_invocable())
+    told.filter(|(_, skill)| skill.state.is_listed() && skill.model_invocable())
         .filter_map(|(index, skill)| {
             let is_asked = skill.description().is_none() || may_be_unread(skill, host);
             let bytes = is_asked.then(|| looked.sources.skills.read(skill))??;

@@ -90,8 +90,6 @@ impl Talk<'_> {
         self.out.text(&expanded.text);
         self.diagnostics(&expanded.diagnostics);
         match expanded.expansion {
-            // The text says so.
-            Expansion::Always => {}
             Expansion::Already => {
                 self.out.note("grove: already expanded");
                 self.not_remembered();
@@ -218,8 +216,7 @@ fn refused(
         Refusal::SeveralGroups(groups) => {
             let mut error = finding(format!("{} groups are called `{name}`", groups.len()));
             for group in groups {
-                let key = group.key(snapshot);
-                error = error.hint(naming::command_for(&command, &key, flags));
+                error = error.hint(naming::command_for(&command, &group.key, flags));
             }
             error
         }

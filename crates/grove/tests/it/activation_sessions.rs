@@ -53,6 +53,18 @@ fn small_session() -> Session {
     session
 }
 
+/// The same with a group `shell`: enough skills in its folder, and enough beside it.
+fn session_with_group() -> Session {
+    let session = small_session();
+    for id in ["shell/dash", "shell/ksh"] {
+        put(&session, id, "", "x");
+    }
+    for number in 0..8 {
+        put(&session, &format!("tables/table-{number}"), "", "x");
+    }
+    session
+}
+
 /// What a model or a person reads who has these.
 fn activated(session: &Session, typed: &[&str]) -> String {
     let words = [&["skills", "activate"], typed].concat();
@@ -234,7 +246,7 @@ fn a_body_cannot_close_its_boundary() {
 
 #[test]
 fn a_session_is_made_kept_and_resumed() {
-    let session = small_session();
+    let session = session_with_group();
     let grove = |words: &str| session.grove(&format!("skills {words} --session talk.json"));
     let first = grove("activate pdf").ok();
     assert!(first.stdout.starts_with("<skill name=\"pdf\""), "{first}");
@@ -251,7 +263,8 @@ fn a_session_is_made_kept_and_resumed() {
     assert_eq!(expanded["schema"], "grove.skills.expand/1");
     assert_eq!(expanded["alreadyExpanded"], false);
     assert_eq!(expanded["expanded"], json!(["shell/@user:.agents/skills"]));
-    let keys = ["bash", "tmux", "zsh"].map(|name| format!("shell/{name}@user:.agents/skills"));
+    let keys = ["bash", "dash", "ksh", "tmux", "zsh"]
+        .map(|name| format!("shell/{name}@user:.agents/skills"));
     assert_eq!(column(&expanded["children"], "key"), keys);
     let twice = grove("expand shell/").ok();
     assert!(
@@ -280,10 +293,10 @@ fn a_session_is_made_kept_and_resumed() {
 
 #[test]
 fn without_a_session_nothing_is_remembered_and_that_is_said() {
-    let session = small_session();
+    let session = session_with_group();
     let note = "grove: nothing is remembered without --session FILE\n";
     let expanded = session.grove("skills expand shell").ok();
-    assert_eq!(expanded.stdout.matches("<skill>").count(), 3);
+    assert_eq!(expanded.stdout.matches("<skill>").count(), 5);
     assert!(expanded.stderr.starts_with(note), "{expanded}");
     let collapsed = session.grove("skills collapse shell").ok();
     assert_eq!(collapsed.stderr, note);
@@ -317,10 +330,16 @@ fn a_session_file_that_cannot_be_used_is_refused() {
 
 #[test]
 fn what_is_not_clear_is_answered_with_commands_that_are() {
-    let session = small_session();
+    let session = session_with_group();
     put(&session, "a/twin", "", "one");
     put(&session, "b/twin", "", "two");
-    session.skill("home/.claude/skills/shell/fish", "fish", "Fishes");
+    for number in 0..7 {
+        for folder in ["shell", "boats"] {
+            let name = format!("{folder}-{number}");
+            let place = format!("home/.claude/skills/{folder}/{name}");
+            session.skill(place, &name, "Fishes");
+        }
+    }
     for (typed, first) in [
         ("twin", "error: 2 skills are called `twin`"),
         ("shell", "error: 2 groups are called `shell`"),
@@ -359,7 +378,7 @@ fn many_processes_lose_no_update() {
     put(&session, "shared", "", "s");
     let mut commands = Vec::new();
     for n in 0..PROCESSES {
-        for letter in ["s", "t", "u"] {
+        for letter in ["s", "t", "u", "v", "w"] {
             put(&session, &format!("g{n}/{letter}{n}"), "", "b");
         }
         commands.push(format!("skills activate s{n} --session one.json"));

@@ -160,7 +160,7 @@ fn every_surface_agrees_on_more_skills_than_a_source_offers() {
     answers.agree();
     let of = |state: &str| answers.with("state", &json!(state)).len();
     // 200 of the user's and the bundled one.
-    assert_eq!((of("ok"), of("capped")), (200 + 1, 100));
+    assert_eq!((of("ok"), of("capped")), (200 + 1, 120));
     Answers::ask(&session, "project", "--all").agree();
 }
 

@@ -53,7 +53,8 @@ fn every_value_says_where_it_comes_from() {
         ("compat_roots", json!(true), of_user(1)),
         ("limits.file_bytes", json!(1000), of_user(5)),
         ("limits.group_depth", json!(2), of_project),
-        ("limits.candidates_per_root", json!(300), Value::Null),
+        ("limits.candidates_per_root", json!(20_000), Value::Null),
+        ("limits.loaded_per_root", json!(300), Value::Null),
         ("limits.loaded_per_source", json!(200), Value::Null),
         ("limits.prompt_skills", json!(150), Value::Null),
         ("limits.prompt_chars", json!(30000), Value::Null),
@@ -217,7 +218,7 @@ fn a_project_can_only_narrow() {
     for (key, user, project, expected) in [
         ("limits.file_bytes", "9", "5", json!(5)),
         ("limits.file_bytes", "9", "99", json!(9)),
-        ("limits.candidates_per_root", "", "999", json!(300)),
+        ("limits.candidates_per_root", "", "99999", json!(20_000)),
         ("limits.prompt_chars", "", "100", json!(100)),
         ("compat_roots", "false", "true", json!(false)),
         ("compat_roots", "true", "false", json!(false)),
@@ -290,6 +291,7 @@ fn limits_are_kept_and_inclusive() {
     for (key, expected) in [
         ("candidates_per_root", 0),
         ("loaded_per_source", 0),
+        ("loaded_per_root", 0),
         ("group_depth", 2),
         ("file_bytes", 0),
     ] {

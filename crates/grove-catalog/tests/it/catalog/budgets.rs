@@ -1,18 +1,150 @@
-//! What is shortened, closed and left out when there is not room for everything.
+//! What a budget buys: the laws of the ladder over generated libraries, and cases of each step.
 
 use std::collections::BTreeMap;
 
-use grove_catalog::catalog::{Budget, EntryKind, Request, Treatment, catalog};
+use grove_catalog::State;
+use grove_catalog::catalog::{
+    Budget, Catalog, EntryKind, Request, Style, Treatment, Unit, catalog, within_tokens,
+};
 use grove_catalog::root::Source;
+use grove_catalog::snapshot::Snapshot;
 
+use super::ladder_laws::{loses_nothing, spends_its_budget};
+use super::laws::check_laws;
 use super::{Made, described, plain, request, snapshot};
+
+const BUDGETS: [usize; 14] = [
+    2_000, 2_500, 3_000, 4_000, 6_000, 8_000, 9_000, 10_000, 12_000, 18_000, 30_000, 45_000,
+    60_000, 100_000,
+];
+
+const WORDS: [&str; 24] = [
+    "deploy",
+    "azure",
+    "review",
+    "pdf",
+    "chart",
+    "audit",
+    "python",
+    "rust",
+    "query",
+    "mail",
+    "browser",
+    "figma",
+    "genome",
+    "invoice",
+    "kernel",
+    "lint",
+    "music",
+    "notes",
+    "oauth",
+    "parser",
+    "queue",
+    "redis",
+    "slides",
+    "terraform",
+];
+
+/// A name of two or three words, the same for the same number.
+fn name(at: usize) -> String {
+    let word = |n: usize| WORDS[n % WORDS.len()];
+    let (a, b) = (word(at * 7 + at / 24), word(at * 5 + 3 + at / 60));
+    format!("{a}-{b}-{at:04}")
+}
+
+/// Skills that lie in a shape's folders.
+fn shaped(shape: &str, count: usize) -> Vec<Made> {
+    let folder = |at: usize| match shape {
+        "flat" => String::new(),
+        "one-group" => "all/".to_owned(),
+        "grouped" => format!("group-{:02}/", at % (count / 15).clamp(2, 90)),
+        "deep" => format!("area-{}/topic-{}/part-{}/", at % 5, at % 7, at % 3),
+        _ => match at % 4 {
+            0 => String::new(),
+            1 => format!("pair-{}/", at / 8),
+            _ => format!("area-{}/", at % 9),
+        },
+    };
+    let about = "Writes careful reports about many kinds of things, with tables and figures. Use when somebody asks for one of them, or for something near to it";
+    (0..count)
+        .map(|at| {
+            let text: String = about.chars().cycle().take(60 + at * 37 % 500).collect();
+            Made::new(0, &format!("{}{}", folder(at), name(at)), text.trim())
+        })
+        .collect()
+}
+
+/// A catalog for each budget, with the laws that hold for each and between them.
+pub(super) fn check_ladder(snapshot: &Snapshot, entries: usize, what: &str) -> Vec<Catalog> {
+    let usage = BTreeMap::new();
+    let mut made: Vec<Catalog> = Vec::new();
+    for size in BUDGETS {
+        let request = request(Budget::chars(size, entries), &usage, &[]);
+        let next = catalog(snapshot, &request);
+        let fault = check_laws(snapshot, &next, &request).err();
+        let fault = fault.or_else(|| loses_nothing(made.last()?, &next).err());
+        let fault = fault.or_else(|| spends_its_budget(&next).err());
+        assert_eq!(fault, None, "{what} at {size}:\n{}", next.text);
+        made.push(next);
+    }
+    made
+}
+
+#[test]
+fn the_laws_hold_for_every_shape_and_size() {
+    for shape in ["flat", "one-group", "grouped", "deep", "mixed"] {
+        for count in [50, 134, 400, 1_500] {
+            let snapshot = snapshot(&[Source::User], &shaped(shape, count));
+            for entries in [40, 150] {
+                check_ladder(&snapshot, entries, &format!("{shape} {count} {entries}"));
+            }
+        }
+        let snapshot = snapshot(&[Source::User], &shaped(shape, 10_000));
+        check_ladder(&snapshot, 150, &format!("{shape} 10,000"));
+    }
+}
+
+#[test]
+fn a_folder_of_134_skills_is_134_entries_at_the_default_budget() {
+    let snapshot = snapshot(&[Source::User], &shaped("one-group", 134));
+    let made = plain(&snapshot, Budget::chars(30_000, 150));
+    assert_eq!(made.entries.len(), 134);
+    let is_skill = |entry: &grove_catalog::catalog::Entry| {
+        entry.kind == EntryKind::Skill && entry.description.is_some()
+    };
+    assert!(made.entries.iter().all(is_skill));
+}
+
+#[test]
+fn tokens_keep_the_laws_too() {
+    let snapshot = snapshot(&[Source::User], &shaped("mixed", 200));
+    let usage = BTreeMap::new();
+    let words = |text: &str| text.split(|c: char| !c.is_alphanumeric()).count();
+    let (mut by_bytes, mut by_words): (Option<Catalog>, Option<Catalog>) = (None, None);
+    for tokens in [600, 1_000, 1_001, 2_000, 3_500, 7_000, 30_000] {
+        let asked = request(Budget::tokens(tokens, 150), &usage, &[]);
+        let made = catalog(&snapshot, &asked);
+        assert!(made.tokens() <= tokens);
+        let exact = within_tokens(&snapshot, &asked, tokens, words);
+        assert!(words(&exact.text) <= tokens, "{tokens}");
+        let may_stop = exact.report.is_whole() || exact.entries.len() == 150;
+        assert!(
+            may_stop || words(&exact.text) * 100 >= tokens * 93,
+            "{tokens}"
+        );
+        for (before, now) in [(&mut by_bytes, made), (&mut by_words, exact)] {
+            if let Some(before) = before {
+                loses_nothing(before, &now).unwrap();
+            }
+            *before = Some(now);
+        }
+    }
+}
 
 #[test]
 fn fifty_two_skills_are_shown_in_full_at_the_default_budget() {
-    let made = plain(
-        &snapshot(&[Source::User], &described(52, 300)),
-        Budget::chars(30_000, 150),
-    );
+    let snapshot = snapshot(&[Source::User], &described(52, 300));
+    let made = plain(&snapshot, Budget::chars(30_000, 150));
     assert_eq!(made.entries.len(), 52);
     assert!(made.report.is_whole() && made.index.is_empty());
     assert!(
@@ -32,171 +164,232 @@ fn instructions_are_short() {
     assert!(grove_catalog::catalog::INSTRUCTIONS.len() <= 400);
 }
 
-/// Locations first, then groups, then descriptions, then names: each step is taken only when the ones
-/// before it did not suffice.
+/// The first rung, groups, skills, descriptions, locations: each step is taken only when the ones before it were.
 #[test]
 fn the_steps_come_in_their_order() {
-    let mut skills = described(10, 200);
+    let mut skills = described(20, 200);
     for (at, made) in skills.iter_mut().enumerate() {
-        made.id = format!("{}/skill-{at}", if at < 5 { "one" } else { "two" });
+        made.id = format!("{}/skill-{at:02}", if at < 10 { "one" } else { "two" });
     }
     let snapshot = snapshot(&[Source::Package], &skills);
+    let kinds = |size: usize| {
+        let made = plain(&snapshot, Budget::chars(size, 150));
+        let of = |kind| {
+            made.entries
+                .iter()
+                .filter(|entry| entry.kind == kind)
+                .count()
+        };
+        (
+            of(EntryKind::Rest),
+            of(EntryKind::Group),
+            of(EntryKind::Skill),
+        )
+    };
+    let sizes: Vec<usize> = (600..9_000).step_by(50).collect();
+    let mut seen: Vec<(usize, usize, usize)> = sizes.iter().map(|size| kinds(*size)).collect();
+    seen.dedup();
+    assert_eq!(seen[..3], [(1, 0, 0), (0, 2, 0), (0, 2, 1)], "{seen:?}");
+    assert!(
+        seen.contains(&(0, 2, 8)) && !seen.contains(&(0, 2, 9)),
+        "a single one left comes along"
+    );
+    assert_eq!(seen.last(), Some(&(0, 0, 20)));
     let whole = plain(&snapshot, Budget::chars(30_000, 150));
-    let at = |size: usize| plain(&snapshot, Budget::chars(size, 150));
-    let aliased = at(whole.chars() - 1);
+    let aliased = plain(&snapshot, Budget::chars(whole.chars() - 1, 150));
     assert!(
         aliased.report.is_whole() && aliased.text.contains("Locations:"),
         "{}",
         aliased.text
     );
-    let collapsed = at(aliased.chars() - 1);
-    let kinds: Vec<EntryKind> = collapsed.entries.iter().map(|entry| entry.kind).collect();
+    let shortened = plain(&snapshot, Budget::chars(aliased.chars() - 1, 150));
     assert_eq!(
-        kinds
-            .iter()
-            .filter(|kind| **kind == EntryKind::Group)
-            .count(),
+        shortened.report.count(Treatment::Shortened),
         1,
-        "one group suffices: {kinds:?}"
+        "by a word: {}",
+        shortened.text
     );
-    assert_eq!(collapsed.report.count(Treatment::Shortened), 0);
-    assert_eq!(collapsed.report.count(Treatment::Collapsed), 5);
 }
 
 #[test]
-fn descriptions_are_shortened_before_names_stand_alone() {
-    let snapshot = snapshot(&[Source::User], &described(60, 300));
-    let shorter = plain(&snapshot, Budget::chars(16_000, 150));
-    assert_eq!(shorter.report.count(Treatment::Shortened), 60);
-    let names = plain(&snapshot, Budget::chars(9_000, 150));
-    assert!(names.report.count(Treatment::NameOnly) > 0);
-    assert_eq!(names.report.count(Treatment::LeftOut), 0);
-    let bare: Vec<bool> = names
+fn a_closed_entry_names_what_it_holds() {
+    let snapshot = snapshot(&[Source::User], &shaped("grouped", 60));
+    let made = plain(&snapshot, Budget::chars(4_000, 150));
+    let groups = made
         .entries
         .iter()
-        .map(|entry| entry.description.is_none())
-        .collect();
-    assert!(bare.is_sorted(), "only the last ones go without");
-    let out = plain(&snapshot, Budget::chars(3_000, 150));
-    let rest = out.entries.last().map(|entry| (entry.kind, entry.skills));
-    assert_eq!(
-        rest,
-        Some((EntryKind::Rest, out.report.count(Treatment::LeftOut)))
-    );
+        .filter(|entry| entry.kind == EntryKind::Group);
+    let mut n_named = 0;
+    for group in groups {
+        let text = group.description.as_deref().unwrap();
+        let (count, names) = text.split_once(": ").unwrap();
+        assert!(count.starts_with(&group.skills.to_string()), "{text}");
+        n_named += names.split(", ").count();
+    }
+    assert_eq!(n_named, made.report.count(Treatment::Named));
+    assert_eq!(made.report.count(Treatment::Counted), 0);
 }
 
+/// A folder of four is no group, one of five is, and a library of twelve has none.
 #[test]
-fn a_group_of_two_is_never_collapsed() {
-    let skills: Vec<Made> = (0..40)
-        .map(|at| {
-            Made::new(
-                0,
-                &format!("group-{}/skill-{at}", at / 2),
-                &"word ".repeat(50),
-            )
-        })
-        .collect();
-    let made = plain(
-        &snapshot(&[Source::User], &skills),
-        Budget::chars(4_000, 150),
-    );
-    assert_eq!(made.report.count(Treatment::Collapsed), 0);
+fn small_folders_are_no_groups() {
+    let library = |few: usize, others: usize| -> Vec<Made> {
+        let few = (0..few).map(|at| Made::new(0, &format!("few/x{at}"), "Is one of few."));
+        let others = (0..others).map(|at| Made::new(0, &format!("many/y{at}"), "Is one of many."));
+        few.chain(others).collect()
+    };
+    let groups = |few: usize, others: usize| {
+        let snapshot = snapshot(&[Source::User], &library(few, others));
+        let made = plain(&snapshot, Budget::chars(30_000, 2));
+        let groups = made
+            .entries
+            .into_iter()
+            .filter(|entry| entry.kind == EntryKind::Group);
+        groups.map(|entry| entry.name).collect::<Vec<_>>()
+    };
+    assert_eq!(groups(5, 8), ["few/", "many/"]);
+    assert_eq!(groups(4, 9), ["many/"]);
+    assert!(groups(5, 7).is_empty());
 }
 
+/// Names that share a word are a group, and a word that all share divides nothing.
 #[test]
-fn a_project_cannot_take_the_half_of_the_users_own() {
-    let mut skills = described(40, 250);
-    skills.extend(
-        (0..500).map(|at| Made::new(1, &format!("flood-{at}"), &"flood of words, ".repeat(60))),
-    );
-    let made = plain(
-        &snapshot(&[Source::User, Source::Project], &skills),
-        Budget::chars(30_000, 150),
-    );
-    let snapshot = snapshot(&[Source::User, Source::Project], &skills);
-    let own = made
-        .report
-        .lines
+fn a_wide_folder_is_divided_by_words_and_by_twelves() {
+    let azure = (0..6).map(|at| format!("azure-{at}"));
+    let others = (0..20).map(|at| format!("{}{at}", WORDS[at]));
+    let skills: Vec<Made> = azure
+        .chain(others)
+        .map(|name| Made::new(0, &name, "Does what its name says."))
+        .collect();
+    let snapshot_of = |skills: &[Made]| snapshot(&[Source::User], skills);
+    let made = plain(&snapshot_of(&skills), Budget::chars(1_700, 150));
+    let groups = made
+        .entries
         .iter()
-        .filter(|line| snapshot.source_of(&snapshot.skills[line.skill]) == Source::User);
-    assert!(
-        own.clone().count() == 40 && own.clone().all(|line| line.treatment == Treatment::Listed)
+        .filter(|entry| entry.kind == EntryKind::Group);
+    let names: Vec<&str> = groups.map(|entry| entry.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["audit5 … lint15/", "*azure*/", "mail9 … rust7/"],
+        "twice ten of the rest"
     );
+    let all: Vec<Made> = (0..30)
+        .map(|at| Made::new(0, &format!("azure-{at:02}"), "Does what its name says."))
+        .collect();
+    let made = plain(&snapshot_of(&all), Budget::chars(1_700, 150));
     assert!(
-        made.entries
-            .iter()
-            .any(|entry| entry.name.starts_with("flood")),
-        "nor does the project starve"
+        made.entries.iter().all(|entry| !entry.name.contains('*')),
+        "{}",
+        made.text
     );
 }
 
 #[test]
-fn a_large_collection_does_not_hide_a_project() {
-    let mut skills = described(500, 250);
-    skills.extend((0..5).map(|at| {
-        Made::new(
-            1,
-            &format!("ours-{at}"),
-            "What this project needs. Use when working here.",
-        )
-    }));
-    let made = plain(
-        &snapshot(&[Source::User, Source::Project], &skills),
-        Budget::chars(30_000, 150),
-    );
-    assert_eq!(
-        made.entries
+fn the_project_goes_before_the_user_and_nobody_is_out_of_reach() {
+    let mut skills = described(120, 250);
+    skills.extend((0..5).map(|at| Made::new(1, &format!("ours-{at}"), "What this project needs.")));
+    let snapshot = snapshot(&[Source::User, Source::Project], &skills);
+    for size in [8_000, 30_000] {
+        let made = plain(&snapshot, Budget::chars(size, 60));
+        let ours = made
+            .entries
             .iter()
-            .filter(|entry| entry.name.starts_with("ours"))
-            .count(),
-        5
-    );
+            .filter(|entry| entry.name.starts_with("ours"));
+        assert_eq!(ours.count(), 5, "{}", made.text);
+    }
 }
 
 #[test]
 fn one_endless_description_does_not_starve_the_others() {
     let mut skills = described(20, 200);
-    skills.push(Made::new(
-        0,
-        "greedy",
-        &"more words than anybody reads, ".repeat(3_000),
-    ));
-    let made = plain(
-        &snapshot(&[Source::User], &skills),
-        Budget::chars(30_000, 150),
-    );
+    let endless = "more words than anybody reads, ".repeat(3_000);
+    skills.push(Made::new(0, "greedy", &endless));
+    let snapshot = snapshot(&[Source::User], &skills);
+    let made = plain(&snapshot, Budget::chars(30_000, 150));
     assert_eq!(made.report.count(Treatment::Listed), 20);
     assert_eq!(made.report.count(Treatment::Shortened), 1);
-    let greedy = made
-        .entries
-        .iter()
-        .find(|entry| entry.name == "greedy")
-        .and_then(|entry| entry.description.clone())
-        .unwrap_or_default();
+    let greedy = made.entries.iter().find(|entry| entry.name == "greedy");
+    let greedy = greedy.and_then(|entry| entry.description.clone()).unwrap();
     assert!(
         greedy.chars().count() <= 1_024 && greedy.ends_with('…'),
         "{greedy}"
     );
 }
 
+/// Pinned skills are whole before any other has more than eighty characters, whatever holds them.
 #[test]
-fn pinned_and_used_skills_keep_their_descriptions() {
-    let skills = described(140, 300);
-    let snapshot = snapshot(&[Source::User], &skills);
-    let usage: BTreeMap<String, u32> = [("skill-00130@user:skills".to_owned(), 9)].into();
-    let pinned = ["skill-00139".to_owned()];
-    let budget = Budget::chars(16_000, 150);
-    let request = Request {
-        pinned: &pinned,
-        ..request(budget, &usage, &[])
-    };
-    let made = catalog(&snapshot, &request);
-    let of = |name: &str| {
-        made.entries
+fn pinned_and_used_skills_come_first() {
+    let snapshot = snapshot(&[Source::User], &shaped("grouped", 140));
+    let (used, pinned) = (snapshot.skills[77].clone(), snapshot.skills[130].clone());
+    let usage: BTreeMap<String, u32> = [(snapshot.address(&used), 9)].into();
+    let pins = [pinned.name().to_owned()];
+    for size in [1_500, 2_000, 3_000, 8_000, 16_000, 30_000] {
+        let request = Request {
+            pinned: &pins,
+            ..request(Budget::chars(size, 60), &usage, &[])
+        };
+        let made = catalog(&snapshot, &request);
+        check_laws(&snapshot, &made, &request).unwrap();
+        let first = made.entries.first().unwrap();
+        assert_eq!(first.name, pinned.name(), "what is pinned comes first");
+        let is_whole = first.description.as_deref() == pinned.description();
+        let skills = made
+            .entries
             .iter()
-            .position(|entry| entry.name == name && entry.description.is_some())
-    };
-    assert_eq!(of("skill-00139"), Some(0), "what is pinned comes first");
-    assert!(of("skill-00130").is_some());
-    assert!(of("skill-00138").is_none());
+            .filter(|entry| entry.kind == EntryKind::Skill);
+        let others = skills
+            .skip(1)
+            .filter_map(|entry| entry.description.as_deref());
+        assert!(is_whole || others.clone().all(|text| text.chars().count() <= 80));
+        let shows_used = made.entries.iter().any(|entry| entry.name == used.name());
+        assert!(shows_used || size < 3_000, "{size}:\n{}", made.text);
+    }
+}
+
+/// What is beyond the limits on entries is named behind its group however much room there is.
+#[test]
+fn what_is_capped_stays_behind_its_group() {
+    let mut snapshot = snapshot(&[Source::User], &shaped("one-group", 30));
+    for at in [3, 4, 5, 20] {
+        snapshot.skills[at].state = State::Capped;
+    }
+    let made = plain(&snapshot, Budget::chars(100_000, 1_000));
+    assert_eq!(made.report.count(Treatment::Named), 4, "{}", made.text);
+    assert_eq!(made.report.count(Treatment::Listed), 26);
+    for at in [3, 4, 5, 20] {
+        assert!(made.text.contains(snapshot.skills[at].name()));
+    }
+}
+
+#[test]
+fn every_style_and_unit_keeps_the_budget_and_spends_it() {
+    let mut skills = shaped("mixed", 200);
+    skills.push(Made::new(
+        0,
+        "odd",
+        "a \"quoted\" *bold* [link](x) \\ and <b>",
+    ));
+    let snapshot = snapshot(&[Source::User], &skills);
+    let usage = BTreeMap::new();
+    for style in [Style::Xml, Style::Markdown, Style::Json] {
+        for unit in [Unit::Chars, Unit::Bytes] {
+            for size in [12_000, 40_000] {
+                let budget = Budget {
+                    size,
+                    unit,
+                    entries: 150,
+                };
+                let request = Request {
+                    style,
+                    ..request(budget, &usage, &[])
+                };
+                let made = catalog(&snapshot, &request);
+                let used = unit.of(&made.text);
+                assert!(
+                    used <= size && used * 100 >= size * 95,
+                    "{style:?} {used} of {size}"
+                );
+            }
+        }
+    }
 }

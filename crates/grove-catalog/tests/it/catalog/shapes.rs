@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use grove_catalog::catalog::{
-    Budget, Request, Style, Treatment, catalog, index, update, within_tokens,
-};
+use grove_catalog::catalog::{Budget, Request, Style, Treatment, catalog, update};
 use grove_catalog::root::Source;
 use grove_catalog::tree::Tree;
 
@@ -151,106 +149,26 @@ fn an_update_tells_only_what_changed() {
     assert_eq!(update(&now.text, &now, Style::Xml), "");
 }
 
+/// No index has more than twelve entries, also that of a branch.
 #[test]
-fn other_styles_keep_the_budget_too() {
-    let mut skills = described(200, 300);
-    skills.push(Made::new(
-        0,
-        "odd",
-        "a \"quoted\" *bold* [link](x) \\ and <b>",
-    ));
-    let snapshot = snapshot(&[Source::User], &skills);
-    for style in [Style::Markdown, Style::Json] {
-        let budget = Budget::chars(12_000, 150);
-        let usage = BTreeMap::new();
-        let request = Request {
-            style,
-            ..request(budget, &usage, &[])
-        };
-        let made = catalog(&snapshot, &request);
-        assert!(
-            made.chars() <= 12_000 && made.chars() > 10_000,
-            "{style:?} {}",
-            made.chars()
-        );
-    }
-}
-
-/// Whatever a token is, the text has no more of them than were given, and not far fewer.
-#[test]
-fn tokens_that_somebody_counts_are_kept_too() {
-    let snapshot = snapshot(&[Source::User], &described(200, 300));
-    let usage = BTreeMap::new();
-    let request = request(Budget::tokens(0, 150), &usage, &[]);
-    let words = |text: &str| text.split(|c: char| !c.is_alphanumeric()).count();
-    let letters = |text: &str| text.len();
-    for tokens in [600, 2_000, 5_000] {
-        let made = within_tokens(&snapshot, &request, tokens, words);
-        assert!(
-            words(&made.text) <= tokens,
-            "{} of {tokens}",
-            words(&made.text)
-        );
-        assert!(
-            words(&made.text) * 10 >= tokens * 8,
-            "{} of {tokens}",
-            words(&made.text)
-        );
-        let made = within_tokens(&snapshot, &request, tokens + 1_000, letters);
-        assert!(letters(&made.text) <= tokens + 1_000);
-    }
-}
-
-/// Room that others do not need after they were collapsed is the user's own.
-#[test]
-fn what_others_do_not_use_is_given_back() {
-    let mut skills = described(30, 250);
-    skills.extend((0..80).map(|at| {
-        let about =
-            format!("Does the thing number {at} of this project, and only that. ").repeat(4);
-        Made::new(1, &format!("group-{}/thing-{at}", at % 4), &about)
-    }));
-    let snapshot = snapshot(&[Source::User, Source::Project], &skills);
-    let made = plain(&snapshot, Budget::chars(14_000, 150));
-    let own = made.report.lines.iter().filter(|line| {
-        let skill = &snapshot.skills[line.skill];
-        snapshot.source_of(skill) == Source::User && line.treatment != Treatment::Listed
-    });
-    assert_eq!(own.count(), 0, "{} used\n{}", made.report.used, made.text);
-}
-
-/// A branch deep in folders whose names grow sixfold when they are escaped, with more children than fit a page.
-#[test]
-fn long_paths_do_not_page_for_ever() {
-    let deep = ["\"".repeat(120), "\"".repeat(120), "\"".repeat(120)].join("/");
-    let mut skills = vec![Made::new(
-        0,
-        &format!("{deep}/top"),
-        "Is on top of the others.",
-    )];
+fn the_index_of_a_wide_branch_is_divided() {
+    let mut skills = vec![Made::new(0, "top", "Is on top of the others.")];
     skills.extend((0..40).map(|at| {
-        Made::new(
-            0,
-            &format!("{deep}/top/child-{at}"),
-            "Is below it, as one of many.",
-        )
+        let id = format!("top/child-{at}");
+        Made::new(0, &id, "Is below it, as one of many.")
     }));
     let mut snapshot = snapshot(&[Source::User], &skills);
-    let top = snapshot
-        .skills
-        .iter()
-        .position(|skill| skill.name() == "top")
-        .unwrap();
-    let others = (0..snapshot.skills.len()).filter(|at| *at != top);
-    snapshot.tree = Tree::of(others.map(|at| (at, top)));
-    let made = plain(&snapshot, Budget::chars(30_000, 150));
-    let longest = made
-        .index
-        .iter()
-        .map(|file| file.text.chars().count())
-        .max();
-    assert!(longest <= Some(index::PAGE_CHARS), "{longest:?}");
+    snapshot.tree = Tree::of((1..41).map(|at| (at, 0)));
+    let usage = BTreeMap::new();
+    let request = request(Budget::chars(30_000, 150), &usage, &[]);
+    let made = catalog(&snapshot, &request);
+    check_laws(&snapshot, &made, &request).unwrap();
     assert_eq!(made.report.count(Treatment::Inside), 40);
+    assert_eq!(
+        made.index.len(),
+        5,
+        "four of ten, and the one that leads to them"
+    );
 }
 
 #[test]
@@ -259,5 +177,9 @@ fn a_folder_cannot_redefine_an_alias() {
     let mut snapshot = snapshot(&[Source::Package], &skills);
     snapshot.roots[0].path = PathBuf::from("/srv/a folder; r2 = ~/evil/skills");
     let made = plain(&snapshot, Budget::chars(6_000, 150));
-    assert!(!made.text.contains("Locations:"), "{}", made.text);
+    let legend = made
+        .text
+        .lines()
+        .find(|line| line.starts_with("Locations:"));
+    assert_eq!(legend, Some("Locations: r2 = ~/.cache/grove/index;"));
 }

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
+use grove_testkit::session::USER_CONFIG;
 use rustix::fs::{CWD, FileType, Mode};
 
 use super::listing::Listing;
@@ -202,6 +203,9 @@ fn the_301st_candidate_is_named_and_not_read() {
         session.home.skill(folder, &name, "One of many");
     };
     (1..=300).for_each(|number| put(&session, number));
+    session
+        .home
+        .file(USER_CONFIG, "[limits]\ncandidates_per_root = 300\n");
     session.trust(&[]);
     let listing = session.list();
     let count = |state: &str| listing.found().filter(|skill| skill.state == state).count();

@@ -1,0 +1,192 @@
+//! Divides more than twelve children: by words that five names share, and the rest by twelves in the order of names.
+//!
+//! Words of names alone: those of descriptions make groups that nobody would look for anything in.
+
+use std::borrow::Cow;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::tree::says_nothing;
+
+use super::{FEWEST, Forest, Kind, MOST, NodeId, group};
+use crate::catalog::cut::shorten;
+use crate::catalog::style::shown_name;
+
+/// Words of one name that are looked at, so that no name makes groups in groups without end.
+const MOST_WORDS: usize = 8;
+
+/// Characters of a name in the name of a range.
+const LONGEST_IN_RANGE: usize = 24;
+
+impl<'a> Forest<'a> {
+    /// Twelve children or fewer that hold all of these, which are in order.
+    pub(super) fn divide(
+        &mut self,
+        folder: (Option<usize>, &'a str),
+        part: &str,
+        children: Vec<NodeId>,
+    ) -> Vec<NodeId> {
+        if children.len() <= MOST {
+            return children;
+        }
+        let is_skill = |id: &NodeId| self.skill(*id).is_some();
+        let (loose, mut divided): (Vec<_>, Vec<_>) = children.into_iter().partition(is_skill);
+        let (by_word, rest) = self.by_words(loose, divided.is_empty());
+        for (word, members) in by_word {
+            let part = format!("{part}*{word}*/");
+            let members = self.divide(folder, &part, members);
+            divided.push(self.add_group(folder, part, members));
+        }
+        if rest.len() < FEWEST || divided.len() + rest.len() <= MOST {
+            divided.extend(rest);
+        } else {
+            divided.extend(self.by_twelves(folder, part, &rest));
+        }
+        divided.sort_unstable_by_key(|child| self.nodes[*child].first);
+        while divided.len() > MOST {
+            divided = self.by_twelves(folder, part, &divided);
+        }
+        divided
+    }
+
+    /// Skills by a word that their names share, those of the most frequent word first; and the others.
+    ///
+    /// A word that all names share divides nothing, unless something else is there too.
+    fn by_words(
+        &self,
+        loose: Vec<NodeId>,
+        is_everything: bool,
+    ) -> (Vec<(String, Vec<NodeId>)>, Vec<NodeId>) {
+        // By the hashes of words, because sorting numbers is several times as fast as a map of texts.
+        let mut bearers: Vec<(u64, usize)> = Vec::with_capacity(loose.len() * 2);
+        for (place, id) in loose.iter().enumerate() {
+            let words = words(self.names[*id]);
+            bearers.extend(words.map(|word| (xxh3_64(word.as_bytes()), place)));
+        }
+        bearers.sort_unstable();
+        let most = loose.len() - usize::from(is_everything);
+        let shared = bearers.chunk_by(|(a, _), (b, _)| a == b);
+        let shared = shared.filter(|bearers| (FEWEST..=most).contains(&bearers.len()));
+        let named = shared.filter_map(|bearers| {
+            let (hash, first) = *bearers.first()?;
+            let mut words = words(self.names[*loose.get(first)?]);
+            let word = words.find(|word| xxh3_64(word.as_bytes()) == hash)?;
+            let places: Vec<usize> = bearers.iter().map(|(_, place)| *place).collect();
+            (!says_nothing(&word)).then_some((word, places))
+        });
+        let mut by_word: Vec<(Cow<'_, str>, Vec<usize>)> = named.collect();
+        by_word.sort_unstable_by(|(a, of_a), (b, of_b)| (of_b.len(), a).cmp(&(of_a.len(), b)));
+        let mut is_taken = vec![false; loose.len()];
+        let mut divided = Vec::new();
+        for (word, mut places) in by_word {
+            places.retain(|place| !is_taken[*place]);
+            if places.len() >= FEWEST {
+                let members = places.iter().map(|place| {
+                    is_taken[*place] = true;
+                    loose[*place]
+                });
+                divided.push((word.into_owned(), members.collect()));
+            }
+        }
+        let rest = loose.into_iter().zip(is_taken);
+        let rest = rest.filter_map(|(id, is_taken)| (!is_taken).then_some(id));
+        (divided, rest.collect())
+    }
+
+    /// As few groups of twelve or fewer as possible, all of about one size.
+    fn by_twelves(
+        &mut self,
+        folder: (Option<usize>, &'a str),
+        part: &str,
+        nodes: &[NodeId],
+    ) -> Vec<NodeId> {
+        let n_groups = nodes.len().div_ceil(MOST);
+        let start = |group: usize| group * nodes.len() / n_groups;
+        let mut groups = Vec::with_capacity(n_groups);
+        for at in 0..n_groups {
+            let members = &nodes[start(at)..start(at + 1)];
+            let [first, .., last] = members else {
+                groups.extend(members);
+                continue;
+            };
+            let (first, last) = (
+                self.edge(*first, <[_]>::first),
+                self.edge(*last, <[_]>::last),
+            );
+            let part = format!("{part}{first} … {last}/");
+            groups.push(self.add_group(folder, part, members.to_vec()));
+        }
+        groups
+    }
+
+    /// The name at one end of a node, for the name of a range.
+    fn edge(&self, mut id: NodeId, end: fn(&[NodeId]) -> Option<&NodeId>) -> String {
+        loop {
+            let name = match &self.nodes[id].kind {
+                Kind::Skill(_) => self.names[id],
+                Kind::Group { path, part, .. } if part.is_empty() => path,
+                Kind::Group { .. } => match end(&self.nodes[id].children) {
+                    Some(child) => {
+                        id = *child;
+                        continue;
+                    }
+                    None => "",
+                },
+            };
+            let name = shown_name(name.rsplit('/').next().unwrap_or(name));
+            return shorten(&name, LONGEST_IN_RANGE);
+        }
+    }
+
+    /// A group with a name of its own: names of skills tie.
+    fn add_group(
+        &mut self,
+        folder: (Option<usize>, &'a str),
+        mut part: String,
+        children: Vec<NodeId>,
+    ) -> NodeId {
+        let (root, path) = folder;
+        let same = self.taken.entry((root, path, part.clone())).or_default();
+        *same += 1;
+        if *same > 1 {
+            part = format!("{} #{same}/", part.trim_end_matches('/'));
+        }
+        let id = self.nodes.len();
+        let first = children.iter().map(|child| self.nodes[*child].first).min();
+        let n_items = children
+            .iter()
+            .map(|child| self.nodes[*child].n_items)
+            .sum();
+        let mut node = group(root, path, part);
+        node.first = first.unwrap_or_default();
+        node.n_items = n_items;
+        node.children = children;
+        self.nodes.push(node);
+        id
+    }
+}
+
+/// The words of a name that may say what it is about, each once, in lower case.
+fn words(name: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let all = name.split(|c: char| !c.is_alphanumeric());
+    let all = all.filter(|word| word.len() > 1 && !word.chars().all(char::is_numeric));
+    let mut seen: [&str; MOST_WORDS] = [""; MOST_WORDS];
+    let once = all
+        .take(MOST_WORDS)
+        .enumerate()
+        .filter_map(move |(at, word)| {
+            let is_new = !seen.contains(&word);
+            seen[at] = word;
+            is_new.then_some(word)
+        });
+    once.map(|word| {
+        if word
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+        {
+            Cow::Borrowed(word)
+        } else {
+            Cow::Owned(word.to_lowercase())
+        }
+    })
+}

@@ -1,0 +1,493 @@
+//! One ladder for all budgets: each step shows a little more than the one before, and a catalog is what the longest
+//! beginning that fits has shown.
+//!
+//! It begins with one closed entry for everything. A step lifts one child out of a closed entry, which keeps the rest, or
+//! has a closed entry name what it holds, or lets a description grow by a word. What every rung costs is known from what
+//! the step before it changed; no text is written for it.
+
+use std::collections::BTreeSet;
+
+use crate::snapshot::Skill;
+use crate::state::State;
+
+use super::Request;
+use super::cut::{Cut, CutCosts, cuts};
+use super::forest::{EVERYTHING, NodeId, is_named};
+use super::texts::{Material, any_index_file, closed_text};
+use super::writing::frame;
+
+/// How much of its description a skill comes with.
+const FIRST_LENGTH: usize = 80;
+
+/// What an entry shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A skill with so much of its description.
+    Skill(Cut),
+    /// A group that stands for what it holds.
+    Closed {
+        /// Whether it names what it holds.
+        named: bool,
+    },
+}
+
+/// What one step shows more.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Lift(NodeId),
+    Name(NodeId),
+    Grow(NodeId, Cut),
+    /// Locations are written without aliases.
+    SpellOut,
+}
+
+/// What a reader sees on one rung.
+#[derive(Debug, Clone)]
+pub(crate) struct Sight {
+    /// By node: what its entry shows.
+    pub(crate) forms: Vec<Option<Form>>,
+    /// By node: whether it was lifted out of what is above it.
+    is_out: Vec<bool>,
+    /// By node: how many skills are reached through it.
+    held: Vec<usize>,
+    pub(crate) n_entries: usize,
+    pub(crate) in_full: bool,
+}
+
+impl Sight {
+    fn new(material: &Material<'_>) -> Self {
+        let nodes = &material.forest.nodes;
+        let mut sight = Self {
+            forms: vec![None; nodes.len()],
+            is_out: vec![false; nodes.len()],
+            held: nodes.iter().map(|node| node.n_skills).collect(),
+            n_entries: 0,
+            in_full: false,
+        };
+        sight.show(material, EVERYTHING);
+        sight
+    }
+
+    /// How many skills a closed entry, or a child in one, still holds.
+    pub(crate) fn held(&self, id: NodeId, within: NodeId) -> usize {
+        if id != within && self.is_out[id] {
+            0
+        } else {
+            self.held[id]
+        }
+    }
+
+    fn kept<'s>(
+        &'s self,
+        material: &'s Material<'_>,
+        id: NodeId,
+    ) -> impl Iterator<Item = NodeId> + 's {
+        let children = material.forest.nodes[id].children.iter().copied();
+        children.filter(|child| !self.is_out[*child] && self.held[*child] > 0)
+    }
+
+    /// The only thing that a closed group holds, if that may be an entry.
+    fn only_one(&self, material: &Material<'_>, id: NodeId) -> Option<NodeId> {
+        let mut kept = self.kept(material, id);
+        let only = kept.next().filter(|_| kept.next().is_none())?;
+        may_be_entry(material, only).then_some(only)
+    }
+
+    /// Makes a node an entry, or in its place the only one that it holds.
+    fn show(&mut self, material: &Material<'_>, id: NodeId) -> NodeId {
+        let mut shown = id;
+        self.is_out[shown] = true;
+        while material.forest.skill(shown).is_none()
+            && let Some(only) = self.only_one(material, shown)
+        {
+            self.held[shown] = 0;
+            self.is_out[only] = true;
+            shown = only;
+        }
+        self.n_entries += 1;
+        self.forms[shown] = Some(match material.forest.skill(shown) {
+            Some(_) => Form::Skill(first_cut(&material.texts[shown].description)),
+            None => Form::Closed { named: false },
+        });
+        shown
+    }
+
+    /// Lifts a node out of the closed entry that holds it; gives the nodes whose entries are new or others now.
+    fn lift(&mut self, material: &Material<'_>, id: NodeId) -> Vec<NodeId> {
+        let amount = self.held[id];
+        let mut above = material.forest.ancestors(id);
+        let holder = above.find(|above| {
+            self.held[*above] -= amount;
+            self.forms[*above].is_some()
+        });
+        let mut changed = vec![self.show(material, id)];
+        let Some(holder) = holder else {
+            return changed;
+        };
+        changed.push(holder);
+        let only = self.only_one(material, holder);
+        if let Some(only) = only {
+            self.held[holder] = 0;
+            changed.push(self.show(material, only));
+        }
+        if self.held[holder] == 0 {
+            self.forms[holder] = None;
+            self.n_entries -= 1;
+        }
+        changed
+    }
+
+    fn take(&mut self, material: &Material<'_>, step: Step) -> Vec<NodeId> {
+        match step {
+            Step::Lift(id) => return self.lift(material, id),
+            Step::Name(id) => {
+                self.forms[id] = Some(Form::Closed { named: true });
+                return vec![id];
+            }
+            Step::Grow(id, cut) => self.forms[id] = Some(Form::Skill(cut)),
+            Step::SpellOut => self.in_full = true,
+        }
+        Vec::new()
+    }
+
+    /// How many entries have each beginning of a location.
+    pub(crate) fn uses(&self, material: &Material<'_>) -> Vec<usize> {
+        let mut uses = vec![0; material.prefixes.of_index() + 1];
+        for (id, form) in self.forms.iter().enumerate() {
+            if let Some(form) = form {
+                uses[prefix(material, id, *form)] += 1;
+            }
+        }
+        uses
+    }
+}
+
+/// All steps, and what each rung costs.
+pub(crate) struct Ladder {
+    steps: Vec<Step>,
+    costs: Vec<usize>,
+}
+
+impl Ladder {
+    pub(crate) fn of(material: &Material<'_>, request: &Request<'_>) -> Self {
+        let mut builder = Builder::new(material, request.budget.entries);
+        builder.climb(request);
+        builder.ladder
+    }
+
+    /// How many rungs there are.
+    pub(crate) fn len(&self) -> usize {
+        self.costs.len()
+    }
+
+    /// The highest rung that costs no more than this; the lowest one if even that does.
+    pub(crate) fn rung_within(&self, size: usize) -> usize {
+        self.costs
+            .iter()
+            .rposition(|cost| *cost <= size)
+            .unwrap_or(0)
+    }
+
+    /// What is seen on a rung.
+    pub(crate) fn sight(&self, material: &Material<'_>, rung: usize) -> Sight {
+        let mut sight = Sight::new(material);
+        for step in self.steps.iter().take(rung) {
+            sight.take(material, *step);
+        }
+        sight
+    }
+}
+
+struct Builder<'m, 'a> {
+    material: &'m Material<'a>,
+    sight: Sight,
+    most_entries: usize,
+    frame: usize,
+    /// By node: what its entry costs beside the beginning of its location.
+    costs: Vec<usize>,
+    /// The sum of them.
+    spent: usize,
+    uses: Vec<usize>,
+    /// What the beginnings of all locations cost.
+    begins: usize,
+    ladder: Ladder,
+}
+
+impl<'m, 'a> Builder<'m, 'a> {
+    fn new(material: &'m Material<'a>, most_entries: usize) -> Self {
+        let mut builder = Self {
+            material,
+            sight: Sight::new(material),
+            most_entries,
+            frame: frame(material),
+            costs: vec![0; material.forest.nodes.len()],
+            spent: 0,
+            uses: vec![0; material.prefixes.of_index() + 1],
+            begins: 0,
+            ladder: Ladder {
+                steps: Vec::new(),
+                costs: Vec::new(),
+            },
+        };
+        let shown = builder.sight.forms.iter().position(Option::is_some);
+        builder.reprice(&Vec::from_iter(shown));
+        builder.ladder.costs.push(builder.total());
+        builder
+    }
+
+    fn climb(&mut self, request: &Request<'_>) {
+        let pinned = self.pinned(request);
+        for id in &pinned {
+            self.lift(*id);
+        }
+        for id in &pinned {
+            self.grow(&[*id]);
+        }
+        let used = self.used(request);
+        for id in &used {
+            self.lift(*id);
+        }
+        for id in self.opened(request) {
+            self.lift(id);
+        }
+        self.lift_groups();
+        self.lift_skills();
+        let is_used: BTreeSet<NodeId> = used.iter().copied().collect();
+        let others = (1..self.sight.forms.len()).filter(|id| !is_used.contains(id));
+        let in_order: Vec<NodeId> = used.into_iter().chain(others).collect();
+        self.grow(&in_order);
+        if self.material.prefixes.aliases(&self.uses) != self.material.prefixes.in_full() {
+            self.sight.in_full = true;
+            self.begins = self.begins_now();
+            self.push(Step::SpellOut);
+        }
+    }
+
+    fn pinned(&self, request: &Request<'_>) -> Vec<NodeId> {
+        if request.pinned.is_empty() {
+            return Vec::new();
+        }
+        let snapshot = self.material.snapshot;
+        let is_pinned = |skill: &Skill| is_named(snapshot, skill, request.pinned);
+        self.skills()
+            .filter(|(_, skill)| is_pinned(skill))
+            .map(|(id, _)| id)
+            .collect()
+    }
+
+    /// What was used of late, the most used first.
+    fn used(&self, request: &Request<'_>) -> Vec<NodeId> {
+        if request.usage.is_empty() {
+            return Vec::new();
+        }
+        let used = self.skills().filter_map(|(id, skill)| {
+            let score = request.usage.get(&self.material.snapshot.address(skill))?;
+            Some((std::cmp::Reverse(*score), id))
+        });
+        let mut used: Vec<_> = used.collect();
+        used.sort_unstable();
+        used.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// What lies in the groups and branches that were opened, those of the last one first.
+    fn opened(&self, request: &Request<'_>) -> Vec<NodeId> {
+        let (forest, snapshot) = (&self.material.forest, self.material.snapshot);
+        let mut opened = Vec::new();
+        for key in request.expanded.iter().rev() {
+            let is_branch = |at: &usize| snapshot.address(&snapshot.skills[*at]) == *key;
+            if let Some(branch) = snapshot.tree.branches().find(is_branch) {
+                let below = |at: usize| snapshot.tree.ancestors(at).any(|above| above == branch);
+                let inside = (0..snapshot.skills.len()).filter(|at| below(*at));
+                let inside = inside.filter_map(|at| forest.node_of(at));
+                let is_top = |id: &NodeId| self.is_below_groups(*id);
+                opened.extend(inside.filter(is_top));
+            } else if let Some(group) = forest.groups().find(|id| forest.key(snapshot, *id) == *key)
+            {
+                opened.extend(&forest.nodes[group].children);
+            }
+        }
+        opened
+    }
+
+    fn skills(&self) -> impl Iterator<Item = (NodeId, &'m Skill)> + '_ {
+        let (forest, snapshot) = (&self.material.forest, self.material.snapshot);
+        let nodes = 1..forest.nodes.len();
+        nodes.filter_map(|id| Some((id, &snapshot.skills[forest.skill(id)?])))
+    }
+
+    /// Whether a node is no child of a branch.
+    fn is_below_groups(&self, id: NodeId) -> bool {
+        let forest = &self.material.forest;
+        forest
+            .ancestors(id)
+            .all(|above| forest.skill(above).is_none())
+    }
+
+    fn lift_groups(&mut self) {
+        self.name(EVERYTHING);
+        let forest = &self.material.forest;
+        let mut level = vec![EVERYTHING];
+        while !level.is_empty() {
+            let below = level.iter().flat_map(|id| &forest.nodes[*id].children);
+            level = below
+                .copied()
+                .filter(|id| forest.skill(*id).is_none())
+                .collect();
+            for id in &level {
+                self.lift(*id);
+            }
+        }
+    }
+
+    fn lift_skills(&mut self) {
+        let forest = &self.material.forest;
+        for id in &forest.bottom_up {
+            if self.sight.n_entries >= self.most_entries {
+                break;
+            }
+            if forest.skill(*id).is_some() && self.is_below_groups(*id) {
+                self.lift(*id);
+            }
+        }
+    }
+
+    /// Lifts a node if that is still to be done and there is an entry left for it.
+    fn lift(&mut self, id: NodeId) {
+        let is_there = self.sight.is_out[id] || self.sight.held[id] == 0;
+        if is_there
+            || self.sight.n_entries >= self.most_entries
+            || !may_be_entry(self.material, id)
+            || !self.is_below_groups(id)
+        {
+            return;
+        }
+        let changed = self.sight.lift(self.material, id);
+        self.reprice(&changed);
+        self.push(Step::Lift(id));
+        for id in changed {
+            self.name(id);
+        }
+    }
+
+    /// Has a closed entry name what it holds.
+    fn name(&mut self, id: NodeId) {
+        if self.sight.forms[id] == Some(Form::Closed { named: false }) {
+            self.sight.take(self.material, Step::Name(id));
+            self.reprice(&[id]);
+            self.push(Step::Name(id));
+        }
+    }
+
+    /// Lets the descriptions of these skills grow to one length after another, until they are whole.
+    fn grow(&mut self, skills: &[NodeId]) {
+        let material = self.material;
+        let mut growths: Vec<(usize, usize, NodeId, Cut, usize)> = Vec::new();
+        for (order, id) in skills.iter().copied().enumerate() {
+            let Some(Form::Skill(now)) = self.sight.forms[id] else {
+                continue;
+            };
+            let text = &material.texts[id];
+            let bare = material.bare(&text.name, &text.rest, true);
+            let mut costs = CutCosts::new(&text.description, material.style, material.unit);
+            let longer = cuts(&text.description).filter(|cut| cut.end > now.end);
+            growths.extend(longer.map(|cut| (cut.length, order, id, cut, bare + costs.of(cut))));
+        }
+        growths.sort_by_key(|(length, order, ..)| (*length, *order));
+        for (_, _, id, cut, cost) in growths {
+            self.sight.forms[id] = Some(Form::Skill(cut));
+            self.set_cost(id, cost);
+            self.push(Step::Grow(id, cut));
+        }
+    }
+
+    fn push(&mut self, step: Step) {
+        self.ladder.steps.push(step);
+        self.ladder.costs.push(self.total());
+    }
+
+    fn total(&self) -> usize {
+        self.frame + self.spent + self.begins
+    }
+
+    fn set_cost(&mut self, id: NodeId, cost: usize) {
+        let before = std::mem::replace(&mut self.costs[id], cost);
+        self.spent = self.spent + cost - before;
+    }
+
+    /// Counts entries that are new, others or gone.
+    fn reprice(&mut self, ids: &[NodeId]) {
+        for id in ids.iter().copied() {
+            let form = self.sight.forms[id];
+            let was_there = self.costs[id] > 0;
+            let cost = form.map_or(0, |form| entry_cost(self.material, &self.sight, id, form));
+            self.set_cost(id, cost);
+            let any = form.unwrap_or(Form::Closed { named: false });
+            let uses = &mut self.uses[prefix(self.material, id, any)];
+            *uses = *uses + usize::from(form.is_some()) - usize::from(was_there);
+        }
+        self.begins = self.begins_now();
+    }
+
+    fn begins_now(&self) -> usize {
+        let prefixes = &self.material.prefixes;
+        let aliases = if self.sight.in_full {
+            prefixes.in_full()
+        } else {
+            prefixes.aliases(&self.uses)
+        };
+        prefixes.cost(&self.uses, &aliases)
+    }
+}
+
+/// What an entry costs beside the beginning of its location.
+pub(crate) fn entry_cost(material: &Material<'_>, sight: &Sight, id: NodeId, form: Form) -> usize {
+    let description = entry_text(material, sight, id, form);
+    let described = description.as_deref().map_or(0, |text| material.cost(text));
+    described
+        + match form {
+            Form::Skill(_) => {
+                let text = &material.texts[id];
+                material.bare(&text.name, &text.rest, description.is_some())
+            }
+            Form::Closed { .. } => {
+                let name = material.forest.name(material.snapshot, id);
+                material.bare(&name, &any_index_file(), true)
+            }
+        }
+}
+
+/// The description of an entry.
+pub(crate) fn entry_text(
+    material: &Material<'_>,
+    sight: &Sight,
+    id: NodeId,
+    form: Form,
+) -> Option<String> {
+    match form {
+        Form::Skill(cut) => (cut.end > 0).then(|| cut.of(&material.texts[id].description)),
+        Form::Closed { named } => {
+            let held = |child: NodeId| sight.held(child, id);
+            let (snapshot, forest) = (material.snapshot, &material.forest);
+            Some(closed_text(snapshot, forest, id, &held, named))
+        }
+    }
+}
+
+/// Where the location of an entry begins.
+pub(crate) fn prefix(material: &Material<'_>, id: NodeId, form: Form) -> usize {
+    match form {
+        Form::Skill(_) => material.texts[id].prefix,
+        Form::Closed { .. } => material.prefixes.of_index(),
+    }
+}
+
+/// What is beyond the limits on entries stays behind its group.
+fn may_be_entry(material: &Material<'_>, id: NodeId) -> bool {
+    let skill = material.forest.skill(id);
+    skill.is_none_or(|skill| material.snapshot.skills[skill].state != State::Capped)
+}
+
+fn first_cut(description: &str) -> Cut {
+    let first = cuts(description).take_while(|cut| cut.length <= FIRST_LENGTH);
+    first.last().unwrap_or(Cut { end: 0, length: 0 })
+}

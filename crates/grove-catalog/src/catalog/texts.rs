@@ -1,0 +1,169 @@
+//! What every possible entry says, and what that costs.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use grove_spec::text::counted;
+
+use crate::snapshot::{Skill, Snapshot};
+
+use super::Request;
+use super::budget::Unit;
+use super::cut::shorten;
+use super::forest::{EVERYTHING, Forest, NodeId, Wishes};
+use super::locations::{Prefixes, below_root};
+use super::style::{Style, one_line, shown_name};
+
+/// The standard's limit for a description; what is longer is shortened to it in any catalog, so that no
+/// skill can take the room of others.
+const LONGEST_DESCRIPTION: usize = 1_024;
+
+/// The name of an index file: sixteen digits, so that its cost is known before its content.
+pub(crate) const INDEX_NAME_DIGITS: usize = 16;
+
+/// A skill as an entry.
+#[derive(Debug, Default)]
+pub(crate) struct SkillText<'a> {
+    pub(crate) name: Cow<'a, str>,
+    /// Empty when there is none.
+    pub(crate) description: Cow<'a, str>,
+    /// Some of the description was left out before anything was counted.
+    pub(crate) is_cut: bool,
+    /// Where its location begins.
+    pub(crate) prefix: usize,
+    /// How it goes on.
+    pub(crate) rest: String,
+}
+
+/// What a catalog is made of.
+pub(crate) struct Material<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) forest: Forest<'a>,
+    /// By node; those of groups are empty.
+    pub(crate) texts: Vec<SkillText<'a>>,
+    pub(crate) prefixes: Prefixes,
+    pub(crate) style: Style,
+    pub(crate) unit: Unit,
+}
+
+impl<'a> Material<'a> {
+    pub(crate) fn of(snapshot: &'a Snapshot, request: &Request<'_>) -> Self {
+        let wishes = Wishes {
+            exclude: request.exclude,
+            pinned: request.pinned,
+            opened: request.expanded,
+        };
+        let (style, unit) = (request.style, request.budget.unit);
+        let forest = Forest::of(snapshot, &wishes);
+        let prefixes = Prefixes::of(snapshot, request.home, request.index_dir, style, unit);
+        let text = |id: NodeId| {
+            let Some(skill) = forest.skill(id) else {
+                return SkillText::default();
+            };
+            let mut text = of_skill(&snapshot.skills[skill]);
+            if !forest.nodes[id].children.is_empty() {
+                let inside = counted(forest.nodes[id].n_skills - 1, "skill");
+                text.description = format!("({inside} inside) {}", text.description).into();
+                text.prefix = prefixes.of_index();
+                text.rest = any_index_file();
+            }
+            text
+        };
+        Self {
+            texts: (0..forest.nodes.len()).map(text).collect(),
+            snapshot,
+            forest,
+            prefixes,
+            style,
+            unit,
+        }
+    }
+
+    /// What a text costs.
+    pub(crate) fn cost(&self, text: &str) -> usize {
+        self.style.cost(text, self.unit)
+    }
+
+    /// What an entry costs beside its description and the beginning of its location.
+    pub(crate) fn bare(&self, name: &str, rest: &str, is_described: bool) -> usize {
+        self.cost(name) + self.cost(rest) + self.style.overhead(is_described)
+    }
+
+    /// The entries that there would be if there were room for all, and what they would cost with their locations in full.
+    pub(crate) fn needed(&self) -> (usize, usize) {
+        let no_aliases = self.prefixes.in_full();
+        let is_top = |id: &NodeId| {
+            let above = self.forest.nodes[*id].parent;
+            above.is_some_and(|above| self.forest.skill(above).is_none())
+        };
+        let skills = self.forest.bottom_up.iter().copied();
+        let skills = skills.filter(|id| self.forest.skill(*id).is_some() && is_top(id));
+        skills.fold((0, 0), |(entries, size), id| {
+            let text = &self.texts[id];
+            let bare = self.bare(&text.name, &text.rest, !text.description.is_empty());
+            let begin = self.prefixes.cost_in_entry(text.prefix, &no_aliases);
+            (
+                entries + 1,
+                size + bare + begin + self.cost(&text.description),
+            )
+        })
+    }
+}
+
+/// What stands in for the name of an index file until its content is known.
+pub(crate) fn any_index_file() -> String {
+    format!("{:0>INDEX_NAME_DIGITS$}.md", "")
+}
+
+fn of_skill(skill: &Skill) -> SkillText<'_> {
+    let whole = skill.description().unwrap_or_default();
+    // What nobody shows is not looked at either: a description may be as long as a file.
+    let looked_at = whole.floor_char_boundary(LONGEST_DESCRIPTION * 8);
+    let description = one_line(whole.get(..looked_at).unwrap_or(whole));
+    let is_too_long = description.len() > LONGEST_DESCRIPTION
+        && description.chars().count() > LONGEST_DESCRIPTION;
+    SkillText {
+        name: shown_name(skill.name()),
+        is_cut: is_too_long || looked_at < whole.len(),
+        description: if is_too_long {
+            shorten(&description, LONGEST_DESCRIPTION).into()
+        } else {
+            description
+        },
+        prefix: skill.place.root,
+        rest: below_root(&skill.place),
+    }
+}
+
+/// `12 skills: alpha, beta, gamma (5)`: everything that a closed entry still holds, groups with their counts.
+pub(crate) fn closed_text(
+    snapshot: &Snapshot,
+    forest: &Forest<'_>,
+    id: NodeId,
+    held: &dyn Fn(NodeId) -> usize,
+    is_named: bool,
+) -> String {
+    let node = &forest.nodes[id];
+    let n_skills = held(id);
+    let noun = if n_skills < node.n_skills {
+        "more skill"
+    } else {
+        "skill"
+    };
+    let mut text = counted(n_skills, noun);
+    if !is_named {
+        if id == EVERYTHING {
+            text.push_str(": search for one by what it should do, or read this list");
+        }
+        return text;
+    }
+    let kept = node.children.iter().filter(|child| held(**child) > 0);
+    for (at, child) in kept.enumerate() {
+        text.push_str(if at == 0 { ": " } else { ", " });
+        text.push_str(&forest.label(snapshot, *child));
+        if forest.skill(*child).is_none() {
+            let _ = write!(text, " ({})", held(*child));
+        }
+    }
+    text
+}
