@@ -38,6 +38,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     if !skip_install {
         verdict.step("install skills-ref", tools::install_oracle);
         verdict.step("install mcp", tools::install_mcp);
+        verdict.step("install pyyaml", tools::install_yaml);
         verdict.step("install node", tools::install_node);
         verdict.step("install pi", tools::install_pi);
         verdict.step("install claude", || tools::CLAUDE.install());
@@ -62,6 +63,20 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     }
     verdict.print();
     Ok(verdict.exit_code())
+}
+
+/// `cargo xtask closed`: what the tests of failing closed try a little of, as much as was promised.
+pub(crate) fn closed(arguments: Arguments) -> Result<(), String> {
+    arguments.finish()?;
+    let mut cargo = workspace::cargo();
+    cargo
+        .args("test --package grove --test it fails_closed -- --nocapture".split(' '))
+        .envs(tools::environment())
+        .env("GROVE_TEST_GRANTS", "10000")
+        .env("GROVE_TEST_KILLS", "210")
+        .env("GROVE_TEST_SWAP_MS", "10000")
+        .env("GROVE_TEST_PAIRS", "1000");
+    step::show("cargo test fails_closed", &mut cargo, CARGO_LIMIT)
 }
 
 fn cargo(arguments: &str) -> Result<(), String> {

@@ -12,7 +12,7 @@ mod strace;
 
 pub(crate) use agents::{CLAUDE, CODEX, COPILOT};
 pub(crate) use node::{install_node, install_pi, node_program, pi_package};
-pub(crate) use oracle::{install_mcp, install_oracle};
+pub(crate) use oracle::{install_mcp, install_oracle, install_yaml};
 pub(crate) use strace::{install_strace, strace_program};
 
 use std::path::PathBuf;

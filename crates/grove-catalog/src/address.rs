@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use grove_spec::text::{edits, one_line};
 use grove_spec::{Code, Diagnostic};
 
+use crate::catalog::shown_name;
 use crate::entry::{Entries, Entry};
 use crate::identity::name_key;
 use crate::snapshot::Snapshot;
@@ -45,12 +46,15 @@ impl<E: Entry> Entries<'_, E> {
                     .next()
                     .is_some_and(|(_, id)| id == query)
         };
+        // A name that was shortened for a catalog is a name as well.
+        let by_shown = |entry: &E| query.ends_with('…') && shown_name(entry.name()) == query;
         let offered = |entry: &E| entry.state().is_offered();
-        let ways: [Way<'_, E>; 6] = [
+        let ways: [Way<'_, E>; 7] = [
             &|entry| query.contains('@') && self.is_address(entry, query),
             &|entry| offered(entry) && by_name(entry),
             &|entry| offered(entry) && by_alias(entry),
             &|entry| offered(entry) && by_id(entry),
+            &|entry| offered(entry) && by_shown(entry),
             &by_name,
             &by_id,
         ];

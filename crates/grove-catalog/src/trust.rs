@@ -246,10 +246,15 @@ fn listed(changes: &[(String, &'static str)]) -> String {
     named.join(", ")
 }
 
-/// Whether a folder may be a project at all: home, the root folder and the temporary folder never are.
+/// Whether a folder may be a project at all: home, what it lies in, and temporary folders never are.
 pub fn may_be_project(folder: &Path, home: Option<&Path>, temporary: &Path) -> bool {
-    folder.parent().is_some() && Some(folder) != home && folder != temporary
+    let is_temporary = folder == temporary || TEMPORARY.iter().any(|one| folder == Path::new(one));
+    let is_homes = home.is_some_and(|home| home.starts_with(folder));
+    folder.parent().is_some() && !is_homes && !is_temporary
 }
+
+/// Folders in which everybody puts files, whatever a variable says.
+const TEMPORARY: [&str; 5] = ["/tmp", "/var/tmp", "/usr/tmp", "/private/tmp", "/dev/shm"];
 
 #[cfg(test)]
 mod tests {
@@ -450,10 +455,15 @@ mod tests {
             ("/tmp", false),
             ("/tmp/x", true),
             ("/home/me/p", true),
-            ("/home", true),
+            ("/home", false),
+            ("/homes", true),
+            ("/var/tmp", false),
+            ("/var/tmp/x", true),
+            ("/dev/shm", false),
+            ("/scratch", false),
         ] {
             assert_eq!(
-                may_be_project(Path::new(folder), Some(home), Path::new("/tmp")),
+                may_be_project(Path::new(folder), Some(home), Path::new("/scratch")),
                 expected,
                 "{folder}"
             );

@@ -7,6 +7,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use rustix::fs::{Mode, OFlags};
+
+use crate::abandoned;
 use crate::error::FsError;
 use crate::spot::Spot;
 
@@ -49,19 +52,30 @@ pub enum Replaced {
 /// The look is the last thing before the renaming. Processes that agree on a lock lose nothing at all;
 /// somebody else's save in the moment between the two is what no file system guards against.
 pub fn replace_at(spot: &Spot, before: &[u8], after: &[u8]) -> Result<Replaced, FsError> {
-    replace_through(spot, before, after, &mut rename_once)
+    replace_through(spot, before, after, None, &mut rename_once)
+}
+
+/// The same with another mode.
+pub fn replace_with_mode(
+    spot: &Spot,
+    before: &[u8],
+    after: &[u8],
+    mode: u32,
+) -> Result<Replaced, FsError> {
+    replace_through(spot, before, after, Some(mode), &mut rename_once)
 }
 
 fn replace_through(
     spot: &Spot,
     before: &[u8],
     after: &[u8],
+    mode: Option<u32>,
     once: &mut Rename<'_>,
 ) -> Result<Replaced, FsError> {
     if !spot.has_content(before)? {
         return Ok(Replaced::Changed);
     }
-    let mode = spot.mode()?;
+    let mode = mode.map_or_else(|| spot.mode(), Ok)?;
     let mut outcome = Replaced::Done;
     let mut place = |spot: &Spot, from: &OsStr| {
         let same = spot.has_content(before).map_err(|error| error.source)?;
@@ -98,16 +112,16 @@ fn put(
     mode: Option<u32>,
     place: &mut Rename<'_>,
 ) -> Result<(), FsError> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let name = spot.name().to_string_lossy();
-    let unique = NEXT.fetch_add(1, Ordering::Relaxed);
-    let temporary = OsString::from(format!(".{name}.{}.{unique}.tmp", std::process::id()));
-    let written = write_temporary(spot, &temporary, content, durability, mode)
-        .and_then(|()| place(spot, &temporary));
+    let fail = |error: std::io::Error| FsError::new("write", spot.path(), error);
+    abandoned::clear_once(spot.folder());
+    let temporary = Temporary::create(spot, mode).map_err(fail)?;
+    let written = temporary
+        .write(content, durability, mode)
+        .and_then(|()| place(spot, &temporary.name));
     if written.is_err() {
-        let _ = spot.remove(&temporary);
+        let _ = spot.remove(&temporary.name);
     }
-    written.map_err(|error| FsError::new("write", spot.path(), error))?;
+    written.map_err(fail)?;
     if durability == Durability::Durable {
         let synced = rustix::fs::fsync(spot.folder());
         synced.map_err(|errno| FsError::new("sync", spot.path(), errno))?;
@@ -115,27 +129,46 @@ fn put(
     Ok(())
 }
 
-fn write_temporary(
-    spot: &Spot,
-    name: &OsStr,
-    content: &[u8],
-    durability: Durability,
-    mode: Option<u32>,
-) -> std::io::Result<()> {
-    use rustix::fs::{Mode, OFlags};
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    // Closed to others from the first moment where a mode is wanted; opened up below if it says so.
-    let first = if mode.is_some() { 0o600 } else { 0o666 };
-    let file = rustix::fs::openat(spot.folder(), name, flags, Mode::from_raw_mode(first))?;
-    let mut file = std::fs::File::from(file);
-    if let Some(mode) = mode {
-        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+/// A file that is being written, locked as long as its writer lives.
+struct Temporary {
+    name: OsString,
+    file: std::fs::File,
+}
+
+impl Temporary {
+    fn create(spot: &Spot, mode: Option<u32>) -> std::io::Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // Closed to others from the first moment where a mode is wanted; opened up later if it says so.
+        let first = Mode::from_raw_mode(if mode.is_some() { 0o600 } else { 0o666 });
+        loop {
+            let unique = NEXT.fetch_add(1, Ordering::Relaxed);
+            let name = abandoned::name(spot.name(), unique);
+            let file = std::fs::File::from(rustix::fs::openat(spot.folder(), &name, flags, first)?);
+            // Whoever clears what dead writers left may have been faster than the lock.
+            if file.try_lock().is_ok() && rustix::fs::fstat(&file)?.st_nlink > 0 {
+                return Ok(Self { name, file });
+            }
+        }
     }
-    file.write_all(content)?;
-    if durability == Durability::Durable {
-        file.sync_all()?;
+
+    fn write(
+        &self,
+        content: &[u8],
+        durability: Durability,
+        mode: Option<u32>,
+    ) -> std::io::Result<()> {
+        if let Some(mode) = mode {
+            let mode = std::fs::Permissions::from_mode(mode);
+            self.file.set_permissions(mode)?;
+        }
+        (&self.file).write_all(content)?;
+        if durability == Durability::Durable {
+            self.file.sync_all()?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Milliseconds between attempts at a renaming that is refused for a moment.
@@ -281,7 +314,7 @@ mod tests {
                 std::fs::write(&path, "old").unwrap();
                 let mut calls = 0;
                 let mut refuse = refusing(errno, 2, &mut calls);
-                let done = replace_through(&place, b"old", b"new", &mut refuse);
+                let done = replace_through(&place, b"old", b"new", None, &mut refuse);
                 drop(refuse);
                 assert_eq!(done.unwrap(), Replaced::Done, "{errno}");
                 assert_eq!(std::fs::read(&path).unwrap(), b"new");
@@ -300,7 +333,7 @@ mod tests {
             for place in places(&path) {
                 let mut calls = 0;
                 let mut refuse = refusing(errno, usize::MAX, &mut calls);
-                let error = replace_through(&place, b"old", b"new", &mut refuse).unwrap_err();
+                let error = replace_through(&place, b"old", b"new", None, &mut refuse).unwrap_err();
                 drop(refuse);
                 assert!(error.to_string().contains('x'));
                 assert_eq!(calls, attempts, "{errno}");

@@ -1,8 +1,10 @@
 //! Plain questions about paths, each with an error that names the path.
 
 use std::io::Read as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
+use std::path::{Component, Path, PathBuf};
 
 use crate::error::FsError;
 use crate::stamp::FileId;
@@ -74,16 +76,55 @@ pub fn folder_identity(path: &Path) -> Result<FolderIdentity, FsError> {
     })
 }
 
-/// Reads a regular file of at most `limit` bytes that nobody else may write.
-pub(crate) fn read_own(path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
-    let metadata = look_at(path)?;
+/// Reads a regular file of at most `limit` bytes that is the user's alone; none where it, its folder or the one above
+/// may be written by somebody else, or one of the folders further up be replaced.
+pub(crate) fn read_own(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FsError> {
     let user = rustix::process::geteuid().as_raw();
-    let is_own = user == 0 || [0, user].contains(&metadata.uid());
-    if !is_own || metadata.mode() & 0o022 != 0 {
-        let refused = std::io::Error::other("others may write it");
-        return Err(FsError::new("read", path, refused));
+    for (above, part) in path.ancestors().enumerate() {
+        let metadata = look_at(part)?;
+        let is_own = user == 0 || [0, user].contains(&metadata.uid());
+        let is_sticky = metadata.mode() & 0o1000 != 0;
+        let others = match above {
+            0..=OWN_FOLDERS => 0o022,
+            // In a sticky folder everybody has files of their own.
+            _ if is_sticky => 0,
+            _ => 0o002,
+        };
+        if !is_own || metadata.mode() & others != 0 {
+            return Ok(None);
+        }
     }
-    read_bounded(path, limit)
+    read_bounded(path, limit).map(Some)
+}
+
+/// How many of the folders above a file that is the user's alone are Grove's own.
+const OWN_FOLDERS: usize = 2;
+
+/// Makes the folder of a file that is the user's alone, and keeps others from writing into it and the one above.
+pub(crate) fn make_own_folder(file: &Path) -> Result<(), FsError> {
+    let folders: Vec<&Path> = file.ancestors().skip(1).take(OWN_FOLDERS).collect();
+    let folder = folders.first().copied().unwrap_or(file);
+    let fail = |error: std::io::Error| FsError::new("create", folder, error);
+    let made = std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder);
+    made.map_err(fail)?;
+    for own in folders {
+        let mode = mode(own)?;
+        if mode & 0o022 != 0 {
+            let closed = std::fs::Permissions::from_mode(mode & !0o022);
+            std::fs::set_permissions(own, closed).map_err(fail)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file system is mounted at a path; what is not known is not.
+pub fn is_mount_root(path: &Path) -> bool {
+    use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
+    let found = statx(CWD, path, AtFlags::empty(), StatxFlags::TYPE);
+    found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
 fn look_at(path: &Path) -> Result<std::fs::Metadata, FsError> {
@@ -121,9 +162,37 @@ pub fn link_target(path: &Path) -> Result<PathBuf, FsError> {
     Ok(path.parent().unwrap_or(path).join(target))
 }
 
-/// Whether a path leads to a plain file of this many bytes.
-pub fn is_file_of(path: &Path, bytes: u64) -> bool {
-    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == bytes)
+/// Where the links on the way to a path lead, one after the other: somebody may change any of them.
+pub fn link_targets(path: &Path) -> Vec<PathBuf> {
+    const MOST: usize = 40;
+    let mut targets: Vec<PathBuf> = Vec::new();
+    let mut whole = path.to_path_buf();
+    'links: while targets.len() < MOST {
+        for part in whole.ancestors() {
+            if let (Ok(target), Ok(below)) = (link_target(part), whole.strip_prefix(part)) {
+                whole = plain(&target.join(below));
+                targets.push(whole.clone());
+                continue 'links;
+            }
+        }
+        break;
+    }
+    targets
+}
+
+/// A path without `.` and `..`, as it is written.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
 }
 
 /// Whether anything is at a path, a dangling link included.
@@ -149,11 +218,6 @@ pub fn remove(path: &Path) -> Result<(), FsError> {
         }
         _ => Ok(()),
     }
-}
-
-/// Removes a folder with nothing in it, and says whether it is gone.
-pub fn remove_empty_folder(path: &Path) -> bool {
-    std::fs::remove_dir(path).is_ok()
 }
 
 /// Removes a folder with everything in it; one that is not there is as good as removed. Links in it are not followed.

@@ -4,6 +4,7 @@
 //! This is the one crate that may call `std::fs`. It knows nothing about skills: it finds files of a
 //! given name, says what stands in the way, and hands bytes to a visitor.
 
+mod abandoned;
 pub mod append;
 pub mod atomic;
 mod beneath;

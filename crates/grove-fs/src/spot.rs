@@ -51,11 +51,20 @@ impl Spot {
     /// A place below a folder to which no link leads, its folder made if needed: a link anywhere below the base
     /// is an error, and one in place of the file is never read or written through.
     pub fn beneath(base: &Path, below: &Path) -> Result<Self, FsError> {
+        Self::below(base, below, Missing::Make)
+    }
+
+    /// The same where nothing is made: a folder that is not there is an error that says so.
+    pub fn existing(base: &Path, below: &Path) -> Result<Self, FsError> {
+        Self::below(base, below, Missing::Leave)
+    }
+
+    fn below(base: &Path, below: &Path, missing: Missing) -> Result<Self, FsError> {
         let path = base.join(below);
         let fail = |errno: Errno| FsError::new("open", &path, errno);
         let mut folder = rustix::fs::open(base, FOLDER, Mode::empty()).map_err(fail)?;
         for part in below.parent().unwrap_or(Path::new("")) {
-            folder = enter(folder.as_fd(), part).map_err(fail)?;
+            folder = enter(folder.as_fd(), part, missing).map_err(fail)?;
         }
         let name = below.file_name().ok_or_else(|| fail(Errno::INVAL))?;
         Ok(Self {
@@ -84,6 +93,36 @@ impl Spot {
             return Ok(false);
         }
         Ok(files::read_open(file.into(), &self.path, size)? == content)
+    }
+
+    /// Reads a plain file of at most `limit` bytes.
+    pub fn read(&self, limit: u64) -> Result<Vec<u8>, FsError> {
+        let file = self.open();
+        let file = file.map_err(|errno| FsError::new("read", &self.path, errno))?;
+        files::read_open(file.into(), &self.path, limit)
+    }
+
+    /// Gives the file another name, in the folder of another place, where nothing has that name.
+    pub fn rename_new(&self, to: &Self) -> Result<(), FsError> {
+        let flags = rustix::fs::RenameFlags::NOREPLACE;
+        let (from, into) = (&self.folder, &to.folder);
+        let renamed = match rustix::fs::renameat_with(from, &self.name, into, &to.name, flags) {
+            // Not every file system can; a second name is refused likewise where one is taken.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                rustix::fs::linkat(from, &self.name, into, &to.name, AtFlags::empty())
+                    .and_then(|()| self.remove(&self.name))
+            }
+            renamed => renamed,
+        };
+        renamed.map_err(|errno| FsError::new("write", &to.path, errno))
+    }
+
+    /// Removes a folder with nothing in it, and says whether it is gone.
+    pub fn remove_empty_folder(base: &Path, below: &Path) -> bool {
+        let place = Self::existing(base, below);
+        place.is_ok_and(|place| {
+            rustix::fs::unlinkat(&place.folder, &place.name, AtFlags::REMOVEDIR).is_ok()
+        })
     }
 
     /// The permission bits of the file.
@@ -131,16 +170,25 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
+/// What becomes of a folder that is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Make,
+    Leave,
+}
+
 /// Opens a folder in a folder, made if needed, unless it is a link or leads elsewhere.
-fn enter(folder: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+fn enter(folder: BorrowedFd<'_>, name: &OsStr, missing: Missing) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     let open = || rustix::fs::openat2(folder, name, FOLDER, Mode::empty(), resolve);
     match open() {
-        Err(Errno::NOENT) => match rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
-            // Somebody else makes it at the same moment.
-            Ok(()) | Err(Errno::EXIST) => open(),
-            Err(errno) => Err(errno),
-        },
+        Err(Errno::NOENT) if missing == Missing::Make => {
+            match rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
+                // Somebody else makes it at the same moment.
+                Ok(()) | Err(Errno::EXIST) => open(),
+                Err(errno) => Err(errno),
+            }
+        }
         opened => opened,
     }
 }

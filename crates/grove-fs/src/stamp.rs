@@ -29,14 +29,29 @@ pub struct Stamp {
     pub ctime: i64,
 }
 
-/// File systems count time in ticks of up to 10 ms, so a write just after a read can leave the same
-/// stamp; such a stamp proves nothing.
-const SETTLED_AFTER_NS: i64 = 20_000_000;
+/// Kernels count time in ticks of up to 10 ms, so a write just after a read can leave the same stamp; such a stamp
+/// proves nothing.
+const TICK_NS: i64 = 20_000_000;
+
+/// Some file systems keep whole seconds, and some every other one.
+const COARSE_NS: i64 = 2_000_000_000;
 
 impl Stamp {
     /// Whether the file had been left alone long enough before `read_at` for the stamp to be proof.
     pub fn settled_before(&self, read_at: i64) -> bool {
-        self.mtime.max(self.ctime).saturating_add(SETTLED_AFTER_NS) < read_at
+        self.mtime
+            .max(self.ctime)
+            .saturating_add(self.granularity())
+            < read_at
+    }
+
+    /// How far apart two changes must be for their stamps to differ. Nobody can set a change time, so one without a
+    /// fraction of a second is of a file system that keeps none.
+    fn granularity(&self) -> i64 {
+        match self.ctime % 1_000_000_000 {
+            0 => COARSE_NS,
+            _ => TICK_NS,
+        }
     }
 }
 
@@ -118,15 +133,22 @@ mod tests {
             mtime,
             ctime,
         };
-        let read_at = 1_000_000_000;
+        let (read_at, second) = (9_000_000_001, 1_000_000_000);
         for (mtime, ctime, settled) in [
-            (0, 0, true),
-            (read_at, 0, false),
+            (0, 1, true),
+            (read_at, 1, false),
             (0, read_at, false),
-            (read_at - 20_000_000, 0, false),
-            (read_at - 20_000_001, 0, true),
-            (read_at + 5_000_000_000, 0, false),
-            (i64::MAX, 0, false),
+            (read_at - 20_000_000, 1, false),
+            (read_at - 20_000_001, 1, true),
+            (read_at + 5_000_000_000, 1, false),
+            (i64::MAX, 1, false),
+            // Whole seconds prove less.
+            (0, 8 * second, false),
+            (0, 7 * second, true),
+            (8 * second, 6 * second, false),
+            (7 * second, 6 * second, true),
+            // A modification time can be set by anybody.
+            (8 * second, 7 * second + 1, true),
         ] {
             assert_eq!(
                 stamp(mtime, ctime).settled_before(read_at),

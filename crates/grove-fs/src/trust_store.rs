@@ -49,10 +49,21 @@ pub enum Lookup {
     Granted(Grant),
     /// No grant.
     None,
-    /// A grant whose file is damaged; it counts as none.
-    Damaged(PathBuf),
+    /// A grant that counts as none, with the reason.
+    Refused(PathBuf, GrantRefusal),
     /// A grant for a folder that was at this path and is not there any more.
     Moved(PathBuf),
+}
+
+/// Why a grant counts as none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GrantRefusal {
+    /// Its file cannot be read as one.
+    Damaged,
+    /// Somebody else may write the file or its folders.
+    NotOwn,
+    /// A later version of Grove wrote it, in this format.
+    Newer(u32),
 }
 
 /// The folder with the grants. Clones share what was read.
@@ -71,8 +82,7 @@ struct KnownGrant {
     look: u64,
     read_at: i64,
     stamp: Stamp,
-    /// None for a file that counts as no grant.
-    grant: Option<Grant>,
+    grant: Result<Grant, GrantRefusal>,
 }
 
 impl TrustStore {
@@ -114,8 +124,8 @@ impl TrustStore {
         for ancestor in canonical.ancestors() {
             match self.at(ancestor) {
                 Lookup::None => {}
-                // A damaged grant may have been narrower than one above it, so the search ends here.
-                decided @ (Lookup::Granted(_) | Lookup::Damaged(_)) => return decided,
+                // A refused grant may have been narrower than one above it, so the search ends here.
+                decided @ (Lookup::Granted(_) | Lookup::Refused(..)) => return decided,
                 trouble => {
                     if problem == Lookup::None {
                         problem = trouble;
@@ -130,12 +140,14 @@ impl TrustStore {
     pub fn store(&self, grant: &Grant) -> Result<(), FsError> {
         let path = self.file_of(&grant.path);
         let fail = |reason: String| FsError::new("write", &path, std::io::Error::other(reason));
-        if let Some(version) = written_version(&path).filter(|version| *version > VERSION) {
+        let there = files::read_bounded(&path, MAX_GRANT_BYTES).unwrap_or_default();
+        if let Some(version) = version_of(&there).filter(|version| *version > VERSION) {
             return Err(fail(format!(
                 "a later version of Grove wrote it (format {version})"
             )));
         }
         let text = serde_json::to_vec(grant).map_err(|error| fail(error.to_string()))?;
+        files::make_own_folder(&path)?;
         atomic::write_mode(&path, &text, 0o600)
     }
 
@@ -156,7 +168,7 @@ impl TrustStore {
             .filter(|(name, _)| is_grant(name))
             .filter_map(|(name, _)| {
                 let file = self.folder.join(name);
-                self.read_once(&file, stamp::of_path(&file).ok()?)
+                self.read_once(&file, stamp::of_path(&file).ok()?).ok()
             })
             .collect();
         grants.sort_by(|a, b| a.path.cmp(&b.path));
@@ -167,19 +179,19 @@ impl TrustStore {
         let file = self.file_of(canonical);
         let grant = match stamp::of_path(&file) {
             Err(error) if error.is_not_found() => return Lookup::None,
-            Err(_) => None,
+            Err(_) => Err(GrantRefusal::Damaged),
             Ok(stamp) => self.read_once(&file, stamp),
         };
         match grant {
-            Some(grant) if grant.path != canonical => Lookup::Damaged(file),
-            Some(grant) if !is_at(&grant, canonical) => Lookup::Moved(grant.path),
-            Some(grant) => Lookup::Granted(grant),
-            None => Lookup::Damaged(file),
+            Ok(grant) if grant.path != canonical => Lookup::Refused(file, GrantRefusal::Damaged),
+            Ok(grant) if !grant.is_in_place() => Lookup::Moved(grant.path),
+            Ok(grant) => Lookup::Granted(grant),
+            Err(why) => Lookup::Refused(file, why),
         }
     }
 
     /// Reads a grant unless the same file was read before.
-    fn read_once(&self, file: &Path, stamp: Stamp) -> Option<Grant> {
+    fn read_once(&self, file: &Path, stamp: Stamp) -> Result<Grant, GrantRefusal> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let earlier = known.get(file);
         if let Some(earlier) = earlier
@@ -190,8 +202,8 @@ impl TrustStore {
         }
         let (read_at, mut grant) = (stamp::now(), read(file));
         // The same pins stay the same object, so that whoever compares them is done at once.
-        let earlier = earlier.and_then(|earlier| earlier.grant.as_ref());
-        if let (Some(new), Some(old)) = (&mut grant, earlier)
+        let earlier = earlier.and_then(|earlier| earlier.grant.as_ref().ok());
+        if let (Ok(new), Some(old)) = (&mut grant, earlier)
             && new.pins == old.pins
         {
             new.pins = Arc::clone(&old.pins);
@@ -217,32 +229,38 @@ impl TrustStore {
     }
 }
 
-/// Whether the folder at a path is the one that was granted.
-fn is_at(grant: &Grant, canonical: &Path) -> bool {
-    files::folder_identity(canonical).is_ok_and(|now| {
-        let same_birth = match (grant.born, now.born) {
-            (Some(then), Some(now)) => then == now,
-            _ => true,
-        };
-        now.id == grant.folder && same_birth
-    })
+impl Grant {
+    /// Whether the folder at its path is the one that was granted, by device, inode and birth.
+    pub fn is_in_place(&self) -> bool {
+        files::folder_identity(&self.path).is_ok_and(|now| {
+            let same_birth = match (self.born, now.born) {
+                (Some(then), Some(now)) => then == now,
+                _ => true,
+            };
+            now.id == self.folder && same_birth
+        })
+    }
 }
 
-fn read(file: &Path) -> Option<Grant> {
-    let bytes = files::read_own(file, MAX_GRANT_BYTES).ok()?;
-    serde_json::from_slice(&bytes)
-        .ok()
-        .filter(|grant: &Grant| (1..=VERSION).contains(&grant.version))
+fn read(file: &Path) -> Result<Grant, GrantRefusal> {
+    let bytes = files::read_own(file, MAX_GRANT_BYTES);
+    let bytes = bytes.map_err(|_| GrantRefusal::Damaged)?;
+    let bytes = bytes.ok_or(GrantRefusal::NotOwn)?;
+    if let Some(version) = version_of(&bytes).filter(|version| *version > VERSION) {
+        return Err(GrantRefusal::Newer(version));
+    }
+    let grant = serde_json::from_slice(&bytes).ok();
+    let grant = grant.filter(|grant: &Grant| grant.version > 0);
+    grant.ok_or(GrantRefusal::Damaged)
 }
 
-/// The version that a file says it is of, whatever else is in it.
-fn written_version(file: &Path) -> Option<u32> {
+/// The version that a grant says it is of, whatever else is in it.
+fn version_of(bytes: &[u8]) -> Option<u32> {
     #[derive(Deserialize)]
     struct Versioned {
         version: u32,
     }
-    let bytes = files::read_bounded(file, MAX_GRANT_BYTES).ok()?;
-    let read: Versioned = serde_json::from_slice(&bytes).ok()?;
+    let read: Versioned = serde_json::from_slice(bytes).ok()?;
     Some(read.version)
 }
 
@@ -337,7 +355,12 @@ mod tests {
             &later,
         ] {
             std::fs::write(&file, bad).unwrap();
-            assert_eq!(ask(&store, &base), Lookup::Damaged(file.clone()));
+            let why = if bad == later {
+                GrantRefusal::Newer(99)
+            } else {
+                GrantRefusal::Damaged
+            };
+            assert_eq!(ask(&store, &base), Lookup::Refused(file.clone(), why));
         }
         let other = String::from_utf8(good)
             .unwrap()
@@ -345,7 +368,7 @@ mod tests {
         std::fs::write(&file, other).unwrap();
         assert_eq!(
             ask(&store, &base),
-            Lookup::Damaged(file.clone()),
+            Lookup::Refused(file.clone(), GrantRefusal::Damaged),
             "a grant for another path"
         );
         std::fs::write(&file, &later).unwrap();
@@ -371,6 +394,21 @@ mod tests {
             let granted = matches!(ask(&store, &base), Lookup::Granted(_));
             assert_eq!(granted, counts, "{mode:o}");
         }
+        for (mode, counts) in [(0o755, true), (0o775, false), (0o707, false), (0o700, true)] {
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(state.path(), mode.clone()).unwrap();
+            let expected = if counts {
+                Lookup::Granted(grant.clone())
+            } else {
+                Lookup::Refused(file.clone(), GrantRefusal::NotOwn)
+            };
+            assert_eq!(ask(&store, &base), expected, "{mode:?}");
+        }
+        // Granting anew closes the folder again.
+        let open = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(state.path(), open).unwrap();
+        store.store(&grant).unwrap();
+        assert_eq!(files::mode(state.path()).unwrap(), 0o755);
         let born = grant.born.expect("this file system knows birth times");
         let other = Grant {
             born: Some(born + 1),

@@ -78,6 +78,14 @@ impl RootCache {
         (cache, was_damaged)
     }
 
+    /// A cache that knows nothing, and whose file is not to be believed either.
+    pub(crate) fn forgotten() -> Self {
+        Self {
+            stale: true,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.memory.is_empty() && self.disk.is_none()
     }

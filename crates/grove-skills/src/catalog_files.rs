@@ -26,12 +26,11 @@ pub fn index_dir(environment: &Environment) -> Option<PathBuf> {
     Some(environment.cache.as_ref()?.join("index"))
 }
 
-/// Writes the index files that are not there yet, or not whole. A file's name is the digest of its text, so a
-/// file of the right length is taken for it.
+/// Writes the index files that are not there, or not with their text: a file's name is a digest, and a length is none.
 pub fn write_index(folder: &Path, index: &[IndexFile]) -> Result<(), FsError> {
     for file in index {
         let path = folder.join(&file.name);
-        if !files::is_file_of(&path, file.text.len() as u64) {
+        if !has_text(&path, &file.text) {
             atomic::write(&path, file.text.as_bytes(), Durability::Cache)?;
         }
     }
@@ -55,7 +54,7 @@ pub fn keep_text(environment: &Environment, catalog: &Catalog) -> Result<(), FsE
     let Some(path) = text_file(environment, &catalog.digest.to_string()) else {
         return Ok(());
     };
-    if files::is_file(&path) {
+    if has_text(&path, &catalog.text) {
         return Ok(());
     }
     atomic::write(&path, catalog.text.as_bytes(), Durability::Cache)?;
@@ -70,6 +69,12 @@ pub fn kept_text(environment: &Environment, digest: &str) -> Option<String> {
     let bytes = files::read_bounded(&text_file(environment, digest)?, LARGEST_TEXT).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     (grove_catalog::Digest::of(text.as_bytes()).to_string() == digest).then_some(text)
+}
+
+/// Whether a file has this text.
+fn has_text(path: &Path, text: &str) -> bool {
+    let there = files::read_bounded(path, text.len() as u64);
+    there.is_ok_and(|there| there == text.as_bytes())
 }
 
 fn text_file(environment: &Environment, digest: &str) -> Option<PathBuf> {

@@ -24,13 +24,17 @@ use grove_catalog::disclosure::{
     Material, Node, Prepared, Refusal, Resources, Session, Target, Unprepared, already_open,
     expansion_text, list_children, prepare, resolve,
 };
-use grove_catalog::snapshot::Snapshot;
+use grove_catalog::root::{Root, Source};
+use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_catalog::trust::Trust;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
 pub use catalog_text::{CatalogOptions, ConversationCatalog, CountTokens};
 
 use crate::library::{Look, Unsteady};
+use crate::request::View;
+use crate::resources::is_twin;
 use crate::session_file::{self, SessionFileError};
 use crate::troubles::file_error;
 use crate::usage;
@@ -241,6 +245,16 @@ impl<'a> Disclosure<'a> {
         Ok(done)
     }
 
+    /// Whether the folder of a project whose changes are followed is still the one that was granted.
+    fn is_still_granted(&self, snapshot: &Snapshot, skill: &Skill) -> bool {
+        let is_followed = |root: &&Root| {
+            let is_own = self.look.request.view == View::Own;
+            is_own && root.source == Source::Project && root.trust == Trust::Trusted
+        };
+        let root = snapshot.root_of(skill).filter(is_followed);
+        root.is_none_or(|root| self.look.world.trust_of(&root.path).grant.is_some())
+    }
+
     fn activate_skill(
         &self,
         snapshot: &Arc<Snapshot>,
@@ -257,7 +271,7 @@ impl<'a> Disclosure<'a> {
         let body = body.ok_or_else(|| unsteady(&location))?;
         // The text leads to the files beside it, so they have to be what was trusted as well.
         let files = &self.look.sources.skills;
-        if !files.folder_is_as_judged(snapshot, skill) {
+        if !files.folder_is_as_judged(snapshot, skill) || !self.is_still_granted(snapshot, skill) {
             return Err(unsteady(&location));
         }
         let (resources, mut diagnostics) = self.resources(snapshot, at);
@@ -354,13 +368,20 @@ impl<'a> Disclosure<'a> {
         };
         match self.look.sources.skills.resources(snapshot, skill) {
             Ok(found) => {
+                let location = snapshot.location(&skill.place);
+                let twins = found.names.iter().filter(|name| is_twin(name));
+                let twins = twins.map(|name| {
+                    let message = format!("`{name}` is not `SKILL.md`, which lies beside it");
+                    Diagnostic::new(Code::FileNameCase, message).in_file(&location)
+                });
+                let findings = twins.collect();
                 let resources = Resources {
                     names: found.names,
                     more: found.not_seen,
                     uncounted: found.uncounted,
                     links_out: found.links_out,
                 };
-                (resources, Vec::new())
+                (resources, findings)
             }
             Err(error) => {
                 let finding = file_error(Code::Unreadable, &error);

@@ -1,8 +1,14 @@
 //! What the machine and the user's shell say, as values.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use grove_catalog::hosts;
+use grove_spec::text::one_line;
+use grove_spec::{Code, Diagnostic};
+
+use crate::environment_variables as names;
 
 /// Everything the engine takes from its surroundings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,23 +68,66 @@ impl Environment {
             .filter(|value| !value.to_string_lossy().trim().is_empty())
     }
 
-    /// A path as people write it: `~` is home, and relative paths start in the working folder.
-    pub fn expand(&self, path: &str) -> PathBuf {
-        match (path.strip_prefix("~/"), &self.home) {
-            (Some(rest), Some(home)) => home.join(rest),
-            _ if path == "~" => self.home.clone().unwrap_or_else(|| self.working.clone()),
-            _ => self.working.join(path),
-        }
+    /// A path as people write it in a file: `~` is home, and a relative one begins in the folder of that file. It
+    /// never depends on where the program runs: that may be anybody's folder.
+    pub fn expand(&self, path: &str, from: &Path) -> PathBuf {
+        Self::whole_folder(self.home.as_deref(), path.as_ref()).unwrap_or_else(|| from.join(path))
     }
 
-    /// The folder that a variable names: `~` is the home, and a relative one begins where the program runs.
+    /// The folder that a variable names; none where it names a relative one.
     pub fn folder(&self, name: &str) -> Option<PathBuf> {
-        let folder = self.variable(name)?;
-        Some(match folder.to_str() {
-            Some(text) => self.expand(text),
-            // A name that is not UTF-8 is a name all the same.
-            None => self.working.join(folder),
-        })
+        Self::whole_folder(self.home.as_deref(), self.variable(name)?)
+    }
+
+    /// A folder that stands for itself: a whole path, or one in the home folder, of which there is none without a home.
+    pub fn whole_folder(home: Option<&Path>, folder: &OsStr) -> Option<PathBuf> {
+        let folder = Path::new(folder);
+        if folder.is_absolute() {
+            return Some(folder.to_path_buf());
+        }
+        let below = folder.strip_prefix("~").ok()?;
+        Some(home.unwrap_or(Path::new(Self::NOWHERE)).join(below))
+    }
+
+    /// What is said of variables that name relative folders: each would be another one wherever the program runs.
+    pub(crate) fn refused_folders(&self) -> Vec<Diagnostic> {
+        let is_theirs = |name: &str| {
+            let mut roots = hosts::all().into_iter().flat_map(|host| host.roots);
+            roots.any(|root| {
+                [root.env, root.env_list]
+                    .into_iter()
+                    .flatten()
+                    .any(|it| it == name)
+            })
+        };
+        let mut findings = Vec::new();
+        for (name, value) in &self.variables {
+            let is_ours = names::FOLDERS.contains(&name.as_str());
+            let is_list = name.ends_with("DIRS");
+            if !(is_ours || is_list || name.ends_with("_DIR") || name.ends_with("_HOME")) {
+                continue;
+            }
+            let value = value.to_string_lossy();
+            let separators: &[char] = if is_list { &[':', ','] } else { &[] };
+            let folders = value.split(separators).map(str::trim);
+            let folders = folders.filter(|folder| !folder.is_empty());
+            let relative =
+                folders.filter(|folder| Self::whole_folder(None, folder.as_ref()).is_none());
+            let relative: Vec<String> = relative
+                .map(|folder| format!("`{}`", one_line(folder)))
+                .collect();
+            // Other programs may think otherwise of their own.
+            if relative.is_empty() || !(is_ours || is_theirs(name)) {
+                continue;
+            }
+            let message = format!(
+                "`{name}` names a relative folder, which was not used: {}",
+                relative.join(", ")
+            );
+            let help = "write the whole path of the folder";
+            findings.push(Diagnostic::new(Code::RootInvalid, message).with_help(help));
+        }
+        findings
     }
 
     /// The folder in which pi keeps what is the user's.

@@ -54,3 +54,17 @@ environment_variables! {
     /// How wide tables may be; the terminal's width by default.
     COLUMNS = "COLUMNS";
 }
+
+/// Those that name folders. A relative one would be another folder wherever Grove runs, and is refused.
+pub const FOLDERS: [&str; 10] = [
+    HOME,
+    XDG_CONFIG_HOME,
+    XDG_STATE_HOME,
+    XDG_DATA_HOME,
+    XDG_CACHE_HOME,
+    GROVE_SKILL_DIRS,
+    GROVE_AGENT_DIRS,
+    PI_SUBAGENT_EXTRA_AGENT_DIRS,
+    GROVE_BUNDLED_DIR,
+    TMPDIR,
+];

@@ -61,6 +61,10 @@ pub trait LookAgain {
     /// Looks.
     fn look_again(&mut self) -> Look;
 
+    /// Forgets what is remembered of files: one of them turned out to be another than its stamp said, so the next
+    /// look reads them.
+    fn forget_files(&mut self);
+
     /// Looks and does something with what was seen, again while a file turns out to be another than was looked at.
     fn look_until_steady<T, E: Unsteady>(
         &mut self,
@@ -79,7 +83,10 @@ pub trait LookAgain {
         let mut done = act(first);
         for _ in 1..ATTEMPTS {
             match &done {
-                Err(error) if error.is_unsteady() => done = act(&self.look_again()),
+                Err(error) if error.is_unsteady() => {
+                    self.forget_files();
+                    done = act(&self.look_again());
+                }
                 _ => break,
             }
         }
@@ -90,6 +97,14 @@ pub trait LookAgain {
 impl LookAgain for Library {
     fn look_again(&mut self) -> Look {
         self.look()
+    }
+
+    fn forget_files(&mut self) {
+        for known in self.skill_roots.values_mut() {
+            known.cache = RootCache::forgotten();
+        }
+        self.agent_files = DefinitionMemory::default();
+        self.chain_files = DefinitionMemory::default();
     }
 }
 
@@ -374,6 +389,7 @@ impl Library {
         scan.keep_good = self.keeping == Keeping::LastGood;
         let (mut diagnostics, mut plan) = (Vec::new(), Plan::default());
         if self.request.parts.skills {
+            diagnostics.extend(world.environment.refused_folders());
             diagnostics.extend(world.settings.diagnostics.iter().cloned());
             plan = planning::plan(Kind::Skills, world, &view);
         }

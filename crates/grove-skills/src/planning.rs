@@ -233,8 +233,11 @@ pub(crate) fn own(kind: Kind, world: &World) -> Plan {
 fn extra_folders(kind: Kind, environment: &Environment, settings: &Settings) -> Vec<PathBuf> {
     match kind {
         Kind::Skills => {
+            let file = settings.extra_dirs.origin.as_ref();
+            let from = file.and_then(|origin| origin.file.parent());
+            let from = from.unwrap_or(&environment.config);
             let configured = settings.extra_dirs.value.iter();
-            let configured = configured.map(|path| environment.expand(path));
+            let configured = configured.map(|path| environment.expand(path, from));
             configured
                 .chain(environment.skill_dirs.iter().cloned())
                 .collect()
@@ -494,7 +497,8 @@ fn host_paths(environment: &Environment, root: &HostRoot) -> Vec<PathBuf> {
     let last = root.path.rsplit('/').next().unwrap_or("skills");
     vec![match folder {
         Some(folder) => folder.join(last),
-        None => environment.expand(&root.path),
+        // Paths of hosts begin at home.
+        None => environment.expand(&root.path, Path::new(Environment::NOWHERE)),
     }]
 }
 
@@ -504,10 +508,8 @@ fn listed_folders(environment: &Environment, list: &OsStr) -> Vec<PathBuf> {
         .split(|byte| *byte == b',')
         .map(<[u8]>::trim_ascii)
         .filter(|folder| !folder.is_empty())
-        .map(|folder| match std::str::from_utf8(folder) {
-            Ok(text) => environment.expand(text),
-            // A name that is not UTF-8 is a name all the same.
-            Err(_) => environment.working.join(OsStr::from_bytes(folder)),
+        .filter_map(|folder| {
+            Environment::whole_folder(environment.home.as_deref(), OsStr::from_bytes(folder))
         })
         .collect()
 }
@@ -558,7 +560,8 @@ mod tests {
             (&b"/a"[..], &["/a"][..]),
             (b"/a,/b", &["/a", "/b"]),
             (b" /a , ,/b c,", &["/a", "/b c"]),
-            (b"~/x,y", &["/home/me/x", "/elsewhere/y"]),
+            // A relative one would be another folder wherever Grove runs.
+            (b"~/x,y,./z", &["/home/me/x"]),
             (b",", &[]),
         ] {
             let expected: Vec<PathBuf> = folders.iter().map(PathBuf::from).collect();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use grove_catalog::Digest;
 use grove_catalog::trust::{self, Trust};
 use grove_fs::files;
-use grove_fs::trust_store::{Grant, Lookup, TrustStore};
+use grove_fs::trust_store::{Grant, GrantRefusal, Lookup, TrustStore};
 use grove_spec::{Code, Diagnostic};
 
 use crate::environment::Environment;
@@ -96,7 +96,7 @@ impl Project {
     }
 }
 
-/// Which folders may be a project at all: not home, nor the root folder, nor the temporary folder.
+/// Which folders may be a project at all: not home, nor what it lies in, nor a temporary folder.
 pub(crate) struct Permitted {
     home: Option<PathBuf>,
     temporary: PathBuf,
@@ -152,9 +152,23 @@ impl FolderTrust {
                 ..Self::default()
             },
             Lookup::None => Self::default(),
-            Lookup::Damaged(file) => {
-                let message = format!("the grant for {} is damaged", folder.display());
-                refused(Code::TrustDamaged, message, &file)
+            Lookup::Refused(file, why) => {
+                let of = format!("the grant for {}", folder.display());
+                match why {
+                    GrantRefusal::Damaged => {
+                        refused(Code::TrustDamaged, format!("{of} is damaged"), &file)
+                    }
+                    GrantRefusal::NotOwn => {
+                        let message =
+                            format!("{of}, or a folder that it is in, is not yours alone");
+                        refused(Code::TrustNotOwn, message, &file)
+                    }
+                    GrantRefusal::Newer(version) => {
+                        let what = "was written by a later version of Grove and is left alone";
+                        let message = format!("{of} {what} (format {version})");
+                        refused(Code::TrustNewer, message, &file)
+                    }
+                }
             }
             Lookup::Moved(path) => {
                 let message = "another folder was trusted at this path".to_owned();

@@ -21,6 +21,11 @@ const RESOURCE_NAMES: usize = 20_000;
 /// Folder levels below a skill's folder in which all its files are looked for.
 const FILE_DEPTH: usize = 16;
 
+/// Whether a file beside a skill's own is the same to whoever does not tell cases apart.
+pub(crate) fn is_twin(name: &str) -> bool {
+    name.eq_ignore_ascii_case("SKILL.md") && name != "SKILL.md"
+}
+
 impl SkillFiles {
     /// The names of the files beside a skill's own; none of them is opened.
     ///

@@ -108,6 +108,7 @@ impl Searcher {
                 return (look.snapshot, answer, all);
             }
             if !last {
+                library.forget_files();
                 look = library.look_again();
             }
         }

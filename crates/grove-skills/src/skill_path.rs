@@ -39,11 +39,7 @@ impl SkillPath {
         let mut found = Self::default();
         let may_lead = root.is_some_and(|root| !root.source.contains_links());
         for path in written {
-            let from_file = Environment {
-                working: file.parent().unwrap_or(file).to_path_buf(),
-                ..environment.clone()
-            };
-            let folder = from_file.expand(path);
+            let folder = environment.expand(path, file.parent().unwrap_or(file));
             let why = if !may_lead {
                 "an agent that came with a project or a package may not add folders"
             } else if !files::is_folder(&folder) {

@@ -1,16 +1,22 @@
 //! What stood in the way of a walk, as diagnostics.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use grove_fs::FsError;
 use grove_fs::probe_walk::{LimitsHit, Problem, Trouble, WalkOptions};
 use grove_spec::skill::file_limit::too_large;
-use grove_spec::text::{first_names, one_line};
+use grove_spec::text::{first_names, one_line, visible};
 use grove_spec::{Code, Diagnostic};
 
 /// The diagnostic for a problem below a root.
 pub(crate) fn problem(root: &Path, problem: &Problem) -> Diagnostic {
-    describe(&problem.path, &problem.trouble).in_file(&root.join(&problem.path))
+    let path = match problem.trouble {
+        // The file is named as it is shown: nobody is to be told the name itself.
+        Trouble::UnprintableName => visible(&problem.path),
+        _ => Cow::Borrowed(problem.path.as_str()),
+    };
+    describe(&problem.path, &problem.trouble).in_file(&root.join(&*path))
 }
 
 /// The diagnostic for a skill file that could not be read.

@@ -25,7 +25,7 @@ pub use survey::{ItemKind, ReviewItem};
 /// Why trust was not granted.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// Home, the root folder and the temporary folder are never a project.
+    /// Home and what it lies in, temporary folders and whole file systems are never a project.
     #[error("{} cannot be trusted as a project", .0.display())]
     NeverAProject(PathBuf),
     /// There is nothing at the path.
@@ -261,7 +261,8 @@ fn folder_for(environment: &Environment, folder: Option<&Path>) -> Result<PathBu
         let project = Project::find(environment);
         project.grant_folder().map_or(working, Path::to_path_buf)
     };
-    if Permitted::in_environment(environment).allows(&folder) {
+    let may_be_project = Permitted::in_environment(environment).allows(&folder);
+    if may_be_project && !files::is_mount_root(&folder) {
         Ok(folder)
     } else {
         Err(TrustError::NeverAProject(folder))

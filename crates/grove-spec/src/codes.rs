@@ -53,8 +53,8 @@ codes! {
     BrokenLink = "broken-link", Warning, "A link leads nowhere.", "remove the link or restore its target";
     LinkLoop = "link-loop", Warning, "A folder was reached a second time through a link and was not walked again.", "remove one of the links";
     HardLink = "hard-link", Warning, "A skill file in a project or package has more than one hard link, so it may be a file from elsewhere.", "replace the hard link with a copy";
-    FileNameCase = "file-name-case", Warning, "A file differs from `SKILL.md` only in case and was not read.", "rename it to SKILL.md";
-    UnprintablePath = "unprintable-path", Error, "A folder or file name has control characters or is not UTF-8, so it cannot be shown to a model.", "rename it with plain characters";
+    FileNameCase = "file-name-case", Warning, "A file differs from `SKILL.md` only in case and was not read.", "rename it to SKILL.md, or remove it where there is one";
+    UnprintablePath = "unprintable-path", Error, "A folder or file name has control characters or characters that people do not see, or is not UTF-8, so it cannot be shown to a model.", "rename it with plain characters";
     PortableName = "portable-name", Warning, "The folder name cannot be used on every platform.", "rename the folder with lower-case letters, digits and hyphens";
 
     // The frontmatter block.
@@ -86,7 +86,8 @@ codes! {
     FieldRequiredType = "field-required-type", Error, "A field that must be text is something else.", "write the value as text";
     FieldType = "field-type", Warning, "A field has a value of the wrong kind and was left out.", "see the format reference for the kinds of values";
     UnknownField = "unknown-field", Warning, "The key is not part of the standard.", "move it under `metadata`";
-    RequirementsUnreadable = "requirements-unreadable", Warning, "The requirements could not be read, so the skill is not offered.", "write `requires` with lists of names";
+    RequirementsUnreadable = "requirements-unreadable", Error, "The requirements could not be read, so the skill is not offered.", "write `requires` with lists of names";
+    RestrictionUnreadable = "restriction-unreadable", Error, "The value of a key that keeps a skill from something cannot be read, or nobody can say where it ends; its strictest reading counts.", "write the key in the first column, with a value of the kind that it takes";
     ControlCharacters = "control-characters", Warning, "Control or escape characters were found and are never shown or passed on as they are.", "remove them from the file";
     HiddenUnicode = "hidden-unicode", Warning, "The text has characters that people cannot see and models can read.", "remove them, or show what they say in plain text";
     BidiControl = "bidi-control", Warning, "The text has direction controls that make people read another text than a model.", "remove the direction controls";
@@ -135,7 +136,7 @@ codes! {
     OverrideUnknownField = "override-unknown-field", Info, "Settings override a field of an agent that cannot be overridden; it was not used.", "see the configuration reference for the fields that can be";
     OverrideUnknown = "override-unknown", Warning, "Settings override an agent that is not there.", "correct the name, or remove the override";
     SettingsUnreadable = "settings-unreadable", Warning, "A host's settings file cannot be read or is not JSON; nothing in it was used.", "correct the file";
-    AgentContract = "agent-contract", Error, "`acceptance`, a budget or `engine` of an agent cannot be read; it would run without what was to hold it.", "write the value as the reference page of agent fields says";
+    AgentContract = "agent-contract", Error, "The value of a key that keeps an agent from something, or of `engine`, cannot be read, or nobody can say where it ends; the agent would run without what was to hold it.", "write the value as the reference page of agent fields says";
     AgentUnknownField = "agent-unknown-field", Info, "A key of an agent is not known here and is nearly one that is, or was asked for; it is kept as written.", "check the spelling";
     ModelUnknown = "model-unknown", Warning, "No model of this name is known here; whoever runs the agent may know it.", "check the spelling";
     ExportUnmapped = "export-unmapped", Warning, "Something that an agent says cannot be said to the host that it is exported for.", "change the agent, or accept that the host does without it";
@@ -180,7 +181,9 @@ codes! {
     // Trust and configuration.
     ProjectUntrusted = "project-untrusted", Info, "The project has content that is not used until the project is trusted.", "review it, then run `grove trust`";
     TrustDamaged = "trust-damaged", Warning, "A trust grant is damaged and counts as absent.", "run `grove trust` again";
-    TrustMoved = "trust-moved", Warning, "The trusted folder is not the one that was granted: its device or inode differs.", "review it, then run `grove trust` again";
+    TrustNotOwn = "trust-not-own", Warning, "Somebody else may write a trust grant or a folder that it is in, so it counts as absent.", "make the file and its folders yours alone (`chmod go-w`), then run `grove trust` again";
+    TrustNewer = "trust-newer", Warning, "A later version of grove wrote a trust grant: it is left alone and counts as absent.", "update grove";
+    TrustMoved = "trust-moved", Warning, "The trusted folder is not the one that was granted: its device, inode or birth time differs.", "review it, then run `grove trust` again";
     ConfigSyntax = "config-syntax", Error, "A line of the configuration is not valid TOML, or the file cannot be read; what it sets is not used.", "correct the line";
     ConfigValue = "config-value", Warning, "A configuration value has the wrong kind and was not used.", "correct the value";
     ConfigUnknownKey = "config-unknown-key", Warning, "A configuration key is not known.", "see the configuration reference";

@@ -1,10 +1,12 @@
 //! One shape for everything that is said about a file: stable code, severity, place, message, help.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::codes::Code;
+use crate::text::without_credentials;
 use crate::words;
 
 words! {
@@ -12,7 +14,7 @@ words! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Severity {
-        /// The thing it speaks of was not loaded.
+        /// The thing it speaks of was not loaded; of what restricts a skill, the strictest reading counts instead.
         Error = "error",
         /// It was loaded, and somebody should look at it.
         Warning = "warning",
@@ -59,10 +61,14 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A finding with the code's usual severity and help.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
+        let message = message.into();
         Self {
             code,
             severity: code.severity(),
-            message: message.into(),
+            message: match without_credentials(&message) {
+                Cow::Borrowed(_) => message,
+                Cow::Owned(shown) => shown,
+            },
             file: None,
             position: None,
             help: None,
@@ -110,9 +116,14 @@ impl Diagnostic {
         self.help.as_deref().unwrap_or(self.code.help())
     }
 
-    /// Whether the thing it speaks of was not loaded because of it.
+    /// Whether the thing it speaks of was not loaded because of it. What restricts a skill and cannot be read is an
+    /// error too, and the skill is loaded with the strictest reading of it.
     pub fn is_error(&self) -> bool {
-        self.severity == Severity::Error
+        let is_contained = matches!(
+            self.code,
+            Code::RestrictionUnreadable | Code::RequirementsUnreadable
+        );
+        self.severity == Severity::Error && !is_contained
     }
 
     /// Whether somebody should look at it.

@@ -8,9 +8,35 @@ use crate::yaml::{Entry, Value};
 /// Reads values of frontmatter and notes what is wrong with them.
 pub(crate) struct FieldReader<'a> {
     pub(crate) diagnostics: &'a mut Vec<Diagnostic>,
+    /// For a key that restricts: the code of a value that cannot be read, and what counts instead, in words.
+    strictest: Option<(Code, &'static str)>,
+    /// Whether the value that was read last could not be.
+    is_unread: bool,
 }
 
-impl FieldReader<'_> {
+impl<'a> FieldReader<'a> {
+    pub(crate) fn new(diagnostics: &'a mut Vec<Diagnostic>) -> Self {
+        Self {
+            diagnostics,
+            strictest: None,
+            is_unread: false,
+        }
+    }
+
+    /// Reads a key that restricts; nothing if any part of its value cannot be read, which is an error.
+    pub(crate) fn restricting<T>(
+        &mut self,
+        code: Code,
+        strictest: &'static str,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> Option<T> {
+        self.strictest = Some((code, strictest));
+        self.is_unread = false;
+        let value = read(self);
+        self.strictest = None;
+        (!self.is_unread).then_some(value)
+    }
+
     /// Optional text: anything else is left out with a warning.
     pub(crate) fn text(&mut self, entry: &Entry) -> Option<String> {
         match &entry.value.value {
@@ -51,6 +77,10 @@ impl FieldReader<'_> {
                 texts.retain(|text| !text.is_empty());
                 Some(texts)
             }
+            Value::Map(switches) if self.strictest.is_some() => match switched_on(switches) {
+                Some(names) => Some(names),
+                None => self.wrong_kind(entry, "text, a list, or names with `true` or `false`"),
+            },
             Value::Map(_) => self.wrong_kind(entry, "text or a list"),
         }
     }
@@ -63,14 +93,48 @@ impl FieldReader<'_> {
         parsed
     }
 
+    /// A switch that means nothing without a value.
+    pub(crate) fn said_boolean(&mut self, entry: &Entry) -> Option<bool> {
+        if entry.value.is_null() {
+            return self.wrong_kind(entry, "true or false");
+        }
+        self.boolean(entry)
+    }
+
     pub(crate) fn wrong_kind<T>(&mut self, entry: &Entry, wanted: &str) -> Option<T> {
         let message = format!("`{}` is {}, not {wanted}", entry.key, entry.value.kind());
         self.report(Code::FieldType, message, entry)
     }
 
     pub(crate) fn report<T>(&mut self, code: Code, message: String, entry: &Entry) -> Option<T> {
-        let finding = Diagnostic::new(code, message).at(entry.value.position);
-        self.diagnostics.push(finding);
+        let finding = match self.strictest.filter(|_| code == Code::FieldType) {
+            Some((code, strictest)) => {
+                self.is_unread = true;
+                let message = match code {
+                    Code::RestrictionUnreadable => {
+                        format!("{message}, so its strictest reading counts: {strictest}")
+                    }
+                    _ => message,
+                };
+                Diagnostic::new(code, message)
+            }
+            None => Diagnostic::new(code, message),
+        };
+        self.diagnostics.push(finding.at(entry.value.position));
         None
     }
+}
+
+/// The names of a mapping that are switched on: a list in another form. Nothing where it cannot be one.
+pub(crate) fn switched_on(switches: &[Entry]) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    for switch in switches {
+        let is_on = parse_boolean(switch.value.as_text()?)?;
+        match (&*switch.key, is_on) {
+            ("*", true) => return None,
+            (name, true) => names.push(name.trim().to_owned()),
+            (_, false) => {}
+        }
+    }
+    Some(names)
 }

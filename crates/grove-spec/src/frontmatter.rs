@@ -7,7 +7,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::fence::{self, NoFence};
 use crate::skill::body;
-use crate::yaml::{self, Entry, IsKnown};
+use crate::yaml::{self, Entry, KnownKeys};
 
 /// A file cut in two and its frontmatter read.
 pub(crate) struct Document {
@@ -32,10 +32,10 @@ pub(crate) fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
     })
 }
 
-/// Reads the frontmatter of a file, or says why it has none; `is_known` tells the keys that such a file has.
-pub(crate) fn read(text: &str, is_known: IsKnown) -> Result<Document, Diagnostic> {
+/// Reads the frontmatter of a file, or says why it has none; `known` tells the keys that such a file has.
+pub(crate) fn read(text: &str, known: KnownKeys) -> Result<Document, Diagnostic> {
     let fenced = fence::split(text).map_err(|reason| no_fence(text, reason))?;
-    let block = yaml::read_block(fenced.frontmatter, 2, is_known);
+    let block = yaml::read_block(fenced.frontmatter, 2, known);
     let is_readable = !block.diagnostics.iter().any(Diagnostic::is_error);
     Ok(Document {
         entries: is_readable.then_some(block.entries),

@@ -63,6 +63,14 @@ pub fn find(text: &str) -> Vec<HiddenText> {
     found
 }
 
+/// Where the hidden characters of a text are, in bytes.
+pub(crate) fn places(text: &str) -> Vec<usize> {
+    if text.is_ascii() {
+        return Vec::new();
+    }
+    Suspects::new(text).map(|(at, _)| at).collect()
+}
+
 /// The text without its hidden characters; ordinary joiners and selectors stay.
 pub fn strip(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());

@@ -23,6 +23,8 @@ pub mod package;
 pub mod quoted_frontmatter;
 pub mod render;
 pub mod skill;
+#[cfg(test)]
+mod strictest_tests;
 pub mod text;
 pub mod wildcard;
 mod words;

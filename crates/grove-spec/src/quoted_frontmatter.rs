@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::yaml::{self, Entry, Value};
+use crate::yaml::{self, Entry, KnownKeys, Value};
 
 /// The line that begins frontmatter, and the characters that end it.
 const FENCE: &str = "---";
@@ -95,7 +95,7 @@ fn fenced(text: &str) -> Option<(&str, usize)> {
 
 /// The entries of a text that is YAML without any repair.
 fn strict(text: &str) -> Option<Vec<Entry>> {
-    let block = yaml::read_block(text, 2, |_| false);
+    let block = yaml::read_block(text, 2, KnownKeys::NONE);
     // Whatever was repaired was said.
     let is_size = |finding: &Diagnostic| finding.code == Code::FrontmatterTooLarge;
     block

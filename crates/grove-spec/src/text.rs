@@ -4,12 +4,16 @@
 
 use std::borrow::Cow;
 
+use crate::hidden_text;
+
 /// Whether a character may never reach a terminal, a prompt or JSON as it is.
 ///
-/// C0 but newline and tab, DEL, C1, and the two Unicode separators that some readers take for
-/// line ends.
+/// C0 but newline and tab, DEL, C1, the two Unicode separators that some readers take for line ends, and what is no
+/// character at all: XML may not have it.
 pub const fn is_control(c: char) -> bool {
     matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}')
+        || matches!(c, '\u{fdd0}'..='\u{fdef}')
+        || (c as u32) & 0xfffe == 0xfffe
 }
 
 /// Whether a text is ASCII without a character that [`is_control`]: most texts are, and need no second look.
@@ -43,14 +47,16 @@ pub fn without_controls(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Text for people: control characters become visible escapes such as `\u{1b}`.
+/// Text for people: control characters, and those that people do not see, become visible escapes such as `\u{1b}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.contains(|c| is_control(c) || crate::hidden_text::is_direction_control(c)) {
+    let hidden = hidden_text::places(text);
+    let is_odd = |c: char| is_control(c) || hidden_text::is_direction_control(c);
+    if hidden.is_empty() && !text.contains(is_odd) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if is_control(c) || crate::hidden_text::is_direction_control(c) {
+    for (at, c) in text.char_indices() {
+        if is_odd(c) || hidden.contains(&at) {
             shown.extend(c.escape_unicode());
         } else {
             shown.push(c);
@@ -69,6 +75,44 @@ pub fn one_line(text: &str) -> String {
         line.push_str(&visible(word));
     }
     line
+}
+
+/// Text in which no address has a user's name, a password or a token in it.
+pub fn without_credentials(text: &str) -> Cow<'_, str> {
+    const MARK: &str = "://";
+    if !text.contains(MARK) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(MARK) {
+        shown.push_str(before);
+        shown.push_str(MARK);
+        let is_end = |c: char| c.is_whitespace() || "\"'`<>".contains(c);
+        let (address, others) = after.split_at(after.find(is_end).unwrap_or(after.len()));
+        let (authority, _) = address.split_at(address.find('/').unwrap_or(address.len()));
+        let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit());
+        // A password may have a slash in it that nobody encoded.
+        let is_cut = authority
+            .split_once(':')
+            .is_some_and(|(_, port)| !is_port(port));
+        let user = if is_cut { address } else { authority };
+        let end = user.rfind('@').map_or(0, |at| at + 1);
+        let address = address.get(end..).unwrap_or_default();
+        if end > 0 {
+            shown.push_str("***@");
+        }
+        match address.split_once('?') {
+            Some((path, _)) => {
+                shown.push_str(path);
+                shown.push_str("?***");
+            }
+            None => shown.push_str(address),
+        }
+        rest = others;
+    }
+    shown.push_str(rest);
+    Cow::Owned(shown)
 }
 
 /// A number with its noun: `1 file`, `2 files`.

@@ -1,7 +1,7 @@
 //! What the process tells Grove: its environment variables, read once, and its working folder.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use grove_skills::{Environment, environment_variables as names};
@@ -29,14 +29,13 @@ fn from(variables: BTreeMap<String, OsString>, working: PathBuf) -> Environment 
             .map(|base| base.join("grove"))
     };
     let nowhere = || PathBuf::from(Environment::NOWHERE);
-    // Later commands may run elsewhere, so a relative path is made absolute once, here.
-    let absolute = |path: PathBuf| working.join(path);
+    // A relative folder would be another one wherever Grove runs; the library says which are refused.
+    let whole = |folder: &OsStr| Environment::whole_folder(home.as_deref(), folder);
     let listed = |name: &str| -> Vec<PathBuf> {
         let folders = set(name).into_iter().flat_map(std::env::split_paths);
         folders
             .map(trimmed)
-            .filter(|folder| !folder.as_os_str().is_empty())
-            .map(absolute)
+            .filter_map(|folder| whole(folder.as_os_str()))
             .collect()
     };
     Environment {
@@ -45,8 +44,9 @@ fn from(variables: BTreeMap<String, OsString>, working: PathBuf) -> Environment 
         data: folder(names::XDG_DATA_HOME, ".local/share").unwrap_or_else(nowhere),
         cache: folder(names::XDG_CACHE_HOME, ".cache"),
         temporary: set(names::TMPDIR)
-            .map_or_else(|| PathBuf::from("/tmp"), |path| absolute(path.into())),
-        bundled_dir: set(names::GROVE_BUNDLED_DIR).map(|path| absolute(path.into())),
+            .and_then(|folder| whole(folder))
+            .unwrap_or_else(|| PathBuf::from("/tmp")),
+        bundled_dir: set(names::GROVE_BUNDLED_DIR).and_then(|folder| whole(folder)),
         skill_dirs: listed(names::GROVE_SKILL_DIRS),
         agent_dirs: [
             listed(names::GROVE_AGENT_DIRS),
@@ -92,7 +92,9 @@ mod tests {
             ("HOME", "/h"),
             ("XDG_CONFIG_HOME", "/c"),
             ("XDG_STATE_HOME", "relative"),
-            ("GROVE_SKILL_DIRS", "/a::/b"),
+            ("GROVE_SKILL_DIRS", "/a::/b:skills:./x:~/c"),
+            ("GROVE_BUNDLED_DIR", "bundled"),
+            ("TMPDIR", "tmp"),
         ]);
         assert_eq!(set.config, Path::new("/c/grove"));
         assert_eq!(
@@ -100,7 +102,10 @@ mod tests {
             Path::new("/h/.local/state/grove"),
             "a relative path counts as unset"
         );
-        assert_eq!(set.skill_dirs, [Path::new("/a"), Path::new("/b")]);
+        let whole = ["/a", "/b", "/h/c"].map(Path::new);
+        assert_eq!(set.skill_dirs, whole, "a relative folder is refused");
+        assert_eq!(set.bundled_dir, None);
+        assert_eq!(set.temporary, Path::new("/tmp"));
         assert_eq!(environment(&[]).cache, None);
     }
 }

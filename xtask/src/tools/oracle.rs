@@ -8,6 +8,7 @@ use crate::step;
 
 const VERSION: &str = "0.1.1";
 const MCP_VERSION: &str = "2.3.0";
+const YAML_VERSION: &str = "6.0.3";
 
 /// Installs `skills-ref`, with which our validation is compared.
 pub(crate) fn install_oracle() -> Result<(), String> {
@@ -20,6 +21,13 @@ pub(crate) fn install_oracle() -> Result<(), String> {
         ]
         .into_iter()
         .try_for_each(pip_install)
+    })
+}
+
+/// Installs a second reader of YAML, with which exports are read.
+pub(crate) fn install_yaml() -> Result<(), String> {
+    marker::once("pyyaml", YAML_VERSION, || {
+        pip_install(&format!("PyYAML=={YAML_VERSION}"))
     })
 }
 

@@ -25,6 +25,8 @@ use crate::root::Source;
 use crate::snapshot::Snapshot;
 use grove_spec::Digest;
 
+pub(crate) use style::shown_name;
+
 pub use budget::{Budget, Unit};
 pub use counting::within_tokens;
 pub use cut::shorten;

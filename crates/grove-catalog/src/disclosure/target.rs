@@ -2,6 +2,7 @@
 
 use super::node::{Group, Node};
 use crate::address::{self, Answer};
+use crate::catalog::shown_name;
 use crate::snapshot::{Skill, Snapshot};
 
 /// Who asks for a skill.
@@ -80,10 +81,15 @@ fn group(snapshot: &Snapshot, caller: Caller, query: &str) -> Result<Target, Ref
         Caller::Person => Vec::new(),
     };
     let name = format!("{}/", query.strip_suffix('/').unwrap_or(query));
+    let is_cut = name.ends_with("…/");
+    let shown = |group: &Group| format!("{}/", shown_name(group.name.trim_end_matches('/')));
     let by_key = all.iter().find(|group| group.key == query);
     let found: Vec<&Group> = match by_key {
         Some(group) => vec![group],
-        None => all.iter().filter(|group| group.name == name).collect(),
+        None => all
+            .iter()
+            .filter(|group| group.name == name || (is_cut && shown(group) == name))
+            .collect(),
     };
     match found.as_slice() {
         [] => Err(Refusal::Unknown(near(snapshot, caller, &all, query))),

@@ -80,8 +80,12 @@ impl Writer<'_, '_> {
             agent.skill_injection = SkillInjection::Full;
         }
         agent.tools = self.native_tools();
-        if !self.is_theirs() {
-            for entry in std::mem::take(&mut agent.unknown) {
+        let unknown = std::mem::take(&mut agent.unknown);
+        if self.is_theirs() {
+            let kept = unknown.into_iter().filter_map(|entry| self.shrunk(entry));
+            agent.unknown = kept.collect();
+        } else {
+            for entry in unknown {
                 self.other(entry);
             }
         }

@@ -24,7 +24,7 @@ use crate::hosts::{AgentRules, Preload};
 use crate::prompt::LISTING;
 use crate::snapshot::Skill;
 
-pub use packaged::packaged_skill;
+pub use packaged::{packaged_skill, printed_skill};
 
 /// For whom is exported, and how.
 #[derive(Debug, Clone, Copy)]
@@ -121,15 +121,18 @@ pub fn host_name(rules: &AgentRules, name: &str) -> String {
         .collect()
 }
 
-/// The folder name under which a host has a skill.
-pub fn skill_folder(name: &str) -> String {
+/// The folder name under which a host has a skill; none where nothing of the name is left, or where it would be taken
+/// for the file of a skill.
+pub fn skill_folder(name: &str) -> Option<String> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let folder: String = name
         .chars()
         .map(|c| if fits(c) { c } else { '-' })
         .collect();
     // A hidden folder is looked in by nobody.
-    folder.trim_start_matches('.').to_owned()
+    let folder = folder.trim_start_matches('.');
+    let is_folder = !folder.is_empty() && !folder.eq_ignore_ascii_case("SKILL.md");
+    is_folder.then(|| folder.to_owned())
 }
 
 /// The file of an agent, and what could not be said in it.

@@ -3,10 +3,11 @@
 //! A host lets what is in its own folders do more than a plugin, because it takes it for its owner's. A copy there
 //! must not have more than its package had.
 
-use grove_spec::agent::edit;
 use grove_spec::agent::formats::granting::{self, Shrunk};
+use grove_spec::skill::{self, print};
+use grove_spec::text::one_line;
 use grove_spec::yaml::Entry;
-use grove_spec::{Code, Diagnostic, fence, skill};
+use grove_spec::{Code, Diagnostic};
 
 use super::keys::Writer;
 use super::powers::quoted;
@@ -33,39 +34,24 @@ impl Writer<'_, '_> {
     }
 }
 
-/// The text of a package's skill without the keys that grant something, and what is to be known of it; no text where
-/// they cannot be taken out.
-pub fn packaged_skill(name: &str, source: &str) -> (Option<String>, Vec<Diagnostic>) {
+/// The text of a package's skill without the keys that grant something, and what is to be known of it.
+///
+/// It is printed from what was parsed: a copy might be more to another reader than it is here.
+pub fn packaged_skill(name: &str, source: &str) -> (String, Vec<Diagnostic>) {
     let mut findings = Vec::new();
-    let mut text = source.to_owned();
-    let parsed = skill::parse(source);
-    for key in granting::OF_SKILLS {
-        let place = |finding: Diagnostic| {
-            let mut entries = parsed.skill.unknown.iter();
-            match entries.find(|entry| entry.key == key) {
-                Some(entry) => finding.at(entry.position),
-                None => finding,
-            }
-        };
-        match edit::remove(&text, key) {
-            Ok(rest) if rest == text => {}
-            Ok(rest) => {
-                text = rest;
-                let message =
-                    format!("`{key}` of skill `{name}`, which came with a package, was left out");
-                findings.push(place(Diagnostic::new(Code::ExportPowers, message)));
-            }
-            // Frontmatter that is not quite YAML may be more to a host than it is here.
-            Err(_) if has_word(source, key) => {
-                let message = format!(
-                    "skill `{name}`, which came with a package, was left out: `{key}` cannot be taken out of its file"
-                );
-                findings.push(place(Diagnostic::new(Code::ExportPowers, message)));
-                return (None, findings);
-            }
-            Err(_) => {}
+    let mut parsed = skill::parse(source);
+    parsed.skill.unknown.retain(|entry| {
+        let grants = granting::grants(&entry.key);
+        if grants {
+            let message = format!(
+                "`{}` of skill `{name}`, which came with a package, was left out",
+                one_line(&entry.key)
+            );
+            findings.push(Diagnostic::new(Code::ExportPowers, message).at(entry.position));
         }
-    }
+        !grants
+    });
+    let text = printed_skill(&parsed, source);
     let tools = &parsed.skill.details().allowed_tools;
     if !tools.is_empty() {
         let message = format!(
@@ -85,12 +71,13 @@ pub fn packaged_skill(name: &str, source: &str) -> (Option<String>, Vec<Diagnost
             None => finding,
         });
     }
-    (Some(text), findings)
+    (text, findings)
 }
 
-fn has_word(source: &str, key: &str) -> bool {
-    let frontmatter = fence::split(source).map_or(source, |fenced| fenced.frontmatter);
-    frontmatter.contains(key)
+/// The text of a skill as it was read: with the strictest reading of what could not be.
+pub fn printed_skill(parsed: &skill::Parsed, source: &str) -> String {
+    let body = source.get(parsed.body_offset..).unwrap_or_default();
+    print::print(&parsed.skill, body)
 }
 
 #[cfg(test)]
@@ -105,30 +92,31 @@ mod tests {
     }
 
     #[test]
-    fn hooks_of_a_skill_are_taken_out_and_the_rest_stays_as_it_is() {
-        let source = "---\nname: s\nhooks:\n  Stop:\n    - command: touch x\n# mine\ndescription: 'd'\n---\nBody\n";
-        let (text, findings) = packaged_skill("s", source);
-        assert_eq!(
-            text.as_deref(),
-            Some("---\nname: s\n# mine\ndescription: 'd'\n---\nBody\n")
-        );
-        assert_eq!(said(&findings), [(Code::ExportPowers, Some(3))]);
+    fn hooks_of_a_skill_are_left_out_however_they_are_written() {
+        for hooks in [
+            "hooks:\n  Stop:\n    - command: touch x",
+            "\"h\\u006foks\":\n  Stop: x",
+            "'hooks': {Stop: x}",
+            "? hooks\n: {Stop: x}",
+            "Hooks: {Stop: x}",
+            "mcp-servers: {x: {command: y}}",
+            "permissions: {allow: [Bash]}",
+        ] {
+            let source = format!("---\nname: s\n{hooks}\n# mine\ndescription: 'd'\n---\nBody\n");
+            let (text, findings) = packaged_skill("s", &source);
+            assert_eq!(text, "---\nname: s\ndescription: d\n---\nBody\n", "{hooks}");
+            assert_eq!(said(&findings), [(Code::ExportPowers, Some(3))], "{hooks}");
+        }
         let plain = "---\nname: s\ndescription: no hooks\n---\nBody\n";
-        assert_eq!(packaged_skill("s", plain), (Some(plain.to_owned()), vec![]));
-    }
-
-    #[test]
-    fn a_skill_whose_hooks_cannot_be_taken_out_is_left_out() {
-        let source = "---\n{name: s, description: d, hooks: {Stop: x}}\n---\nBody\n";
-        let (text, findings) = packaged_skill("s", source);
-        assert_eq!((text, findings.len()), (None, 1));
+        assert_eq!(packaged_skill("s", plain), (plain.to_owned(), vec![]));
     }
 
     #[test]
     fn tools_and_commands_of_a_skill_are_said() {
         let source = "---\nname: s\nallowed-tools: Bash(*), Read\n---\nNow !`date` is\n";
         let (text, findings) = packaged_skill("s", source);
-        assert_eq!(text.as_deref(), Some(source));
+        let printed = "---\nname: s\nallowed-tools:\n  - Bash(*)\n  - Read\n---\nNow !`date` is\n";
+        assert_eq!(text, printed);
         assert_eq!(
             said(&findings),
             [(Code::ExportPowers, None), (Code::ExportPowers, Some(5))]

@@ -4,6 +4,8 @@ use std::ffi::CStr;
 use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
 
+use grove_spec::hidden_text;
+use grove_spec::text::has_controls;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -103,14 +105,13 @@ impl Listing {
     }
 }
 
-/// Whether a name can be shown to a person and a model: UTF-8 without control characters.
+/// Whether a name can be shown to a person and a model: UTF-8 without control characters and without any that people
+/// do not see.
 pub(crate) fn is_printable(bytes: &[u8]) -> bool {
     if bytes.is_ascii() {
         return !bytes.iter().any(u8::is_ascii_control);
     }
     std::str::from_utf8(bytes).is_ok_and(|name| {
-        !name
-            .chars()
-            .any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
+        !name.contains(['\n', '\t']) && !has_controls(name) && hidden_text::find(name).is_empty()
     })
 }

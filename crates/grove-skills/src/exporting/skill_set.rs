@@ -13,7 +13,7 @@ use super::missing::{Missing, is_larger};
 use super::target::Target;
 use super::{ExportError, address_of};
 use crate::prompt::PromptError;
-use crate::resources::ReadRefusal;
+use crate::resources::{ReadRefusal, is_twin};
 use crate::sources::SkillFiles;
 
 /// The largest file beside a skill's own that is copied.
@@ -97,7 +97,14 @@ impl<'a> SkillSet<'a> {
         let Some(skill) = self.skill(at) else {
             return false;
         };
-        let name = export::skill_folder(skill.name());
+        let Some(name) = export::skill_folder(skill.name()) else {
+            let message = format!(
+                "skill `{}` was left out: its name is none that a folder can have",
+                address_of(self.snapshot, at)
+            );
+            warnings.push(Diagnostic::new(Code::ExportName, message));
+            return false;
+        };
         if let Some(other) = self.by_name.get(&name) {
             let message = format!(
                 "skill `{}` was left out: `{}` has its name already",
@@ -168,10 +175,10 @@ impl<'a> SkillSet<'a> {
             let source = if self.is_packaged(skill) {
                 let (text, findings) = export::packaged_skill(skill.name(), &source);
                 diagnostics.extend(findings.into_iter().map(|one| one.in_file(&location)));
-                match text {
-                    Some(text) => text,
-                    None => continue,
-                }
+                text
+            } else if skill.content.parsed().has_errors() {
+                // What Grove reads at its strictest another reader may not.
+                export::printed_skill(skill.content.parsed(), &source)
             } else {
                 source
             };
@@ -218,6 +225,13 @@ impl<'a> SkillSet<'a> {
         for name in found.names {
             if name.ends_with('/') {
                 missing.add(name, "it lies deeper than folders are looked into");
+                continue;
+            }
+            if is_twin(&name) {
+                missing.add(
+                    name,
+                    "where cases are not told apart it would be `SKILL.md`",
+                );
                 continue;
             }
             match self.files.read_file(self.snapshot, skill, &name, MAX_BYTES) {

@@ -1,14 +1,19 @@
 //! The files of an export beside those that are there.
+//!
+//! Everything is read, written and removed beneath the folder that is exported to, through held descriptors: no link
+//! below it is followed, also not one that appears in the moment between a look and a writing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
 use grove_catalog::hosts::ExportRules;
+use grove_fs::atomic::Replaced;
+use grove_fs::spot::Spot;
 use grove_fs::{FsError, atomic, files};
 use grove_spec::{Code, Diagnostic, generated};
 
-use super::record::Record;
+use super::record::{self, Record};
 use super::{ExportRequest, Exported, FileState};
 
 /// The largest file that is compared.
@@ -38,6 +43,15 @@ pub(super) struct Held {
 struct Planned {
     bytes: Vec<u8>,
     is_executable: bool,
+}
+
+impl Planned {
+    fn of_record(text: String) -> Self {
+        Self {
+            bytes: text.into_bytes(),
+            is_executable: false,
+        }
+    }
 }
 
 impl Target {
@@ -105,18 +119,19 @@ impl Target {
         held: &Held,
         exported: &mut Exported,
     ) -> Result<(), FsError> {
+        if !request.is_dry {
+            files::make_folder(&self.out)?;
+        }
         let mut stale = Vec::new();
         let mut records = self.settled(&mut stale, request, held, exported);
         let agents = std::mem::take(&mut self.agent_files);
         let mut folders: Vec<(String, Vec<String>)> = vec![(self.agents.clone(), agents)];
         folders.extend(std::mem::take(&mut self.skill_files));
+        let mut writings = Vec::new();
         for (folder, paths) in folders {
             let mut record = records.remove(&folder).unwrap_or_default();
-            // Without its own file nothing else in a skill's folder is Grove's.
-            let own = format!("{folder}/SKILL.md");
-            let planned = self.files.get(&own).filter(|_| folder != self.agents);
-            let is_closed = planned
-                .is_some_and(|planned| self.compare(&own, planned, &record) == FileState::NotOurs);
+            let own = self.own_file(&folder);
+            let is_closed = own.is_some_and(|own| self.state(&own, &record) == FileState::NotOurs);
             for path in paths {
                 let Some(planned) = self.files.get(&path) else {
                     continue;
@@ -133,20 +148,71 @@ impl Target {
                 } else {
                     record.insert(&path, &planned.bytes);
                 }
-                self.write(&path, planned, state, request)?;
+                if matches!(state, FileState::New | FileState::Changed) {
+                    writings.push((path.clone(), planned));
+                }
                 exported.files.push((path, state));
             }
             if !is_closed {
                 records.insert(folder, record);
             }
         }
-        for path in stale {
-            self.settle_stale(path, request, exported)?;
+        for (folder, record) in &records {
+            self.say_record(folder, record, request, exported);
         }
-        for (folder, record) in records {
-            self.settle_record(&folder, &record, request, exported)?;
+        if !request.is_dry {
+            self.announce(&records, &writings, &stale)?;
+            for (path, planned) in &writings {
+                self.write(path, planned)?;
+            }
+            for path in &stale {
+                self.remove(path)?;
+            }
+        }
+        let state = if request.is_dry {
+            FileState::Stale
+        } else {
+            FileState::Removed
+        };
+        exported
+            .files
+            .extend(stale.into_iter().map(|path| (path, state)));
+        if !request.is_dry {
+            for (folder, record) in &records {
+                self.settle_record(folder, record)?;
+            }
         }
         Ok(())
+    }
+
+    /// Writes into the records what is about to be written, beside what is there until then.
+    fn announce(
+        &self,
+        records: &BTreeMap<String, Record>,
+        writings: &[(String, &Planned)],
+        stale: &[String],
+    ) -> Result<(), FsError> {
+        for (folder, record) in records {
+            let below = format!("{folder}/");
+            let is_in = |path: &String| path.starts_with(&below);
+            let mut written = writings.iter().map(|(path, _)| path).chain(stale);
+            if !written.any(is_in) {
+                continue;
+            }
+            let mut both = self.record(folder);
+            both.add(record);
+            let path = Record::path(folder);
+            let Some(text) = both.text().filter(|_| self.may_replace_record(&path)) else {
+                continue;
+            };
+            self.write(&path, &Planned::of_record(text))?;
+        }
+        Ok(())
+    }
+
+    /// Whether nothing, or a record, is where one belongs.
+    fn may_replace_record(&self, path: &str) -> bool {
+        self.source_of(path).is_some() || matches!(self.read(path), Ok(None))
     }
 
     /// The records of all folders without what an earlier export left, which goes to `stale`.
@@ -190,23 +256,31 @@ impl Target {
     }
 
     fn record(&self, folder: &str) -> Record {
-        if self.is_through_link(&Record::path(folder)) {
-            return Record::default();
+        let place = self.existing(&Record::path(folder));
+        let read = place.and_then(|place| place.read(record::MAX_BYTES));
+        read.map_or_else(|_| Record::default(), |bytes| Record::read(bytes, folder))
+    }
+
+    fn existing(&self, path: &str) -> Result<Spot, FsError> {
+        Spot::existing(&self.out, Path::new(path))
+    }
+
+    /// What a plain file has in it; none where nothing is. A link on the way is an error.
+    fn read(&self, path: &str) -> Result<Option<Vec<u8>>, FsError> {
+        match self.existing(path).and_then(|place| place.read(MAX_BYTES)) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
         }
-        Record::read(&self.out, folder)
     }
 
     fn is_there(&self, path: &str) -> bool {
-        files::is_there(&self.out.join(path))
+        !matches!(self.read(path), Ok(None))
     }
 
     /// What a file that carries the mark says that it was made from.
     fn source_of(&self, path: &str) -> Option<String> {
-        if self.is_through_link(path) {
-            return None;
-        }
-        let bytes = files::read_bounded(&self.out.join(path), MAX_BYTES).ok()?;
-        let text = String::from_utf8(bytes).ok()?;
+        let text = String::from_utf8(self.read(path).ok()??).ok()?;
         generated::source_of(&text).map(str::to_owned)
     }
 
@@ -216,88 +290,87 @@ impl Target {
         source.is_some_and(|source| addresses.contains(&source))
     }
 
-    fn write(
-        &self,
-        path: &str,
-        planned: &Planned,
-        state: FileState,
-        request: &ExportRequest,
-    ) -> Result<(), FsError> {
-        let is_written = matches!(state, FileState::New | FileState::Changed);
-        if !is_written || request.is_dry {
-            return Ok(());
-        }
+    /// The file of a skill's folder without which nothing else in it is Grove's.
+    fn own_file(&self, folder: &str) -> Option<String> {
+        let own = format!("{folder}/SKILL.md");
+        (folder != self.agents && self.has(&own)).then_some(own)
+    }
+
+    fn state(&self, path: &str, record: &Record) -> FileState {
+        let planned = self.files.get(path);
+        planned.map_or(FileState::Same, |planned| {
+            self.compare(path, planned, record)
+        })
+    }
+
+    /// Writes a file that is new, or in the place of what was read there a moment ago.
+    fn write(&self, path: &str, planned: &Planned) -> Result<(), FsError> {
         let mode = if planned.is_executable { 0o755 } else { 0o644 };
-        atomic::write_mode(&self.out.join(path), &planned.bytes, mode)
+        let place = Spot::beneath(&self.out, Path::new(path))?;
+        match self.read(path)? {
+            None => atomic::create_at(&place, &planned.bytes, Some(mode)),
+            Some(before) => {
+                match atomic::replace_with_mode(&place, &before, &planned.bytes, mode)? {
+                    Replaced::Done => Ok(()),
+                    Replaced::Changed => {
+                        let error = std::io::Error::other("somebody else changed it just now");
+                        Err(FsError::new("write", place.path(), error))
+                    }
+                }
+            }
+        }
     }
 
-    fn settle_stale(
-        &self,
-        path: String,
-        request: &ExportRequest,
-        exported: &mut Exported,
-    ) -> Result<(), FsError> {
-        let state = if request.is_dry {
-            FileState::Stale
-        } else {
-            self.remove(&path)?;
-            FileState::Removed
-        };
-        exported.files.push((path, state));
-        Ok(())
-    }
-
-    fn settle_record(
+    /// Says what becomes of a record.
+    fn say_record(
         &self,
         folder: &str,
         record: &Record,
         request: &ExportRequest,
         exported: &mut Exported,
-    ) -> Result<(), FsError> {
+    ) {
         let path = Record::path(folder);
-        let is_ours = self.source_of(&path).is_some();
-        let Some(text) = record.text() else {
-            if is_ours {
-                self.settle_stale(path, request, exported)?;
+        let state = match record.text() {
+            Some(text) => {
+                let planned = Planned::of_record(text);
+                match self.compare(&path, &planned, &Record::default()) {
+                    FileState::NotOurs if self.may_replace_record(&path) => FileState::Changed,
+                    state => state,
+                }
             }
-            return Ok(());
+            None if self.source_of(&path).is_none() => return,
+            None if request.is_dry => FileState::Stale,
+            None => FileState::Removed,
         };
-        let planned = Planned {
-            bytes: text.into_bytes(),
-            is_executable: false,
-        };
-        let mut state = self.compare(&path, &planned, &Record::default());
-        if state == FileState::NotOurs && is_ours {
-            state = FileState::Changed;
-        }
         if state == FileState::NotOurs {
             exported.diagnostics.push(not_ours(&self.out.join(&path)));
         }
-        self.write(&path, &planned, state, request)?;
         exported.files.push((path, state));
-        Ok(())
     }
 
-    /// Whether the way to a file, or the file itself, is a link: what is written there would be elsewhere.
-    fn is_through_link(&self, path: &str) -> bool {
-        let mut way = self.out.clone();
-        path.split('/').any(|part| {
-            way.push(part);
-            files::is_link(&way)
-        })
+    /// Writes what a folder has from now on, and removes a record of nothing.
+    fn settle_record(&self, folder: &str, record: &Record) -> Result<(), FsError> {
+        let path = Record::path(folder);
+        if !self.may_replace_record(&path) {
+            return Ok(());
+        }
+        match record.text().map(Planned::of_record) {
+            None if self.is_there(&path) => self.remove(&path),
+            Some(planned) if !matches!(self.read(&path), Ok(Some(there)) if there == planned.bytes) => {
+                self.write(&path, &planned)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn compare(&self, path: &str, planned: &Planned, record: &Record) -> FileState {
-        let whole = self.out.join(path);
-        if self.is_through_link(path) {
-            return FileState::NotOurs;
-        }
-        let there = match files::read_bounded(&whole, MAX_BYTES) {
-            Ok(bytes) => bytes,
-            Err(error) if error.is_not_found() => return FileState::New,
+        let there = match self.read(path) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return FileState::New,
             Err(_) => return FileState::NotOurs,
         };
-        let is_executable = files::mode(&whole).is_ok_and(|mode| mode & 0o111 != 0);
+        let mode = self.existing(path).and_then(|place| place.mode());
+        let is_executable = mode.is_ok_and(|mode| mode & 0o111 != 0);
         let is_same = there == planned.bytes;
         if is_same && is_executable == planned.is_executable {
             FileState::Same
@@ -313,24 +386,21 @@ impl Target {
     fn leave(
         &self,
         path: &str,
-        digest: &str,
+        digests: &BTreeSet<String>,
         stale: &mut Vec<String>,
         exported: &mut Exported,
     ) -> bool {
-        let whole = self.out.join(path);
-        if self.is_through_link(path) {
-            return false;
-        }
-        match files::read_bounded(&whole, MAX_BYTES) {
-            Ok(bytes) if Digest::of(&bytes).to_string() == digest => {
+        match self.read(path) {
+            Ok(Some(bytes)) if digests.contains(&Digest::of(&bytes).to_string()) => {
                 stale.push(path.to_owned());
                 false
             }
-            Ok(_) => {
-                exported.diagnostics.push(not_ours(&whole));
+            Ok(Some(_)) => {
+                let finding = not_ours(&self.out.join(path));
+                exported.diagnostics.push(finding);
                 true
             }
-            Err(_) => false,
+            Ok(None) | Err(_) => false,
         }
     }
 
@@ -356,13 +426,15 @@ impl Target {
 
     /// Removes a file and the folders that are empty without it, up to the host's own.
     fn remove(&self, path: &str) -> Result<(), FsError> {
-        files::remove(&self.out.join(path))?;
+        if let Some(bytes) = self.read(path)? {
+            self.existing(path)?.remove_same(&bytes)?;
+        }
         let mut rest = path;
         while let Some((folder, _)) = rest.rsplit_once('/') {
             let is_hosts = [&self.agents, &self.skills]
                 .into_iter()
                 .any(|own| own == folder);
-            if is_hosts || !files::remove_empty_folder(&self.out.join(folder)) {
+            if is_hosts || !Spot::remove_empty_folder(&self.out, Path::new(folder)) {
                 break;
             }
             rest = folder;

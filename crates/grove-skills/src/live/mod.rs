@@ -146,6 +146,10 @@ impl LookAgain for &LiveLibrary {
     fn look_again(&mut self) -> Look {
         self.look()
     }
+
+    fn forget_files(&mut self) {
+        self.with(LookAgain::forget_files);
+    }
 }
 
 impl Drop for LiveLibrary {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use grove_catalog::hosts::{Host, NamedFolders};
 use grove_catalog::identity::{self, Layout};
+use grove_fs::files::link_targets;
 use grove_fs::stamp::fingerprint;
 use grove_fs::watch::{Change, Interest, Sighting, Wanted};
 use grove_spec::package::Kind;
@@ -173,6 +174,15 @@ impl Places {
                 continue;
             };
             wanted.add(root, &Interest::Everything);
+            for target in link_targets(root) {
+                wanted.add_way_to(&target);
+            }
+            for skill in loaded.candidates.iter().filter(|skill| skill.through_link) {
+                let file = identity::file_below_root(skill.layout, &skill.id);
+                for target in link_targets(&root.join(file)) {
+                    wanted.add_way_to(&target);
+                }
+            }
             for folder in loaded.folders() {
                 wanted.add(&root.join(folder), &Interest::Everything);
             }

@@ -135,14 +135,13 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
             return from.replace(before.as_bytes(), after.as_bytes());
         }
         self.require_plain(one)?;
-        // The new file has a name of its own before the old one loses its: nothing is lost in between.
+        // It is one file all the time: first it gets its text, then its name.
         let new = self.place(one, to)?;
-        new.create(after.as_bytes(), Some(files::mode(&shown)?))?;
-        if from.remove_same(before.as_bytes())? {
-            return Ok(());
-        }
-        new.remove_same(after.as_bytes())?;
-        Err(ManageError::changed(&shown))
+        from.replace(before.as_bytes(), after.as_bytes())?;
+        from.rename_new(&new).or_else(|error| {
+            from.replace(after.as_bytes(), before.as_bytes())?;
+            Err(error)
+        })
     }
 
     /// Deletes a file that still has the text it was read with.

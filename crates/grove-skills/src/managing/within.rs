@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use grove_fs::atomic::{self, Replaced};
-use grove_fs::files;
 use grove_fs::spot::Spot;
+use grove_fs::{FsError, files};
 
 use super::ManageError;
 
@@ -80,13 +80,22 @@ impl WritePlace {
 
     /// Makes a file where there is none.
     pub(super) fn create(&self, content: &[u8], mode: Option<u32>) -> Result<(), ManageError> {
-        atomic::create_at(&self.spot()?, content, mode).map_err(|error| {
-            if error.source.kind() == std::io::ErrorKind::AlreadyExists {
-                ManageError::file_exists(&self.path)
-            } else {
-                error.into()
-            }
-        })
+        let created = atomic::create_at(&self.spot()?, content, mode);
+        created.map_err(|error| self.taken(error))
+    }
+
+    /// Gives a file the name of another place, where there is none.
+    pub(super) fn rename_new(&self, to: &Self) -> Result<(), ManageError> {
+        let renamed = self.spot()?.rename_new(&to.spot()?);
+        renamed.map_err(|error| to.taken(error))
+    }
+
+    fn taken(&self, error: FsError) -> ManageError {
+        if error.source.kind() == std::io::ErrorKind::AlreadyExists {
+            ManageError::file_exists(&self.path)
+        } else {
+            error.into()
+        }
     }
 
     /// Replaces a file that has not changed.

@@ -464,10 +464,7 @@ fn of_user(environment: &Environment, from: &Path, pi: &Path, package: &Named) -
     match &package.source {
         PackageSource::Npm(name) => pi.join(PI_MODULES).join(name),
         PackageSource::Git(path) => pi.join("git").join(path),
-        PackageSource::Path(path) if path == "~" || path.starts_with("~/") => {
-            environment.expand(path)
-        }
-        PackageSource::Path(path) => from.join(path),
+        PackageSource::Path(path) => environment.expand(path, from),
     }
 }
 

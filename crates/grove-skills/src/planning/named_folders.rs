@@ -217,16 +217,13 @@ impl Placed {
         let mut findings = Vec::new();
         for folder in &named.folders {
             let is_home = folder.path == "~" || folder.path.starts_with("~/");
-            let path = match is_home {
-                // Without a home the working folder would be taken for it, and whatever lies there trusted.
-                true if environment.home.is_none() => {
-                    let what = "is in the home folder, and there is none";
-                    findings.push(finding(named, folder, Code::RootUnreadable, what));
-                    continue;
-                }
-                true => environment.expand(&folder.path),
-                false => from.join(&folder.path),
-            };
+            // Without a home there is nothing that it could be.
+            if is_home && environment.home.is_none() {
+                let what = "is in the home folder, and there is none";
+                findings.push(finding(named, folder, Code::RootUnreadable, what));
+                continue;
+            }
+            let path = environment.expand(&folder.path, from);
             let path = plain(&path);
             if let Err(error) = HeldFolder::open(&path) {
                 findings.push(unopened(named, folder, &error));

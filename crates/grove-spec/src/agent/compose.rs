@@ -168,7 +168,7 @@ fn with_body(text: &str, body: &str) -> Result<String, Refusal> {
 
 fn has_key(text: &str, key: &str) -> bool {
     let block = fence::split(text).map(|fenced| fenced.frontmatter);
-    let read = |block| crate::yaml::read_block(block, 2, super::known_keys::is_known);
+    let read = |block| crate::yaml::read_block(block, 2, super::known_keys::KNOWN);
     let entries = block.map(|block| read(block).entries);
     entries.is_ok_and(|entries| entries.iter().any(|entry| entry.key == key))
 }

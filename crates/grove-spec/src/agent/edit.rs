@@ -238,7 +238,7 @@ fn readable(block: &str) -> Option<Vec<Entry>> {
     if lines(block).all(|(_, line, _)| is_aside(line)) {
         return Some(Vec::new());
     }
-    let read = yaml::read_block(block, FIRST_LINE, known_keys::is_known);
+    let read = yaml::read_block(block, FIRST_LINE, known_keys::KNOWN);
     let sound = !read.diagnostics.iter().any(crate::Diagnostic::is_error);
     sound.then_some(read.entries)
 }

@@ -32,6 +32,13 @@ pub(super) trait FieldKind {
     const IS_LIST: bool = false;
     /// Whether `false` on the command line means that the field is not there.
     const CLEARED_BY_FALSE: bool = true;
+    /// What counts where a value restricts and cannot be read, in words.
+    const STRICTEST: &'static str = "";
+
+    /// That itself.
+    fn strictest() -> Self::Value {
+        Self::Value::default()
+    }
 
     /// Reads a value of a file; one of the wrong kind is a finding.
     fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Self::Value;
@@ -219,6 +226,11 @@ impl<const EMPTY_IS_NONE: bool> FieldKind for ListOrUsual<EMPTY_IS_NONE> {
     const DEFAULT: &'static str = "(the usual)";
     const FLAG_NOTE: &'static str = ", with commas; `[]` for none, empty for whatever is usual";
     const IS_LIST: bool = true;
+    const STRICTEST: &'static str = "none";
+
+    fn strictest() -> Option<Vec<String>> {
+        Some(Vec::new())
+    }
 
     fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<Vec<String>> {
         let items = reader.list(entry, split_items);
@@ -239,6 +251,7 @@ impl FieldKind for Switch {
     const OVERRIDE_TAKES: &'static str = Self::TAKES;
     const DEFAULT: &'static str = "false";
     const CLEARED_BY_FALSE: bool = false;
+    const STRICTEST: &'static str = "false";
 
     fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> bool {
         SwitchOrUsual::read(entry, reader).unwrap_or(false)
@@ -283,6 +296,11 @@ impl<const LEAST: u64> FieldKind for Number<LEAST> {
         "whole number from 1"
     };
     const OVERRIDE_TAKES: &'static str = "a whole number from one or `false`";
+    const STRICTEST: &'static str = if LEAST == 0 { "0" } else { "1" };
+
+    fn strictest() -> Option<u64> {
+        Some(LEAST)
+    }
 
     fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<u64> {
         if entry.value.is_null() {
@@ -414,6 +432,7 @@ impl<T: Structured> FieldKind for Contract<T> {
     type Value = Option<T>;
     const TAKES: &'static str = T::TAKES;
     const CLEARED_BY_FALSE: bool = false;
+    const STRICTEST: &'static str = "the agent is not used";
 
     fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<T> {
         if entry.value.is_null() {

@@ -63,8 +63,10 @@ pub struct FieldRow {
     pub is_list: bool,
     /// Whether `false` on the command line means that the field is not there.
     pub is_cleared_by_false: bool,
-    /// Whether it keeps the agent from something.
+    /// Whether it keeps the agent from something. A value that cannot be read is an error then.
     pub restricts: bool,
+    /// What counts of a restriction that cannot be read, in words.
+    pub strictest: &'static str,
     /// Where it may be set.
     pub set_in: SetIn,
     /// What becomes of it in a file for another host.
@@ -73,6 +75,7 @@ pub struct FieldRow {
     written: fn(&Agent) -> Option<Json>,
     shown: fn(&Agent) -> Option<Json>,
     normalised: fn(&Json) -> Option<Json>,
+    strictest_setting: fn() -> Json,
     apply: fn(&mut Agent, &Json),
 }
 
@@ -97,7 +100,9 @@ macro_rules! agent_fields {
                 exported: Exported::$exported,
                 restricts: $restricts,
                 other_key: agent_fields!(@other $($other)?),
-                read: |agent, entry, reader| agent.$field = <$kind>::read(entry, reader),
+                read: |agent, entry, reader| {
+                    agent.$field = read_field::<$kind>(entry, $restricts, reader);
+                },
                 written: |agent| <$kind>::written(&agent.$field),
                 shown: |agent| <$kind>::shown(&agent.$field),
                 apply: |agent, value| {
@@ -172,12 +177,14 @@ impl FieldRow {
             is_list: K::IS_LIST,
             is_cleared_by_false: K::CLEARED_BY_FALSE,
             restricts: false,
+            strictest: K::STRICTEST,
             set_in: SetIn::Settings,
             exported: Exported::Translated,
             read: |_, _, _| {},
             written: |_| None,
             shown: |_| None,
             normalised: |value| K::overriding(value).map(|value| K::setting(&value)),
+            strictest_setting: || K::setting(&K::strictest()),
             apply: |_, _| {},
         }
     }
@@ -247,10 +254,33 @@ impl Field {
         (self.row().normalised)(value)
     }
 
+    /// What an override means that cannot be read, where that must not give the agent more.
+    pub(super) fn strictest_setting(self) -> Option<Json> {
+        let row = self.row();
+        match row.key {
+            Self::DISABLED => Some(Json::Bool(true)),
+            _ => row.restricts.then(row.strictest_setting),
+        }
+    }
+
     /// Sets the field; the agent's text and whether it is switched off are no fields of a file.
     pub(super) fn apply(self, agent: &mut Agent, value: &Json) {
         (self.row().apply)(agent, value);
     }
+}
+
+fn read_field<K: FieldKind>(
+    entry: &Entry,
+    restricts: bool,
+    reader: &mut FieldReader<'_>,
+) -> K::Value {
+    if !restricts {
+        return K::read(entry, reader);
+    }
+    let read = reader.restricting(Code::AgentContract, K::STRICTEST, |reader| {
+        K::read(entry, reader)
+    });
+    read.unwrap_or_else(K::strictest)
 }
 
 /// `maxTokens` with `-` is `max-tokens`.
@@ -273,7 +303,7 @@ pub(crate) fn read(
 ) -> Agent {
     let mut agent = Agent::default();
     let mut under_other_keys = Vec::new();
-    let mut reader = FieldReader { diagnostics };
+    let mut reader = FieldReader::new(diagnostics);
     for entry in entries {
         match FieldRow::of_file(&entry.key) {
             Some(row) if row.key == entry.key => (row.read)(&mut agent, &entry, &mut reader),
@@ -298,9 +328,7 @@ pub(crate) fn read(
             reader.diagnostics.push(finding);
         }
         let mut said_already = Vec::new();
-        let mut reader = FieldReader {
-            diagnostics: &mut said_already,
-        };
+        let mut reader = FieldReader::new(&mut said_already);
         (row.read)(&mut agent, &entry, &mut reader);
     }
     if agent.description.is_none() && !diagnostics.iter().any(Diagnostic::is_error) {

@@ -6,8 +6,9 @@ use super::fields::FieldRow;
 use super::formats::{Format, restricting, restriction};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::skill::fields::bare;
 use crate::text::edits;
-use crate::yaml::Entry;
+use crate::yaml::{Entry, KnownKeys};
 
 /// A key of settings that people write in files too, where it means nothing.
 const OF_SETTINGS: &str = "disabled";
@@ -27,6 +28,18 @@ const OTHERS: &str = "color effort mcpServers hooks maxTurns initialPrompt memor
     textVerbosity nickname_candidates developer_instructions model_reasoning_effort \
     model_reasoning_summary model_verbosity personality service_tier features version author \
     license tags category role title priority systemPrompt";
+
+/// What frontmatter of an agent is read by where it is no YAML.
+pub(crate) const KNOWN: KnownKeys = KnownKeys {
+    is_known,
+    restricts,
+};
+
+/// Whether a key keeps an agent from something, in whatever format.
+fn restricts(key: &str) -> bool {
+    FieldRow::of_file(key).is_some_and(|row| row.restricts)
+        || restriction::keys().any(|word| word == key)
+}
 
 /// Whether a word is a key where an agent's frontmatter is no YAML and somebody has to decide.
 pub(crate) fn is_known(key: &str) -> bool {
@@ -49,13 +62,24 @@ pub(super) fn report(
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     for entry in unknown {
-        if restriction::of(entry, format).is_some() {
-            diagnostics.push(restricting(entry, format));
+        if let Some(found) = restriction::of(entry, format) {
+            diagnostics.push(restricting(entry, &found, format));
         } else if let Some(meant) = misspelt(&entry.key).filter(|meant| !said.contains(meant)) {
             let message = format!("`{}` is not known here; it is kept and not used", entry.key);
-            let finding = Diagnostic::new(Code::AgentUnknownField, message)
-                .with_severity(Severity::Info)
-                .with_help(format!("did you mean `{meant}`?"));
+            let restricts = FieldRow::of_file(meant).is_some_and(|row| row.restricts);
+            // In Grove's own files a key that restricts and is only written otherwise was meant to hold the agent.
+            let code = match format {
+                Format::Native if restricts && bare(&entry.key) == bare(meant) => {
+                    Code::AgentContract
+                }
+                _ => Code::AgentUnknownField,
+            };
+            let finding =
+                Diagnostic::new(code, message).with_help(format!("did you mean `{meant}`?"));
+            let finding = match code {
+                Code::AgentUnknownField if restricts => finding.with_severity(Severity::Warning),
+                _ => finding,
+            };
             diagnostics.push(finding.at(entry.position));
         } else if format != Format::Native {
             let message = format!(
@@ -73,7 +97,6 @@ pub(super) fn misspelt(key: &str) -> Option<&'static str> {
     if is_known(key) || key.len() > 40 {
         return None;
     }
-    let bare = |word: &str| word.replace(['-', '_'], "").to_lowercase();
     let written = bare(key);
     let near = own().filter_map(|own| {
         let own_bare = bare(own);

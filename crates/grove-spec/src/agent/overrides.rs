@@ -120,6 +120,16 @@ pub enum Fault {
     Kind(Field),
 }
 
+impl Fault {
+    /// What becomes of a value that is not what a field takes, in words.
+    pub fn outcome(field: Field) -> &'static str {
+        match field.strictest_setting() {
+            Some(_) => "its strictest reading counts",
+            None => "it was not used",
+        }
+    }
+}
+
 /// Reads the fields of one agent's override; what is wrong is told with the key's place.
 pub fn read_fields(
     entries: &[Entry],
@@ -133,12 +143,20 @@ pub fn read_fields(
             wrong(entry, Fault::Unknown);
             continue;
         };
-        match Change::read(field, &json::value_of(&entry.value)) {
-            Some(change) => fields.push(Set {
+        let change = Change::read(field, &json::value_of(&entry.value));
+        if change.is_none() {
+            wrong(entry, Fault::Kind(field));
+        }
+        // What was to keep the agent from something must not be lost with its value.
+        let strictest = || {
+            let value = field.strictest_setting()?;
+            Some(Change { field, value })
+        };
+        if let Some(change) = change.or_else(strictest) {
+            fields.push(Set {
                 change,
                 origin: origin(file, entry.position),
-            }),
-            None => wrong(entry, Fault::Kind(field)),
+            });
         }
     }
     fields

@@ -79,8 +79,9 @@ fn read_settings(root: &Node, overrides: &mut Overrides, diagnostics: &mut Vec<D
                 Fault::Kind(field) => Diagnostic::new(
                     Code::OverrideValue,
                     format!(
-                        "agent `{name}`: `{path}.{key}` must be {}; it was not used",
-                        field.wanted()
+                        "agent `{name}`: `{path}.{key}` must be {}; {}",
+                        field.wanted(),
+                        Fault::outcome(field)
                     ),
                 ),
             };
@@ -208,7 +209,17 @@ mod tests {
                     assert_eq!((said.len(), others.len()), (0, 3), "{key}: {value}");
                     continue;
                 }
-                assert_eq!(others.len(), 2, "{key}: {value}");
+                // What restricts is there all the same, at its strictest.
+                let strictest = field.strictest_setting();
+                let kept = others.iter().filter(|(changed, _)| *changed == key);
+                let kept: Vec<&String> = kept.map(|(_, value)| value).take(1).collect();
+                let expected = strictest.as_ref().map(ToString::to_string);
+                let expected: Vec<&String> = expected.iter().collect();
+                if key != Field::DISABLED {
+                    assert_eq!(kept, expected, "{key}: {value}");
+                }
+                let n_others = 2 + usize::from(strictest.is_some());
+                assert_eq!(others.len(), n_others, "{key}: {value}");
                 let [(code, line, message)] = said.as_slice() else {
                     panic!("{key}: {value}: {said:?}");
                 };

@@ -186,12 +186,16 @@ fn every_other_key_is_read() {
 #[test]
 fn what_is_wrong_is_said_and_the_rest_is_read() {
     for (line, expected) in [
-        ("maxTokens: 0", "field-type"),
-        ("timeoutMs: soon", "field-type"),
-        ("maxSubagentDepth: -1", "field-type"),
+        ("maxTokens: 0", "agent-contract"),
+        ("timeoutMs: soon", "agent-contract"),
+        ("maxSubagentDepth: -1", "agent-contract"),
         ("skills: {a: b}", "field-type"),
         ("skills: [a, {b: c}]", "field-type"),
-        ("inheritSkills: perhaps", "field-type"),
+        ("inheritSkills: perhaps", "agent-contract"),
+        ("defaultProgress: perhaps", "field-type"),
+        ("tools: [[bash]]", "agent-contract"),
+        ("Tools: read", "agent-contract"),
+        ("max_tokens: 5", "agent-contract"),
         ("defaultContext: new", "field-type"),
         ("model: [a]", "field-type"),
         ("acceptance: sometimes", "agent-contract"),

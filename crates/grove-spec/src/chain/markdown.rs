@@ -35,7 +35,7 @@ pub(super) const KEYS: [&str; 13] = [
 const ELSEWHERE: [&str; 6] = ["agent", "task", "count", "parallel", "expand", "collect"];
 
 pub(super) fn read(text: &str) -> Parsed {
-    let document = match frontmatter::read(text, crate::agent::known_keys::is_known) {
+    let document = match frontmatter::read(text, crate::agent::known_keys::KNOWN) {
         Ok(document) => document,
         Err(refusal) => return Parsed::refused(refusal),
     };

@@ -13,6 +13,7 @@ use super::kinds::{
 use super::layer::{KeyAndValue, LayerReader};
 use super::{LayerScope, Origin, ProviderEntry, SkillEntry, Sourced};
 use crate::agent::overrides::{Field, Overrides};
+use crate::text::without_credentials;
 
 /// One key as documented.
 #[derive(Debug, Clone)]
@@ -238,9 +239,18 @@ impl Setting {
     fn new<T: serde::Serialize>(path: &'static str, setting: &Sourced<T>) -> Self {
         Self {
             path,
-            value: json!(setting.value),
+            value: shown(json!(setting.value)),
             origin: setting.origin.clone(),
         }
+    }
+}
+
+/// A value as it is shown: no address in it has a password.
+fn shown(value: Json) -> Json {
+    match value {
+        Json::String(text) => Json::String(without_credentials(&text).into_owned()),
+        Json::Array(items) => items.into_iter().map(shown).collect(),
+        other => other,
     }
 }
 

@@ -19,14 +19,25 @@ pub(super) trait ConfigKind {
     /// Reads a value; nothing when it is of the wrong kind.
     fn read(value: &DeValue<'_>) -> Option<Self::Value>;
 
+    /// What counts in place of a value of the wrong kind where the key lets less through; nothing where it does not.
+    fn strictest() -> Option<Self::Value> {
+        None
+    }
+
     /// What a project's value makes of the one in force; nothing when it would not narrow it.
     fn narrowed(in_force: &Self::Value, value: Self::Value) -> Option<Self::Value>;
 }
 
 /// A switch that a project may switch off.
-pub(super) struct Switch;
+pub(super) type Switch = SwitchOf<false>;
 
-impl ConfigKind for Switch {
+/// The same where it keeps something from being used when it is off, which it is if nobody can read it.
+pub(super) type UseSwitch = SwitchOf<true>;
+
+/// A switch; whether it is off if nobody can read it.
+pub(super) struct SwitchOf<const FAILS_OFF: bool>;
+
+impl<const FAILS_OFF: bool> ConfigKind for SwitchOf<FAILS_OFF> {
     type Value = bool;
     const TAKES: &'static str = "true or false";
     const MUST_BE: &'static str = Self::TAKES;
@@ -34,6 +45,10 @@ impl ConfigKind for Switch {
 
     fn read(value: &DeValue<'_>) -> Option<bool> {
         value.as_bool()
+    }
+
+    fn strictest() -> Option<bool> {
+        FAILS_OFF.then_some(false)
     }
 
     fn narrowed(_: &bool, value: bool) -> Option<bool> {
@@ -71,6 +86,10 @@ impl ConfigKind for AllowList {
 
     fn read(value: &DeValue<'_>) -> Option<Self::Value> {
         Texts::read(value).map(Some)
+    }
+
+    fn strictest() -> Option<Self::Value> {
+        Some(Some(Vec::new()))
     }
 
     fn narrowed(in_force: &Self::Value, mut value: Self::Value) -> Option<Self::Value> {

@@ -11,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::keys::{self, Layer};
-use super::kinds::{ConfigKind, Switch};
+use super::kinds::{ConfigKind, UseSwitch};
 use super::{LayerScope, Origin, SkillEntry, Sourced};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
@@ -104,10 +104,12 @@ impl LayerReader<'_> {
         let key = KeyAndValue { path, span, value };
         match path {
             "agents.disable_builtins" => {
-                if let Some(flag) = self.read::<Switch>(&key)
+                if let Some(flag) = self.read::<UseSwitch>(&key)
                     && let Some(origin) = flag.origin
                 {
-                    self.agents().disable_builtins = Some((flag.value, origin));
+                    // Here it is the other way round that lets less through.
+                    let is_on = flag.value || value.get_ref().as_bool().is_none();
+                    self.agents().disable_builtins = Some((is_on, origin));
                 }
             }
             "limits" | "catalog" | "skills" | "skills.entries" | "agents" | "agents.overrides"
@@ -131,10 +133,16 @@ impl LayerReader<'_> {
             self.forbidden(key.path, key.span);
             return None;
         }
-        let Some(value) = K::read(key.value.get_ref()) else {
-            self.wrong(key.path, key.span, K::MUST_BE);
-            return None;
-        };
+        let value = K::read(key.value.get_ref()).or_else(|| {
+            let strictest = K::strictest();
+            let outcome = match &strictest {
+                Some(_) => "its strictest reading counts",
+                None => "it was not used",
+            };
+            let message = format!("`{}` must be {}; {outcome}", key.path, K::MUST_BE);
+            self.report(Code::ConfigValue, message, key.span);
+            strictest
+        })?;
         Some(self.sourced(value, key.span))
     }
 
@@ -153,7 +161,7 @@ impl LayerReader<'_> {
             match key.get_ref().as_ref() {
                 "enabled" => {
                     let (path, span) = (path.as_str(), &key.span());
-                    entry.enabled = self.read::<Switch>(&KeyAndValue { path, span, value });
+                    entry.enabled = self.read::<UseSwitch>(&KeyAndValue { path, span, value });
                 }
                 "api_key" => match value.get_ref().as_str() {
                     Some(text) => entry.api_key = Some(text.to_owned()),
@@ -300,10 +308,15 @@ mod tests {
         let text = "compat_roots = 'no'\n[limits]\nfile_bytes = -1\ngroup_depth = 3\n[skills]\nonly = ['a', 1]\n";
         let (layer, _) = parse(text, LayerScope::User, Path::new("config.toml"));
         assert_eq!(layer.group_depth.map(|g| g.value), Some(3));
-        assert_eq!(
-            (layer.compat_roots, layer.file_bytes, layer.only),
-            (None, None, None)
-        );
+        // What lets less through does so all the same.
+        assert_eq!(layer.only.map(|found| found.value), Some(Some(Vec::new())));
+        assert_eq!((layer.compat_roots, layer.file_bytes), (None, None));
+        let text = "[agents]\ndisable_builtins = 'no'\n[skills.entries.a]\nenabled = 'fals'\n";
+        let (layer, _) = parse(text, LayerScope::User, Path::new("config.toml"));
+        let enabled = layer.entries["a"].enabled.as_ref();
+        assert_eq!(enabled.map(|found| found.value), Some(false));
+        let disabled = layer.agents.and_then(|agents| agents.disable_builtins);
+        assert_eq!(disabled.map(|(flag, _)| flag), Some(true));
         assert_eq!(
             findings(text, LayerScope::User),
             [

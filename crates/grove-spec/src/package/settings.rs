@@ -2,11 +2,10 @@
 
 use super::choice::SkillFilter;
 use super::skill_folders::{self, NamedFolder};
-use super::source::PackageSource;
+use super::source::{self, PackageSource};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::json::{self, kind_of, text_of};
-use crate::text::one_line;
 use crate::yaml::{Node, Value};
 
 /// Packages that one settings file may name, and folders with skills.
@@ -31,12 +30,12 @@ impl Named {
         match PackageSource::parse(written) {
             Ok(source) => Ok(Self {
                 source,
-                written: one_line(written),
+                written: source::shown(written),
                 position,
                 skills: SkillFilter::Unsaid,
             }),
             Err(refusal) => {
-                let message = format!("the package `{}` {refusal}", one_line(written));
+                let message = format!("the package `{}` {refusal}", source::shown(written));
                 Err(Diagnostic::new(Code::PackageSource, message).at(position))
             }
         }

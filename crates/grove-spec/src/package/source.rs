@@ -1,6 +1,6 @@
 //! How settings name a package: `npm:NAME`, `git:HOST/PATH`, a repository's address, `file:PATH` or a path.
 
-use crate::text::is_line;
+use crate::text::{is_line, one_line, without_credentials};
 
 /// How the address of a repository begins.
 const SCHEMES: [&str; 4] = ["https://", "http://", "ssh://", "git://"];
@@ -52,6 +52,23 @@ impl PackageSource {
     }
 }
 
+/// A source as it is shown: on one line, without a user's name, a password or a token.
+pub(super) fn shown(written: &str) -> String {
+    let line = one_line(&without_credentials(written));
+    match line.rsplit_once('@') {
+        Some((user, place)) if !line.contains("://") && is_login(user) => {
+            format!("git:***@{place}")
+        }
+        _ => line,
+    }
+}
+
+/// Whether what stands before an `@` is a user with a password, and not a package before its version.
+fn is_login(user: &str) -> bool {
+    let user = user.strip_prefix("git:").unwrap_or(user);
+    user.contains(':') && !user.starts_with("npm:")
+}
+
 /// Whether a text is the name of an npm package: `name` or `@scope/name`.
 pub fn is_package_name(name: &str) -> bool {
     let (scope, bare) = match name.strip_prefix('@') {
@@ -70,11 +87,22 @@ fn is_safe_part(part: &str) -> bool {
     !part.is_empty() && !part.starts_with(['-', '.', '~']) && part.chars().all(fits)
 }
 
+/// Which version of a package is meant: words of which none can be taken for an option.
+fn is_safe_version(version: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_./+^~*<>=|".contains(c);
+    let is_word = |word: &str| !word.starts_with('-') && word.chars().all(fits);
+    !version.is_empty() && version.split(' ').all(is_word)
+}
+
 fn npm(spec: &str) -> Result<PackageSource, &'static str> {
     // The first `@` is a scope's when it begins the name.
     let version = spec.char_indices().skip(1).find(|(_, c)| *c == '@');
-    let name = version.map_or(spec, |(at, _)| spec.get(..at).unwrap_or(spec));
-    if is_package_name(name) {
+    let (name, version) = match version {
+        Some((at, _)) => (spec.get(..at), spec.get(at + 1..)),
+        None => (Some(spec), None),
+    };
+    let name = name.unwrap_or(spec);
+    if is_package_name(name) && version.is_none_or(is_safe_version) {
         Ok(PackageSource::Npm(name.to_owned()))
     } else {
         Err(UNSAFE)
@@ -83,7 +111,13 @@ fn npm(spec: &str) -> Result<PackageSource, &'static str> {
 
 fn git(spec: &str) -> Result<PackageSource, &'static str> {
     let (host, path) = host_and_path(spec).ok_or(NO_REPOSITORY)?;
-    let path = path.split(['@', '#']).next().unwrap_or_default();
+    let (path, version) = match path.split_once(['@', '#']) {
+        Some((path, version)) => (path, Some(version)),
+        None => (path, None),
+    };
+    if !version.is_none_or(is_safe_version) {
+        return Err(UNSAFE);
+    }
     let path = path.trim_start_matches('/');
     let path = path.strip_suffix('/').unwrap_or(path);
     let path = path.strip_suffix(".git").unwrap_or(path);
@@ -117,6 +151,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn credentials_of_a_source_are_never_shown() {
+        for (written, expected) in [
+            ("https://u:secret@h.org/o/r#v1", "https://***@h.org/o/r#v1"),
+            ("https://secret@h.org/o/r", "https://***@h.org/o/r"),
+            (
+                "git:https://u:se/cret@h.org/o/r",
+                "git:https://***@h.org/o/r",
+            ),
+            ("https://h.org/o/r?token=secret", "https://h.org/o/r?***"),
+            ("git:u:secret@h.org:o/r", "git:***@h.org:o/r"),
+            ("git:git@h.org:o/r", "git:git@h.org:o/r"),
+            ("https://h.org:443/o/r@v1", "https://h.org:443/o/r@v1"),
+            ("npm:@s/a@1.2", "npm:@s/a@1.2"),
+            ("./x@y", "./x@y"),
+        ] {
+            assert_eq!(shown(written), expected, "{written}");
+        }
+    }
+
+    #[test]
     fn sources_are_named_in_these_ways_and_no_others() {
         let npm = |name: &str| Ok(PackageSource::Npm(name.to_owned()));
         let git = |path: &str| Ok(PackageSource::Git(path.to_owned()));
@@ -130,6 +184,11 @@ mod tests {
             ("npm:../../evil", Err(UNSAFE)),
             ("npm:@s/../../x", Err(UNSAFE)),
             ("npm:@s", Err(UNSAFE)),
+            ("npm:a@^1.2 || >=3", npm("a")),
+            ("npm:a@--output=/x", Err(UNSAFE)),
+            ("npm:a@1 --output=/x", Err(UNSAFE)),
+            ("npm:@s/a@-g", Err(UNSAFE)),
+            ("npm:a@", Err(UNSAFE)),
             ("npm:/etc", Err(UNSAFE)),
             ("npm:-g", Err(UNSAFE)),
             ("npm:a\\..\\b", Err(UNSAFE)),
@@ -144,6 +203,14 @@ mod tests {
                 git("example.org/o/s/r"),
             ),
             ("git:example.org/o/r", git("example.org/o/r")),
+            ("git:example.org/o/r#feature/x-1", git("example.org/o/r")),
+            ("git:example.org/o/r#--orphan", Err(UNSAFE)),
+            ("git:example.org/o/r@--output=x", Err(UNSAFE)),
+            ("git:example.org/o/r#v1@--x", Err(UNSAFE)),
+            ("git:example.org/o/r#", Err(UNSAFE)),
+            ("git:git@example.org:o/r#-b", Err(UNSAFE)),
+            ("https://example.org/o/r#a b", git("example.org/o/r")),
+            ("https://example.org/o/r#a -b", Err(UNSAFE)),
             ("git:example.org/o", Err(NO_REPOSITORY)),
             ("git:o", Err(NO_REPOSITORY)),
             ("git:-oProxyCommand=x/y", Err(UNSAFE)),

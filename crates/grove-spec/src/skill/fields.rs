@@ -8,54 +8,100 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::field_reader::FieldReader;
 use crate::hidden_text;
-use crate::text::{is_control, is_plain};
-use crate::yaml::{Entry, Node, Value};
+use crate::text::{is_control, is_plain, without_credentials};
+use crate::yaml::{Entry, KnownKeys, Node, Value};
 
-/// The six keys of the open standard.
-pub(super) const STANDARD_KEYS: [&str; 6] = [
-    "name",
-    "description",
-    "license",
-    "compatibility",
-    "metadata",
-    "allowed-tools",
-];
-
-/// Keys beyond the standard that Grove understands.
-pub(super) const EXTENSION_KEYS: [&str; 15] = [
-    "disable-model-invocation",
-    "user-invocable",
-    "argument-hint",
-    "arguments",
-    "when_to_use",
-    "paths",
-    "model",
-    "context",
-    "agent",
-    "homepage",
-    "emoji",
-    "command-dispatch",
-    "command-tool",
-    "command-arg-mode",
-    "when-to-use",
-];
-
-/// Other ways of writing those, and keys that many skills have although nobody reads them.
-const FURTHER_KEYS: &str = "allowed_tools website url command_dispatch command_tool command_arg_mode version author \
-    tags category keywords tools disallowed-tools effort shell hooks fallback title \
-    user_invocable triggers requires dependencies";
-
-/// Whether a word is a key where a skill's frontmatter is no YAML and somebody has to decide.
-pub(super) fn is_known_key(key: &str) -> bool {
-    STANDARD_KEYS.contains(&key)
-        || EXTENSION_KEYS.contains(&key)
-        || FURTHER_KEYS.split_whitespace().any(|word| word == key)
+/// A key that Grove understands.
+pub(super) struct SkillKey {
+    name: &'static str,
+    /// Other words for it.
+    others: &'static [&'static str],
+    /// What counts where it keeps the skill from something and its value cannot be read, in words.
+    strictest: Option<&'static str>,
 }
+
+const fn row(name: &'static str, others: &'static [&'static str]) -> SkillKey {
+    SkillKey {
+        name,
+        others,
+        strictest: None,
+    }
+}
+
+const fn restricting(
+    name: &'static str,
+    others: &'static [&'static str],
+    strictest: &'static str,
+) -> SkillKey {
+    SkillKey {
+        name,
+        others,
+        strictest: Some(strictest),
+    }
+}
+
+/// The keys of the open standard, and those beyond it. What is kept from a skill by a key under `metadata` is the
+/// business of [`requirements`].
+const KEYS: [SkillKey; 20] = [
+    row("name", &[]),
+    row("description", &[]),
+    row("license", &[]),
+    row("compatibility", &[]),
+    row("metadata", &[]),
+    restricting("allowed-tools", &["allowed_tools"], "none"),
+    restricting("disable-model-invocation", &[], "true"),
+    restricting("user-invocable", &[], "false"),
+    row("argument-hint", &[]),
+    row("arguments", &[]),
+    row("when_to_use", &["when-to-use"]),
+    row("paths", &[]),
+    row("model", &[]),
+    row("context", &[]),
+    row("agent", &[]),
+    row("homepage", &["website", "url"]),
+    row("emoji", &[]),
+    row("command-dispatch", &["command_dispatch"]),
+    row("command-tool", &["command_tool"]),
+    row("command-arg-mode", &["command_arg_mode"]),
+];
+
+/// Keys that many skills have although nobody reads them.
+const FURTHER_KEYS: &str = "version author tags category keywords tools disallowed-tools effort shell hooks fallback \
+    title triggers requires dependencies";
+
+impl SkillKey {
+    /// The row of a word. One that restricts may be written in any case, with or without hyphens: another reader of
+    /// the file may not care.
+    pub(super) fn of(word: &str) -> Option<&'static Self> {
+        let is_it = |row: &&Self| row.name == word || row.others.contains(&word);
+        KEYS.iter().find(is_it).or_else(|| {
+            let written = bare(word);
+            let mut rows = KEYS.iter().filter(|row| row.strictest.is_some());
+            rows.find(|row| bare(row.name) == written)
+        })
+    }
+}
+
+/// A word without what people write differently.
+pub(crate) fn bare(word: &str) -> String {
+    word.replace(['-', '_'], "").to_lowercase()
+}
+
+/// What frontmatter of a skill is read by where it is no YAML.
+pub(super) const KNOWN: KnownKeys = KnownKeys {
+    is_known: |key| {
+        SkillKey::of(key).is_some() || FURTHER_KEYS.split_whitespace().any(|word| word == key)
+    },
+    restricts: |key| {
+        // Requirements are in it.
+        key == "metadata" || SkillKey::of(key).is_some_and(|row| row.strictest.is_some())
+    },
+};
 
 /// Reads the fields of a skill.
 pub(super) fn read(entries: Vec<Entry>, diagnostics: &mut Vec<Diagnostic>) -> Skill {
     let mut reader = SkillReader {
-        values: FieldReader { diagnostics },
+        values: FieldReader::new(diagnostics),
         skill: Skill::default(),
     };
     let mut description_at = None;
@@ -86,53 +132,68 @@ struct SkillReader<'a> {
 
 impl SkillReader<'_> {
     fn take(&mut self, entry: Entry) {
-        match &*entry.key {
+        let Some(row) = SkillKey::of(&entry.key) else {
+            return self.skill.unknown.push(entry);
+        };
+        match row.name {
             "name" => self.skill.name = self.name(&entry),
             "description" => self.skill.description = self.description(&entry),
             "license" => self.set_text(&entry, Self::text, |details| &mut details.license),
             "compatibility" => self.set_text(&entry, Self::compatibility, |details| {
                 &mut details.compatibility
             }),
-            "allowed-tools" | "allowed_tools" => {
-                self.set_list(&entry, split_tools, |details| &mut details.allowed_tools);
+            "allowed-tools" => {
+                let tools = self.restricted(row, |values| values.list(&entry, split_tools));
+                let tools = tools.flatten().unwrap_or_default();
+                if !tools.is_empty() {
+                    self.skill.details.get_or_insert_default().allowed_tools = tools;
+                }
             }
             "metadata" => self.metadata(entry),
             "disable-model-invocation" => {
-                if let Some(disabled) = self.values.boolean(&entry) {
-                    self.skill.model_invocable = !disabled;
-                }
+                let disabled = self.restricted(row, |values| values.said_boolean(&entry));
+                self.skill.model_invocable &= disabled.flatten() == Some(false);
             }
             "user-invocable" => {
-                if let Some(invocable) = self.values.boolean(&entry) {
-                    self.skill.user_invocable = invocable;
-                }
+                let invocable = self.restricted(row, |values| values.said_boolean(&entry));
+                self.skill.user_invocable &= invocable.flatten() == Some(true);
             }
             "argument-hint" => {
                 self.set_text(&entry, Self::hint, |details| &mut details.argument_hint);
             }
             "arguments" => self.set_list(&entry, split_words, |details| &mut details.arguments),
-            "when_to_use" | "when-to-use" => {
+            "when_to_use" => {
                 self.set_text(&entry, Self::text, |details| &mut details.when_to_use);
             }
             "paths" => self.set_list(&entry, split_commas, |details| &mut details.paths),
             "model" => self.set_text(&entry, Self::text, |details| &mut details.model),
             "context" => self.set_text(&entry, Self::text, |details| &mut details.context),
             "agent" => self.set_text(&entry, Self::text, |details| &mut details.agent),
-            "homepage" | "website" | "url" => {
-                self.set_text(&entry, Self::text, |details| &mut details.homepage);
+            "homepage" => {
+                self.set_text(&entry, Self::address, |details| &mut details.homepage);
             }
             "emoji" => self.set_text(&entry, Self::text, |details| &mut details.emoji),
-            "command-dispatch" | "command_dispatch" => {
+            "command-dispatch" => {
                 self.set_text(&entry, Self::text, |details| &mut details.command_dispatch);
             }
-            "command-tool" | "command_tool" => {
+            "command-tool" => {
                 self.set_text(&entry, Self::text, |details| &mut details.command_tool);
             }
-            "command-arg-mode" | "command_arg_mode" => {
+            "command-arg-mode" => {
                 self.set_text(&entry, Self::text, |details| &mut details.command_arg_mode);
             }
             _ => self.skill.unknown.push(entry),
         }
+    }
+
+    fn restricted<T>(
+        &mut self,
+        row: &SkillKey,
+        read: impl FnOnce(&mut FieldReader<'_>) -> T,
+    ) -> Option<T> {
+        let strictest = row.strictest.unwrap_or_default();
+        self.values
+            .restricting(Code::RestrictionUnreadable, strictest, read)
     }
 
     fn set_text(
@@ -253,6 +314,11 @@ impl SkillReader<'_> {
         self.values.text(entry)
     }
 
+    fn address(&mut self, entry: &Entry) -> Option<String> {
+        let address = self.text(entry)?;
+        Some(without_credentials(&address).into_owned())
+    }
+
     /// `argument-hint: [file] [mode]` is meant as text and is a list only to YAML.
     fn hint(&mut self, entry: &Entry) -> Option<String> {
         match &entry.value.value {
@@ -274,14 +340,9 @@ impl SkillReader<'_> {
                         value: Value::Map(entries),
                         ..
                     }) => self.skill.metadata = entries,
-                    // Text that means to be an object and is none may hide requirements: the skill is not offered.
-                    _ if scalar.text.trim_start().starts_with('{') => {
-                        let reason = "`metadata` is neither YAML nor JSON".to_owned();
-                        self.report(Code::RequirementsUnreadable, reason.clone(), &entry);
-                        self.skill.requirements = Some(Box::new(super::Requirements {
-                            unreadable: Some(reason),
-                            ..Default::default()
-                        }));
+                    // Text that means to be an object, or names a key, and is no mapping may hide requirements.
+                    _ if requirements::may_be_in(&scalar.text) => {
+                        self.hidden_requirements("`metadata` is neither YAML nor JSON", &entry);
                         self.skill.unknown.push(entry);
                     }
                     _ => {
@@ -290,11 +351,25 @@ impl SkillReader<'_> {
                     }
                 }
             }
-            Value::List(_) => {
-                self.values.wrong_kind::<()>(&entry, "a mapping");
+            Value::List(ref items) => {
+                // Words hide nothing.
+                if items.iter().any(|item| item.as_text().is_none()) {
+                    self.hidden_requirements("`metadata` is a list, not a mapping", &entry);
+                } else {
+                    self.values.wrong_kind::<()>(&entry, "a mapping");
+                }
                 self.skill.unknown.push(entry);
             }
         }
+    }
+
+    /// What may hide requirements makes the skill ineligible.
+    fn hidden_requirements(&mut self, reason: &str, entry: &Entry) {
+        self.report(Code::RequirementsUnreadable, reason.to_owned(), entry);
+        self.skill.requirements = Some(Box::new(super::Requirements {
+            unreadable: Some(reason.to_owned()),
+            ..Default::default()
+        }));
     }
 
     fn clean(&mut self, text: &str, entry: &Entry) -> String {

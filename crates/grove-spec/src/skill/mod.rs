@@ -13,7 +13,7 @@ pub mod tree_keys;
 use serde::{Deserialize, Serialize};
 
 use crate::codes::Code;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::frontmatter;
 use crate::yaml::Entry;
 
@@ -144,6 +144,12 @@ impl Parsed {
         !self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
+    /// Whether a finding is an error, be it one that leaves the file usable.
+    pub fn has_errors(&self) -> bool {
+        let mut findings = self.diagnostics.iter();
+        findings.any(|finding| finding.severity == Severity::Error)
+    }
+
     /// Whether the file has a frontmatter block, readable or not.
     pub fn has_frontmatter(&self) -> bool {
         self.body_offset > 0
@@ -166,7 +172,7 @@ pub fn parse_bytes(bytes: &[u8]) -> Parsed {
 
 /// Reads the text of a skill file.
 pub fn parse(text: &str) -> Parsed {
-    let document = match frontmatter::read(text, fields::is_known_key) {
+    let document = match frontmatter::read(text, fields::KNOWN) {
         Ok(document) => document,
         Err(refusal) => return Parsed::refused(refusal),
     };
@@ -298,7 +304,7 @@ mod tests {
             ),
             (
                 "---\nname: a\ndescription: d\nuser-invocable: maybe\n---\n",
-                vec!["field-type"],
+                vec!["restriction-unreadable"],
             ),
             (
                 "---\nname: a\ndescription: d\nmetadata: {openclaw: {requires: {bins: {a: b}}}}\n---\n",

@@ -6,13 +6,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::fields::split_commas;
+use super::fields::{bare, split_commas};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
+use crate::text::{edits, one_line};
 use crate::yaml::{Entry, MAX_DEPTH, Node, Scalar, Value};
 
 /// The keys of `metadata` that may hold requirements; the first one present counts.
 pub const NAMESPACES: [&str; 3] = ["grove", "openclaw", "clawdbot"];
+
+/// Whether a text that is no mapping may have been meant to hold requirements.
+pub(super) fn may_be_in(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    text.contains('{') || NAMESPACES.iter().any(|name| text.contains(name))
+}
 
 /// Conditions on the machine and the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,15 +48,15 @@ pub struct Requirements {
 
 /// Reads requirements from the entries of `metadata`.
 pub(super) fn read(metadata: &[Entry], diagnostics: &mut Vec<Diagnostic>) -> Option<Requirements> {
+    // One with nothing in it says nothing, and hides none after it.
+    let said = metadata.iter().filter(|entry| !entry.value.is_null());
     let (namespace, entry) = NAMESPACES.iter().find_map(|name| {
-        metadata
-            .iter()
-            .find(|entry| entry.key == *name)
-            .map(|entry| (*name, entry))
+        let mut said = said.clone();
+        let entry = said.find(|entry| entry.key.eq_ignore_ascii_case(name));
+        entry.map(|entry| (*name, entry))
     })?;
     let parsed;
     let node = match &entry.value.value {
-        Value::Text(scalar) if scalar.is_null() => return None,
         Value::Text(scalar) => match json_to_node(&scalar.text, entry.value.position) {
             Some(node) => {
                 parsed = node;
@@ -94,6 +101,11 @@ impl Reader {
         if requires.is_some_and(|node| node.as_map().is_none() && !node.is_null()) {
             self.fail("requires", "a mapping");
         }
+        self.known_words("", &["os", "requires"], node);
+        if let Some(requires) = requires {
+            let words = ["bins", "anyBins", "env", "config"];
+            self.known_words("requires.", &words, requires);
+        }
         let nested = |key| requires.and_then(|node| node.get(key));
         let mut requirements = Requirements {
             os: self
@@ -116,6 +128,19 @@ impl Reader {
         };
         requirements.unreadable = self.unreadable.take();
         requirements
+    }
+
+    /// A key that is nearly one of these was meant to be it, and would be a gate that stands open.
+    fn known_words(&mut self, path: &str, words: &[&'static str], node: &Node) {
+        for entry in node.as_map().unwrap_or_default() {
+            let written = bare(&entry.key);
+            let is_near = |word: &&&str| edits(&written, &bare(word), word.len() / 3).is_some();
+            let meant = words.iter().find(is_near);
+            if let Some(meant) = meant.filter(|meant| **meant != entry.key) {
+                let key = format!("{path}{}", one_line(&entry.key));
+                self.fail(&key, &format!("known; did you mean `{meant}`?"));
+            }
+        }
     }
 
     fn list(&mut self, key: &str, node: Option<&Node>) -> Vec<String> {

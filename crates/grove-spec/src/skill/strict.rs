@@ -1,6 +1,6 @@
 //! Strict validation: every leniency counts, and so does every key outside the standard.
 
-use super::fields::{EXTENSION_KEYS, STANDARD_KEYS, is_standard_name};
+use super::fields::{SkillKey, is_standard_name};
 use super::{Parsed, check_folder};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
@@ -31,7 +31,7 @@ pub fn validate(parsed: &Parsed, folder: &str) -> Vec<Diagnostic> {
         );
     }
     for entry in &parsed.skill.unknown {
-        if !STANDARD_KEYS.contains(&&*entry.key) && !EXTENSION_KEYS.contains(&&*entry.key) {
+        if SkillKey::of(&entry.key).is_none() {
             findings.push(
                 Diagnostic::new(
                     Code::UnknownField,

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::lenient::{closed_length, is_nothing};
-use super::{IsKnown, Sign};
+use super::{IsKnown, Sign, events};
 use crate::fence::{line_at, lines};
 
 /// One top-level key with the lines that belong to it.
@@ -136,6 +136,24 @@ fn word(key: &str) -> Option<&str> {
 pub(super) fn nested_key(content: &str) -> Option<(&str, usize)> {
     let colon = content.find(':')?;
     Some((word(content.get(..colon)?)?, colon))
+}
+
+/// The key that a line begins with, whatever stands before it: blanks, brackets, an anchor, a tag or a question mark.
+pub(super) fn written_key(line: &str) -> Option<Cow<'_, str>> {
+    let mut rest = line.trim_start_matches(|c: char| c.is_whitespace() || "{[,".contains(c));
+    let is_explicit = rest.starts_with('?');
+    while rest.starts_with(['&', '!', '?', '-']) {
+        rest = rest.split_once(char::is_whitespace)?.1.trim_start();
+    }
+    if rest.starts_with('"') {
+        let (quoted, after) = rest.split_at_checked(closed_length(rest)?)?;
+        let key = events::parse_value(quoted, 1).ok()??;
+        let is_key = is_explicit || after.trim_start().starts_with(is_colon);
+        let text = key.as_text().filter(|_| is_key)?;
+        return Some(text.to_owned().into());
+    }
+    let end = rest.find(is_colon).or(is_explicit.then_some(rest.len()))?;
+    word(rest.get(..end)?).map(Cow::Borrowed)
 }
 
 /// Where a key begins.

@@ -101,9 +101,11 @@ impl Builder {
             | Event::DocumentEnd => Ok(()),
             Event::Alias(_) => Err(guard(Code::YamlAlias, "alias in frontmatter", position)),
             Event::Scalar(text, style, anchor, tag) => {
+                // Before a key it is no prose: every other reader has the key without it.
+                let may_be_prose = style == ScalarStyle::Plain && !self.awaits_key();
                 if let Some(tag) = tag {
                     // `!word` is a local tag; `!!` and `!<…>` name a type and are never prose.
-                    let local = tag.handle == "!" && style == ScalarStyle::Plain;
+                    let local = tag.handle == "!" && may_be_prose;
                     let message = format!("tag `{}{}` in frontmatter", tag.handle, tag.suffix);
                     return Err(decoration(Code::YamlTag, message, position, local));
                 }
@@ -112,7 +114,7 @@ impl Builder {
                         Code::YamlAnchor,
                         "anchor in frontmatter".into(),
                         position,
-                        style == ScalarStyle::Plain,
+                        may_be_prose,
                     ));
                 }
                 let scalar = Scalar {
@@ -227,6 +229,10 @@ impl Builder {
                 }
             }
         }
+    }
+
+    fn awaits_key(&self) -> bool {
+        matches!(self.stack.last(), Some(Frame::Map { key: None, .. }))
     }
 
     fn position(&self, mark: Marker) -> Position {

@@ -174,7 +174,24 @@ pub struct Block {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Tells the keys that a file may have at its top level; only what is no YAML is asked about.
+/// The keys that a file may have at its top level; only what is no YAML is asked about.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownKeys {
+    /// Whether a word is one of them.
+    pub is_known: IsKnown,
+    /// Whether a word is one that keeps what the file is about from something: it is never taken for text.
+    pub restricts: IsKnown,
+}
+
+impl KnownKeys {
+    /// No words are known.
+    pub const NONE: Self = Self {
+        is_known: |_| false,
+        restricts: |_| false,
+    };
+}
+
+/// Tells words apart.
 pub type IsKnown = fn(&str) -> bool;
 
 /// How a top-level key is written.
@@ -193,7 +210,7 @@ enum Sign {
 }
 
 /// Reads a frontmatter block whose first line is `first_line` of its file.
-pub fn read_block(text: &str, first_line: u32, is_known: IsKnown) -> Block {
+pub fn read_block(text: &str, first_line: u32, known: KnownKeys) -> Block {
     if let Some(entries) = scan::scan(text, first_line) {
         let mut diagnostics = Vec::new();
         if text.len() > MAX_BYTES {
@@ -224,7 +241,7 @@ pub fn read_block(text: &str, first_line: u32, is_known: IsKnown) -> Block {
             entries,
             diagnostics: Vec::new(),
         },
-        Err(refusal) => repair::repair(text, first_line, refusal, is_known),
+        Err(refusal) => repair::repair(text, first_line, refusal, known),
     }
 }
 

@@ -3,16 +3,54 @@
 //!
 //! What only needs its blanks put right is put right. Otherwise the block is cut into its top-level entries; each
 //! that is YAML on its own is taken as YAML, any other as the text a person sees there. Every repair is a diagnostic.
+//! A key that restricts is never lost in a text: where nobody can say what its value is, it has one that nobody can
+//! read.
 
-use super::cut::{Chunk, cut, nested_key};
+use super::cut::{Chunk, cut, nested_key, written_key};
 use super::events::{self, Refusal, RefusalKind};
-use super::{Block, Entry, IsKnown, Node, Sign, Value, key, lenient};
+use super::{Block, Entry, IsKnown, KnownKeys, Node, Sign, Value, key, lenient};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::fence::{line_at, lines};
 
 /// Reads a refused block, or returns it with the refusal as its finding.
-pub(super) fn repair(text: &str, first_line: u32, refusal: Refusal, is_known: IsKnown) -> Block {
+pub(super) fn repair(text: &str, first_line: u32, refusal: Refusal, known: KnownKeys) -> Block {
+    let mut block = repaired(text, first_line, refusal, known);
+    if !block.diagnostics.iter().any(Diagnostic::is_error) {
+        hold_restrictions(&mut block.entries, text, first_line, known.restricts);
+    }
+    block
+}
+
+/// Adds the keys that restrict and that the repair took for a part of another one's text.
+fn hold_restrictions(entries: &mut Vec<Entry>, text: &str, first_line: u32, restricts: IsKnown) {
+    let (mut offset, mut number) = (0, first_line);
+    while offset < text.len() {
+        let (line, next) = line_at(text, offset);
+        if let Some(word) = written_key(line).filter(|word| restricts(word))
+            && !entries.iter().any(|entry| entry.key == word)
+        {
+            let indent = line.len() - line.trim_start().len();
+            let position = Position::new(number, u32::try_from(indent + 1).unwrap_or(1));
+            entries.push(Entry {
+                key: key(&word),
+                position,
+                value: nobody_can_read(position),
+            });
+        }
+        offset = next;
+        number = number.saturating_add(1);
+    }
+}
+
+/// A value that is of no kind that any key takes.
+fn nobody_can_read(position: Position) -> Node {
+    let inner = Node::new(Value::List(Vec::new()), position);
+    Node::new(Value::List(vec![inner]), position)
+}
+
+fn repaired(text: &str, first_line: u32, refusal: Refusal, known: KnownKeys) -> Block {
+    let is_known = known.is_known;
     let refused = |diagnostic: Diagnostic| Block {
         entries: Vec::new(),
         diagnostics: vec![diagnostic],
@@ -37,7 +75,7 @@ pub(super) fn repair(text: &str, first_line: u32, refusal: Refusal, is_known: Is
     }
     let mut block = Block::default();
     for chunk in &chunks {
-        let repaired = match chunk.read() {
+        let repaired = match chunk.read(known.restricts) {
             Ok(read) => read,
             Err(diagnostic) => return refused(diagnostic),
         };
@@ -69,7 +107,7 @@ struct Repaired {
 }
 
 impl Chunk<'_> {
-    fn read(&self) -> Result<Repaired, Diagnostic> {
+    fn read(&self, restricts: IsKnown) -> Result<Repaired, Diagnostic> {
         let mut findings: Vec<Diagnostic> = self.odd_sign().into_iter().collect();
         let refusal = match events::parse(&self.text, self.line) {
             Ok(entries) => match self.alone(entries) {
@@ -90,7 +128,13 @@ impl Chunk<'_> {
         {
             return Err(refusal.diagnostic.clone());
         }
-        let value = self.as_nested_keys().unwrap_or_else(|| self.as_text());
+        let value = match self.as_nested_keys() {
+            Some(value) => value,
+            None if restricts(self.key) && !self.ends_on_its_line() => {
+                nobody_can_read(self.value_position())
+            }
+            None => self.as_text(),
+        };
         findings.push(self.as_text_finding(refusal.as_ref()));
         Ok(Repaired {
             entry: Entry {
@@ -175,6 +219,12 @@ impl Chunk<'_> {
         );
         let finding = Diagnostic::new(Code::YamlRepaired, message);
         finding.with_help(help).at(Position::new(first, 1))
+    }
+
+    /// Whether the value is what stands on the key's line, without brackets or quotes that may go on.
+    fn ends_on_its_line(&self) -> bool {
+        let value = without_comments_after(self.value).trim();
+        !value.starts_with(['[', '{', '"', '\'', '|', '>']) && !value.contains(['\n', '\r'])
     }
 
     /// Whether the value starts on the key's line with a sign that prose may start with.

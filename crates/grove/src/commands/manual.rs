@@ -56,7 +56,7 @@ fn command(page: &mut String, command_: &clap::Command) {
 
 fn agents() -> String {
     let mut page = String::from(
-        "# Fields of agents\n\nThe keys of an agent's frontmatter. A value of the wrong kind is left out with a warning; one of `acceptance`, a budget or\n`engine` that cannot be read is an error. What settings may set in its place is under `agents.overrides` in [the configuration](config.md).\n\n| key | value | without it | restricts | in settings | meaning |\n| --- | --- | --- | --- | --- | --- |\n",
+        "# Fields of agents\n\nThe keys of an agent's frontmatter. A value of the wrong kind is left out with a warning. Where a key keeps\nthe agent from something, and for `engine`, a value that cannot be read is an error, and the agent is not used; what is shown of it has the\nvalue under \"if unreadable\". In settings that value counts. What settings may set in its place is under `agents.overrides` in [the configuration](config.md).\n\n| key | value | without it | if unreadable | in settings | meaning |\n| --- | --- | --- | --- | --- | --- |\n",
     );
     for row in FieldRow::in_files() {
         let other = row.other_key.map(|key| format!(", `{key}`"));
@@ -67,7 +67,7 @@ fn agents() -> String {
             other.unwrap_or_default(),
             row.takes,
             row.default,
-            if row.restricts { "yes" } else { "" },
+            if row.restricts { row.strictest } else { "" },
             if row.set_in == SetIn::File { "" } else { "yes" },
             row.about
         );
@@ -95,7 +95,7 @@ fn config() -> String {
 
 fn diagnostics() -> String {
     let mut page = String::from(
-        "# Diagnostics\n\nEvery code is stable. An error means that the thing was not loaded.\n\n| code | usual severity | meaning | help |\n| --- | --- | --- | --- |\n",
+        "# Diagnostics\n\nEvery code is stable. An error means that the thing was not loaded; of what restricts a skill, that its strictest reading counts.\n\n| code | usual severity | meaning | help |\n| --- | --- | --- | --- |\n",
     );
     for code in Code::ALL {
         let _ = writeln!(

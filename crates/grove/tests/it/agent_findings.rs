@@ -132,7 +132,7 @@ fn an_override_that_is_not_used_is_said_wherever_its_agent_is_asked_for() {
         warning[override-value]: agent `me`: `subagents.agentOverrides.me.skills` must be a list of texts or `false`; it was not used
           --> [T]/home/.pi/agent/settings.json:2:1
           = help: correct the value
-        warning[override-value]: agent `me`: `subagents.agentOverrides.me.tools` must be a list of texts or `false`; it was not used
+        warning[override-value]: agent `me`: `subagents.agentOverrides.me.tools` must be a list of texts or `false`; its strictest reading counts
           --> [T]/home/.pi/agent/settings.json:3:1
           = help: correct the value
         warning[override-value]: agent `me`: `subagents.agentOverrides.me.skillInjection` must be `full`, `light` or `false`; it was not used
@@ -147,6 +147,7 @@ fn an_override_that_is_not_used_is_said_wherever_its_agent_is_asked_for() {
         location     ~/.claude/agents/me.md
         root         user:.claude/agents
         digest       [DIGEST]
+        tools        none (set in ~/.pi/agent/settings.json:3)
         systemPromptMode replace
         skillInjection full
 
@@ -154,7 +155,7 @@ fn an_override_that_is_not_used_is_said_wherever_its_agent_is_asked_for() {
           --> [T]/home/.pi/agent/settings.json:2:1
           = help: correct the value
 
-        warning[override-value]: agent `me`: `subagents.agentOverrides.me.tools` must be a list of texts or `false`; it was not used
+        warning[override-value]: agent `me`: `subagents.agentOverrides.me.tools` must be a list of texts or `false`; its strictest reading counts
           --> [T]/home/.pi/agent/settings.json:3:1
           = help: correct the value
 

@@ -27,6 +27,7 @@ mod export_programs;
 mod export_safety;
 mod export_sessions;
 mod exported;
+mod fails_closed;
 mod host_programs;
 mod host_views;
 mod hostile;

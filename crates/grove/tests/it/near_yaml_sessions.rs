@@ -138,7 +138,7 @@ fn keys_that_restrict_or_are_misspelt_are_named_where_they_stand() {
             [
                 ["description-missing", "warning", "1"],
                 ["agent-unknown-field", "info", "3"],
-                ["agent-unknown-field", "info", "4"],
+                ["agent-unknown-field", "warning", "4"],
                 ["agent-unmapped", "warning", "5"],
                 ["agent-unmapped", "warning", "6"],
                 ["agent-unmapped", "warning", "7"],

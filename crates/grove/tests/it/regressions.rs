@@ -123,15 +123,6 @@ fn without_a_home_nothing_is_written_anywhere() {
 }
 
 #[test]
-fn relative_folders_from_variables_become_absolute() {
-    let session = session().with_env("GROVE_SKILL_DIRS", "../more");
-    session.skill("more/s", "s", "d");
-    let shown = session.json("skills show s");
-    let location = shown["skill"]["location"].as_str().unwrap();
-    assert!(location.starts_with('/'), "{location}");
-}
-
-#[test]
 fn a_skill_beyond_the_limit_is_not_called_unknown() {
     let session = session();
     session

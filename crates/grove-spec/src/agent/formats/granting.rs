@@ -5,6 +5,7 @@
 //! for something that its owner wrote.
 
 use super::Format;
+use crate::skill::fields::bare;
 use crate::yaml::{Entry, Node, Value};
 
 /// Keys of a Codex role that give it nothing: a role is a layer of the whole configuration, so the rest may.
@@ -18,8 +19,24 @@ const CODEX_HARMLESS: [&str; 7] = [
     "hide_agent_reasoning",
 ];
 
-/// Keys of a skill's file with which a host runs something without being asked to.
-pub const OF_SKILLS: [&str; 1] = ["hooks"];
+/// Words for what lets an agent or a skill do more, in whatever file and however they are written: something is run
+/// without being asked, a server is started, a permission is given.
+const GRANTING: [&str; 8] = [
+    "hooks",
+    "mcp",
+    "mcpservers",
+    "permission",
+    "permissions",
+    "permissionmode",
+    "plugin",
+    "plugins",
+];
+
+/// Whether a key lets whoever has it do more.
+pub fn grants(key: &str) -> bool {
+    let word = bare(key.trim());
+    GRANTING.contains(&word.as_str())
+}
 
 /// A key of an agent's file without what it grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,11 +66,7 @@ pub fn without(entry: &Entry, format: Format) -> Shrunk {
         (Format::Codex, "approval_policy") => only(&["untrusted"]),
         (Format::Codex, "web_search") => only(&["disabled", "cached"]),
         (Format::Codex, key) if CODEX_HARMLESS.contains(&key) => Shrunk::Harmless,
-        (Format::Claude, "hooks" | "mcpServers")
-        | (Format::Copilot, "hooks" | "mcp-servers" | "mcpServers")
-        | (Format::Gemini, "hooks" | "mcp_servers" | "mcpServers")
-        | (Format::Opencode, "mcp" | "plugin")
-        | (Format::Codex, _) => Shrunk::Gone,
+        (Format::Codex, _) => Shrunk::Gone,
         (Format::Opencode, "permission") => match unpermitted(&entry.value) {
             Some(value) if value == entry.value => Shrunk::Harmless,
             Some(value) => Shrunk::Partly(Entry {
@@ -62,6 +75,7 @@ pub fn without(entry: &Entry, format: Format) -> Shrunk {
             }),
             None => Shrunk::Gone,
         },
+        (_, key) if grants(key) => Shrunk::Gone,
         _ => Shrunk::Harmless,
     }
 }
@@ -112,6 +126,10 @@ mod tests {
             ("mcpServers:\n  x:\n    command: evil", Format::Claude),
             ("mcp-servers:\n  x:\n    command: evil", Format::Copilot),
             ("mcp_servers:\n  x:\n    command: evil", Format::Gemini),
+            ("\"h\\u006foks\": {Stop: x}", Format::Copilot),
+            ("? hooks\n: {Stop: x}", Format::Opencode),
+            ("Hooks: {Stop: x}", Format::Native),
+            ("mcp: {x: {command: evil}}", Format::Claude),
             ("permission: allow", Format::Opencode),
             ("permission:\n  bash: allow", Format::Opencode),
             ("permission:\n  bash:\n    'rm *': allow", Format::Opencode),

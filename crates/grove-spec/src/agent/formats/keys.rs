@@ -4,6 +4,7 @@ use super::Format;
 use super::restriction::{self, Denied, tool_items, tool_name};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
+use crate::skill::fields::parse_boolean;
 use crate::yaml::{self, Entry, Node, Value, key};
 
 /// Keys in Grove's words, and what does not fit into keys.
@@ -89,26 +90,28 @@ impl Translated {
             (_, "model") if entry.value.as_text() == Some("inherit") => {}
             (Format::Copilot, "model") => self.models(entry),
             (Format::Copilot | Format::Claude | Format::Gemini, "tools")
-                if tool_items(&entry.value, format) == ["*"] => {}
-            (Format::Claude, "tools")
-                if !entry.value.is_null() && entry.value.as_map().is_none() =>
-            {
-                let items = tool_items(&entry.value, format).into_iter();
-                self.list(
-                    &entry,
-                    items.map(|item| Node::text(item, entry.value.position)),
-                );
+                if tool_items(&entry.value, format).is_some_and(|items| items == ["*"]) => {}
+            (Format::Claude, "tools") if !entry.value.is_null() => {
+                match tool_items(&entry.value, format) {
+                    Some(items) => {
+                        let items = items.into_iter();
+                        let items = items.map(|item| Node::text(item, entry.value.position));
+                        self.list(&entry, items);
+                    }
+                    // Whoever reads it says so.
+                    None => self.native.push(entry),
+                }
             }
-            (Format::Claude, "disallowedTools") => {
-                let items = tool_items(&entry.value, format);
-                let is_whole = items.iter().all(|item| tool_name(item) == item);
-                if has_tools {
+            (Format::Claude, "disallowedTools") => match tool_items(&entry.value, format) {
+                Some(items) if has_tools => {
+                    let is_whole = items.iter().all(|item| tool_name(item) == item);
                     self.denied = items;
+                    if !is_whole {
+                        self.native.push(entry);
+                    }
                 }
-                if !has_tools || !is_whole {
-                    self.native.push(entry);
-                }
-            }
+                _ => self.native.push(entry),
+            },
             (Format::Gemini, "kind") => match entry.value.as_text() {
                 Some("local") | None => {}
                 Some(_) => {
@@ -125,7 +128,8 @@ impl Translated {
                 self.kept.push(entry);
             }
             (Format::Opencode | Format::OpencodeJson, "disable" | "disabled") => {
-                self.is_disabled = entry.value.as_text() == Some("true");
+                let switch = entry.value.as_text().map(parse_boolean);
+                self.is_disabled = !entry.value.is_null() && switch != Some(Some(false));
             }
             _ => self.native.push(entry),
         }
@@ -161,7 +165,8 @@ impl Translated {
             self.native.push(entry);
             return;
         };
-        match restriction::of(&entry, format).map(|it| it.denied) {
+        let found = restriction::of(&entry, format).filter(|it| it.is_readable);
+        match found.map(|it| it.denied) {
             Some(Denied::Others(allowed)) => {
                 let on = switches
                     .iter()
@@ -184,15 +189,15 @@ impl Translated {
 }
 
 /// A number of turns as the mapping in which Grove has it.
-fn as_turns(value: Node, key: &str, diagnostics: &mut Vec<Diagnostic>) -> Node {
+fn as_turns(mut value: Node, key: &str, diagnostics: &mut Vec<Diagnostic>) -> Node {
     if value.is_null() {
         return value;
     }
     let position = value.position;
     if whole_number(&value).is_none() {
         let message = format!("`{key}` is not a whole number from 1");
-        diagnostics.push(Diagnostic::new(Code::FieldType, message).at(position));
-        return Node::plain("", position);
+        diagnostics.push(Diagnostic::new(Code::AgentContract, message).at(position));
+        value = Node::plain("1", position);
     }
     let turns = Entry {
         key: yaml::key("maxTurns"),
@@ -208,7 +213,7 @@ fn whole_number(value: &Node) -> Option<u64> {
     number.filter(|number| *number > 0)
 }
 
-/// A number of minutes as milliseconds; what is no such number is left to be reported by who reads it.
+/// A number of minutes as milliseconds; the fewest there are for what is no such number.
 fn in_milliseconds(value: Node, key: &str, diagnostics: &mut Vec<Diagnostic>) -> Node {
     if value.is_null() {
         return value;
@@ -218,6 +223,6 @@ fn in_milliseconds(value: Node, key: &str, diagnostics: &mut Vec<Diagnostic>) ->
         return Node::plain(milliseconds.to_string(), value.position);
     }
     let message = format!("`{key}` is not a whole number of minutes from 1");
-    diagnostics.push(Diagnostic::new(Code::FieldType, message).at(value.position));
-    Node::plain("", value.position)
+    diagnostics.push(Diagnostic::new(Code::AgentContract, message).at(value.position));
+    Node::plain("1", value.position)
 }

@@ -22,6 +22,7 @@ use crate::quoted_frontmatter::{self, Quoted};
 use crate::skill::body;
 use crate::yaml::{Entry, Key};
 use crate::{frontmatter, generated};
+use restriction::Restriction;
 
 /// How an agent is written in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -210,7 +211,7 @@ fn as_quoted(parsed: &mut Parsed, quoted: Quoted, format: Format) {
 
 /// Reads the text of a Markdown file.
 pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
-    let document = match frontmatter::read(text, known_keys::is_known) {
+    let document = match frontmatter::read(text, known_keys::KNOWN) {
         Ok(document) => document,
         Err(refusal) => return Parsed::refused(near_frontmatter::sharpen(text, refusal)),
     };
@@ -288,13 +289,28 @@ fn meaning(
         tools.retain(|tool| !denied.clone().any(|name| restriction::denies(name, tool)));
     }
     agent.unknown.extend(translated.kept);
+    let cannot_be_read = |entry: &Entry| {
+        let found = restriction::of(entry, format);
+        found.is_some_and(|found| !found.is_readable)
+    };
+    if agent.unknown.iter().any(cannot_be_read) {
+        agent.tools = Some(Vec::new());
+    }
     agent.unknown.sort_by_key(|entry| entry.position);
     known_keys::report(&agent.unknown, &said, format, diagnostics);
     Meaning { agent, places }
 }
 
-/// The finding about a key that restricts an agent in a way that is not possible here.
-pub(super) fn restricting(entry: &Entry, format: Format) -> Diagnostic {
+/// The finding about a key that restricts an agent in a way that is not possible here, or cannot be read.
+pub(super) fn restricting(entry: &Entry, found: &Restriction, format: Format) -> Diagnostic {
+    if !found.is_readable {
+        let message = format!(
+            "`{}` restricts the agent and cannot be read: it is {}",
+            entry.key,
+            entry.value.kind()
+        );
+        return Diagnostic::new(Code::AgentContract, message).at(entry.value.position);
+    }
     let whose = match format {
         Format::Native => String::new(),
         host => format!(" of {}", host.title()),

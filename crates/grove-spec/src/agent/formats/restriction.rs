@@ -5,6 +5,8 @@
 
 use super::Format;
 use crate::agent::split_items;
+use crate::field_reader::switched_on;
+use crate::skill::fields::parse_boolean;
 use crate::skill::split_tools;
 use crate::yaml::{Entry, Node, Value};
 
@@ -15,6 +17,8 @@ pub struct Restriction {
     pub denied: Denied,
     /// Whether that is all that the key says: not where it asks first, or speaks of some uses of a tool alone.
     pub is_whole: bool,
+    /// Whether the value is one that such a key takes. If not, this is the strictest that it may have meant.
+    pub is_readable: bool,
 }
 
 /// What an agent does not have.
@@ -33,6 +37,16 @@ impl Restriction {
         Self {
             denied: Denied::Changes,
             is_whole: true,
+            is_readable: true,
+        }
+    }
+
+    /// One that nobody can read.
+    const fn of_everything() -> Self {
+        Self {
+            denied: Denied::Others(Vec::new()),
+            is_whole: false,
+            is_readable: false,
         }
     }
 
@@ -41,6 +55,7 @@ impl Restriction {
         Self {
             denied: Denied::Tools(Vec::new()),
             is_whole: false,
+            is_readable: true,
         }
     }
 }
@@ -60,12 +75,12 @@ const RESTRICTING: [&str; 7] = [
     "sandbox_mode",
 ];
 /// Keys that take something from an agent when they have this value.
-const SWITCHES: [(&str, &str); 5] = [
-    ("spawning", "false"),
-    ("readonly", "true"),
-    ("readOnly", "true"),
-    ("read-only", "true"),
-    ("network", "false"),
+const SWITCHES: [(&str, bool); 5] = [
+    ("spawning", false),
+    ("readonly", true),
+    ("readOnly", true),
+    ("read-only", true),
+    ("network", false),
 ];
 /// A key of Claude Code that gives more with some values and takes something with others.
 const MODE: &str = "permissionMode";
@@ -84,20 +99,27 @@ pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
         return None;
     }
     let word = value.as_text();
-    let unless = |words: &[&str]| {
-        let is_one = word.is_some_and(|word| words.contains(&word));
-        (!is_one).then(Restriction::of_its_own)
+    let unless = |words: &[&str]| match word {
+        Some(word) if words.contains(&word) => None,
+        Some(_) => Some(Restriction::of_its_own()),
+        None => Some(Restriction::of_everything()),
     };
     match (format.of_files(), &*entry.key) {
-        (Format::Codex, "sandbox_mode") if word == Some("read-only") => {
-            Some(Restriction::of_changes())
-        }
-        (Format::Codex, "sandbox_mode") => unless(&["danger-full-access"]),
+        (Format::Codex, "sandbox_mode") => match word {
+            Some("danger-full-access") => None,
+            Some("workspace-write") => Some(Restriction::of_its_own()),
+            // Whatever a later version calls it, nobody has less than this.
+            Some(_) => Some(Restriction::of_changes()),
+            None => Some(Restriction::of_everything()),
+        },
         (Format::Codex, "approval_policy") => unless(&["never"]),
         (Format::Codex, "web_search") => unless(&["live", "enabled"]),
         (Format::Codex, "features" | "tools") => {
-            let mut switches = value.as_map().unwrap_or_default().iter();
-            let is_off = switches.any(|switch| switch.value.as_text() == Some("false"));
+            let Some(switches) = value.as_map() else {
+                return Some(Restriction::of_everything());
+            };
+            let is_off = |switch: &Entry| switch.value.as_text() == Some("false");
+            let is_off = switches.iter().any(is_off);
             is_off.then(Restriction::of_its_own)
         }
         (Format::Opencode, "tools" | "permission") => switches(entry),
@@ -107,28 +129,35 @@ pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
         | (Format::Codex, "sandbox_workspace_write" | "default_permissions") => {
             Some(Restriction::of_its_own())
         }
-        (Format::Copilot, "agents") => {
-            unless(&["*"]).filter(|_| tool_items(value, format) != ["*"])
-        }
+        (Format::Copilot, "agents") => match tool_items(value, format) {
+            Some(items) if items == ["*"] => None,
+            Some(_) => Some(Restriction::of_its_own()),
+            None => Some(Restriction::of_everything()),
+        },
         (_, MODE) if word == Some("plan") => Some(Restriction::of_changes()),
         (_, MODE) => unless(&["default", "acceptEdits", "bypassPermissions", "auto"]),
         (_, key) if DENYING.split_whitespace().any(|word| word == key) => {
-            denied_tools(&tool_items(value, format))
+            match tool_items(value, format) {
+                Some(items) => denied_tools(&items),
+                None => Some(Restriction::of_everything()),
+            }
         }
         (_, key) if RESTRICTING.contains(&key) => Some(Restriction::of_its_own()),
-        (_, key)
-            if SWITCHES
-                .iter()
-                .any(|switch| Some(*switch) == word.map(|word| (key, word))) =>
-        {
-            Some(Restriction::of_its_own())
+        (_, key) => {
+            let switch = SWITCHES.iter().find(|(word, _)| *word == key);
+            let (_, restricting) = switch?;
+            match word.and_then(parse_boolean) {
+                Some(is_on) if is_on == *restricting => Some(Restriction::of_its_own()),
+                Some(_) => None,
+                None => Some(Restriction::of_everything()),
+            }
         }
-        _ => None,
     }
 }
 
-/// Names of tools as a host's file has them: in a list, or in a text.
-pub(super) fn tool_items(value: &Node, format: Format) -> Vec<String> {
+/// Names of tools as a host's file has them: in a list, in a text, or switched on in a mapping; nothing where they
+/// cannot be read.
+pub(super) fn tool_items(value: &Node, format: Format) -> Option<Vec<String>> {
     let split = |text: &str| match format {
         // Blanks are between tools there as commas are, in the items of a list too.
         Format::Claude => split_tools(text),
@@ -136,13 +165,15 @@ pub(super) fn tool_items(value: &Node, format: Format) -> Vec<String> {
     };
     match &value.value {
         Value::List(items) => {
-            let texts = items.iter().filter_map(Node::as_text);
-            match format {
+            let texts: Option<Vec<&str>> = items.iter().map(Node::as_text).collect();
+            let texts = texts?.into_iter();
+            Some(match format {
                 Format::Claude => texts.flat_map(split).collect(),
                 _ => texts.map(str::to_owned).collect(),
-            }
+            })
         }
-        _ => split(value.as_text().unwrap_or_default()),
+        Value::Map(switches) => switched_on(switches),
+        Value::Text(_) => Some(split(value.as_text().unwrap_or_default())),
     }
 }
 
@@ -173,6 +204,7 @@ fn denied_tools(items: &[String]) -> Option<Restriction> {
     let restriction = Restriction {
         denied: Denied::Tools(names.collect()),
         is_whole: items.iter().all(|item| tool_name(item) == item),
+        is_readable: true,
     };
     (!items.is_empty()).then_some(restriction)
 }
@@ -210,6 +242,9 @@ fn switches(entry: &Entry) -> Option<Restriction> {
         }
         _ => rest = action_of(&entry.value),
     }
+    if !is_action(&entry.value) {
+        return Some(Restriction::of_everything());
+    }
     let is_denied = |action: Action| matches!(action, Action::Deny { .. });
     if rest == Action::Allow && said.iter().all(|(_, action)| *action == Action::Allow) {
         return None;
@@ -237,7 +272,23 @@ fn switches(entry: &Entry) -> Option<Restriction> {
     } else {
         Denied::Tools(named(&is_denied, editing.is_some_and(is_denied)))
     };
-    Some(Restriction { denied, is_whole })
+    Some(Restriction {
+        denied,
+        is_whole,
+        is_readable: true,
+    })
+}
+
+/// Whether a value is an action, or actions by name or pattern.
+// Values are nested no deeper than the parser allows.
+fn is_action(value: &Node) -> bool {
+    match &value.value {
+        Value::Map(actions) => actions.iter().all(|action| is_action(&action.value)),
+        _ => matches!(
+            value.as_text(),
+            Some("true" | "allow" | "ask" | "false" | "deny")
+        ),
+    }
 }
 
 fn action_of(value: &Node) -> Action {

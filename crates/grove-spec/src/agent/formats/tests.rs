@@ -128,7 +128,9 @@ fn an_agent_of_gemini_cli() {
     let remote = "---\nname: a\ndescription: d\nkind: remote\n---\n";
     assert_eq!(said(&one(remote, Format::Gemini)), [("agent-elsewhere", 4)]);
     let wrong = "---\nname: a\ndescription: d\ntimeout_mins: soon\n---\n";
-    assert_eq!(said(&one(wrong, Format::Gemini)), [("field-type", 4)]);
+    let wrong = one(wrong, Format::Gemini);
+    assert_eq!(said(&wrong), [("agent-contract", 4)]);
+    assert_eq!(wrong.agent.max_execution_time_ms, Some(1));
 }
 
 /// The turns that an agent may take.
@@ -155,8 +157,8 @@ fn every_host_with_a_limit_of_turns_has_the_one_of_grove() {
     for line in ["maxTurns: 0", "maxTurns: many", "maxTurns: [1]"] {
         let text = format!("---\nname: a\ndescription: d\n{line}\n---\n");
         let parsed = one(&text, Format::Claude);
-        assert_eq!(parsed.agent.turn_budget, None, "{line}");
-        assert_eq!(said(&parsed), [("field-type", 4)], "{line}");
+        assert_eq!(turns(&parsed), Some(1), "{line}");
+        assert_eq!(said(&parsed), [("agent-contract", 4)], "{line}");
     }
 }
 

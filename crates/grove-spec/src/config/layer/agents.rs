@@ -36,7 +36,11 @@ impl LayerReader<'_> {
                 Fault::Unknown => (Code::ConfigUnknownKey, format!("unknown key `{path}`")),
                 Fault::Kind(field) => (
                     Code::ConfigValue,
-                    format!("`{path}` must be {}; it was not used", field.wanted()),
+                    format!(
+                        "`{path}` must be {}; {}",
+                        field.wanted(),
+                        Fault::outcome(field)
+                    ),
                 ),
             };
             let finding = Diagnostic::new(code, message)
@@ -135,6 +139,7 @@ mod tests {
         changes.sort_unstable();
         let expected = [
             (4, "model", "\"m\""),
+            (5, "tools", "[]"),
             (6, "maxTokens", "1000"),
             (7, "skills", "[]"),
             (11, "disabled", "true"),

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
-use crate::agent::known_keys::is_known;
+use crate::agent::known_keys::KNOWN;
 use crate::yaml::{Block, Node, Value, events, read_block};
 
 fn read(text: &str) -> Block {
-    read_block(text, 2, is_known)
+    read_block(text, 2, KNOWN)
 }
 
 /// The keys of a block, and the code and line of each finding.

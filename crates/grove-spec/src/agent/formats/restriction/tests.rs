@@ -123,7 +123,11 @@ fn tools_that_an_agent_must_not_have() {
     ] {
         assert_eq!(
             restriction(lines, format),
-            Some(Restriction { denied, is_whole }),
+            Some(Restriction {
+                denied,
+                is_whole,
+                is_readable: true,
+            }),
             "{lines}"
         );
     }
