@@ -311,6 +311,14 @@ mod tests {
         // What lets less through does so all the same.
         assert_eq!(layer.only.map(|found| found.value), Some(Some(Vec::new())));
         assert_eq!((layer.compat_roots, layer.file_bytes), (None, None));
+        assert_eq!(
+            findings(text, LayerScope::User),
+            [
+                ("config-value", 1),
+                ("config-value", 3),
+                ("config-value", 6)
+            ]
+        );
         let text = "[agents]\ndisable_builtins = 'no'\n[skills.entries.a]\nenabled = 'fals'\n";
         let (layer, _) = parse(text, LayerScope::User, Path::new("config.toml"));
         let enabled = layer.entries["a"].enabled.as_ref();
@@ -319,11 +327,7 @@ mod tests {
         assert_eq!(disabled.map(|(flag, _)| flag), Some(true));
         assert_eq!(
             findings(text, LayerScope::User),
-            [
-                ("config-value", 1),
-                ("config-value", 3),
-                ("config-value", 6)
-            ]
+            [("config-value", 2), ("config-value", 4)]
         );
     }
 

@@ -128,9 +128,9 @@ fn limits_of_the_configuration_count_and_other_engines_are_refused() {
         (&cause["kind"], &cause["limit_ms"]),
         (&json!("timedOut"), &json!(700))
     );
-    session.file(USER_CONFIG, "[runs]\nengine = 'codex'\n");
+    session.file(USER_CONFIG, "[runs]\nengine = 'acp:goose acp'\n");
     let outcome = session.grove(run("Go", &[])).fails(2);
-    outcome.says(["engine `codex` is not run by this version"]);
+    outcome.says(["engine `acp:goose acp` is not run by this version"]);
     session.file(USER_CONFIG, "[runs]\nasyncByDefault = true\n");
     let begun = session.grove(run("Go", &[])).ok();
     assert_eq!(begun.stdout.trim().len(), 10, "an id: {begun}");
