@@ -136,6 +136,17 @@ pub struct Launch {
 }
 
 impl Launch {
+    /// A program whose message is its standard input; gives the file with the system text too.
+    fn with_texts(task: &ProgramTask<'_>) -> (Self, String) {
+        let mut launch = Self::default();
+        let system = launch.file(task.folder.join("system.md"), task.system);
+        let message = task.folder.join("message.md");
+        launch.file(message.clone(), task.message);
+        launch.input = Some(message);
+        launch.args([task.program.to_string_lossy()]);
+        (launch, system)
+    }
+
     fn file(&mut self, path: PathBuf, text: &str) -> String {
         let name = path.to_string_lossy().into_owned();
         self.files.push((path, text.to_owned()));

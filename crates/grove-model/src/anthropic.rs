@@ -11,38 +11,22 @@ use crate::request::{Block, Message, ModelRequest, Role, Thinking, ToolChoice};
 use crate::wire::{AnswerReader, Refusal, WireFormat};
 
 /// The format.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Messages;
+pub(crate) static MESSAGES: WireFormat = WireFormat {
+    path: "/v1/messages",
+    headers: &[("anthropic-version", "2023-06-01")],
+    key_header: ("x-api-key", ""),
+    body,
+    reader: || Box::new(Reader),
+    refusal,
+};
 
-impl WireFormat for Messages {
-    fn path(&self) -> &'static str {
-        "/v1/messages"
-    }
-
-    fn headers(&self) -> &'static [(&'static str, &'static str)] {
-        &[("anthropic-version", "2023-06-01")]
-    }
-
-    fn key_header(&self) -> (&'static str, &'static str) {
-        ("x-api-key", "")
-    }
-
-    fn body(&self, request: &ModelRequest) -> Vec<u8> {
-        body(request).to_string().into_bytes()
-    }
-
-    fn reader(&self) -> Box<dyn AnswerReader> {
-        Box::new(Reader)
-    }
-
-    fn refusal(&self, status: u16, body: &Value) -> Refusal {
-        let text = |key: &str| body["error"][key].as_str().map(str::to_owned);
-        let (kind, message) = (text("type"), text("message"));
-        Refusal {
-            failure: failure(Some(status), kind.as_deref(), message.as_deref()),
-            kind,
-            message,
-        }
+fn refusal(status: u16, body: &Value) -> Refusal {
+    let text = |key: &str| body["error"][key].as_str().map(str::to_owned);
+    let (kind, message) = (text("type"), text("message"));
+    Refusal {
+        failure: failure(Some(status), kind.as_deref(), message.as_deref()),
+        kind,
+        message,
     }
 }
 

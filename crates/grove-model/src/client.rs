@@ -204,7 +204,7 @@ impl HttpModel {
         &self,
         request: &ModelRequest,
     ) -> Result<(Connection, Response<Incoming>, usize), ModelError> {
-        let body = Bytes::from(self.endpoint.format().body(request));
+        let body = Bytes::from((self.endpoint.format().body)(request).to_string());
         let request_bytes = body.len();
         let origin = self.endpoint.origin();
         let first_byte = self.settings.deadlines.first_byte;
@@ -237,7 +237,7 @@ impl HttpModel {
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let agent = concat!("grove/", env!("CARGO_PKG_VERSION"));
         headers.insert(USER_AGENT, HeaderValue::from_static(agent));
-        for (name, value) in self.endpoint.format().headers() {
+        for (name, value) in self.endpoint.format().headers {
             headers.insert(*name, HeaderValue::from_static(value));
         }
         if let Some((name, value)) = self.endpoint.key_header() {
@@ -286,7 +286,7 @@ impl HttpModel {
     async fn refusal(&self, status: u16, headers: &HeaderMap, body: Incoming) -> ModelError {
         let read = timeout(self.settings.deadlines.idle, start_of(body)).await;
         let body: Value = serde_json::from_slice(&read.unwrap_or_default()).unwrap_or_default();
-        let mut refusal = self.endpoint.format().refusal(status, &body);
+        let mut refusal = (self.endpoint.format().refusal)(status, &body);
         if let 300..400 = status {
             let place = headers.get(LOCATION).and_then(|value| value.to_str().ok());
             let place = place.map_or_else(String::new, |place| format!(" to {place}"));

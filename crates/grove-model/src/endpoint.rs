@@ -10,7 +10,7 @@ use crate::wire::{Api, WireFormat};
 /// A provider's address, its interface and the key.
 #[derive(Clone)]
 pub struct Endpoint {
-    format: &'static dyn WireFormat,
+    format: &'static WireFormat,
     base_url: String,
     origin: Origin,
     target: Uri,
@@ -46,7 +46,7 @@ impl Endpoint {
         let format = api.format();
         let shown = crate::error::bounded_line(base_url);
         let base = base_url.trim_end_matches('/');
-        let parsed = parts(base, format.path());
+        let parsed = parts(base, format.path);
         let Some((origin, target, host_header)) = parsed else {
             return Err(EndpointError::NotAnAddress { url: shown });
         };
@@ -54,7 +54,7 @@ impl Endpoint {
             return Err(EndpointError::KeyInTheOpen { url: shown });
         }
         let key = key.map(|key| {
-            let (name, before) = format.key_header();
+            let (name, before) = format.key_header;
             let mut value = HeaderValue::from_str(&format!("{before}{}", key.reveal()))
                 .map_err(|_| EndpointError::BadKey)?;
             value.set_sensitive(true);
@@ -75,7 +75,7 @@ impl Endpoint {
         &self.base_url
     }
 
-    pub(crate) fn format(&self) -> &'static dyn WireFormat {
+    pub(crate) fn format(&self) -> &'static WireFormat {
         self.format
     }
 

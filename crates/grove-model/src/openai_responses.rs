@@ -10,37 +10,17 @@ use crate::client::OnEvent;
 use crate::error::ModelError;
 use crate::openai::{self, add_tools, arguments, effort, result, stream_error, words};
 use crate::request::{Block, Message, ModelRequest, Role};
-use crate::wire::{AnswerReader, Refusal, WireFormat};
+use crate::wire::{AnswerReader, WireFormat};
 
 /// The format.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Responses;
-
-impl WireFormat for Responses {
-    fn path(&self) -> &'static str {
-        "/responses"
-    }
-
-    fn headers(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
-    }
-
-    fn key_header(&self) -> (&'static str, &'static str) {
-        openai::KEY_HEADER
-    }
-
-    fn body(&self, request: &ModelRequest) -> Vec<u8> {
-        body(request).to_string().into_bytes()
-    }
-
-    fn reader(&self) -> Box<dyn AnswerReader> {
-        Box::new(Reader::default())
-    }
-
-    fn refusal(&self, status: u16, body: &Value) -> Refusal {
-        openai::refusal(status, body)
-    }
-}
+pub(crate) static RESPONSES: WireFormat = WireFormat {
+    path: "/responses",
+    headers: &[],
+    key_header: openai::KEY_HEADER,
+    body,
+    reader: || Box::new(Reader::default()),
+    refusal: openai::refusal,
+};
 
 /// What stands before a signature of thoughts of this format, so that nobody else is sent it.
 const SIGNATURE: &str = "openai:";

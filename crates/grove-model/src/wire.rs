@@ -53,34 +53,30 @@ impl Api {
     }
 
     /// How it is spoken.
-    pub(crate) fn format(self) -> &'static dyn WireFormat {
+    pub(crate) fn format(self) -> &'static WireFormat {
         match self {
-            Self::Anthropic => &anthropic::Messages,
-            Self::OpenaiResponses => &openai_responses::Responses,
-            Self::OpenaiChat => &openai_chat::Chat,
+            Self::Anthropic => &anthropic::MESSAGES,
+            Self::OpenaiResponses => &openai_responses::RESPONSES,
+            Self::OpenaiChat => &openai_chat::CHAT,
         }
     }
 }
 
-/// How requests and answers are written.
-pub(crate) trait WireFormat: Sync {
+/// How requests and answers are written: a row for each format.
+#[derive(Debug)]
+pub(crate) struct WireFormat {
     /// What follows the base address.
-    fn path(&self) -> &'static str;
-
-    /// The headers that the format asks for, the key's header with its value left out.
-    fn headers(&self) -> &'static [(&'static str, &'static str)];
-
+    pub(crate) path: &'static str,
+    /// The headers that the format asks for, the key's header left out.
+    pub(crate) headers: &'static [(&'static str, &'static str)],
     /// The header for a key and what stands before the key in it.
-    fn key_header(&self) -> (&'static str, &'static str);
-
+    pub(crate) key_header: (&'static str, &'static str),
     /// The body of a request that is answered by a stream.
-    fn body(&self, request: &ModelRequest) -> Vec<u8>;
-
+    pub(crate) body: fn(&ModelRequest) -> Value,
     /// Reads answers.
-    fn reader(&self) -> Box<dyn AnswerReader>;
-
-    /// What an answer that is no success means; `body` is null where it is not JSON.
-    fn refusal(&self, status: u16, body: &Value) -> Refusal;
+    pub(crate) reader: fn() -> Box<dyn AnswerReader>,
+    /// What an answer that is no success means; the body is null where it is not JSON.
+    pub(crate) refusal: fn(u16, &Value) -> Refusal,
 }
 
 /// Reads the events of one answer into what it becomes.
@@ -123,14 +119,10 @@ impl AnswerDecoder {
         Self::of(api.format(), limits, None)
     }
 
-    pub(crate) fn of(
-        format: &dyn WireFormat,
-        limits: AnswerLimits,
-        secret: Option<Secret>,
-    ) -> Self {
+    pub(crate) fn of(format: &WireFormat, limits: AnswerLimits, secret: Option<Secret>) -> Self {
         Self {
             lines: EventLines::new(limits.event_bytes),
-            reader: format.reader(),
+            reader: (format.reader)(),
             assembly: Assembly::new(limits, secret),
             received: 0,
             limits,

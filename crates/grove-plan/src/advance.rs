@@ -11,6 +11,7 @@ use crate::event::{
 };
 use crate::ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
 use crate::plan::{Child, Plan, Work, limit_reached};
+use crate::refused::{Damaged, Refused};
 use crate::state::{
     AttemptState, CallState, Cause, Execution, LimitKind, NodeState, OpenEffect, State, StopReason,
 };
@@ -27,66 +28,6 @@ pub struct Step {
     pub opened: Vec<EffectId>,
     /// Effects that nobody has to do any more.
     pub closed: Vec<EffectId>,
-}
-
-/// Why an event was not taken.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// It is not the next one.
-    #[error("event {given} does not follow event {last}")]
-    OutOfOrder {
-        /// The last one that was taken.
-        last: u64,
-        /// This one.
-        given: u64,
-    },
-    /// It was taken before.
-    #[error("it was recorded before")]
-    Duplicate,
-    /// The first event is not the submission, or a later one is.
-    #[error("a run begins with its submission, and only there")]
-    Misplaced,
-    /// Nobody waits for this effect.
-    #[error("{0} is not open")]
-    NotOpen(EffectId),
-    /// Somebody else has it.
-    #[error("{0} is held")]
-    Held(EffectId),
-    /// What is left of its last holder is not ended yet.
-    #[error("{0} is being recovered")]
-    Recovering(EffectId),
-    /// Whoever reports is no longer the one who does it.
-    #[error("epoch {given} of {effect} is not its epoch {current}")]
-    OldEpoch {
-        /// The effect.
-        effect: EffectId,
-        /// The epoch that reports.
-        given: u32,
-        /// The one in force.
-        current: u32,
-    },
-    /// The outcome is that of another kind of effect.
-    #[error("this outcome is not one of {0}")]
-    WrongOutcome(EffectId),
-    /// There is no such call, or it has returned.
-    #[error("call {} is not open", .0.0)]
-    NoSuchCall(CallId),
-    /// The run is not over.
-    #[error("the run is not over")]
-    NotOver,
-    /// It may not call tools so often.
-    #[error("call {} is beyond the limit", .0.0)]
-    BeyondLimit(CallId),
-}
-
-/// A journal that cannot be folded.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("event {seq} cannot follow what is before it: {why}")]
-pub struct Damaged {
-    /// The event.
-    pub seq: u64,
-    /// Why it was refused.
-    pub why: Refused,
 }
 
 /// Takes one event in. When it is refused, the state is as it was.

@@ -12,13 +12,14 @@ mod command;
 mod event;
 mod ids;
 mod plan;
+mod refused;
 mod request;
 mod state;
 mod usage;
 mod verdict;
 mod view;
 
-pub use advance::{Damaged, Refused, Step, advance, fold};
+pub use advance::{Step, advance, fold};
 pub use command::{Command, Doubt};
 pub use event::{
     Body, Call, CallOutcome, Ending, Event, Fact, Finish, Holder, Outcome, Output, Proof, Times,
@@ -26,6 +27,7 @@ pub use event::{
 };
 pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
 pub use plan::{Child, Limits, Node, Place, Plan, Tools, TreeLimits, Work};
+pub use refused::{Damaged, Refused};
 pub use request::{Request, parse_request};
 pub use state::{
     AttemptState, CallState, Cause, Execution, LimitKind, ModelFailure, NodeState, OpenEffect,

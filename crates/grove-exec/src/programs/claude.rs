@@ -48,11 +48,7 @@ pub(super) static PROGRAM: Program = Program {
 };
 
 fn launch(task: &ProgramTask<'_>) -> Launch {
-    let mut launch = Launch::default();
-    let system = launch.file(task.folder.join("system.md"), task.system);
-    launch.file(task.folder.join("message.md"), task.message);
-    launch.input = Some(task.folder.join("message.md"));
-    launch.args([task.program.to_string_lossy()]);
+    let (mut launch, system) = Launch::with_texts(task);
     launch.args(["-p", "--output-format", "stream-json", "--verbose"]);
     launch.args(["--system-prompt-file", &system]);
     // Nothing of the person's own: no settings, hooks, plugins, servers, commands, and no session that stays.

@@ -46,11 +46,7 @@ pub(super) static PROGRAM: Program = Program {
 const KEY: &str = "GROVE_ENGINE_KEY";
 
 fn launch(task: &ProgramTask<'_>) -> Launch {
-    let mut launch = Launch::default();
-    let system = launch.file(task.folder.join("system.md"), task.system);
-    launch.file(task.folder.join("message.md"), task.message);
-    launch.input = Some(task.folder.join("message.md"));
-    launch.args([task.program.to_string_lossy()]);
+    let (mut launch, system) = Launch::with_texts(task);
     launch.args(["exec", "--json", "--skip-git-repo-check", "--ephemeral"]);
     launch.args(["--ignore-user-config", "--ignore-rules"]);
     // What it would look for on the network, and what would be told beside the task.

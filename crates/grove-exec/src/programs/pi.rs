@@ -46,11 +46,7 @@ pub(super) static PROGRAM: Program = Program {
 };
 
 fn launch(task: &ProgramTask<'_>) -> Launch {
-    let mut launch = Launch::default();
-    let system = launch.file(task.folder.join("system.md"), task.system);
-    launch.file(task.folder.join("message.md"), task.message);
-    launch.input = Some(task.folder.join("message.md"));
-    launch.args([task.program.to_string_lossy()]);
+    let (mut launch, system) = Launch::with_texts(task);
     launch.args(["--mode", "json", "-p", "--no-session", "--offline"]);
     // Nothing of the person's own or the project's.
     launch.args(["--no-extensions", "--no-skills", "--no-prompt-templates"]);

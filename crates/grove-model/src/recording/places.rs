@@ -106,8 +106,8 @@ mod tests {
         Places {
             run_ids: vec!["r4k2".to_owned(), "r0aa".to_owned()],
             work: Some("/tmp/x/project/".to_owned()),
-            home: Some("/root".to_owned()),
-            state: Some("/root/.local/state/grove".to_owned()),
+            home: Some("/home/me".to_owned()),
+            state: Some("/home/me/.local/state/grove".to_owned()),
             temp: Some("/tmp".to_owned()),
         }
     }
@@ -117,9 +117,15 @@ mod tests {
         for (text, expected) in [
             ("read /tmp/x/project/a.rs", "read {grove:work}/a.rs"),
             ("/tmp/x/projects", "{grove:temp}/x/projects"),
-            ("/root/.local/state/grove/runs.db", "{grove:state}/runs.db"),
-            ("~ is /root.", "~ is {grove:home}."),
-            ("/rooted /a/root ../root", "/rooted /a/root ../root"),
+            (
+                "/home/me/.local/state/grove/runs.db",
+                "{grove:state}/runs.db",
+            ),
+            ("~ is /home/me.", "~ is {grove:home}."),
+            (
+                "/home/men /a/home/me ../home/me",
+                "/home/men /a/home/me ../home/me",
+            ),
             ("run r4k2, r4k22", "run {grove:run}, r4k22"),
             ("nothing", "nothing"),
         ] {

@@ -194,10 +194,15 @@ fn holder_of(session: &Session, run: &str) -> String {
 }
 
 /// Waits for a condition, at most ten seconds.
-fn until(holds: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(10);
+fn until(holds: impl FnMut() -> bool) {
+    within(Duration::from_secs(10), "it does not come to that", holds);
+}
+
+/// Waits for a condition, at most so long.
+fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + limit;
     while !holds() {
-        assert!(Instant::now() < end, "it does not come to that");
-        std::thread::yield_now();
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -16,6 +16,8 @@ use grove_testkit::model_server::{
 use grove_testkit::session::Session;
 use serde_json::{Value, json};
 
+use super::within;
+
 /// Whether all points are gone through.
 const ALL: &str = "GROVE_NEMESIS_ALL";
 /// Between the end of a recovered run and the end of everything that it started.
@@ -238,19 +240,11 @@ fn environments() -> Vec<(u32, String)> {
 }
 
 fn wait_for(child: &mut Child) {
-    let end = Instant::now() + LIMIT;
-    while child.try_wait().unwrap().is_none() {
-        assert!(Instant::now() < end, "it does not end");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until(|| child.try_wait().unwrap().is_some());
 }
 
-fn until(mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + LIMIT;
-    while !holds() {
-        assert!(Instant::now() < end, "it does not come to that");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+fn until(holds: impl FnMut() -> bool) {
+    within(LIMIT, "it does not come to that", holds);
 }
 
 fn injected(call: &str, n: usize) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use grove_testkit::model_server::{ModelServer, Script};
 use grove_testkit::process_shapes::{SHAPES, script, sleepers};
 
-use super::{bash, run, scene};
+use super::{bash, run, scene, within};
 
 /// From the word to the end of the last process.
 const ENDING: Duration = Duration::from_secs(6);
@@ -91,13 +91,5 @@ fn one_round(round: u32) {
     }
     for (_, other) in &pairs {
         within(ENDING, other.name, || !other.is_there());
-    }
-}
-
-fn within(limit: Duration, what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + limit;
-    while !holds() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
