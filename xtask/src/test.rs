@@ -74,6 +74,7 @@ pub(crate) fn closed(arguments: Arguments) -> Result<(), String> {
         .envs(tools::environment())
         .env("GROVE_TEST_GRANTS", "10000")
         .env("GROVE_TEST_KILLS", "210")
+        .env("GROVE_TEST_KILL_STEP", "1")
         .env("GROVE_TEST_SWAP_MS", "10000")
         .env("GROVE_TEST_PAIRS", "1000");
     step::show("cargo test fails_closed", &mut cargo, CARGO_LIMIT)

@@ -15,6 +15,7 @@ pub mod eligibility;
 pub mod entry;
 pub mod export;
 pub mod folder_content;
+mod held_tools;
 pub mod host_listing;
 mod host_refusal;
 pub mod hosts;

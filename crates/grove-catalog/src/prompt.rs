@@ -8,9 +8,10 @@
 mod base;
 mod instructions;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use grove_spec::agent::{Agent, PromptMode, SkillInjection, prompt_text};
+use grove_spec::agent::{Agent, Format, PromptMode, SkillInjection, prompt_text};
 use grove_spec::skill::name_key;
 use grove_spec::text::{escape_xml, without_controls};
 use grove_spec::words;
@@ -21,6 +22,7 @@ use crate::address::{self, Answer};
 use crate::catalog;
 use crate::digest::Digest;
 use crate::disclosure::{MAX_FILLED, TooLong, block, body_for_prompt, folder_of};
+use crate::held_tools;
 use crate::report;
 use crate::snapshot::{Skill, Snapshot};
 use crate::state::Reason;
@@ -99,6 +101,9 @@ pub struct Prompt {
     pub warnings: Vec<Diagnostic>,
     /// The tools the agent is allowed, with one that reads if it has skills to read; none means the usual.
     pub tools: Option<Vec<String>>,
+    /// Tools that it must not have by other keys of its file, whatever is usual.
+    #[serde(rename = "deniedTools")]
+    pub denied_tools: BTreeSet<String>,
     /// Addresses of the skills whose text is in it: they are active.
     pub active: Vec<String>,
     /// Addresses of the skills that are in its list of named skills: they are known, and not active.
@@ -136,6 +141,8 @@ pub struct Own<'a> {
     pub name: &'a str,
     /// Its fields.
     pub agent: &'a Agent,
+    /// Whose words it is written in.
+    pub format: Format,
     /// The file that its text is in.
     pub file: &'a Path,
     /// The digest of that file's bytes.
@@ -258,6 +265,7 @@ pub fn assemble(
         text: prompt_text(own.body),
     };
     let mut tools = own.agent.tools.clone();
+    let denied_tools = held_tools::hold(own.agent, own.format, &mut tools);
     match own.agent.skill_injection {
         SkillInjection::Full => {
             let mut left = budget;
@@ -291,7 +299,7 @@ pub fn assemble(
                 let skills = skills.filter_map(|at| snapshot.skills.get(*at));
                 listed.extend(skills.map(|skill| snapshot.address(skill)));
                 blocks.push(listing);
-                allow_reading(&mut tools);
+                allow_reading(&mut tools, &denied_tools);
             }
         }
     }
@@ -306,6 +314,7 @@ pub fn assemble(
         blocks,
         warnings,
         tools,
+        denied_tools,
         active,
         listed,
         mode: own.agent.system_prompt_mode,
@@ -322,7 +331,7 @@ impl Prompt {
         self.blocks
             .push(Block::of_list(BlockKind::Catalog, text.to_owned()));
         self.join();
-        allow_reading(&mut self.tools);
+        allow_reading(&mut self.tools, &self.denied_tools);
     }
 
     fn join(&mut self) {
@@ -371,10 +380,10 @@ fn listing(snapshot: &Snapshot, skills: &[usize]) -> Option<Block> {
 }
 
 /// A list of allowed tools without one that reads would make a list of files useless.
-fn allow_reading(tools: &mut Option<Vec<String>>) {
+fn allow_reading(tools: &mut Option<Vec<String>>, denied: &BTreeSet<String>) {
     if let Some(tools) = tools {
         let reads = |tool: &String| READING.iter().any(|name| tool.eq_ignore_ascii_case(name));
-        if !tools.iter().any(reads) {
+        if !tools.iter().chain(denied).any(reads) {
             tools.push("read".to_owned());
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! The keys are documented in docs/reference/json.md and stay as they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use grove_spec::Diagnostic;
@@ -183,6 +183,8 @@ pub struct PromptJson<'a> {
     tokens: usize,
     blocks: Vec<BlockJson<'a>>,
     tools: Option<&'a [String]>,
+    #[serde(rename = "deniedTools")]
+    denied_tools: &'a BTreeSet<String>,
     active: &'a [String],
     listed: &'a [String],
     warnings: Vec<DiagnosticJson<'a>>,
@@ -207,6 +209,7 @@ impl<'a> PromptJson<'a> {
             tokens,
             blocks: blocks.collect(),
             tools: prompt.tools.as_deref(),
+            denied_tools: &prompt.denied_tools,
             active: &prompt.active,
             listed: &prompt.listed,
             warnings: DiagnosticJson::list(&prompt.warnings),
@@ -243,6 +246,7 @@ mod tests {
             }],
             warnings: vec![Diagnostic::new(grove_spec::Code::PreloadUnknown, "m")],
             tools: None,
+            denied_tools: ["bash".to_owned()].into(),
             active: vec!["s@user:skills".to_owned()],
             listed: Vec::new(),
             mode: PromptMode::Replace,
@@ -257,7 +261,16 @@ mod tests {
         assert_eq!(record["base"], "absent");
         assert_eq!(record["mode"], "replace");
         assert_eq!(record["warnings"][0]["code"], "preload-unknown");
-        for key in ["mode", "base", "active", "listed", "tools", "warnings"] {
+        for key in [
+            "mode",
+            "base",
+            "active",
+            "listed",
+            "tools",
+            "deniedTools",
+            "warnings",
+        ] {
+            assert!(record.get(key).is_some(), "{key}");
             assert_eq!(record[key], printed[key], "{key}");
         }
         assert_eq!(printed["blocks"][0]["cost"], 1);

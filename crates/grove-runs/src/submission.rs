@@ -1,6 +1,6 @@
 //! From a request whose agent was found to a run in the journal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -36,6 +36,8 @@ pub struct ChildRequest {
     pub prompt: String,
     /// The tools that the agent lists; none means those that read.
     pub tools: Option<Vec<String>>,
+    /// Tools that it does not get, whatever it lists or is usual.
+    pub denied_tools: BTreeSet<String>,
     /// What drives it: `native`, or the name of an agent program.
     pub engine: String,
     /// The program's file.
@@ -180,8 +182,21 @@ fn tools_of(request: &ChildRequest) -> Result<(Tools, Vec<String>), SubmitError>
             .map(str::to_owned)
             .to_vec()
     };
-    let listed = request.tools.clone().unwrap_or_else(usual);
     let (mut allowed, mut notes) = (Vec::new(), Vec::new());
+    let is_denied = |row: &ToolRow| {
+        let mut denied = request.denied_tools.iter();
+        denied.any(|name| row.is_called(name))
+    };
+    let mut listed = request.tools.clone().unwrap_or_else(usual);
+    listed.retain(|name| match ToolRow::by_name(name) {
+        Some(row) if is_denied(row) => {
+            let agent = &request.agent;
+            let note = format!("the file of agent `{agent}` keeps `{name}` from it");
+            notes.push(note);
+            false
+        }
+        _ => true,
+    });
     for name in &listed {
         match ToolRow::by_name(name) {
             Some(row) if !allowed.iter().any(|known| known == row.name) => {
@@ -204,7 +219,8 @@ fn tools_of(request: &ChildRequest) -> Result<(Tools, Vec<String>), SubmitError>
         });
     }
     // Instructions of skills can be asked for whatever the agent lists: they are knowledge, not a power.
-    if !allowed.iter().any(|name| name == "skill") && !allowed.is_empty() {
+    let may_ask = !ToolRow::by_name("skill").is_some_and(is_denied);
+    if may_ask && !allowed.iter().any(|name| name == "skill") && !allowed.is_empty() {
         allowed.push("skill".to_owned());
     }
     let can_write = allowed

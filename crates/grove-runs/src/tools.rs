@@ -149,6 +149,12 @@ impl ToolRow {
         TOOLS.iter().find(is_it)
     }
 
+    /// Whether somebody who keeps a tool from an agent by this name means it, in any letters.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        let mut all = self.others.iter().chain([&self.name]);
+        all.any(|known| known.eq_ignore_ascii_case(name))
+    }
+
     fn definition(&self) -> ToolDefinition {
         let properties = self.arguments.iter().map(|(name, form, meaning, _)| {
             let property = json!({ "type": form, "description": meaning });

@@ -34,7 +34,7 @@ pub use catalog_text::{CatalogOptions, ConversationCatalog, CountTokens};
 
 use crate::library::{Look, Unsteady};
 use crate::request::View;
-use crate::resources::is_twin;
+use crate::resources::twin_findings;
 use crate::session_file::{self, SessionFileError};
 use crate::troubles::file_error;
 use crate::usage;
@@ -369,12 +369,7 @@ impl<'a> Disclosure<'a> {
         match self.look.sources.skills.resources(snapshot, skill) {
             Ok(found) => {
                 let location = snapshot.location(&skill.place);
-                let twins = found.names.iter().filter(|name| is_twin(name));
-                let twins = twins.map(|name| {
-                    let message = format!("`{name}` is not `SKILL.md`, which lies beside it");
-                    Diagnostic::new(Code::FileNameCase, message).in_file(&location)
-                });
-                let findings = twins.collect();
+                let findings = twin_findings(&found.names, &location);
                 let resources = Resources {
                     names: found.names,
                     more: found.not_seen,

@@ -155,7 +155,8 @@ fn one(
     let location = agents.location(agent);
     let unsteady = || PromptError::Unsteady(location.clone());
     let text = sources.agents.read(agent).ok_or_else(unsteady)?;
-    let own = prompts::own_of(agent, &location, &text).ok_or_else(unsteady)?;
+    let format = sources.agents.format_of(agent);
+    let own = prompts::own_of(agent, format, &location, &text).ok_or_else(unsteady)?;
     let file = own.agent;
     // Each agent chooses as it does for its prompt, and skills are exported once for everybody.
     let (offered, files) = sources.skills_with(&look.snapshot, sources.skill_path(&location));
@@ -185,7 +186,7 @@ fn one(
         name: &agent.name,
         address: &address,
         agent: file,
-        format: sources.agents.format_of(agent),
+        format,
         is_packaged: sources.agents.package_of(agent).is_some(),
         places: &places,
         body: own.body,

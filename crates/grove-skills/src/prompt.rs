@@ -9,7 +9,7 @@ use grove_catalog::catalog::{self, Budget, IndexFile, Style};
 use grove_catalog::prompt::{self, Base, Instructions, Own, Prompt, Read};
 use grove_catalog::snapshot::Snapshot;
 use grove_fs::FsError;
-use grove_spec::agent::{PromptMode, SkillInjection};
+use grove_spec::agent::{Format, PromptMode, SkillInjection};
 use grove_spec::config::Settings;
 use grove_spec::{Code, Diagnostic, Severity};
 
@@ -68,13 +68,19 @@ impl AgentPrompt {
 }
 
 /// What an agent says itself, or what settings say in its place.
-pub(crate) fn own_of<'a>(agent: &'a Agent, location: &'a Path, source: &'a str) -> Option<Own<'a>> {
+pub(crate) fn own_of<'a>(
+    agent: &'a Agent,
+    format: Format,
+    location: &'a Path,
+    source: &'a str,
+) -> Option<Own<'a>> {
     let content = agent.content.as_ref()?;
     let mut overridden = agent.overridden.iter();
     let skills = overridden.find(|set| set.field.as_str() == "skills");
     let own = Own {
         name: &agent.name,
         agent: &content.parsed.agent,
+        format,
         file: content.rest.as_ref().map_or(location, |rest| &rest.path),
         digest: content
             .rest
@@ -105,7 +111,8 @@ pub fn prompt(
     let location = agents.location(agent);
     let unsteady = || PromptError::Unsteady(location.clone());
     let source = sources.agents.read(agent).ok_or_else(unsteady)?;
-    let own = own_of(agent, &location, &source).ok_or_else(unsteady)?;
+    let format = sources.agents.format_of(agent);
+    let own = own_of(agent, format, &location, &source).ok_or_else(unsteady)?;
     let (skills, files) = sources.skills_with(snapshot, sources.skill_path(&location));
     let chosen = choose(skills, files, sources, agent, &location);
     let read = match own.agent.skill_injection {

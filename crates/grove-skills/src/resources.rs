@@ -1,12 +1,14 @@
 //! The files beside a skill's own: named without opening one, and read one by one.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use grove_catalog::identity;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_fs::FsError;
 use grove_fs::file_names::{self, FileNames, NamesOptions};
 use grove_fs::probe_walk;
+use grove_spec::{Code, Diagnostic};
 
 use crate::sources::SkillFiles;
 use crate::trusting;
@@ -26,7 +28,34 @@ pub(crate) fn is_twin(name: &str) -> bool {
     name.eq_ignore_ascii_case("SKILL.md") && name != "SKILL.md"
 }
 
+/// What is said of those among the names of a skill's files that are.
+pub(crate) fn twin_findings(names: &[String], file: &Path) -> Vec<Diagnostic> {
+    let twins = names.iter().filter(|name| is_twin(name));
+    let said = twins.map(|name| {
+        let message = format!("`{name}` is not `SKILL.md`, which lies beside it");
+        Diagnostic::new(Code::FileNameCase, message).in_file(file)
+    });
+    said.collect()
+}
+
 impl SkillFiles {
+    /// What is said of files that lie beside those of skills and differ from them in case alone. Every folder is
+    /// listed for it, so this is for whoever asks what is wrong.
+    pub fn all_twins(&self, snapshot: &Snapshot) -> Vec<Diagnostic> {
+        let options = NamesOptions {
+            max_depth: 0,
+            max_entries: RESOURCE_ENTRIES,
+            max_read: RESOURCE_NAMES,
+            not_in: &BTreeSet::new(),
+            except: &["SKILL.md"],
+        };
+        let of = |skill: &Skill| {
+            let found = self.named_files(skill, &options).unwrap_or_default();
+            twin_findings(&found.names, &snapshot.location(&skill.place))
+        };
+        snapshot.skills.iter().flat_map(of).collect()
+    }
+
     /// The names of the files beside a skill's own; none of them is opened.
     ///
     /// Folders of other skills are theirs, and a flat file has no folder of its own.

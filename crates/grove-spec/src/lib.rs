@@ -19,6 +19,8 @@ mod frontmatter;
 pub mod generated;
 pub mod hidden_text;
 pub mod json;
+#[cfg(test)]
+mod malformed_values;
 pub mod package;
 pub mod quoted_frontmatter;
 pub mod render;

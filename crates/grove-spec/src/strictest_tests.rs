@@ -7,68 +7,10 @@ use crate::agent::fields::FieldRow;
 use crate::agent::formats::{self, Format};
 use crate::agent::{self, Agent};
 use crate::codes::Code;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::malformed_values::Shape::Nothing;
+use crate::malformed_values::{MALFORMED, STARTS, in_toml};
 use crate::skill::{self, Parsed};
-
-/// What a value can be read as.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
-    /// One text, which may be a list of names as well.
-    Text,
-    /// A list of texts.
-    Texts,
-    /// Names that are switched on and off.
-    Switches,
-    /// Nothing that a key takes.
-    Nothing,
-}
-use Shape::{Nothing, Switches, Text, Texts};
-
-/// No switch, no number and no budget can be read from any of these; JSON, which is YAML too.
-const MALFORMED: [(&str, Shape); 42] = [
-    (r#""tru""#, Text),
-    (r#""treu""#, Text),
-    (r#""flase""#, Text),
-    (r#""yes please""#, Text),
-    (r#""true false""#, Text),
-    (r#""[true]""#, Text),
-    (r#""{}""#, Text),
-    (r#""-1""#, Text),
-    (r#""1.5""#, Text),
-    (r#""1e3""#, Text),
-    (r#""0x10""#, Text),
-    (r#""1_000""#, Text),
-    (r#""many""#, Text),
-    (r#""nothing""#, Text),
-    (r#""null""#, Text),
-    (r#""99999999999999999999999""#, Text),
-    (r#""\u0074ruе""#, Text),
-    (r#""ｔｒｕｅ""#, Text),
-    (r#""""#, Text),
-    (r#"" ""#, Text),
-    (r#"["a"]"#, Texts),
-    (r#"["true"]"#, Texts),
-    (r#"["1"]"#, Texts),
-    (r"[]", Texts),
-    (r#"["a", "b"]"#, Texts),
-    (r#"{"a": true}"#, Switches),
-    (r#"{"a": false}"#, Switches),
-    (r#"{"a": true, "b": false}"#, Switches),
-    (r#"{"*": true}"#, Nothing),
-    (r#"{"a": "b"}"#, Nothing),
-    (r#"{"a": true, "b": "maybe"}"#, Nothing),
-    (r#"{"a": {"b": true}}"#, Nothing),
-    (r#"{"a": [true]}"#, Nothing),
-    (r"[[]]", Nothing),
-    (r#"[["a"]]"#, Nothing),
-    (r#"["a", ["b"]]"#, Nothing),
-    (r#"[{"a": true}]"#, Nothing),
-    (r#"["a", {"b": true}]"#, Nothing),
-    (r"[[[[]]]]", Nothing),
-    (r#"{"a": null}"#, Nothing),
-    (r"[null]", Nothing),
-    (r#"["*", ["a"]]"#, Nothing),
-];
 
 /// The keys of agents that restrict, with what each counts as when it cannot be read.
 fn strictest_of_agents() -> Vec<(&'static str, Option<Json>)> {
@@ -88,12 +30,6 @@ fn strictest_of_agents() -> Vec<(&'static str, Option<Json>)> {
     ]
 }
 
-/// The start of a file that is YAML, and of one that has to be repaired.
-const STARTS: [&str; 2] = [
-    "name: a\ndescription: d\n",
-    "name: a\ndescription: Use it: when asked\n",
-];
-
 const MARKDOWN: [Format; 5] = [
     Format::Native,
     Format::Claude,
@@ -104,6 +40,10 @@ const MARKDOWN: [Format; 5] = [
 
 fn agent_with(key: &str, value: &str, start: &str, format: Format) -> agent::Parsed {
     let text = match format {
+        Format::Codex => {
+            let value = in_toml(value).unwrap_or_default();
+            format!("name = 'a'\ndeveloper_instructions = 'x'\n{key} = {value}\n")
+        }
         Format::OpencodeJson => {
             format!(r#"{{"agent": {{"a": {{"description": "d", "{key}": {value}}}}}}}"#)
         }
@@ -129,7 +69,9 @@ fn the_table_of_what_restricts_an_agent_is_this() {
 
 #[test]
 fn what_restricts_an_agent_and_cannot_be_read_means_the_strictest_and_an_error() {
-    let all = MARKDOWN.into_iter().chain([Format::OpencodeJson]);
+    let all = MARKDOWN
+        .into_iter()
+        .chain([Format::OpencodeJson, Format::Codex]);
     for ((key, strictest), format) in all.flat_map(|format| {
         strictest_of_agents()
             .into_iter()
@@ -142,7 +84,13 @@ fn what_restricts_an_agent_and_cannot_be_read_means_the_strictest_and_an_error()
             // A contract may have keys of other programs.
             let is_contract_with_others = key == "acceptance" && value.starts_with('{');
             let is_readable = is_list && shape != Nothing;
-            if is_readable || is_contract_with_others || (is_theirs && value.starts_with('{')) {
+            let is_unwritten = format == Format::Codex
+                && (in_toml(value).is_none() || (key == "tools" && value.starts_with('{')));
+            if is_readable
+                || is_unwritten
+                || is_contract_with_others
+                || (is_theirs && value.starts_with('{'))
+            {
                 continue;
             }
             for start in STARTS {
@@ -193,7 +141,7 @@ fn a_list_of_tools_in_any_form_is_read_where_it_is_understood() {
 }
 
 /// Keys of hosts that take something from an agent, with the formats in which they do.
-const OF_HOSTS: [(&str, Format); 14] = [
+const OF_HOSTS: [(&str, Format); 24] = [
     ("disallowedTools", Format::Claude),
     ("disallowedTools", Format::Native),
     ("deny-tools", Format::Gemini),
@@ -208,20 +156,28 @@ const OF_HOSTS: [(&str, Format); 14] = [
     ("readonly", Format::Copilot),
     ("network", Format::Gemini),
     ("agents", Format::Copilot),
+    ("allowed-tools", Format::Claude),
+    ("allowedTools", Format::Native),
+    ("Disallowed_Tools", Format::Native),
+    ("permission", Format::Native),
+    ("permissions", Format::Claude),
+    ("disallowedTools", Format::Codex),
+    ("sandbox_mode", Format::Codex),
+    ("approval_policy", Format::Codex),
+    ("web_search", Format::Codex),
+    ("permissionMode", Format::Codex),
 ];
 
 #[test]
 fn what_a_host_restricts_and_nobody_can_read_leaves_the_agent_without_tools_and_invalid() {
     for (key, format) in OF_HOSTS {
         for (value, shape) in MALFORMED {
-            if shape != Nothing
-                || (key == "permission" && value == r#"{"*": true}"#)
-                || key == "tools" && value == r#"{"*": true}"#
-            {
+            if shape != Nothing || (format == Format::Codex && in_toml(value).is_none()) {
                 continue;
             }
-            // Rules of a permission may have patterns.
-            if matches!(key, "tools" | "permission") && value == r#"{"a": {"b": true}}"# {
+            // They may have patterns, and everything may be switched on.
+            let is_rule = matches!(value, r#"{"*": true}"# | r#"{"a": {"b": true}}"#);
+            if is_rule && matches!(key, "tools" | "permission" | "permissions") {
                 continue;
             }
             for start in STARTS {
@@ -296,7 +252,7 @@ fn what_restricts_a_skill_and_cannot_be_read_means_the_strictest_and_an_error() 
 }
 
 /// Ways of writing a key that another reader would read, or a person would, which a repair could lose in a text.
-const WRITTEN: [&str; 9] = [
+const WRITTEN: [&str; 18] = [
     "KEY: VALUE",
     "&x KEY: VALUE",
     "  KEY: VALUE",
@@ -306,6 +262,15 @@ const WRITTEN: [&str; 9] = [
     "!x KEY: VALUE",
     "KEY : VALUE",
     "{KEY: VALUE",
+    "**KEY**: VALUE",
+    "> KEY: VALUE",
+    "`KEY`: VALUE",
+    "KEY = VALUE",
+    "*x KEY: VALUE",
+    "\u{feff}KEY: VALUE",
+    "KEY\u{200b}: VALUE",
+    "and so on\u{85}KEY: VALUE",
+    "and so on\u{2028}KEY: VALUE",
 ];
 
 #[test]
@@ -328,6 +293,19 @@ fn a_restricting_key_is_never_lost_in_a_repaired_text() {
         let parsed = skill::parse(&format!("---\nname: a\n{start}{line}\n---\n"));
         let is_offered = parsed.is_valid() && parsed.skill.model_invocable;
         assert!(!is_offered, "{start:?} {line:?}: {parsed:?}");
+        let with = |key: &str, value: &str| {
+            let line = written.replace("KEY", key).replace("VALUE", value);
+            skill::parse(&format!("---\nname: a\n{start}{line}\n---\n"))
+        };
+        let parsed = with("user-invocable", "false");
+        let is_theirs = parsed.is_valid() && parsed.skill.user_invocable;
+        assert!(!is_theirs, "{start:?} {written:?}: {parsed:?}");
+        let parsed = with("allowed-tools", "read");
+        let is_said = parsed.has_errors() || parsed.skill.details().allowed_tools == ["read"];
+        assert!(is_said, "{start:?} {written:?}: {parsed:?}");
+        let parsed = with("metadata", "{grove: {requires: {bins: [nowhere]}}}");
+        let is_held = !parsed.is_valid() || parsed.skill.requirements.is_some();
+        assert!(is_held, "{start:?} {written:?}: {parsed:?}");
         let line = written.replace("KEY", "tools").replace("VALUE", "read");
         let text = format!("---\nname: a\n{start}{line}\n---\n");
         let parsed = formats::read(text.as_bytes(), Format::Claude)
@@ -375,16 +353,163 @@ fn a_key_written_otherwise_was_no_key() {
         "disable_model_invocation: true",
         "Disable-Model-Invocation: true",
         "disableModelInvocation: true",
+        "Disable Model Invocation: true",
+        "disable.model.invocation: true",
+        "disable\u{2011}model\u{2011}invocation: true",
+        "\u{200b}disable-model-invocation: true",
+        "disable-model-invocation\u{200b}: true",
+        "metadata: {disable-model-invocation: true}",
+        "metadata: {disable-model-invocation: tru}",
     ] {
         assert!(!skill_with(line, STARTS[0]).skill.model_invocable, "{line}");
     }
-    assert!(
-        skill_with("disable-model-invocations: true", STARTS[0])
-            .skill
-            .model_invocable
-    );
+    // What is only nearly one is said.
+    for (line, is_said) in [
+        ("disable-model-invocations: true", true),
+        ("disable-modeI-invocation: true", true),
+        ("disabled: true", false),
+        ("metadata: {disable-model-invocation: false}", false),
+    ] {
+        let parsed = skill_with(line, STARTS[0]);
+        assert!(parsed.skill.model_invocable, "{line}");
+        let mut codes = parsed.diagnostics.iter().map(|finding| finding.code);
+        let said = codes.any(|code| code == Code::RestrictionUnreadable);
+        assert_eq!(said, is_said, "{line}: {:?}", parsed.diagnostics);
+    }
     let both = "disable-model-invocation: true\nDisable-Model-Invocation: false";
     assert!(!skill_with(both, STARTS[0]).skill.model_invocable);
+}
+
+#[test]
+fn the_table_of_what_restricts_an_agent_in_the_words_of_others_is_this() {
+    for line in [
+        "disallowedTools: bash",
+        "denyTools: bash",
+        "deniedTools: bash",
+        "excludeTools: bash",
+        "excludedTools: bash",
+        "blockedTools: bash",
+        "disabledTools: bash",
+        "allowedTools: read",
+        "permission: deny",
+        "permissions: deny",
+        "permissionMode: plan",
+        "sandbox: strict",
+        "sandbox_mode: strict",
+        "spawning: false",
+        "readonly: true",
+        "network: false",
+    ] {
+        let key = line.split(':').next().unwrap();
+        for format in MARKDOWN {
+            for start in STARTS {
+                let text = format!("---\n{start}{line}\n---\n");
+                let parsed = formats::read(text.as_bytes(), format).remove(0).parsed;
+                let entry = parsed.agent.unknown.iter().find(|entry| entry.key == key);
+                let found = entry.and_then(|entry| formats::restriction::of(entry, format));
+                assert!(found.is_some(), "{format:?} {line}: {parsed:?}");
+            }
+            // It is not lost in a text either.
+            let text = format!("---\nname: a\ndescription: Use: it\nand so on\n **{line}\n---\n");
+            let parsed = formats::read(text.as_bytes(), format).remove(0).parsed;
+            assert!(!parsed.is_valid(), "{format:?} {line}: {parsed:?}");
+        }
+    }
+}
+
+#[test]
+fn a_key_of_an_agent_written_otherwise_held_nobody() {
+    for format in MARKDOWN {
+        for line in [
+            "Tools: read",
+            "TOOLS: read",
+            "\u{200b}tools: read",
+            "tools\u{200b}: read",
+            "maxtokens: 5",
+            "max-subagent-depth: 0",
+            "Inherit Skills: false",
+        ] {
+            let text = format!("---\n{}{line}\n---\n", STARTS[0]);
+            let parsed = formats::read(text.as_bytes(), format).remove(0).parsed;
+            assert!(!parsed.is_valid(), "{format:?} {line}: {parsed:?}");
+        }
+        // A key that says so properly counts.
+        let text = format!("---\n{}tools: read\nTools: bash\n---\n", STARTS[0]);
+        let parsed = formats::read(text.as_bytes(), format).remove(0).parsed;
+        assert_eq!(parsed.agent.tools, Some(vec!["read".to_owned()]));
+    }
+}
+
+#[test]
+fn a_limit_in_the_words_of_one_host_was_none_in_the_file_of_another() {
+    for format in MARKDOWN {
+        let read = |lines: &str| {
+            let text = format!("---\n{}{lines}\n---\n", STARTS[0]);
+            formats::read(text.as_bytes(), format).remove(0).parsed
+        };
+        for key in ["maxTurns", "max_turns", "maxSteps"] {
+            let turns =
+                |parsed: &agent::Parsed| parsed.agent.turn_budget.as_ref().map(|it| it.max_turns);
+            assert_eq!(
+                turns(&read(&format!("{key}: 5"))),
+                Some(5),
+                "{format:?} {key}"
+            );
+            assert!(
+                !read(&format!("{key}: many")).is_valid(),
+                "{format:?} {key}"
+            );
+            let both = format!("{key}: 5\nturnBudget: 3");
+            assert_eq!(turns(&read(&both)), Some(3), "{format:?} {key}");
+        }
+        let minutes = read("timeout_mins: 2").agent.max_execution_time_ms;
+        assert_eq!(minutes, Some(120_000), "{format:?}");
+        assert!(!read("timeout_mins: soon").is_valid(), "{format:?}");
+    }
+}
+
+#[test]
+fn a_list_of_denied_tools_in_an_odd_form_denied_nothing() {
+    use crate::agent::formats::restriction::{Denied, of};
+    let bash = || Denied::Tools(vec!["bash".to_owned()]);
+    for (line, expected) in [
+        ("disallowedTools: {bash: false}", Some(bash())),
+        ("disallowedTools: {bash: true}", Some(bash())),
+        ("disallowed tools: bash", Some(bash())),
+        ("Deny_Tools: [bash, '']", Some(bash())),
+        ("disallowedTools: '*'", Some(Denied::Others(Vec::new()))),
+        ("permission-mode: plan", Some(Denied::Changes)),
+        ("disallowedTools: []", None),
+        ("disallowedTools:", None),
+    ] {
+        for format in MARKDOWN {
+            let text = format!("---\n{}{line}\n---\n", STARTS[0]);
+            let parsed = formats::read(text.as_bytes(), format).remove(0).parsed;
+            let found = of(&parsed.agent.unknown[0], format);
+            assert_eq!(
+                found.map(|found| found.denied),
+                expected,
+                "{format:?} {line}"
+            );
+        }
+    }
+    // What is nearly one is said.
+    let parsed = agent_with("disallowedTool", "bash", STARTS[0], Format::Claude);
+    let warned = |finding: &Diagnostic| finding.severity == Severity::Warning;
+    assert!(parsed.diagnostics.iter().any(warned), "{parsed:?}");
+}
+
+#[test]
+fn an_agent_that_its_file_switches_off_was_used() {
+    for (line, is_off) in [
+        ("disabled: true", true),
+        ("disable: tru", true),
+        ("disabled: false", false),
+    ] {
+        let text = format!("---\n{}{line}\n---\n", STARTS[0]);
+        let parsed = agent::parse(&text);
+        assert_eq!(parsed.agent.is_disabled, is_off, "{line}");
+    }
 }
 
 #[test]

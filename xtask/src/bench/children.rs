@@ -212,6 +212,7 @@ impl OurSupervisor {
             task: format!("{MARK}{number}"),
             prompt: "You answer. ".repeat(200),
             tools: None,
+            denied_tools: [].into(),
             engine: "native".to_owned(),
             program: None,
             models: vec!["anthropic/m".to_owned()],

@@ -25,6 +25,8 @@ use crate::prompt::LISTING;
 use crate::snapshot::Skill;
 
 pub use packaged::{packaged_skill, printed_skill};
+pub(crate) use powers::CHANGING;
+pub(crate) use tools::own_names;
 
 /// For whom is exported, and how.
 #[derive(Debug, Clone, Copy)]

@@ -14,7 +14,7 @@ use super::keys::Writer;
 use super::tools::{self, Vocabulary};
 
 /// Tools with which an agent changes something.
-const CHANGING: [&str; 3] = ["write", "edit", "bash"];
+pub(crate) const CHANGING: [&str; 3] = ["write", "edit", "bash"];
 
 /// What an agent may do.
 struct Powers {

@@ -35,6 +35,11 @@ pub(super) struct Vocabulary {
     rules: Option<ExportRules>,
 }
 
+/// A tool of a format in Grove's own words, whatever is said about its use.
+pub(crate) fn own_names(tool: &str, format: Format) -> Vec<String> {
+    Vocabulary::of(format).own(tool).names
+}
+
 /// A tool in Grove's own words.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Own {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use grove_catalog::hosts::{Host, NamedFolders};
 use grove_catalog::identity::{self, Layout};
-use grove_fs::files::link_targets;
+use grove_fs::files::{link_target, link_targets};
 use grove_fs::stamp::fingerprint;
 use grove_fs::watch::{Change, Interest, Sighting, Wanted};
 use grove_spec::package::Kind;
@@ -41,6 +41,8 @@ pub(super) struct Places {
     programs: BTreeSet<OsString>,
     /// The files that were found: what appears in the place of one is an edit, as editors save.
     files: HashSet<PathBuf>,
+    /// Where links lead on the way to any of them, one after the other.
+    linked: BTreeSet<PathBuf>,
 }
 
 impl Places {
@@ -95,6 +97,7 @@ impl Places {
         }
         places.add_programs(library);
         places.add_files(library);
+        places.add_links(library);
         let is_somewhere = |path: &PathBuf| !path.starts_with(Environment::NOWHERE);
         for all in [
             &mut places.roots,
@@ -142,6 +145,28 @@ impl Places {
         }
     }
 
+    /// What is behind links changes elsewhere. That a file is one itself the walk does not know, so it is asked.
+    fn add_links(&mut self, library: &Library) {
+        let is_link = |path: &&PathBuf| link_target(path).is_ok();
+        let files = self.files.iter().chain(&self.folders).filter(is_link);
+        let mut ways: Vec<PathBuf> = files.chain(&self.roots).cloned().collect();
+        for (planned, loaded) in library.last_roots() {
+            let skills = loaded.into_iter().flat_map(|root| &root.candidates);
+            ways.extend(skills.filter(|skill| skill.through_link).map(|skill| {
+                let file = identity::file_below_root(skill.layout, &skill.id);
+                planned.root.path.join(file)
+            }));
+        }
+        let targets = ways.iter().flat_map(|way| link_targets(way));
+        self.linked.extend(targets);
+    }
+
+    /// Whether what happened laid a link in the place of a file that is watched itself.
+    pub(super) fn is_new_link(&self, sighting: &Sighting) -> bool {
+        let is_file = self.files.contains(&sighting.path);
+        is_file && sighting.change == Change::Appeared && link_target(&sighting.path).is_ok()
+    }
+
     /// The folders to watch.
     pub(super) fn wanted(&self, library: &Library) -> Wanted {
         let mut wanted = Wanted::default();
@@ -150,6 +175,9 @@ impl Places {
             .flatten()
         {
             wanted.add_way_to(path);
+        }
+        for target in &self.linked {
+            wanted.add_way_to(target);
         }
         for folder in self.grants.iter().chain(&self.package_folders) {
             wanted.add_way_to(folder);
@@ -174,15 +202,6 @@ impl Places {
                 continue;
             };
             wanted.add(root, &Interest::Everything);
-            for target in link_targets(root) {
-                wanted.add_way_to(&target);
-            }
-            for skill in loaded.candidates.iter().filter(|skill| skill.through_link) {
-                let file = identity::file_below_root(skill.layout, &skill.id);
-                for target in link_targets(&root.join(file)) {
-                    wanted.add_way_to(&target);
-                }
-            }
             for folder in loaded.folders() {
                 wanted.add(&root.join(folder), &Interest::Everything);
             }
@@ -234,9 +253,11 @@ impl Places {
             What::Configuration
         } else if leads_to(&self.roots) {
             is(What::RootAppeared, What::RootRemoved, What::RootChanged)
-        } else if self.roots.iter().any(|root| path.starts_with(root)) || self.named.contains(path)
+        } else if self.roots.iter().any(|root| path.starts_with(root))
+            || self.named.contains(path)
+            || self.linked.contains(path)
         {
-            let is_known = self.files.contains(path);
+            let is_known = self.files.contains(path) || self.linked.contains(path);
             let appeared = if is_known {
                 What::Edited
             } else {

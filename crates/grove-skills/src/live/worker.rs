@@ -94,6 +94,9 @@ impl Worker {
             return;
         }
         for sighting in sightings {
+            if self.places.is_new_link(sighting) {
+                self.shape = None;
+            }
             for what in self.places.meanings(sighting) {
                 if what == What::Overflow {
                     self.happened.add(Cause { what, path: None });

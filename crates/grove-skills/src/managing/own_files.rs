@@ -135,13 +135,15 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
             return from.replace(before.as_bytes(), after.as_bytes());
         }
         self.require_plain(one)?;
-        // It is one file all the time: first it gets its text, then its name.
+        // It is one file all the time, and its text says who it is: whoever is killed between the two has changed
+        // nothing but the file's name, and the same command does the rest.
         let new = self.place(one, to)?;
-        from.replace(before.as_bytes(), after.as_bytes())?;
-        from.rename_new(&new).or_else(|error| {
-            from.replace(after.as_bytes(), before.as_bytes())?;
-            Err(error)
-        })
+        from.rename_new(&new)?;
+        new.replace(before.as_bytes(), after.as_bytes())
+            .or_else(|error| {
+                new.rename_new(&from)?;
+                Err(error)
+            })
     }
 
     /// Deletes a file that still has the text it was read with.

@@ -175,6 +175,61 @@ fn a_root_behind_a_link_that_is_laid_elsewhere() {
 }
 
 #[test]
+fn what_is_behind_a_link_was_not_seen_to_change_before_half_a_minute() {
+    let world = World::new();
+    let link = |target: &str, at: &str| {
+        let at = world.path(at);
+        std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(world.path(target), at).unwrap();
+    };
+    // A linked file, a linked folder, a chain of links, a linked agent, and a file that becomes a link later.
+    world.write("far/file.md", &skill("file", "one"));
+    link("far/file.md", "home/.agents/skills/file/SKILL.md");
+    world.write("far/folder/SKILL.md", &skill("folder", "one"));
+    link("far/folder", "home/.agents/skills/folder");
+    world.write("far/last/SKILL.md", &skill("chain", "one"));
+    link("far/last", "far/second");
+    link("far/second", "home/.agents/skills/chain");
+    world.write("far/agent.md", &skill("agent", "one"));
+    link("far/agent.md", "home/.agents/agents/agent.md");
+    world.write("home/.agents/skills/later/SKILL.md", &skill("later", "one"));
+    world.write("near/later.md", &skill("later", "two"));
+    let request = Request {
+        parts: Parts::PROMPTS,
+        ..Request::default()
+    };
+    let live = LiveLibrary::start(world.environment(), request);
+    live.look();
+    let mut told = live.subscribe();
+    let is_now = |now: &Snapshot, name: &str, about: &str| {
+        let agent = now.agents.all.iter().find(|agent| agent.name == name);
+        let agent = agent.and_then(|agent| agent.file()?.description.as_deref());
+        let skill = find(now, name).and_then(|skill| skill.description());
+        skill.or(agent) == Some(about)
+    };
+    for (file, name) in [
+        ("far/file.md", "file"),
+        ("far/folder/SKILL.md", "folder"),
+        ("far/last/SKILL.md", "chain"),
+        ("far/agent.md", "agent"),
+    ] {
+        live.look();
+        world.write(file, &skill(name, "edited"));
+        until(&mut told, file, |now| is_now(now, name, "edited"));
+    }
+    live.look();
+    link("near/later.md", "home/.agents/skills/new");
+    let later = world.path("home/.agents/skills/later/SKILL.md");
+    std::fs::rename(world.path("home/.agents/skills/new"), later).unwrap();
+    until(&mut told, "the link", |now| is_now(now, "later", "two"));
+    live.look();
+    world.write("near/later.md", &skill("later", "edited"));
+    until(&mut told, "behind the link", |now| {
+        is_now(now, "later", "edited")
+    });
+}
+
+#[test]
 fn a_program_that_appears_and_goes_is_a_change() {
     let world = World::new();
     let needs = "---\nname: a\ndescription: d\nmetadata:\n  openclaw:\n    requires:\n      bins: [frob]\n---\n";

@@ -10,7 +10,7 @@ use crate::skill::fields::bare;
 use crate::text::edits;
 use crate::yaml::{Entry, KnownKeys};
 
-/// A key of settings that people write in files too, where it means nothing.
+/// A key of settings that people write in files too.
 const OF_SETTINGS: &str = "disabled";
 
 /// Keys of Grove's own format.
@@ -37,15 +37,13 @@ pub(crate) const KNOWN: KnownKeys = KnownKeys {
 
 /// Whether a key keeps an agent from something, in whatever format.
 fn restricts(key: &str) -> bool {
-    FieldRow::of_file(key).is_some_and(|row| row.restricts)
-        || restriction::keys().any(|word| word == key)
+    FieldRow::of_file(key).is_some_and(|row| row.restricts) || restriction::is_known(key)
 }
 
 /// Whether a word is a key where an agent's frontmatter is no YAML and somebody has to decide.
 pub(crate) fn is_known(key: &str) -> bool {
-    let others = OTHERS.split_whitespace();
-    let all = own().chain(others).chain(restriction::keys());
-    all.into_iter().any(|word| word == key)
+    let mut all = own().chain(OTHERS.split_whitespace());
+    all.any(|word| word == key) || restriction::is_known(key)
 }
 
 /// The keys of Grove's own that a file has.
@@ -66,13 +64,12 @@ pub(super) fn report(
             diagnostics.push(restricting(entry, &found, format));
         } else if let Some(meant) = misspelt(&entry.key).filter(|meant| !said.contains(meant)) {
             let message = format!("`{}` is not known here; it is kept and not used", entry.key);
-            let restricts = FieldRow::of_file(meant).is_some_and(|row| row.restricts);
-            // In Grove's own files a key that restricts and is only written otherwise was meant to hold the agent.
-            let code = match format {
-                Format::Native if restricts && bare(&entry.key) == bare(meant) => {
-                    Code::AgentContract
-                }
-                _ => Code::AgentUnknownField,
+            let restricts = restricts(meant);
+            // A key that restricts and is only written otherwise was meant to hold the agent.
+            let code = if restricts && bare(&entry.key) == bare(meant) {
+                Code::AgentContract
+            } else {
+                Code::AgentUnknownField
             };
             let finding =
                 Diagnostic::new(code, message).with_help(format!("did you mean `{meant}`?"));
@@ -98,7 +95,7 @@ pub(super) fn misspelt(key: &str) -> Option<&'static str> {
         return None;
     }
     let written = bare(key);
-    let near = own().filter_map(|own| {
+    let near = own().chain(restriction::USUAL).filter_map(|own| {
         let own_bare = bare(own);
         // In a short word one letter makes another word.
         let allowed = match own_bare.len() {
@@ -127,7 +124,7 @@ mod tests {
     #[test]
     fn each_key_stands_in_one_list() {
         let mut all: Vec<&str> = own().chain(OTHERS.split_whitespace()).collect();
-        all.extend(restriction::keys());
+        assert!(!all.iter().any(|key| restriction::is_known(key)));
         let count = all.len();
         all.sort_unstable();
         all.dedup();

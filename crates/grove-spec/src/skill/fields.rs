@@ -5,10 +5,10 @@ use super::{
     split_tools, tree_keys,
 };
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Position};
+use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::field_reader::FieldReader;
 use crate::hidden_text;
-use crate::text::{is_control, is_plain, without_credentials};
+use crate::text::{edits, is_control, is_plain, without_credentials};
 use crate::yaml::{Entry, KnownKeys, Node, Value};
 
 /// A key that Grove understands.
@@ -82,9 +82,10 @@ impl SkillKey {
     }
 }
 
-/// A word without what people write differently.
+/// A word without what people write differently, or do not see: its letters and digits, in one case.
 pub(crate) fn bare(word: &str) -> String {
-    word.replace(['-', '_'], "").to_lowercase()
+    let letters = word.chars().filter(|c| c.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
 }
 
 /// What frontmatter of a skill is read by where it is no YAML.
@@ -133,6 +134,7 @@ struct SkillReader<'a> {
 impl SkillReader<'_> {
     fn take(&mut self, entry: Entry) {
         let Some(row) = SkillKey::of(&entry.key) else {
+            self.nearly_restricting(&entry);
             return self.skill.unknown.push(entry);
         };
         match row.name {
@@ -183,6 +185,45 @@ impl SkillReader<'_> {
                 self.set_text(&entry, Self::text, |details| &mut details.command_arg_mode);
             }
             _ => self.skill.unknown.push(entry),
+        }
+    }
+
+    /// Says of a key that nobody knows that it is nearly one that restricts.
+    fn nearly_restricting(&mut self, entry: &Entry) {
+        let written = bare(&entry.key);
+        let mut rows = KEYS.iter().filter(|row| row.strictest.is_some());
+        if let Some(row) = rows.find(|row| edits(&written, &bare(row.name), 2).is_some()) {
+            let message = format!(
+                "`{}` is not known here and keeps the skill from nothing",
+                entry.key
+            );
+            let finding = Diagnostic::new(Code::RestrictionUnreadable, message)
+                .with_severity(Severity::Warning)
+                .with_help(format!("did you mean `{}`?", row.name));
+            self.values.diagnostics.push(finding.at(entry.position));
+        }
+    }
+
+    /// A switch that keeps the skill from somebody and stands where nobody reads it was meant all the same.
+    fn misplaced(&mut self, metadata: &[Entry]) {
+        for entry in metadata {
+            let Some(row) = SkillKey::of(&entry.key) else {
+                continue;
+            };
+            let (open, switch) = match row.name {
+                "disable-model-invocation" => (false, &mut self.skill.model_invocable),
+                "user-invocable" => (true, &mut self.skill.user_invocable),
+                _ => continue,
+            };
+            if entry.value.as_text().and_then(parse_boolean) != Some(open) {
+                *switch = false;
+                let message = format!(
+                    "`{}` stands below `metadata`, where nobody reads it, so its strictest reading counts: {}",
+                    entry.key,
+                    row.strictest.unwrap_or_default()
+                );
+                self.report(Code::RestrictionUnreadable, message, entry);
+            }
         }
     }
 
@@ -332,7 +373,10 @@ impl SkillReader<'_> {
 
     fn metadata(&mut self, entry: Entry) {
         match entry.value.value {
-            Value::Map(entries) => self.skill.metadata = entries,
+            Value::Map(entries) => {
+                self.misplaced(&entries);
+                self.skill.metadata = entries;
+            }
             Value::Text(ref scalar) if scalar.is_null() => {}
             Value::Text(ref scalar) => {
                 match requirements::json_to_node(&scalar.text, entry.value.position) {

@@ -142,7 +142,7 @@ pub(super) fn nested_key(content: &str) -> Option<(&str, usize)> {
 pub(super) fn written_key(line: &str) -> Option<Cow<'_, str>> {
     let mut rest = line.trim_start_matches(|c: char| c.is_whitespace() || "{[,".contains(c));
     let is_explicit = rest.starts_with('?');
-    while rest.starts_with(['&', '!', '?', '-']) {
+    while rest.starts_with(['&', '!', '?', '-', '*']) {
         rest = rest.split_once(char::is_whitespace)?.1.trim_start();
     }
     if rest.starts_with('"') {
@@ -154,6 +154,14 @@ pub(super) fn written_key(line: &str) -> Option<Cow<'_, str>> {
     }
     let end = rest.find(is_colon).or(is_explicit.then_some(rest.len()))?;
     word(rest.get(..end)?).map(Cow::Borrowed)
+}
+
+/// The same where people have put signs around the key, or another one after it: `**key**: value`, `> key = value`.
+pub(super) fn decorated_key(line: &str) -> Option<&str> {
+    let is_sign = |c: char| !c.is_alphanumeric();
+    let rest = line.trim_start_matches(is_sign);
+    let (word, _) = rest.split_once(|c| is_colon(c) || c == '=')?;
+    Some(word.trim_end_matches(is_sign))
 }
 
 /// Where a key begins.

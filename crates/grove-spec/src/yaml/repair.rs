@@ -6,7 +6,9 @@
 //! A key that restricts is never lost in a text: where nobody can say what its value is, it has one that nobody can
 //! read.
 
-use super::cut::{Chunk, cut, nested_key, written_key};
+use std::borrow::Cow;
+
+use super::cut::{Chunk, cut, decorated_key, nested_key, written_key};
 use super::events::{self, Refusal, RefusalKind};
 use super::{Block, Entry, IsKnown, KnownKeys, Node, Sign, Value, key, lenient};
 use crate::codes::Code;
@@ -27,16 +29,20 @@ fn hold_restrictions(entries: &mut Vec<Entry>, text: &str, first_line: u32, rest
     let (mut offset, mut number) = (0, first_line);
     while offset < text.len() {
         let (line, next) = line_at(text, offset);
-        if let Some(word) = written_key(line).filter(|word| restricts(word))
-            && !entries.iter().any(|entry| entry.key == word)
-        {
-            let indent = line.len() - line.trim_start().len();
-            let position = Position::new(number, u32::try_from(indent + 1).unwrap_or(1));
-            entries.push(Entry {
-                key: key(&word),
-                position,
-                value: nobody_can_read(position),
-            });
+        // Other readers end lines at these too.
+        for line in line.split(['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}']) {
+            let words = [written_key(line), decorated_key(line).map(Into::into)];
+            let mut words = words.into_iter().flatten().filter(|word| restricts(word));
+            let is_new = |word: &Cow<'_, str>| !entries.iter().any(|entry| entry.key == **word);
+            if let Some(word) = words.next().filter(is_new) {
+                let indent = line.len() - line.trim_start().len();
+                let position = Position::new(number, u32::try_from(indent + 1).unwrap_or(1));
+                entries.push(Entry {
+                    key: key(&word),
+                    position,
+                    value: nobody_can_read(position),
+                });
+            }
         }
         offset = next;
         number = number.saturating_add(1);

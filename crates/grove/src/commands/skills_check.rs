@@ -2,6 +2,7 @@
 
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::state::State;
+use grove_spec::Diagnostic;
 use serde_json::json;
 
 use super::{Looked, counted, need_attention};
@@ -11,7 +12,9 @@ use crate::output::Output;
 
 pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let snapshot = &looked.snapshot;
-    let findings = count_findings(snapshot);
+    let twins = looked.sources.skills.all_twins(snapshot);
+    let findings = count_findings(snapshot) + twins.len();
+    let of_snapshot: Vec<Diagnostic> = snapshot.diagnostics.iter().cloned().chain(twins).collect();
     let code = ErrorKind::Finding.exit_code_if(findings > 0);
     if json {
         out.json(&json!({
@@ -20,12 +23,14 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
             "states": count_states(snapshot.skills.iter()),
             "findings": findings,
             "skills": EntryJson::list(snapshot.entries()),
-            "diagnostics": DiagnosticJson::list(&snapshot.diagnostics),
+            "diagnostics": DiagnosticJson::list(&of_snapshot),
         }));
         return code;
     }
-    let of_snapshot = snapshot.diagnostics.iter();
-    for finding in of_snapshot.filter(|finding| finding.needs_attention()) {
+    for finding in of_snapshot
+        .iter()
+        .filter(|finding| finding.needs_attention())
+    {
         out.finding(finding, None);
     }
     for skill in &snapshot.skills {

@@ -3,13 +3,18 @@
 
 mod granted;
 mod killed;
+#[path = "../../../grove-spec/src/malformed_values.rs"]
+mod malformed_values;
 mod restricted;
 mod stale;
+mod surfaces;
 mod swapped_links;
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use grove_testkit::session::{Session, USER_CONFIG, assert_text, column};
+use grove_testkit::session::{Session, USER_CONFIG, assert_text, column, rows};
+
+use crate::mcp_hostile::raw_client::{RawClient, call};
 
 /// How often or how long something is tried: a little by default, as much as `cargo xtask closed` says.
 fn effort(variable: &str, usual: u64) -> u64 {
@@ -132,6 +137,119 @@ fn names_of_folders_with_hidden_characters_reached_models() {
 }
 
 #[test]
+fn a_version_of_a_package_was_an_option_of_git() {
+    for package in [
+        "git:h.example/o/r#--orphan",
+        "git:h.example/o/r@--output=/x",
+        "https://h.example/o/r#--upload-pack=touch x",
+        "npm:left-pad@--registry=http://h.example",
+    ] {
+        let session = session();
+        session.file(USER_CONFIG, format!("packages = ['{package}']\n"));
+        let list = session.json("agents list");
+        let said = rows(&list["diagnostics"], ["severity", "message"]);
+        let is_refused = |[severity, message]: &[String; 2]| {
+            severity != "info" && message.contains("begins like an option")
+        };
+        assert!(said.iter().any(is_refused), "{package}: {list}");
+    }
+}
+
+#[test]
+fn names_of_resources_with_hidden_characters_reached_models() {
+    let session = session();
+    session.skill("home/.agents/skills/a", "a", "d");
+    for name in [
+        "x\u{202e}dm.exe",
+        "y\u{e0041}.md",
+        "z\u{fffe}.md",
+        "w\u{200b}.md",
+        "plain.md",
+    ] {
+        session.file(format!("home/.agents/skills/a/{name}"), "text");
+    }
+    for words in [
+        "skills activate a",
+        "skills activate a --json",
+        "skills show a",
+        "skills show a --json",
+    ] {
+        let shown = format!("{}", session.grove(words));
+        let hidden = ['\u{202e}', '\u{e0041}', '\u{fffe}', '\u{200b}'];
+        assert!(!shown.contains(hidden), "{words}: {shown:?}");
+    }
+    session.done("skills activate a").prints(["plain.md"]);
+}
+
+#[test]
+fn what_is_no_character_reached_xml() {
+    let session = session();
+    let text =
+        "---\nname: \"a\\uFFFEb\"\ndescription: \"one \\uFFFF \\U0001FFFE two\"\n---\nBODY\n";
+    session.file("home/.agents/skills/a/SKILL.md", text);
+    session.definition("home/.grove/agents/all.md", "inheritSkills: true\n", "x");
+    for words in [
+        "catalog",
+        "skills list",
+        "skills list --json",
+        "skills search one",
+        "prompt all",
+    ] {
+        let shown = format!("{}", session.grove(words));
+        let is_none = |c: char| (c as u32) & 0xfffe == 0xfffe;
+        assert!(!shown.contains(is_none), "{words}: {shown:?}");
+    }
+    assert_text(&session.done("catalog").stdout, &["one", "two"], &[]);
+}
+
+#[test]
+fn a_folder_made_anew_at_the_same_path_was_trusted() {
+    for how in ["", "--follow"] {
+        let session = session();
+        session.skill("project/.agents/skills/a", "a", "d");
+        session.trust_with(how);
+        assert_eq!(
+            column(&session.json("skills list")["skills"], "state"),
+            ["ok"]
+        );
+        // On many file systems the next folder gets the inode of the last.
+        session.remove("project");
+        session.dir("project/.git");
+        session.skill("project/.agents/skills/a", "a", "d");
+        let list = session.json("skills list");
+        assert_eq!(column(&list["skills"], "state"), ["untrusted"], "{how}");
+        session.refused("skills activate a");
+    }
+}
+
+#[test]
+fn a_folder_that_was_put_in_the_place_of_a_followed_one_was_activated() {
+    let session = session();
+    session.dir("home/work/.git");
+    session.skill("home/work/.agents/skills/a", "a", "d");
+    session.file(
+        "other/.agents/skills/a/SKILL.md",
+        "---\nname: a\ndescription: d\n---\nOTHER\n",
+    );
+    session.dir("other/.git");
+    session.trust_in("home/work", "--follow");
+    let mut client = RawClient::connect(&session);
+    let ask = |client: &mut RawClient, id: &str| {
+        let answer = client.ask(&call(
+            id,
+            &serde_json::json!({ "name": "a", "again": true }),
+        ));
+        (answer["result"]["isError"] == true, answer.to_string())
+    };
+    let (is_refused, answer) = ask(&mut client, "first");
+    assert!(!is_refused, "{answer}");
+    std::fs::rename(session.path("home/work"), session.path("away")).unwrap();
+    std::fs::rename(session.path("other"), session.path("home/work")).unwrap();
+    let (is_refused, answer) = ask(&mut client, "second");
+    assert!(is_refused && !answer.contains("OTHER"), "{answer}");
+}
+
+#[test]
 fn a_name_of_dots_or_of_the_own_file_was_an_export_folder() {
     for name in [".", "..", "...", "SKILL.md", "skill.MD"] {
         let session = session();
@@ -178,6 +296,14 @@ fn a_file_beside_the_own_one_that_differs_in_case_was_not_said() {
     let activated = session.json("skills activate a");
     let codes = column(&activated["diagnostics"], "code");
     assert_eq!(codes, ["file-name-case"]);
+    let check = session.grove("skills check").fails(1);
+    check.prints(["file-name-case", "1 finding"]);
+    let check = session.grove("skills check --json").json();
+    let codes = column(&check["diagnostics"], "code");
+    assert_eq!(codes, ["file-name-case"]);
+    assert_eq!(check["findings"], 1);
+    session.remove("home/.agents/skills/a/skill.md");
+    session.done("skills check");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Clients that do what no client should: `grove mcp` stays well, stays small, and ends when they are gone.
 
-mod raw_client;
+pub(crate) mod raw_client;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

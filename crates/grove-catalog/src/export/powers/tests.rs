@@ -114,6 +114,28 @@ fn what_an_agent_must_not_have_it_has_nowhere() {
             0,
         ),
         ("disallowedTools: Bash", Format::Claude, "codex", "", 1),
+        // In the words of one host, in another one's file or nobody's.
+        (
+            "permission: {bash: deny}",
+            Format::Native,
+            "claude",
+            "disallowedTools: Bash, PowerShell",
+            0,
+        ),
+        (
+            "allowed-tools: Read, Grep",
+            Format::Claude,
+            "opencode",
+            "tools:\n  \"*\": false\n  read: true\n  grep: true",
+            0,
+        ),
+        (
+            "tools: [read, bash]\nDeny_Tools: [bash]",
+            Format::Native,
+            "claude",
+            "tools: Read",
+            0,
+        ),
         // One switch is for both.
         (
             "disallowedTools: Write",
@@ -140,7 +162,7 @@ fn a_restriction_that_cannot_be_said_is_a_warning_with_its_line() {
         ("isolation: worktree", Format::Claude),
         ("permission: {bash: ask}", Format::Opencode),
         ("sandbox_mode = 'workspace-write'", Format::Codex),
-        ("permission: {bash: deny}", Format::Native),
+        ("sandbox: strict", Format::Native),
     ] {
         for host in HOSTS {
             let (_, findings) = exported(written, format, host);

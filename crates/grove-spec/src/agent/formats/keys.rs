@@ -1,7 +1,7 @@
 //! Keys of other hosts in the words of Grove's own.
 
 use super::Format;
-use super::restriction::{self, Denied, tool_items, tool_name};
+use super::restriction::{self, Denied, tool_items};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::skill::fields::parse_boolean;
@@ -13,8 +13,6 @@ pub(super) struct Translated {
     pub(super) native: Vec<Entry>,
     /// Keys with the name of one of Grove's that mean something else; they are kept as written.
     pub(super) kept: Vec<Entry>,
-    /// Tools that are taken from those that the agent has.
-    pub(super) denied: Vec<String>,
     /// Whether the file switches its agent off.
     pub(super) is_disabled: bool,
 }
@@ -32,6 +30,8 @@ const SAME: [(Format, &str, &str); 10] = [
     (Format::Gemini, "timeout_mins", MINUTES),
     (Format::Gemini, "max_turns", TURNS),
 ];
+/// Those that limit an agent do so in everybody's files, where there is no key of Grove's own.
+const LIMITS: [&str; 4] = ["maxTurns", "maxSteps", "max_turns", "timeout_mins"];
 /// A number of turns there; here it is in a mapping.
 const TURNS: &str = "turnBudget";
 /// A number of minutes there.
@@ -43,17 +43,22 @@ pub(super) fn translate(
     format: Format,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Translated {
-    let has_tools = entries
-        .iter()
-        .any(|entry| entry.key == "tools" && !entry.value.is_null());
     // The old name of a key counts where the new one is not said.
-    let has_steps = entries.iter().any(|entry| entry.key == "steps");
+    let is_opencode = format.of_files() == Format::Opencode;
+    let has_steps = is_opencode && entries.iter().any(|entry| entry.key == "steps");
+    let own: Vec<&str> = [TURNS, MINUTES]
+        .into_iter()
+        .filter(|ours| entries.iter().any(|entry| entry.key == *ours))
+        .collect();
     let mut translated = Translated::default();
     for mut entry in entries {
         let same = SAME
             .iter()
             .filter(|(_, theirs, _)| !(has_steps && *theirs == "maxSteps"))
-            .find(|(of, theirs, _)| *of == format.of_files() && entry.key == *theirs);
+            .filter(|(of, theirs, _)| *of == format.of_files() || LIMITS.contains(theirs))
+            .find(|(_, theirs, ours)| {
+                entry.key == *theirs && !(own.contains(ours) && LIMITS.contains(theirs))
+            });
         if let Some((_, theirs, ours)) = same {
             entry.key = key(ours);
             entry.value = match *ours {
@@ -64,29 +69,16 @@ pub(super) fn translate(
             translated.native.push(entry);
             continue;
         }
-        translated.special(entry, format, has_tools, diagnostics);
+        translated.special(entry, format, diagnostics);
     }
     translated
 }
 
 impl Translated {
-    /// The keys of Grove's own format.
-    pub(super) fn unchanged(native: Vec<Entry>) -> Self {
-        Self {
-            native,
-            ..Self::default()
-        }
-    }
-
-    fn special(
-        &mut self,
-        entry: Entry,
-        format: Format,
-        has_tools: bool,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) {
+    fn special(&mut self, entry: Entry, format: Format, diagnostics: &mut Vec<Diagnostic>) {
         match (format, &*entry.key) {
-            // The model of whoever calls it is what an agent without the key has.
+            // The model of whoever calls it is what an agent without the key has; of Grove's own it may be a name.
+            (Format::Native, "model") => self.native.push(entry),
             (_, "model") if entry.value.as_text() == Some("inherit") => {}
             (Format::Copilot, "model") => self.models(entry),
             (Format::Copilot | Format::Claude | Format::Gemini, "tools")
@@ -102,16 +94,6 @@ impl Translated {
                     None => self.native.push(entry),
                 }
             }
-            (Format::Claude, "disallowedTools") => match tool_items(&entry.value, format) {
-                Some(items) if has_tools => {
-                    let is_whole = items.iter().all(|item| tool_name(item) == item);
-                    self.denied = items;
-                    if !is_whole {
-                        self.native.push(entry);
-                    }
-                }
-                _ => self.native.push(entry),
-            },
             (Format::Gemini, "kind") => match entry.value.as_text() {
                 Some("local") | None => {}
                 Some(_) => {
@@ -127,7 +109,7 @@ impl Translated {
             {
                 self.kept.push(entry);
             }
-            (Format::Opencode | Format::OpencodeJson, "disable" | "disabled") => {
+            (Format::Native | Format::Opencode | Format::OpencodeJson, "disable" | "disabled") => {
                 let switch = entry.value.as_text().map(parse_boolean);
                 self.is_disabled = !entry.value.is_null() && switch != Some(Some(false));
             }

@@ -277,16 +277,15 @@ fn meaning(
 ) -> Meaning {
     let said = known_keys::own_keys(&entries);
     let place = |entry: &Entry| (entry.key.clone(), entry.position);
-    let translated = match format {
-        Format::Native => keys::Translated::unchanged(entries),
-        _ => keys::translate(entries, format, diagnostics),
-    };
+    let translated = keys::translate(entries, format, diagnostics);
     let places = translated.native.iter().map(place).collect();
     let mut agent = fields::read(translated.native, start, diagnostics);
     agent.is_disabled |= translated.is_disabled;
     if let Some(tools) = &mut agent.tools {
-        let denied = translated.denied.iter();
-        tools.retain(|tool| !denied.clone().any(|name| restriction::denies(name, tool)));
+        // Of a list everything that is denied can be taken, and there is no more to say of it.
+        agent
+            .unknown
+            .retain(|entry| !restriction::take(entry, format, tools));
     }
     agent.unknown.extend(translated.kept);
     let cannot_be_read = |entry: &Entry| {
@@ -316,7 +315,7 @@ pub(super) fn restricting(entry: &Entry, found: &Restriction, format: Format) ->
         host => format!(" of {}", host.title()),
     };
     let message = format!(
-        "`{}`{whose} restricts the agent in a way that Grove cannot; it is kept and not used",
+        "`{}`{whose} restricts the agent in a way for which Grove has no key; it is kept, and a run gives the agent no tool that it may mean",
         entry.key
     );
     Diagnostic::new(Code::AgentUnmapped, message)

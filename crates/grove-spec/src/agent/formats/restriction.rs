@@ -3,10 +3,12 @@
 //! One definition for whoever reads a file and for whoever writes one: what is not here may be left out of a file
 //! without giving its agent more than it had.
 
+use std::borrow::Cow;
+
 use super::Format;
 use crate::agent::split_items;
 use crate::field_reader::switched_on;
-use crate::skill::fields::parse_boolean;
+use crate::skill::fields::{bare, parse_boolean};
 use crate::skill::split_tools;
 use crate::yaml::{Entry, Node, Value};
 
@@ -60,36 +62,56 @@ impl Restriction {
     }
 }
 
-/// Lists of tools that an agent must not have, as people write them wherever they are read.
-const DENYING: &str = "disallowedTools disallowed-tools disallowed_tools denyTools deny-tools deny_tools \
-    deniedTools denied-tools excludeTools exclude-tools excludedTools blockedTools \
-    blocked-tools disabledTools disabled-tools";
-/// Keys that take something from an agent, whoever knows them.
-const RESTRICTING: [&str; 7] = [
-    "allowedTools",
-    "allowed-tools",
-    "allowed_tools",
-    "permission",
-    "permissions",
-    "sandbox",
-    "sandbox_mode",
-];
-/// Keys that take something from an agent when they have this value.
-const SWITCHES: [(&str, bool); 5] = [
-    ("spawning", false),
-    ("readonly", true),
-    ("readOnly", true),
-    ("read-only", true),
-    ("network", false),
-];
-/// A key of Claude Code that gives more with some values and takes something with others.
-const MODE: &str = "permissionMode";
+/// The usual words of other hosts for what keeps tools from an agent.
+pub(crate) const USUAL: [&str; 3] = ["disallowedTools", "allowedTools", "permissionMode"];
 
-/// The keys that are known to restrict whoever's file they are in, each once.
-pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
-    let switches = SWITCHES.iter().map(|(key, _)| *key);
-    let lists = DENYING.split_whitespace().chain(RESTRICTING);
-    lists.chain(switches).chain([MODE])
+/// Lists of tools that an agent must not have, as people write them wherever they are read, in any letters.
+const DENYING: &str =
+    "disallowedtools denytools deniedtools excludetools excludedtools blockedtools disabledtools";
+/// A list of tools like `tools`, by another host's word for it, in any letters.
+const ALLOWING: &str = "allowedtools";
+/// Keys that take something from an agent, whoever knows them.
+const RESTRICTING: [&str; 4] = ["permission", "permissions", "sandbox", "sandbox_mode"];
+/// Keys that take something from an agent when they have this value.
+const SWITCHES: [(&str, bool); 3] = [("spawning", false), (READ_ONLY, true), ("network", false)];
+/// The one of them that people write in other letters.
+const READ_ONLY: &str = "readonly";
+/// A key of Claude Code that gives more with some values and takes something with others, in any letters.
+const MODE: &str = "permissionmode";
+
+/// Whether a key is known to restrict whoever's file it is in.
+pub(crate) fn is_known(key: &str) -> bool {
+    let key = in_one_way(key);
+    let is_switch = SWITCHES.iter().any(|(word, _)| *word == key);
+    is_switch || RESTRICTING.contains(&&*key) || key == MODE || is_list_of_tools(&key)
+}
+
+/// A key in one way of writing, where it is one that people write in several.
+fn in_one_way(key: &str) -> Cow<'_, str> {
+    let written = bare(key);
+    if written == MODE || written == READ_ONLY || is_list_of_tools(&written) {
+        return written.into();
+    }
+    key.into()
+}
+
+fn is_list_of_tools(written: &str) -> bool {
+    written == ALLOWING || is_denying(written)
+}
+
+fn is_denying(written: &str) -> bool {
+    DENYING.split_whitespace().any(|word| word == written)
+}
+
+/// The same where nobody can be asked first: what must be asked for is denied.
+pub fn of_unasked(entry: &Entry, format: Format) -> Option<Restriction> {
+    of(entry, format)?;
+    match &*entry.key {
+        "permission" | "permissions" | "tools" if format.of_files() != Format::Codex => {
+            switches(entry, &[Action::Allow])
+        }
+        _ => of(entry, format),
+    }
 }
 
 /// What a key that Grove does not know keeps an agent from, if it does.
@@ -104,7 +126,7 @@ pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
         Some(_) => Some(Restriction::of_its_own()),
         None => Some(Restriction::of_everything()),
     };
-    match (format.of_files(), &*entry.key) {
+    match (format.of_files(), &*in_one_way(&entry.key)) {
         (Format::Codex, "sandbox_mode") => match word {
             Some("danger-full-access") => None,
             Some("workspace-write") => Some(Restriction::of_its_own()),
@@ -118,15 +140,24 @@ pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
             let Some(switches) = value.as_map() else {
                 return Some(Restriction::of_everything());
             };
-            let is_off = |switch: &Entry| switch.value.as_text() == Some("false");
-            let is_off = switches.iter().any(is_off);
-            is_off.then(Restriction::of_its_own)
+            // Some have words or settings of their own; none has a list.
+            if switches
+                .iter()
+                .any(|switch| matches!(switch.value.value, Value::List(_)))
+            {
+                return Some(Restriction::of_everything());
+            }
+            let is_on = |switch: &Entry| {
+                let word = switch.value.as_text();
+                word.is_none_or(|word| matches!(word, "true" | "live" | "enabled"))
+            };
+            (!switches.iter().all(is_on)).then(Restriction::of_its_own)
         }
-        (Format::Opencode, "tools" | "permission") => switches(entry),
+        (Format::Opencode, "tools") => switches(entry, &[Action::Allow, Action::Ask]),
         (Format::Claude | Format::Copilot, "hooks")
         | (Format::Claude, "isolation")
         | (Format::Copilot, "github")
-        | (Format::Codex, "sandbox_workspace_write" | "default_permissions") => {
+        | (Format::Codex, "sandbox_workspace_write" | "default_permissions" | "permissions") => {
             Some(Restriction::of_its_own())
         }
         (Format::Copilot, "agents") => match tool_items(value, format) {
@@ -136,12 +167,21 @@ pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
         },
         (_, MODE) if word == Some("plan") => Some(Restriction::of_changes()),
         (_, MODE) => unless(&["default", "acceptEdits", "bypassPermissions", "auto"]),
-        (_, key) if DENYING.split_whitespace().any(|word| word == key) => {
-            match tool_items(value, format) {
-                Some(items) => denied_tools(&items),
-                None => Some(Restriction::of_everything()),
-            }
-        }
+        // The form of the one host that has it is read in everybody's files.
+        (_, "permission" | "permissions") => switches(entry, &[Action::Allow, Action::Ask]),
+        (_, key) if is_denying(key) => match denied_items(value, format) {
+            Some(items) => denied_tools(&items),
+            None => Some(Restriction::of_everything()),
+        },
+        (_, ALLOWING) => match tool_items(value, format) {
+            Some(items) if items == ["*"] => None,
+            Some(items) => Some(Restriction {
+                denied: Denied::Others(items),
+                is_whole: true,
+                is_readable: true,
+            }),
+            None => Some(Restriction::of_everything()),
+        },
         (_, key) if RESTRICTING.contains(&key) => Some(Restriction::of_its_own()),
         (_, key) => {
             let switch = SWITCHES.iter().find(|(word, _)| *word == key);
@@ -177,17 +217,41 @@ pub(super) fn tool_items(value: &Node, format: Format) -> Option<Vec<String>> {
     }
 }
 
+/// The same of a list of what is denied. Somebody who switches a tool off there, or on, means it in either case.
+fn denied_items(value: &Node, format: Format) -> Option<Vec<String>> {
+    let mut items = tool_items(value, format)?;
+    if let Some(switches) = value.as_map() {
+        items = switches.iter().map(|it| it.key.trim().to_owned()).collect();
+    }
+    items.retain(|item| !item.is_empty());
+    Some(items)
+}
+
 /// The name of a tool without what is said about its use: `Bash` of `Bash(git log:*)`.
 pub fn tool_name(tool: &str) -> &str {
     tool.split_once('(').map_or(tool, |(name, _)| name).trim()
 }
 
+/// Takes the tools that a key denies from a list; whether that is all that the key says.
+pub(super) fn take(entry: &Entry, format: Format, tools: &mut Vec<String>) -> bool {
+    let items = is_denying(&bare(&entry.key)).then(|| denied_items(&entry.value, format));
+    let Some(items) = items.flatten() else {
+        return false;
+    };
+    tools.retain(|tool| {
+        !items
+            .iter()
+            .any(|denied| denied == "*" || denies(denied, tool))
+    });
+    items.iter().all(|item| tool_name(item) == item)
+}
+
 /// Whether a tool that is denied, or the server that is, is this one.
-pub(super) fn denies(denied: &str, tool: &str) -> bool {
+fn denies(denied: &str, tool: &str) -> bool {
     let name = tool_name(tool);
     let of_server = |rest: &str| rest.is_empty() || rest.starts_with("__");
-    denied == tool
-        || denied == name
+    denied.eq_ignore_ascii_case(tool)
+        || denied.eq_ignore_ascii_case(name)
         || (denied.starts_with("mcp__") && name.strip_prefix(denied).is_some_and(of_server))
 }
 
@@ -200,6 +264,13 @@ fn is_empty(value: &Node) -> bool {
 }
 
 fn denied_tools(items: &[String]) -> Option<Restriction> {
+    if items.iter().any(|item| tool_name(item) == "*") {
+        return Some(Restriction {
+            denied: Denied::Others(Vec::new()),
+            is_whole: true,
+            is_readable: true,
+        });
+    }
     let names = items.iter().map(|item| tool_name(item).to_owned());
     let restriction = Restriction {
         denied: Denied::Tools(names.collect()),
@@ -223,8 +294,9 @@ enum Action {
 /// `OpenCode`'s tools that are one to it: whoever may edit may do all of these.
 const EDITING: [&str; 4] = ["edit", "write", "patch", "multiedit"];
 
-/// Switches by name, of which the last that matches counts; `*` matches every tool.
-fn switches(entry: &Entry) -> Option<Restriction> {
+/// Switches by name, of which the last that matches counts; `*` matches every tool. An action that is not among those
+/// that `leave` a tool is denied.
+fn switches(entry: &Entry, leave: &[Action]) -> Option<Restriction> {
     let mut rest = Action::Allow;
     let mut said: Vec<(&str, Action)> = Vec::new();
     match &entry.value.value {
@@ -245,7 +317,7 @@ fn switches(entry: &Entry) -> Option<Restriction> {
     if !is_action(&entry.value) {
         return Some(Restriction::of_everything());
     }
-    let is_denied = |action: Action| matches!(action, Action::Deny { .. });
+    let is_denied = |action: Action| !leave.contains(&action);
     if rest == Action::Allow && said.iter().all(|(_, action)| *action == Action::Allow) {
         return None;
     }
@@ -267,7 +339,7 @@ fn switches(entry: &Entry) -> Option<Restriction> {
     };
     let denied = if is_denied(rest) {
         // In a permission the one word is for all that edit.
-        let with_editing = entry.key == "permission" && editing.is_some_and(|it| !is_denied(it));
+        let with_editing = entry.key != "tools" && editing.is_some_and(|it| !is_denied(it));
         Denied::Others(named(&|action| !is_denied(action), with_editing))
     } else {
         Denied::Tools(named(&is_denied, editing.is_some_and(is_denied)))

@@ -118,6 +118,7 @@ pub(super) fn resolve(
             task: asked.task,
             prompt: made.prompt.text.clone(),
             tools: made.prompt.tools.clone(),
+            denied_tools: made.prompt.denied_tools.clone(),
             engine: engine.name,
             program: engine.program,
             models: chosen.names,

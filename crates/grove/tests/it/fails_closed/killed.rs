@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use grove_testkit::session::Session;
+use grove_testkit::process::{Ending, HANGING, capture};
+use grove_testkit::session::{Session, column};
 
 use super::{effort, session};
 
@@ -35,6 +36,21 @@ fn prepared() -> Session {
     session
 }
 
+/// The same; every other export is one again, of something else.
+fn prepared_for(words: &str, round: u64) -> Session {
+    let session = prepared();
+    if round % 2 == 1 && words.contains("export") {
+        session.done(words);
+        session.definition("home/.agents/skills/s1", "", "CHANGED");
+        session.definition(
+            "home/.grove/agents/ed.md",
+            "skills: s0, s1, s3\n",
+            "CHANGED",
+        );
+    }
+    session
+}
+
 /// Every file below a folder with what is in it.
 fn files(folder: &Path, found: &mut BTreeMap<String, String>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -59,16 +75,7 @@ fn what_is_killed_at_any_moment_is_finished_or_taken_back_by_the_next() {
     let rounds = effort("GROVE_TEST_KILLS", 28);
     for round in 0..rounds {
         let words = COMMANDS[usize::try_from(round).unwrap() % COMMANDS.len()];
-        let session = prepared();
-        if round % 2 == 1 && words.contains("export") {
-            session.done(words);
-            session.definition("home/.agents/skills/s1", "", "CHANGED");
-            session.definition(
-                "home/.grove/agents/ed.md",
-                "skills: s0, s1, s3\n",
-                "CHANGED",
-            );
-        }
+        let session = prepared_for(words, round);
         let mut command = session.command("project");
         command
             .args(words.split(' '))
@@ -83,6 +90,55 @@ fn what_is_killed_at_any_moment_is_finished_or_taken_back_by_the_next() {
         child.wait().unwrap();
         settled(&session, words, round);
     }
+}
+
+/// What changes something in a file system, or says that it is to last.
+const CHANGING: &str = "write pwrite64 rename renameat renameat2 unlink unlinkat link linkat mkdir mkdirat symlink \
+    symlinkat fsync fdatasync ftruncate fchmod fallocate";
+
+#[test]
+fn what_is_killed_before_any_of_its_changes_is_finished_or_taken_back_by_the_next() {
+    let step = effort("GROVE_TEST_KILL_STEP", 7);
+    let mut kills = 0;
+    let calls = CHANGING.split_whitespace();
+    for (words, call) in COMMANDS
+        .iter()
+        .flat_map(|words| calls.clone().map(|call| (*words, call)))
+    {
+        // Until there is no such call any more.
+        for at in (1 + kills % step..400).step_by(usize::try_from(step).unwrap()) {
+            let round = kills + at;
+            let session = prepared_for(words, round);
+            let (program, variables) = {
+                let command = session.command("project");
+                let variables = command
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
+                (
+                    command.get_program().to_owned(),
+                    variables.collect::<Vec<_>>(),
+                )
+            };
+            let mut strace = Command::new("strace");
+            strace
+                .args(["-f", "-qq", "-o", "/dev/null", "-e"])
+                .arg(format!("trace={call}"))
+                .args(["-e", &format!("inject={call}:signal=KILL:when={at}")])
+                .arg(program)
+                .args(words.split(' '))
+                .env_clear()
+                .envs(variables)
+                .current_dir(session.path("project"));
+            let ended = capture(&mut strace, HANGING).unwrap();
+            if matches!(ended.ending, Ending::Exited(0)) {
+                break;
+            }
+            settled(&session, words, round);
+            kills += 1;
+        }
+    }
+    println!("{kills} kills, one before every change if the step is one; it is {step}");
+    assert!(kills > 20, "{kills}");
 }
 
 fn settled(session: &Session, words: &str, round: u64) {
@@ -142,6 +198,17 @@ fn a_rename_that_was_killed_between_its_steps_left_two_files() {
             .read("home/.grove/agents/ned.md")
             .contains("name: ned")
     );
+    // What one that was killed leaves: the file has its new name, and is who it was.
+    let text = session.read("home/.grove/agents/ned.md");
+    session.file(
+        "home/.grove/agents/ned.md",
+        text.replace("name: ned", "name: ed"),
+    );
+    let list = session.json("agents list");
+    assert_eq!(column(&list["agents"], "name")[0], "ed");
+    session.done("agents rename ed ned --scope user");
+    assert_eq!(session.read("home/.grove/agents/ned.md"), text);
+    assert_eq!(session.entries("home/.grove/agents"), ["ned.md"]);
     session.definition("home/.grove/agents/ed.md", "", "OTHER");
     let before = session.read("home/.grove/agents/ed.md");
     session.refused("agents rename ed ned --scope user");

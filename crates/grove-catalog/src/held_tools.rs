@@ -1,0 +1,165 @@
+//! What keys that Grove has no field for leave of an agent's tools, where it is prompted or run as it is.
+//!
+//! The same keys as in an export, but there is no host that could be told the rest of what they say: what is not wholly
+//! about tools takes everything that changes something.
+
+use std::collections::BTreeSet;
+
+use grove_spec::agent::formats::restriction::{self, Denied};
+use grove_spec::agent::{Agent, Format};
+
+use crate::export::{CHANGING, own_names};
+
+/// Keys about what no tool of Grove's does: calling other agents, asking the web.
+const ELSEWHERE: [&str; 4] = ["agents", "spawning", "web_search", "github"];
+
+/// Takes from a list of tools what the agent must not have, and says which tools those are, by Grove's names and the
+/// file's.
+pub(crate) fn hold(
+    agent: &Agent,
+    format: Format,
+    tools: &mut Option<Vec<String>>,
+) -> BTreeSet<String> {
+    let mut denied = BTreeSet::new();
+    for entry in &agent.unknown {
+        // What somebody set in place of a file's list of tools counts alone.
+        if entry.key == "tools" && agent.tools.is_some() {
+            continue;
+        }
+        let Some(found) = restriction::of_unasked(entry, format) else {
+            continue;
+        };
+        let is_about_tools = match found.denied {
+            Denied::Tools(names) => {
+                let has_names = !names.is_empty();
+                denied.extend(names.iter().flat_map(|name| own_names(name, format)));
+                denied.extend(names);
+                has_names
+            }
+            Denied::Others(names) => {
+                match tools {
+                    Some(tools) => tools.retain(|tool| names.contains(tool)),
+                    None => *tools = Some(names),
+                }
+                true
+            }
+            Denied::Changes => false,
+        };
+        if !is_about_tools && !ELSEWHERE.contains(&&*entry.key) {
+            denied.extend(CHANGING.map(str::to_owned));
+        }
+    }
+    if let Some(tools) = tools {
+        tools.retain(|tool| {
+            let mut names = own_names(tool, format).into_iter().chain([tool.clone()]);
+            !names.any(|name| denied.contains(&name))
+        });
+    }
+    denied
+}
+
+#[cfg(test)]
+mod tests {
+    use grove_spec::agent::formats::read;
+
+    use super::*;
+
+    /// The tools that are left of a list, or of the usual ones, and those that are denied.
+    fn held(lines: &str, format: Format) -> (Option<Vec<String>>, Vec<String>) {
+        let text = match format {
+            Format::Codex => format!("name = 'a'\ndeveloper_instructions = 'x'\n{lines}\n"),
+            _ => format!("---\nname: a\ndescription: d\n{lines}\n---\n"),
+        };
+        let parsed = read(text.as_bytes(), format).remove(0).parsed;
+        assert!(parsed.is_valid(), "{text}: {:?}", parsed.diagnostics);
+        let mut tools = parsed.agent.tools.clone();
+        let denied = hold(&parsed.agent, format, &mut tools);
+        (tools, denied.into_iter().collect())
+    }
+
+    #[test]
+    fn what_another_key_denies_is_taken_from_a_list_and_from_the_usual_tools() {
+        let changing = ["bash", "edit", "write"].as_slice();
+        for (lines, format, tools, denied) in [
+            (
+                "disallowedTools: Bash",
+                Format::Claude,
+                None,
+                ["Bash", "bash"].as_slice(),
+            ),
+            ("disallowed_tools: [bash]", Format::Native, None, &["bash"]),
+            ("DisallowedTools: [bash]", Format::Native, None, &["bash"]),
+            (
+                "tools: read, bash\ndeny-tools: Bash",
+                Format::Native,
+                Some(["read"].as_slice()),
+                &[],
+            ),
+            (
+                "tools: Read, Bash\npermissionMode: plan",
+                Format::Claude,
+                Some(&["Read"]),
+                changing,
+            ),
+            (
+                "tools: Read, Write\ndisallowedTools: Write(x)",
+                Format::Claude,
+                Some(&["Read"]),
+                &["Write", "write"],
+            ),
+            ("sandbox_mode = 'read-only'", Format::Codex, None, changing),
+            ("readonly: true", Format::Copilot, None, changing),
+            ("network: off", Format::Native, None, changing),
+            (
+                "permission: {bash: deny}",
+                Format::Opencode,
+                None,
+                &["bash"],
+            ),
+            ("permission: {bash: ask}", Format::Opencode, None, &["bash"]),
+            (
+                "permission: {bash: {'git *': allow, '*': deny}}",
+                Format::Claude,
+                None,
+                &["bash"],
+            ),
+            (
+                "permission: {'*': ask, read: allow}",
+                Format::Opencode,
+                Some(&["read"]),
+                &[],
+            ),
+            (
+                "allowed-tools: Read Grep",
+                Format::Claude,
+                Some(&["Read", "Grep"]),
+                &[],
+            ),
+            (
+                "tools: [read, bash]\nallowedTools: [read, write]",
+                Format::Native,
+                Some(&["read"]),
+                &[],
+            ),
+            // Counter-cases: nothing is taken.
+            (
+                "tools: Read, Bash",
+                Format::Claude,
+                Some(&["Read", "Bash"]),
+                &[],
+            ),
+            ("spawning: false", Format::Native, None, &[]),
+            ("permissionMode: acceptEdits", Format::Claude, None, &[]),
+            ("permission: {bash: allow}", Format::Opencode, None, &[]),
+            ("color: red", Format::Claude, None, &[]),
+        ] {
+            let found = held(lines, format);
+            let words = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect();
+            assert_eq!(
+                found,
+                (tools.map(words), words(denied)),
+                "{format:?} {lines}"
+            );
+        }
+    }
+}
