@@ -75,6 +75,13 @@ pub(crate) enum Command {
     Supervise,
     /// What a model is told of your skills, inside a budget; with --host, what another host would tell it
     Catalog(Box<CatalogArgs>),
+    /// Why a skill or an agent is shown or missing, host by host, and what to do about it
+    Why {
+        /// Its name, id, or id@root
+        name: String,
+        #[command(flatten)]
+        look: Look,
+    },
     /// Serve skills to a host over MCP: on stdin and stdout, or over HTTP
     Mcp(Box<McpArgs>),
     /// Check skill files strictly: folders, SKILL.md files, or folders of skills
