@@ -469,7 +469,9 @@ impl Shared {
             temp: Some(std::env::temp_dir().to_string_lossy().into_owned()),
         };
         let recording = request.recording.as_ref();
-        let model = self.options.models.source(model, recording, &places).await;
+        let idle = child.limits.model_idle_ms.map(Duration::from_millis);
+        let models = &self.options.models;
+        let model = models.source(model, idle, recording, &places).await;
         let model = model.map_err(input)?;
         let schema = match &request.output_schema {
             Some(schema) => {
