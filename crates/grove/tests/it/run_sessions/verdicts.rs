@@ -240,7 +240,7 @@ fn every_behaviour_has_its_events_and_its_verdict() {
         match &case.result {
             // Of an answer that was cut off what came is kept.
             Some(start) if ["cut stream", "silence in the middle"].contains(&name) => {
-                assert!(given.starts_with(start), "{given}")
+                assert!(given.starts_with(start), "{given}");
             }
             Some(result) => assert!(given == result, "{name}: {} bytes", given.len()),
             None if name.contains("structured") || name.contains("data") => {}
