@@ -70,14 +70,17 @@ pub enum EffectKind {
     Prove,
     /// Tell when a time has passed.
     Timer,
+    /// Tell a child something while it works.
+    Send,
 }
 
 impl EffectKind {
-    const ALL: [(Self, &'static str); 4] = [
+    const ALL: [(Self, &'static str); 5] = [
         (Self::Start, "start"),
         (Self::Stop, "stop"),
         (Self::Prove, "prove"),
         (Self::Timer, "timer"),
+        (Self::Send, "send"),
     ];
 
     /// The word for it.
@@ -106,10 +109,15 @@ impl EffectId {
         Self { of, kind, k }
     }
 
-    /// The clock of the whole run.
-    pub fn run_timer() -> Self {
+    /// The clock of the whole run, which is set anew when the run goes on after a pause.
+    pub fn run_timer(k: u32) -> Self {
         let node = NodeId::whole_run();
-        Self::new(&Attempt { node, n: 0 }, EffectKind::Timer, 0)
+        Self::new(&Attempt { node, n: 0 }, EffectKind::Timer, k)
+    }
+
+    /// Whether it belongs to the run as a whole.
+    pub fn is_of_whole_run(&self) -> bool {
+        self.of.node == NodeId::whole_run()
     }
 }
 

@@ -22,16 +22,16 @@ mod view;
 pub use advance::{Step, advance, fold};
 pub use command::{Command, Doubt};
 pub use event::{
-    Body, Call, CallOutcome, Ending, Event, Fact, Finish, Holder, Outcome, Output, Proof, Times,
-    Turn, Wish,
+    Body, Call, CallOutcome, Ending, Event, Fact, Finish, Holder, Outcome, Output, Proof, Question,
+    Times, Turn, Wish,
 };
 pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
 pub use plan::{Child, Limits, Node, Place, Plan, Tools, TreeLimits, Work};
 pub use refused::{Damaged, Refused};
 pub use request::{Request, parse_request};
 pub use state::{
-    AttemptState, CallState, Cause, Execution, LimitKind, ModelFailure, NodeState, OpenEffect,
-    RunState, State, StopReason,
+    AttemptState, CallState, Cause, Continued, Execution, LimitKind, ModelFailure, NodeState,
+    OpenEffect, RunClock, RunState, Said, State, StopReason,
 };
 pub use usage::Usage;
 pub use view::{RunView, Texts};

@@ -156,6 +156,8 @@ pub struct Limits {
     pub max_tokens: Option<u64>,
     /// Wall time of one call of a tool.
     pub tool_timeout_ms: Option<u64>,
+    /// Silence of a model that is waited for.
+    pub model_idle_ms: Option<u64>,
     /// Answers of the model; then one more without tools, to sum up.
     pub max_turns: Option<u64>,
     /// Calls of tools; then one more answer without tools, to sum up.

@@ -148,7 +148,8 @@ fn wall(times: Times) -> u64 {
 fn cause_of(execution: &Execution) -> Option<Value> {
     match execution {
         Execution::Failed(cause) => serde_json::to_value(cause).ok(),
-        Execution::Stopped(why) => serde_json::to_value(why).ok(),
+        Execution::Asking(question) => serde_json::to_value(question).ok(),
+        Execution::Stopped(why) | Execution::Paused(why) => serde_json::to_value(why).ok(),
         Execution::Lost(why) => Some(Value::String(why.clone())),
         _ => None,
     }

@@ -6,6 +6,7 @@
 //! looks for skills or agents.
 
 mod attempt_log;
+mod control;
 mod identity;
 mod models;
 mod native;
@@ -18,6 +19,7 @@ mod told;
 mod tools;
 
 pub use attempt_log::{AttemptTail, LogLine};
+pub use control::{ChildWish, ControlError, wish_for_child};
 pub use identity::{new_owner_token, new_run_id};
 pub use models::{ModelSource, Models, Recording};
 pub use native::about;

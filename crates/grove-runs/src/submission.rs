@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::identity::{new_owner_token, new_run_id};
 use crate::models::Recording;
 use crate::told::Told;
-use crate::tools::ToolRow;
+use crate::tools::{CONTACT_SUPERVISOR, ToolRow};
 
 /// Half an hour for a child that somebody waits for, two hours for one in the background.
 const USUAL_TIME_MS: u64 = 30 * 60 * 1_000;
@@ -118,10 +118,12 @@ pub fn submit(store: &Store, request: &ChildRequest) -> Result<SubmittedRun, Sub
             help: "correct the schema".to_owned(),
         })?;
     }
+    let can_ask = tools.allowed.iter().any(|name| name == CONTACT_SUPERVISOR);
     let told = Told::new(
         &request.prompt,
         &request.task,
         request.output_schema.is_some(),
+        can_ask,
     );
     let told = told.to_bytes();
     let schema = request.output_schema.as_ref();

@@ -19,7 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::attempt_log::AttemptLog;
 use crate::models::Models;
-use crate::native::{ChildEnd, NativeChild, append};
+use crate::native::{ChildEnd, Inbox, NativeChild, SentMessage, append};
 use crate::places::RunPlaces;
 use crate::program::ProgramChild;
 use crate::recovery;
@@ -96,6 +96,9 @@ type EffectKey = (String, EffectId);
 /// An effect that is under way.
 struct RunningEffect {
     stop: StopTokens,
+    inbox: Inbox,
+    /// Whether it is this process's to do: its lease is recorded.
+    is_leased: bool,
     /// Ended when the supervisor leaves.
     task: Option<AbortHandle>,
 }
@@ -228,11 +231,17 @@ impl Shared {
 
     /// Takes the free effects of one run. `asked` is whether somebody asked for this very run.
     fn take_free(self: &Arc<Self>, rows: &[OpenRow], asked: bool) {
-        for row in rows {
+        // Whoever is sent something is taken before it.
+        let (sends, others): (Vec<_>, Vec<_>) = rows
+            .iter()
+            .partition(|row| row.effect.kind == EffectKind::Send);
+        for row in others.into_iter().chain(sends) {
             let is_free = row.holder.is_none() && !self.is_running(&row.run, &row.effect);
             let may_take = match row.effect.kind {
                 EffectKind::Start => self.has_surroundings_of(row, asked),
                 EffectKind::Stop => self.may_stop(row, rows),
+                // A child is told something by whoever drives it.
+                EffectKind::Send => self.inbox_of(&row.run, &row.effect.of).is_some(),
                 EffectKind::Prove | EffectKind::Timer => true,
             };
             if is_free && may_take {
@@ -243,7 +252,7 @@ impl Shared {
 
     /// A child is told to stop by whoever drives it.
     fn may_stop(&self, stop: &OpenRow, rows: &[OpenRow]) -> bool {
-        let start = EffectId::new(&stop.effect.of, EffectKind::Start, 0);
+        let start = start_of(&stop.effect.of);
         let start = rows.iter().find(|row| row.effect == start);
         let holder = start.and_then(|start| start.holder.clone());
         holder
@@ -279,8 +288,11 @@ impl Shared {
     fn take(self: &Arc<Self>, row: OpenRow) {
         let stop = StopTokens::default();
         let key = (row.run.clone(), row.effect.clone());
+        let inbox = Inbox::default();
         let running = RunningEffect {
             stop: stop.clone(),
+            inbox: inbox.clone(),
+            is_leased: false,
             task: None,
         };
         self.running().insert(key.clone(), running);
@@ -288,10 +300,12 @@ impl Shared {
         let of_task = key.clone();
         let task = tokio::spawn(async move {
             if let Some(epoch) = shared.lease(&row).await {
+                shared.leased(&key, epoch);
                 let inner = Arc::clone(&shared);
                 let (run, effect) = key.clone();
                 // A task that panics fails one attempt and not the others: its effect has lost its holder.
-                let done = tokio::spawn(async move { inner.execute(row, epoch, stop).await });
+                let done =
+                    tokio::spawn(async move { inner.execute(row, epoch, (stop, inbox)).await });
                 let done = AbortOnDropHandle::new(done).await;
                 if done.is_err() && effect.kind != EffectKind::Timer {
                     let why = "its task failed".to_owned();
@@ -305,6 +319,26 @@ impl Shared {
         if let Some(running) = self.running().get_mut(&of_task) {
             running.task = Some(task.abort_handle());
         }
+    }
+
+    /// Takes note that an effect is this process's to do.
+    fn leased(&self, (run, effect): &EffectKey, epoch: u32) {
+        if let Some(running) = self.running().get_mut(&(run.clone(), effect.clone())) {
+            running.is_leased = true;
+        }
+        // What was sent to a child before it was driven here was left alone until now.
+        let is_later = epoch > 1 || effect.of.n > 1;
+        if effect.kind == EffectKind::Start && is_later {
+            let _ = self.news.send(run.clone());
+        }
+    }
+
+    /// Where a child that is driven here hears something.
+    fn inbox_of(&self, run: &str, of: &Attempt) -> Option<Inbox> {
+        let running = self.running();
+        let start = running.get(&(run.to_owned(), start_of(of)));
+        let start = start.filter(|start| start.is_leased);
+        start.map(|start| start.inbox.clone())
     }
 
     /// Makes this process the holder of an effect, and gives the epoch. None when somebody else was first, or nobody
@@ -326,11 +360,17 @@ impl Shared {
         Some(epoch)
     }
 
-    async fn execute(self: Arc<Self>, row: OpenRow, epoch: u32, stop: StopTokens) {
+    async fn execute(
+        self: Arc<Self>,
+        row: OpenRow,
+        epoch: u32,
+        (stop, inbox): (StopTokens, Inbox),
+    ) {
         let OpenRow { run, effect, .. } = &row;
         let fact = match &row.command {
             Command::Start { of, model, .. } => {
-                if let Some(end) = self.drive(run, of, epoch, model, stop).await {
+                let driven = self.drive(run, of, epoch, model, (stop, inbox)).await;
+                if let Some(end) = driven {
                     let (ending, artifacts) = end.recorded();
                     let fact = answered(effect, epoch, Outcome::Ended(ending));
                     self.record(run, fact, artifacts).await;
@@ -338,11 +378,26 @@ impl Shared {
                 return;
             }
             Command::Stop { of, now, .. } => {
-                let start = EffectId::new(of, EffectKind::Start, 0);
-                if let Some(running) = self.running().get(&(run.clone(), start)) {
+                if let Some(running) = self.running().get(&(run.clone(), start_of(of))) {
                     running.stop.tell(*now);
                 }
                 answered(effect, epoch, Outcome::Told)
+            }
+            Command::Send { of, message } => {
+                let (done, heard) = tokio::sync::oneshot::channel();
+                let message = SentMessage {
+                    effect: effect.clone(),
+                    epoch,
+                    message: *message,
+                    _done: done,
+                };
+                match self.inbox_of(run, of) {
+                    Some(inbox) => inbox.put(message),
+                    None => drop(message),
+                }
+                // The child records that it heard it; one that ends before is not told.
+                let _ = heard.await;
+                return;
             }
             Command::Prove { of } => {
                 let proof = self.prove(run, of).await;
@@ -369,7 +424,7 @@ impl Shared {
         of: &Attempt,
         epoch: u32,
         model: &str,
-        stop: StopTokens,
+        (stop, inbox): (StopTokens, Inbox),
     ) -> Option<ChildEnd> {
         let loaded = match self.store.load(run) {
             Ok(loaded) => loaded,
@@ -388,7 +443,7 @@ impl Shared {
                 .await;
             return driven.unwrap_or_else(|cause| Some(ChildEnd::failed(cause)));
         }
-        match self.child(&loaded, of, epoch, model, stop).await {
+        match self.child(&loaded, of, epoch, model, (stop, inbox)).await {
             Ok(child) => child.drive(&loaded).await.ok(),
             Err(cause) => Some(ChildEnd::failed(cause)),
         }
@@ -448,7 +503,7 @@ impl Shared {
         of: &Attempt,
         epoch: u32,
         model: &str,
-        stop: StopTokens,
+        (stop, inbox): (StopTokens, Inbox),
     ) -> Result<NativeChild, Cause> {
         let input = |message: String| Cause::Input { message };
         let run = loaded.id.as_str();
@@ -459,8 +514,11 @@ impl Shared {
         let folder = &child.place.folder;
         let work = WorkFolder::new(folder, &child.place.readable).map_err(input)?;
         let outputs = self.options.places.outputs(run, of);
-        // Outputs from before a crash.
-        work.grant(&outputs);
+        // Outputs from before a crash, and from earlier tries of its session.
+        for n in 1..=of.n {
+            let node = of.node.clone();
+            work.grant(&self.options.places.outputs(run, &Attempt { node, n }));
+        }
         let places = Places {
             run_ids: vec![run.to_owned()],
             work: Some(work.path().to_string_lossy().into_owned()),
@@ -469,7 +527,9 @@ impl Shared {
             temp: Some(std::env::temp_dir().to_string_lossy().into_owned()),
         };
         let recording = request.recording.as_ref();
-        let model = self.options.models.source(model, recording, &places).await;
+        let idle = child.limits.model_idle_ms.map(Duration::from_millis);
+        let models = &self.options.models;
+        let model = models.source(model, idle, recording, &places).await;
         let model = model.map_err(input)?;
         let schema = match &request.output_schema {
             Some(schema) => {
@@ -502,6 +562,7 @@ impl Shared {
             limits: child.limits.clone(),
             log: AttemptLog::open(&self.options.places.log(run, of)),
             stop,
+            inbox,
             news: self.news.clone(),
         })
     }
@@ -548,6 +609,11 @@ fn draft(fact: Fact, artifacts: Vec<Vec<u8>>) -> Draft {
         artifacts,
         at: now(),
     }
+}
+
+/// The effect that drives an attempt.
+fn start_of(of: &Attempt) -> EffectId {
+    EffectId::new(of, EffectKind::Start, 0)
 }
 
 /// The path to an attempt from the root of its tree.

@@ -251,7 +251,7 @@ fn time_runs_out_for_a_child_and_for_the_run() {
         let mut world = World::submitted(plan);
         let start = world.lease(EffectKind::Start);
         let timer = world.open(EffectKind::Timer).unwrap();
-        assert_eq!(timer == EffectId::run_timer(), whole);
+        assert_eq!(timer == EffectId::run_timer(0), whole);
         let fired = Fact::Fired { timer };
         world.tell(fired.clone()).unwrap();
         assert!(world.tell(fired).is_err(), "a timer goes off once");

@@ -51,6 +51,19 @@ pub(crate) struct RunArgs {
     pub(crate) json: bool,
 }
 
+/// A child that goes on.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct GoOnArgs {
+    /// The run, or one child of it as RUN.NODE
+    pub(crate) run: String,
+    /// Do not wait for it
+    #[arg(long = "bg")]
+    pub(crate) background: bool,
+    /// Print JSON: a line for each event, the last one is the run
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
     /// Runs, the newest first
@@ -91,6 +104,32 @@ pub(crate) enum RunsCommand {
         /// Print JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Let a child pause; it can go on later
+    Interrupt {
+        /// The run, or one child of it as RUN.NODE
+        run: String,
+    },
+    /// Let a child go on in its session: one that was paused, or has ended
+    Resume {
+        #[command(flatten)]
+        arguments: GoOnArgs,
+        /// What it is told
+        message: Option<String>,
+    },
+    /// Tell a child something while it works
+    Steer {
+        /// The run, or one child of it as RUN.NODE
+        run: String,
+        /// What it is told
+        message: String,
+    },
+    /// Answer a child that asks
+    Answer {
+        #[command(flatten)]
+        arguments: GoOnArgs,
+        /// The answer
+        answer: String,
     },
     /// End a run; what it has is kept
     Stop {

@@ -32,6 +32,7 @@ impl Shell {
             Reply::call("bash", json!({ "command": "ls live | wc -l" })),
             Reply::text("There is one."),
             Reply::text("There is still one."),
+            Reply::text("There are none."),
         ];
         Self {
             home: tempfile::tempdir_in(grove_testkit::session::place()).unwrap(),

@@ -159,6 +159,7 @@ fn limits(file: &AgentFile, settings: &Settings) -> Limits {
         ]),
         max_tokens: file.max_tokens,
         tool_timeout_ms: least([file.tool_timeout_ms, settings.run_tool_timeout_ms.value]),
+        model_idle_ms: settings.run_model_idle_ms.value,
         max_turns: turns.map(|budget| budget.max_turns),
         max_tool_calls: calls.and_then(|budget| budget.hard),
         warn_tool_calls: calls.and_then(|budget| budget.soft),

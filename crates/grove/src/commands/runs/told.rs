@@ -6,6 +6,7 @@ use grove_skills::Environment;
 use serde_json::json;
 
 use super::Runs;
+use super::controlling::parts_of;
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
 use crate::output::Output;
@@ -17,10 +18,7 @@ pub(crate) fn print_told(
     json: bool,
     out: &mut Output,
 ) -> Outcome {
-    let (run, node) = match given.split_once('.') {
-        Some((run, node)) => (run, Some(NodeId::from(node))),
-        None => (given, None),
-    };
+    let (run, node) = parts_of(given);
     let runs = Runs::open(environment)?;
     let loaded = runs.load(run)?;
     let last = loaded.plan.nodes.last().map(|node| node.id.clone());
