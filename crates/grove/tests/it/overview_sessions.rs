@@ -118,10 +118,23 @@ fn the_numbers_are_those_of_the_catalog_of_every_host() {
 #[test]
 fn only_hosts_of_this_machine_have_a_row() {
     let session = crate::session();
-    session.dir("home/.codex");
     let names = |overview: &Value| -> Vec<String> {
         grove_testkit::session::column(&overview["hosts"], "name")
     };
+    // What hosts share is nobody's sign.
+    session.dir("home/.agents/skills");
+    assert_eq!(names(&session.json("")), ["grove"]);
+    for (host, folder) in HOSTS {
+        session.dir(format!("home/{folder}"));
+        assert_eq!(names(&session.json("")), ["grove", host]);
+        session.remove(format!("home/{folder}"));
+    }
+    session.file("home/bin/codex", "");
+    let path = session.path("home/bin");
+    let session = session.with_env("PATH", &path);
+    assert_eq!(names(&session.json("")), ["grove"], "a file is no program");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(path.join("codex"), mode).unwrap();
     assert_eq!(names(&session.json("")), ["grove", "codex"]);
     assert_eq!(names(&session.json("--host claude")), ["claude"]);
     session.dir("home/skills");
