@@ -5,6 +5,8 @@
 
 mod wishes;
 
+use std::collections::BTreeMap;
+
 use grove_spec::Digest;
 
 use crate::command::{Command, Doubt};
@@ -56,6 +58,7 @@ pub fn advance(plan: &Plan, state: &mut State, event: &Event) -> Result<Step, Re
             epoch,
             holder,
         } => run.leased(effect, *epoch, holder)?,
+        Fact::Told { of, epoch, told } => run.told(of, *epoch, *told)?,
         Fact::Turned { of, epoch, turn } => run.turned(of, *epoch, turn)?,
         Fact::Called { of, epoch, call } => run.called(of, *epoch, call)?,
         Fact::Returned {
@@ -92,6 +95,12 @@ pub fn fold<'a>(
         advance(plan, &mut state, event).map_err(|why| Damaged { seq, why })?;
     }
     Ok(state)
+}
+
+/// Nodes that run side by side, while one event is taken in.
+struct GroupNow {
+    room: u64,
+    is_given_up: bool,
 }
 
 /// A run while one event is taken in.
@@ -158,6 +167,15 @@ impl Run<'_> {
             let timer = EffectId::new(of, EffectKind::Timer, 0);
             self.open(timer, Command::Arm { milliseconds });
         }
+    }
+
+    fn told(&mut self, of: &Attempt, epoch: u32, told: Digest) -> Result<(), Refused> {
+        self.check_epoch(of, epoch)?;
+        match self.attempt_mut(of) {
+            Some(attempt) if attempt.told.is_none() => attempt.told = Some(told),
+            _ => return Err(Refused::Duplicate),
+        }
+        Ok(())
     }
 
     fn turned(&mut self, of: &Attempt, epoch: u32, turn: &Turn) -> Result<(), Refused> {
@@ -422,7 +440,9 @@ impl Run<'_> {
     }
 
     fn begin_what_is_ready(&mut self) {
-        for node in &self.plan.nodes {
+        let plan = self.plan;
+        let mut groups = self.groups();
+        for node in &plan.nodes {
             let known = self.state.nodes.get(&node.id);
             if known.is_none_or(|known| known.execution != Execution::Pending) {
                 continue;
@@ -430,14 +450,53 @@ impl Run<'_> {
             let before = |id: &NodeId| self.state.nodes.get(id).map(|node| &node.execution);
             let is_done = |id: &NodeId| before(id) == Some(&Execution::Complete);
             let cannot_be = |id: &NodeId| before(id).is_some_and(Execution::is_terminal);
-            if node.after.iter().all(is_done) {
-                self.try_with(&node.id, 0, None);
-            } else if node.after.iter().any(|id| cannot_be(id) && !is_done(id))
-                && let Some(known) = self.state.nodes.get_mut(&node.id)
-            {
-                known.execution = Execution::Skipped;
+            let group = node.group.as_ref().and_then(|group| groups.get_mut(group));
+            let is_given_up = group.as_ref().is_some_and(|group| group.is_given_up);
+            if is_given_up || node.after.iter().any(|id| cannot_be(id) && !is_done(id)) {
+                if let Some(known) = self.state.nodes.get_mut(&node.id) {
+                    known.execution = Execution::Skipped;
+                }
+            } else if node.after.iter().all(is_done) {
+                match group {
+                    Some(group) if group.room == 0 => {}
+                    Some(group) => {
+                        group.room -= 1;
+                        self.try_with(&node.id, 0, None);
+                    }
+                    None => self.try_with(&node.id, 0, None),
+                }
             }
         }
+    }
+
+    /// How many more of each group may begin, and whether the rest of it is not begun at all.
+    fn groups(&self) -> BTreeMap<NodeId, GroupNow> {
+        let rules = self.plan.groups.iter();
+        let mut groups: BTreeMap<NodeId, GroupNow> = rules
+            .map(|(id, rules)| {
+                let room = rules.concurrency.unwrap_or(u64::MAX);
+                let is_given_up = false;
+                (id.clone(), GroupNow { room, is_given_up })
+            })
+            .collect();
+        if groups.is_empty() {
+            return groups;
+        }
+        for node in &self.plan.nodes {
+            let Some(id) = &node.group else { continue };
+            let known = self.state.nodes.get(&node.id).map(|node| &node.execution);
+            let (Some(group), Some(known)) = (groups.get_mut(id), known) else {
+                continue;
+            };
+            if matches!(known, Execution::Queued | Execution::Running) {
+                group.room = group.room.saturating_sub(1);
+            }
+            let rules = self.plan.groups.get(id);
+            group.is_given_up |= rules.is_some_and(|rules| rules.fail_fast)
+                && known.is_terminal()
+                && *known != Execution::Complete;
+        }
+        groups
     }
 
     /// A new attempt at a node: from the beginning, or in the session of an earlier one.

@@ -59,6 +59,15 @@ pub enum Fact {
         /// Who.
         holder: Holder,
     },
+    /// What a child is told was put together from what others said.
+    Told {
+        /// Which child.
+        of: Attempt,
+        /// The epoch of its start.
+        epoch: u32,
+        /// The artifact with what it is told.
+        told: Digest,
+    },
     /// A model answered.
     Turned {
         /// Whose model.

@@ -16,6 +16,12 @@ impl NodeId {
         Self(position.to_string())
     }
 
+    /// One of several at a step, counted from zero.
+    #[must_use]
+    pub fn member(&self, at: usize) -> Self {
+        Self(format!("{self}.{at}"))
+    }
+
     /// What belongs to the run as a whole.
     pub fn whole_run() -> Self {
         Self("run".to_owned())

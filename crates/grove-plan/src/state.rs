@@ -84,6 +84,8 @@ pub struct AttemptState {
     pub model: usize,
     /// The earlier try whose session it goes on in.
     pub continues: Option<Continued>,
+    /// What it is told, where that was put together from what others said.
+    pub told: Option<Digest>,
     /// When somebody took it.
     pub started: Option<Times>,
     /// When it ended.

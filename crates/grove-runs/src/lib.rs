@@ -25,7 +25,9 @@ pub use models::{ModelSource, Models, Recording};
 pub use native::about;
 pub use places::RunPlaces;
 pub use program::OWN_MODEL;
-pub use submission::{ChildRequest, SubmitError, SubmittedRun, submit, surroundings_of};
+pub use submission::{
+    ChildRequest, RunRequest, SubmitError, SubmittedRun, submit, surroundings_of,
+};
 pub use supervisor::{SkillsOf, Supervisor, SupervisorError, SupervisorOptions, wake};
 pub use told::{BOUNDARY, Told};
 pub use tools::{TOOLS, ToolRow};

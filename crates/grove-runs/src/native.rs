@@ -23,6 +23,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::attempt_log::{AttemptLog, LogLine};
 use crate::models::ModelSource;
+use crate::told::Told;
 use crate::tools::{CONTACT_SUPERVISOR, ToolResult, Toolbox};
 use conversation::{Conversation, PendingCall};
 
@@ -126,8 +127,8 @@ impl From<StoreError> for NotOurs {
 
 impl NativeChild {
     /// Drives the child until it ends, from its journal on.
-    pub(crate) async fn drive(&self, loaded: &LoadedRun) -> Result<ChildEnd, NotOurs> {
-        let mut conversation = match Conversation::of(&self.store, loaded, &self.of) {
+    pub(crate) async fn drive(&self, loaded: &LoadedRun, told: Told) -> Result<ChildEnd, NotOurs> {
+        let mut conversation = match Conversation::of(&self.store, loaded, &self.of, told) {
             Ok(conversation) => conversation,
             Err(message) => return Ok(ChildEnd::failed(Cause::Input { message })),
         };

@@ -10,8 +10,12 @@ use std::time::{Duration, Instant};
 use grove_exec::{Keeper, Liveness, Owner, Program, StopTokens, end_marked, now};
 use grove_fs::lock::Lock;
 use grove_model::Places;
-use grove_plan::{Attempt, Cause, Command, EffectId, EffectKind, Fact, Holder, Outcome, Proof};
+use grove_plan::{
+    Attempt, Cause, Child, Command, EffectId, EffectKind, Fact, Holder, Outcome, Proof,
+};
+use grove_spec::Digest;
 use grove_store::{Draft, LoadedRun, OpenRow, Store, StoreError};
+use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -23,8 +27,8 @@ use crate::native::{ChildEnd, Inbox, NativeChild, SentMessage, append};
 use crate::places::RunPlaces;
 use crate::program::ProgramChild;
 use crate::recovery;
-use crate::submission::ChildRequest;
-use crate::told::Told;
+use crate::submission::RunRequest;
+use crate::told::{self, Told};
 use crate::tools::{Toolbox, WorkFolder};
 use crate::{Skills, tools};
 
@@ -280,7 +284,7 @@ impl Shared {
         let Ok(request) = self.store.request(&row.run) else {
             return false;
         };
-        let request: Result<ChildRequest, _> = serde_json::from_str(&request);
+        let request: Result<RunRequest, _> = serde_json::from_str(&request);
         request.is_ok_and(|it| it.surroundings == self.options.surroundings)
     }
 
@@ -429,48 +433,64 @@ impl Shared {
         let loaded = match self.store.load(run) {
             Ok(loaded) => loaded,
             Err(error) => {
-                let message = error.to_string();
-                return Some(ChildEnd::failed(Cause::Input { message }));
+                return Some(ChildEnd::failed(input(error.to_string())));
             }
         };
-        let engine = loaded
-            .plan
-            .child(&of.node)
-            .map(|child| child.engine.as_str());
-        if let Some(program) = engine.and_then(Program::named) {
-            let driven = self
-                .drive_program(program, &loaded, of, epoch, model, stop)
+        let driven = self.drive_child(&loaded, (of, epoch), model, (stop, inbox));
+        driven
+            .await
+            .unwrap_or_else(|cause| Some(ChildEnd::failed(cause)))
+    }
+
+    async fn drive_child(
+        &self,
+        loaded: &LoadedRun,
+        (of, epoch): (&Attempt, u32),
+        model: &str,
+        (stop, inbox): (StopTokens, Inbox),
+    ) -> Result<Option<ChildEnd>, Cause> {
+        let child = loaded.plan.child(&of.node);
+        let child = child.ok_or_else(|| input("the plan has no such child"))?;
+        let told = match told::of_attempt(&self.store, &self.options.places, loaded, of) {
+            Ok(told) => told,
+            Err(message) => return Err(input(message)),
+        };
+        if let Some(bytes) = told.to_store {
+            let fact = Fact::Told {
+                of: of.clone(),
+                epoch,
+                told: Digest::of(&bytes),
+            };
+            let appended = append(&self.store, &loaded.id, draft(fact, vec![bytes])).await;
+            if appended.is_err() {
+                return Ok(None);
+            }
+        }
+        let told = told.told;
+        if let Some(program) = Program::named(&child.engine) {
+            let program = (program, child);
+            return self
+                .drive_program(program, loaded, (of, epoch), (told, model), stop)
                 .await;
-            return driven.unwrap_or_else(|cause| Some(ChildEnd::failed(cause)));
         }
-        match self.child(&loaded, of, epoch, model, (stop, inbox)).await {
-            Ok(child) => child.drive(&loaded).await.ok(),
-            Err(cause) => Some(ChildEnd::failed(cause)),
-        }
+        let native = self
+            .child(loaded, child, (of, epoch), model, (stop, inbox))
+            .await?;
+        Ok(native.drive(loaded, told).await.ok())
     }
 
     /// Runs an agent program to its end.
     async fn drive_program(
         &self,
-        program: &'static Program,
+        (program, child): (&'static Program, &Child),
         loaded: &LoadedRun,
-        of: &Attempt,
-        epoch: u32,
-        model: &str,
+        (of, epoch): (&Attempt, u32),
+        (told, model): (Told, &str),
         stop: StopTokens,
     ) -> Result<Option<ChildEnd>, Cause> {
-        let input = |message: String| Cause::Input { message };
         let run = loaded.id.as_str();
-        let child = loaded.plan.child(&of.node);
-        let child = child.ok_or_else(|| input("the plan has no such child".to_owned()))?;
-        let request: ChildRequest = serde_json::from_str(&loaded.request)
-            .map_err(|error| input(format!("the request cannot be read: {error}")))?;
-        let file = request
-            .program
-            .ok_or_else(|| input(format!("nobody said where {} is", program.title)))?;
-        let told = self.store.artifact(&child.told).ok().flatten();
-        let told = told.and_then(|bytes| serde_json::from_slice::<Told>(&bytes).ok());
-        let told = told.ok_or_else(|| input("what the child is told is not there".to_owned()))?;
+        let file = child.program.as_ref();
+        let file = file.ok_or_else(|| input(format!("nobody said where {} is", program.title)))?;
         let model = self.options.models.for_program(program, model).await;
         let model = model.map_err(input)?;
         let mut environment = self.options.environment.clone();
@@ -481,7 +501,7 @@ impl Shared {
             of,
             epoch,
             program,
-            file: &file,
+            file,
             child,
             told,
             model: model.id,
@@ -500,16 +520,13 @@ impl Shared {
     async fn child(
         &self,
         loaded: &LoadedRun,
-        of: &Attempt,
-        epoch: u32,
+        child: &Child,
+        (of, epoch): (&Attempt, u32),
         model: &str,
         (stop, inbox): (StopTokens, Inbox),
     ) -> Result<NativeChild, Cause> {
-        let input = |message: String| Cause::Input { message };
         let run = loaded.id.as_str();
-        let child = loaded.plan.child(&of.node);
-        let child = child.ok_or_else(|| input("the plan has no such child".to_owned()))?;
-        let request: ChildRequest = serde_json::from_str(&loaded.request)
+        let request: RunRequest = serde_json::from_str(&loaded.request)
             .map_err(|error| input(format!("the request cannot be read: {error}")))?;
         let folder = &child.place.folder;
         let work = WorkFolder::new(folder, &child.place.readable).map_err(input)?;
@@ -531,11 +548,14 @@ impl Shared {
         let models = &self.options.models;
         let model = models.source(model, idle, recording, &places).await;
         let model = model.map_err(input)?;
-        let schema = match &request.output_schema {
-            Some(schema) => {
-                let validator = jsonschema::validator_for(schema);
+        let schema = match &child.schema {
+            Some(digest) => {
+                let bytes = self.store.artifact(digest).ok().flatten();
+                let schema = bytes.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+                let schema = schema.ok_or_else(|| input("the schema is not there"))?;
+                let validator = jsonschema::validator_for(&schema);
                 let validator = validator.map_err(|error| input(error.to_string()))?;
-                Some((schema.clone(), validator))
+                Some((schema, validator))
             }
             None => None,
         };
@@ -609,6 +629,11 @@ fn draft(fact: Fact, artifacts: Vec<Vec<u8>>) -> Draft {
         artifacts,
         at: now(),
     }
+}
+
+fn input(message: impl Into<String>) -> Cause {
+    let message = message.into();
+    Cause::Input { message }
 }
 
 /// The effect that drives an attempt.

@@ -5,6 +5,7 @@ mod chains;
 mod export;
 mod runs;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -452,4 +453,15 @@ pub(crate) struct TrustArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The arrows between the steps of `grove run`, which would be taken for options, as words.
+pub(crate) fn with_arrows(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.get(1).is_some_and(|word| word == "run") {
+        let arrows = arguments.iter_mut().filter(|word| *word == "->");
+        for arrow in arrows {
+            *arrow = "→".into();
+        }
+    }
+    arguments
 }

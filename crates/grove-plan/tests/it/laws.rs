@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use grove_plan::{
-    Attempt, CallId, EffectKind, Event, Execution, Fact, Finish, ModelFailure, NodeId, Outcome,
-    Output, Plan, Proof, Question, State, Step, Times, Wish, advance, fold,
+    Attempt, CallId, EffectKind, Event, Execution, Fact, Finish, GroupRules, ModelFailure, NodeId,
+    Outcome, Output, Plan, Proof, Question, State, Step, Times, Wish, advance, fold,
 };
 use grove_spec::Digest;
 use proptest::prelude::*;
@@ -27,30 +27,46 @@ fn plans() -> impl Strategy<Value = Plan> {
     );
     let joined = prop::collection::vec(any::<bool>(), 3);
     let tree = (any::<bool>(), prop::option::of(1_u64..60));
-    (children, joined, tree).prop_map(|(children, joined, (has_timeout, max_tokens))| {
-        let children =
-            children
-                .into_iter()
-                .map(|(models, tokens, has_time, has_schema, budget)| {
-                    let mut child = child();
-                    child.models = (0..models).map(|at| format!("p/m{at}")).collect();
-                    child.limits.max_tokens = tokens;
-                    child.limits.max_turns = budget;
-                    child.limits.max_tool_calls = budget.map(|budget| budget - 1);
-                    child.limits.max_execution_time_ms = has_time.then_some(50);
-                    child.schema = has_schema.then(|| Digest::of(b"schema"));
-                    child
-                });
-        let mut plan = chain(children.collect());
-        for (node, is_joined) in plan.nodes.iter_mut().zip(joined) {
-            if !is_joined {
-                node.after.clear();
+    let side_by_side = prop::option::of((1_u64..3, any::<bool>()));
+    (children, joined, tree, side_by_side).prop_map(
+        |(children, joined, (has_timeout, max_tokens), side_by_side)| {
+            let children =
+                children
+                    .into_iter()
+                    .map(|(models, tokens, has_time, has_schema, budget)| {
+                        let mut child = child();
+                        child.models = (0..models).map(|at| format!("p/m{at}")).collect();
+                        child.limits.max_tokens = tokens;
+                        child.limits.max_turns = budget;
+                        child.limits.max_tool_calls = budget.map(|budget| budget - 1);
+                        child.limits.max_execution_time_ms = has_time.then_some(50);
+                        child.schema = has_schema.then(|| Digest::of(b"schema"));
+                        child
+                    });
+            let mut plan = chain(children.collect());
+            for (node, is_joined) in plan.nodes.iter_mut().zip(joined) {
+                if !is_joined {
+                    node.after.clear();
+                }
             }
-        }
-        plan.tree.timeout_ms = has_timeout.then_some(100);
-        plan.tree.max_tokens = max_tokens;
-        plan
-    })
+            if let Some((concurrency, fail_fast)) = side_by_side {
+                let group = NodeId::from("all");
+                for node in &mut plan.nodes {
+                    node.after.clear();
+                    node.group = Some(group.clone());
+                }
+                let concurrency = Some(concurrency);
+                let rules = GroupRules {
+                    concurrency,
+                    fail_fast,
+                };
+                plan.groups.insert(group, rules);
+            }
+            plan.tree.timeout_ms = has_timeout.then_some(100);
+            plan.tree.max_tokens = max_tokens;
+            plan
+        },
+    )
 }
 
 /// A fact that somebody may report now, or may report wrongly.
@@ -172,6 +188,24 @@ fn check(world: &World, was: &State) {
     assert_eq!(state.open.is_empty(), is_idle, "{:?}", state.open);
     assert_eq!(state.clock.since.is_none(), is_idle);
     assert_eq!(state.ended.is_some(), is_over);
+    for (id, rules) in &world.plan.groups {
+        let members = world
+            .plan
+            .nodes
+            .iter()
+            .filter(|node| node.group.as_ref() == Some(id));
+        let at_work = members.filter(|node| {
+            let known = &state.nodes[&node.id];
+            // Whoever was let go on is beyond what began by itself.
+            let is_resumed = known.attempts.len() > 1;
+            matches!(known.execution, Execution::Queued | Execution::Running) && !is_resumed
+        });
+        assert!(
+            rules
+                .concurrency
+                .is_none_or(|most| at_work.count() as u64 <= most)
+        );
+    }
     check_limits(world);
     check_endings(world);
 }

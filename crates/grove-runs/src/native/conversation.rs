@@ -65,13 +65,12 @@ impl PendingCall {
 
 impl Conversation {
     /// What the journal says about an attempt.
-    pub(super) fn of(store: &Store, run: &LoadedRun, of: &Attempt) -> Result<Self, String> {
-        let child = run
-            .plan
-            .child(&of.node)
-            .ok_or("the plan has no such child")?;
-        let told = artifact(store, &Body::Artifact(child.told))?;
-        let told = serde_json::from_value(told).map_err(|error| error.to_string())?;
+    pub(super) fn of(
+        store: &Store,
+        run: &LoadedRun,
+        of: &Attempt,
+        told: Told,
+    ) -> Result<Self, String> {
         let mut conversation = Self {
             told,
             at_first: Vec::new(),

@@ -4,18 +4,21 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// A request for one child.
+/// A request for a run.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RunArgs {
-    /// The agent
-    #[arg(required_unless_present = "request")]
-    pub(crate) agent: Option<String>,
-    /// What it is to do
-    #[arg(required_unless_present = "request")]
-    pub(crate) task: Option<String>,
+    /// An agent and what it is to do; `'->' AGENT [TASK]` for a next step, `, AGENT TASK` for another beside it
+    #[arg(value_name = "AGENT TASK", required_unless_present = "request")]
+    pub(crate) words: Vec<String>,
     /// Read the request from a JSON file, `-` for standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "task"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["words", "chain"])]
     pub(crate) request: Option<PathBuf>,
+    /// Run a saved chain with this task
+    #[arg(long, value_name = "NAME")]
+    pub(crate) chain: Option<String>,
+    /// How many children of a step run at a time
+    #[arg(long, value_name = "N")]
+    pub(crate) concurrency: Option<u64>,
     /// The model, as `provider/id[:thinking]`
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,

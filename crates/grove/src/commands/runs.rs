@@ -1,6 +1,7 @@
 //! `grove run`, `grove runs …`: submitting, looking after and ending runs. These are views: a supervisor does the work,
 //! and closing a view stops nothing.
 
+mod children;
 mod controlling;
 mod following;
 mod health;
@@ -9,6 +10,7 @@ mod progress;
 mod request;
 mod supervise;
 mod told;
+mod words;
 
 use std::sync::Arc;
 
@@ -368,6 +370,7 @@ fn line_of(event: &Event) -> String {
         } => {
             format!("{effect} taken by process {} (epoch {epoch})", holder.pid)
         }
+        Fact::Told { of, .. } => format!("{of} is told what was put together for it"),
         Fact::Turned { of, turn, .. } => format!(
             "{of} the model answered: {} in, {} out, {}",
             turn.usage.input, turn.usage.output, turn.stop

@@ -1,6 +1,6 @@
 //! `grove prompt --run`: what a child was told, as it was stored before it started.
 
-use grove_plan::NodeId;
+use grove_plan::{NodeId, NodeView};
 use grove_runs::Told;
 use grove_skills::Environment;
 use serde_json::json;
@@ -28,7 +28,10 @@ pub(crate) fn print_told(
         let message = format!("run {} has no child `{node}`", loaded.id);
         return Err(CommandError::finding(message).hint(format!("it has {}", names.join(", "))));
     };
-    let bytes = runs.store.artifact(&child.told)?;
+    let of_node = |view: &NodeView| (view.id == node).then_some(view.told);
+    let told = runs.view(&loaded).nodes.iter().find_map(of_node);
+    let digest = told.unwrap_or(child.told);
+    let bytes = runs.store.artifact(&digest)?;
     let told: Option<Told> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let told = told.ok_or_else(|| CommandError::internal("what it was told is not there"))?;
     if json {
@@ -37,7 +40,7 @@ pub(crate) fn print_told(
             "run": loaded.id,
             "node": node,
             "agent": child.agent,
-            "digest": child.told,
+            "digest": digest,
             "system": told.system,
             "message": told.message,
         }));
