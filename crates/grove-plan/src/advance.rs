@@ -3,17 +3,20 @@
 //! Every handler first decides whether the event may be taken and changes nothing until then, so that a refused event
 //! leaves the state as it was.
 
+mod wishes;
+
+use std::collections::BTreeMap;
+
 use grove_spec::Digest;
 
 use crate::command::{Command, Doubt};
-use crate::event::{
-    Call, CallOutcome, Ending, Event, Fact, Holder, Outcome, Proof, Times, Turn, Wish,
-};
+use crate::event::{Call, CallOutcome, Ending, Event, Fact, Holder, Outcome, Proof, Times, Turn};
 use crate::ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
-use crate::plan::{Child, Plan, Work, limit_reached};
+use crate::plan::{Plan, limit_reached};
 use crate::refused::{Damaged, Refused};
 use crate::state::{
-    AttemptState, CallState, Cause, Execution, LimitKind, NodeState, OpenEffect, State, StopReason,
+    AttemptState, CallState, Cause, Continued, Execution, LimitKind, NodeState, OpenEffect, Said,
+    State, StopReason,
 };
 use crate::usage::Usage;
 use crate::verdict;
@@ -55,6 +58,7 @@ pub fn advance(plan: &Plan, state: &mut State, event: &Event) -> Result<Step, Re
             epoch,
             holder,
         } => run.leased(effect, *epoch, holder)?,
+        Fact::Told { of, epoch, told } => run.told(of, *epoch, *told)?,
         Fact::Turned { of, epoch, turn } => run.turned(of, *epoch, turn)?,
         Fact::Called { of, epoch, call } => run.called(of, *epoch, call)?,
         Fact::Returned {
@@ -74,6 +78,7 @@ pub fn advance(plan: &Plan, state: &mut State, event: &Event) -> Result<Step, Re
     }
     run.begin_what_is_ready();
     run.end_if_over();
+    run.keep_time();
     let step = run.step;
     state.seq = event.seq;
     Ok(step)
@@ -92,6 +97,12 @@ pub fn fold<'a>(
     Ok(state)
 }
 
+/// Nodes that run side by side, while one event is taken in.
+struct GroupNow {
+    room: u64,
+    is_given_up: bool,
+}
+
 /// A run while one event is taken in.
 struct Run<'a> {
     plan: &'a Plan,
@@ -108,9 +119,6 @@ impl Run<'_> {
             self.state
                 .nodes
                 .insert(node.id.clone(), NodeState::default());
-        }
-        if let Some(milliseconds) = self.plan.tree.timeout_ms {
-            self.open(EffectId::run_timer(), Command::Arm { milliseconds });
         }
     }
 
@@ -159,6 +167,15 @@ impl Run<'_> {
             let timer = EffectId::new(of, EffectKind::Timer, 0);
             self.open(timer, Command::Arm { milliseconds });
         }
+    }
+
+    fn told(&mut self, of: &Attempt, epoch: u32, told: Digest) -> Result<(), Refused> {
+        self.check_epoch(of, epoch)?;
+        match self.attempt_mut(of) {
+            Some(attempt) if attempt.told.is_none() => attempt.told = Some(told),
+            _ => return Err(Refused::Duplicate),
+        }
+        Ok(())
     }
 
     fn turned(&mut self, of: &Attempt, epoch: u32, turn: &Turn) -> Result<(), Refused> {
@@ -257,17 +274,33 @@ impl Run<'_> {
             (EffectKind::Start, Outcome::Ended(ending)) => self.ended(effect, ending),
             (EffectKind::Stop, Outcome::Told) => self.close(effect),
             (EffectKind::Prove, Outcome::Proved(proof)) => self.proved(effect, proof),
+            (EffectKind::Send, Outcome::Sent { message }) if self.sends(effect, message) => {
+                self.close(effect);
+            }
             _ => return Err(Refused::WrongOutcome(effect.clone())),
         }
         Ok(())
     }
 
+    /// Whether an effect is to tell a child this very message.
+    fn sends(&self, effect: &EffectId, message: &Digest) -> bool {
+        let open = self.state.open.get(effect).map(|open| &open.command);
+        matches!(open, Some(Command::Send { message: wanted, .. }) if wanted == message)
+    }
+
     fn ended(&mut self, effect: &EffectId, ending: &Ending) {
         let (of, at) = (&effect.of, self.at);
         self.spend(of, ending.lost);
+        let open = self.state.open.iter().filter(|(id, _)| id.of == *of);
+        let unheard = open.filter_map(|(_, open)| match &open.command {
+            Command::Send { message, .. } => Some(*message),
+            _ => None,
+        });
+        let unheard: Vec<Digest> = unheard.collect();
         if let Some(attempt) = self.attempt_mut(of) {
             attempt.ending = Some(ending.clone());
             attempt.ended = Some(at);
+            attempt.unheard = unheard;
         }
         self.close_all_of(of);
         self.prove(of);
@@ -304,10 +337,21 @@ impl Run<'_> {
         };
         attempt.ended.get_or_insert(at);
         attempt.execution = verdict::of_attempt(child, attempt);
-        let execution = attempt.execution.clone();
+        let (execution, model) = (attempt.execution.clone(), attempt.model);
         // Whoever was told to stop has no next model, and when everything stops everybody was told.
         if let Some(model) = verdict::next_model(child, attempt) {
-            return self.try_with(&of.node, child, model);
+            let continues = attempt.continues.clone();
+            return self.try_with(&of.node, model, continues);
+        }
+        // What came while it said its last words is not lost: it goes on with it.
+        let mut unheard = std::mem::take(&mut attempt.unheard).into_iter();
+        if execution == Execution::Complete
+            && let Some(message) = unheard.next()
+        {
+            let (n, said) = (of.n, Said::Message(message));
+            self.try_with(&of.node, model, Some(Continued { n, said }));
+            let next = self.last_attempt(&of.node);
+            return unheard.for_each(|message| self.send(&next, message));
         }
         if let Some(node) = self.state.nodes.get_mut(&of.node) {
             node.execution = execution;
@@ -331,29 +375,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn wanted(&mut self, by: &str, id: &str, wish: &Wish) -> Result<(), Refused> {
-        if self.state.wishes.contains(id) {
-            return Err(Refused::Duplicate);
-        }
-        match wish {
-            Wish::Stop { now } => {
-                if self.is_over() {
-                    return Err(Refused::Duplicate);
-                }
-                let by = by.to_owned();
-                self.stop_everything(&StopReason::Wanted { by }, *now);
-            }
-            Wish::Acknowledge => {
-                if !self.is_over() {
-                    return Err(Refused::NotOver);
-                }
-                self.state.acknowledged = true;
-            }
-        }
-        self.state.wishes.insert(id.to_owned());
-        Ok(())
-    }
-
     fn fired(&mut self, timer: &EffectId) -> Result<(), Refused> {
         let open = self.state.open.get(timer);
         let Some(Command::Arm { milliseconds }) = open.map(|open| &open.command) else {
@@ -363,31 +384,12 @@ impl Run<'_> {
         self.close(timer);
         let cause = Cause::TimedOut { limit_ms };
         let why = StopReason::Limit { cause };
-        if *timer == EffectId::run_timer() {
+        if timer.is_of_whole_run() {
             self.stop_everything(&why, false);
         } else {
             self.stop_attempt(&timer.of, &why, false);
         }
         Ok(())
-    }
-
-    /// Ends what runs, and begins nothing any more.
-    fn stop_everything(&mut self, why: &StopReason, now: bool) {
-        self.state.stop.get_or_insert_with(|| why.clone());
-        let nodes: Vec<NodeId> = self.state.nodes.keys().cloned().collect();
-        for id in nodes {
-            let Some(node) = self.state.nodes.get_mut(&id) else {
-                continue;
-            };
-            match node.execution {
-                Execution::Pending => node.execution = stopped(why),
-                Execution::Queued | Execution::Running => {
-                    let n = u32::try_from(node.attempts.len()).unwrap_or(u32::MAX);
-                    self.stop_attempt(&Attempt { node: id, n }, why, now);
-                }
-                _ => {}
-            }
-        }
     }
 
     fn stop_attempt(&mut self, of: &Attempt, why: &StopReason, now: bool) {
@@ -400,8 +402,12 @@ impl Run<'_> {
         let Some(attempt) = self.attempt_mut(of) else {
             return;
         };
-        let is_new = attempt.stopping.is_none();
-        attempt.stopping.get_or_insert_with(|| why.clone());
+        let was_paused = matches!(attempt.stopping, Some(StopReason::Paused { .. }));
+        let is_new =
+            attempt.stopping.is_none() || (was_paused && attempt.stopping.as_ref() != Some(why));
+        if is_new {
+            attempt.stopping = Some(why.clone());
+        }
         match is_held {
             // Nobody drives it and nothing is left of whoever did, so there is nothing to end and nothing to prove.
             Some(false) if !attempt.recovering => {
@@ -434,7 +440,9 @@ impl Run<'_> {
     }
 
     fn begin_what_is_ready(&mut self) {
-        for node in &self.plan.nodes {
+        let plan = self.plan;
+        let mut groups = self.groups();
+        for node in &plan.nodes {
             let known = self.state.nodes.get(&node.id);
             if known.is_none_or(|known| known.execution != Execution::Pending) {
                 continue;
@@ -442,35 +450,73 @@ impl Run<'_> {
             let before = |id: &NodeId| self.state.nodes.get(id).map(|node| &node.execution);
             let is_done = |id: &NodeId| before(id) == Some(&Execution::Complete);
             let cannot_be = |id: &NodeId| before(id).is_some_and(Execution::is_terminal);
-            if node.after.iter().all(is_done) {
-                let Work::Child(child) = &node.work;
-                self.try_with(&node.id, child, 0);
-            } else if node.after.iter().any(|id| cannot_be(id) && !is_done(id))
-                && let Some(known) = self.state.nodes.get_mut(&node.id)
-            {
-                known.execution = Execution::Skipped;
+            let group = node.group.as_ref().and_then(|group| groups.get_mut(group));
+            let is_given_up = group.as_ref().is_some_and(|group| group.is_given_up);
+            if is_given_up || node.after.iter().any(|id| cannot_be(id) && !is_done(id)) {
+                if let Some(known) = self.state.nodes.get_mut(&node.id) {
+                    known.execution = Execution::Skipped;
+                }
+            } else if node.after.iter().all(is_done) {
+                match group {
+                    Some(group) if group.room == 0 => {}
+                    Some(group) => {
+                        group.room -= 1;
+                        self.try_with(&node.id, 0, None);
+                    }
+                    None => self.try_with(&node.id, 0, None),
+                }
             }
         }
     }
 
-    /// A new attempt at a node.
-    fn try_with(&mut self, id: &NodeId, child: &Child, model: usize) {
-        let Some(node) = self.state.nodes.get_mut(id) else {
+    /// How many more of each group may begin, and whether the rest of it is not begun at all.
+    fn groups(&self) -> BTreeMap<NodeId, GroupNow> {
+        let rules = self.plan.groups.iter();
+        let mut groups: BTreeMap<NodeId, GroupNow> = rules
+            .map(|(id, rules)| {
+                let room = rules.concurrency.unwrap_or(u64::MAX);
+                let is_given_up = false;
+                (id.clone(), GroupNow { room, is_given_up })
+            })
+            .collect();
+        if groups.is_empty() {
+            return groups;
+        }
+        for node in &self.plan.nodes {
+            let Some(id) = &node.group else { continue };
+            let known = self.state.nodes.get(&node.id).map(|node| &node.execution);
+            let (Some(group), Some(known)) = (groups.get_mut(id), known) else {
+                continue;
+            };
+            if matches!(known, Execution::Queued | Execution::Running) {
+                group.room = group.room.saturating_sub(1);
+            }
+            let rules = self.plan.groups.get(id);
+            group.is_given_up |= rules.is_some_and(|rules| rules.fail_fast)
+                && known.is_terminal()
+                && *known != Execution::Complete;
+        }
+        groups
+    }
+
+    /// A new attempt at a node: from the beginning, or in the session of an earlier one.
+    fn try_with(&mut self, id: &NodeId, model: usize, continues: Option<Continued>) {
+        let (Some(node), Some(child)) = (self.state.nodes.get_mut(id), self.plan.child(id)) else {
             return;
         };
         node.execution = Execution::Queued;
         node.attempts.push(AttemptState {
             model,
+            continues: continues.clone(),
             execution: Execution::Queued,
             ..AttemptState::default()
         });
-        let n = u32::try_from(node.attempts.len()).unwrap_or(u32::MAX);
-        let node = id.clone();
-        let of = Attempt { node, n };
+        let of = self.last_attempt(id);
         let command = Command::Start {
             of: of.clone(),
             told: child.told,
             model: child.models.get(model).cloned().unwrap_or_default(),
+            continues,
         };
         self.open(EffectId::new(&of, EffectKind::Start, 0), command);
     }
@@ -483,8 +529,36 @@ impl Run<'_> {
     fn end_if_over(&mut self) {
         if self.state.ended.is_none() && self.is_over() {
             self.state.ended = Some(self.at);
-            self.close(&EffectId::run_timer());
         }
+    }
+
+    /// Lets the clock of the whole run go while somebody is at work, and stand while everybody waits.
+    fn keep_time(&mut self) {
+        let is_at_work = !self.is_over() && !self.state.run().is_waiting();
+        let clock = &mut self.state.clock;
+        let timer = |armed: u32| EffectId::run_timer(armed.saturating_sub(1));
+        if is_at_work && clock.since.is_none() {
+            clock.since = Some(self.at);
+            if let Some(limit) = self.plan.tree.timeout_ms {
+                clock.armed = clock.armed.saturating_add(1);
+                let milliseconds = limit.saturating_sub(clock.before);
+                let id = timer(clock.armed);
+                self.open(id, Command::Arm { milliseconds });
+            }
+        } else if !is_at_work && clock.since.is_some() {
+            let worked = self.worked();
+            let clock = &mut self.state.clock;
+            (clock.before, clock.since) = (worked, None);
+            let id = timer(clock.armed);
+            self.close(&id);
+        }
+    }
+
+    /// Milliseconds that the run has been at work.
+    fn worked(&self) -> u64 {
+        let clock = &self.state.clock;
+        let now = clock.since.map_or(0, |since| self.at.since(since));
+        clock.before.saturating_add(now)
     }
 
     fn open(&mut self, id: EffectId, command: Command) {
@@ -542,7 +616,7 @@ impl Run<'_> {
 
 fn stopped(why: &StopReason) -> Execution {
     match why {
-        StopReason::Wanted { .. } => Execution::Stopped(why.clone()),
+        StopReason::Wanted { .. } | StopReason::Paused { .. } => Execution::Stopped(why.clone()),
         StopReason::Limit { cause } => Execution::Failed(cause.clone()),
     }
 }

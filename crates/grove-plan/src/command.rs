@@ -4,7 +4,7 @@ use grove_spec::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Attempt, EffectId, EffectKind};
-use crate::state::StopReason;
+use crate::state::{Continued, StopReason};
 
 /// Something that an executor has to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +18,16 @@ pub enum Command {
         told: Digest,
         /// With which model.
         model: String,
+        /// The earlier try whose session it goes on in.
+        #[serde(default)]
+        continues: Option<Continued>,
+    },
+    /// Tell a child something, at the next moment at which it can hear.
+    Send {
+        /// Which try.
+        of: Attempt,
+        /// The artifact with the words.
+        message: Digest,
     },
     /// Make a child end.
     Stop {
@@ -54,7 +64,9 @@ impl EffectId {
     pub fn on_doubt(&self) -> Doubt {
         match self.kind {
             EffectKind::Start => Doubt::Probe,
-            EffectKind::Stop | EffectKind::Prove | EffectKind::Timer => Doubt::Repeat,
+            EffectKind::Stop | EffectKind::Prove | EffectKind::Timer | EffectKind::Send => {
+                Doubt::Repeat
+            }
         }
     }
 }

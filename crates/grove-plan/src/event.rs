@@ -4,7 +4,7 @@ use grove_spec::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::ids::{Attempt, CallId, EffectId};
+use crate::ids::{Attempt, CallId, EffectId, NodeId};
 use crate::state::Cause;
 use crate::usage::Usage;
 
@@ -29,6 +29,16 @@ pub struct Times {
     pub boot: u64,
 }
 
+impl Times {
+    /// Milliseconds since an earlier moment: on the boot clock, or on the wall's after the machine was started anew.
+    pub fn since(&self, earlier: Self) -> u64 {
+        match self.boot.checked_sub(earlier.boot) {
+            Some(passed) => passed,
+            None => self.wall.saturating_sub(earlier.wall),
+        }
+    }
+}
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "camelCase")]
@@ -48,6 +58,15 @@ pub enum Fact {
         epoch: u32,
         /// Who.
         holder: Holder,
+    },
+    /// What a child is told was put together from what others said.
+    Told {
+        /// Which child.
+        of: Attempt,
+        /// The epoch of its start.
+        epoch: u32,
+        /// The artifact with what it is told.
+        told: Digest,
     },
     /// A model answered.
     Turned {
@@ -178,6 +197,11 @@ pub enum Outcome {
     Ended(Ending),
     /// The child was told to stop.
     Told,
+    /// The child was told something, and heard it after whatever is recorded before this.
+    Sent {
+        /// The artifact with the words.
+        message: Digest,
+    },
     /// Whether anything of it is left.
     Proved(Proof),
 }
@@ -202,8 +226,19 @@ pub enum Finish {
     Answered,
     /// It was made to end.
     Interrupted,
+    /// It asked something and waits for the answer.
+    Asked(Question),
     /// It could not go on.
     Failed(Cause),
+}
+
+/// What a child asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// The call with which it asked.
+    pub call: CallId,
+    /// What it wants to know.
+    pub text: String,
 }
 
 /// What a child said.
@@ -243,4 +278,30 @@ pub enum Wish {
     },
     /// Nothing more: its owner has the result.
     Acknowledge,
+    /// That a child, or everybody, stops in such a way that it can go on later.
+    Pause {
+        /// Which; everybody when nobody is named.
+        node: Option<NodeId>,
+    },
+    /// That a child that waits or has ended goes on in its session.
+    Resume {
+        /// Which.
+        node: NodeId,
+        /// The artifact with what it is told, if anything.
+        message: Option<Digest>,
+    },
+    /// That a child hears something while it works.
+    Steer {
+        /// Which.
+        node: NodeId,
+        /// The artifact with the words.
+        message: Digest,
+    },
+    /// That a child that asked goes on with this answer.
+    Answer {
+        /// Which.
+        node: NodeId,
+        /// The artifact with the answer.
+        answer: Digest,
+    },
 }

@@ -16,6 +16,12 @@ impl NodeId {
         Self(position.to_string())
     }
 
+    /// One of several at a step, counted from zero.
+    #[must_use]
+    pub fn member(&self, at: usize) -> Self {
+        Self(format!("{self}.{at}"))
+    }
+
     /// What belongs to the run as a whole.
     pub fn whole_run() -> Self {
         Self("run".to_owned())
@@ -70,14 +76,17 @@ pub enum EffectKind {
     Prove,
     /// Tell when a time has passed.
     Timer,
+    /// Tell a child something while it works.
+    Send,
 }
 
 impl EffectKind {
-    const ALL: [(Self, &'static str); 4] = [
+    const ALL: [(Self, &'static str); 5] = [
         (Self::Start, "start"),
         (Self::Stop, "stop"),
         (Self::Prove, "prove"),
         (Self::Timer, "timer"),
+        (Self::Send, "send"),
     ];
 
     /// The word for it.
@@ -106,10 +115,15 @@ impl EffectId {
         Self { of, kind, k }
     }
 
-    /// The clock of the whole run.
-    pub fn run_timer() -> Self {
+    /// The clock of the whole run, which is set anew when the run goes on after a pause.
+    pub fn run_timer(k: u32) -> Self {
         let node = NodeId::whole_run();
-        Self::new(&Attempt { node, n: 0 }, EffectKind::Timer, 0)
+        Self::new(&Attempt { node, n: 0 }, EffectKind::Timer, k)
+    }
+
+    /// Whether it belongs to the run as a whole.
+    pub fn is_of_whole_run(&self) -> bool {
+        self.of.node == NodeId::whole_run()
     }
 }
 

@@ -9,8 +9,10 @@
 
 mod advance;
 mod command;
+mod compose;
 mod event;
 mod ids;
+mod layout;
 mod plan;
 mod refused;
 mod request;
@@ -21,20 +23,22 @@ mod view;
 
 pub use advance::{Step, advance, fold};
 pub use command::{Command, Doubt};
+pub use compose::{Variables, compose};
 pub use event::{
-    Body, Call, CallOutcome, Ending, Event, Fact, Finish, Holder, Outcome, Output, Proof, Times,
-    Turn, Wish,
+    Body, Call, CallOutcome, Ending, Event, Fact, Finish, Holder, Outcome, Output, Proof, Question,
+    Times, Turn, Wish,
 };
 pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
-pub use plan::{Child, Limits, Node, Place, Plan, Tools, TreeLimits, Work};
+pub use layout::{Layout, LayoutRules, PlannedTask, lay_out};
+pub use plan::{Child, GroupRules, Inputs, Limits, Node, Place, Plan, Tools, TreeLimits, Work};
 pub use refused::{Damaged, Refused};
 pub use request::{Request, parse_request};
 pub use state::{
-    AttemptState, CallState, Cause, Execution, LimitKind, ModelFailure, NodeState, OpenEffect,
-    RunState, State, StopReason,
+    AttemptState, CallState, Cause, Continued, Execution, LimitKind, ModelFailure, NodeState,
+    OpenEffect, RunClock, RunState, Said, State, StopReason,
 };
 pub use usage::Usage;
-pub use view::{RunView, Texts};
+pub use view::{NodeView, RunView, Texts, said_by};
 
 /// The README's example is a test.
 #[cfg(doctest)]

@@ -1,5 +1,6 @@
 //! The validated and fully resolved graph of what is to be done.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use grove_spec::Digest;
@@ -17,8 +18,21 @@ pub struct Plan {
     pub schema: String,
     /// The nodes, each after those that it waits for.
     pub nodes: Vec<Node>,
+    /// How the nodes of a step run that has several, by the step.
+    #[serde(default)]
+    pub groups: BTreeMap<NodeId, GroupRules>,
     /// What the whole tree may spend.
     pub tree: TreeLimits,
+}
+
+/// How nodes run side by side.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct GroupRules {
+    /// How many at a time; all when nothing is said.
+    pub concurrency: Option<u64>,
+    /// Whether the others are not begun any more once one was not done.
+    pub fail_fast: bool,
 }
 
 impl Plan {
@@ -30,6 +44,7 @@ impl Plan {
         Self {
             schema: Self::SCHEMA.to_owned(),
             nodes,
+            groups: BTreeMap::new(),
             tree: TreeLimits::default(),
         }
     }
@@ -59,6 +74,9 @@ pub struct Node {
     pub id: NodeId,
     /// The nodes that have to be complete before it begins.
     pub after: Vec<NodeId>,
+    /// The step of several that it belongs to.
+    #[serde(default)]
+    pub group: Option<NodeId>,
     /// What it does.
     pub work: Work,
 }
@@ -69,6 +87,7 @@ impl Node {
         Self {
             id: NodeId::step(1),
             after: Vec::new(),
+            group: None,
             work,
         }
     }
@@ -90,10 +109,19 @@ pub struct Child {
     pub agent: String,
     /// `id@root` of the agent.
     pub address: String,
+    /// What it is called while it runs.
+    #[serde(default)]
+    pub label: Option<String>,
     /// The artifact with what the child is told: system text and message.
     pub told: Digest,
+    /// What the variables of its message stand for; none when it has none.
+    #[serde(default)]
+    pub inputs: Option<Inputs>,
     /// What drives it.
     pub engine: String,
+    /// The file of the program that drives it.
+    #[serde(default)]
+    pub program: Option<PathBuf>,
     /// The models to try, in order, as `provider/id[:thinking]`.
     pub models: Vec<String>,
     /// Whether another model may go on after a tool has changed something.
@@ -114,8 +142,11 @@ impl Child {
         Self {
             agent: agent.to_owned(),
             address: agent.to_owned(),
+            label: None,
             told,
+            inputs: None,
             engine: "native".to_owned(),
+            program: None,
             models: vec![model.to_owned()],
             fallback_after_writes: false,
             tools: Tools::default(),
@@ -124,6 +155,18 @@ impl Child {
             schema: None,
         }
     }
+}
+
+/// Where the variables of a message come from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Inputs {
+    /// The artifact with what the whole run was asked for.
+    pub task: Option<Digest>,
+    /// The nodes of the step before.
+    pub previous: Vec<NodeId>,
+    /// The nodes of earlier steps by the names of their outputs.
+    pub outputs: BTreeMap<String, Vec<NodeId>>,
 }
 
 /// The tools of a child.
@@ -156,6 +199,8 @@ pub struct Limits {
     pub max_tokens: Option<u64>,
     /// Wall time of one call of a tool.
     pub tool_timeout_ms: Option<u64>,
+    /// Silence of a model that is waited for.
+    pub model_idle_ms: Option<u64>,
     /// Answers of the model; then one more without tools, to sum up.
     pub max_turns: Option<u64>,
     /// Calls of tools; then one more answer without tools, to sum up.

@@ -1,6 +1,7 @@
 //! Why a journal does not go on so.
 
-use crate::ids::{CallId, EffectId};
+use crate::ids::{CallId, EffectId, NodeId};
+use crate::state::Cause;
 
 /// Why an event was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +48,21 @@ pub enum Refused {
     /// The run is not over.
     #[error("the run is not over")]
     NotOver,
+    /// The plan has no such node.
+    #[error("there is no child {0}")]
+    NoSuchNode(NodeId),
+    /// Only a child that works can be paused or told something.
+    #[error("child {0} is not at work")]
+    NotAtWork(NodeId),
+    /// Only a child that waits or has ended can go on.
+    #[error("child {0} neither waits nor has ended")]
+    NotWaiting(NodeId),
+    /// It asked nothing, or has its answer.
+    #[error("child {0} asks nothing")]
+    NotAsking(NodeId),
+    /// It cannot go on, since nothing is left that it may spend.
+    #[error("it cannot go on: {0}")]
+    Spent(Cause),
     /// It may not call tools so often.
     #[error("call {} is beyond the limit", .0.0)]
     BeyondLimit(CallId),

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use grove_spec::chain::{self, Step};
 use grove_spec::text::first_names;
 use grove_spec::{Code, Diagnostic};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// A request for one child.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -31,6 +32,44 @@ pub struct Request {
     pub submit_key: Option<String>,
     /// Whether nobody waits for it.
     pub background: bool,
+    /// Tasks side by side, as a chain's `parallel`.
+    pub tasks: Option<Value>,
+    /// Steps one after the other, as in a chain's file.
+    pub chain: Option<Value>,
+    /// The name of a saved chain.
+    pub chain_name: Option<String>,
+    /// How many children of a step run at a time.
+    pub concurrency: Option<u64>,
+    /// Whether the others of `tasks` are not begun any more once one was not done.
+    pub fail_fast: Option<bool>,
+}
+
+impl Request {
+    /// The steps of `tasks` and `chain`; none for one child or a saved chain. Mistakes are named as in a chain's file.
+    pub fn steps(&self) -> Result<Option<Vec<Step>>, Vec<Diagnostic>> {
+        let steps = match (&self.tasks, &self.chain) {
+            (Some(tasks), _) => json!([{ "parallel": tasks }]),
+            (None, Some(chain)) => chain.clone(),
+            (None, None) => return Ok(None),
+        };
+        let file = json!({ "name": "request", "description": "request", "chain": steps });
+        let parsed = chain::parse(&file.to_string(), chain::Format::Json);
+        let wrong: Vec<Diagnostic> = parsed
+            .diagnostics
+            .iter()
+            .filter(|finding| finding.is_error())
+            .cloned()
+            .collect();
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        let mut steps = parsed.chain.steps;
+        if let (Some(_), [Step::Parallel(group)]) = (&self.tasks, steps.as_mut_slice()) {
+            group.settings.concurrency = self.concurrency;
+            group.settings.fail_fast = self.fail_fast;
+        }
+        Ok(Some(steps))
+    }
 }
 
 /// How a field is read.
@@ -39,6 +78,7 @@ enum Form {
     Number,
     Flag,
     Object,
+    List,
     /// A field that requests have and this version does not run.
     NotYet(&'static str),
 }
@@ -55,9 +95,11 @@ const FIELDS: &[(&str, &[&str], Form)] = &[
     ("outputSchema", &[], Form::Object),
     ("submitKey", &[], Form::Text),
     ("background", &["async"], Form::Flag),
-    ("tasks", &[], Form::NotYet("run one child at a time")),
-    ("chain", &[], Form::NotYet("run one child at a time")),
-    ("chainName", &[], Form::NotYet("run one child at a time")),
+    ("tasks", &[], Form::List),
+    ("chain", &[], Form::List),
+    ("chainName", &[], Form::Text),
+    ("concurrency", &[], Form::Number),
+    ("failFast", &[], Form::Flag),
     ("worktree", &[], Form::NotYet("leave it out")),
     ("acceptance", &[], Form::NotYet("leave it out")),
     ("maxCost", &[], Form::NotYet("limit `maxTokens` instead")),
@@ -109,7 +151,23 @@ pub fn parse_request(value: &Value) -> Result<Request, Vec<Diagnostic>> {
             Request::default()
         }
     };
-    for (name, text) in [("agent", &request.agent), ("task", &request.task)] {
+    let kinds = [
+        ("agent", !request.agent.is_empty()),
+        ("tasks", request.tasks.is_some()),
+        ("chain", request.chain.is_some()),
+        ("chainName", request.chain_name.is_some()),
+    ];
+    let kinds: Vec<&str> = kinds.iter().filter(|it| it.1).map(|it| it.0).collect();
+    if let [one, other, ..] = kinds.as_slice() {
+        let message = format!("a request has `{one}` or `{other}`, not both");
+        findings.push(wrong(&message, "keep one of them"));
+    }
+    let needed = match kinds.first() {
+        None => vec![("agent", &request.agent), ("task", &request.task)],
+        Some(&"agent" | &"chainName") => vec![("task", &request.task)],
+        Some(_) => Vec::new(),
+    };
+    for (name, text) in needed {
         if text.trim().is_empty() && findings.is_empty() {
             let message = format!("`{name}` is missing");
             findings.push(wrong(&message, &format!("add `{name}`")));
@@ -136,6 +194,7 @@ fn misfit(key: &str, form: &Form, value: &Value) -> Option<(String, &'static str
             "write a number",
         ),
         Form::Flag => (value.is_boolean(), "true or false", "write true or false"),
+        Form::List => (value.is_array(), "a list", "write a list of objects"),
         Form::Object => (value.is_object(), "an object", "write a JSON Schema"),
         Form::NotYet(help) => {
             return Some((format!("`{key}` is not run by this version"), help));
@@ -147,7 +206,6 @@ fn misfit(key: &str, form: &Form, value: &Value) -> Option<(String, &'static str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn a_request_is_read_or_refused_with_the_field() {
@@ -171,9 +229,15 @@ mod tests {
                 Err("`tasc` is no field of a request"),
             ),
             (
-                json!({"chain": []}),
-                Err("`chain` is not run by this version"),
+                json!({"worktree": true, "agent": "a", "task": "x"}),
+                Err("`worktree` is not run by this version"),
             ),
+            (
+                json!({"agent": "a", "task": "x", "tasks": []}),
+                Err("a request has `agent` or `tasks`, not both"),
+            ),
+            (json!({"chain": {}}), Err("`chain` has to be a list")),
+            (json!({"tasks": [{"agent": "a", "task": "x"}]}), Ok("")),
             (json!([]), Err("a request is a JSON object")),
         ] {
             let read = parse_request(&value);

@@ -6,7 +6,7 @@ use grove_spec::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::command::Command;
-use crate::event::{Ending, Holder, Output, Proof, Times};
+use crate::event::{Ending, Holder, Output, Proof, Question, Times};
 use crate::ids::{CallId, EffectId, NodeId};
 use crate::usage::Usage;
 
@@ -28,12 +28,25 @@ pub struct State {
     pub open: BTreeMap<EffectId, OpenEffect>,
     /// What all attempts together have spent.
     pub spent: Usage,
+    /// How long it has been at work.
+    pub clock: RunClock,
     /// Why nothing new begins any more.
     pub stop: Option<StopReason>,
     /// Wishes that were recorded, so that none counts twice.
     pub wishes: BTreeSet<String>,
     /// Whether the owner has the result.
     pub acknowledged: bool,
+}
+
+/// How long a run has been at work. Time in which it was paused or waited for an answer does not count.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunClock {
+    /// Milliseconds before it last went on.
+    pub before: u64,
+    /// When it last went on; none while it waits.
+    pub since: Option<Times>,
+    /// How often its timer was set.
+    pub armed: u32,
 }
 
 /// An effect that is to be done.
@@ -69,6 +82,10 @@ impl NodeState {
 pub struct AttemptState {
     /// Which of the child's models.
     pub model: usize,
+    /// The earlier try whose session it goes on in.
+    pub continues: Option<Continued>,
+    /// What it is told, where that was put together from what others said.
+    pub told: Option<Digest>,
     /// When somebody took it.
     pub started: Option<Times>,
     /// When it ended.
@@ -85,6 +102,10 @@ pub struct AttemptState {
     pub stopping: Option<StopReason>,
     /// How often it was told.
     pub stops: u32,
+    /// How often something was sent to it.
+    pub sends: u32,
+    /// What was sent too late for it to hear.
+    pub unheard: Vec<Digest>,
     /// How often it was looked whether something is left of it.
     pub proofs: u32,
     /// Its holder is gone, and what is left of it is not ended yet.
@@ -104,6 +125,27 @@ impl AttemptState {
     pub fn output(&self) -> Option<&Output> {
         self.ending.as_ref().map(|ending| &ending.output)
     }
+}
+
+/// A session that goes on: the messages of an earlier try, and what is said now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Continued {
+    /// Which try of the same child, counted from one.
+    pub n: u32,
+    /// What is said.
+    pub said: Said,
+}
+
+/// What a child is told when it goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Said {
+    /// Nothing new.
+    Nothing,
+    /// The artifact with a message.
+    Message(Digest),
+    /// The artifact with the answer to its question.
+    Answer(Digest),
 }
 
 /// What is known about a call.
@@ -127,6 +169,10 @@ pub enum Execution {
     Queued,
     /// It is under way.
     Running,
+    /// It was made to end in such a way that it can go on.
+    Paused(StopReason),
+    /// It waits for an answer.
+    Asking(Question),
     /// It is done.
     Complete,
     /// It could not be done.
@@ -142,7 +188,12 @@ pub enum Execution {
 impl Execution {
     /// Whether nothing can change it any more.
     pub fn is_terminal(&self) -> bool {
-        !matches!(self, Self::Pending | Self::Queued | Self::Running)
+        !matches!(self, Self::Pending | Self::Queued | Self::Running) && !self.is_waiting()
+    }
+
+    /// Whether it goes on only when somebody wants it to.
+    pub fn is_waiting(&self) -> bool {
+        matches!(self, Self::Paused(_) | Self::Asking(_))
     }
 
     /// The word for it.
@@ -151,6 +202,8 @@ impl Execution {
             Self::Pending => "pending",
             Self::Queued => "queued",
             Self::Running => "running",
+            Self::Paused(_) => "paused",
+            Self::Asking(_) => "asking",
             Self::Complete => "complete",
             Self::Failed(_) => "failed",
             Self::Skipped => "skipped",
@@ -163,7 +216,8 @@ impl Execution {
     pub fn reason(&self) -> Option<String> {
         match self {
             Self::Failed(cause) => Some(cause.to_string()),
-            Self::Stopped(why) => Some(why.to_string()),
+            Self::Stopped(why) | Self::Paused(why) => Some(why.to_string()),
+            Self::Asking(question) => Some(question.text.clone()),
             Self::Lost(why) => Some(why.clone()),
             _ => None,
         }
@@ -311,6 +365,12 @@ pub enum StopReason {
         /// Who.
         by: String,
     },
+    /// Somebody wanted it to go on later.
+    #[error("paused by {by}")]
+    Paused {
+        /// Who.
+        by: String,
+    },
     /// It came to a limit.
     #[error("{cause}")]
     Limit {
@@ -328,6 +388,14 @@ impl State {
             return Execution::Pending;
         }
         if executions().any(|it| !it.is_terminal()) {
+            let at_work =
+                executions().any(|it| matches!(it, Execution::Running | Execution::Queued));
+            // What waits for somebody keeps the others waiting, once nobody is at work.
+            let waiting = first(|it| matches!(it, Execution::Asking(_)))
+                .or_else(|| first(|it| matches!(it, Execution::Paused(_))));
+            if let Some(waiting) = waiting.filter(|_| !at_work) {
+                return waiting;
+            }
             let is_taken =
                 executions().any(|it| !matches!(it, Execution::Pending | Execution::Queued));
             return if is_taken {

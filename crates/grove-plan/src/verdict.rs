@@ -10,7 +10,11 @@ pub(crate) fn of_attempt(child: &Child, attempt: &AttemptState) -> Execution {
         // Whoever was told to stop was stopped, whatever it says and however it ended.
         Some(StopReason::Limit { cause }) => return Execution::Failed(cause.clone()),
         Some(why @ StopReason::Wanted { .. }) => return Execution::Stopped(why.clone()),
-        None => {}
+        // One that had ended by itself before it heard of the pause has ended.
+        Some(why @ StopReason::Paused { .. }) if !has_ended(attempt) => {
+            return Execution::Paused(why.clone());
+        }
+        Some(StopReason::Paused { .. }) | None => {}
     }
     let Some(ending) = &attempt.ending else {
         return Execution::Lost(format!(
@@ -20,6 +24,7 @@ pub(crate) fn of_attempt(child: &Child, attempt: &AttemptState) -> Execution {
     };
     match &ending.finish {
         Finish::Failed(cause) => Execution::Failed(cause.clone()),
+        Finish::Asked(question) => Execution::Asking(question.clone()),
         Finish::Interrupted => {
             Execution::Lost("it was interrupted and nobody had asked for that".to_owned())
         }
@@ -35,11 +40,19 @@ pub(crate) fn of_attempt(child: &Child, attempt: &AttemptState) -> Execution {
     }
 }
 
+fn has_ended(attempt: &AttemptState) -> bool {
+    let finish = attempt.ending.as_ref().map(|ending| &ending.finish);
+    finish.is_some_and(|finish| *finish != Finish::Interrupted)
+}
+
 /// The model that goes on when an attempt failed, if one may.
 pub(crate) fn next_model(child: &Child, attempt: &AttemptState) -> Option<usize> {
     let Execution::Failed(Cause::Model { failure, .. }) = of_attempt(child, attempt) else {
         return None;
     };
+    if attempt.stopping.is_some() {
+        return None;
+    }
     let may = failure.is_the_providers() && (!attempt.wrote || child.fallback_after_writes);
     let next = attempt.model.saturating_add(1);
     (may && next < child.models.len()).then_some(next)

@@ -51,6 +51,8 @@ pub struct NodeView {
     pub id: NodeId,
     /// The agent.
     pub agent: String,
+    /// What it is called while it runs.
+    pub label: Option<String>,
     /// What drives it.
     pub engine: String,
     /// How far it is.
@@ -122,7 +124,7 @@ impl RunView {
             Some(node_view(&node.id, plan.child(&node.id)?, &known, texts))
         });
         let nodes: Vec<NodeView> = nodes.collect();
-        let result = nodes.last().and_then(|node| node.output.text.clone());
+        let result = result_of(plan, &nodes);
         Self {
             schema: Self::SCHEMA,
             id: id.to_owned(),
@@ -144,11 +146,68 @@ fn wall(times: Times) -> u64 {
     times.wall
 }
 
+/// What a run came to: what the last step that was begun said; of several nodes each with how it ended.
+fn result_of(plan: &Plan, nodes: &[NodeView]) -> Option<String> {
+    let begun = nodes.iter().rev().find(|node| !node.attempts.is_empty())?;
+    let step = |id: &NodeId| plan.node(id).and_then(|node| node.group.clone());
+    let Some(group) = step(&begun.id) else {
+        return begun.output.text.clone();
+    };
+    let members: Vec<&NodeView> = nodes
+        .iter()
+        .filter(|node| step(&node.id).as_ref() == Some(&group))
+        .collect();
+    let is_done = |node: &&&NodeView| node.state == "complete";
+    let done = members.iter().filter(is_done).count();
+    let blocks: Vec<String> = members.iter().map(|node| block(node)).collect();
+    Some(format!(
+        "{done}/{} succeeded\n\n{}",
+        members.len(),
+        blocks.join("\n\n")
+    ))
+}
+
+/// What nodes said: one's text as it is, of several a block each.
+pub fn said_by(view: &RunView, ids: &[NodeId]) -> String {
+    let nodes: Vec<&NodeView> = view
+        .nodes
+        .iter()
+        .filter(|node| ids.contains(&node.id))
+        .collect();
+    match nodes.as_slice() {
+        [one] => one.output.text.clone().unwrap_or_default(),
+        several => {
+            let blocks: Vec<String> = several.iter().map(|node| block(node)).collect();
+            blocks.join("\n\n")
+        }
+    }
+}
+
+/// A node's text below a line with its name and, unless it is done, how it ended.
+fn block(node: &NodeView) -> String {
+    let text = node.output.text.as_deref().unwrap_or_default();
+    let reason = node.reason.as_deref().unwrap_or_default();
+    let timed_out = node
+        .cause
+        .as_ref()
+        .is_some_and(|cause| cause["kind"] == "timedOut");
+    let status = match node.state {
+        "complete" if text.trim().is_empty() => ": EMPTY OUTPUT".to_owned(),
+        "complete" => String::new(),
+        _ if timed_out => format!(": TIMED OUT: {reason}"),
+        state if reason.is_empty() => format!(": {}", state.to_uppercase()),
+        state => format!(": {}: {reason}", state.to_uppercase()),
+    };
+    let name = node.label.as_deref().unwrap_or(&node.agent);
+    format!("=== {} {name}{status} ===\n{text}", node.id)
+}
+
 /// Why, as data.
 fn cause_of(execution: &Execution) -> Option<Value> {
     match execution {
         Execution::Failed(cause) => serde_json::to_value(cause).ok(),
-        Execution::Stopped(why) => serde_json::to_value(why).ok(),
+        Execution::Asking(question) => serde_json::to_value(question).ok(),
+        Execution::Stopped(why) | Execution::Paused(why) => serde_json::to_value(why).ok(),
         Execution::Lost(why) => Some(Value::String(why.clone())),
         _ => None,
     }
@@ -165,12 +224,13 @@ fn node_view(id: &NodeId, child: &Child, node: &NodeState, texts: Texts<'_>) -> 
     NodeView {
         id: id.clone(),
         agent: child.agent.clone(),
+        label: child.label.clone(),
         engine: child.engine.clone(),
         state: node.execution.word(),
         cause: cause_of(&node.execution),
         reason: node.execution.reason(),
         acceptance: "none",
-        told: child.told,
+        told: last.and_then(|last| last.told).unwrap_or(child.told),
         attempts: attempts.collect(),
         output: OutputView {
             text: text_of(output.and_then(|output| output.text.as_ref())),

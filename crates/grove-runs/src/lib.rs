@@ -6,6 +6,7 @@
 //! looks for skills or agents.
 
 mod attempt_log;
+mod control;
 mod identity;
 mod models;
 mod native;
@@ -18,12 +19,15 @@ mod told;
 mod tools;
 
 pub use attempt_log::{AttemptTail, LogLine};
+pub use control::{ChildWish, ControlError, wish_for_child};
 pub use identity::{new_owner_token, new_run_id};
 pub use models::{ModelSource, Models, Recording};
 pub use native::about;
 pub use places::RunPlaces;
 pub use program::OWN_MODEL;
-pub use submission::{ChildRequest, SubmitError, SubmittedRun, submit, surroundings_of};
+pub use submission::{
+    ChildRequest, RunRequest, SubmitError, SubmittedRun, submit, surroundings_of,
+};
 pub use supervisor::{SkillsOf, Supervisor, SupervisorError, SupervisorOptions, wake};
 pub use told::{BOUNDARY, Told};
 pub use tools::{TOOLS, ToolRow};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use grove_exec::{Exit, Keeper, Order, Program, ProgramProvider, StopTokens};
 use grove_fs::append::AppendedFile;
@@ -96,10 +97,11 @@ impl Models {
         }
     }
 
-    /// The model of a name, as `provider/id[:thinking]`.
+    /// The model of a name, as `provider/id[:thinking]`, and how long its silence is borne.
     pub async fn source(
         &self,
         name: &str,
+        idle: Option<Duration>,
         recording: Option<&Recording>,
         places: &Places,
     ) -> Result<ModelSource, String> {
@@ -127,7 +129,12 @@ impl Models {
             .endpoint(key)
             .map_err(|error| error.to_string())?;
         let network = Arc::clone(&self.network);
-        let model = HttpModel::new(network, endpoint, self.settings.clone());
+        let mut settings = self.settings.clone();
+        if let Some(idle) = idle {
+            settings.deadlines.first_byte = idle;
+            settings.deadlines.idle = idle;
+        }
+        let model = HttpModel::new(network, endpoint, settings);
         let client: Arc<dyn ModelClient> = match recording {
             Some(Recording::Record(file)) => {
                 let sink = RecordingFile::open(file)?;

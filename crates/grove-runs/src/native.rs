@@ -3,7 +3,9 @@
 mod conversation;
 
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use grove_exec::{StopTokens, now};
 use grove_model::{
@@ -11,16 +13,18 @@ use grove_model::{
 };
 use grove_plan::{
     Attempt, Body, Call, CallId, CallOutcome, Cause, EffectId, EffectKind, Ending, Fact, Finish,
-    Limits, Output, Turn, Usage,
+    Limits, Outcome, Output, Question, Turn, Usage,
 };
 use grove_spec::Digest;
 use grove_store::{Appended, Draft, LoadedRun, Store, StoreError};
 use serde_json::Value;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::attempt_log::{AttemptLog, LogLine};
 use crate::models::ModelSource;
-use crate::tools::{ToolResult, Toolbox};
+use crate::told::Told;
+use crate::tools::{CONTACT_SUPERVISOR, ToolResult, Toolbox};
 use conversation::{Conversation, PendingCall};
 
 /// A body longer than this is an artifact of its own.
@@ -32,6 +36,8 @@ const MOST_SCHEMA_TRIES: usize = 3;
 /// What a model is told of a call that was begun before a crash.
 const UNKNOWN_OUTCOME: &str =
     "outcome unknown: the call was begun, and nobody saw how it ended; look before you repeat it";
+/// Messages that were recorded come at once; one that does not is heard later.
+const LONGEST_WAIT_FOR_MESSAGES: Duration = Duration::from_secs(2);
 /// Of what a tool is given, in a log.
 const MOST_ABOUT: usize = 120;
 
@@ -47,8 +53,67 @@ pub(crate) struct NativeChild {
     pub(crate) log: AttemptLog,
     /// Cancelled when the child is to stop.
     pub(crate) stop: StopTokens,
+    /// What it is told while it works.
+    pub(crate) inbox: Inbox,
     /// Told when something else is to be done for the run.
     pub(crate) news: UnboundedSender<String>,
+}
+
+/// What a child is told while it works, until it hears it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Inbox {
+    messages: Arc<Mutex<Vec<SentMessage>>>,
+    came: Arc<Notify>,
+    /// How many the journal says were sent and not heard.
+    sent: Arc<AtomicUsize>,
+}
+
+/// One message, of an effect that this process holds.
+#[derive(Debug)]
+pub(crate) struct SentMessage {
+    pub(crate) effect: EffectId,
+    pub(crate) epoch: u32,
+    pub(crate) message: Digest,
+    /// Dropped when the message was heard, or cannot be any more.
+    pub(crate) _done: tokio::sync::oneshot::Sender<()>,
+}
+
+impl Inbox {
+    pub(crate) fn put(&self, message: SentMessage) {
+        self.messages().push(message);
+        self.came.notify_one();
+    }
+
+    /// Takes note of how many were sent.
+    fn expect(&self, sent: usize) {
+        self.sent.store(sent, Ordering::Relaxed);
+    }
+
+    /// Gives what was sent: waits until it is there, but not for ever.
+    async fn take(&self) -> Vec<SentMessage> {
+        let wanted = self.sent.swap(0, Ordering::Relaxed);
+        let all = async {
+            while self.messages().len() < wanted {
+                self.came.notified().await;
+            }
+        };
+        let _ = tokio::time::timeout(LONGEST_WAIT_FOR_MESSAGES, all).await;
+        std::mem::take(&mut *self.messages())
+    }
+
+    fn messages(&self) -> MutexGuard<'_, Vec<SentMessage>> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What came of looking at a call.
+enum Settled {
+    /// The model is told this.
+    Result(ToolResult),
+    /// The child is to stop.
+    Stop,
+    /// The child waits for an answer.
+    Asks(Question),
 }
 
 /// A child is not driven on: somebody else has it, or the journal is gone, and whatever we would say is not asked for.
@@ -62,11 +127,15 @@ impl From<StoreError> for NotOurs {
 
 impl NativeChild {
     /// Drives the child until it ends, from its journal on.
-    pub(crate) async fn drive(&self, loaded: &LoadedRun) -> Result<ChildEnd, NotOurs> {
-        let mut conversation = match Conversation::of(&self.store, loaded, &self.of) {
+    pub(crate) async fn drive(&self, loaded: &LoadedRun, told: Told) -> Result<ChildEnd, NotOurs> {
+        let mut conversation = match Conversation::of(&self.store, loaded, &self.of, told) {
             Ok(conversation) => conversation,
             Err(message) => return Ok(ChildEnd::failed(Cause::Input { message })),
         };
+        // What was sent to it and not heard before a crash is heard before its next step.
+        let is_sent = |effect: &&EffectId| effect.kind == EffectKind::Send && effect.of == self.of;
+        let sent = loaded.state.open.keys().filter(is_sent).count();
+        self.inbox.expect(sent);
         // What it was given before a crash it may read after it.
         for name in conversation.skills_given() {
             let _ = self.toolbox.skill(name);
@@ -74,14 +143,19 @@ impl NativeChild {
         loop {
             for call in conversation.pending_calls() {
                 let made = conversation.calls_begun();
-                let Some(result) = self.settle_call(&call, made).await? else {
-                    return Ok(conversation.end(Finish::Interrupted));
+                let result = match self.settle_call(&call, made).await? {
+                    Settled::Result(result) => result,
+                    Settled::Stop => return Ok(conversation.end(Finish::Interrupted)),
+                    Settled::Asks(question) => {
+                        return Ok(conversation.end(Finish::Asked(question)));
+                    }
                 };
                 conversation.add_result(&call, &result);
                 if conversation.structured().is_some() {
                     break;
                 }
             }
+            self.listen(&mut conversation).await?;
             if let Some(finish) = self.finished(&conversation) {
                 return Ok(conversation.end(finish));
             }
@@ -104,6 +178,23 @@ impl NativeChild {
             self.record_turn(&answer).await?;
             conversation.add_turn(answer.blocks, &answer.stop);
         }
+    }
+
+    /// Hears what it was told meanwhile. That is recorded first, so that it is heard at the same place after a crash.
+    async fn listen(&self, conversation: &mut Conversation) -> Result<(), NotOurs> {
+        for sent in self.inbox.take().await {
+            let bytes = self.store.artifact(&sent.message)?.unwrap_or_default();
+            let fact = Fact::Answered {
+                effect: sent.effect.clone(),
+                epoch: sent.epoch,
+                outcome: Outcome::Sent {
+                    message: sent.message,
+                },
+            };
+            self.append(fact, Vec::new()).await?;
+            conversation.hear(String::from_utf8_lossy(&bytes).into_owned());
+        }
+        Ok(())
     }
 
     /// How the child has ended, if it has: by what the journal says, so that it is the same after a crash.
@@ -201,28 +292,30 @@ impl NativeChild {
     }
 
     /// Runs a call, or says what is known of one that may have run. None when the child is to stop.
-    async fn settle_call(
-        &self,
-        call: &PendingCall,
-        made: u64,
-    ) -> Result<Option<ToolResult>, NotOurs> {
+    async fn settle_call(&self, call: &PendingCall, made: u64) -> Result<Settled, NotOurs> {
+        let question = call
+            .question()
+            .filter(|_| self.toolbox.allows(CONTACT_SUPERVISOR));
         if call.may_have_run {
+            if let Some(question) = question {
+                return Ok(Settled::Asks(question));
+            }
             // To look at a value changes nothing, so it is looked at again.
             let result = match self.toolbox.structured(&call.name, &call.input) {
                 Some(result) => result,
                 None => ToolResult::of(Err(UNKNOWN_OUTCOME.to_owned())),
             };
             self.record_result(call, &result).await?;
-            return Ok(Some(result));
+            return Ok(Settled::Result(result));
         }
         if self.stop.is_told() {
-            return Ok(None);
+            return Ok(Settled::Stop);
         }
         let most = self.limits.max_tool_calls;
         if let Some(most) = most.filter(|most| made >= *most) {
             // Nothing is recorded: after a crash it is refused again.
             let text = format!("not run: {most} tool calls may be made, and they were");
-            return Ok(Some(ToolResult::of(Err(text))));
+            return Ok(Settled::Result(ToolResult::of(Err(text))));
         }
         let (arguments, artifacts) = body(call.input.clone());
         let fact = Fact::Called {
@@ -239,6 +332,9 @@ impl NativeChild {
         let about = about(&call.input);
         let tool = call.name.clone();
         self.log.write(&LogLine::ToolStart { tool, about });
+        if let Some(question) = question {
+            return Ok(Settled::Asks(question));
+        }
         let run = self.toolbox.run(&call.name, &call.input, &self.stop);
         let mut result = run.await;
         let is_warned = self.limits.warn_tool_calls == Some(made + 1);
@@ -249,7 +345,7 @@ impl NativeChild {
         let (tool, failed) = (call.name.clone(), result.is_error);
         self.log.write(&LogLine::ToolEnd { tool, failed });
         self.record_result(call, &result).await?;
-        Ok(Some(result))
+        Ok(Settled::Result(result))
     }
 
     async fn record_result(&self, call: &PendingCall, result: &ToolResult) -> Result<(), NotOurs> {
@@ -272,7 +368,10 @@ impl NativeChild {
             artifacts,
             at: now(),
         };
-        Ok(append(&self.store, &self.run, draft).await?)
+        let appended = append(&self.store, &self.run, draft).await?;
+        let unheard = appended.unheard.iter().filter(|of| **of == self.of);
+        self.inbox.expect(unheard.count());
+        Ok(appended)
     }
 }
 

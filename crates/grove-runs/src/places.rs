@@ -53,6 +53,11 @@ impl RunPlaces {
         self.of_run(run).join(format!("{}-outputs", file_name(of)))
     }
 
+    /// The folder that the steps of a run share: `{chain_dir}`.
+    pub fn chain_folder(&self, run: &str) -> PathBuf {
+        self.of_run(run).join("chain")
+    }
+
     /// What an agent program is given for an attempt, and what it leaves of its own.
     pub fn program_folder(&self, run: &str, of: &Attempt) -> PathBuf {
         self.folder.join("programs").join(run).join(file_name(of))

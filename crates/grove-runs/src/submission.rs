@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use grove_exec::{Program, now};
 use grove_model::Provider;
-use grove_plan::{Child, Limits, Node, Place, Plan, Tools, TreeLimits, Work};
+use grove_plan::{
+    Child, GroupRules, Inputs, Limits, Node, NodeId, Place, Plan, Tools, TreeLimits, Work,
+};
 use grove_spec::Digest;
 use grove_store::{Store, StoreError, Submission};
 use serde::{Deserialize, Serialize};
@@ -15,16 +17,52 @@ use serde_json::Value;
 use crate::identity::{new_owner_token, new_run_id};
 use crate::models::Recording;
 use crate::told::Told;
-use crate::tools::ToolRow;
+use crate::tools::{CONTACT_SUPERVISOR, ToolRow};
 
 /// Half an hour for a child that somebody waits for, two hours for one in the background.
 const USUAL_TIME_MS: u64 = 30 * 60 * 1_000;
 const BACKGROUND_TIME_MS: u64 = 2 * 60 * 60 * 1_000;
 
+/// A run with everything that was found about its children.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunRequest {
+    /// What it is called in lists.
+    pub title: String,
+    /// What the whole run was asked for: `{task}` in its children's messages.
+    pub task: String,
+    /// Its children, each after those that it waits for.
+    pub children: Vec<ChildRequest>,
+    /// How children run side by side, by their step.
+    pub groups: BTreeMap<NodeId, GroupRules>,
+    /// Where it was asked for.
+    pub folder: PathBuf,
+    /// What the whole run may spend.
+    pub tree: TreeLimits,
+    /// Submitting the same key twice gives one run.
+    pub submit_key: Option<String>,
+    /// Whether nobody waits for it.
+    pub background: bool,
+    /// A recording of the model's side.
+    pub recording: Option<Recording>,
+    /// Which surroundings the supervisor has to have.
+    pub surroundings: String,
+}
+
 /// A child with everything that was found about it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChildRequest {
+    /// Its place in the plan.
+    pub id: NodeId,
+    /// The children that have to be complete before it.
+    pub after: Vec<NodeId>,
+    /// The step of several that it belongs to.
+    pub group: Option<NodeId>,
+    /// What it is called while it runs.
+    pub label: Option<String>,
+    /// Where the variables of its task come from; none when the task is told as it is.
+    pub inputs: Option<Inputs>,
     /// What the agent is called.
     pub agent: String,
     /// `id@root` of the agent.
@@ -52,18 +90,8 @@ pub struct ChildRequest {
     pub readable: Vec<PathBuf>,
     /// What it may spend.
     pub limits: Limits,
-    /// What the whole run may spend.
-    pub tree: TreeLimits,
     /// The JSON Schema that its output has to meet.
     pub output_schema: Option<Value>,
-    /// Submitting the same key twice gives one run.
-    pub submit_key: Option<String>,
-    /// Whether nobody waits for it.
-    pub background: bool,
-    /// A recording of the model's side.
-    pub recording: Option<Recording>,
-    /// Which surroundings the supervisor has to have.
-    pub surroundings: String,
 }
 
 /// A run that was submitted.
@@ -103,9 +131,46 @@ pub fn surroundings_of(variables: &BTreeMap<String, String>, configured: &[Provi
     Digest::of(text.as_bytes()).first_digits(12)
 }
 
-/// Makes a plan of one child and records it. Nothing has started when this returns.
-pub fn submit(store: &Store, request: &ChildRequest) -> Result<SubmittedRun, SubmitError> {
-    let (mut tools, mut notes) = tools_of(request)?;
+/// Makes a plan and records it. Nothing has started when this returns.
+pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, SubmitError> {
+    let mut artifacts = vec![request.task.clone().into_bytes()];
+    let (mut nodes, mut notes) = (Vec::new(), Vec::new());
+    for child in &request.children {
+        nodes.push(node(request, child, &mut artifacts, &mut notes)?);
+    }
+    notes.dedup();
+    let mut plan = Plan::of(nodes);
+    plan.groups.clone_from(&request.groups);
+    plan.tree = request.tree.clone();
+    let token = new_owner_token();
+    let submission = Submission {
+        id: new_run_id(),
+        plan,
+        request: serde_json::to_string(request).unwrap_or_default(),
+        title: request.title.clone(),
+        folder: request.folder.to_string_lossy().into_owned(),
+        owner: Digest::of(token.as_bytes()),
+        key: request.submit_key.clone(),
+        artifacts,
+        at: now(),
+    };
+    let submitted = store.submit(submission)?;
+    Ok(SubmittedRun {
+        id: submitted.run,
+        owner_token: submitted.is_new.then_some(token),
+        notes,
+    })
+}
+
+/// The node of a child, and the texts that it names.
+fn node(
+    run: &RunRequest,
+    request: &ChildRequest,
+    artifacts: &mut Vec<Vec<u8>>,
+    notes: &mut Vec<String>,
+) -> Result<Node, SubmitError> {
+    let (mut tools, unknown) = tools_of(request)?;
+    notes.extend(unknown);
     if let Some(program) = Program::named(&request.engine) {
         let (_, missing) = program.tools(&tools.allowed);
         // Skills that the agent names are in its prompt.
@@ -120,15 +185,21 @@ pub fn submit(store: &Store, request: &ChildRequest) -> Result<SubmittedRun, Sub
             help: "correct the schema".to_owned(),
         })?;
     }
+    let can_ask = tools.allowed.iter().any(|name| name == CONTACT_SUPERVISOR);
     let told = Told::new(
         &request.prompt,
         &request.task,
         request.output_schema.is_some(),
+        can_ask,
     );
-    let told = told.to_bytes();
+    let mut stored = |bytes: Vec<u8>| {
+        let digest = Digest::of(&bytes);
+        artifacts.push(bytes);
+        digest
+    };
     let schema = request.output_schema.as_ref();
     let schema = schema.map(|schema| serde_json::to_vec(schema).unwrap_or_default());
-    let usual = if request.background {
+    let usual = if run.background {
         BACKGROUND_TIME_MS
     } else {
         USUAL_TIME_MS
@@ -137,11 +208,18 @@ pub fn submit(store: &Store, request: &ChildRequest) -> Result<SubmittedRun, Sub
         max_execution_time_ms: request.limits.max_execution_time_ms.or(Some(usual)),
         ..request.limits.clone()
     };
+    let inputs = request.inputs.clone().map(|inputs| Inputs {
+        task: Some(Digest::of(run.task.as_bytes())),
+        ..inputs
+    });
     let child = Child {
         agent: request.agent.clone(),
         address: request.address.clone(),
-        told: Digest::of(&told),
+        label: request.label.clone(),
+        told: stored(told.to_bytes()),
+        inputs,
         engine: request.engine.clone(),
+        program: request.program.clone(),
         models: request.models.clone(),
         fallback_after_writes: request.fallback_after_writes,
         tools,
@@ -150,28 +228,13 @@ pub fn submit(store: &Store, request: &ChildRequest) -> Result<SubmittedRun, Sub
             readable: request.readable.clone(),
         },
         limits,
-        schema: schema.as_deref().map(Digest::of),
+        schema: schema.map(stored),
     };
-    let mut plan = Plan::of(vec![Node::first(Work::Child(Box::new(child)))]);
-    plan.tree = request.tree.clone();
-    let token = new_owner_token();
-    let first_line = request.task.lines().next().unwrap_or_default();
-    let submission = Submission {
-        id: new_run_id(),
-        plan,
-        request: serde_json::to_string(request).unwrap_or_default(),
-        title: format!("{}: {first_line}", request.agent),
-        folder: request.folder.to_string_lossy().into_owned(),
-        owner: Digest::of(token.as_bytes()),
-        key: request.submit_key.clone(),
-        artifacts: std::iter::once(told).chain(schema).collect(),
-        at: now(),
-    };
-    let submitted = store.submit(submission)?;
-    Ok(SubmittedRun {
-        id: submitted.run,
-        owner_token: submitted.is_new.then_some(token),
-        notes,
+    Ok(Node {
+        id: request.id.clone(),
+        after: request.after.clone(),
+        group: request.group.clone(),
+        work: Work::Child(Box::new(child)),
     })
 }
 

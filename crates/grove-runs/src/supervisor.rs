@@ -10,8 +10,12 @@ use std::time::{Duration, Instant};
 use grove_exec::{Keeper, Liveness, Owner, Program, StopTokens, end_marked, now};
 use grove_fs::lock::Lock;
 use grove_model::Places;
-use grove_plan::{Attempt, Cause, Command, EffectId, EffectKind, Fact, Holder, Outcome, Proof};
+use grove_plan::{
+    Attempt, Cause, Child, Command, EffectId, EffectKind, Fact, Holder, Outcome, Proof,
+};
+use grove_spec::Digest;
 use grove_store::{Draft, LoadedRun, OpenRow, Store, StoreError};
+use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -19,12 +23,12 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::attempt_log::AttemptLog;
 use crate::models::Models;
-use crate::native::{ChildEnd, NativeChild, append};
+use crate::native::{ChildEnd, Inbox, NativeChild, SentMessage, append};
 use crate::places::RunPlaces;
 use crate::program::ProgramChild;
 use crate::recovery;
-use crate::submission::ChildRequest;
-use crate::told::Told;
+use crate::submission::RunRequest;
+use crate::told::{self, Told};
 use crate::tools::{Toolbox, WorkFolder};
 use crate::{Skills, tools};
 
@@ -96,6 +100,9 @@ type EffectKey = (String, EffectId);
 /// An effect that is under way.
 struct RunningEffect {
     stop: StopTokens,
+    inbox: Inbox,
+    /// Whether it is this process's to do: its lease is recorded.
+    is_leased: bool,
     /// Ended when the supervisor leaves.
     task: Option<AbortHandle>,
 }
@@ -228,11 +235,17 @@ impl Shared {
 
     /// Takes the free effects of one run. `asked` is whether somebody asked for this very run.
     fn take_free(self: &Arc<Self>, rows: &[OpenRow], asked: bool) {
-        for row in rows {
+        // Whoever is sent something is taken before it.
+        let (sends, others): (Vec<_>, Vec<_>) = rows
+            .iter()
+            .partition(|row| row.effect.kind == EffectKind::Send);
+        for row in others.into_iter().chain(sends) {
             let is_free = row.holder.is_none() && !self.is_running(&row.run, &row.effect);
             let may_take = match row.effect.kind {
                 EffectKind::Start => self.has_surroundings_of(row, asked),
                 EffectKind::Stop => self.may_stop(row, rows),
+                // A child is told something by whoever drives it.
+                EffectKind::Send => self.inbox_of(&row.run, &row.effect.of).is_some(),
                 EffectKind::Prove | EffectKind::Timer => true,
             };
             if is_free && may_take {
@@ -243,7 +256,7 @@ impl Shared {
 
     /// A child is told to stop by whoever drives it.
     fn may_stop(&self, stop: &OpenRow, rows: &[OpenRow]) -> bool {
-        let start = EffectId::new(&stop.effect.of, EffectKind::Start, 0);
+        let start = start_of(&stop.effect.of);
         let start = rows.iter().find(|row| row.effect == start);
         let holder = start.and_then(|start| start.holder.clone());
         holder
@@ -271,7 +284,7 @@ impl Shared {
         let Ok(request) = self.store.request(&row.run) else {
             return false;
         };
-        let request: Result<ChildRequest, _> = serde_json::from_str(&request);
+        let request: Result<RunRequest, _> = serde_json::from_str(&request);
         request.is_ok_and(|it| it.surroundings == self.options.surroundings)
     }
 
@@ -279,8 +292,11 @@ impl Shared {
     fn take(self: &Arc<Self>, row: OpenRow) {
         let stop = StopTokens::default();
         let key = (row.run.clone(), row.effect.clone());
+        let inbox = Inbox::default();
         let running = RunningEffect {
             stop: stop.clone(),
+            inbox: inbox.clone(),
+            is_leased: false,
             task: None,
         };
         self.running().insert(key.clone(), running);
@@ -288,10 +304,12 @@ impl Shared {
         let of_task = key.clone();
         let task = tokio::spawn(async move {
             if let Some(epoch) = shared.lease(&row).await {
+                shared.leased(&key, epoch);
                 let inner = Arc::clone(&shared);
                 let (run, effect) = key.clone();
                 // A task that panics fails one attempt and not the others: its effect has lost its holder.
-                let done = tokio::spawn(async move { inner.execute(row, epoch, stop).await });
+                let done =
+                    tokio::spawn(async move { inner.execute(row, epoch, (stop, inbox)).await });
                 let done = AbortOnDropHandle::new(done).await;
                 if done.is_err() && effect.kind != EffectKind::Timer {
                     let why = "its task failed".to_owned();
@@ -305,6 +323,26 @@ impl Shared {
         if let Some(running) = self.running().get_mut(&of_task) {
             running.task = Some(task.abort_handle());
         }
+    }
+
+    /// Takes note that an effect is this process's to do.
+    fn leased(&self, (run, effect): &EffectKey, epoch: u32) {
+        if let Some(running) = self.running().get_mut(&(run.clone(), effect.clone())) {
+            running.is_leased = true;
+        }
+        // What was sent to a child before it was driven here was left alone until now.
+        let is_later = epoch > 1 || effect.of.n > 1;
+        if effect.kind == EffectKind::Start && is_later {
+            let _ = self.news.send(run.clone());
+        }
+    }
+
+    /// Where a child that is driven here hears something.
+    fn inbox_of(&self, run: &str, of: &Attempt) -> Option<Inbox> {
+        let running = self.running();
+        let start = running.get(&(run.to_owned(), start_of(of)));
+        let start = start.filter(|start| start.is_leased);
+        start.map(|start| start.inbox.clone())
     }
 
     /// Makes this process the holder of an effect, and gives the epoch. None when somebody else was first, or nobody
@@ -326,11 +364,17 @@ impl Shared {
         Some(epoch)
     }
 
-    async fn execute(self: Arc<Self>, row: OpenRow, epoch: u32, stop: StopTokens) {
+    async fn execute(
+        self: Arc<Self>,
+        row: OpenRow,
+        epoch: u32,
+        (stop, inbox): (StopTokens, Inbox),
+    ) {
         let OpenRow { run, effect, .. } = &row;
         let fact = match &row.command {
             Command::Start { of, model, .. } => {
-                if let Some(end) = self.drive(run, of, epoch, model, stop).await {
+                let driven = self.drive(run, of, epoch, model, (stop, inbox)).await;
+                if let Some(end) = driven {
                     let (ending, artifacts) = end.recorded();
                     let fact = answered(effect, epoch, Outcome::Ended(ending));
                     self.record(run, fact, artifacts).await;
@@ -338,11 +382,26 @@ impl Shared {
                 return;
             }
             Command::Stop { of, now, .. } => {
-                let start = EffectId::new(of, EffectKind::Start, 0);
-                if let Some(running) = self.running().get(&(run.clone(), start)) {
+                if let Some(running) = self.running().get(&(run.clone(), start_of(of))) {
                     running.stop.tell(*now);
                 }
                 answered(effect, epoch, Outcome::Told)
+            }
+            Command::Send { of, message } => {
+                let (done, heard) = tokio::sync::oneshot::channel();
+                let message = SentMessage {
+                    effect: effect.clone(),
+                    epoch,
+                    message: *message,
+                    _done: done,
+                };
+                match self.inbox_of(run, of) {
+                    Some(inbox) => inbox.put(message),
+                    None => drop(message),
+                }
+                // The child records that it heard it; one that ends before is not told.
+                let _ = heard.await;
+                return;
             }
             Command::Prove { of } => {
                 let proof = self.prove(run, of).await;
@@ -369,53 +428,69 @@ impl Shared {
         of: &Attempt,
         epoch: u32,
         model: &str,
-        stop: StopTokens,
+        (stop, inbox): (StopTokens, Inbox),
     ) -> Option<ChildEnd> {
         let loaded = match self.store.load(run) {
             Ok(loaded) => loaded,
             Err(error) => {
-                let message = error.to_string();
-                return Some(ChildEnd::failed(Cause::Input { message }));
+                return Some(ChildEnd::failed(input(error.to_string())));
             }
         };
-        let engine = loaded
-            .plan
-            .child(&of.node)
-            .map(|child| child.engine.as_str());
-        if let Some(program) = engine.and_then(Program::named) {
-            let driven = self
-                .drive_program(program, &loaded, of, epoch, model, stop)
+        let driven = self.drive_child(&loaded, (of, epoch), model, (stop, inbox));
+        driven
+            .await
+            .unwrap_or_else(|cause| Some(ChildEnd::failed(cause)))
+    }
+
+    async fn drive_child(
+        &self,
+        loaded: &LoadedRun,
+        (of, epoch): (&Attempt, u32),
+        model: &str,
+        (stop, inbox): (StopTokens, Inbox),
+    ) -> Result<Option<ChildEnd>, Cause> {
+        let child = loaded.plan.child(&of.node);
+        let child = child.ok_or_else(|| input("the plan has no such child"))?;
+        let told = match told::of_attempt(&self.store, &self.options.places, loaded, of) {
+            Ok(told) => told,
+            Err(message) => return Err(input(message)),
+        };
+        if let Some(bytes) = told.to_store {
+            let fact = Fact::Told {
+                of: of.clone(),
+                epoch,
+                told: Digest::of(&bytes),
+            };
+            let appended = append(&self.store, &loaded.id, draft(fact, vec![bytes])).await;
+            if appended.is_err() {
+                return Ok(None);
+            }
+        }
+        let told = told.told;
+        if let Some(program) = Program::named(&child.engine) {
+            let program = (program, child);
+            return self
+                .drive_program(program, loaded, (of, epoch), (told, model), stop)
                 .await;
-            return driven.unwrap_or_else(|cause| Some(ChildEnd::failed(cause)));
         }
-        match self.child(&loaded, of, epoch, model, stop).await {
-            Ok(child) => child.drive(&loaded).await.ok(),
-            Err(cause) => Some(ChildEnd::failed(cause)),
-        }
+        let native = self
+            .child(loaded, child, (of, epoch), model, (stop, inbox))
+            .await?;
+        Ok(native.drive(loaded, told).await.ok())
     }
 
     /// Runs an agent program to its end.
     async fn drive_program(
         &self,
-        program: &'static Program,
+        (program, child): (&'static Program, &Child),
         loaded: &LoadedRun,
-        of: &Attempt,
-        epoch: u32,
-        model: &str,
+        (of, epoch): (&Attempt, u32),
+        (told, model): (Told, &str),
         stop: StopTokens,
     ) -> Result<Option<ChildEnd>, Cause> {
-        let input = |message: String| Cause::Input { message };
         let run = loaded.id.as_str();
-        let child = loaded.plan.child(&of.node);
-        let child = child.ok_or_else(|| input("the plan has no such child".to_owned()))?;
-        let request: ChildRequest = serde_json::from_str(&loaded.request)
-            .map_err(|error| input(format!("the request cannot be read: {error}")))?;
-        let file = request
-            .program
-            .ok_or_else(|| input(format!("nobody said where {} is", program.title)))?;
-        let told = self.store.artifact(&child.told).ok().flatten();
-        let told = told.and_then(|bytes| serde_json::from_slice::<Told>(&bytes).ok());
-        let told = told.ok_or_else(|| input("what the child is told is not there".to_owned()))?;
+        let file = child.program.as_ref();
+        let file = file.ok_or_else(|| input(format!("nobody said where {} is", program.title)))?;
         let model = self.options.models.for_program(program, model).await;
         let model = model.map_err(input)?;
         let mut environment = self.options.environment.clone();
@@ -426,7 +501,7 @@ impl Shared {
             of,
             epoch,
             program,
-            file: &file,
+            file,
             child,
             told,
             model: model.id,
@@ -445,22 +520,22 @@ impl Shared {
     async fn child(
         &self,
         loaded: &LoadedRun,
-        of: &Attempt,
-        epoch: u32,
+        child: &Child,
+        (of, epoch): (&Attempt, u32),
         model: &str,
-        stop: StopTokens,
+        (stop, inbox): (StopTokens, Inbox),
     ) -> Result<NativeChild, Cause> {
-        let input = |message: String| Cause::Input { message };
         let run = loaded.id.as_str();
-        let child = loaded.plan.child(&of.node);
-        let child = child.ok_or_else(|| input("the plan has no such child".to_owned()))?;
-        let request: ChildRequest = serde_json::from_str(&loaded.request)
+        let request: RunRequest = serde_json::from_str(&loaded.request)
             .map_err(|error| input(format!("the request cannot be read: {error}")))?;
         let folder = &child.place.folder;
         let work = WorkFolder::new(folder, &child.place.readable).map_err(input)?;
         let outputs = self.options.places.outputs(run, of);
-        // Outputs from before a crash.
-        work.grant(&outputs);
+        // Outputs from before a crash, and from earlier tries of its session.
+        for n in 1..=of.n {
+            let node = of.node.clone();
+            work.grant(&self.options.places.outputs(run, &Attempt { node, n }));
+        }
         let places = Places {
             run_ids: vec![run.to_owned()],
             work: Some(work.path().to_string_lossy().into_owned()),
@@ -469,13 +544,18 @@ impl Shared {
             temp: Some(std::env::temp_dir().to_string_lossy().into_owned()),
         };
         let recording = request.recording.as_ref();
-        let model = self.options.models.source(model, recording, &places).await;
+        let idle = child.limits.model_idle_ms.map(Duration::from_millis);
+        let models = &self.options.models;
+        let model = models.source(model, idle, recording, &places).await;
         let model = model.map_err(input)?;
-        let schema = match &request.output_schema {
-            Some(schema) => {
-                let validator = jsonschema::validator_for(schema);
+        let schema = match &child.schema {
+            Some(digest) => {
+                let bytes = self.store.artifact(digest).ok().flatten();
+                let schema = bytes.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+                let schema = schema.ok_or_else(|| input("the schema is not there"))?;
+                let validator = jsonschema::validator_for(&schema);
                 let validator = validator.map_err(|error| input(error.to_string()))?;
-                Some((schema.clone(), validator))
+                Some((schema, validator))
             }
             None => None,
         };
@@ -502,6 +582,7 @@ impl Shared {
             limits: child.limits.clone(),
             log: AttemptLog::open(&self.options.places.log(run, of)),
             stop,
+            inbox,
             news: self.news.clone(),
         })
     }
@@ -548,6 +629,16 @@ fn draft(fact: Fact, artifacts: Vec<Vec<u8>>) -> Draft {
         artifacts,
         at: now(),
     }
+}
+
+fn input(message: impl Into<String>) -> Cause {
+    let message = message.into();
+    Cause::Input { message }
+}
+
+/// The effect that drives an attempt.
+fn start_of(of: &Attempt) -> EffectId {
+    EffectId::new(of, EffectKind::Start, 0)
 }
 
 /// The path to an attempt from the root of its tree.

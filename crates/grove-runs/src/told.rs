@@ -1,6 +1,11 @@
 //! What a child is told: the text of its system prompt and its first message, stored before it starts.
 
+use grove_plan::{Attempt, Inputs, RunView, Texts, Variables, compose, said_by};
+use grove_spec::Digest;
+use grove_store::{LoadedRun, Store};
 use serde::{Deserialize, Serialize};
+
+use crate::places::RunPlaces;
 
 /// What a child is told. The built-in engine sends exactly these bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,17 +18,22 @@ pub struct Told {
 
 /// What every child is told about being one: the same for equal work, so without ids and paths of a run.
 pub const BOUNDARY: &str = "You are a child agent: another agent or a person gave you one task and reads only your last \
-message. You cannot ask back. Do the task yourself with the tools you have, do not start other agents, and end with the \
-whole result in your last message.";
+message. Do the task yourself with the tools you have, do not start other agents, and end with the whole result in your \
+last message.";
+/// The same about asking.
+const CANNOT_ASK: &str = " You cannot ask back.";
+const CAN_ASK: &str =
+    " When something is missing that you cannot find out, ask with `contact_supervisor`.";
 
 impl Told {
     /// Puts an agent's prompt, the boundary and the task together.
-    pub fn new(prompt: &str, task: &str, has_schema: bool) -> Self {
+    pub fn new(prompt: &str, task: &str, has_schema: bool, can_ask: bool) -> Self {
         let mut system = prompt.trim_end().to_owned();
         if !system.is_empty() {
             system.push_str("\n\n");
         }
         system.push_str(BOUNDARY);
+        system.push_str(if can_ask { CAN_ASK } else { CANNOT_ASK });
         if has_schema {
             system.push_str(
                 " Your result is data: give it by calling `structured_output` once, with a value that meets its schema.",
@@ -38,5 +48,86 @@ impl Told {
     /// The artifact.
     pub fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+/// What an attempt is told.
+pub(crate) struct ToldAttempt {
+    pub(crate) told: Told,
+    /// The artifact, where it was put together just now and is not recorded yet.
+    pub(crate) to_store: Option<Vec<u8>>,
+}
+
+/// What an attempt is told: what its session began with, or what is put together now from what others said.
+pub(crate) fn of_attempt(
+    store: &Store,
+    places: &RunPlaces,
+    run: &LoadedRun,
+    of: &Attempt,
+) -> Result<ToldAttempt, String> {
+    let child = run
+        .plan
+        .child(&of.node)
+        .ok_or("the plan has no such child")?;
+    let is_recorded = recorded(run, of);
+    let digest = is_recorded.or_else(|| recorded(run, &first_of_session(run, of)));
+    let read = |digest: &Digest| -> Result<Told, String> {
+        let bytes = store.artifact(digest).map_err(|error| error.to_string())?;
+        let told = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        told.ok_or_else(|| "what the child is told is not there".to_owned())
+    };
+    let told = match (&digest, &child.inputs) {
+        (Some(digest), _) => read(digest)?,
+        (None, None) => read(&child.told)?,
+        (None, Some(inputs)) => {
+            let template = read(&child.told)?;
+            let variables = variables(store, places, run, inputs);
+            Told {
+                message: compose(&template.message, &variables),
+                ..template
+            }
+        }
+    };
+    let to_store = (is_recorded.is_none() && child.inputs.is_some()).then(|| told.to_bytes());
+    Ok(ToldAttempt { told, to_store })
+}
+
+fn recorded(run: &LoadedRun, of: &Attempt) -> Option<Digest> {
+    let at = usize::try_from(of.n).ok()?.checked_sub(1)?;
+    run.state.nodes.get(&of.node)?.attempts.get(at)?.told
+}
+
+/// The attempt with which the session of one began.
+fn first_of_session(run: &LoadedRun, of: &Attempt) -> Attempt {
+    let mut first = of.clone();
+    loop {
+        let at = usize::try_from(first.n)
+            .unwrap_or(usize::MAX)
+            .checked_sub(1);
+        let attempts = run.state.nodes.get(&first.node).map(|node| &node.attempts);
+        let attempt = at.and_then(|at| attempts?.get(at));
+        match attempt.and_then(|attempt| attempt.continues.as_ref()) {
+            Some(earlier) if earlier.n < first.n => first.n = earlier.n,
+            _ => return first,
+        }
+    }
+}
+
+fn variables(store: &Store, places: &RunPlaces, run: &LoadedRun, inputs: &Inputs) -> Variables {
+    let text = |digest: &Digest| {
+        let bytes = store.artifact(digest).ok().flatten()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let texts: Texts<'_> = &text;
+    let view = RunView::of(&run.id, &run.plan, &run.state, texts);
+    let outputs = inputs.outputs.iter();
+    Variables {
+        task: inputs.task.as_ref().and_then(text).unwrap_or_default(),
+        previous: said_by(&view, &inputs.previous),
+        chain_dir: places.chain_folder(&run.id).to_string_lossy().into_owned(),
+        outputs: outputs
+            .map(|(name, nodes)| (name.clone(), said_by(&view, nodes)))
+            .collect(),
+        item: None,
     }
 }

@@ -20,6 +20,9 @@ pub(crate) use work_folder::WorkFolder;
 /// The tool through which a child gives a value that meets a schema.
 pub(crate) const STRUCTURED_OUTPUT: &str = "structured_output";
 
+/// The tool through which a child asks whoever gave it its task, or says how far it is.
+pub(crate) const CONTACT_SUPERVISOR: &str = "contact_supervisor";
+
 /// A tool.
 #[derive(Debug)]
 pub struct ToolRow {
@@ -140,6 +143,27 @@ pub const TOOLS: &[ToolRow] = &[
         description: "Gives the instructions of a skill by its name.",
         arguments: &[("name", "string", "the skill", true)],
     },
+    ToolRow {
+        name: CONTACT_SUPERVISOR,
+        others: &["intercom"],
+        writes: false,
+        description: "Asks whoever gave you the task and waits for the answer, or says how far you are. Ask only what you \
+cannot find out and must not decide yourself.",
+        arguments: &[
+            (
+                "kind",
+                "string",
+                "`question`, which waits for the answer, or `progress`, which does not",
+                true,
+            ),
+            (
+                "message",
+                "string",
+                "the question, or how far you are",
+                true,
+            ),
+        ],
+    },
 ];
 
 impl ToolRow {
@@ -222,7 +246,7 @@ impl Toolbox {
         all
     }
 
-    fn allows(&self, name: &str) -> bool {
+    pub(crate) fn allows(&self, name: &str) -> bool {
         self.allowed.iter().any(|allowed| allowed == name)
     }
 
@@ -244,6 +268,7 @@ impl Toolbox {
         };
         let mut result = ToolResult::of(match row.name {
             "bash" => self.bash(arguments, stop).await,
+            CONTACT_SUPERVISOR => text_of(arguments, "message").map(|_| "noted".to_owned()),
             "skill" => text_of(arguments, "name").and_then(|name| self.skill(&name)),
             _ => self.on_files(row.name, arguments),
         });

@@ -160,7 +160,7 @@ fn one(
     let file = own.agent;
     // Each agent chooses as it does for its prompt, and skills are exported once for everybody.
     let (offered, files) = sources.skills_with(&look.snapshot, sources.skill_path(&location));
-    let mut chosen = prompts::choose(offered, files, sources, agent, &location);
+    let mut chosen = prompts::choose(offered, files, sources, (agent, None), &location);
     skills.name_among_all(offered, &mut chosen);
     for at in &mut chosen.skills {
         *at = skills.original(*at);

@@ -30,6 +30,7 @@ mod last_good;
 mod library;
 pub mod live;
 mod loading;
+pub mod machine_hosts;
 pub mod managing;
 mod named_files;
 pub mod packages;

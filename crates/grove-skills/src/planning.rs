@@ -487,7 +487,7 @@ pub(crate) fn further_roots(
 }
 
 /// Where a host's own root is: a variable lists the folders, or names the folder, or else the path does.
-fn host_paths(environment: &Environment, root: &HostRoot) -> Vec<PathBuf> {
+pub(crate) fn host_paths(environment: &Environment, root: &HostRoot) -> Vec<PathBuf> {
     if let Some(name) = &root.env_list {
         let list = environment.variable(name);
         return list.map_or_else(Vec::new, |list| listed_folders(environment, list));

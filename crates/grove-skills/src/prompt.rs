@@ -42,6 +42,8 @@ pub struct PromptOptions {
     pub base: Option<Base>,
     /// The agent as it was asked for; none means by its name.
     pub asked: Option<String>,
+    /// Skills in place of those that the agent names.
+    pub skills: Option<Vec<String>>,
 }
 
 /// A prompt, and the files that it leads to.
@@ -114,7 +116,8 @@ pub fn prompt(
     let format = sources.agents.format_of(agent);
     let own = own_of(agent, format, &location, &source).ok_or_else(unsteady)?;
     let (skills, files) = sources.skills_with(snapshot, sources.skill_path(&location));
-    let chosen = choose(skills, files, sources, agent, &location);
+    let named = options.skills.as_deref();
+    let chosen = choose(skills, files, sources, (agent, named), &location);
     let read = match own.agent.skill_injection {
         SkillInjection::Full => read(files, skills, &chosen.skills)?,
         SkillInjection::Light => Vec::new(),
@@ -148,7 +151,7 @@ pub(crate) fn choose(
     skills: &Snapshot,
     files: &SkillFiles,
     sources: &Sources,
-    agent: &Agent,
+    (agent, named): (&Agent, Option<&[String]>),
     location: &Path,
 ) -> prompt::Chosen {
     let path = sources.skill_path(location);
@@ -159,7 +162,8 @@ pub(crate) fn choose(
             .into_iter()
             .flat_map(|it| files.roots_of_package(it)),
     );
-    let names = agent.file().map_or(&[][..], |file| &file.skills);
+    let of_file = agent.file().map_or(&[][..], |file| &file.skills);
+    let names = named.unwrap_or(of_file);
     let mut chosen = prompt::choose_near(skills, names, &first);
     let findings = path.into_iter().flat_map(|path| &path.findings);
     chosen.warnings.extend(findings.cloned());

@@ -115,10 +115,12 @@ pub fn without_credentials(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// A number with its noun: `1 file`, `2 files`.
+/// A number with its noun: `1 file`, `2 files`, `2 tries`.
 pub fn counted(count: usize, noun: &str) -> String {
     if count == 1 {
         format!("1 {noun}")
+    } else if let Some(start) = noun.strip_suffix("ry") {
+        format!("{count} {start}ries")
     } else {
         format!("{count} {noun}s")
     }

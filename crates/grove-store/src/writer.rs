@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use grove_plan::{EffectId, Event, Fact, Plan, State, Step, Times, advance};
+use grove_plan::{Attempt, EffectId, EffectKind, Event, Fact, Plan, State, Step, Times, advance};
 use grove_spec::Digest;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
@@ -32,6 +32,8 @@ pub struct Appended {
     pub event: Event,
     /// What follows from it.
     pub step: Step,
+    /// The attempts that were sent something which they have not heard, one for each message.
+    pub unheard: Vec<Attempt>,
     /// Whether the run is over.
     pub is_over: bool,
 }
@@ -312,7 +314,10 @@ fn append(
         known.remove(run);
         return Err(StoreError::Group(with_sources(&error)));
     }
+    let open = current.state.open.keys();
+    let sends = open.filter(|effect| effect.kind == EffectKind::Send);
     Ok(Appended {
+        unheard: sends.map(|effect| effect.of.clone()).collect(),
         event,
         step,
         is_over,

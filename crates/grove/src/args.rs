@@ -5,6 +5,7 @@ mod chains;
 mod export;
 mod runs;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -15,7 +16,7 @@ pub(crate) use agents::{
 };
 pub(crate) use chains::{ChainLook, ChainsCommand};
 pub(crate) use export::ExportArgs;
-pub(crate) use runs::{RunArgs, RunsCommand};
+pub(crate) use runs::{GoOnArgs, RunArgs, RunsCommand};
 
 /// Finds every skill you have, says which are usable and why, and what a model would see of them.
 #[derive(Debug, Parser)]
@@ -75,6 +76,13 @@ pub(crate) enum Command {
     Supervise,
     /// What a model is told of your skills, inside a budget; with --host, what another host would tell it
     Catalog(Box<CatalogArgs>),
+    /// Why a skill or an agent is shown or missing, host by host, and what to do about it
+    Why {
+        /// Its name, id, or id@root
+        name: String,
+        #[command(flatten)]
+        look: Look,
+    },
     /// Serve skills to a host over MCP: on stdin and stdout, or over HTTP
     Mcp(Box<McpArgs>),
     /// Check skill files strictly: folders, SKILL.md files, or folders of skills
@@ -445,4 +453,15 @@ pub(crate) struct TrustArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The arrows between the steps of `grove run`, which would be taken for options, as words.
+pub(crate) fn with_arrows(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.get(1).is_some_and(|word| word == "run") {
+        let arrows = arguments.iter_mut().filter(|word| *word == "->");
+        for arrow in arrows {
+            *arrow = "→".into();
+        }
+    }
+    arguments
 }

@@ -27,6 +27,7 @@ fn main() -> ExitCode {
     {
         return grove_exec::keep();
     }
+    let arguments = args::with_arrows(arguments);
     let mut out = output::Output::default();
     let mut looked = None;
     let result = commands::run(arguments, &mut looked, &mut out);

@@ -1,5 +1,7 @@
 //! Tables that fit: every column as wide as it needs, the last one takes what is left.
 
+use std::ops::Range;
+
 use grove_spec::text::one_line;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -7,6 +9,8 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 pub(crate) struct Table {
     headings: Vec<&'static str>,
     rows: Vec<Vec<String>>,
+    /// The columns that have numbers, which stand under their headings' ends.
+    numbers: Range<usize>,
 }
 
 impl Table {
@@ -14,7 +18,14 @@ impl Table {
         Self {
             headings: headings.to_vec(),
             rows: Vec::new(),
+            numbers: 0..0,
         }
+    }
+
+    /// The same with numbers in these columns.
+    pub(crate) fn with_numbers(mut self, columns: Range<usize>) -> Self {
+        self.numbers = columns;
+        self
     }
 
     /// Adds a row; each cell becomes one line without control characters.
@@ -36,17 +47,30 @@ impl Table {
             }
         }
         fit(&mut widths, columns);
-        let mut out = line(
-            &self
-                .headings
-                .iter()
-                .map(|heading| (*heading).to_owned())
-                .collect::<Vec<_>>(),
-            &widths,
-        );
+        let headings = self.headings.iter().map(|heading| (*heading).to_owned());
+        let mut out = self.line(&headings.collect::<Vec<_>>(), &widths);
         for row in &self.rows {
-            out.push_str(&line(row, &widths));
+            out.push_str(&self.line(row, &widths));
         }
+        out
+    }
+
+    fn line(&self, cells: &[String], widths: &[usize]) -> String {
+        let mut out = String::new();
+        for (index, (cell, width)) in cells.iter().zip(widths).enumerate() {
+            let shown = shorten(cell, *width);
+            let padding = " ".repeat(width.saturating_sub(shown.width()));
+            if self.numbers.contains(&index) {
+                out.push_str(&padding);
+                out.push_str(&shown);
+            } else {
+                out.push_str(&shown);
+                out.push_str(&padding);
+            }
+            out.push_str(&" ".repeat(GAP));
+        }
+        let mut out = out.trim_end().to_owned();
+        out.push('\n');
         out
     }
 }
@@ -68,20 +92,6 @@ fn fit(widths: &mut [usize], columns: usize) {
         }
         *widest = widest.saturating_sub(over.min(8)).max(NARROWEST);
     }
-}
-
-fn line(cells: &[String], widths: &[usize]) -> String {
-    let mut out = String::new();
-    for (index, (cell, width)) in cells.iter().zip(widths).enumerate() {
-        let shown = shorten(cell, *width);
-        out.push_str(&shown);
-        if index + 1 < cells.len() {
-            out.push_str(&" ".repeat(width.saturating_sub(shown.width()) + GAP));
-        }
-    }
-    let mut out = out.trim_end().to_owned();
-    out.push('\n');
-    out
 }
 
 /// A text cut at a word end where one is near, with a mark that it was cut.
@@ -106,9 +116,36 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
+/// A text in lines of at most `width` columns, broken between words alone: a word that is longer has a line to itself.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_broken_between_words_alone() {
+        let text = "  one two  three unbreakablelongword four";
+        let lines = ["one two", "three", "unbreakablelongword", "four"];
+        assert_eq!(wrapped(text, 9), lines);
+        assert_eq!(
+            wrapped(text, 100).join(""),
+            "one two three unbreakablelongword four"
+        );
+        assert!(wrapped(" ", 9).is_empty());
+    }
 
     #[test]
     fn every_line_fits_and_nothing_hostile_is_printed() {

@@ -1,13 +1,14 @@
 //! `cargo xtask bench children`: many one-child runs in one supervisor, started one at a time against a model that keeps
 //! all of them waiting; and the same for agent programs, each a process, at the counts that a machine can bear.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use grove_plan::{Limits, TreeLimits};
-use grove_runs::{ChildRequest, RunPlaces, submit, surroundings_of, wake};
+use grove_plan::{Limits, NodeId, TreeLimits};
+use grove_runs::{ChildRequest, RunPlaces, RunRequest, submit, surroundings_of, wake};
 use grove_store::{RunFilter, Store};
 use grove_testkit::agent_program::AgentProgram;
 use grove_testkit::model_server::{Delivery, ModelServer, Request, Script, ScriptedReply};
@@ -206,10 +207,16 @@ impl OurSupervisor {
     }
 
     fn submit(&self, store: &Store, folder: &Path, number: usize) -> Result<(), String> {
-        let request = ChildRequest {
+        let task = format!("{MARK}{number}");
+        let child = ChildRequest {
+            id: NodeId::step(1),
+            after: Vec::new(),
+            group: None,
+            label: None,
+            inputs: None,
             agent: "bench".to_owned(),
             address: "bench".to_owned(),
-            task: format!("{MARK}{number}"),
+            task: task.clone(),
             prompt: "You answer. ".repeat(200),
             tools: None,
             denied_tools: [].into(),
@@ -220,8 +227,15 @@ impl OurSupervisor {
             folder: folder.to_path_buf(),
             readable: Vec::new(),
             limits: Limits::default(),
-            tree: TreeLimits::default(),
             output_schema: None,
+        };
+        let request = RunRequest {
+            title: task.clone(),
+            task,
+            children: vec![child],
+            groups: BTreeMap::new(),
+            folder: folder.to_path_buf(),
+            tree: TreeLimits::default(),
             submit_key: None,
             background: true,
             recording: None,

@@ -19,7 +19,7 @@ pub fn within_tokens(
     if material.forest.nodes.len() == 1 {
         return Catalog::nothing(&material, request);
     }
-    let ladder = Ladder::of(&material, request);
+    let ladder = Ladder::of(&material, request, usize::MAX);
     let (mut fits, mut too_much) = (0, ladder.len());
     while too_much - fits > 1 {
         let middle = fits.midpoint(too_much);

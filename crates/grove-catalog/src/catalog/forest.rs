@@ -6,6 +6,7 @@
 //! is switched off never hides its children.
 
 mod division;
+mod name_words;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use crate::snapshot::{Skill, Snapshot};
 
 use super::group_key;
 use super::style::shown_name;
+use name_words::NameWords;
 
 /// Index of a node in its forest.
 pub(crate) type NodeId = usize;
@@ -69,8 +71,10 @@ pub(crate) struct Forest<'a> {
     pub(crate) bottom_up: Vec<NodeId>,
     node_of: Vec<Option<NodeId>>,
     names: Vec<&'a str>,
-    /// How many groups bear a name, by root, folder and part.
-    taken: BTreeMap<(Option<usize>, &'a str, String), usize>,
+    /// Their words, once anything has to be divided.
+    words: Option<NameWords<'a>>,
+    /// How many groups bear a name, by the hash of root, folder and part.
+    taken: BTreeMap<u64, usize>,
 }
 
 /// What makes a forest another one than that of the snapshot alone.
@@ -87,12 +91,16 @@ pub(crate) struct Wishes<'r> {
 impl<'a> Forest<'a> {
     pub(crate) fn of(snapshot: &'a Snapshot, wishes: &Wishes<'_>) -> Self {
         let mut forest = Self {
-            nodes: vec![group(None, "", String::new())],
+            // One group in eight nodes is more than most libraries have.
+            nodes: Vec::with_capacity(snapshot.skills.len() * 8 / 7 + 1),
             bottom_up: Vec::new(),
             node_of: vec![None; snapshot.skills.len()],
-            names: vec![""],
+            names: Vec::with_capacity(snapshot.skills.len() + 1),
+            words: None,
             taken: BTreeMap::new(),
         };
+        forest.nodes.push(group(None, "", String::new()));
+        forest.names.push("");
         forest.add_skills(snapshot, wishes);
         let n_skills = forest.nodes.len();
         forest.hang(snapshot, wishes);
@@ -175,7 +183,7 @@ impl<'a> Forest<'a> {
         let is_excluded = |skill: &Skill| {
             !wishes.exclude.is_empty() && wishes.exclude.contains(&snapshot.address(skill))
         };
-        let mut skills: Vec<(u32, u32, &str, usize)> = Vec::with_capacity(snapshot.skills.len());
+        let mut skills = Vec::with_capacity(snapshot.skills.len());
         for (at, skill) in snapshot.skills.iter().enumerate() {
             if !skill.model_invocable()
                 || is_excluded(skill)
@@ -185,11 +193,12 @@ impl<'a> Forest<'a> {
             }
             let standing = snapshot.root_of(skill).map(|root| &root.standing);
             let (step, distance) = standing.map_or((0, 0), |of| (of.step, of.distance));
-            skills.push((step, distance, skill.name(), at));
+            let name = skill.name();
+            skills.push((step, distance, beginning(name), name, at));
         }
         // Skills of a snapshot are by root and id, so the index tells equal names apart.
         skills.sort_unstable();
-        for (id, (_, _, name, at)) in skills.into_iter().enumerate() {
+        for (id, (_, _, _, name, at)) in skills.into_iter().enumerate() {
             self.nodes.push(Node {
                 kind: Kind::Skill(at),
                 parent: None,
@@ -303,6 +312,7 @@ impl<'a> Forest<'a> {
     /// What every node takes from those below and above it.
     fn finish(&mut self) {
         let mut waiting = vec![EVERYTHING];
+        self.bottom_up.reserve(self.nodes.len());
         while let Some(id) = waiting.pop() {
             self.bottom_up.push(id);
             waiting.extend(&self.nodes[id].children);
@@ -321,6 +331,14 @@ impl<'a> Forest<'a> {
             }
         }
     }
+}
+
+/// The first bytes of a name as a number that is in the order of names: most are told apart by it.
+fn beginning(name: &str) -> u64 {
+    let mut bytes = [0; 8];
+    let shown = name.len().min(bytes.len());
+    bytes[..shown].copy_from_slice(&name.as_bytes()[..shown]);
+    u64::from_be_bytes(bytes)
 }
 
 /// Whether a skill is a branch whose children take its place.

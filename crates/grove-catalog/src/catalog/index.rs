@@ -20,7 +20,7 @@ use super::two_threads::on_two_threads;
 const DESCRIPTION: usize = 400;
 
 /// From so many files on the second core pays.
-const FILES_FOR_TWO: usize = 64;
+const FILES_FOR_TWO: usize = 24;
 
 const HOW: &str = "Choose one by its description and read its location; none fits: go back and use none of these.\n\n<skills>\n";
 const END: &str = "</skills>\n";
@@ -58,21 +58,28 @@ impl Files {
             files: Vec::new(),
             of_node: vec![None; forest.nodes.len()],
         };
-        let has_list = |id: &NodeId| !forest.nodes[*id].children.is_empty();
         let listed = forest.bottom_up.iter().copied();
-        let listed = listed.filter(|id| is_needed[*id] && has_list(id));
-        let links = |id: &NodeId| forest.nodes[*id].children.iter().any(has_list);
-        let (linking, plain): (Vec<NodeId>, Vec<NodeId>) = listed.partition(links);
-        let made = on_two_threads(plain.len(), FILES_FOR_TWO, |range| {
-            let part = plain.get(range).unwrap_or_default();
-            part.iter().map(|id| files.file(material, *id)).collect()
-        });
-        for (id, file) in plain.into_iter().zip(made) {
-            files.add(id, file);
+        let listed = listed.filter(|id| is_needed[*id] && !forest.nodes[*id].children.is_empty());
+        // Those of one level do not link to one another.
+        let mut levels: Vec<Vec<NodeId>> = Vec::new();
+        let mut level_of = vec![0; forest.nodes.len()];
+        for id in listed {
+            let below = forest.nodes[id].children.iter();
+            let level = below.map(|child| level_of[*child]).max().unwrap_or(0);
+            level_of[id] = level + 1;
+            if levels.len() == level {
+                levels.push(Vec::new());
+            }
+            levels[level].push(id);
         }
-        for id in linking {
-            let file = files.file(material, id);
-            files.add(id, file);
+        for level in levels {
+            let made = on_two_threads(level.len(), FILES_FOR_TWO, |range| {
+                let part = level.get(range).unwrap_or_default();
+                part.iter().map(|id| files.file(material, *id)).collect()
+            });
+            for (id, file) in level.into_iter().zip(made) {
+                files.add(id, file);
+            }
         }
         files
     }
@@ -126,7 +133,7 @@ impl Files {
     /// Writes the line of a node.
     fn line(&self, material: &Material<'_>, id: NodeId, out: &mut String) {
         let (forest, prefixes) = (&material.forest, &material.prefixes);
-        let text = &material.texts[id];
+        let text = material.text(id);
         let (name, description): (Cow<'_, str>, Cow<'_, str>) = if forest.skill(id).is_some() {
             ((*text.name).into(), (*text.description).into())
         } else {

@@ -5,7 +5,8 @@
 //! has a closed entry name what it holds, or lets a description grow by a word. What every rung costs is known from what
 //! the step before it changed; no text is written for it.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use crate::snapshot::Skill;
 use crate::state::State;
@@ -18,6 +19,9 @@ use super::writing::frame;
 
 /// How much of its description a skill comes with.
 const FIRST_LENGTH: usize = 80;
+
+/// What the mark of a cut costs at most.
+const MARK_BYTES: usize = 3;
 
 /// What an entry shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +110,7 @@ impl Sight {
         }
         self.n_entries += 1;
         self.forms[shown] = Some(match material.forest.skill(shown) {
-            Some(_) => Form::Skill(first_cut(&material.texts[shown].description)),
+            Some(_) => Form::Skill(first_cut(&material.text(shown).description)),
             None => Form::Closed { named: false },
         });
         shown
@@ -169,8 +173,9 @@ pub(crate) struct Ladder {
 }
 
 impl Ladder {
-    pub(crate) fn of(material: &Material<'_>, request: &Request<'_>) -> Self {
-        let mut builder = Builder::new(material, request.budget.entries);
+    /// The ladder as far as a rung may cost no more than `most`; what comes later costs more.
+    pub(crate) fn of(material: &Material<'_>, request: &Request<'_>, most: usize) -> Self {
+        let mut builder = Builder::new(material, request.budget.entries, most);
         builder.climb(request);
         builder.ladder
     }
@@ -202,6 +207,8 @@ struct Builder<'m, 'a> {
     material: &'m Material<'a>,
     sight: Sight,
     most_entries: usize,
+    /// What a rung may cost at all.
+    most: usize,
     frame: usize,
     /// By node: what its entry costs beside the beginning of its location.
     costs: Vec<usize>,
@@ -214,11 +221,12 @@ struct Builder<'m, 'a> {
 }
 
 impl<'m, 'a> Builder<'m, 'a> {
-    fn new(material: &'m Material<'a>, most_entries: usize) -> Self {
+    fn new(material: &'m Material<'a>, most_entries: usize, most: usize) -> Self {
         let mut builder = Self {
             material,
             sight: Sight::new(material),
             most_entries,
+            most,
             frame: frame(material),
             costs: vec![0; material.forest.nodes.len()],
             spent: 0,
@@ -241,7 +249,7 @@ impl<'m, 'a> Builder<'m, 'a> {
             self.lift(*id);
         }
         for id in &pinned {
-            self.grow(&[*id]);
+            self.grow(&[*id], usize::MAX);
         }
         let used = self.used(request);
         for id in &used {
@@ -255,7 +263,9 @@ impl<'m, 'a> Builder<'m, 'a> {
         let is_used: BTreeSet<NodeId> = used.iter().copied().collect();
         let others = (1..self.sight.forms.len()).filter(|id| !is_used.contains(id));
         let in_order: Vec<NodeId> = used.into_iter().chain(others).collect();
-        self.grow(&in_order);
+        // A description that is whole loses its mark, so that its last step may cost a little less than nothing.
+        let marks = MARK_BYTES * self.sight.n_entries;
+        self.grow(&in_order, self.most.saturating_add(marks));
         if self.material.prefixes.aliases(&self.uses) != self.material.prefixes.in_full() {
             self.sight.in_full = true;
             self.begins = self.begins_now();
@@ -378,22 +388,34 @@ impl<'m, 'a> Builder<'m, 'a> {
         }
     }
 
-    /// Lets the descriptions of these skills grow to one length after another, until they are whole.
-    fn grow(&mut self, skills: &[NodeId]) {
+    /// Lets the descriptions of these skills grow to one length after another, until they are whole or a rung costs more
+    /// than `most`.
+    fn grow(&mut self, skills: &[NodeId], most: usize) {
         let material = self.material;
-        let mut growths: Vec<(usize, usize, NodeId, Cut, usize)> = Vec::new();
-        for (order, id) in skills.iter().copied().enumerate() {
+        let mut growing = Vec::new();
+        let mut next = BinaryHeap::new();
+        for id in skills.iter().copied() {
             let Some(Form::Skill(now)) = self.sight.forms[id] else {
                 continue;
             };
-            let text = &material.texts[id];
+            let text = material.text(id);
             let bare = material.bare(&text.name, &text.rest, true);
-            let mut costs = CutCosts::new(&text.description, material.style, material.unit);
-            let longer = cuts(&text.description).filter(|cut| cut.end > now.end);
-            growths.extend(longer.map(|cut| (cut.length, order, id, cut, bare + costs.of(cut))));
+            let costs = CutCosts::new(&text.description, material.style, material.unit);
+            let mut longer = cuts(&text.description).filter(move |cut| cut.end > now.end);
+            if let Some(cut) = longer.next() {
+                next.push(Reverse((cut.length, growing.len(), cut.end)));
+                growing.push((id, bare, costs, longer));
+            }
         }
-        growths.sort_by_key(|(length, order, ..)| (*length, *order));
-        for (_, _, id, cut, cost) in growths {
+        while let Some(Reverse((length, at, end))) = next.pop() {
+            if self.total() > most {
+                return;
+            }
+            let (id, bare, costs, longer) = &mut growing[at];
+            let (id, cut) = (*id, Cut { end, length });
+            let cost = *bare + costs.of(cut);
+            let further = longer.next();
+            next.extend(further.map(|cut| Reverse((cut.length, at, cut.end))));
             self.sight.forms[id] = Some(Form::Skill(cut));
             self.set_cost(id, cost);
             self.push(Step::Grow(id, cut));
@@ -446,7 +468,7 @@ pub(crate) fn entry_cost(material: &Material<'_>, sight: &Sight, id: NodeId, for
     described
         + match form {
             Form::Skill(_) => {
-                let text = &material.texts[id];
+                let text = material.text(id);
                 material.bare(&text.name, &text.rest, description.is_some())
             }
             Form::Closed { .. } => {
@@ -464,7 +486,7 @@ pub(crate) fn entry_text(
     form: Form,
 ) -> Option<String> {
     match form {
-        Form::Skill(cut) => (cut.end > 0).then(|| cut.of(&material.texts[id].description)),
+        Form::Skill(cut) => (cut.end > 0).then(|| cut.of(&material.text(id).description)),
         Form::Closed { named } => {
             let held = |child: NodeId| sight.held(child, id);
             let (snapshot, forest) = (material.snapshot, &material.forest);
@@ -476,7 +498,7 @@ pub(crate) fn entry_text(
 /// Where the location of an entry begins.
 pub(crate) fn prefix(material: &Material<'_>, id: NodeId, form: Form) -> usize {
     match form {
-        Form::Skill(_) => material.texts[id].prefix,
+        Form::Skill(_) => material.text(id).prefix,
         Form::Closed { .. } => material.prefixes.of_index(),
     }
 }

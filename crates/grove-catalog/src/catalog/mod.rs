@@ -157,7 +157,7 @@ pub fn catalog(snapshot: &Snapshot, request: &Request<'_>) -> Catalog {
     if material.forest.nodes.len() == 1 {
         return Catalog::nothing(&material, request);
     }
-    let ladder = ladder::Ladder::of(&material, request);
+    let ladder = ladder::Ladder::of(&material, request, request.budget.size);
     let rung = ladder.rung_within(request.budget.size);
     writing::write(&material, &ladder.sight(&material, rung), request)
 }

@@ -187,7 +187,7 @@ pub(super) fn of_nothing(material: &Material<'_>, request: &Request<'_>) -> Repo
 
 /// What became of a skill that is shown by the entry of a node: its own, or one above it.
 fn treatment(material: &Material<'_>, sight: &Sight, id: NodeId, entry: NodeId) -> Treatment {
-    let text = &material.texts[id];
+    let text = material.text(id);
     match sight.forms[entry] {
         Some(Form::Skill(_)) if id != entry => Treatment::Inside,
         Some(Form::Skill(cut)) if cut.end == text.description.len() && !text.is_cut => {

@@ -13,7 +13,7 @@ use super::cut::shorten;
 use super::forest::{EVERYTHING, Forest, NodeId, Wishes};
 use super::locations::{Prefixes, below_root};
 use super::style::{Style, one_line, shown_name};
-use super::two_threads::on_two_threads;
+use super::two_threads::both;
 
 /// The standard's limit for a description; what is longer is shortened to it in any catalog, so that no
 /// skill can take the room of others.
@@ -22,8 +22,8 @@ const LONGEST_DESCRIPTION: usize = 1_024;
 /// The name of an index file: sixteen digits, so that its cost is known before its content.
 pub(crate) const INDEX_NAME_DIGITS: usize = 16;
 
-/// From so many nodes on the second core pays.
-const NODES_FOR_TWO: usize = 2_000;
+/// From so many skills on the second core pays.
+const SKILLS_FOR_TWO: usize = 2_000;
 
 /// A skill as an entry.
 #[derive(Debug, Default)]
@@ -37,14 +37,18 @@ pub(crate) struct SkillText<'a> {
     pub(crate) prefix: usize,
     /// How it goes on.
     pub(crate) rest: String,
+    /// What name, description and the rest of the location cost.
+    pub(crate) cost: usize,
 }
 
 /// What a catalog is made of.
 pub(crate) struct Material<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) forest: Forest<'a>,
-    /// By node; those of groups are empty.
-    pub(crate) texts: Vec<SkillText<'a>>,
+    /// By skill of the snapshot; of what may not be shown they are empty.
+    texts: Vec<SkillText<'a>>,
+    /// The one of all groups: nothing.
+    of_groups: SkillText<'a>,
     pub(crate) prefixes: Prefixes,
     pub(crate) style: Style,
     pub(crate) unit: Unit,
@@ -58,30 +62,52 @@ impl<'a> Material<'a> {
             opened: request.expanded,
         };
         let (style, unit) = (request.style, request.budget.unit);
-        let forest = Forest::of(snapshot, &wishes);
         let prefixes = Prefixes::of(snapshot, request.home, request.index_dir, style, unit);
-        let text = |id: NodeId| {
-            let Some(skill) = forest.skill(id) else {
+        let cost = |text: &SkillText<'_>| {
+            let parts = [&*text.name, &*text.description, &*text.rest];
+            parts.iter().map(|part| style.cost(part, unit)).sum()
+        };
+        let of_skill = |skill: &'a Skill| {
+            if !skill.model_invocable() {
                 return SkillText::default();
+            }
+            let mut text = of_skill(skill);
+            text.cost = cost(&text);
+            text
+        };
+        let (forest, mut texts) = both(
+            snapshot.skills.len() >= SKILLS_FOR_TWO,
+            || Forest::of(snapshot, &wishes),
+            || snapshot.skills.iter().map(of_skill).collect::<Vec<_>>(),
+        );
+        for branch in snapshot.tree.branches() {
+            let Some(id) = forest.node_of(branch) else {
+                continue;
             };
-            let mut text = of_skill(&snapshot.skills[skill]);
-            if !forest.nodes[id].children.is_empty() {
-                let inside = counted(forest.nodes[id].n_skills - 1, "skill");
+            let (node, text) = (&forest.nodes[id], &mut texts[branch]);
+            if !node.children.is_empty() {
+                let inside = counted(node.n_skills - 1, "skill");
                 text.description = format!("({inside} inside) {}", text.description).into();
                 text.prefix = prefixes.of_index();
                 text.rest = any_index_file();
+                text.cost = cost(text);
             }
-            text
-        };
-        let n_nodes = forest.nodes.len();
+        }
         Self {
-            texts: on_two_threads(n_nodes, NODES_FOR_TWO, |range| range.map(text).collect()),
+            texts,
+            of_groups: SkillText::default(),
             snapshot,
             forest,
             prefixes,
             style,
             unit,
         }
+    }
+
+    /// What a skill says as an entry; nothing for a group.
+    pub(crate) fn text(&self, id: NodeId) -> &SkillText<'a> {
+        let skill = self.forest.skill(id);
+        skill.map_or(&self.of_groups, |skill| &self.texts[skill])
     }
 
     /// What a text costs.
@@ -104,13 +130,10 @@ impl<'a> Material<'a> {
         let skills = self.forest.bottom_up.iter().copied();
         let skills = skills.filter(|id| self.forest.skill(*id).is_some() && is_top(id));
         skills.fold((0, 0), |(entries, size), id| {
-            let text = &self.texts[id];
-            let bare = self.bare(&text.name, &text.rest, !text.description.is_empty());
+            let text = self.text(id);
+            let marks = self.style.overhead(!text.description.is_empty());
             let begin = self.prefixes.cost_in_entry(text.prefix, &no_aliases);
-            (
-                entries + 1,
-                size + bare + begin + self.cost(&text.description),
-            )
+            (entries + 1, size + marks + begin + text.cost)
         })
     }
 }
@@ -137,6 +160,7 @@ fn of_skill(skill: &Skill) -> SkillText<'_> {
         },
         prefix: skill.place.root,
         rest: below_root(&skill.place),
+        cost: 0,
     }
 }
 

@@ -1,8 +1,26 @@
-//! Long lists made on two threads: the texts of all skills, and the index files that name skills alone. Everything else in
-//! this layer has one thread.
+//! What is done on two threads: the forest and the texts of all skills at once, and index files. Everything else in this
+//! layer has one thread.
 
 use std::ops::Range;
 use std::thread;
+
+/// What two functions give that know nothing of each other, at once if that is worth a thread.
+pub(crate) fn both<A, B: Send>(
+    is_worth_it: bool,
+    first: impl FnOnce() -> A,
+    second: impl Fn() -> B + Sync,
+) -> (A, B) {
+    if !is_worth_it {
+        return (first(), second());
+    }
+    let (first, made) = thread::scope(|scope| {
+        let other = thread::Builder::new().spawn_scoped(scope, &second);
+        let first = first();
+        (first, other.ok().and_then(|other| other.join().ok()))
+    });
+    // Where no thread can be had, the work is done all the same.
+    (first, made.unwrap_or_else(second))
+}
 
 /// What `make` makes of `0..count` in two halves at once, the first one first; a list shorter than `least` is not worth a
 /// thread.
@@ -33,6 +51,13 @@ pub(crate) fn on_two_threads<T: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_are_made_on_one_thread_or_two() {
+        for is_worth_it in [false, true] {
+            assert_eq!(both(is_worth_it, || 1, || "two"), (1, "two"));
+        }
+    }
 
     #[test]
     fn halves_are_put_together_in_order() {

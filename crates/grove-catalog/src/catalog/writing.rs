@@ -88,7 +88,7 @@ fn entry(
     let any_file = super::texts::any_index_file();
     let rest = match (index_file, form) {
         (Some(file), _) => file,
-        (None, Form::Skill(_)) => &material.texts[id].rest,
+        (None, Form::Skill(_)) => &material.text(id).rest,
         (None, Form::Closed { .. }) => &any_file,
     };
     Entry {

@@ -1,8 +1,8 @@
 //! The cases that people think of first, step by step.
 
 use grove_plan::{
-    Attempt, Command, EffectId, EffectKind, Ending, Fact, Finish, ModelFailure, NodeId, Outcome,
-    Output, Proof, Refused, RunView, State, Usage, Wish,
+    Attempt, Command, EffectId, EffectKind, Ending, Fact, Finish, GroupRules, ModelFailure, NodeId,
+    Outcome, Output, Proof, Refused, RunView, State, Usage, Wish,
 };
 use grove_spec::Digest;
 
@@ -251,7 +251,7 @@ fn time_runs_out_for_a_child_and_for_the_run() {
         let mut world = World::submitted(plan);
         let start = world.lease(EffectKind::Start);
         let timer = world.open(EffectKind::Timer).unwrap();
-        assert_eq!(timer == EffectId::run_timer(), whole);
+        assert_eq!(timer == EffectId::run_timer(0), whole);
         let fired = Fact::Fired { timer };
         world.tell(fired.clone()).unwrap();
         assert!(world.tell(fired).is_err(), "a timer goes off once");
@@ -431,4 +431,37 @@ fn times_are_those_of_the_first_start_and_of_the_end_and_every_proof_is_another(
     );
     assert_eq!(attempt.recoveries, 1);
     assert_ne!(world.state.ended, Some(over), "the run ends with the proof");
+}
+
+#[test]
+fn nodes_side_by_side_begin_as_there_is_room_and_are_given_up_when_one_was_not_done() {
+    for (fail_fast, expected) in [
+        (false, ["failed", "queued", "queued", "pending"]),
+        (true, ["failed", "queued", "skipped", "skipped"]),
+    ] {
+        let mut plan = chain(vec![child(), child(), child(), child()]);
+        let group = NodeId::from("1");
+        for (at, node) in plan.nodes.iter_mut().enumerate() {
+            node.id = NodeId::from(format!("1.{}", at + 1).as_str());
+            node.after.clear();
+            node.group = Some(group.clone());
+        }
+        let concurrency = Some(2);
+        plan.groups.insert(
+            group,
+            GroupRules {
+                concurrency,
+                fail_fast,
+            },
+        );
+        let ids = ["1.1", "1.2", "1.3", "1.4"];
+        let mut world = World::submitted(plan);
+        let now = |world: &World| ids.map(|id| world.state_of(id));
+        assert_eq!(now(&world), ["queued", "queued", "pending", "pending"]);
+        let start = world.lease(EffectKind::Start);
+        let failed = model_failure(ModelFailure::BadRequest);
+        world.answer(&start, ended(failed, text("x")));
+        world.prove();
+        assert_eq!(now(&world), expected);
+    }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use grove_plan::{
-    Attempt, EffectKind, Event, Fact, Finish, ModelFailure, NodeId, Outcome, Output, Plan, Proof,
-    State, Step, Times, Wish, advance, fold,
+    Attempt, CallId, EffectKind, Event, Execution, Fact, Finish, GroupRules, ModelFailure, NodeId,
+    Outcome, Output, Plan, Proof, Question, State, Step, Times, Wish, advance, fold,
 };
 use grove_spec::Digest;
 use proptest::prelude::*;
@@ -27,44 +27,71 @@ fn plans() -> impl Strategy<Value = Plan> {
     );
     let joined = prop::collection::vec(any::<bool>(), 3);
     let tree = (any::<bool>(), prop::option::of(1_u64..60));
-    (children, joined, tree).prop_map(|(children, joined, (has_timeout, max_tokens))| {
-        let children =
-            children
-                .into_iter()
-                .map(|(models, tokens, has_time, has_schema, budget)| {
-                    let mut child = child();
-                    child.models = (0..models).map(|at| format!("p/m{at}")).collect();
-                    child.limits.max_tokens = tokens;
-                    child.limits.max_turns = budget;
-                    child.limits.max_tool_calls = budget.map(|budget| budget - 1);
-                    child.limits.max_execution_time_ms = has_time.then_some(50);
-                    child.schema = has_schema.then(|| Digest::of(b"schema"));
-                    child
-                });
-        let mut plan = chain(children.collect());
-        for (node, is_joined) in plan.nodes.iter_mut().zip(joined) {
-            if !is_joined {
-                node.after.clear();
+    let side_by_side = prop::option::of((1_u64..3, any::<bool>()));
+    (children, joined, tree, side_by_side).prop_map(
+        |(children, joined, (has_timeout, max_tokens), side_by_side)| {
+            let children =
+                children
+                    .into_iter()
+                    .map(|(models, tokens, has_time, has_schema, budget)| {
+                        let mut child = child();
+                        child.models = (0..models).map(|at| format!("p/m{at}")).collect();
+                        child.limits.max_tokens = tokens;
+                        child.limits.max_turns = budget;
+                        child.limits.max_tool_calls = budget.map(|budget| budget - 1);
+                        child.limits.max_execution_time_ms = has_time.then_some(50);
+                        child.schema = has_schema.then(|| Digest::of(b"schema"));
+                        child
+                    });
+            let mut plan = chain(children.collect());
+            for (node, is_joined) in plan.nodes.iter_mut().zip(joined) {
+                if !is_joined {
+                    node.after.clear();
+                }
             }
-        }
-        plan.tree.timeout_ms = has_timeout.then_some(100);
-        plan.tree.max_tokens = max_tokens;
-        plan
-    })
+            if let Some((concurrency, fail_fast)) = side_by_side {
+                let group = NodeId::from("all");
+                for node in &mut plan.nodes {
+                    node.after.clear();
+                    node.group = Some(group.clone());
+                }
+                let concurrency = Some(concurrency);
+                let rules = GroupRules {
+                    concurrency,
+                    fail_fast,
+                };
+                plan.groups.insert(group, rules);
+            }
+            plan.tree.timeout_ms = has_timeout.then_some(100);
+            plan.tree.max_tokens = max_tokens;
+            plan
+        },
+    )
 }
 
 /// A fact that somebody may report now, or may report wrongly.
 fn some_fact(state: &State, choice: u32, detail: u32) -> Fact {
-    let wish = if detail.is_multiple_of(3) {
-        Wish::Acknowledge
-    } else {
-        Wish::Stop {
-            now: detail.is_multiple_of(2),
-        }
+    let node = NodeId::step(1 + detail as usize / 8 % 3);
+    let message = Digest::of(b"message");
+    let wish = match detail % 8 {
+        0 => Wish::Acknowledge,
+        1 => Wish::Stop { now: false },
+        2 => Wish::Stop { now: true },
+        3 => Wish::Pause { node: None },
+        4 => Wish::Pause { node: Some(node) },
+        5 => Wish::Resume {
+            node,
+            message: detail.is_multiple_of(5).then_some(message),
+        },
+        6 => Wish::Steer { node, message },
+        _ => Wish::Answer {
+            node,
+            answer: message,
+        },
     };
     let wanted = Fact::Wanted {
         by: "somebody".to_owned(),
-        id: format!("w{}", detail % 4),
+        id: format!("w{}", detail % 64),
         wish,
     };
     let at = (choice >> 4) as usize % state.open.len().max(1);
@@ -90,7 +117,7 @@ fn some_fact(state: &State, choice: u32, detail: u32) -> Fact {
             why: "gone".to_owned(),
         },
         9 => Fact::Fired { timer: effect },
-        10 => wanted,
+        10 | 11 => wanted,
         _ => Fact::Answered {
             outcome: some_outcome(effect.kind, detail),
             effect,
@@ -104,7 +131,17 @@ fn some_outcome(kind: EffectKind, detail: u32) -> Outcome {
         structured: Some(Digest::of(b"{}")),
         ..text("x")
     };
-    match (kind, detail % 5) {
+    match (kind, detail % 6) {
+        (EffectKind::Send, 1..) => Outcome::Sent {
+            message: Digest::of(b"message"),
+        },
+        (EffectKind::Start, 5) => ended(
+            Finish::Asked(Question {
+                call: CallId("c0".to_owned()),
+                text: "Which?".to_owned(),
+            }),
+            text("x"),
+        ),
         (EffectKind::Prove, 0) => Outcome::Proved(Proof::NotProven {
             why: "somebody may be left".to_owned(),
         }),
@@ -120,14 +157,21 @@ fn some_outcome(kind: EffectKind, detail: u32) -> Outcome {
 /// What is true at every moment of a run.
 fn check(world: &World, was: &State) {
     let state = &world.state;
+    let last = world.journal.last().map(|event| &event.fact);
+    let is_resumed = |id: &NodeId| {
+        matches!(last, Some(Fact::Wanted { wish: Wish::Resume { node, .. } | Wish::Answer { node, .. }, .. })
+            if node == id || was.nodes[id].execution == Execution::Skipped)
+    };
     assert_eq!(fold(&world.plan, &world.journal).as_ref(), Ok(state));
     for (id, node) in &state.nodes {
         let before = was.nodes.get(id);
-        if let Some(before) = before.filter(|before| before.execution.is_terminal()) {
+        if let Some(before) = before.filter(|before| before.execution.is_terminal())
+            && !is_resumed(id)
+        {
             assert_eq!(before, node, "what has ended does not change");
         }
         let last = node.last();
-        if node.execution.is_terminal()
+        if (node.execution.is_terminal() || node.execution.is_waiting())
             && let Some(last) = last
         {
             let is_clean = last.started.is_none() || last.proof.is_some();
@@ -140,8 +184,28 @@ fn check(world: &World, was: &State) {
         }
     }
     let is_over = state.run().is_terminal();
-    assert_eq!(state.open.is_empty(), is_over, "{:?}", state.open);
+    let is_idle = is_over || state.run().is_waiting();
+    assert_eq!(state.open.is_empty(), is_idle, "{:?}", state.open);
+    assert_eq!(state.clock.since.is_none(), is_idle);
     assert_eq!(state.ended.is_some(), is_over);
+    for (id, rules) in &world.plan.groups {
+        let members = world
+            .plan
+            .nodes
+            .iter()
+            .filter(|node| node.group.as_ref() == Some(id));
+        let at_work = members.filter(|node| {
+            let known = &state.nodes[&node.id];
+            // Whoever was let go on is beyond what began by itself.
+            let is_resumed = known.attempts.len() > 1;
+            matches!(known.execution, Execution::Queued | Execution::Running) && !is_resumed
+        });
+        assert!(
+            rules
+                .concurrency
+                .is_none_or(|most| at_work.count() as u64 <= most)
+        );
+    }
     check_limits(world);
     check_endings(world);
 }
@@ -263,7 +327,8 @@ proptest! {
         }
         finish(&mut world);
         check(&world, &State::default());
-        prop_assert!(world.state.run().is_terminal(), "a run whose executors do their work ends");
+        let run = world.state.run();
+        prop_assert!(run.is_terminal() || run.is_waiting(), "a run whose executors do their work ends");
         check_replay(&world);
     }
 }

@@ -6,4 +6,5 @@
 
 mod cases;
 mod laws;
+mod sessions;
 mod world;

@@ -161,6 +161,7 @@ pub(crate) fn model_failure(failure: ModelFailure) -> Finish {
 /// A plan of children, each after the one before it.
 pub(crate) fn chain(children: Vec<Child>) -> Plan {
     let nodes = children.into_iter().enumerate().map(|(at, child)| Node {
+        group: None,
         id: NodeId::step(at + 1),
         after: (at > 0).then(|| NodeId::step(at)).into_iter().collect(),
         work: Work::Child(Box::new(child)),

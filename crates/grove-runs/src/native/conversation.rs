@@ -3,18 +3,31 @@
 use std::collections::BTreeMap;
 
 use grove_model::{Block, Message, Role, StopKind};
-use grove_plan::{Attempt, Body, CallOutcome, Cause, Fact, Finish, Usage};
+use grove_plan::{
+    Attempt, Body, CallId, CallOutcome, Cause, Fact, Finish, Outcome, Question, Said, Usage,
+};
+use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 use serde_json::Value;
 
-use super::{ChildEnd, calls_of, goes_on};
+use super::{ChildEnd, UNKNOWN_OUTCOME, calls_of, goes_on};
 use crate::told::Told;
-use crate::tools::{STRUCTURED_OUTPUT, ToolResult};
+use crate::tools::{CONTACT_SUPERVISOR, STRUCTURED_OUTPUT, ToolResult};
 
-/// What was said so far.
+/// What a model is told of a call that it wanted and that was not begun before it was interrupted.
+const NOT_RUN: &str =
+    "not run: the work was interrupted before it; call it again if it is still wanted";
+/// What a model is told when it asked and goes on without an answer.
+const NO_ANSWER: &str = "no answer was given; go on as well as you can without one";
+
+/// What was said so far, in all tries of one session.
 pub(super) struct Conversation {
     told: Told,
+    /// What was said before the first answer, beside the task.
+    at_first: Vec<String>,
     turns: Vec<TurnSoFar>,
+    /// The turns of earlier tries, which count for no limit of this one.
+    earlier: usize,
 }
 
 /// An answer of the model, and what its calls came to.
@@ -24,6 +37,8 @@ struct TurnSoFar {
     results: BTreeMap<String, (String, bool)>,
     /// Calls that were begun.
     begun: Vec<String>,
+    /// What the child was told then, beside the results.
+    heard: Vec<String>,
 }
 
 /// A call whose result the model has not been told.
@@ -35,19 +50,44 @@ pub(super) struct PendingCall {
     pub(super) may_have_run: bool,
 }
 
+impl PendingCall {
+    /// What the child asks with it and waits for.
+    pub(super) fn question(&self) -> Option<Question> {
+        let text = |name: &str| self.input.get(name).and_then(Value::as_str);
+        let is_question = self.name == CONTACT_SUPERVISOR && text("kind") != Some("progress");
+        let text = text("message").filter(|text| is_question && !text.trim().is_empty())?;
+        Some(Question {
+            call: CallId(self.id.clone()),
+            text: text.to_owned(),
+        })
+    }
+}
+
 impl Conversation {
     /// What the journal says about an attempt.
-    pub(super) fn of(store: &Store, run: &LoadedRun, of: &Attempt) -> Result<Self, String> {
-        let child = run
-            .plan
-            .child(&of.node)
-            .ok_or("the plan has no such child")?;
-        let told = artifact(store, &Body::Artifact(child.told))?;
-        let told = serde_json::from_value(told).map_err(|error| error.to_string())?;
+    pub(super) fn of(
+        store: &Store,
+        run: &LoadedRun,
+        of: &Attempt,
+        told: Told,
+    ) -> Result<Self, String> {
         let mut conversation = Self {
             told,
+            at_first: Vec::new(),
             turns: Vec::new(),
+            earlier: 0,
         };
+        for (of, said) in session_of(run, of) {
+            if let Some(said) = said {
+                conversation.go_on(store, said)?;
+            }
+            conversation.take_in(store, run, &of)?;
+        }
+        Ok(conversation)
+    }
+
+    /// Takes in what the journal says about one try.
+    fn take_in(&mut self, store: &Store, run: &LoadedRun, of: &Attempt) -> Result<(), String> {
         for event in &run.events {
             match &event.fact {
                 Fact::Turned {
@@ -58,12 +98,12 @@ impl Conversation {
                         serde_json::from_value(blocks).map_err(|error| error.to_string())?;
                     let stop = serde_json::from_value(Value::String(turn.stop.clone()));
                     let is_pause = stop.is_ok_and(|stop: StopKind| goes_on(&stop));
-                    conversation.push(blocks, is_pause);
+                    self.push(blocks, is_pause);
                 }
                 Fact::Called {
                     of: whose, call, ..
                 } if whose == of => {
-                    if let Some(last) = conversation.turns.last_mut() {
+                    if let Some(last) = self.turns.last_mut() {
                         last.begun.push(call.id.0.clone());
                     }
                 }
@@ -75,14 +115,58 @@ impl Conversation {
                 } if whose == of => {
                     let text = artifact(store, content)?;
                     let text = text.as_str().unwrap_or_default().to_owned();
-                    if let Some(last) = conversation.turns.last_mut() {
+                    if let Some(last) = self.turns.last_mut() {
                         last.results.insert(call.0.clone(), (text, *is_error));
                     }
                 }
+                Fact::Answered {
+                    effect,
+                    outcome: Outcome::Sent { message },
+                    ..
+                } if effect.of == *of => self.hear(words(store, message)?),
                 _ => {}
             }
         }
-        Ok(conversation)
+        Ok(())
+    }
+
+    /// What was open when the try before ended is settled, and the next one begins with what is said now.
+    fn go_on(&mut self, store: &Store, said: &Said) -> Result<(), String> {
+        let mut words = match said {
+            Said::Nothing => None,
+            Said::Message(digest) | Said::Answer(digest) => Some(words(store, digest)?),
+        };
+        if let Some(last) = self.turns.last_mut() {
+            let open = calls_of(&last.blocks).filter(|(id, _, _)| !last.results.contains_key(*id));
+            let open: Vec<(String, bool)> = open
+                .map(|(id, name, _)| (id.clone(), name == CONTACT_SUPERVISOR))
+                .collect();
+            for (id, is_question) in open {
+                let is_begun = last.begun.contains(&id);
+                let result = match (is_begun, is_question) {
+                    (true, true) => match words.take() {
+                        Some(answer) => (answer, false),
+                        None => (NO_ANSWER.to_owned(), true),
+                    },
+                    (true, false) => (UNKNOWN_OUTCOME.to_owned(), true),
+                    (false, _) => (NOT_RUN.to_owned(), true),
+                };
+                last.results.insert(id, result);
+            }
+        }
+        if let Some(words) = words {
+            self.hear(words);
+        }
+        self.earlier = self.turns.len();
+        Ok(())
+    }
+
+    /// Something that the child is told after whatever was said before.
+    pub(super) fn hear(&mut self, words: String) {
+        match self.turns.last_mut() {
+            Some(last) => last.heard.push(words),
+            None => self.at_first.push(words),
+        }
     }
 
     fn push(&mut self, blocks: Vec<Block>, goes_on: bool) {
@@ -91,6 +175,7 @@ impl Conversation {
             goes_on,
             results: BTreeMap::new(),
             begun: Vec::new(),
+            heard: Vec::new(),
         });
     }
 
@@ -119,43 +204,53 @@ impl Conversation {
             return Vec::new();
         };
         let calls = calls_of(&last.blocks).filter(|(id, _, _)| !last.results.contains_key(*id));
+        let calls = calls.map(|(id, name, input)| PendingCall {
+            id: id.clone(),
+            name: name.clone(),
+            input: input.clone(),
+            may_have_run: last.begun.contains(id),
+        });
+        let mut calls: Vec<PendingCall> = calls.collect();
+        // Whoever asks waits, so the others come first.
+        calls.sort_by_key(|call| call.question().is_some());
         calls
-            .map(|(id, name, input)| PendingCall {
-                id: id.clone(),
-                name: name.clone(),
-                input: input.clone(),
-                may_have_run: last.begun.contains(id),
-            })
-            .collect()
     }
 
     /// Whether the model has said all it wanted to.
     pub(super) fn is_answered(&self) -> bool {
         let last = self.turns.last();
-        last.is_some_and(|last| !last.goes_on && calls_of(&last.blocks).next().is_none())
+        last.is_some_and(|last| {
+            let has_calls = calls_of(&last.blocks).next().is_some();
+            !last.goes_on && !has_calls && last.heard.is_empty()
+        })
+    }
+
+    /// The turns of this try.
+    fn own(&self) -> &[TurnSoFar] {
+        self.turns.get(self.earlier..).unwrap_or_default()
     }
 
     /// How often the model has answered.
     pub(super) fn turns(&self) -> u64 {
-        self.turns.len() as u64
+        self.own().len() as u64
     }
 
     /// How many calls it has asked for.
     pub(super) fn calls_wanted(&self) -> u64 {
-        let calls = self.turns.iter().map(|turn| calls_of(&turn.blocks).count());
+        let calls = self.own().iter().map(|turn| calls_of(&turn.blocks).count());
         calls.sum::<usize>() as u64
     }
 
     /// The same before its last answer.
     pub(super) fn calls_wanted_before_last(&self) -> u64 {
-        let last = self.turns.last();
+        let last = self.own().last();
         let of_last = last.map_or(0, |last| calls_of(&last.blocks).count());
         self.calls_wanted().saturating_sub(of_last as u64)
     }
 
     /// How many calls were begun or refused.
     pub(super) fn calls_begun(&self) -> u64 {
-        let begun = self.turns.iter().map(|turn| turn.begun.len());
+        let begun = self.own().iter().map(|turn| turn.begun.len());
         begun.sum::<usize>() as u64
     }
 
@@ -171,7 +266,7 @@ impl Conversation {
 
     /// The value that was taken as the result.
     pub(super) fn structured(&self) -> Option<&Value> {
-        let last = self.turns.last()?;
+        let last = self.turns.last().filter(|last| last.heard.is_empty())?;
         let mut calls = calls_of(&last.blocks).filter(|(_, name, _)| *name == STRUCTURED_OUTPUT);
         calls.find_map(|(id, _, input)| match last.results.get(id) {
             Some((_, false)) => Some(input),
@@ -181,7 +276,7 @@ impl Conversation {
 
     /// What was wrong with the last value, once so many were.
     pub(super) fn wrong_values(&self, most: usize) -> Option<String> {
-        let results = self.turns.iter().flat_map(|turn| {
+        let results = self.own().iter().flat_map(|turn| {
             let calls = calls_of(&turn.blocks).filter(|(_, name, _)| *name == STRUCTURED_OUTPUT);
             calls.filter_map(|(id, _, _)| turn.results.get(id))
         });
@@ -217,7 +312,10 @@ impl Conversation {
     }
 
     pub(super) fn messages(&self) -> Vec<Message> {
-        let mut messages = vec![Message::user(self.told.message.clone())];
+        let mut first = Message::user(self.told.message.clone());
+        let also = self.at_first.iter().cloned();
+        first.content.extend(also.map(Block::text));
+        let mut messages = vec![first];
         for turn in &self.turns {
             messages.push(Message::assistant(turn.blocks.clone()));
             let results = calls_of(&turn.blocks).filter_map(|(id, _, _)| {
@@ -229,7 +327,8 @@ impl Conversation {
                     is_error,
                 })
             });
-            let content: Vec<Block> = results.collect();
+            let heard = turn.heard.iter().cloned().map(Block::text);
+            let content: Vec<Block> = results.chain(heard).collect();
             if !content.is_empty() {
                 messages.push(Message {
                     role: Role::User,
@@ -252,6 +351,30 @@ impl Conversation {
         let found = texts.find(|text| !text.trim().is_empty());
         found.unwrap_or_default()
     }
+}
+
+/// The tries of a session up to one, the oldest first, each with what it began with.
+fn session_of<'a>(run: &'a LoadedRun, of: &Attempt) -> Vec<(Attempt, Option<&'a Said>)> {
+    let attempts = run.state.nodes.get(&of.node).map(|node| &node.attempts);
+    let mut session = Vec::new();
+    let mut next = Some(of.n);
+    while let Some(n) = next {
+        let at = usize::try_from(n).unwrap_or(usize::MAX);
+        let attempt = attempts.and_then(|attempts| attempts.get(at.checked_sub(1)?));
+        let continues = attempt.and_then(|attempt| attempt.continues.as_ref());
+        let node = of.node.clone();
+        session.push((Attempt { node, n }, continues.map(|it| &it.said)));
+        next = continues.map(|it| it.n).filter(|earlier| *earlier < n);
+    }
+    session.reverse();
+    session
+}
+
+/// The words of an artifact.
+fn words(store: &Store, digest: &Digest) -> Result<String, String> {
+    let bytes = store.artifact(digest).map_err(|error| error.to_string())?;
+    let bytes = bytes.ok_or_else(|| format!("artifact {digest} is missing"))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn artifact(store: &Store, body: &Body) -> Result<Value, String> {

@@ -95,6 +95,13 @@ impl Disclosure<'_> {
         })
     }
 
+    /// What a new conversation would be told; nothing is written or remembered.
+    pub fn preview(&self, asked: &CatalogOptions) -> Catalog {
+        let snapshot = &self.look.snapshot;
+        let (session, _) = self.begin(snapshot);
+        self.plan(snapshot, asked, &session)
+    }
+
     fn write_index(&self, asked: &CatalogOptions, made: &Catalog) -> Result<(), DisclosureError> {
         if made.index.is_empty() {
             return Ok(());

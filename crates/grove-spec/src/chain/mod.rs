@@ -94,6 +94,8 @@ pub struct Task {
     pub skills: Option<Vec<String>>,
     /// The model in place of the agent's.
     pub model: Option<String>,
+    /// What drives it, in place of the agent's choice.
+    pub engine: Option<String>,
     /// When it counts as done.
     pub acceptance: Option<Acceptance>,
     /// How often it runs, side by side.

@@ -56,6 +56,7 @@ step_keys! {
         "progress" => progress, boolean;
         "skill" | "skills" => skills, list, places.skills = key;
         "model" => model, text, places.model = key;
+        "engine" => engine, text;
         "acceptance" => acceptance, acceptance;
         "count" => count, task_count;
     }

@@ -4,18 +4,21 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// A request for one child.
+/// A request for a run.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RunArgs {
-    /// The agent
-    #[arg(required_unless_present = "request")]
-    pub(crate) agent: Option<String>,
-    /// What it is to do
-    #[arg(required_unless_present = "request")]
-    pub(crate) task: Option<String>,
+    /// An agent and what it is to do; `'->' AGENT [TASK]` for a next step, `, AGENT TASK` for another beside it
+    #[arg(value_name = "AGENT TASK", required_unless_present = "request")]
+    pub(crate) words: Vec<String>,
     /// Read the request from a JSON file, `-` for standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "task"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["words", "chain"])]
     pub(crate) request: Option<PathBuf>,
+    /// Run a saved chain with this task
+    #[arg(long, value_name = "NAME")]
+    pub(crate) chain: Option<String>,
+    /// How many children of a step run at a time
+    #[arg(long, value_name = "N")]
+    pub(crate) concurrency: Option<u64>,
     /// The model, as `provider/id[:thinking]`
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
@@ -46,6 +49,19 @@ pub(crate) struct RunArgs {
     /// With --replay: a tool that comes to something else than in the recording is an error
     #[arg(long, requires = "replay")]
     pub(crate) strict: bool,
+    /// Print JSON: a line for each event, the last one is the run
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A child that goes on.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct GoOnArgs {
+    /// The run, or one child of it as RUN.NODE
+    pub(crate) run: String,
+    /// Do not wait for it
+    #[arg(long = "bg")]
+    pub(crate) background: bool,
     /// Print JSON: a line for each event, the last one is the run
     #[arg(long)]
     pub(crate) json: bool,
@@ -91,6 +107,32 @@ pub(crate) enum RunsCommand {
         /// Print JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Let a child pause; it can go on later
+    Interrupt {
+        /// The run, or one child of it as RUN.NODE
+        run: String,
+    },
+    /// Let a child go on in its session: one that was paused, or has ended
+    Resume {
+        #[command(flatten)]
+        arguments: GoOnArgs,
+        /// What it is told
+        message: Option<String>,
+    },
+    /// Tell a child something while it works
+    Steer {
+        /// The run, or one child of it as RUN.NODE
+        run: String,
+        /// What it is told
+        message: String,
+    },
+    /// Answer a child that asks
+    Answer {
+        #[command(flatten)]
+        arguments: GoOnArgs,
+        /// The answer
+        answer: String,
     },
     /// End a run; what it has is kept
     Stop {

@@ -24,7 +24,7 @@ pub(super) fn run(
     let host = hosts::by_name(host)
         .ok_or_else(|| CommandError::internal(format!("the description of {host} is damaged")))?;
     let snapshot = &looked.snapshot;
-    let listing = host_listing::render(snapshot, &host, &options(looked, &host, arguments));
+    let listing = listing(looked, &host, arguments.window);
     if arguments.look.json {
         out.json(&to_json(snapshot, &host, &listing));
     } else {
@@ -34,14 +34,16 @@ pub(super) fn run(
     Ok(0)
 }
 
-fn options(looked: &Looked, host: &Host, arguments: &CatalogArgs) -> Options {
+/// What a host tells its model of what was looked at with its eyes.
+pub(super) fn listing(looked: &Looked, host: &Host, window: Option<usize>) -> HostListing {
     let environment = looked.library.environment();
-    Options {
+    let options = Options {
         home: environment.home.clone(),
         working: environment.working.clone(),
-        window_tokens: arguments.window.map(|tokens| tokens as u64),
+        window_tokens: window.map(|tokens| tokens as u64),
         bodies: bodies(looked, host),
-    }
+    };
+    host_listing::render(&looked.snapshot, host, &options)
 }
 
 /// The bodies of skills whose description the host makes up from it.
@@ -88,13 +90,15 @@ fn to_json(snapshot: &Snapshot, host: &Host, listing: &HostListing) -> Value {
         }))
     };
     let built_in = host.listing.built_in.iter();
+    let (chars, tokens) = super::cost(&listing.text);
     json!({
         "schema": "grove.catalog.host/1",
         "host": host.name,
         "title": host.title,
         "checked": host.checked,
         "text": listing.text,
-        "chars": listing.text.chars().count(),
+        "chars": chars,
+        "tokens": tokens,
         "entries": listing.shown.iter().filter_map(entry).collect::<Vec<_>>(),
         "report": {
             "full": count(listing, "full"),

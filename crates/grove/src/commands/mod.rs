@@ -14,6 +14,7 @@ mod config;
 mod doctor;
 mod engines;
 mod entry_listing;
+mod host_views;
 mod input_text;
 mod known_hosts;
 mod manual;
@@ -31,8 +32,10 @@ mod skills_roots;
 mod skills_search;
 mod skills_show;
 mod trust;
+mod unread;
 mod validate;
 mod watch;
+mod why;
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -78,8 +81,12 @@ pub(crate) fn run(
     match cli.command {
         None => {
             let json = cli.look.json;
-            let looked = looked.insert(look(environment, &cli.look)?);
+            let looked = looked.insert(look_at_hosts(environment, &cli.look)?);
             Ok(overview::run(looked, json, out))
+        }
+        Some(Command::Why { name, look: flags }) => {
+            let looked = looked.insert(look_at_hosts(environment, &flags)?);
+            why::run(looked, &name, flags.json, out)
         }
         Some(Command::Skills(command)) => skills(environment, &command, looked, out),
         Some(Command::Agents(AgentsCommand::Export(arguments))) => {
@@ -227,6 +234,14 @@ impl Looked {
 /// Looks at skills as asked.
 pub(crate) fn look(environment: Environment, look: &Look) -> Result<Looked, CommandError> {
     let request = request(&environment, look, None)?;
+    Ok(Looked::new(environment, request))
+}
+
+/// Looks at skills and agents, for whoever compares what hosts have of them.
+fn look_at_hosts(environment: Environment, look: &Look) -> Result<Looked, CommandError> {
+    let mut request = request(&environment, look, None)?;
+    let host = look.host.as_deref().and_then(hosts::by_name);
+    request.parts = host.map_or(Parts::PROMPTS, |host| host_views::parts_of(&host));
     Ok(Looked::new(environment, request))
 }
 

@@ -1,30 +1,33 @@
-//! `grove` alone: where you are, what there is, what it costs, what to do next.
+//! `grove` alone: where you are, what each host on this machine shows of it, what needs attention, what to do next.
 
-use grove_catalog::catalog::{self, Budget, Catalog, Request, Style};
 use grove_catalog::report;
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::state::State;
-use grove_spec::config::Limits;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Looked, counted, need_attention, tilde};
+use super::host_views::{self, HostView};
+use super::{Looked, counted, tilde, unread};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
-use crate::output::Output;
+use crate::output::{Output, columns};
+use crate::table::Table;
 
 pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
-    let limits = looked.world.settings.settings.limits.clone();
-    let told = told(looked, &limits);
-    let findings = super::skills_check::count_findings(snapshot);
+    let views = host_views::all(looked);
+    let attention = attention(snapshot, &views);
     if json {
+        let limits = &looked.world.settings.settings.limits;
         out.json(&json!({
-            "schema": "grove.overview/1",
+            "schema": "grove.overview/2",
             "snapshot": SnapshotJson::new(snapshot),
             "folder": environment.working.to_string_lossy(),
             "skills": count_sources(snapshot),
-            "catalog": { "skills": told.report.lines.len(), "entries": told.entries.len(), "chars": told.chars(), "tokens": told.tokens(), "maxSkills": limits.prompt_skills.value, "maxChars": limits.prompt_chars.value },
-            "findings": findings,
-            "nextSteps": next_steps(snapshot, findings),
+            "hosts": views.iter().map(to_json).collect::<Vec<_>>(),
+            "maxSkills": limits.prompt_skills.value,
+            "maxChars": limits.prompt_chars.value,
+            "notRead": unread::count(snapshot),
+            "attention": attention.iter().map(|one| json!({ "message": one.message, "command": one.command })).collect::<Vec<_>>(),
+            "nextSteps": next_steps(snapshot),
             "diagnostics": DiagnosticJson::list(&snapshot.diagnostics),
         }));
         return 0;
@@ -35,42 +38,124 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     ));
     out.line("");
     print_sources(snapshot, out);
+    unread::say(snapshot, out);
     out.line("");
-    out.line(&format!(
-        "A model would be told of {}: {} characters, about {} tokens.",
-        counted(told.report.lines.len(), "skill"),
-        grouped(told.chars()),
-        grouped(told.tokens())
-    ));
-    if !told.report.is_whole() {
-        out.line(&format!(
-            "They do not all fit into {} entries and {} characters: `grove catalog --explain` says what is shortened.",
-            grouped_u64(limits.prompt_skills.value),
-            grouped_u64(limits.prompt_chars.value)
-        ));
+    out.text(&table(&views).render(columns(&environment.variables)));
+    if !attention.is_empty() {
+        out.line("");
+        out.line("Needs attention:");
+        for one in &attention {
+            out.line(&format!("  {}: `{}`", one.message, one.command));
+        }
     }
     out.line("");
-    for step in next_steps(snapshot, findings) {
+    for step in next_steps(snapshot) {
         out.line(&format!("  {step}"));
     }
     0
 }
 
-/// The catalog as it is without pins and usage, which do not change what it costs by much.
-fn told(looked: &Looked, limits: &Limits) -> Catalog {
-    let environment = looked.library.environment();
-    let index_dir = grove_skills::catalog_files::index_dir(environment).unwrap_or_default();
-    let request = Request {
-        style: Style::Xml,
-        budget: Budget::chars(limits.prompt_chars.count(), limits.prompt_skills.count()),
-        home: environment.home.as_deref(),
-        index_dir: &index_dir,
-        pinned: &[],
-        usage: &std::collections::BTreeMap::new(),
-        expanded: &[],
-        exclude: &[],
+fn to_json(view: &HostView) -> Value {
+    let mut row = json!(view.counts());
+    if let Some(row) = row.as_object_mut() {
+        row.insert("name".to_owned(), json!(view.name));
+        row.insert("title".to_owned(), json!(view.title));
+    }
+    row
+}
+
+fn table(views: &[HostView]) -> Table {
+    let mut table = Table::new(&[
+        "SHOWN BY",
+        "SKILLS",
+        "WHOLE",
+        "CUT",
+        "NAME ONLY",
+        "NOT SHOWN",
+        "TOKENS",
+        "AGENTS",
+        "PROBLEMS",
+    ])
+    .with_numbers(1..9);
+    for view in views {
+        let row = view.counts();
+        let agents = row.agents.map_or_else(|| "?".to_owned(), grouped);
+        let numbers = [
+            row.skills,
+            row.whole,
+            row.shortened,
+            row.name_only,
+            row.not_shown,
+            row.tokens,
+        ];
+        let mut cells = vec![view.title.clone()];
+        cells.extend(numbers.map(grouped));
+        cells.extend([agents, grouped(row.problems)]);
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        table.row(&cells);
+    }
+    table
+}
+
+/// Something to look at, and the command that shows or mends it.
+struct Attention {
+    message: String,
+    command: String,
+}
+
+/// What needs attention, most serious first: what is not used at all, what is wrong, what a host does not show.
+fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
+    let mut all = Vec::new();
+    let mut add = |message: String, command: String| all.push(Attention { message, command });
+    let count = |state: State| {
+        snapshot
+            .skills
+            .iter()
+            .filter(|it| it.state == state)
+            .count()
     };
-    catalog::catalog(&looked.snapshot, &request)
+    for (state, what) in [
+        (State::Changed, "changed since this project was trusted"),
+        (State::Untrusted, "in a project that is not trusted"),
+    ] {
+        if let n @ 1.. = count(state) {
+            add(format!("{} {what}", is_or_are(n)), "grove trust".to_owned());
+        }
+    }
+    for view in views {
+        if let n @ 1.. = view.counts().problems {
+            let message = format!("{}: {}", view.title, counted(n, "problem"));
+            add(message, format!("grove skills check{}", host_flag(view)));
+        }
+    }
+    for view in views {
+        // Of Grove's own nothing is out of reach: closed entries lead to it.
+        let row = view.counts();
+        let (left_out, named) = (row.not_shown, row.name_only);
+        if view.host.is_some() && left_out > 0 {
+            let message = format!("{} leaves out {}", view.title, counted(left_out, "skill"));
+            add(message, format!("grove catalog{}", host_flag(view)));
+        }
+        if view.host.is_some() && named > 0 {
+            let message = format!(
+                "{} shows {} by name alone",
+                view.title,
+                counted(named, "skill")
+            );
+            add(message, format!("grove catalog{}", host_flag(view)));
+        }
+    }
+    all
+}
+
+fn host_flag(view: &HostView) -> String {
+    let host = view.host.as_ref();
+    host.map_or_else(String::new, |host| format!(" --host {}", host.name))
+}
+
+fn is_or_are(count: usize) -> String {
+    let verb = if count == 1 { "is" } else { "are" };
+    format!("{} {verb}", counted(count, "skill"))
 }
 
 /// Skills counted by source and state.
@@ -98,38 +183,20 @@ pub(super) fn print_sources(snapshot: &Snapshot, out: &mut Output) {
     }
 }
 
-fn next_steps(snapshot: &Snapshot, findings: usize) -> Vec<String> {
-    let has = |state: State| snapshot.skills.iter().any(|skill| skill.state == state);
-    let mut steps = Vec::new();
+fn next_steps(snapshot: &Snapshot) -> Vec<&'static str> {
     if snapshot.skills.is_empty() {
-        steps.push("grove skills roots        where skills are looked for".to_owned());
+        vec!["grove skills roots        where skills are looked for"]
     } else {
-        steps.push("grove skills list         every skill with its state".to_owned());
-        steps.push("grove catalog             what a model is told".to_owned());
+        vec![
+            "grove skills list         every skill with its state",
+            "grove catalog             what a model is told",
+            "grove why NAME            why a skill or an agent is shown or missing, host by host",
+        ]
     }
-    if findings > 0 {
-        steps.push(format!(
-            "grove skills check        {}",
-            need_attention(findings)
-        ));
-    }
-    if has(State::Untrusted) {
-        steps.push(
-            "grove trust               use this project's skills, once you have looked at them"
-                .to_owned(),
-        );
-    }
-    if has(State::Changed) {
-        steps.push("grove trust               accept what changed in this project, once you have looked at it".to_owned());
-    }
-    steps
 }
 
+/// A number with a comma between thousands.
 pub(super) fn grouped(number: usize) -> String {
-    grouped_u64(number as u64)
-}
-
-fn grouped_u64(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -36,6 +36,7 @@ pub(super) fn run(
         budget: arguments.budget,
         base: base.map(|base| read_base(base, &environment)).transpose()?,
         asked: Some(name.clone()),
+        skills: None,
     };
     let flags = Look {
         roots: arguments.roots.clone(),

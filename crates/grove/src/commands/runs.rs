@@ -1,6 +1,8 @@
 //! `grove run`, `grove runs …`: submitting, looking after and ending runs. These are views: a supervisor does the work,
 //! and closing a view stops nothing.
 
+mod children;
+mod controlling;
 mod following;
 mod health;
 mod model_settings;
@@ -8,12 +10,13 @@ mod progress;
 mod request;
 mod supervise;
 mod told;
+mod words;
 
 use std::sync::Arc;
 
 use grove_exec::{Liveness, MARK, Owner, now};
 use grove_plan::{EffectKind, Event, Fact, RunView, Wish};
-use grove_runs::{RunPlaces, submit};
+use grove_runs::{ChildWish, RunPlaces, submit};
 use grove_skills::{Environment, Parts, Request, World};
 use grove_spec::Digest;
 use grove_store::{Draft, LoadedRun, OpenRow, RunFilter, RunRow, Store, StoreError};
@@ -202,6 +205,21 @@ pub(super) fn manage(
             };
             following.follow(out)
         }
+        RunsCommand::Interrupt { run } => {
+            controlling::tell(environment, &runs, run, ChildWish::Pause, out)
+        }
+        RunsCommand::Steer { run, message } => {
+            let wish = ChildWish::Steer(message.clone());
+            controlling::tell(environment, &runs, run, wish, out)
+        }
+        RunsCommand::Resume { arguments, message } => {
+            let wish = ChildWish::Resume(message.clone());
+            controlling::go_on(environment, &runs, arguments, wish, out)
+        }
+        RunsCommand::Answer { arguments, answer } => {
+            let wish = ChildWish::Answer(answer.clone());
+            controlling::go_on(environment, &runs, arguments, wish, out)
+        }
         RunsCommand::Stop { run, now } => {
             let loaded = runs.load(run)?;
             runs.wish(&loaded.id, Wish::Stop { now: *now })?;
@@ -324,6 +342,10 @@ fn show(view: &RunView, out: &mut Output) {
                 usage.output,
             ));
         }
+        if node.state == "asking" {
+            let question = node.reason.as_deref().unwrap_or_default();
+            out.line(&format!("    asks: {question}"));
+        }
         if let Some(why) = &node.not_proven_ended {
             out.line(&format!("    not proven ended: {why}"));
         }
@@ -348,6 +370,7 @@ fn line_of(event: &Event) -> String {
         } => {
             format!("{effect} taken by process {} (epoch {epoch})", holder.pid)
         }
+        Fact::Told { of, .. } => format!("{of} is told what was put together for it"),
         Fact::Turned { of, turn, .. } => format!(
             "{of} the model answered: {} in, {} out, {}",
             turn.usage.input, turn.usage.output, turn.stop
@@ -369,6 +392,11 @@ fn line_of(event: &Event) -> String {
             Wish::Stop { now: true } => format!("{by} wants it to end now"),
             Wish::Stop { now: false } => format!("{by} wants it to stop"),
             Wish::Acknowledge => format!("{by} has the result"),
+            Wish::Pause { node: Some(node) } => format!("{by} wants {node} to pause"),
+            Wish::Pause { node: None } => format!("{by} wants it to pause"),
+            Wish::Resume { node, .. } => format!("{by} wants {node} to go on"),
+            Wish::Steer { node, .. } => format!("{by} tells {node} something"),
+            Wish::Answer { node, .. } => format!("{by} answers {node}"),
         },
         Fact::Fired { timer } => format!("{timer} fired"),
     };

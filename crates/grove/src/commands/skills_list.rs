@@ -4,7 +4,7 @@ use grove_catalog::State;
 use grove_catalog::snapshot::Skill;
 use serde_json::json;
 
-use super::{Looked, counted, entry_listing};
+use super::{Looked, counted, entry_listing, unread};
 use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, EntryJson, SnapshotJson};
 use crate::output::Output;
@@ -58,6 +58,7 @@ pub(super) fn run(looked: &Looked, json: bool, states: &[String], out: &mut Outp
     }
     let environment = looked.library.environment();
     entry_listing::table(snapshot.entries(), skills, environment, out);
+    unread::say(snapshot, out);
     let findings = super::skills_check::count_findings(snapshot);
     if findings > 0 {
         let findings = counted(findings, "finding");

@@ -5,7 +5,7 @@ use grove_skills::Environment;
 use grove_skills::search::{Audience, Found, Hit, Query, Reason, Searcher};
 use serde_json::{Value, json};
 
-use super::{Looked, Outcome, counted, look_in_session};
+use super::{Looked, Outcome, counted, look_in_session, unread};
 use crate::args::SearchArgs;
 use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, SnapshotJson};
@@ -46,6 +46,7 @@ pub(super) fn run(
 
 fn print(looked: &Looked, found: &Found, text: &str, out: &mut Output) {
     out.diagnostics(&found.diagnostics);
+    unread::say(&found.snapshot, out);
     if found.hits.is_empty() {
         out.note(&format!("no skill has anything of `{text}`"));
         out.note("hint: say what the task is about in other words, or look at `grove skills list`");

@@ -32,10 +32,22 @@ impl Shell {
             Reply::call("bash", json!({ "command": "ls live | wc -l" })),
             Reply::text("There is one."),
             Reply::text("There is still one."),
+            Reply::text("There are none."),
         ];
+        let script = Script::chosen_by(move |number, request| {
+            let body = String::from_utf8_lossy(&request.body).into_owned();
+            if body.contains("Count the notes") {
+                return Reply::text("One.");
+            }
+            if body.contains("Count the drafts") {
+                return Reply::text("None.");
+            }
+            let reply = replies.get(number).cloned();
+            reply.unwrap_or_else(|| Reply::error(400, "nothing was expected"))
+        });
         Self {
             home: tempfile::tempdir_in(grove_testkit::session::place()).unwrap(),
-            model: ModelServer::start(Script::replies(replies)).unwrap(),
+            model: ModelServer::start(script).unwrap(),
         }
     }
 

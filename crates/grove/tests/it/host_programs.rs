@@ -343,3 +343,83 @@ fn odd_files_differ_where_the_documentation_says() {
         }
     }
 }
+
+/// `grove why` against what the real program shows of the same skill: whole, shortened, by name, or not at all.
+#[test]
+fn why_says_what_the_program_does() {
+    for (program, n_skills, ways) in [
+        (
+            AgentProgram::Claude,
+            24,
+            &["whole", "name-only", "people-only"][..],
+        ),
+        (AgentProgram::Codex, 150, &["shortened"]),
+        (AgentProgram::Codex, 700, &["name-only", "left-out"]),
+        (
+            AgentProgram::Copilot,
+            700,
+            &["whole", "name-only", "left-out", "people-only"],
+        ),
+    ] {
+        let home = home();
+        generate(&home, program, n_skills, 300);
+        let folder = folder_of(program);
+        let secret = "description: d\ndisable-model-invocation: true";
+        for (path, front) in [
+            (
+                format!("home/{folder}/a/b/c/d/e/f/g/h/sunk"),
+                "description: Deep down",
+            ),
+            (format!("home/{folder}/secret"), secret),
+            (
+                "home/.gemini/skills/elsewhere".to_owned(),
+                "description: Of another host",
+            ),
+        ] {
+            let name = path.rsplit('/').next().unwrap();
+            let text = format!("---\nname: {name}\n{front}\n---\nx\n");
+            home.file(format!("{path}/SKILL.md"), text);
+        }
+        home.dir(format!("home/{folder}"));
+        let real = real(program, &home, "project");
+        let step = n_skills / 8;
+        let generated = (0..n_skills)
+            .step_by(step)
+            .map(|number| format!("task-{number:04}"));
+        let last = format!("task-{:04}", n_skills - 1);
+        let others = [last, "secret".to_owned(), "elsewhere".to_owned()];
+        let mut met = BTreeSet::new();
+        for name in generated.chain(others) {
+            let why = home.json(["why", &name]);
+            let rows = why["skills"].as_array().unwrap();
+            let row = rows
+                .iter()
+                .find(|row| row["host"] == program.host())
+                .unwrap();
+            let listed = real.iter().find(|one| one.name == name);
+            let text = listed.map(|one| {
+                let text = one.description.as_deref().unwrap_or_default();
+                let text = text.replace("&lt;", "<").replace("&gt;", ">");
+                text.replace("&quot;", "\"").replace("&amp;", "&")
+            });
+            let shown = home.json(["skills", "show", &name]);
+            let whole = shown["skill"]["description"].as_str().unwrap();
+            let expected: &[&str] = match text.as_deref() {
+                None => &["left-out", "people-only", "not-looked-in"],
+                Some("") => &["name-only"],
+                Some(text) if text == whole => &["whole"],
+                Some(_) => &["shortened"],
+            };
+            let said = row["answer"].as_str().unwrap();
+            assert!(
+                expected.contains(&said),
+                "{}: {name}: {row} {listed:?}",
+                program.host()
+            );
+            met.insert(said.to_owned());
+        }
+        for way in ways.iter().chain(&["not-looked-in"]) {
+            assert!(met.contains(*way), "{}: {way} of {met:?}", program.host());
+        }
+    }
+}

@@ -198,22 +198,26 @@ fn catalog() -> String {
 
 #[test]
 fn overview() {
-    let (chars, tokens) = (catalog().len(), catalog().len().div_ceil(4));
+    let tokens = catalog().len().div_ceil(4).to_string();
     let shown = small().grove([""; 0]).to_string();
-    let counted = format!("{chars} characters, about {tokens} tokens");
-    assert_snapshot!(shown.replace(&counted, "[COUNTED]"), @"
+    assert_snapshot!(shown.replace(&tokens, "[COUNTED]"), @"
     Grove in ~/work
 
     7 skills found, 3 usable
       project       1  1 untrusted
       user          6  3 ok, 1 shadowed, 1 ineligible, 1 invalid
 
-    A model would be told of 3 skills: [COUNTED].
+    SHOWN BY     SKILLS  WHOLE  CUT  NAME ONLY  NOT SHOWN  TOKENS  AGENTS  PROBLEMS
+    Grove             3      3    0          0          0     [COUNTED]       8         2
+    Claude Code       1      1    0          0          0      23       0         0
+
+    Needs attention:
+      1 skill is in a project that is not trusted: `grove trust`
+      Grove: 2 problems: `grove skills check`
 
       grove skills list         every skill with its state
       grove catalog             what a model is told
-      grove skills check        2 findings need attention
-      grove trust               use this project's skills, once you have looked at them
+      grove why NAME            why a skill or an agent is shown or missing, host by host
     [exit code 0]
     ");
 }
@@ -274,13 +278,15 @@ fn nothing_found_is_said_with_where_to_look() {
 fn one_finding_is_not_two() {
     let session = empty();
     session.skill("home/.agents/skills/notes", "memo", "Keeps notes");
-    for (words, end) in [
-        ("skills check", "\n"),
-        ("doctor", ": run `grove skills check`\n"),
-        ("", "\n"),
+    for (words, expected) in [
+        ("skills check", "1 finding needs attention\n"),
+        (
+            "doctor",
+            "1 finding needs attention: run `grove skills check`\n",
+        ),
+        ("", "Grove: 1 problem: `grove skills check`\n"),
     ] {
-        let expected = format!("1 finding needs attention{end}");
-        session.grove(words).prints([&expected]);
+        session.grove(words).prints([expected]);
     }
     session.skill("home/work/.agents/skills/deploy", "deploy", "Deploys");
     let told = session.grove("skills roots");

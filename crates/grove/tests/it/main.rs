@@ -41,6 +41,7 @@ mod mcp_sdk;
 mod named_folder_sessions;
 mod near_yaml_sessions;
 mod opencode_sessions;
+mod overview_sessions;
 mod package_sessions;
 mod pi_file_sessions;
 mod plugin_sessions;

@@ -2,10 +2,12 @@
 //! off, is stopped by a limit, and goes on after its supervisor was killed.
 
 mod engines;
+mod graphs;
 mod held_tools;
 mod leaving;
 mod nemesis;
 mod secrets;
+mod sessions;
 mod settings;
 mod shapes;
 mod told;
@@ -206,4 +208,26 @@ fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
         assert!(Instant::now() < end, "{what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Kills every process that belongs to a session.
+fn end_all(session: &Session) {
+    let mark = format!("XDG_STATE_HOME={}", session.path("state").display());
+    for (pid, environment) in environments() {
+        let is_ours = environment.split('\0').any(|variable| variable == mark);
+        if is_ours && pid != std::process::id() {
+            let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+        }
+    }
+}
+
+/// Every process with its environment.
+fn environments() -> Vec<(u32, String)> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid: u32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+        Some((pid, String::from_utf8_lossy(&environment).into_owned()))
+    })
+    .collect()
 }

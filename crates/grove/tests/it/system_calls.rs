@@ -275,8 +275,7 @@ fn each_command_makes_one_look_that_opens_each_file_around_it_once() {
             .map(|file| home.join(file)),
     );
     for words in [
-        &[][..],
-        &["skills", "list"],
+        &["skills", "list"][..],
         &["skills", "search", "thing"],
         &["skills", "activate", "thing"],
         &["catalog"],
@@ -290,6 +289,9 @@ fn each_command_makes_one_look_that_opens_each_file_around_it_once() {
         let opens = opens_of(&home, &project, words, &files);
         assert_eq!(opens, vec![1; files.len()], "{words:?}: {files:?}");
     }
+    // One look for Grove and one for pi, which is here, and which reads its own settings alone.
+    let opens = opens_of(&home, &project, &[], &files);
+    assert_eq!(opens, [1, 2, 1, 2, 2, 1, 1, 1], "{files:?}");
     let opens = opens_of(&home, &project, &["config"], &files);
     assert_eq!(opens, [1, 1, 1, 0, 0, 0, 0, 0], "settings need no packages");
 }

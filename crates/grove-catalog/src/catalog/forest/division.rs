@@ -2,18 +2,14 @@
 //!
 //! Words of names alone: those of descriptions make groups that nobody would look for anything in.
 
-use std::borrow::Cow;
-
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::tree::says_nothing;
 
+use super::name_words::NameWords;
 use super::{FEWEST, Forest, Kind, MOST, NodeId, group};
 use crate::catalog::cut::shorten;
 use crate::catalog::style::shown_name;
-
-/// Words of one name that are looked at, so that no name makes groups in groups without end.
-const MOST_WORDS: usize = 8;
 
 /// Characters of a name in the name of a range.
 const LONGEST_IN_RANGE: usize = 24;
@@ -53,28 +49,15 @@ impl<'a> Forest<'a> {
     ///
     /// A word that all names share divides nothing, unless something else is there too.
     fn by_words(
-        &self,
+        &mut self,
         loose: Vec<NodeId>,
         is_everything: bool,
     ) -> (Vec<(String, Vec<NodeId>)>, Vec<NodeId>) {
-        // By the hashes of words, because sorting numbers is several times as fast as a map of texts.
-        let mut bearers: Vec<(u64, usize)> = Vec::with_capacity(loose.len() * 2);
-        for (place, id) in loose.iter().enumerate() {
-            let words = words(self.names[*id]);
-            bearers.extend(words.map(|word| (xxh3_64(word.as_bytes()), place)));
-        }
-        bearers.sort_unstable();
         let most = loose.len() - usize::from(is_everything);
-        let shared = bearers.chunk_by(|(a, _), (b, _)| a == b);
-        let shared = shared.filter(|bearers| (FEWEST..=most).contains(&bearers.len()));
-        let named = shared.filter_map(|bearers| {
-            let (hash, first) = *bearers.first()?;
-            let mut words = words(self.names[*loose.get(first)?]);
-            let word = words.find(|word| xxh3_64(word.as_bytes()) == hash)?;
-            let places: Vec<usize> = bearers.iter().map(|(_, place)| *place).collect();
-            (!says_nothing(&word)).then_some((word, places))
-        });
-        let mut by_word: Vec<(Cow<'_, str>, Vec<usize>)> = named.collect();
+        let words = self.words.get_or_insert_with(|| NameWords::of(&self.names));
+        let shared = words.shared(&loose, FEWEST..=most);
+        let named = shared.into_iter().filter(|(word, _)| !says_nothing(word));
+        let mut by_word: Vec<(&str, Vec<usize>)> = named.collect();
         by_word.sort_unstable_by(|(a, of_a), (b, of_b)| (of_b.len(), a).cmp(&(of_a.len(), b)));
         let mut is_taken = vec![false; loose.len()];
         let mut divided = Vec::new();
@@ -85,7 +68,7 @@ impl<'a> Forest<'a> {
                     is_taken[*place] = true;
                     loose[*place]
                 });
-                divided.push((word.into_owned(), members.collect()));
+                divided.push((word.to_owned(), members.collect()));
             }
         }
         let rest = loose.into_iter().zip(is_taken);
@@ -146,7 +129,13 @@ impl<'a> Forest<'a> {
         children: Vec<NodeId>,
     ) -> NodeId {
         let (root, path) = folder;
-        let same = self.taken.entry((root, path, part.clone())).or_default();
+        // Two names of one hash would cost one of them a number that it does not need.
+        let mut name = Xxh3::new();
+        name.update(&root.unwrap_or(usize::MAX).to_le_bytes());
+        name.update(path.as_bytes());
+        name.update(b"/");
+        name.update(part.as_bytes());
+        let same = self.taken.entry(name.digest()).or_default();
         *same += 1;
         if *same > 1 {
             part = format!("{} #{same}/", part.trim_end_matches('/'));
@@ -164,29 +153,4 @@ impl<'a> Forest<'a> {
         self.nodes.push(node);
         id
     }
-}
-
-/// The words of a name that may say what it is about, each once, in lower case.
-fn words(name: &str) -> impl Iterator<Item = Cow<'_, str>> {
-    let all = name.split(|c: char| !c.is_alphanumeric());
-    let all = all.filter(|word| word.len() > 1 && !word.chars().all(char::is_numeric));
-    let mut seen: [&str; MOST_WORDS] = [""; MOST_WORDS];
-    let once = all
-        .take(MOST_WORDS)
-        .enumerate()
-        .filter_map(move |(at, word)| {
-            let is_new = !seen.contains(&word);
-            seen[at] = word;
-            is_new.then_some(word)
-        });
-    once.map(|word| {
-        if word
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
-        {
-            Cow::Borrowed(word)
-        } else {
-            Cow::Owned(word.to_lowercase())
-        }
-    })
 }

@@ -61,11 +61,18 @@ impl Following<'_> {
         } else {
             print_result(&view, out);
         }
+        let state = loaded.state.run();
+        if state.is_waiting() {
+            if !self.json {
+                out.note(&how_to_go_on(&view));
+            }
+            return Ok(exit_code(&state));
+        }
         // Whoever has read it has it: a result that could not be written stays unacknowledged.
         if out.flush() {
             runs.wish(run, Wish::Acknowledge)?;
         }
-        Ok(exit_code(&loaded.state.run()))
+        Ok(exit_code(&state))
     }
 
     async fn show_until_over(&self, out: &mut Output) -> Result<Left, CommandError> {
@@ -87,7 +94,7 @@ impl Following<'_> {
                 version = Some(now);
                 self.take_news(&plan, &mut state, progress.as_mut(), out)?;
             }
-            let is_over = state.ended.is_some();
+            let is_over = state.ended.is_some() || state.run().is_waiting();
             let is_late = until.is_some_and(|until| Instant::now() >= until);
             let detaches = keys.as_ref().is_some_and(Keys::detaches);
             if is_over || is_late || detaches {
@@ -208,12 +215,26 @@ fn print_result(view: &RunView, out: &mut Output) {
     ));
 }
 
+/// What to type so that a run goes on that waits for somebody.
+fn how_to_go_on(view: &RunView) -> String {
+    let of = |state: &str| view.nodes.iter().find(|node| node.state == state);
+    match (of("asking"), of("paused")) {
+        (Some(node), _) => format!(
+            "answer with `grove runs answer {}.{} \"…\"`",
+            view.id, node.id
+        ),
+        (None, Some(node)) => format!("`grove runs resume {}.{}` lets it go on", view.id, node.id),
+        (None, None) => format!("`grove runs show {}` says why", view.id),
+    }
+}
+
 /// The exit code that a run's end means.
 fn exit_code(state: &Execution) -> u8 {
     use grove_plan::Cause;
     match state {
         Execution::Complete => 0,
         Execution::Failed(Cause::Limit { .. } | Cause::TimedOut { .. }) => 6,
+        Execution::Paused(_) | Execution::Asking(_) => 7,
         Execution::Stopped(StopReason::Wanted { .. }) => 130,
         _ => 1,
     }

@@ -1,32 +1,35 @@
-//! From what was typed to a child with everything found about it.
+//! From what was typed to a run with everything found about its children.
 
-use std::path::PathBuf;
-
-use grove_catalog::prompt::BlockKind;
-use grove_catalog::snapshot::Snapshot;
-use grove_plan::{Limits, Request as RunRequest, TreeLimits, parse_request};
-use grove_runs::{ChildRequest, Recording, SubmitError};
-use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
-use grove_skills::{Environment, Library, LookAgain as _, Parts, Request};
+use grove_plan::{LayoutRules, Request as RunRequest, TreeLimits, lay_out, parse_request};
+use grove_runs::{Recording, RunRequest as SubmittedRequest, SubmitError};
+use grove_skills::{Environment, Library, Look, LookAgain as _, Parts, Request};
 use grove_spec::Diagnostic;
-use grove_spec::agent::{Agent as AgentFile, ContextMode};
-use grove_spec::config::Settings;
+use grove_spec::chain::{Step, Task};
 use serde_json::Value;
 
-use super::model_settings::{ModelSettings, WantedModels};
+use super::children::{Finding, FoundChild, least};
+use super::model_settings::ModelSettings;
+use super::words;
 use crate::args::RunArgs;
 use crate::command_error::CommandError;
-use crate::commands::{agents, engines, input_text, prompt::require_usable};
+use crate::commands::{entry_listing, input_text};
 
 /// Bytes of a request or a schema that are read.
 const MAX_REQUEST: u64 = 4 << 20;
 
-/// A child that can be submitted.
-pub(super) struct ResolvedChild {
-    pub(super) request: ChildRequest,
+/// A run that can be submitted.
+pub(super) struct ResolvedRun {
+    pub(super) request: SubmittedRequest,
     pub(super) warnings: Vec<Diagnostic>,
     /// What people should know about how it is run.
     pub(super) notes: Vec<String>,
+}
+
+/// What was asked for, and its steps where they are known without a look.
+struct Asked {
+    request: RunRequest,
+    steps: Option<Vec<Step>>,
+    is_chain: bool,
 }
 
 impl From<SubmitError> for CommandError {
@@ -38,13 +41,13 @@ impl From<SubmitError> for CommandError {
     }
 }
 
-/// Finds the agent, its prompt and its model.
+/// Finds agents, their prompts, engines and models.
 pub(super) fn resolve(
     environment: &Environment,
     arguments: &RunArgs,
-) -> Result<ResolvedChild, CommandError> {
+) -> Result<ResolvedRun, CommandError> {
     let asked = asked_for(environment, arguments)?;
-    let folder = match &asked.cwd {
+    let folder = match &asked.request.cwd {
         Some(folder) => environment.working.join(folder),
         None => environment.working.clone(),
     };
@@ -56,167 +59,156 @@ pub(super) fn resolve(
         working: folder.clone(),
         ..environment.clone()
     };
+    let parts = Parts {
+        chains: asked.request.chain_name.is_some(),
+        ..Parts::PROMPTS
+    };
     let request = Request {
-        parts: Parts::PROMPTS,
+        parts,
         ..Request::default()
     };
     let mut library = Library::new(there, request);
-    let options = PromptOptions {
-        asked: Some(asked.agent.clone()),
-        ..PromptOptions::default()
-    };
-    let (look, address, agent, made) = library.look_until_steady(|look| {
-        let all = &look.snapshot.agents;
-        let agent = agents::find(all, &asked.agent)?;
-        require_usable(all, agent)?;
-        let made = prompt(&look.snapshot, &look.sources, agent, &options)?;
-        Ok::<_, CommandError>((look.clone(), all.address(agent), agent.clone(), made))
-    })?;
-    made.write_index()?;
-    let settings = &look.world.settings.settings;
-    let usual = AgentFile::default();
-    let file = agent.file().unwrap_or(&usual);
     let recording = recording(environment, arguments);
+    let (look, found) = library.look_until_steady(|look| {
+        let models = ModelSettings::of(environment, &look.world.settings.settings);
+        let finding = Finding {
+            environment,
+            look,
+            models: &models,
+            asked: &asked.request,
+            recording: recording.as_ref(),
+            folder: &folder,
+        };
+        let found = children(&finding, &asked)?;
+        Ok::<_, CommandError>((look.clone(), found))
+    })?;
+    let settings = &look.world.settings.settings;
     let models = ModelSettings::of(environment, settings);
-    let engine = engines::choose(
-        environment,
-        &models.providers(),
-        asked
-            .engine
-            .clone()
-            .or_else(|| file.engine.as_ref().map(ToString::to_string))
-            .or_else(|| settings.run_engine.value.clone())
-            .as_deref(),
-        recording.is_some(),
-    )?;
-    if engine.program.is_some() && (recording.is_some() || asked.output_schema.is_some()) {
-        let message = format!("engine `{}` takes no recording and no schema", engine.name);
-        return Err(CommandError::usage(message).hint("choose `--engine native` for that"));
+    let (mut warnings, mut notes, mut timeouts) = (Vec::new(), Vec::new(), Vec::new());
+    let mut background = None;
+    let mut all = Vec::new();
+    for child in found.children {
+        child.prompt.write_index()?;
+        for warning in child.warnings {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+        notes.extend(child.notes);
+        timeouts.extend(child.timeout_ms);
+        background = background.or(child.background);
+        all.push(child.request);
     }
-    let wanted = WantedModels {
-        named: asked
-            .model
-            .as_deref()
-            .or(file.model.as_deref())
-            .or(settings.run_model.value.as_deref()),
-        fallbacks: &file.fallback_models,
-        thinking: file.thinking.as_deref(),
-    };
-    let chosen = match engine.program {
-        Some(_) => models.choose_for_program(&wanted),
-        None => models.choose(&wanted, recording.as_ref())?,
-    };
-    let mut notes = chosen.notes;
-    notes.extend(engine.note);
-    notes.extend(not_used(&agent.name, file));
-    Ok(ResolvedChild {
-        warnings: made.prompt.warnings.clone(),
+    notes.sort();
+    notes.dedup();
+    // What one agent says about its time is about the run only when it is the only one.
+    let own_timeout = timeouts.first().copied().filter(|_| all.len() == 1);
+    let asked = asked.request;
+    let first_line = asked.task.lines().next().unwrap_or_default();
+    Ok(ResolvedRun {
+        warnings,
         notes,
-        request: ChildRequest {
-            agent: agent.name.clone(),
-            address,
-            task: asked.task,
-            prompt: made.prompt.text.clone(),
-            tools: made.prompt.tools.clone(),
-            denied_tools: made.prompt.denied_tools.clone(),
-            engine: engine.name,
-            program: engine.program,
-            models: chosen.names,
-            fallback_after_writes: file.fallback_after_writes,
-            readable: readable(&look.snapshot, &made),
+        request: SubmittedRequest {
+            title: format!("{}: {first_line}", found.title),
+            task: asked.task.clone(),
+            children: all,
+            groups: found.groups,
             folder,
-            limits: limits(file, settings),
             tree: TreeLimits {
-                timeout_ms: least([
-                    asked.timeout_ms,
-                    file.timeout_ms,
-                    settings.run_timeout_ms.value,
-                ]),
+                timeout_ms: least([asked.timeout_ms, own_timeout, settings.run_timeout_ms.value]),
                 max_tokens: least([asked.max_tokens, settings.run_max_tokens.value]),
             },
-            output_schema: asked.output_schema,
             submit_key: asked.submit_key,
-            background: asked.background
-                || file.background.unwrap_or(settings.run_in_background.value),
+            background: asked.background || background.unwrap_or(settings.run_in_background.value),
             recording,
             surroundings: models.surroundings(),
         },
     })
 }
 
-/// The least of the limits that there are.
-fn least<const N: usize>(limits: [Option<u64>; N]) -> Option<u64> {
-    limits.into_iter().flatten().min()
+/// The children of a run.
+struct FoundChildren {
+    children: Vec<FoundChild>,
+    groups: std::collections::BTreeMap<grove_plan::NodeId, grove_plan::GroupRules>,
+    /// Whoever works, in the order of the steps.
+    title: String,
 }
 
-/// What one child may spend, by its file and by the configuration.
-fn limits(file: &AgentFile, settings: &Settings) -> Limits {
-    let turns = file.turn_budget.as_ref();
-    let calls = file.tool_budget.as_ref();
-    Limits {
-        max_execution_time_ms: least([
-            file.max_execution_time_ms,
-            settings.run_max_execution_time_ms.value,
-        ]),
-        max_tokens: file.max_tokens,
-        tool_timeout_ms: least([file.tool_timeout_ms, settings.run_tool_timeout_ms.value]),
-        max_turns: turns.map(|budget| budget.max_turns),
-        max_tool_calls: calls.and_then(|budget| budget.hard),
-        warn_tool_calls: calls.and_then(|budget| budget.soft),
+/// Finds all children. Everything that is wrong is said at once, each with its step.
+fn children(finding: &Finding<'_>, asked: &Asked) -> Result<FoundChildren, CommandError> {
+    let settings = &finding.look.world.settings.settings;
+    let saved;
+    let steps = if let Some(steps) = &asked.steps {
+        steps
+    } else {
+        saved = saved_steps(finding.look, &asked.request)?;
+        &saved
+    };
+    let rules = LayoutRules {
+        concurrency: asked
+            .request
+            .concurrency
+            .unwrap_or(settings.run_concurrency.value),
+        max_tasks: settings.run_max_tasks.value,
+        has_variables: asked.is_chain,
+    };
+    let layout = lay_out(steps, rules).map_err(|findings| all_wrong(&findings))?;
+    let (mut children, mut wrong) = (Vec::new(), Vec::new());
+    for planned in &layout.tasks {
+        match finding.child(planned) {
+            Ok(child) => children.push(child),
+            Err(error) => wrong.push((planned, error)),
+        }
     }
-}
-
-/// Fields of an agent that mean something for a run and are not heeded yet, in one sentence.
-fn not_used(name: &str, file: &AgentFile) -> Option<String> {
-    let block = file.tool_budget.as_ref();
-    let block = block.is_some_and(|budget| budget.block.is_some());
-    let fields = [
-        ("acceptance", file.acceptance.is_some()),
-        ("defaultReads", !file.default_reads.is_empty()),
-        ("defaultProgress", file.default_progress),
-        ("output", file.output.is_some()),
-        ("toolBudget.block", block),
-        (
-            "defaultContext: fork",
-            file.default_context == Some(ContextMode::Fork),
-        ),
-    ];
-    let unused = fields.iter().filter(|(_, is_set)| *is_set);
-    let unused: Vec<String> = unused.map(|(field, _)| format!("`{field}`")).collect();
-    (!unused.is_empty()).then(|| {
-        format!(
-            "{} of agent `{name}` has no effect on a run yet",
-            unused.join(", ")
-        )
+    let is_one = layout.tasks.len() == 1;
+    let mut wrong = wrong.into_iter();
+    if let Some((planned, first)) = wrong.next() {
+        let others: Vec<String> = wrong
+            .map(|(planned, error)| format!("step {}: {}", planned.id, error.message()))
+            .collect();
+        let first = if is_one {
+            first
+        } else {
+            first.hint(format!("this is about step {}", planned.id))
+        };
+        return Err(first.hints(others));
+    }
+    let names: Vec<String> = steps.iter().map(names_of).collect();
+    Ok(FoundChildren {
+        children,
+        groups: layout.groups,
+        title: names.join(" → "),
     })
 }
 
-/// What a child may read outside its work folder: its skills and their index files.
-fn readable(snapshot: &Snapshot, made: &AgentPrompt) -> Vec<PathBuf> {
-    let prompt = &made.prompt;
-    let has_catalog = prompt
-        .blocks
+fn names_of(step: &Step) -> String {
+    let names: Vec<&str> = step
+        .tasks()
         .iter()
-        .any(|block| block.kind == BlockKind::Catalog);
-    let is_told =
-        |address: &String| prompt.active.contains(address) || prompt.listed.contains(address);
-    let skills = snapshot.skills.iter().filter(|skill| {
-        let is_in_catalog = has_catalog && skill.state.is_offered();
-        is_in_catalog || is_told(&snapshot.address(skill))
-    });
-    let folders = skills.map(|skill| {
-        let file = snapshot.location(&skill.place);
-        match (file.file_name(), file.parent()) {
-            // A skill that is one file has no folder of its own.
-            (Some(name), Some(folder)) if name == "SKILL.md" => folder.to_path_buf(),
-            _ => file,
-        }
-    });
-    folders.chain(made.index_files()).collect()
+        .map(|task| task.agent.as_str())
+        .collect();
+    names.join(" + ")
+}
+
+/// The steps of a saved chain.
+fn saved_steps(look: &Look, asked: &RunRequest) -> Result<Vec<Step>, CommandError> {
+    let name = asked.chain_name.as_deref().unwrap_or_default();
+    let chain = entry_listing::find(look.snapshot.chains.entries(), name)?;
+    let steps = chain.file().map(|chain| chain.steps.clone());
+    steps.ok_or_else(|| {
+        CommandError::finding(format!("chain `{name}` cannot be run as it is written"))
+            .hint(format!("`grove chains show {name}` says what is wrong"))
+    })
+}
+
+fn all_wrong(findings: &[Diagnostic]) -> CommandError {
+    let messages: Vec<&str> = findings.iter().map(|it| it.message.as_str()).collect();
+    let hints = findings.iter().map(|it| it.help_text().to_owned());
+    CommandError::usage(messages.join("; ")).hints(hints.collect::<Vec<_>>())
 }
 
 /// What was asked for, typed or in a file.
-fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<RunRequest, CommandError> {
+fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<Asked, CommandError> {
     let read_json = |path: &std::path::Path, what: &str| -> Result<Value, CommandError> {
         let read = input_text::read(environment, path, MAX_REQUEST, what)?;
         serde_json::from_str(&read.text)
@@ -225,34 +217,76 @@ fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<RunReques
     let mut asked = match &arguments.request {
         Some(file) => {
             let value = read_json(file, "the request")?;
-            parse_request(&value).map_err(|findings| {
-                let messages: Vec<&str> = findings.iter().map(|it| it.message.as_str()).collect();
-                let hints = findings.iter().map(|it| it.help_text().to_owned());
-                CommandError::usage(messages.join("; ")).hints(hints.collect::<Vec<_>>())
-            })?
+            let request = parse_request(&value).map_err(|findings| all_wrong(&findings))?;
+            let mut steps = request.steps().map_err(|findings| all_wrong(&findings))?;
+            let is_chain = request.chain.is_some() || request.chain_name.is_some();
+            if steps.is_none() && !is_chain {
+                steps = Some(vec![one(&request.agent, &request.task)]);
+            }
+            Asked {
+                request,
+                steps,
+                is_chain,
+            }
         }
-        None => RunRequest {
-            agent: arguments.agent.clone().unwrap_or_default(),
-            task: arguments.task.clone().unwrap_or_default(),
-            ..RunRequest::default()
-        },
+        None => typed(arguments)?,
     };
-    if asked.task.trim().is_empty() {
-        return Err(CommandError::usage("the task is empty").hint("say what the agent is to do"));
-    }
-    asked.model = arguments.model.clone().or(asked.model);
-    asked.engine = arguments.engine.clone().or(asked.engine);
-    asked.cwd = arguments.cwd.clone().or(asked.cwd);
-    asked.timeout_ms = arguments
+    let request = &mut asked.request;
+    request.model = arguments.model.clone().or(request.model.take());
+    request.engine = arguments.engine.clone().or(request.engine.take());
+    request.cwd = arguments.cwd.clone().or(request.cwd.take());
+    request.timeout_ms = arguments
         .timeout
         .map(|it| it.saturating_mul(1_000))
-        .or(asked.timeout_ms);
-    asked.max_tokens = arguments.max_tokens.or(asked.max_tokens);
-    asked.background |= arguments.background;
+        .or(request.timeout_ms);
+    request.max_tokens = arguments.max_tokens.or(request.max_tokens);
+    request.concurrency = arguments.concurrency.or(request.concurrency);
+    request.background |= arguments.background;
     if let Some(file) = &arguments.schema {
-        asked.output_schema = Some(read_json(file, "the schema")?);
+        request.output_schema = Some(read_json(file, "the schema")?);
     }
     Ok(asked)
+}
+
+/// What was typed as words.
+fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
+    let grammar = "`grove run AGENT \"task\"`, `… '->' AGENT`, `… , AGENT \"task\"`";
+    if let Some(name) = &arguments.chain {
+        let [task] = arguments.words.as_slice() else {
+            let message = "a saved chain takes one task";
+            return Err(
+                CommandError::usage(message).hint("`grove run --chain NAME \"task\"`, in quotes")
+            );
+        };
+        let request = RunRequest {
+            chain_name: Some(name.clone()),
+            task: task.clone(),
+            ..RunRequest::default()
+        };
+        return Ok(Asked {
+            request,
+            steps: None,
+            is_chain: true,
+        });
+    }
+    let typed = words::parse(&arguments.words)
+        .map_err(|message| CommandError::usage(message).hint(format!("as {grammar}")))?;
+    Ok(Asked {
+        request: RunRequest {
+            task: typed.task,
+            ..RunRequest::default()
+        },
+        steps: Some(typed.steps),
+        is_chain: typed.is_chain,
+    })
+}
+
+fn one(agent: &str, task: &str) -> Step {
+    Step::One(Box::new(Task {
+        agent: agent.to_owned(),
+        task: Some(task.to_owned()),
+        ..Task::default()
+    }))
 }
 
 fn recording(environment: &Environment, arguments: &RunArgs) -> Option<Recording> {

@@ -1,11 +1,12 @@
 //! `grove prompt --run`: what a child was told, as it was stored before it started.
 
-use grove_plan::NodeId;
+use grove_plan::{NodeId, NodeView};
 use grove_runs::Told;
 use grove_skills::Environment;
 use serde_json::json;
 
 use super::Runs;
+use super::controlling::parts_of;
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
 use crate::output::Output;
@@ -17,10 +18,7 @@ pub(crate) fn print_told(
     json: bool,
     out: &mut Output,
 ) -> Outcome {
-    let (run, node) = match given.split_once('.') {
-        Some((run, node)) => (run, Some(NodeId::from(node))),
-        None => (given, None),
-    };
+    let (run, node) = parts_of(given);
     let runs = Runs::open(environment)?;
     let loaded = runs.load(run)?;
     let last = loaded.plan.nodes.last().map(|node| node.id.clone());
@@ -30,7 +28,10 @@ pub(crate) fn print_told(
         let message = format!("run {} has no child `{node}`", loaded.id);
         return Err(CommandError::finding(message).hint(format!("it has {}", names.join(", "))));
     };
-    let bytes = runs.store.artifact(&child.told)?;
+    let of_node = |view: &NodeView| (view.id == node).then_some(view.told);
+    let told = runs.view(&loaded).nodes.iter().find_map(of_node);
+    let digest = told.unwrap_or(child.told);
+    let bytes = runs.store.artifact(&digest)?;
     let told: Option<Told> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let told = told.ok_or_else(|| CommandError::internal("what it was told is not there"))?;
     if json {
@@ -39,7 +40,7 @@ pub(crate) fn print_told(
             "run": loaded.id,
             "node": node,
             "agent": child.agent,
-            "digest": child.told,
+            "digest": digest,
             "system": told.system,
             "message": told.message,
         }));

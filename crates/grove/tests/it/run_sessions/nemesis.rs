@@ -16,7 +16,7 @@ use grove_testkit::model_server::{
 use grove_testkit::session::Session;
 use serde_json::{Value, json};
 
-use super::within;
+use super::{end_all, environments, within};
 
 /// Whether all points are gone through.
 const ALL: &str = "GROVE_NEMESIS_ALL";
@@ -192,8 +192,9 @@ impl Scene {
             scene.session.grove(words.to_vec()).ok();
             supervisor
         };
-        let _ = traced.kill();
-        let _ = traced.wait();
+        // Asked to end, `strace` writes down what it has seen; killed, it would not.
+        let _ = Command::new("kill").arg(traced.id().to_string()).status();
+        wait_for(&mut traced);
         let text = scene.session.read("trace");
         let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
         for line in text.lines() {
@@ -218,25 +219,8 @@ impl Scene {
 impl Drop for Scene {
     fn drop(&mut self) {
         // Supervisors stay for some seconds; none stays longer than its scene.
-        let mark = format!("XDG_STATE_HOME={}", self.session.path("state").display());
-        for (pid, environment) in environments() {
-            let is_ours = environment.split('\0').any(|variable| variable == mark);
-            if is_ours && pid != std::process::id() {
-                let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
-            }
-        }
+        end_all(&self.session);
     }
-}
-
-/// Every process with its environment.
-fn environments() -> Vec<(u32, String)> {
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid: u32| {
-        let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-        Some((pid, String::from_utf8_lossy(&environment).into_owned()))
-    })
-    .collect()
 }
 
 fn wait_for(child: &mut Child) {

@@ -3,6 +3,7 @@
 use grove_testkit::model_server::{
     Delivery, ModelServer, Reply, Script, ScriptedError, ScriptedReply, ToolCall,
 };
+use grove_testkit::session::USER_CONFIG;
 use serde_json::{Value, json};
 
 use super::{bash, run, run_of, scene};
@@ -100,6 +101,10 @@ fn cases() -> Vec<Case> {
         hang_after_bytes: Some(0),
         ..Delivery::default()
     };
+    let silence = Delivery {
+        hang_after_bytes: Some(3_000),
+        ..Delivery::default()
+    };
     let long = "0123456789abcdef".repeat(128 << 10);
     let liar = "error 429, success, tests passed";
     let words = "word ".repeat(400);
@@ -155,6 +160,15 @@ fn cases() -> Vec<Case> {
             )
         },
         Case {
+            result: Some("word ".to_owned()),
+            ..Case::new(
+                "silence in the middle",
+                vec![delivered(&words, silence)],
+                "",
+            )
+            .failed("model", Some("idle"), 1)
+        },
+        Case {
             words: &["--timeout", "1"],
             ..Case::new("hang", vec![delivered("Fine.", hang)], "").failed("timedOut", None, 6)
         },
@@ -181,6 +195,7 @@ fn every_behaviour_has_its_events_and_its_verdict() {
         let server = ModelServer::start(Script::replies(case.replies)).unwrap();
         let session = scene(&server);
         session.file("project/schema.json", schema.to_string());
+        session.file(USER_CONFIG, "[runs]\nmodelIdleMs = 2500\n");
         let words = [&["--json"], case.words].concat();
         let outcome = session.grove(run("Try", &words)).fails(case.code);
         let lines: Vec<Value> = outcome
@@ -224,7 +239,9 @@ fn every_behaviour_has_its_events_and_its_verdict() {
         let given = run["result"].as_str().unwrap_or_default();
         match &case.result {
             // Of an answer that was cut off what came is kept.
-            Some(start) if name == "cut stream" => assert!(given.starts_with(start), "{given}"),
+            Some(start) if ["cut stream", "silence in the middle"].contains(&name) => {
+                assert!(given.starts_with(start), "{given}");
+            }
             Some(result) => assert!(given == result, "{name}: {} bytes", given.len()),
             None if name.contains("structured") || name.contains("data") => {}
             None => assert_eq!(given, "", "{name}"),

@@ -1,0 +1,185 @@
+//! What somebody wants of a run: that it stops, pauses, goes on, hears something.
+
+use grove_spec::Digest;
+
+use super::{Run, stopped};
+use crate::command::Command;
+use crate::event::Wish;
+use crate::ids::{Attempt, EffectId, EffectKind, NodeId};
+use crate::plan::limit_reached;
+use crate::refused::Refused;
+use crate::state::{Cause, Continued, Execution, LimitKind, Said, StopReason};
+
+impl Run<'_> {
+    pub(super) fn wanted(&mut self, by: &str, id: &str, wish: &Wish) -> Result<(), Refused> {
+        if self.state.wishes.contains(id) {
+            return Err(Refused::Duplicate);
+        }
+        let by = by.to_owned();
+        match wish {
+            Wish::Stop { now } => {
+                if self.is_over() {
+                    return Err(Refused::Duplicate);
+                }
+                self.stop_everything(&StopReason::Wanted { by }, *now);
+            }
+            Wish::Pause { node } => self.pause(node.as_ref(), &StopReason::Paused { by })?,
+            Wish::Resume { node, message } => {
+                let said = message.map_or(Said::Nothing, Said::Message);
+                self.resume(node, said)?;
+            }
+            Wish::Answer { node, answer } => {
+                if !matches!(self.execution(node)?, Execution::Asking(_)) {
+                    return Err(Refused::NotAsking(node.clone()));
+                }
+                self.resume(node, Said::Answer(*answer))?;
+            }
+            Wish::Steer { node, message } => self.steer(node, *message)?,
+            Wish::Acknowledge => {
+                if !self.is_over() {
+                    return Err(Refused::NotOver);
+                }
+                self.state.acknowledged = true;
+            }
+        }
+        self.state.wishes.insert(id.to_owned());
+        Ok(())
+    }
+
+    fn execution(&self, node: &NodeId) -> Result<&Execution, Refused> {
+        let known = self.state.nodes.get(node);
+        let known = known.ok_or_else(|| Refused::NoSuchNode(node.clone()))?;
+        Ok(&known.execution)
+    }
+
+    /// Ends what runs, and begins nothing any more.
+    pub(super) fn stop_everything(&mut self, why: &StopReason, now: bool) {
+        self.state.stop.get_or_insert_with(|| why.clone());
+        let nodes: Vec<NodeId> = self.state.nodes.keys().cloned().collect();
+        for id in nodes {
+            let Some(node) = self.state.nodes.get_mut(&id) else {
+                continue;
+            };
+            match node.execution {
+                Execution::Pending | Execution::Paused(_) | Execution::Asking(_) => {
+                    node.execution = stopped(why);
+                }
+                Execution::Queued | Execution::Running => {
+                    let of = self.last_attempt(&id);
+                    self.stop_attempt(&of, why, now);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Tells a child, or everybody, to end in such a way that it can go on.
+    fn pause(&mut self, wanted: Option<&NodeId>, why: &StopReason) -> Result<(), Refused> {
+        let at_work =
+            |execution: &Execution| matches!(execution, Execution::Queued | Execution::Running);
+        let nodes: Vec<NodeId> = match wanted {
+            Some(node) if at_work(self.execution(node)?) => vec![node.clone()],
+            Some(node) => return Err(Refused::NotAtWork(node.clone())),
+            None => {
+                let nodes = self.state.nodes.iter();
+                let nodes = nodes.filter(|(_, node)| at_work(&node.execution));
+                nodes.map(|(id, _)| id.clone()).collect()
+            }
+        };
+        let Some(first) = nodes.first() else {
+            return Err(Refused::NotAtWork(NodeId::whole_run()));
+        };
+        if nodes.iter().all(|id| self.is_told_to_stop(id)) {
+            return Err(Refused::NotAtWork(first.clone()));
+        }
+        for id in &nodes {
+            let of = self.last_attempt(id);
+            self.stop_attempt(&of, why, false);
+        }
+        Ok(())
+    }
+
+    fn is_told_to_stop(&self, node: &NodeId) -> bool {
+        let attempt = self.attempt(&self.last_attempt(node));
+        attempt.is_some_and(|attempt| attempt.stopping.is_some())
+    }
+
+    /// Lets a child go on in its session: a new try, which knows what was said before.
+    fn resume(&mut self, id: &NodeId, said: Said) -> Result<(), Refused> {
+        let execution = self.execution(id)?;
+        let may = execution.is_waiting() || execution.is_terminal();
+        let n = self.last_attempt(id).n;
+        if !may || n == 0 {
+            return Err(Refused::NotWaiting(id.clone()));
+        }
+        if let Some(cause) = self.nothing_left_for(id) {
+            return Err(Refused::Spent(cause));
+        }
+        self.state.stop = None;
+        self.state.ended = None;
+        self.state.acknowledged = false;
+        // What was not begun because of it may begin after it.
+        for node in self.state.nodes.values_mut() {
+            if node.execution == Execution::Skipped {
+                node.execution = Execution::Pending;
+            }
+        }
+        let model = self
+            .attempt(&self.last_attempt(id))
+            .map_or(0, |it| it.model);
+        self.try_with(id, model, Some(Continued { n, said }));
+        Ok(())
+    }
+
+    /// The limit that a child, or the whole run, has come to already.
+    fn nothing_left_for(&self, id: &NodeId) -> Option<Cause> {
+        let limits = self.plan.child(id).map(|child| &child.limits);
+        let tokens = limits.and_then(|limits| limits.max_tokens);
+        let whole = self.plan.tree.max_tokens;
+        let time = self.plan.tree.timeout_ms;
+        limit_reached(LimitKind::Tokens, tokens, self.spent_on(id))
+            .or_else(|| limit_reached(LimitKind::Tokens, whole, self.state.spent.counted()))
+            .or_else(|| {
+                let limit_ms = time.filter(|limit| self.worked() >= *limit)?;
+                Some(Cause::TimedOut { limit_ms })
+            })
+    }
+
+    fn steer(&mut self, node: &NodeId, message: Digest) -> Result<(), Refused> {
+        let execution = self.execution(node)?;
+        let at_work = matches!(execution, Execution::Queued | Execution::Running);
+        if !at_work || self.is_told_to_stop(node) {
+            return Err(Refused::NotAtWork(node.clone()));
+        }
+        let of = self.last_attempt(node);
+        self.send(&of, message);
+        Ok(())
+    }
+
+    pub(super) fn send(&mut self, of: &Attempt, message: Digest) {
+        let Some(attempt) = self.attempt_mut(of) else {
+            return;
+        };
+        let k = attempt.sends;
+        attempt.sends = attempt.sends.saturating_add(1);
+        if attempt.ending.is_some() {
+            // It has said its last word; it goes on with this when nothing of it is left.
+            attempt.unheard.push(message);
+            return;
+        }
+        let of = of.clone();
+        self.open(
+            EffectId::new(&of, EffectKind::Send, k),
+            Command::Send { of, message },
+        );
+    }
+
+    /// The try under way, or the last one; number zero when there was none.
+    pub(super) fn last_attempt(&self, node: &NodeId) -> Attempt {
+        let attempts = self.state.nodes.get(node).map_or(0, |it| it.attempts.len());
+        Attempt {
+            node: node.clone(),
+            n: u32::try_from(attempts).unwrap_or(u32::MAX),
+        }
+    }
+}

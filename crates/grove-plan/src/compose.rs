@@ -1,0 +1,120 @@
+//! What a child is told when its task speaks of what others said: variables put in by one literal pass.
+
+use std::collections::BTreeMap;
+
+/// What stands above the output of the step before when the task does not say where it goes.
+const PREVIOUS_TITLE: &str = "Previous step output:";
+
+/// What the variables of a task stand for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Variables {
+    /// `{task}`: what the whole run was asked for.
+    pub task: String,
+    /// `{previous}`: what the step before said.
+    pub previous: String,
+    /// `{chain_dir}`: a folder of this run.
+    pub chain_dir: String,
+    /// `{outputs.NAME}`: what earlier steps said.
+    pub outputs: BTreeMap<String, String>,
+    /// The item of a step that runs for each of a list: its name, and its value as JSON.
+    pub item: Option<(String, serde_json::Value)>,
+}
+
+/// Puts the variables into a task, in one pass: what is put in is not looked at again. Where the task does not speak of
+/// the step before, what that said stands below.
+pub fn compose(template: &str, variables: &Variables) -> String {
+    let mut text = String::with_capacity(template.len());
+    let mut rest = template;
+    let mut has_previous = false;
+    while let Some(at) = rest.find('{') {
+        let (before, braces) = rest.split_at(at);
+        text.push_str(before);
+        let value = braces.find('}').and_then(|end| {
+            let name = braces.get(1..end)?;
+            has_previous |= name == "previous";
+            let value = value_of(name, variables)?;
+            Some((value, braces.get(end + 1..).unwrap_or_default()))
+        });
+        if let Some((value, after)) = value {
+            text.push_str(&value);
+            rest = after;
+        } else {
+            text.push('{');
+            rest = braces.get(1..).unwrap_or_default();
+        }
+    }
+    text.push_str(rest);
+    if !has_previous && !variables.previous.trim().is_empty() {
+        text = format!("{text}\n\n---\n{PREVIOUS_TITLE}\n{}", variables.previous);
+    }
+    text
+}
+
+fn value_of(name: &str, variables: &Variables) -> Option<String> {
+    match name {
+        "task" => return Some(variables.task.clone()),
+        "previous" => return Some(variables.previous.clone()),
+        "chain_dir" => return Some(variables.chain_dir.clone()),
+        _ => {}
+    }
+    if let Some(output) = name.strip_prefix("outputs.") {
+        return variables.outputs.get(output).cloned();
+    }
+    let (item, value) = variables.item.as_ref()?;
+    let path = name.strip_prefix(item.as_str())?;
+    let mut value = value;
+    for part in path.split('.').skip(1) {
+        value = match part.parse::<usize>() {
+            Ok(at) if value.is_array() => value.get(at)?,
+            _ => value.get(part)?,
+        };
+    }
+    // `{items}` is not `{item}`.
+    let is_it = path.is_empty() || path.starts_with('.');
+    is_it.then(|| match value {
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn variables_are_put_in_once_and_literally() {
+        let variables = Variables {
+            task: "say $& and {previous}".to_owned(),
+            previous: "before {task}".to_owned(),
+            chain_dir: "/c".to_owned(),
+            outputs: BTreeMap::from([("plan".to_owned(), "P{chain_dir}".to_owned())]),
+            item: Some(("file".to_owned(), json!({"path": "a.rs", "n": [7, 8]}))),
+        };
+        for (template, expected) in [
+            ("{task}|{previous}", "say $& and {previous}|before {task}"),
+            ("{previous}{outputs.plan}", "before {task}P{chain_dir}"),
+            (
+                "{previous}{outputs.none} {x} {",
+                "before {task}{outputs.none} {x} {",
+            ),
+            ("{previous}{file.path}:{file.n.1}", "before {task}a.rs:8"),
+            (
+                "{previous}{files} {file.none}",
+                "before {task}{files} {file.none}",
+            ),
+            (
+                "{previous}{file}",
+                "before {task}{\"path\":\"a.rs\",\"n\":[7,8]}",
+            ),
+            ("{{task}}{previous}", "{say $& and {previous}}before {task}"),
+            (
+                "do it",
+                "do it\n\n---\nPrevious step output:\nbefore {task}",
+            ),
+        ] {
+            assert_eq!(compose(template, &variables), expected, "{template}");
+        }
+        assert_eq!(compose("do it", &Variables::default()), "do it");
+    }
+}

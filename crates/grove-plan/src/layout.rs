@@ -1,0 +1,233 @@
+//! From the steps of a chain to the nodes of a plan: what waits for what, and where variables come from.
+
+use std::collections::BTreeMap;
+
+use grove_spec::chain::{Group, GroupSettings, Step, Task};
+use grove_spec::{Code, Diagnostic};
+
+use crate::ids::NodeId;
+use crate::plan::{GroupRules, Inputs};
+
+/// What a later step is told when its task says nothing.
+const PREVIOUS: &str = "{previous}";
+/// What the first step is told when its task says nothing.
+const TASK: &str = "{task}";
+
+/// What is said about steps where they say nothing themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LayoutRules {
+    /// How many children of a step run at a time.
+    pub concurrency: u64,
+    /// How many tasks a step may have.
+    pub max_tasks: u64,
+    /// Whether tasks speak of each other: those of a chain do, others are told as they are.
+    pub has_variables: bool,
+}
+
+/// One child to be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedTask<'a> {
+    /// Its place: `2`, or `2.0` in a step of several.
+    pub id: NodeId,
+    /// The nodes that it waits for.
+    pub after: Vec<NodeId>,
+    /// The step of several that it belongs to.
+    pub group: Option<NodeId>,
+    /// What is asked of whom.
+    pub task: &'a Task,
+    /// How the step runs that it belongs to.
+    pub settings: Option<&'a GroupSettings>,
+    /// What it is told, with variables.
+    pub text: String,
+    /// Where they come from; none when it is told as it is.
+    pub inputs: Option<Inputs>,
+}
+
+/// The nodes of a chain.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Layout<'a> {
+    /// Each after those that it waits for.
+    pub tasks: Vec<PlannedTask<'a>>,
+    /// How nodes run side by side.
+    pub groups: BTreeMap<NodeId, GroupRules>,
+}
+
+/// Lays steps out. All that is wrong is said at once, each with its step.
+pub fn lay_out(steps: &[Step], rules: LayoutRules) -> Result<Layout<'_>, Vec<Diagnostic>> {
+    let mut layout = Layout::default();
+    let mut findings = Vec::new();
+    let mut previous: Vec<NodeId> = Vec::new();
+    let mut outputs: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
+    for (at, step) in steps.iter().enumerate() {
+        let id = NodeId::step(at + 1);
+        let first = layout.tasks.len();
+        let mut members: Vec<(NodeId, &Task, Option<&GroupSettings>)> = Vec::new();
+        match step {
+            Step::One(task) => members.push((id.clone(), task, None)),
+            Step::Parallel(group) => {
+                if let Some(finding) = too_many(&id, group, rules) {
+                    findings.push(finding);
+                    continue;
+                }
+                for task in &group.tasks {
+                    for _ in 0..task.count.unwrap_or(1) {
+                        let member = id.member(members.len());
+                        members.push((member, task, Some(&group.settings)));
+                    }
+                }
+                layout
+                    .groups
+                    .insert(id.clone(), rules_of(&group.settings, rules));
+            }
+            Step::FanOut(_) => findings.push(refused(
+                &id,
+                "a list of an earlier step is not run by this version",
+                "name the tasks in `parallel`",
+            )),
+        }
+        let before = (previous.as_slice(), &outputs);
+        let new = members.into_iter().map(|(member, task, settings)| {
+            let group = settings.map(|settings| (id.clone(), settings));
+            planned(member, task, group, before, rules)
+        });
+        layout.tasks.extend(new);
+        let new = layout.tasks.get(first..).unwrap_or_default();
+        previous = new.iter().map(|task| task.id.clone()).collect();
+        for task in new {
+            if let Some(name) = &task.task.output_name {
+                let nodes = outputs.entry(name.clone()).or_default();
+                nodes.push(task.id.clone());
+            }
+        }
+    }
+    if findings.is_empty() {
+        Ok(layout)
+    } else {
+        Err(findings)
+    }
+}
+
+fn planned<'a>(
+    id: NodeId,
+    task: &'a Task,
+    group: Option<(NodeId, &'a GroupSettings)>,
+    (previous, outputs): (&[NodeId], &BTreeMap<String, Vec<NodeId>>),
+    rules: LayoutRules,
+) -> PlannedTask<'a> {
+    let is_first = previous.is_empty();
+    let usual = if is_first { TASK } else { PREVIOUS };
+    let text = task.task.clone().unwrap_or_else(|| usual.to_owned());
+    let speaks = rules.has_variables && (!is_first || text.contains('{'));
+    PlannedTask {
+        id,
+        after: previous.to_vec(),
+        settings: group.as_ref().map(|(_, settings)| *settings),
+        group: group.map(|(id, _)| id),
+        task,
+        text,
+        inputs: speaks.then(|| Inputs {
+            task: None,
+            previous: previous.to_vec(),
+            outputs: outputs.clone(),
+        }),
+    }
+}
+
+fn rules_of(settings: &GroupSettings, rules: LayoutRules) -> GroupRules {
+    GroupRules {
+        concurrency: Some(settings.concurrency.unwrap_or(rules.concurrency)),
+        fail_fast: settings.fail_fast.unwrap_or_default(),
+    }
+}
+
+fn too_many(id: &NodeId, group: &Group, rules: LayoutRules) -> Option<Diagnostic> {
+    let counts = group.tasks.iter().map(|task| task.count.unwrap_or(1));
+    let count = counts.fold(0, u64::saturating_add);
+    (count > rules.max_tasks).then(|| {
+        let message = format!("{count} tasks are more than {}", rules.max_tasks);
+        refused(id, &message, "name fewer, or raise `runs.maxTasks`")
+    })
+}
+
+fn refused(step: &NodeId, message: &str, help: &str) -> Diagnostic {
+    let message = format!("step {step}: {message}");
+    Diagnostic::new(Code::RequestInvalid, message).with_help(help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use grove_spec::chain::{Format, parse};
+    use serde_json::json;
+
+    const RULES: LayoutRules = LayoutRules {
+        concurrency: 4,
+        max_tasks: 3,
+        has_variables: true,
+    };
+
+    fn steps(chain: &serde_json::Value) -> Vec<Step> {
+        let file = json!({ "name": "x", "description": "x", "chain": chain });
+        parse(&file.to_string(), Format::Json).chain.steps
+    }
+
+    #[test]
+    fn steps_wait_for_all_of_the_step_before() {
+        let steps = steps(&json!([
+            { "agent": "scout", "as": "seen" },
+            { "parallel": [{ "agent": "a", "task": "do {outputs.seen}" }, { "agent": "b", "count": 2 }], "failFast": true },
+            { "agent": "judge", "task": "Judge." },
+        ]));
+        let layout = lay_out(&steps, RULES).unwrap();
+        let shown: Vec<String> = layout
+            .tasks
+            .iter()
+            .map(|task| {
+                let after: Vec<&str> = task.after.iter().map(NodeId::as_str).collect();
+                format!(
+                    "{} {} after {}: {}",
+                    task.id,
+                    task.task.agent,
+                    after.join(" "),
+                    task.text
+                )
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "1 scout after : {task}",
+                "2.0 a after 1: do {outputs.seen}",
+                "2.1 b after 1: {previous}",
+                "2.2 b after 1: {previous}",
+                "3 judge after 2.0 2.1 2.2: Judge.",
+            ]
+        );
+        let rules = &layout.groups[&NodeId::step(2)];
+        assert_eq!((rules.concurrency, rules.fail_fast), (Some(4), true));
+        let last = layout.tasks.last().unwrap().inputs.as_ref().unwrap();
+        assert_eq!(last.previous.len(), 3);
+        assert_eq!(last.outputs["seen"], [NodeId::step(1)]);
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_said_with_its_step() {
+        let steps = steps(&json!([
+            { "agent": "a" },
+            { "parallel": [{ "agent": "b", "count": 4 }] },
+        ]));
+        let findings = lay_out(&steps, RULES).unwrap_err();
+        assert_eq!(findings[0].message, "step 2: 4 tasks are more than 3");
+    }
+
+    #[test]
+    fn a_task_of_no_chain_is_told_as_it_is() {
+        let steps = steps(&json!([{ "parallel": [{ "agent": "a", "task": "{task} {x}" }] }]));
+        let rules = LayoutRules {
+            has_variables: false,
+            ..RULES
+        };
+        let layout = lay_out(&steps, rules).unwrap();
+        assert_eq!(layout.tasks[0].inputs, None);
+    }
+}

@@ -1,0 +1,164 @@
+//! What somebody wants of a child that was started before: that it pauses, goes on, hears something, has its answer.
+
+use grove_exec::{Program, now};
+use grove_plan::{Execution, Fact, NodeId, Refused, Wish};
+use grove_spec::Digest;
+use grove_store::{Draft, LoadedRun, Store, StoreError};
+
+use crate::identity::new_run_id;
+
+/// A wish for one child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChildWish {
+    /// That it pauses.
+    Pause,
+    /// That it goes on, with a message if there is one.
+    Resume(Option<String>),
+    /// That it hears something while it works.
+    Steer(String),
+    /// That it has the answer to its question.
+    Answer(String),
+}
+
+/// Why a wish was not recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The run has no such child.
+    #[error("run {run} has no child `{node}`")]
+    NoSuchChild {
+        /// The run.
+        run: String,
+        /// What was given.
+        node: NodeId,
+        /// Those it has.
+        names: Vec<NodeId>,
+    },
+    /// Nobody in the run is in such a state.
+    #[error("no child of run {run} {lacks}")]
+    Nobody {
+        /// The run.
+        run: String,
+        /// What none of them is.
+        lacks: &'static str,
+    },
+    /// More than one child could be meant.
+    #[error("run {run} has several children that may be meant")]
+    Several {
+        /// The run.
+        run: String,
+        /// These.
+        names: Vec<NodeId>,
+    },
+    /// What drives it cannot do that.
+    #[error("{title} cannot do that with a session of its own")]
+    Engine {
+        /// The program.
+        title: &'static str,
+    },
+    /// The run's state does not allow it.
+    #[error(transparent)]
+    Refused(Refused),
+    /// The journal could not be written.
+    #[error(transparent)]
+    Store(StoreError),
+}
+
+/// Records a wish for a child of a run; the one that can only be meant, when none is named.
+pub fn wish_for_child(
+    store: &Store,
+    run: &LoadedRun,
+    named: Option<&NodeId>,
+    by: &str,
+    wish: ChildWish,
+) -> Result<NodeId, ControlError> {
+    let node = match named {
+        Some(node) if run.plan.child(node).is_some() => node.clone(),
+        Some(node) => {
+            return Err(ControlError::NoSuchChild {
+                run: run.id.clone(),
+                node: node.clone(),
+                names: run.plan.nodes.iter().map(|node| node.id.clone()).collect(),
+            });
+        }
+        None => meant(run, &wish)?,
+    };
+    let engine = run
+        .plan
+        .child(&node)
+        .and_then(|it| Program::named(&it.engine));
+    if let Some(program) = engine.filter(|_| wish != ChildWish::Pause) {
+        return Err(ControlError::Engine {
+            title: program.title,
+        });
+    }
+    let mut artifacts = Vec::new();
+    let mut stored = |text: String| {
+        let bytes = text.into_bytes();
+        let digest = Digest::of(&bytes);
+        artifacts.push(bytes);
+        digest
+    };
+    let of = node.clone();
+    let wish = match wish {
+        ChildWish::Pause => Wish::Pause { node: Some(of) },
+        ChildWish::Resume(message) => Wish::Resume {
+            node: of,
+            message: message.map(&mut stored),
+        },
+        ChildWish::Steer(message) => Wish::Steer {
+            node: of,
+            message: stored(message),
+        },
+        ChildWish::Answer(answer) => Wish::Answer {
+            node: of,
+            answer: stored(answer),
+        },
+    };
+    let fact = Fact::Wanted {
+        by: by.to_owned(),
+        id: new_run_id(),
+        wish,
+    };
+    let draft = Draft {
+        fact,
+        artifacts,
+        at: now(),
+    };
+    match store.append(&run.id, draft) {
+        Ok(_) => Ok(node),
+        Err(StoreError::Refused(refused)) => Err(ControlError::Refused(refused)),
+        Err(error) => Err(ControlError::Store(error)),
+    }
+}
+
+/// The child that a wish can only be for.
+fn meant(run: &LoadedRun, wish: &ChildWish) -> Result<NodeId, ControlError> {
+    let (fits, lacks): (fn(&Execution) -> bool, _) = match wish {
+        ChildWish::Pause | ChildWish::Steer(_) => (
+            |it| matches!(it, Execution::Queued | Execution::Running),
+            "is at work",
+        ),
+        ChildWish::Answer(_) => (|it| matches!(it, Execution::Asking(_)), "asks anything"),
+        ChildWish::Resume(_) => (
+            |it| it.is_waiting() || it.is_terminal(),
+            "waits or has ended",
+        ),
+    };
+    let of = |fits: fn(&Execution) -> bool| -> Vec<NodeId> {
+        let nodes = run.state.nodes.iter();
+        let fitting = nodes.filter(|(_, node)| fits(&node.execution));
+        fitting.map(|(id, _)| id.clone()).collect()
+    };
+    // Whoever waits is meant before whoever has ended.
+    let waiting = of(Execution::is_waiting);
+    let names = match wish {
+        ChildWish::Resume(_) if !waiting.is_empty() => waiting,
+        _ => of(fits),
+    };
+    let run = run.id.clone();
+    match names.as_slice() {
+        [] => Err(ControlError::Nobody { run, lacks }),
+        [one] => Ok(one.clone()),
+        _ => Err(ControlError::Several { run, names }),
+    }
+}

@@ -1,0 +1,225 @@
+//! From tasks to children with everything found about them: agents, prompts, engines, models, limits.
+
+use std::path::{Path, PathBuf};
+
+use grove_catalog::prompt::BlockKind;
+use grove_catalog::snapshot::Snapshot;
+use grove_plan::{Limits, PlannedTask, Request as RunRequest};
+use grove_runs::{ChildRequest, Recording};
+use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
+use grove_skills::{Environment, Look};
+use grove_spec::Diagnostic;
+use grove_spec::agent::{Agent as AgentFile, ContextMode};
+use grove_spec::chain::{OutputSchema, Task};
+use grove_spec::config::Settings;
+use serde_json::Value;
+
+use super::model_settings::{ModelSettings, WantedModels};
+use crate::command_error::CommandError;
+use crate::commands::{agents, engines, prompt::require_usable};
+
+/// What children are found with.
+pub(super) struct Finding<'a> {
+    pub(super) environment: &'a Environment,
+    pub(super) look: &'a Look,
+    pub(super) models: &'a ModelSettings,
+    pub(super) asked: &'a RunRequest,
+    pub(super) recording: Option<&'a Recording>,
+    /// Where the run was asked for.
+    pub(super) folder: &'a Path,
+}
+
+/// A child that can be submitted, and what people should know about it.
+pub(super) struct FoundChild {
+    pub(super) request: ChildRequest,
+    pub(super) prompt: AgentPrompt,
+    pub(super) warnings: Vec<Diagnostic>,
+    pub(super) notes: Vec<String>,
+    /// What its agent says about a run as a whole.
+    pub(super) timeout_ms: Option<u64>,
+    pub(super) background: Option<bool>,
+}
+
+impl Finding<'_> {
+    pub(super) fn child(&self, planned: &PlannedTask<'_>) -> Result<FoundChild, CommandError> {
+        let (look, asked, task) = (self.look, self.asked, planned.task);
+        let settings = &look.world.settings.settings;
+        let all = &look.snapshot.agents;
+        let agent = agents::find(all, &task.agent)?;
+        require_usable(all, agent)?;
+        let options = PromptOptions {
+            asked: Some(task.agent.clone()),
+            skills: task.skills.clone(),
+            ..PromptOptions::default()
+        };
+        let made = prompt(&look.snapshot, &look.sources, agent, &options)?;
+        let usual = AgentFile::default();
+        let file = agent.file().unwrap_or(&usual);
+        let engine = task.engine.clone().or_else(|| asked.engine.clone());
+        let engine = engine
+            .or_else(|| file.engine.as_ref().map(ToString::to_string))
+            .or_else(|| settings.run_engine.value.clone());
+        let providers = self.models.providers();
+        let has_recording = self.recording.is_some();
+        let engine = engines::choose(
+            self.environment,
+            &providers,
+            engine.as_deref(),
+            has_recording,
+        )?;
+        let schema = self.schema(task)?;
+        if engine.program.is_some() && (has_recording || schema.is_some()) {
+            let message = format!("engine `{}` takes no recording and no schema", engine.name);
+            return Err(CommandError::usage(message).hint("choose `--engine native` for that"));
+        }
+        let wanted = WantedModels {
+            named: asked
+                .model
+                .as_deref()
+                .or(task.model.as_deref())
+                .or(file.model.as_deref())
+                .or(settings.run_model.value.as_deref()),
+            fallbacks: &file.fallback_models,
+            thinking: file.thinking.as_deref(),
+        };
+        let chosen = match engine.program {
+            Some(_) => self.models.choose_for_program(&wanted),
+            None => self.models.choose(&wanted, self.recording)?,
+        };
+        let mut notes = chosen.notes;
+        notes.extend(engine.note);
+        notes.extend(not_used(&agent.name, file, task));
+        let folder = self.folder_of(planned)?;
+        Ok(FoundChild {
+            warnings: made.prompt.warnings.clone(),
+            notes,
+            timeout_ms: file.timeout_ms,
+            background: file.background,
+            request: ChildRequest {
+                id: planned.id.clone(),
+                after: planned.after.clone(),
+                group: planned.group.clone(),
+                label: task.label.clone(),
+                inputs: planned.inputs.clone(),
+                agent: agent.name.clone(),
+                address: all.address(agent),
+                task: planned.text.clone(),
+                prompt: made.prompt.text.clone(),
+                tools: made.prompt.tools.clone(),
+                denied_tools: made.prompt.denied_tools.clone(),
+                engine: engine.name,
+                program: engine.program,
+                models: chosen.names,
+                fallback_after_writes: file.fallback_after_writes,
+                readable: readable(&look.snapshot, &made),
+                folder,
+                limits: limits(file, settings),
+                output_schema: schema,
+            },
+            prompt: made,
+        })
+    }
+
+    /// Where a child works: as its task says, else as its step does, else where the run was asked for.
+    fn folder_of(&self, planned: &PlannedTask<'_>) -> Result<PathBuf, CommandError> {
+        let of_group = planned.settings.and_then(|settings| settings.cwd.as_ref());
+        let folder = match planned.task.cwd.as_ref().or(of_group) {
+            Some(folder) => self.folder.join(folder),
+            None => self.folder.to_path_buf(),
+        };
+        if grove_fs::files::is_folder(&folder) {
+            return Ok(folder);
+        }
+        let message = format!("there is no folder {}", folder.display());
+        Err(CommandError::usage(message))
+    }
+
+    fn schema(&self, task: &Task) -> Result<Option<Value>, CommandError> {
+        match &task.output_schema {
+            Some(OutputSchema::Inline(schema)) => Ok(Some(schema.clone())),
+            Some(OutputSchema::File(file)) => {
+                let message = format!("the schema of `{file}` is not read by this version");
+                Err(CommandError::usage(message).hint("write the schema itself as `outputSchema`"))
+            }
+            None => Ok(self.asked.output_schema.clone()),
+        }
+    }
+}
+
+/// The least of the limits that there are.
+pub(super) fn least<const N: usize>(limits: [Option<u64>; N]) -> Option<u64> {
+    limits.into_iter().flatten().min()
+}
+
+/// What one child may spend, by its file and by the configuration.
+fn limits(file: &AgentFile, settings: &Settings) -> Limits {
+    let turns = file.turn_budget.as_ref();
+    let calls = file.tool_budget.as_ref();
+    Limits {
+        max_execution_time_ms: least([
+            file.max_execution_time_ms,
+            settings.run_max_execution_time_ms.value,
+        ]),
+        max_tokens: file.max_tokens,
+        tool_timeout_ms: least([file.tool_timeout_ms, settings.run_tool_timeout_ms.value]),
+        model_idle_ms: settings.run_model_idle_ms.value,
+        max_turns: turns.map(|budget| budget.max_turns),
+        max_tool_calls: calls.and_then(|budget| budget.hard),
+        warn_tool_calls: calls.and_then(|budget| budget.soft),
+    }
+}
+
+/// Fields of an agent and of a task that mean something for a run and are not heeded yet, in one sentence.
+fn not_used(name: &str, file: &AgentFile, task: &Task) -> Option<String> {
+    let block = file.tool_budget.as_ref();
+    let block = block.is_some_and(|budget| budget.block.is_some());
+    let is_read = task.reads.as_ref().is_some_and(|reads| !reads.is_empty());
+    let fields = [
+        (
+            "acceptance",
+            file.acceptance.is_some() || task.acceptance.is_some(),
+        ),
+        ("defaultReads", !file.default_reads.is_empty()),
+        ("defaultProgress", file.default_progress),
+        ("reads", is_read),
+        ("progress", task.progress == Some(true)),
+        ("output", file.output.is_some() || task.output.is_some()),
+        ("toolBudget.block", block),
+        (
+            "defaultContext: fork",
+            file.default_context == Some(ContextMode::Fork),
+        ),
+    ];
+    let unused = fields.iter().filter(|(_, is_set)| *is_set);
+    let unused: Vec<String> = unused.map(|(field, _)| format!("`{field}`")).collect();
+    (!unused.is_empty()).then(|| {
+        format!(
+            "{} of agent `{name}` has no effect on a run yet",
+            unused.join(", ")
+        )
+    })
+}
+
+/// What a child may read outside its work folder: its skills and their index files.
+fn readable(snapshot: &Snapshot, made: &AgentPrompt) -> Vec<PathBuf> {
+    let prompt = &made.prompt;
+    let has_catalog = prompt
+        .blocks
+        .iter()
+        .any(|block| block.kind == BlockKind::Catalog);
+    let is_told =
+        |address: &String| prompt.active.contains(address) || prompt.listed.contains(address);
+    let skills = snapshot.skills.iter().filter(|skill| {
+        let is_in_catalog = has_catalog && skill.state.is_offered();
+        is_in_catalog || is_told(&snapshot.address(skill))
+    });
+    let folders = skills.map(|skill| {
+        let file = snapshot.location(&skill.place);
+        match (file.file_name(), file.parent()) {
+            // A skill that is one file has no folder of its own.
+            (Some(name), Some(folder)) if name == "SKILL.md" => folder.to_path_buf(),
+            _ => file,
+        }
+    });
+    folders.chain(made.index_files()).collect()
+}

@@ -1,0 +1,142 @@
+//! The words in which people ask for runs: `scout "task" -> planner -> worker`, `worker "a" , worker "b"`.
+
+use grove_spec::chain::{Group, GroupSettings, Step, Task};
+
+/// What stands between steps, and between tasks of one step. A shell takes `->` for itself unless it is quoted.
+const THEN: [&str; 3] = ["->", "→", "then"];
+const AND: [&str; 1] = [","];
+
+/// The steps that were typed.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct TypedSteps {
+    pub(super) steps: Vec<Step>,
+    /// Whether they are a chain: more than one step.
+    pub(super) is_chain: bool,
+    /// What the whole is asked for: the first task.
+    pub(super) task: String,
+}
+
+/// Reads what was typed, or says what is wrong with it.
+pub(super) fn parse(words: &[String]) -> Result<TypedSteps, String> {
+    let mut typed = TypedSteps::default();
+    for step in words.split(|word| THEN.contains(&word.as_str())) {
+        let tasks = step.split(|word| AND.contains(&word.as_str()));
+        let tasks: Result<Vec<Task>, String> = tasks.map(task).collect();
+        let mut tasks = tasks?;
+        typed
+            .steps
+            .push(if tasks.len() == 1 && tasks[0].count.is_none() {
+                Step::One(Box::new(tasks.remove(0)))
+            } else {
+                let settings = GroupSettings::default();
+                Step::Parallel(Box::new(Group { tasks, settings }))
+            });
+    }
+    typed.is_chain = typed.steps.len() > 1;
+    let first = typed.steps.first().map_or(&[][..], Step::tasks);
+    for task in first {
+        if task.task.as_ref().is_none_or(|task| task.trim().is_empty()) {
+            return Err(format!("nobody says what `{}` is to do", task.agent));
+        }
+    }
+    let task = first.first().and_then(|task| task.task.clone());
+    typed.task = task.unwrap_or_default();
+    if typed.is_chain
+        && let Some(Step::One(first)) = typed.steps.first_mut()
+    {
+        // What the first is asked is what the whole is asked: `{task}` in later steps.
+        first.task = None;
+    }
+    Ok(typed)
+}
+
+/// `AGENT [TASK]`, where the agent may have settings: `AGENT[model=…,as=…]`.
+fn task(words: &[String]) -> Result<Task, String> {
+    let (name, rest) = match words {
+        [] => return Err("an agent is missing".to_owned()),
+        [name, rest @ ..] => (name.as_str(), rest),
+    };
+    if let [_, more, ..] = rest {
+        return Err(format!(
+            "`{more}` is one word too many; put a task into quotes"
+        ));
+    }
+    let (agent, settings) = match name.strip_suffix(']').and_then(|it| it.split_once('[')) {
+        Some((agent, settings)) => (agent, settings),
+        None => (name, ""),
+    };
+    let mut task = Task {
+        agent: agent.to_owned(),
+        task: rest.first().cloned(),
+        ..Task::default()
+    };
+    for setting in settings.split(',').filter(|it| !it.trim().is_empty()) {
+        let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+        let value = value.trim().to_owned();
+        match key.trim() {
+            "model" => task.model = Some(value),
+            "engine" => task.engine = Some(value),
+            "as" => task.output_name = Some(value),
+            "label" => task.label = Some(value),
+            "cwd" => task.cwd = Some(value),
+            "skills" | "skill" => {
+                let names = value.split('+').filter(|name| !name.is_empty());
+                task.skills = Some(names.map(str::to_owned).collect());
+            }
+            "count" => {
+                let count = value.parse().ok().filter(|count| *count > 0);
+                task.count = Some(count.ok_or_else(|| format!("`{value}` is no count"))?);
+            }
+            other => {
+                return Err(format!(
+                    "`{other}` is no setting of a task; there are model, engine, as, label, cwd, skills, count"
+                ));
+            }
+        }
+    }
+    Ok(task)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(text: &str) -> Result<TypedSteps, String> {
+        let words: Vec<String> = text.split(' ').map(|it| it.replace('_', " ")).collect();
+        parse(&words)
+    }
+
+    #[test]
+    fn steps_and_tasks_are_what_was_typed() {
+        let one = typed("scout look_here").unwrap();
+        assert_eq!((one.steps.len(), one.is_chain), (1, false));
+        assert_eq!(one.steps[0].tasks()[0].task.as_deref(), Some("look here"));
+        let chain =
+            typed("scout look -> planner then worker[model=a/b,as=done] do_{task}").unwrap();
+        assert_eq!((chain.steps.len(), chain.is_chain), (3, true));
+        assert_eq!(
+            (chain.task.as_str(), &chain.steps[0].tasks()[0].task),
+            ("look", &None)
+        );
+        let last = &chain.steps[2].tasks()[0];
+        assert_eq!(last.model.as_deref(), Some("a/b"));
+        assert_eq!(last.output_name.as_deref(), Some("done"));
+        let group = typed("worker a , worker[count=2] b").unwrap();
+        assert!(matches!(&group.steps[0], Step::Parallel(group) if group.tasks.len() == 2));
+        for (text, wrong) in [
+            ("scout", "nobody says what `scout` is to do"),
+            ("scout a b", "`b` is one word too many"),
+            ("scout a -> ", "an agent is missing"),
+            ("scout[x=1] a", "`x` is no setting"),
+            ("scout[count=0] a", "`0` is no count"),
+        ] {
+            let text = text.trim_end();
+            let text = if text.ends_with("->") {
+                "scout a ->"
+            } else {
+                text
+            };
+            assert!(typed(text).unwrap_err().starts_with(wrong), "{text}");
+        }
+    }
+}

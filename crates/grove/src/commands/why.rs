@@ -1,0 +1,364 @@
+//! `grove why NAME`: one row for every host, saying how it shows a skill or an agent or why it does not, and what would
+//! change that.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use grove_catalog::address::{Answer, near_names};
+use grove_catalog::agents::Agent;
+use grove_catalog::entry::{Entries, Entry};
+use grove_catalog::hosts::Host;
+use grove_catalog::root::{Root, Source};
+use grove_catalog::snapshot::Skill;
+use grove_fs::files;
+use grove_skills::Environment;
+use grove_spec::text::one_line;
+use serde::Serialize;
+use serde_json::json;
+
+use super::host_views::{self, HostView, Sight};
+use super::{Looked, Outcome, counted, entry_listing, path_text, tilde};
+use crate::command_error::{CommandError, ErrorKind};
+use crate::output::{Output, columns};
+use crate::table::wrapped;
+
+/// What a host does with one file.
+#[derive(Debug, Serialize)]
+struct HostAnswer {
+    host: String,
+    title: String,
+    /// A stable word.
+    answer: String,
+    /// One sentence without a full stop.
+    message: String,
+    /// What to do; none where nothing is to be done.
+    fix: Option<String>,
+    location: Option<PathBuf>,
+}
+
+/// An answer that does not yet say whose it is: its word, its sentence and what to do.
+type Said = (String, String, Option<String>);
+
+fn said(answer: &str, message: impl Into<String>, fix: Option<String>) -> Said {
+    (answer.to_owned(), message.into(), fix)
+}
+
+pub(super) fn run(looked: &Looked, name: &str, json: bool, out: &mut Output) -> Outcome {
+    let views = host_views::all(looked);
+    let environment = looked.library.environment();
+    let skills = answers(
+        &views,
+        &|view| Some(view.look.snapshot.entries()),
+        name,
+        environment,
+    );
+    let agents = answers(
+        &views,
+        &|view| {
+            let is_known = view.look.request.parts.agents;
+            is_known.then(|| view.look.snapshot.agents.entries())
+        },
+        name,
+        environment,
+    );
+    let is_nowhere = skills.is_empty() && agents.is_empty();
+    if json {
+        out.json(&json!({
+            "schema": "grove.why/1",
+            "name": name,
+            "skills": skills,
+            "agents": agents,
+            "near": if is_nowhere { near(&views, name) } else { Vec::new() },
+        }));
+        return Ok(ErrorKind::Finding.exit_code_if(is_nowhere));
+    }
+    if is_nowhere {
+        return Err(nowhere(&views, name, environment));
+    }
+    let width = columns(&environment.variables);
+    for (noun, answers) in [("skill", &skills), ("agent", &agents)] {
+        if !answers.is_empty() {
+            out.line(&format!("{noun} `{}`", one_line(name)));
+            print(answers, width, environment, out);
+        }
+    }
+    Ok(0)
+}
+
+/// Nobody has it: what is spelled nearly so, and where it was looked for.
+fn nowhere(views: &[HostView], name: &str, environment: &Environment) -> CommandError {
+    let titles: Vec<&str> = views.iter().map(|view| view.title.as_str()).collect();
+    let message = format!(
+        "no skill and no agent is called `{}`; looked for with the eyes of {}",
+        one_line(name),
+        titles.join(", ")
+    );
+    let roots = views.iter().flat_map(|view| &view.look.snapshot.roots);
+    let roots: BTreeSet<String> = roots.map(|root| tilde(&root.path, environment)).collect();
+    let error = CommandError::finding(message);
+    let error = error.hint(entry_listing::hint_for(&near(views, name), "skill"));
+    if roots.is_empty() {
+        return error
+            .hint("there is no folder of skills: `grove skills roots` shows where one could be");
+    }
+    let roots: Vec<String> = roots.into_iter().collect();
+    error.hint(format!("looked in {}", roots.join(", ")))
+}
+
+fn near(views: &[HostView], name: &str) -> Vec<String> {
+    let skills = views.iter().flat_map(|view| &view.look.snapshot.skills);
+    let agents = views.iter().flat_map(|view| &view.look.snapshot.agents.all);
+    let names = skills.map(Skill::name).chain(agents.map(Agent::name));
+    near_names(names, name)
+}
+
+fn print(answers: &[HostAnswer], width: usize, environment: &Environment, out: &mut Output) {
+    let titles = answers.iter().map(|answer| answer.title.chars().count());
+    let indent = titles.max().unwrap_or(0) + 4;
+    for answer in answers {
+        let HostAnswer { title, .. } = answer;
+        let mut lines = wrapped(&answer.message, width.saturating_sub(indent));
+        if let Some(fix) = &answer.fix {
+            lines.extend(wrapped(
+                &format!("fix: {fix}"),
+                width.saturating_sub(indent),
+            ));
+        }
+        lines.extend(
+            answer
+                .location
+                .as_ref()
+                .map(|path| tilde(path, environment)),
+        );
+        for (at, line) in lines.iter().enumerate() {
+            let title = if at == 0 { title } else { "" };
+            out.line(format!("  {title:<0$}{line}", indent - 2).trim_end());
+        }
+    }
+}
+
+/// What is asked of a kind of file besides what all kinds have.
+trait Shown: Entry {
+    /// What a host says of one that is there and not refused.
+    fn shown(&self, view: &HostView, at: usize) -> Said;
+
+    /// How a host that does not look where one lies would have it.
+    fn brought_to(host: &Host, name: &str) -> Option<String>;
+}
+
+impl Shown for Skill {
+    fn shown(&self, view: &HostView, at: usize) -> Said {
+        let title = &view.title;
+        let full = || format!("its list of skills is full ({})", view.budget);
+        let more_room = || {
+            Some(match view.host {
+                Some(_) => format!("have {title} see fewer skills, or shorten their descriptions"),
+                None => format!("add `{}` to `catalog.pinned`", one_line(self.name())),
+            })
+        };
+        match view.sight_of(at) {
+            Some(Sight::Whole) => said("whole", "shown with its whole description", None),
+            Some(Sight::Shortened) => {
+                let message = format!("shown with a shortened description: {}", full());
+                said("shortened", message, more_room())
+            }
+            Some(Sight::NameOnly) => {
+                let message = format!("shown by name alone: {}", full());
+                said("name-only", message, more_room())
+            }
+            Some(Sight::NotShown) if view.host.is_some() => {
+                said("left-out", format!("left out: {}", full()), more_room())
+            }
+            Some(Sight::NotShown) => {
+                let message = "the entry of its group or branch leads to it";
+                said("behind-entry", message, more_room())
+            }
+            None if self.description().is_none() => {
+                let message = "it can be named, and no model is told of it: it has no description";
+                let fix = "add `description:` to its frontmatter".to_owned();
+                said("no-description", message, Some(fix))
+            }
+            None => {
+                let message = "for people alone: `disable-model-invocation` is true";
+                let fix = "take `disable-model-invocation` out if models should use it".to_owned();
+                said("people-only", message, Some(fix))
+            }
+        }
+    }
+
+    fn brought_to(host: &Host, _: &str) -> Option<String> {
+        let at_home = |shared: bool| {
+            let roots = host.roots.iter();
+            let mut roots = roots.filter(|root| root.source != Source::Project);
+            roots.find(|root| {
+                root.path.starts_with("~/") && root.path.starts_with("~/.agents/") == shared
+            })
+        };
+        let root = at_home(false).or_else(|| at_home(true))?;
+        Some(format!("copy or link its folder into {}", root.path))
+    }
+}
+
+impl Shown for Agent {
+    fn shown(&self, _: &HostView, _: usize) -> Said {
+        said("usable", "it can be used", None)
+    }
+
+    fn brought_to(host: &Host, name: &str) -> Option<String> {
+        let name = one_line(name);
+        Some(format!("grove agents export {name} --host {}", host.name))
+    }
+}
+
+/// What every host says of what bears a name; nothing if nobody has it.
+fn answers<'v, E: Shown + 'v>(
+    views: &'v [HostView],
+    entries_of: &dyn Fn(&'v HostView) -> Option<Entries<'v, E>>,
+    name: &str,
+    environment: &Environment,
+) -> Vec<HostAnswer> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entries in views.iter().filter_map(entries_of) {
+        for at in named(entries, name) {
+            for file in entries
+                .all
+                .get(at)
+                .map(|entry| locations(entries, entry))
+                .into_iter()
+                .flatten()
+            {
+                if !files.contains(&file) {
+                    files.push(file);
+                }
+            }
+        }
+    }
+    let mut answers = Vec::new();
+    for view in views {
+        let Some(entries) = entries_of(view) else {
+            continue;
+        };
+        let mut is_there = false;
+        for (at, entry) in entries.all.iter().enumerate() {
+            if locations(entries, entry).any(|file| files.contains(&file)) {
+                is_there = true;
+                let answer = of_entry(view, entry, at);
+                answers.push(answer_of(view, answer, Some(entries.location(entry))));
+            }
+        }
+        if let Some(file) = files.first().filter(|_| !is_there) {
+            let answer = not_there::<E>(view, entries.roots, (name, file), environment);
+            answers.push(answer_of(view, answer, None));
+        }
+    }
+    answers
+}
+
+fn answer_of(
+    view: &HostView,
+    (answer, message, fix): Said,
+    location: Option<PathBuf>,
+) -> HostAnswer {
+    HostAnswer {
+        host: view.name.clone(),
+        title: view.title.clone(),
+        answer,
+        message,
+        fix,
+        location,
+    }
+}
+
+/// Everything that bears a name, or the one that an id or address leads to.
+fn named<E: Entry>(entries: Entries<'_, E>, name: &str) -> Vec<usize> {
+    let found = match entries.find(name) {
+        Answer::One(at) => vec![at],
+        Answer::Several(all) => all,
+        Answer::None(_) => Vec::new(),
+    };
+    let bearers = found
+        .iter()
+        .filter_map(|at| Some(entries.all.get(*at)?.name()));
+    let bearers: BTreeSet<&str> = bearers.filter(|bearer| *bearer == name).collect();
+    let all = entries.all.iter().enumerate();
+    let all = all.filter(|(at, entry)| found.contains(at) || bearers.contains(entry.name()));
+    all.map(|(at, _)| at).collect()
+}
+
+/// The files that an entry is, however they are reached.
+fn locations<'a, E: Entry>(
+    entries: Entries<'a, E>,
+    entry: &'a E,
+) -> impl Iterator<Item = PathBuf> + 'a {
+    let own = std::iter::once(entries.location(entry));
+    let all = own.chain(entries.further_locations(entry));
+    all.map(|path| files::canonical(&path).unwrap_or(path))
+}
+
+/// What is said of one that a host has found.
+fn of_entry<E: Shown>(view: &HostView, entry: &E, at: usize) -> Said {
+    if entry.state().is_offered() {
+        return entry.shown(view, at);
+    }
+    let reasons = entry.reasons();
+    let message = reasons.iter().map(|reason| reason.message.clone());
+    let message = message.collect::<Vec<_>>().join("; ");
+    let fix = reasons.iter().map(|reason| reason.fix.clone());
+    let fix = fix.collect::<Vec<_>>().join("; ");
+    let state = entry.state().as_str();
+    let message = one_line(&format!("{state}: {message}"));
+    said(state, message, (!fix.is_empty()).then(|| one_line(&fix)))
+}
+
+/// Why a host has not found a file that somebody else has.
+fn not_there<E: Shown>(
+    view: &HostView,
+    roots: &[Root],
+    (name, file): (&str, &Path),
+    environment: &Environment,
+) -> Said {
+    let title = &view.title;
+    let around = roots.iter().find_map(|root| {
+        let folder = files::canonical(&root.path).unwrap_or_else(|_| root.path.clone());
+        let below = file.strip_prefix(folder).ok()?;
+        Some((tilde(&root.path, environment), below.to_path_buf()))
+    });
+    let Some((root, below)) = around else {
+        let folder = file.parent().and_then(Path::parent).unwrap_or(file);
+        let folder = tilde(folder, environment);
+        let message = format!("not looked in: {title} does not read {folder}");
+        let host = view.host.as_ref();
+        let fix = host.and_then(|host| E::brought_to(host, name));
+        return said("not-looked-in", message, fix);
+    };
+    let levels = below.components().count().saturating_sub(2);
+    let limit = view.host.as_ref().map(|host| host.scan.depth);
+    if let Some(limit) = limit
+        && u64::try_from(levels).is_ok_and(|levels| levels > limit)
+    {
+        let message = if limit == 0 {
+            format!("too deep: {title} reads only what lies directly in {root}")
+        } else {
+            let folders = counted(levels, "folder");
+            format!("too deep: it lies {folders} below {root}, and {title} reads {limit}")
+        };
+        let folder = file.parent().and_then(Path::file_name).unwrap_or_default();
+        let folder = path_text(&folder.to_string_lossy());
+        return said(
+            "too-deep",
+            message,
+            Some(format!("move it to {root}/{folder}")),
+        );
+    }
+    let is_flat = below.file_name().is_some_and(|name| name != "SKILL.md");
+    if is_flat && view.host.as_ref().is_some_and(|host| !host.scan.flat_files) {
+        let message =
+            format!("not read: {title} takes folders with a SKILL.md and no single files");
+        let fix = "move it to a folder of its own as SKILL.md".to_owned();
+        return said("flat-file", message, Some(fix));
+    }
+    let message = format!("not read: it lies in a folder of {title}, whose rules pass over it");
+    let fix =
+        "move it to a folder of its own, not below another skill and not ignored by git".to_owned();
+    said("passed-over", message, Some(fix))
+}

@@ -1,0 +1,219 @@
+//! Several children in one run: side by side and one after the other.
+
+use grove_testkit::model_server::{ModelServer, Reply, Request, Script};
+use grove_testkit::session::{Session, USER_CONFIG};
+use serde_json::{Value, json};
+
+use super::{AGENT, KEY, bash, end_all, holder_of, run_of, until};
+
+/// What a request says last, as its child's task.
+fn message(request: &Request) -> String {
+    let body = request.json();
+    let text = body["messages"][0]["content"][0]["text"].as_str();
+    text.unwrap_or_default().to_owned()
+}
+
+/// A model whose answer depends on the task, and two agents.
+fn scene(answer: impl Fn(&str, usize) -> Reply + Send + Sync + 'static) -> (ModelServer, Session) {
+    let server = ModelServer::start(Script::chosen_by(move |_, request| {
+        let turns = request.json()["messages"].as_array().map_or(0, Vec::len);
+        answer(&message(request), turns / 2)
+    }))
+    .unwrap();
+    let session = crate::session()
+        .with_env("ANTHROPIC_BASE_URL", server.url())
+        .with_env("ANTHROPIC_API_KEY", KEY);
+    session.definition(AGENT, "tools: read, write, bash\n", "You work.");
+    session.definition("home/.grove/agents/judge.md", "", "You judge.");
+    session.file(USER_CONFIG, "[runs]\nmodel = 'anthropic/m'\n");
+    session.dir("project");
+    (server, session)
+}
+
+fn states(run: &Value) -> Vec<String> {
+    let nodes = run["nodes"].as_array().unwrap().iter();
+    let shown = nodes.map(|node| format!("{} {}", node["id"], node["state"]).replace('"', ""));
+    shown.collect()
+}
+
+#[test]
+fn tasks_side_by_side_have_each_its_result_and_one_failure_is_said() {
+    let (_server, session) = scene(|task, _| match task {
+        "two" => Reply::error(400, "no"),
+        task => Reply::text(format!("Did {task}.")),
+    });
+    let words = [
+        "run", "worker", "one", ",", "worker", "two", ",", "judge", "three",
+    ];
+    let outcome = session.grove(words).fails(1);
+    let shown = outcome.stdout.as_str();
+    assert!(
+        shown.starts_with("2/3 succeeded\n\n=== 1.0 worker ===\nDid one.\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("=== 1.1 worker: FAILED: model error (bad request)"),
+        "{shown}"
+    );
+    assert!(
+        shown.ends_with("=== 1.2 judge ===\nDid three.\n"),
+        "{shown}"
+    );
+    let id = session.json("runs list")["runs"][0]["id"].clone();
+    let run = session.json(["runs", "show", id.as_str().unwrap()]);
+    assert_eq!(states(&run), ["1.0 complete", "1.1 failed", "1.2 complete"]);
+    session
+        .grove(["runs", "resume", id.as_str().unwrap(), "x"])
+        .fails(2)
+        .says(["say which", "1.0"]);
+    let node = format!("{}.1.0", id.as_str().unwrap());
+    let outcome = session.grove(["prompt", "--run", &node]).ok();
+    assert!(outcome.stdout.ends_with("one\n"), "{outcome}");
+}
+
+#[test]
+fn a_chain_hands_on_what_was_said_and_a_failed_step_skips_the_rest() {
+    for fails in [false, true] {
+        let (server, session) = scene(move |task, _| {
+            if task.starts_with("Plan") && fails {
+                return Reply::error(400, "no");
+            }
+            Reply::text(format!("<{}>", task.replace('\n', "|")))
+        });
+        let request = json!({
+            "task": "the {previous} house",
+            "chain": [
+                { "agent": "worker", "as": "seen" },
+                { "agent": "judge", "task": "Plan for {task}: {outputs.seen}" },
+                { "parallel": [{ "agent": "worker", "task": "Do {previous}" }, { "agent": "judge", "count": 2 }] },
+                { "agent": "judge", "task": "Sum up." },
+            ],
+        });
+        session.file("project/request.json", request.to_string());
+        let code = i32::from(fails);
+        let outcome = session
+            .grove("run --request request.json --json")
+            .fails(code);
+        let run = run_of(&outcome.stdout);
+        let told: Vec<String> = server.requests().iter().map(message).collect();
+        assert_eq!(told[0], "the {previous} house");
+        assert_eq!(
+            told[1],
+            "Plan for the {previous} house: <the {previous} house>\n\n---\nPrevious step output:\n<the {previous} house>"
+        );
+        if fails {
+            assert_eq!(told.len(), 2);
+            let expected = [
+                "1 complete",
+                "2 failed",
+                "3.0 skipped",
+                "3.1 skipped",
+                "3.2 skipped",
+                "4 skipped",
+            ];
+            assert_eq!(states(&run), expected);
+            continue;
+        }
+        assert_eq!(told.len(), 6);
+        let plan = format!("<{}>", told[1].replace('\n', "|"));
+        assert!(told.contains(&format!("Do {plan}")), "{told:?}");
+        assert_eq!(told.iter().filter(|it| **it == plan).count(), 2);
+        let last = told.last().unwrap();
+        assert!(
+            last.starts_with("Sum up.\n\n---\nPrevious step output:\n=== 3.0 worker ===\n<Do "),
+            "{last}"
+        );
+        let id = run["id"].as_str().unwrap();
+        let stored = session.grove(["prompt", "--run", &format!("{id}.4")]).ok();
+        assert!(stored.stdout.contains(last.as_str()), "{stored}");
+        assert_eq!(run["result"], format!("<{}>", last.replace('\n', "|")));
+    }
+}
+
+#[test]
+fn words_and_a_saved_chain_are_chains_too() {
+    let (server, session) = scene(|task, _| Reply::text(format!("<{task}>")));
+    let outcome = session.grove(["run", "worker", "look", "->", "judge"]).ok();
+    assert_eq!(outcome.stdout, "<<look>>\n");
+    session.file(
+        "home/.grove/chains/two.chain.json",
+        json!({ "name": "two", "description": "Two.", "chain": [{ "agent": "worker" }, { "agent": "judge", "task": "{previous}!" }] })
+            .to_string(),
+    );
+    let outcome = session.grove(["run", "--chain", "two", "go"]).ok();
+    assert_eq!(outcome.stdout, "<<go>!>\n");
+    assert_eq!(server.requests().len(), 4);
+    session
+        .grove([
+            "run", "nobody", "x", ",", "worker", "y", ",", "nobody2", "z",
+        ])
+        .fails(1)
+        .says(["nobody", "step 1.2", "nobody2"]);
+    session.grove(["run", "--chain", "none", "go"]).fails(1);
+    session
+        .grove(["run", "worker[count=9]", "x"])
+        .fails(2)
+        .says(["9 tasks are more than 8", "runs.maxTasks"]);
+    assert_eq!(
+        server.requests().len(),
+        4,
+        "nothing starts when something is wrong"
+    );
+}
+
+#[test]
+fn no_more_run_at_a_time_than_may() {
+    let (_server, session) = scene(|_, turns| match turns {
+        0 => bash("echo + >> log; sleep 0.1; echo - >> log"),
+        _ => Reply::text("Done."),
+    });
+    for (words, most) in [(&["--concurrency", "1"][..], 1), (&[][..], 4)] {
+        session.file("project/log", "");
+        let all = [&["run", "worker[count=5]", "x"][..], words].concat();
+        session.grove(all).ok();
+        let log = session.read("project/log");
+        let mut now = 0;
+        let mut highest = 0;
+        for line in log.lines() {
+            now += if line == "+" { 1 } else { -1 };
+            highest = highest.max(now);
+        }
+        assert_eq!(log.lines().count(), 10);
+        assert!(
+            highest <= most && (most == 1 || highest > 1),
+            "{highest}: {log}"
+        );
+    }
+}
+
+#[test]
+fn after_everything_was_killed_each_goes_on_and_no_step_is_done_twice() {
+    let (server, session) = scene(|task, turns| match (task.lines().next(), turns) {
+        (Some("a" | "b"), 0) => bash("echo $$ >> ran; while [ ! -e go ]; do sleep 0.01; done"),
+        (Some(task), _) => Reply::text(format!("Did {task}.")),
+        (None, _) => Reply::text("?"),
+    });
+    let words = [
+        "run", "worker", "a", ",", "worker", "b", "->", "judge", "last", "--bg",
+    ];
+    let id = session.grove(words).ok().stdout.trim().to_owned();
+    let ran = || {
+        let has = session.has("project/ran");
+        if has {
+            session.read("project/ran").lines().count()
+        } else {
+            0
+        }
+    };
+    until(|| ran() == 2);
+    let _ = holder_of(&session, &id);
+    end_all(&session);
+    session.file("project/go", "");
+    let outcome = session.grove(["runs", "wait", &id]).ok();
+    assert_eq!(outcome.stdout, "Did last.\n");
+    assert_eq!(ran(), 2);
+    let run = session.json(["runs", "show", &id]);
+    assert_eq!(states(&run), ["1.0 complete", "1.1 complete", "2 complete"]);
+    let last = message(server.requests().last().unwrap());
+    assert!(last.contains("=== 1.1 worker ===\nDid b."), "{last}");
+}
