@@ -182,7 +182,10 @@ pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
             }),
             None => Some(Restriction::of_everything()),
         },
-        (_, key) if RESTRICTING.contains(&key) => Some(Restriction::of_its_own()),
+        (_, key) if RESTRICTING.contains(&key) => Some(match value.value {
+            Value::List(_) => Restriction::of_everything(),
+            Value::Text(_) | Value::Map(_) => Restriction::of_its_own(),
+        }),
         (_, key) => {
             let switch = SWITCHES.iter().find(|(word, _)| *word == key);
             let (_, restricting) = switch?;
