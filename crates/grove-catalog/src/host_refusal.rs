@@ -50,16 +50,15 @@ pub(crate) fn reason(rules: &Identity, skill: &Skill) -> Option<Reason> {
             "shorten its description",
         ));
     }
-    if beyond(skill.name().len(), rules.longest_name)
-        && beyond(skill.name().chars().count(), rules.longest_name)
-    {
+    let name = skill.name();
+    if beyond(name.len(), rules.longest_name) && beyond(name.chars().count(), rules.longest_name) {
         return Some(Reason::new(
             "long-name",
             "this host leaves out skills with a name as long as this one's",
             "shorten its name",
         ));
     }
-    (!rules.name_form.takes(skill.name())).then(|| {
+    (!rules.name_form.takes(name)).then(|| {
         Reason::new(
             "name-form",
             "this host leaves out skills with a name like this one's",

@@ -29,7 +29,9 @@ pub fn id(layout: Layout, path_below_root: Arc<str>, root: &Path) -> Arc<str> {
 
 /// The last part of an id: the folder or stem that a name is compared with.
 pub fn folder_of(id: &str) -> &str {
-    id.rsplit('/').next().unwrap_or(id)
+    // Ids are short, and every skill is asked for its folder several times.
+    let slash = id.bytes().rposition(|byte| byte == b'/');
+    slash.and_then(|at| id.get(at + 1..)).unwrap_or(id)
 }
 
 /// The path of the skill file below its root.

@@ -362,30 +362,32 @@ fn apply_entry_limits(
         }
         let (mut in_source, mut in_root) = (0, vec![0; roots.len()]);
         let mut capped = Vec::new();
+        // Thousands may be beyond one limit, and are told the same.
+        let reason = |whose: &str, limit: usize, key: &str| {
+            let message = format!("the {whose} has more than {limit} skills");
+            let fix = format!("raise `limits.{key}`, or look with --all");
+            Reason::new("source-limit", message, fix)
+        };
+        let whose = source.as_str().to_owned() + " source";
+        let of_the_source = reason(&whose, limits.per_source, "loaded_per_source");
+        let mut of_roots: Vec<Option<Reason>> = vec![None; roots.len()];
         let total = of_source.len();
         for at in of_source {
             let root = skills[at].place.root;
-            let (limit, whose, key) = if in_source >= limits.per_source {
-                (
-                    limits.per_source,
-                    source.as_str().to_owned() + " source",
-                    "loaded_per_source",
-                )
+            let why = if in_source >= limits.per_source {
+                &of_the_source
             } else if in_root[root] >= limits.per_root {
-                (
-                    limits.per_root,
-                    "root ".to_owned() + &roots[root].label,
-                    "loaded_per_root",
-                )
+                of_roots[root].get_or_insert_with(|| {
+                    let whose = "root ".to_owned() + &roots[root].label;
+                    reason(&whose, limits.per_root, "loaded_per_root")
+                })
             } else {
                 in_source += 1;
                 in_root[root] += 1;
                 continue;
             };
-            let message = format!("the {whose} has more than {limit} skills");
-            let fix = format!("raise `limits.{key}`, or look with --all");
             skills[at].state = State::Capped;
-            skills[at].reasons = vec![Reason::new("source-limit", message, fix)];
+            skills[at].reasons = vec![why.clone()];
             capped.push(skills[at].id().to_owned());
         }
         if !capped.is_empty() {

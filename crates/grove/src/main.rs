@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     let written = out.finish();
     // Nobody waits for the cache, so it is written when everything else has been.
     let mut notes = output::Output::default();
-    if let Some(looked) = looked {
+    if let Some(looked) = &mut looked {
         looked.remember(&mut notes);
     }
     if let Err(output::Unwritten::Data(error)) = &written {
@@ -51,9 +51,11 @@ fn main() -> ExitCode {
     }
     // What could not be said of the cache changes nothing.
     let _ = notes.finish();
-    match written {
-        Err(output::Unwritten::Data(_)) => ErrorKind::Internal.exit_code().into(),
-        Err(output::Unwritten::Everything) if code == 0 => ErrorKind::Internal.exit_code().into(),
-        _ => code.into(),
-    }
+    let code = match written {
+        Err(output::Unwritten::Data(_)) => ErrorKind::Internal.exit_code(),
+        Err(output::Unwritten::Everything) if code == 0 => ErrorKind::Internal.exit_code(),
+        _ => code,
+    };
+    // Everything is written. What was looked at goes with the process, which is faster than to take it apart.
+    std::process::exit(code.into())
 }

@@ -5,10 +5,10 @@
 use super::fields::FieldRow;
 use super::formats::{Format, restricting, restriction};
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::skill::fields::bare;
 use crate::text::edits;
-use crate::yaml::{Entry, KnownKeys};
+use crate::yaml::{Entry, Key, KnownKeys};
 
 /// A key of settings that people write in files too.
 const OF_SETTINGS: &str = "disabled";
@@ -46,23 +46,18 @@ pub(crate) fn is_known(key: &str) -> bool {
     all.any(|word| word == key) || restriction::is_known(key)
 }
 
-/// The keys of Grove's own that a file has.
-pub(super) fn own_keys(entries: &[Entry]) -> Vec<&'static str> {
-    let has = |own: &&str| entries.iter().any(|entry| entry.key == **own);
-    own().filter(has).collect()
-}
-
-/// What is said of the keys of a file that mean nothing here; `said` are those that do.
+/// What is said of the keys of a file that mean nothing here; `said` has those that do.
 pub(super) fn report(
     unknown: &[Entry],
-    said: &[&str],
+    said: &[(Key, Position)],
     format: Format,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
+    let is_not_said = |meant: &&str| !said.iter().any(|(key, _)| key == *meant);
     for entry in unknown {
         if let Some(found) = restriction::of(entry, format) {
             diagnostics.push(restricting(entry, &found, format));
-        } else if let Some(meant) = misspelt(&entry.key).filter(|meant| !said.contains(meant)) {
+        } else if let Some(meant) = misspelt(&entry.key).filter(is_not_said) {
             let message = format!("`{}` is not known here; it is kept and not used", entry.key);
             let restricts = restricts(meant);
             // A key that restricts and is only written otherwise was meant to hold the agent.

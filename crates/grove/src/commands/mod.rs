@@ -224,7 +224,7 @@ impl Looked {
     }
 
     /// Writes what was learnt for the next start, and notes what could not be written.
-    pub(crate) fn remember(mut self, out: &mut Output) {
+    pub(crate) fn remember(&mut self, out: &mut Output) {
         let mut findings = self.library.save_cache();
         findings.dedup();
         out.diagnostics(&findings);

@@ -52,13 +52,14 @@ pub(super) fn translate(
         .collect();
     let mut translated = Translated::default();
     for mut entry in entries {
-        let same = SAME
-            .iter()
-            .filter(|(_, theirs, _)| !(has_steps && *theirs == "maxSteps"))
-            .filter(|(of, theirs, _)| *of == format.of_files() || LIMITS.contains(theirs))
-            .find(|(_, theirs, ours)| {
-                entry.key == *theirs && !(own.contains(ours) && LIMITS.contains(theirs))
-            });
+        let mut rows = SAME.iter().filter(|(_, theirs, _)| entry.key == *theirs);
+        let same = rows.find(|(of, theirs, ours)| {
+            if LIMITS.contains(theirs) {
+                !own.contains(ours) && !(has_steps && *theirs == "maxSteps")
+            } else {
+                *of == format.of_files()
+            }
+        });
         if let Some((_, theirs, ours)) = same {
             entry.key = key(ours);
             entry.value = match *ours {

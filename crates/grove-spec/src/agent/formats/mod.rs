@@ -275,10 +275,9 @@ fn meaning(
     start: Position,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Meaning {
-    let said = known_keys::own_keys(&entries);
     let place = |entry: &Entry| (entry.key.clone(), entry.position);
     let translated = keys::translate(entries, format, diagnostics);
-    let places = translated.native.iter().map(place).collect();
+    let places: Vec<(Key, Position)> = translated.native.iter().map(place).collect();
     let mut agent = fields::read(translated.native, start, diagnostics);
     agent.is_disabled |= translated.is_disabled;
     if let Some(tools) = &mut agent.tools {
@@ -296,7 +295,7 @@ fn meaning(
         agent.tools = Some(Vec::new());
     }
     agent.unknown.sort_by_key(|entry| entry.position);
-    known_keys::report(&agent.unknown, &said, format, diagnostics);
+    known_keys::report(&agent.unknown, &places, format, diagnostics);
     Meaning { agent, places }
 }
 
