@@ -229,6 +229,7 @@ impl OurSupervisor {
             readable: Vec::new(),
             limits: Limits::default(),
             output_schema: None,
+            contract: None,
         };
         let request = RunRequest {
             title: task.clone(),
