@@ -55,7 +55,7 @@ pub(super) fn translate(
         let mut rows = SAME.iter().filter(|(_, theirs, _)| entry.key == *theirs);
         let same = rows.find(|(of, theirs, ours)| {
             if LIMITS.contains(theirs) {
-                !own.contains(ours) && !(has_steps && *theirs == "maxSteps")
+                !(own.contains(ours) || has_steps && *theirs == "maxSteps")
             } else {
                 *of == format.of_files()
             }
