@@ -5,6 +5,7 @@
 
 mod bounded_output;
 mod clock;
+mod git;
 mod keeper;
 mod owner;
 mod processes;
@@ -13,6 +14,7 @@ mod write_rules;
 
 pub use bounded_output::{BoundedOutput, OutputBounds};
 pub use clock::now;
+pub use git::{CapturedTree, Git, GitError, RepositoryPlace};
 pub use keeper::{ExecError, Exit, Keeper, Order, ProcessEnd, Report, StopTokens, Why, keep};
 pub use owner::{Liveness, Owner};
 pub use processes::{

@@ -4,6 +4,7 @@
 //! leaves the state as it was.
 
 mod wishes;
+mod worktrees;
 
 use std::collections::BTreeMap;
 
@@ -277,6 +278,9 @@ impl Run<'_> {
             (EffectKind::Send, Outcome::Sent { message }) if self.sends(effect, message) => {
                 self.close(effect);
             }
+            (EffectKind::Make | EffectKind::Capture | EffectKind::Remove, outcome) => {
+                return self.worktree_answered(effect, outcome);
+            }
             _ => return Err(Refused::WrongOutcome(effect.clone())),
         }
         Ok(())
@@ -353,9 +357,7 @@ impl Run<'_> {
             let next = self.last_attempt(&of.node);
             return unheard.for_each(|message| self.send(&next, message));
         }
-        if let Some(node) = self.state.nodes.get_mut(&of.node) {
-            node.execution = execution;
-        }
+        self.end_node(&of.node, execution);
     }
 
     fn gone(&mut self, effect: &EffectId, epoch: u32) -> Result<(), Refused> {
@@ -461,9 +463,9 @@ impl Run<'_> {
                     Some(group) if group.room == 0 => {}
                     Some(group) => {
                         group.room -= 1;
-                        self.try_with(&node.id, 0, None);
+                        self.begin(&node.id, 0, None);
                     }
-                    None => self.try_with(&node.id, 0, None),
+                    None => self.begin(&node.id, 0, None),
                 }
             }
         }

@@ -3,7 +3,7 @@
 use grove_spec::Digest;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{Attempt, EffectId, EffectKind};
+use crate::ids::{Attempt, EffectId, EffectKind, NodeId};
 use crate::state::{Continued, StopReason};
 
 /// Something that an executor has to do.
@@ -43,6 +43,25 @@ pub enum Command {
         /// Which try.
         of: Attempt,
     },
+    /// Make a working tree for a child; what is left of an earlier one at its place goes first.
+    MakeWorktree {
+        /// Whose.
+        node: NodeId,
+        /// What it had come to before, which is put in.
+        patch: Option<Digest>,
+    },
+    /// Store what a child did in its working tree.
+    Capture {
+        /// Whose.
+        node: NodeId,
+    },
+    /// Remove a working tree whose work is stored.
+    RemoveWorktree {
+        /// Whose.
+        node: NodeId,
+        /// The stored work.
+        patch: Digest,
+    },
     /// Say when a time has passed on the boot clock.
     Arm {
         /// How long.
@@ -64,9 +83,7 @@ impl EffectId {
     pub fn on_doubt(&self) -> Doubt {
         match self.kind {
             EffectKind::Start => Doubt::Probe,
-            EffectKind::Stop | EffectKind::Prove | EffectKind::Timer | EffectKind::Send => {
-                Doubt::Repeat
-            }
+            _ => Doubt::Repeat,
         }
     }
 }

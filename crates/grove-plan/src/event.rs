@@ -1,5 +1,7 @@
 //! One fact about a run, and what facts say.
 
+use std::path::PathBuf;
+
 use grove_spec::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -204,6 +206,35 @@ pub enum Outcome {
     },
     /// Whether anything of it is left.
     Proved(Proof),
+    /// A working tree was made.
+    Made {
+        /// Where.
+        folder: PathBuf,
+    },
+    /// What was done in a working tree is stored.
+    Captured(CapturedWork),
+    /// A working tree is no more.
+    Removed,
+    /// A working tree could not be made, captured or removed.
+    Impossible {
+        /// Why.
+        why: String,
+    },
+}
+
+/// What was done in a working tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapturedWork {
+    /// The artifact with the patch, which was shown to apply to the commit that the tree began with.
+    pub patch: Digest,
+    /// How many files it changes.
+    pub files: u64,
+    /// The artifact with new files that version control ignores, as a tar archive.
+    #[serde(default)]
+    pub ignored: Option<Digest>,
+    /// Why the tree has to stay: something in it is in neither.
+    #[serde(default)]
+    pub left: Option<String>,
 }
 
 /// How a child ended, and what it had.

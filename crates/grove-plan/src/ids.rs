@@ -78,15 +78,24 @@ pub enum EffectKind {
     Timer,
     /// Tell a child something while it works.
     Send,
+    /// Make a working tree.
+    Make,
+    /// Store what was done in a working tree.
+    Capture,
+    /// Remove a working tree.
+    Remove,
 }
 
 impl EffectKind {
-    const ALL: [(Self, &'static str); 5] = [
+    const ALL: [(Self, &'static str); 8] = [
         (Self::Start, "start"),
         (Self::Stop, "stop"),
         (Self::Prove, "prove"),
         (Self::Timer, "timer"),
         (Self::Send, "send"),
+        (Self::Make, "make"),
+        (Self::Capture, "capture"),
+        (Self::Remove, "remove"),
     ];
 
     /// The word for it.

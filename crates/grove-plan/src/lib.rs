@@ -25,20 +25,22 @@ pub use advance::{Step, advance, fold};
 pub use command::{Command, Doubt};
 pub use compose::{Variables, compose};
 pub use event::{
-    Body, Call, CallOutcome, Ending, Event, Fact, Finish, Holder, Outcome, Output, Proof, Question,
-    Times, Turn, Wish,
+    Body, Call, CallOutcome, CapturedWork, Ending, Event, Fact, Finish, Holder, Outcome, Output,
+    Proof, Question, Times, Turn, Wish,
 };
 pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
 pub use layout::{Layout, LayoutRules, PlannedTask, lay_out};
-pub use plan::{Child, GroupRules, Inputs, Limits, Node, Place, Plan, Tools, TreeLimits, Work};
+pub use plan::{
+    Child, GroupRules, Inputs, Limits, Node, Place, Plan, Tools, TreeLimits, Work, WorktreePlan,
+};
 pub use refused::{Damaged, Refused};
 pub use request::{Request, parse_request};
 pub use state::{
     AttemptState, CallState, Cause, Continued, Execution, LimitKind, ModelFailure, NodeState,
-    OpenEffect, RunClock, RunState, Said, State, StopReason,
+    OpenEffect, RunClock, RunState, Said, State, StopReason, WorktreeState,
 };
 pub use usage::Usage;
-pub use view::{NodeView, RunView, Texts, said_by};
+pub use view::{NodeView, PatchView, RunView, Texts, said_by};
 
 /// The README's example is a test.
 #[cfg(doctest)]

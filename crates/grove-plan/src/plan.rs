@@ -187,6 +187,20 @@ pub struct Place {
     pub folder: PathBuf,
     /// Folders and files outside it that the child may read: its skills and their index files.
     pub readable: Vec<PathBuf>,
+    /// The working tree of its own that it works in, instead of the folder itself.
+    #[serde(default)]
+    pub worktree: Option<WorktreePlan>,
+}
+
+/// A working tree that is made for a child.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorktreePlan {
+    /// The top folder of the repository.
+    pub repository: PathBuf,
+    /// The commit that it begins with.
+    pub base: String,
+    /// Where in it the child works.
+    pub subfolder: PathBuf,
 }
 
 /// What one child may spend. Times are in milliseconds.

@@ -32,6 +32,8 @@ pub struct Request {
     pub submit_key: Option<String>,
     /// Whether nobody waits for it.
     pub background: bool,
+    /// Whether each child has a working tree of its own.
+    pub worktree: Option<bool>,
     /// Tasks side by side, as a chain's `parallel`.
     pub tasks: Option<Value>,
     /// Steps one after the other, as in a chain's file.
@@ -100,7 +102,7 @@ const FIELDS: &[(&str, &[&str], Form)] = &[
     ("chainName", &[], Form::Text),
     ("concurrency", &[], Form::Number),
     ("failFast", &[], Form::Flag),
-    ("worktree", &[], Form::NotYet("leave it out")),
+    ("worktree", &[], Form::Flag),
     ("acceptance", &[], Form::NotYet("leave it out")),
     ("maxCost", &[], Form::NotYet("limit `maxTokens` instead")),
     (
@@ -229,8 +231,8 @@ mod tests {
                 Err("`tasc` is no field of a request"),
             ),
             (
-                json!({"worktree": true, "agent": "a", "task": "x"}),
-                Err("`worktree` is not run by this version"),
+                json!({"maxCost": 1, "agent": "a", "task": "x"}),
+                Err("`maxCost` is not run by this version"),
             ),
             (
                 json!({"agent": "a", "task": "x", "tasks": []}),

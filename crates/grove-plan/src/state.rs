@@ -1,12 +1,13 @@
 //! What a run has come to: the fold of its journal.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use grove_spec::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::command::Command;
-use crate::event::{Ending, Holder, Output, Proof, Question, Times};
+use crate::event::{CapturedWork, Ending, Holder, Output, Proof, Question, Times};
 use crate::ids::{CallId, EffectId, NodeId};
 use crate::usage::Usage;
 
@@ -67,6 +68,38 @@ pub struct NodeState {
     pub execution: Execution,
     /// Its attempts; the last one counts.
     pub attempts: Vec<AttemptState>,
+    /// Its working tree, where it has one.
+    #[serde(default)]
+    pub worktree: Option<WorktreeState>,
+    /// The try that begins once its working tree is there.
+    #[serde(default)]
+    pub next: Option<NextTry>,
+    /// What became of it, while its work is being stored.
+    #[serde(default)]
+    pub verdict: Option<Execution>,
+}
+
+/// What is known about a working tree.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorktreeState {
+    /// Where it is; none while it is not there.
+    pub folder: Option<PathBuf>,
+    /// What was done in it.
+    pub captured: Option<CapturedWork>,
+    /// Why it was left where it is.
+    pub kept: Option<String>,
+    /// How many effects it has had.
+    pub effects: u32,
+}
+
+/// A try that is to begin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NextTry {
+    /// Which of the child's models.
+    pub model: usize,
+    /// The earlier try whose session it goes on in.
+    pub continues: Option<Continued>,
 }
 
 impl NodeState {

@@ -1,5 +1,7 @@
 //! What everybody is shown of a run: `grove.run/1`.
 
+use std::path::PathBuf;
+
 use grove_spec::Digest;
 use serde::Serialize;
 use serde_json::Value;
@@ -69,8 +71,34 @@ pub struct NodeView {
     pub attempts: Vec<AttemptView>,
     /// What it said.
     pub output: OutputView,
+    /// The working tree that was left, and why.
+    pub worktree: Option<WorktreeView>,
+    /// What it did in its working tree.
+    pub patch: Option<PatchView>,
     /// What is left running of it, if that is not proven to be nothing.
     pub not_proven_ended: Option<String>,
+}
+
+/// A working tree that is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WorktreeView {
+    /// Where.
+    pub path: PathBuf,
+    /// Why it was left; none while the child works in it.
+    pub kept: Option<String>,
+}
+
+/// What was done in a working tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PatchView {
+    /// The artifact.
+    pub digest: Digest,
+    /// How many files it changes.
+    pub files: u64,
+    /// The commit that it applies to.
+    pub base: Option<String>,
+    /// The artifact with new files that version control ignores.
+    pub ignored: Option<Digest>,
 }
 
 /// A try as people and programs see it.
@@ -220,6 +248,7 @@ fn node_view(id: &NodeId, child: &Child, node: &NodeState, texts: Texts<'_>) -> 
     let output = last.and_then(AttemptState::output);
     let text_of = |digest: Option<&Digest>| digest.and_then(texts);
     let structured = text_of(output.and_then(|output| output.structured.as_ref()));
+    let tree = node.worktree.as_ref();
     let proof = last.and_then(|attempt| attempt.proof.as_ref());
     NodeView {
         id: id.clone(),
@@ -237,6 +266,20 @@ fn node_view(id: &NodeId, child: &Child, node: &NodeState, texts: Texts<'_>) -> 
             structured: structured.and_then(|text| serde_json::from_str(&text).ok()),
             ..OutputView::default()
         },
+        worktree: tree.and_then(|tree| {
+            let (path, kept) = (tree.folder.clone()?, tree.kept.clone());
+            Some(WorktreeView { path, kept })
+        }),
+        patch: tree.and_then(|tree| {
+            let captured = tree.captured.as_ref()?;
+            let plan = child.place.worktree.as_ref();
+            Some(PatchView {
+                digest: captured.patch,
+                files: captured.files,
+                base: plan.map(|plan| plan.base.clone()),
+                ignored: captured.ignored,
+            })
+        }),
         not_proven_ended: match proof {
             Some(Proof::NotProven { why }) => Some(why.clone()),
             Some(Proof::Ended { .. }) | None => None,

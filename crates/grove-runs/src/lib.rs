@@ -17,6 +17,7 @@ mod submission;
 mod supervisor;
 mod told;
 mod tools;
+mod worktrees;
 
 pub use attempt_log::{AttemptTail, LogLine};
 pub use control::{ChildWish, ControlError, wish_for_child};

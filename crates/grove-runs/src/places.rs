@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_plan::Attempt;
+use grove_plan::{Attempt, NodeId};
 
 /// The state folder of runs. Nothing of a run lies in a project, except what a child was asked to write there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +51,15 @@ impl RunPlaces {
     /// The folder of outputs that are too long for a model.
     pub fn outputs(&self, run: &str, of: &Attempt) -> PathBuf {
         self.of_run(run).join(format!("{}-outputs", file_name(of)))
+    }
+
+    /// The working tree of a child.
+    pub fn worktree(&self, run: &str, node: &NodeId) -> PathBuf {
+        let of = Attempt {
+            node: node.clone(),
+            n: 0,
+        };
+        self.folder.join("worktrees").join(run).join(file_name(&of))
     }
 
     /// The folder that the steps of a run share: `{chain_dir}`.

@@ -36,6 +36,8 @@ pub(crate) struct ProgramChild<'a> {
     /// The program's file.
     pub(crate) file: &'a Path,
     pub(crate) child: &'a Child,
+    /// Where it works.
+    pub(crate) work_folder: PathBuf,
     pub(crate) told: Told,
     /// The model's own id; the program's choice when nothing is said.
     pub(crate) model: Option<String>,
@@ -89,7 +91,7 @@ impl ProgramChild<'_> {
             // The plan's own timer comes first, and asks before it ends.
             limit_ms: limit.map_or(LONGEST_MS, |limit| limit.saturating_add(60_000)),
             most_output: MOST_OUTPUT,
-            ..Order::shell("", self.child.place.folder.clone(), &self.mark)
+            ..Order::shell("", self.work_folder.clone(), &self.mark)
         };
         let mut reader = self.program.reader();
         let mut tools = HashMap::new();

@@ -8,6 +8,7 @@ use grove_exec::{Program, now};
 use grove_model::Provider;
 use grove_plan::{
     Child, GroupRules, Inputs, Limits, Node, NodeId, Place, Plan, Tools, TreeLimits, Work,
+    WorktreePlan,
 };
 use grove_spec::Digest;
 use grove_store::{Store, StoreError, Submission};
@@ -84,6 +85,9 @@ pub struct ChildRequest {
     pub fallback_after_writes: bool,
     /// Where it works.
     pub folder: PathBuf,
+    /// The working tree of its own that it works in.
+    #[serde(default)]
+    pub worktree: Option<WorktreePlan>,
     /// Folders outside it that it may read.
     pub readable: Vec<PathBuf>,
     /// What it may spend.
@@ -224,6 +228,7 @@ fn node(
         place: Place {
             folder: request.folder.clone(),
             readable: request.readable.clone(),
+            worktree: request.worktree.clone(),
         },
         limits,
         schema: schema.map(stored),

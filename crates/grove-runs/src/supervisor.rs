@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use grove_exec::{Keeper, Liveness, Owner, Program, StopTokens, end_marked, now};
+use grove_exec::{Git, Keeper, Liveness, Owner, Program, StopTokens, end_marked, now};
 use grove_fs::lock::Lock;
 use grove_model::Places;
 use grove_plan::{
-    Attempt, Cause, Child, Command, EffectId, EffectKind, Fact, Holder, Outcome, Proof,
+    Attempt, Cause, Child, Command, EffectId, EffectKind, Fact, Holder, NodeId, Outcome, Proof,
 };
 use grove_spec::Digest;
 use grove_store::{Draft, LoadedRun, OpenRow, Store, StoreError};
@@ -30,6 +30,7 @@ use crate::recovery;
 use crate::submission::RunRequest;
 use crate::told::{self, Told};
 use crate::tools::{Toolbox, WorkFolder};
+use crate::worktrees::ChildWorktree;
 use crate::{Skills, tools};
 
 /// How often a supervisor looks round without being woken.
@@ -246,7 +247,11 @@ impl Shared {
                 EffectKind::Stop => self.may_stop(row, rows),
                 // A child is told something by whoever drives it.
                 EffectKind::Send => self.inbox_of(&row.run, &row.effect.of).is_some(),
-                EffectKind::Prove | EffectKind::Timer => true,
+                EffectKind::Prove
+                | EffectKind::Timer
+                | EffectKind::Make
+                | EffectKind::Capture
+                | EffectKind::Remove => true,
             };
             if is_free && may_take {
                 self.take(row.clone());
@@ -407,6 +412,14 @@ impl Shared {
                 let proof = self.prove(run, of).await;
                 answered(effect, epoch, Outcome::Proved(proof))
             }
+            Command::MakeWorktree { node, .. }
+            | Command::Capture { node }
+            | Command::RemoveWorktree { node, .. } => {
+                let (outcome, artifacts) = self.on_worktree(run, node, &row.command).await;
+                self.record(run, answered(effect, epoch, outcome), artifacts)
+                    .await;
+                return;
+            }
             Command::Arm { milliseconds } => {
                 let passed = passed_since(&row);
                 let left = Duration::from_millis(milliseconds.saturating_sub(passed));
@@ -502,6 +515,7 @@ impl Shared {
             epoch,
             program,
             file,
+            work_folder: self.work_folder(loaded, of, child),
             child,
             told,
             model: model.id,
@@ -528,8 +542,8 @@ impl Shared {
         let run = loaded.id.as_str();
         let request: RunRequest = serde_json::from_str(&loaded.request)
             .map_err(|error| input(format!("the request cannot be read: {error}")))?;
-        let folder = &child.place.folder;
-        let work = WorkFolder::new(folder, &child.place.readable).map_err(input)?;
+        let folder = self.work_folder(loaded, of, child);
+        let work = WorkFolder::new(&folder, &child.place.readable).map_err(input)?;
         let outputs = self.options.places.outputs(run, of);
         // Outputs from before a crash, and from earlier tries of its session.
         for n in 1..=of.n {
@@ -567,7 +581,8 @@ impl Shared {
             mark: mark(run, of),
             environment: self.options.environment.clone(),
             tool_timeout: Duration::from_millis(timeout),
-            skills: (self.options.skills)(folder),
+            // The skills of a repository are those of its working trees.
+            skills: (self.options.skills)(&child.place.folder),
             schema,
             secrets: model.secrets.clone(),
             outputs,
@@ -585,6 +600,47 @@ impl Shared {
             inbox,
             news: self.news.clone(),
         })
+    }
+
+    /// Does something with a child's working tree, without holding up the others.
+    async fn on_worktree(
+        self: &Arc<Self>,
+        run: &str,
+        node: &NodeId,
+        command: &Command,
+    ) -> (Outcome, Vec<Vec<u8>>) {
+        let shared = Arc::clone(self);
+        let (run, node, command) = (run.to_owned(), node.clone(), command.clone());
+        let done = tokio::task::spawn_blocking(move || {
+            let loaded = shared.store.load(&run).map_err(|error| error.to_string())?;
+            let tree = shared.worktree(&loaded, &node);
+            let tree = tree.ok_or("the plan has no such working tree")?;
+            Ok::<_, String>(match &command {
+                Command::MakeWorktree { patch, .. } => {
+                    (tree.make(&shared.store, patch.as_ref()), Vec::new())
+                }
+                Command::RemoveWorktree { patch, .. } => {
+                    (tree.remove(&shared.store, patch), Vec::new())
+                }
+                _ => tree.capture(),
+            })
+        });
+        let done = done.await.map_err(|error| error.to_string());
+        done.and_then(|done| done)
+            .unwrap_or_else(|why| (Outcome::Impossible { why }, Vec::new()))
+    }
+
+    fn worktree(&self, run: &LoadedRun, node: &NodeId) -> Option<ChildWorktree> {
+        let git = Git::new(self.options.environment.clone());
+        ChildWorktree::of(git, &self.options.places, run, node)
+    }
+
+    /// Where a child works.
+    fn work_folder(&self, run: &LoadedRun, of: &Attempt, child: &Child) -> PathBuf {
+        match self.worktree(run, &of.node) {
+            Some(tree) => tree.work_folder(),
+            None => child.place.folder.clone(),
+        }
     }
 
     /// Proves that nothing of an attempt is left. One that never ran a command has no processes.

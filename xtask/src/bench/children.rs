@@ -224,6 +224,7 @@ impl OurSupervisor {
             models: vec!["anthropic/m".to_owned()],
             fallback_after_writes: false,
             folder: folder.to_path_buf(),
+            worktree: None,
             readable: Vec::new(),
             limits: Limits::default(),
             output_schema: None,

@@ -57,12 +57,15 @@ impl Run<'_> {
         self.state.stop.get_or_insert_with(|| why.clone());
         let nodes: Vec<NodeId> = self.state.nodes.keys().cloned().collect();
         for id in nodes {
+            let is_between = self.is_between_tries(&id);
             let Some(node) = self.state.nodes.get_mut(&id) else {
                 continue;
             };
             match node.execution {
-                Execution::Pending | Execution::Paused(_) | Execution::Asking(_) => {
-                    node.execution = stopped(why);
+                Execution::Pending => node.execution = stopped(why),
+                Execution::Paused(_) | Execution::Asking(_) => self.end_node(&id, stopped(why)),
+                Execution::Queued | Execution::Running if is_between => {
+                    self.stop_between_tries(&id, why);
                 }
                 Execution::Queued | Execution::Running => {
                     let of = self.last_attempt(&id);
@@ -99,7 +102,11 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Whether nobody can be told anything: it was told to stop, or no try is under way.
     fn is_told_to_stop(&self, node: &NodeId) -> bool {
+        if self.is_between_tries(node) {
+            return true;
+        }
         let attempt = self.attempt(&self.last_attempt(node));
         attempt.is_some_and(|attempt| attempt.stopping.is_some())
     }
@@ -127,7 +134,7 @@ impl Run<'_> {
         let model = self
             .attempt(&self.last_attempt(id))
             .map_or(0, |it| it.model);
-        self.try_with(id, model, Some(Continued { n, said }));
+        self.begin(id, model, Some(Continued { n, said }));
         Ok(())
     }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use grove_plan::{
-    Attempt, CallId, EffectKind, Event, Execution, Fact, Finish, GroupRules, ModelFailure, NodeId,
-    Outcome, Output, Plan, Proof, Question, State, Step, Times, Wish, advance, fold,
+    Attempt, CallId, CapturedWork, Command, EffectKind, Event, Execution, Fact, Finish, GroupRules,
+    ModelFailure, NodeId, Outcome, Output, Plan, Proof, Question, State, Step, Times, Wish,
+    WorktreePlan, advance, fold,
 };
 use grove_spec::Digest;
 use proptest::prelude::*;
@@ -22,6 +23,7 @@ fn plans() -> impl Strategy<Value = Plan> {
             any::<bool>(),
             any::<bool>(),
             prop::option::of(1_u64..4),
+            any::<bool>(),
         ),
         1..4,
     );
@@ -30,19 +32,23 @@ fn plans() -> impl Strategy<Value = Plan> {
     let side_by_side = prop::option::of((1_u64..3, any::<bool>()));
     (children, joined, tree, side_by_side).prop_map(
         |(children, joined, (has_timeout, max_tokens), side_by_side)| {
-            let children =
-                children
-                    .into_iter()
-                    .map(|(models, tokens, has_time, has_schema, budget)| {
-                        let mut child = child();
-                        child.models = (0..models).map(|at| format!("p/m{at}")).collect();
-                        child.limits.max_tokens = tokens;
-                        child.limits.max_turns = budget;
-                        child.limits.max_tool_calls = budget.map(|budget| budget - 1);
-                        child.limits.max_execution_time_ms = has_time.then_some(50);
-                        child.schema = has_schema.then(|| Digest::of(b"schema"));
-                        child
+            let children = children.into_iter().map(
+                |(models, tokens, has_time, has_schema, budget, has_worktree)| {
+                    let mut child = child();
+                    child.models = (0..models).map(|at| format!("p/m{at}")).collect();
+                    child.limits.max_tokens = tokens;
+                    child.limits.max_turns = budget;
+                    child.limits.max_tool_calls = budget.map(|budget| budget - 1);
+                    child.limits.max_execution_time_ms = has_time.then_some(50);
+                    child.place.worktree = has_worktree.then(|| WorktreePlan {
+                        repository: "/r".into(),
+                        base: "0".repeat(40),
+                        subfolder: "".into(),
                     });
+                    child.schema = has_schema.then(|| Digest::of(b"schema"));
+                    child
+                },
+            );
             let mut plan = chain(children.collect());
             for (node, is_joined) in plan.nodes.iter_mut().zip(joined) {
                 if !is_joined {
@@ -132,6 +138,19 @@ fn some_outcome(kind: EffectKind, detail: u32) -> Outcome {
         ..text("x")
     };
     match (kind, detail % 6) {
+        (EffectKind::Make, 1..) => Outcome::Made {
+            folder: "/w".into(),
+        },
+        (EffectKind::Capture, 1..) => Outcome::Captured(CapturedWork {
+            patch: Digest::of(&[u8::try_from(detail % 200).unwrap()]),
+            files: 1,
+            ignored: None,
+            left: (detail % 7 == 1).then(|| "too large".to_owned()),
+        }),
+        (EffectKind::Remove, 1..) => Outcome::Removed,
+        (EffectKind::Make | EffectKind::Capture | EffectKind::Remove, 0) => Outcome::Impossible {
+            why: "no".to_owned(),
+        },
         (EffectKind::Send, 1..) => Outcome::Sent {
             message: Digest::of(b"message"),
         },
@@ -188,6 +207,29 @@ fn check(world: &World, was: &State) {
     assert_eq!(state.open.is_empty(), is_idle, "{:?}", state.open);
     assert_eq!(state.clock.since.is_none(), is_idle);
     assert_eq!(state.ended.is_some(), is_over);
+    for (effect, open) in &state.open {
+        if let Command::RemoveWorktree { node, patch } = &open.command {
+            let tree = state.nodes[node].worktree.as_ref().unwrap();
+            let captured = tree.captured.as_ref().map(|captured| captured.patch);
+            assert_eq!(
+                captured,
+                Some(*patch),
+                "{effect} removes what is not stored"
+            );
+        }
+    }
+    for (id, node) in &state.nodes {
+        let tree = node.worktree.as_ref();
+        let is_left = tree.is_some_and(|tree| tree.folder.is_some() && tree.kept.is_none());
+        assert!(
+            !(node.execution.is_terminal() && is_left),
+            "the tree of {id} is forgotten"
+        );
+        let wants = world.plan.child(id).unwrap().place.worktree.is_some();
+        let is_running = node.execution == Execution::Running && node.verdict.is_none();
+        let has = tree.is_some_and(|tree| tree.folder.is_some());
+        assert!(!(wants && is_running) || has, "{id} runs without its tree");
+    }
     for (id, rules) in &world.plan.groups {
         let members = world
             .plan
@@ -196,8 +238,11 @@ fn check(world: &World, was: &State) {
             .filter(|node| node.group.as_ref() == Some(id));
         let at_work = members.filter(|node| {
             let known = &state.nodes[&node.id];
-            // Whoever was let go on is beyond what began by itself.
-            let is_resumed = known.attempts.len() > 1;
+            // Whoever was let go on is beyond what began by itself, and whose work is being stored does not work.
+            let next = known.next.as_ref();
+            let is_resumed = known.attempts.len() > 1
+                || known.verdict.is_some()
+                || next.is_some_and(|next| next.continues.is_some());
             matches!(known.execution, Execution::Queued | Execution::Running) && !is_resumed
         });
         assert!(

@@ -37,6 +37,12 @@ pub(crate) struct RunArgs {
     /// A JSON Schema that the result has to meet
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
+    /// Give each child a git working tree of its own
+    #[arg(long)]
+    pub(crate) worktree: bool,
+    /// With --worktree: begin with the files as they are now, also those that are not committed
+    #[arg(long)]
+    pub(crate) include_changes: bool,
     /// Do not wait for it
     #[arg(long = "bg")]
     pub(crate) background: bool,
@@ -133,6 +139,22 @@ pub(crate) enum RunsCommand {
         arguments: GoOnArgs,
         /// The answer
         answer: String,
+    },
+    /// Print what children did in working trees of their own, as patches
+    Diff {
+        /// The run, or one child of it as RUN.NODE
+        run: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put what children did in working trees of their own into the repository here, by a three-way merge
+    Apply {
+        /// The run, or one child of it as RUN.NODE
+        run: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// End a run; what it has is kept
     Stop {

@@ -6,6 +6,7 @@ mod controlling;
 mod following;
 mod health;
 mod model_settings;
+mod patches;
 mod progress;
 mod request;
 mod supervise;
@@ -220,6 +221,8 @@ pub(super) fn manage(
             let wish = ChildWish::Answer(answer.clone());
             controlling::go_on(environment, &runs, arguments, wish, out)
         }
+        RunsCommand::Diff { run, json } => patches::diff(&runs, run, *json, out),
+        RunsCommand::Apply { run, json } => patches::apply(environment, &runs, run, *json, out),
         RunsCommand::Stop { run, now } => {
             let loaded = runs.load(run)?;
             runs.wish(&loaded.id, Wish::Stop { now: *now })?;
@@ -345,6 +348,18 @@ fn show(view: &RunView, out: &mut Output) {
         if node.state == "asking" {
             let question = node.reason.as_deref().unwrap_or_default();
             out.line(&format!("    asks: {question}"));
+        }
+        if let Some(patch) = &node.patch {
+            let files = usize::try_from(patch.files).unwrap_or(usize::MAX);
+            let files = super::counted(files, "file");
+            let (run, id) = (&view.id, &node.id);
+            out.line(&format!(
+                "    changed {files}: `grove runs diff {run}.{id}`"
+            ));
+        }
+        if let Some(tree) = &node.worktree {
+            let why = tree.kept.as_deref().unwrap_or("it works there");
+            out.line(&format!("    working tree {}: {why}", tree.path.display()));
         }
         if let Some(why) = &node.not_proven_ended {
             out.line(&format!("    not proven ended: {why}"));

@@ -11,6 +11,7 @@ mod settings;
 mod shapes;
 mod told;
 mod verdicts;
+mod worktrees;
 
 use std::process::Command;
 use std::time::{Duration, Instant};

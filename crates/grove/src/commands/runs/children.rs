@@ -1,20 +1,25 @@
 //! From tasks to children with everything found about them: agents, prompts, engines, models, limits.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use grove_catalog::prompt::BlockKind;
 use grove_catalog::snapshot::Snapshot;
-use grove_plan::{Limits, PlannedTask, Request as RunRequest};
-use grove_runs::{ChildRequest, Recording};
+use grove_exec::Git;
+use grove_plan::{Limits, PlannedTask, Request as RunRequest, WorktreePlan};
+use grove_runs::{ChildRequest, Recording, RunPlaces, new_run_id};
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
 use grove_skills::{Environment, Look};
 use grove_spec::Diagnostic;
 use grove_spec::agent::{Agent as AgentFile, ContextMode};
 use grove_spec::chain::{OutputSchema, Task};
 use grove_spec::config::Settings;
+use grove_spec::text::first_names;
 use serde_json::Value;
 
 use super::model_settings::{ModelSettings, WantedModels};
+use super::supervise;
 use crate::command_error::CommandError;
 use crate::commands::{agents, engines, prompt::require_usable};
 
@@ -27,6 +32,8 @@ pub(super) struct Finding<'a> {
     pub(super) recording: Option<&'a Recording>,
     /// Where the run was asked for.
     pub(super) folder: &'a Path,
+    /// Where working trees begin, by folder, so that all of a run begin alike.
+    pub(super) worktrees: &'a Worktrees,
 }
 
 /// A child that can be submitted, and what people should know about it.
@@ -111,6 +118,7 @@ impl Finding<'_> {
                 models: chosen.names,
                 fallback_after_writes: file.fallback_after_writes,
                 readable: readable(&look.snapshot, &made),
+                worktree: self.worktree(planned, &folder)?,
                 folder,
                 limits: limits(file, settings),
                 output_schema: schema,
@@ -131,6 +139,19 @@ impl Finding<'_> {
         }
         let message = format!("there is no folder {}", folder.display());
         Err(CommandError::usage(message))
+    }
+
+    fn worktree(
+        &self,
+        planned: &PlannedTask<'_>,
+        folder: &Path,
+    ) -> Result<Option<WorktreePlan>, CommandError> {
+        let of_group = planned.settings.and_then(|settings| settings.worktree);
+        let wants = of_group.or(self.asked.worktree).unwrap_or_default();
+        if !wants {
+            return Ok(None);
+        }
+        self.worktrees.plan(self.environment, folder).map(Some)
     }
 
     fn schema(&self, task: &Task) -> Result<Option<Value>, CommandError> {
@@ -221,4 +242,67 @@ fn readable(snapshot: &Snapshot, made: &AgentPrompt) -> Vec<PathBuf> {
         }
     });
     folders.chain(made.index_files()).collect()
+}
+
+/// Where working trees begin.
+#[derive(Default)]
+pub(super) struct Worktrees {
+    /// Whether they begin with the files as they are now.
+    pub(super) include_changes: bool,
+    known: RefCell<BTreeMap<PathBuf, WorktreePlan>>,
+}
+
+impl Worktrees {
+    pub(super) fn new(include_changes: bool) -> Self {
+        Self {
+            include_changes,
+            ..Self::default()
+        }
+    }
+
+    /// The working tree for a child that works in a folder.
+    fn plan(&self, environment: &Environment, folder: &Path) -> Result<WorktreePlan, CommandError> {
+        if let Some(known) = self.known.borrow().get(folder) {
+            return Ok(known.clone());
+        }
+        let git = Git::new(supervise::passed_on(environment));
+        let place = git.place(folder).map_err(CommandError::finding)?;
+        let Some(place) = place else {
+            let message = format!("{} is in no git repository with a commit", folder.display());
+            return Err(
+                CommandError::usage(message).hint("leave `--worktree` out, or commit something")
+            );
+        };
+        let changed = git.changes(&place.top).map_err(CommandError::finding)?;
+        let base = if changed.is_empty() {
+            place.head
+        } else if self.include_changes {
+            let scratch = RunPlaces::in_state(&environment.state);
+            let scratch = scratch.folder().join("scratch").join(new_run_id());
+            grove_fs::files::make_folder(&scratch)?;
+            let base = git
+                .snapshot(&place.top, &scratch)
+                .map_err(CommandError::finding);
+            grove_fs::files::remove_folder(&scratch)?;
+            base?
+        } else {
+            let message = format!(
+                "the repository has changes that are not committed: {}",
+                first_names(&changed)
+            );
+            return Err(CommandError::finding(message).hints([
+                "commit them".to_owned(),
+                "or begin with the files as they are now: --include-changes".to_owned(),
+            ]));
+        };
+        let plan = WorktreePlan {
+            repository: place.top,
+            base,
+            subfolder: place.below,
+        };
+        self.known
+            .borrow_mut()
+            .insert(folder.to_path_buf(), plan.clone());
+        Ok(plan)
+    }
 }

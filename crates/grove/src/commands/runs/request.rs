@@ -7,7 +7,7 @@ use grove_spec::Diagnostic;
 use grove_spec::chain::{Step, Task};
 use serde_json::Value;
 
-use super::children::{Finding, FoundChild, least};
+use super::children::{Finding, FoundChild, Worktrees, least};
 use super::model_settings::ModelSettings;
 use super::words;
 use crate::args::RunArgs;
@@ -69,6 +69,7 @@ pub(super) fn resolve(
     };
     let mut library = Library::new(there, request);
     let recording = recording(environment, arguments);
+    let worktrees = Worktrees::new(arguments.include_changes);
     let (look, found) = library.look_until_steady(|look| {
         let models = ModelSettings::of(environment, &look.world.settings.settings);
         let finding = Finding {
@@ -78,6 +79,7 @@ pub(super) fn resolve(
             asked: &asked.request,
             recording: recording.as_ref(),
             folder: &folder,
+            worktrees: &worktrees,
         };
         let found = children(&finding, &asked)?;
         Ok::<_, CommandError>((look.clone(), found))
@@ -241,6 +243,7 @@ fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<Asked, Co
         .or(request.timeout_ms);
     request.max_tokens = arguments.max_tokens.or(request.max_tokens);
     request.concurrency = arguments.concurrency.or(request.concurrency);
+    request.worktree = arguments.worktree.then_some(true).or(request.worktree);
     request.background |= arguments.background;
     if let Some(file) = &arguments.schema {
         request.output_schema = Some(read_json(file, "the schema")?);

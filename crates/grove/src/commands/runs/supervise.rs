@@ -83,10 +83,6 @@ pub(crate) fn supervise(environment: Environment) -> Outcome {
     let surroundings = models.surroundings();
     let keeper = Keeper::this_program(KEEPER).map_err(CommandError::internal)?;
     allow_many_files();
-    let passed_on = PASSED_ON.iter().filter_map(|name| {
-        let value = environment.variables.get(*name)?.to_str()?;
-        Some(((*name).to_owned(), value.to_owned()))
-    });
     let home = environment.home.as_ref();
     let options = SupervisorOptions {
         places: RunPlaces::in_state(&environment.state),
@@ -97,7 +93,7 @@ pub(crate) fn supervise(environment: Environment) -> Outcome {
             keeper.clone(),
         ),
         keeper,
-        environment: passed_on.collect(),
+        environment: passed_on(&environment),
         home: home.map(|home| home.to_string_lossy().into_owned()),
         idle: IDLE,
         surroundings,
@@ -118,6 +114,15 @@ pub(crate) fn supervise(environment: Environment) -> Outcome {
         Ok(()) | Err(SupervisorError::Another) => Ok(0),
         Err(error) => Err(CommandError::internal(error)),
     }
+}
+
+/// What commands see of the environment.
+pub(super) fn passed_on(environment: &Environment) -> Vec<(String, String)> {
+    let passed_on = PASSED_ON.iter().filter_map(|name| {
+        let value = environment.variables.get(*name)?.to_str()?;
+        Some(((*name).to_owned(), value.to_owned()))
+    });
+    passed_on.collect()
 }
 
 /// A thousand children are thousands of descriptors. Commands get the usual number back from their keepers.

@@ -14,7 +14,9 @@ fn message(request: &Request) -> String {
 }
 
 /// A model whose answer depends on the task, and two agents.
-fn scene(answer: impl Fn(&str, usize) -> Reply + Send + Sync + 'static) -> (ModelServer, Session) {
+pub(super) fn scene(
+    answer: impl Fn(&str, usize) -> Reply + Send + Sync + 'static,
+) -> (ModelServer, Session) {
     let server = ModelServer::start(Script::chosen_by(move |_, request| {
         let turns = request.json()["messages"].as_array().map_or(0, Vec::len);
         answer(&message(request), turns / 2)

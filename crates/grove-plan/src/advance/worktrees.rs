@@ -1,0 +1,182 @@
+//! Children with a working tree of their own: it is made before the first try, captured when nothing of the child is left,
+//! and removed only with the digest of what was captured.
+
+use super::{Run, stopped};
+use crate::command::Command;
+use crate::event::{CapturedWork, Outcome};
+use crate::ids::{Attempt, EffectId, EffectKind, NodeId};
+use crate::plan::WorktreePlan;
+use crate::refused::Refused;
+use crate::state::{Cause, Continued, Execution, NextTry, StopReason, WorktreeState};
+
+impl Run<'_> {
+    /// A new attempt at a node, in a working tree where the plan wants one.
+    pub(super) fn begin(&mut self, id: &NodeId, model: usize, continues: Option<Continued>) {
+        let wants = self.wants_worktree(id).is_some();
+        let Some(node) = self.state.nodes.get_mut(id) else {
+            return;
+        };
+        let has = node.worktree.as_ref();
+        if !wants || has.is_some_and(|tree| tree.folder.is_some()) {
+            return self.try_with(id, model, continues);
+        }
+        node.execution = Execution::Queued;
+        node.next = Some(NextTry { model, continues });
+        let patch = has.and_then(|tree| tree.captured.as_ref());
+        let patch = patch.map(|captured| captured.patch);
+        let node = id.clone();
+        self.open_of_node(id, EffectKind::Make, Command::MakeWorktree { node, patch });
+    }
+
+    fn wants_worktree(&self, id: &NodeId) -> Option<&WorktreePlan> {
+        self.plan.child(id)?.place.worktree.as_ref()
+    }
+
+    fn open_of_node(&mut self, id: &NodeId, kind: EffectKind, command: Command) {
+        let Some(node) = self.state.nodes.get_mut(id) else {
+            return;
+        };
+        let tree = node.worktree.get_or_insert_with(WorktreeState::default);
+        let k = tree.effects;
+        tree.effects = tree.effects.saturating_add(1);
+        let of = Attempt {
+            node: id.clone(),
+            n: 0,
+        };
+        self.open(EffectId::new(&of, kind, k), command);
+    }
+
+    /// Takes in what came of an effect on a working tree.
+    pub(super) fn worktree_answered(
+        &mut self,
+        effect: &EffectId,
+        outcome: &Outcome,
+    ) -> Result<(), Refused> {
+        let id = &effect.of.node;
+        match (effect.kind, outcome) {
+            (EffectKind::Make, Outcome::Made { folder }) => {
+                self.close(effect);
+                if let Some(tree) = self.worktree_mut(id) {
+                    tree.folder = Some(folder.clone());
+                    tree.kept = None;
+                }
+                self.go_on_in_worktree(id);
+            }
+            (EffectKind::Make, Outcome::Impossible { why }) => {
+                self.close(effect);
+                let message = why.clone();
+                let cause = Cause::Isolation { message };
+                self.end_node(id, Execution::Failed(cause));
+            }
+            (EffectKind::Capture, Outcome::Captured(captured)) => {
+                self.close(effect);
+                self.captured(id, captured);
+            }
+            (EffectKind::Capture | EffectKind::Remove, Outcome::Impossible { why }) => {
+                self.close(effect);
+                if let Some(tree) = self.worktree_mut(id) {
+                    tree.kept = Some(why.clone());
+                }
+                self.take_verdict(id);
+            }
+            (EffectKind::Remove, Outcome::Removed) => {
+                self.close(effect);
+                if let Some(tree) = self.worktree_mut(id) {
+                    tree.folder = None;
+                }
+                self.take_verdict(id);
+            }
+            _ => return Err(Refused::WrongOutcome(effect.clone())),
+        }
+        Ok(())
+    }
+
+    fn worktree_mut(&mut self, id: &NodeId) -> Option<&mut WorktreeState> {
+        self.state.nodes.get_mut(id)?.worktree.as_mut()
+    }
+
+    /// The tree is there: the try begins, unless everything was stopped meanwhile.
+    fn go_on_in_worktree(&mut self, id: &NodeId) {
+        let next = self
+            .state
+            .nodes
+            .get_mut(id)
+            .and_then(|node| node.next.take());
+        match next {
+            Some(next) => self.try_with(id, next.model, next.continues),
+            None => self.capture(id),
+        }
+    }
+
+    fn capture(&mut self, id: &NodeId) {
+        let node = id.clone();
+        self.open_of_node(id, EffectKind::Capture, Command::Capture { node });
+    }
+
+    fn captured(&mut self, id: &NodeId, captured: &CapturedWork) {
+        if let Some(tree) = self.worktree_mut(id) {
+            tree.captured = Some(captured.clone());
+            if let Some(why) = &captured.left {
+                // What is in no patch stays where it is.
+                tree.kept = Some(why.clone());
+                return self.take_verdict(id);
+            }
+        }
+        let (node, patch) = (id.clone(), captured.patch);
+        let command = Command::RemoveWorktree { node, patch };
+        self.open_of_node(id, EffectKind::Remove, command);
+    }
+
+    /// What became of a node is said once its work is safe.
+    pub(super) fn end_node(&mut self, id: &NodeId, execution: Execution) {
+        let Some(node) = self.state.nodes.get_mut(id) else {
+            return;
+        };
+        node.next = None;
+        let has_tree = node
+            .worktree
+            .as_ref()
+            .is_some_and(|tree| tree.folder.is_some());
+        if has_tree && execution.is_terminal() {
+            node.verdict = Some(execution);
+            node.execution = Execution::Running;
+            return self.capture(id);
+        }
+        node.execution = execution;
+    }
+
+    fn take_verdict(&mut self, id: &NodeId) {
+        if let Some(node) = self.state.nodes.get_mut(id)
+            && let Some(verdict) = node.verdict.take()
+        {
+            node.execution = verdict;
+        }
+    }
+
+    /// Whether no try of a node is under way, though it is: its tree is being made or captured.
+    pub(super) fn is_between_tries(&self, id: &NodeId) -> bool {
+        let node = self.state.nodes.get(id);
+        node.is_some_and(|node| node.next.is_some() || node.verdict.is_some())
+    }
+
+    /// Stops a node whose tree is being made; one whose work is being captured is over already.
+    pub(super) fn stop_between_tries(&mut self, id: &NodeId, why: &StopReason) {
+        let is_making =
+            |(effect, _): &(&EffectId, _)| effect.of.node == *id && effect.kind == EffectKind::Make;
+        let making = self.state.open.iter().find(is_making);
+        let Some((effect, open)) = making.map(|(id, open)| (id.clone(), open.holder.is_some()))
+        else {
+            return;
+        };
+        if open {
+            // Whoever makes it is not disturbed; what it made is taken away again.
+            if let Some(node) = self.state.nodes.get_mut(id) {
+                node.next = None;
+                node.verdict = Some(stopped(why));
+            }
+            return;
+        }
+        self.close(&effect);
+        self.end_node(id, stopped(why));
+    }
+}

@@ -1,0 +1,128 @@
+//! Working trees of children: what their effects do.
+
+use std::path::{Path, PathBuf};
+
+use grove_exec::Git;
+use grove_plan::{CapturedWork, NodeId, Outcome, WorktreePlan};
+use grove_spec::Digest;
+use grove_store::{LoadedRun, Store};
+
+use crate::places::RunPlaces;
+
+/// What is needed to do something with a child's working tree.
+pub(crate) struct ChildWorktree {
+    pub(crate) git: Git,
+    pub(crate) plan: WorktreePlan,
+    /// Where it is.
+    pub(crate) folder: PathBuf,
+    /// A folder for indexes.
+    scratch: PathBuf,
+}
+
+impl ChildWorktree {
+    pub(crate) fn of(git: Git, places: &RunPlaces, run: &LoadedRun, node: &NodeId) -> Option<Self> {
+        let plan = run.plan.child(node)?.place.worktree.clone()?;
+        Some(Self {
+            git,
+            plan,
+            folder: places.worktree(&run.id, node),
+            scratch: places.of_run(&run.id).join("scratch").join(file_name(node)),
+        })
+    }
+
+    /// Makes it, with what it had come to before.
+    pub(crate) fn make(&self, store: &Store, patch: Option<&Digest>) -> Outcome {
+        let patch = patch.map(|digest| store.artifact(digest).ok().flatten());
+        let make = || -> Result<(), String> {
+            let patch = match patch {
+                Some(None) => return Err("its patch is not there".to_owned()),
+                Some(Some(patch)) => Some(patch),
+                None => None,
+            };
+            let repository = &self.plan.repository;
+            if let Some(parent) = self.folder.parent() {
+                grove_fs::files::make_folder(parent).map_err(|error| error.to_string())?;
+            }
+            let cleared = self.git.remove(repository, &self.folder);
+            cleared.map_err(|error| error.to_string())?;
+            // What a killed git left is known to nobody else.
+            let _ = grove_fs::files::remove_folder(&self.folder);
+            let made = self
+                .git
+                .make(repository, &self.plan.base, &self.folder, patch.as_deref());
+            made.map_err(|error| error.to_string())
+        };
+        match make() {
+            Ok(()) => Outcome::Made {
+                folder: self.folder.clone(),
+            },
+            Err(why) => Outcome::Impossible {
+                why: format!("no working tree could be made: {why}"),
+            },
+        }
+    }
+
+    /// Captures what was done in it, and gives the texts that the outcome names.
+    pub(crate) fn capture(&self) -> (Outcome, Vec<Vec<u8>>) {
+        let impossible = |why: String| (Outcome::Impossible { why }, Vec::new());
+        if let Err(error) = grove_fs::files::make_folder(&self.scratch) {
+            return impossible(error.to_string());
+        }
+        let captured = self
+            .git
+            .capture(&self.folder, &self.plan.base, &self.scratch);
+        let _ = grove_fs::files::remove_folder(&self.scratch);
+        let captured = match captured {
+            Ok(captured) => captured,
+            Err(error) => {
+                return impossible(format!("what was done in it could not be stored: {error}"));
+            }
+        };
+        let work = CapturedWork {
+            patch: Digest::of(&captured.patch),
+            files: captured.files,
+            ignored: captured.ignored.as_deref().map(Digest::of),
+            left: captured.left,
+        };
+        let texts = std::iter::once(captured.patch).chain(captured.ignored);
+        (Outcome::Captured(work), texts.collect())
+    }
+
+    /// Removes it, if what is stored is there.
+    pub(crate) fn remove(&self, store: &Store, patch: &Digest) -> Outcome {
+        if !store.artifact(patch).is_ok_and(|stored| stored.is_some()) {
+            let why = "its patch is not stored".to_owned();
+            return Outcome::Impossible { why };
+        }
+        let removed = self.git.remove(&self.plan.repository, &self.folder);
+        if let Err(error) = removed {
+            let why = error.to_string();
+            return Outcome::Impossible { why };
+        }
+        match grove_fs::files::remove_folder(&self.folder) {
+            Err(error) if grove_fs::files::is_there(&self.folder) => Outcome::Impossible {
+                why: error.to_string(),
+            },
+            _ => Outcome::Removed,
+        }
+    }
+
+    /// Where in it the child works.
+    pub(crate) fn work_folder(&self) -> PathBuf {
+        joined(&self.folder, &self.plan.subfolder)
+    }
+}
+
+fn joined(folder: &Path, below: &Path) -> PathBuf {
+    if below.as_os_str().is_empty() {
+        folder.to_path_buf()
+    } else {
+        folder.join(below)
+    }
+}
+
+fn file_name(node: &NodeId) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
+    let name = node.as_str().chars();
+    name.map(|c| if allowed(c) { c } else { '_' }).collect()
+}
