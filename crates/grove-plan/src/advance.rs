@@ -278,9 +278,10 @@ impl Run<'_> {
             (EffectKind::Send, Outcome::Sent { message }) if self.sends(effect, message) => {
                 self.close(effect);
             }
-            (EffectKind::Make | EffectKind::Capture | EffectKind::Remove, outcome) => {
-                return self.worktree_answered(effect, outcome);
-            }
+            (
+                EffectKind::Make | EffectKind::Capture | EffectKind::Remove | EffectKind::Verify,
+                outcome,
+            ) => return self.of_node_answered(effect, outcome),
             _ => return Err(Refused::WrongOutcome(effect.clone())),
         }
         Ok(())
@@ -449,9 +450,9 @@ impl Run<'_> {
             if known.is_none_or(|known| known.execution != Execution::Pending) {
                 continue;
             }
-            let before = |id: &NodeId| self.state.nodes.get(id).map(|node| &node.execution);
-            let is_done = |id: &NodeId| before(id) == Some(&Execution::Complete);
-            let cannot_be = |id: &NodeId| before(id).is_some_and(Execution::is_terminal);
+            let before = |id: &NodeId| self.state.nodes.get(id);
+            let is_done = |id: &NodeId| before(id).is_some_and(NodeState::is_done);
+            let cannot_be = |id: &NodeId| before(id).is_some_and(|it| it.execution.is_terminal());
             let group = node.group.as_ref().and_then(|group| groups.get_mut(group));
             let is_given_up = group.as_ref().is_some_and(|group| group.is_given_up);
             if is_given_up || node.after.iter().any(|id| cannot_be(id) && !is_done(id)) {
@@ -486,17 +487,17 @@ impl Run<'_> {
         }
         for node in &self.plan.nodes {
             let Some(id) = &node.group else { continue };
-            let known = self.state.nodes.get(&node.id).map(|node| &node.execution);
+            let known = self.state.nodes.get(&node.id);
             let (Some(group), Some(known)) = (groups.get_mut(id), known) else {
                 continue;
             };
-            if matches!(known, Execution::Queued | Execution::Running) {
+            if matches!(known.execution, Execution::Queued | Execution::Running) {
                 group.room = group.room.saturating_sub(1);
             }
             let rules = self.plan.groups.get(id);
             group.is_given_up |= rules.is_some_and(|rules| rules.fail_fast)
-                && known.is_terminal()
-                && *known != Execution::Complete;
+                && known.execution.is_terminal()
+                && !known.is_done();
         }
         groups
     }

@@ -62,6 +62,11 @@ pub enum Command {
         /// The stored work.
         patch: Digest,
     },
+    /// Run the commands that show whether a child's work counts.
+    Verify {
+        /// Whose.
+        node: NodeId,
+    },
     /// Say when a time has passed on the boot clock.
     Arm {
         /// How long.

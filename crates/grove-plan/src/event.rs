@@ -6,6 +6,7 @@ use grove_spec::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::contract::CheckResult;
 use crate::ids::{Attempt, CallId, EffectId, NodeId};
 use crate::state::Cause;
 use crate::usage::Usage;
@@ -213,6 +214,11 @@ pub enum Outcome {
     },
     /// What was done in a working tree is stored.
     Captured(CapturedWork),
+    /// The commands that show whether work counts have ended.
+    Checked {
+        /// Each of them.
+        results: Vec<CheckResult>,
+    },
     /// A working tree is no more.
     Removed,
     /// A working tree could not be made, captured or removed.

@@ -84,10 +84,12 @@ pub enum EffectKind {
     Capture,
     /// Remove a working tree.
     Remove,
+    /// Run what shows that work counts.
+    Verify,
 }
 
 impl EffectKind {
-    const ALL: [(Self, &'static str); 8] = [
+    const ALL: [(Self, &'static str); 9] = [
         (Self::Start, "start"),
         (Self::Stop, "stop"),
         (Self::Prove, "prove"),
@@ -96,6 +98,7 @@ impl EffectKind {
         (Self::Make, "make"),
         (Self::Capture, "capture"),
         (Self::Remove, "remove"),
+        (Self::Verify, "verify"),
     ];
 
     /// The word for it.

@@ -10,6 +10,7 @@
 mod advance;
 mod command;
 mod compose;
+mod contract;
 mod event;
 mod ids;
 mod layout;
@@ -24,6 +25,7 @@ mod view;
 pub use advance::{Step, advance, fold};
 pub use command::{Command, Doubt};
 pub use compose::{Variables, compose};
+pub use contract::{Accepted, Check, CheckEnd, CheckResult, Contract};
 pub use event::{
     Body, Call, CallOutcome, CapturedWork, Ending, Event, Fact, Finish, Holder, Outcome, Output,
     Proof, Question, Times, Turn, Wish,

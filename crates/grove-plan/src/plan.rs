@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use grove_spec::Digest;
 use serde::{Deserialize, Serialize};
 
+use crate::contract::Contract;
 use crate::ids::NodeId;
 use crate::state::{Cause, LimitKind};
 
@@ -134,6 +135,9 @@ pub struct Child {
     pub limits: Limits,
     /// The artifact with the JSON Schema that its output has to meet.
     pub schema: Option<Digest>,
+    /// What is asked of its work before it counts.
+    #[serde(default)]
+    pub contract: Option<Contract>,
 }
 
 impl Child {
@@ -153,6 +157,7 @@ impl Child {
             place: Place::default(),
             limits: Limits::default(),
             schema: None,
+            contract: None,
         }
     }
 }

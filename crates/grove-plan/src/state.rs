@@ -7,6 +7,7 @@ use grove_spec::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::command::Command;
+use crate::contract::{Accepted, CheckResult};
 use crate::event::{CapturedWork, Ending, Holder, Output, Proof, Question, Times};
 use crate::ids::{CallId, EffectId, NodeId};
 use crate::usage::Usage;
@@ -71,6 +72,12 @@ pub struct NodeState {
     /// Its working tree, where it has one.
     #[serde(default)]
     pub worktree: Option<WorktreeState>,
+    /// Whether its work counts.
+    #[serde(default)]
+    pub accepted: Accepted,
+    /// What was seen of its work.
+    #[serde(default)]
+    pub checks: Vec<CheckResult>,
     /// The try that begins once its working tree is there.
     #[serde(default)]
     pub next: Option<NextTry>,
@@ -103,6 +110,11 @@ pub struct NextTry {
 }
 
 impl NodeState {
+    /// Whether it is done and its work counts, as far as that was asked.
+    pub fn is_done(&self) -> bool {
+        self.execution == Execution::Complete && !self.accepted.is_rejected()
+    }
+
     /// The attempt under way, or the last one.
     pub fn last(&self) -> Option<&AttemptState> {
         self.attempts.last()

@@ -6,6 +6,7 @@ use grove_spec::Digest;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::contract::{Accepted, CheckResult};
 use crate::event::{Proof, Times};
 use crate::ids::NodeId;
 use crate::plan::{Child, Plan};
@@ -65,6 +66,10 @@ pub struct NodeView {
     pub reason: Option<String>,
     /// Whether its work counts.
     pub acceptance: &'static str,
+    /// Why it does not.
+    pub rejected: Option<String>,
+    /// What was seen of it.
+    pub checks: Vec<CheckResult>,
     /// The digest of what it was told.
     pub told: Digest,
     /// The tries at it.
@@ -159,7 +164,7 @@ impl RunView {
             state: run.word(),
             cause: cause_of(&run),
             reason: run.reason(),
-            acceptance: "none",
+            acceptance: acceptance_of(&nodes),
             nodes,
             usage: state.spent,
             cost: None,
@@ -174,6 +179,19 @@ fn wall(times: Times) -> u64 {
     times.wall
 }
 
+/// Of several the one that matters: one that does not count, or the one that all have.
+fn acceptance_of(nodes: &[NodeView]) -> &'static str {
+    let mut words = nodes.iter().map(|node| node.acceptance);
+    let first = words.clone().next().unwrap_or("none");
+    if words.clone().any(|word| word == "rejected") {
+        "rejected"
+    } else if words.all(|word| word == first) {
+        first
+    } else {
+        "none"
+    }
+}
+
 /// What a run came to: what the last step that was begun said; of several nodes each with how it ended.
 fn result_of(plan: &Plan, nodes: &[NodeView]) -> Option<String> {
     let begun = nodes.iter().rev().find(|node| !node.attempts.is_empty())?;
@@ -185,7 +203,7 @@ fn result_of(plan: &Plan, nodes: &[NodeView]) -> Option<String> {
         .iter()
         .filter(|node| step(&node.id).as_ref() == Some(&group))
         .collect();
-    let is_done = |node: &&&NodeView| node.state == "complete";
+    let is_done = |node: &&&NodeView| node.state == "complete" && node.rejected.is_none();
     let done = members.iter().filter(is_done).count();
     let blocks: Vec<String> = members.iter().map(|node| block(node)).collect();
     Some(format!(
@@ -220,6 +238,12 @@ fn block(node: &NodeView) -> String {
         .as_ref()
         .is_some_and(|cause| cause["kind"] == "timedOut");
     let status = match node.state {
+        "complete" if node.rejected.is_some() => {
+            format!(
+                ": REJECTED: {}",
+                node.rejected.as_deref().unwrap_or_default()
+            )
+        }
         "complete" if text.trim().is_empty() => ": EMPTY OUTPUT".to_owned(),
         "complete" => String::new(),
         _ if timed_out => format!(": TIMED OUT: {reason}"),
@@ -258,7 +282,12 @@ fn node_view(id: &NodeId, child: &Child, node: &NodeState, texts: Texts<'_>) -> 
         state: node.execution.word(),
         cause: cause_of(&node.execution),
         reason: node.execution.reason(),
-        acceptance: "none",
+        acceptance: node.accepted.word(),
+        rejected: match &node.accepted {
+            Accepted::Rejected { why } => Some(why.clone()),
+            _ => None,
+        },
+        checks: node.checks.clone(),
         told: last.and_then(|last| last.told).unwrap_or(child.told),
         attempts: attempts.collect(),
         output: OutputView {

@@ -17,6 +17,7 @@ mod submission;
 mod supervisor;
 mod told;
 mod tools;
+mod verify;
 mod worktrees;
 
 pub use attempt_log::{AttemptTail, LogLine};

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use grove_exec::{Program, now};
 use grove_model::Provider;
 use grove_plan::{
-    Child, GroupRules, Inputs, Limits, Node, NodeId, Place, Plan, Tools, TreeLimits, Work,
-    WorktreePlan,
+    Child, Contract, GroupRules, Inputs, Limits, Node, NodeId, Place, Plan, Tools, TreeLimits,
+    Work, WorktreePlan,
 };
 use grove_spec::Digest;
 use grove_store::{Store, StoreError, Submission};
@@ -94,6 +94,9 @@ pub struct ChildRequest {
     pub limits: Limits,
     /// The JSON Schema that its output has to meet.
     pub output_schema: Option<Value>,
+    /// What is asked of its work before it counts.
+    #[serde(default)]
+    pub contract: Option<Contract>,
 }
 
 /// A run that was submitted.
@@ -193,6 +196,7 @@ fn node(
         &request.task,
         request.output_schema.is_some(),
         can_ask,
+        request.contract.as_ref(),
     );
     let mut stored = |bytes: Vec<u8>| {
         let digest = Digest::of(&bytes);
@@ -232,6 +236,7 @@ fn node(
         },
         limits,
         schema: schema.map(stored),
+        contract: request.contract.clone(),
     };
     Ok(Node {
         id: request.id.clone(),

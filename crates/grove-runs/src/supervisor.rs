@@ -30,6 +30,7 @@ use crate::recovery;
 use crate::submission::RunRequest;
 use crate::told::{self, Told};
 use crate::tools::{Toolbox, WorkFolder};
+use crate::verify::Verifying;
 use crate::worktrees::ChildWorktree;
 use crate::{Skills, tools};
 
@@ -230,7 +231,7 @@ impl Shared {
         let Ok(rows) = self.store.outbox_of(run) else {
             return;
         };
-        self.forget_timers(run, &rows);
+        self.forget_what_is_closed(run, &rows);
         self.take_free(&rows, asked);
     }
 
@@ -251,7 +252,8 @@ impl Shared {
                 | EffectKind::Timer
                 | EffectKind::Make
                 | EffectKind::Capture
-                | EffectKind::Remove => true,
+                | EffectKind::Remove
+                | EffectKind::Verify => true,
             };
             if is_free && may_take {
                 self.take(row.clone());
@@ -268,10 +270,11 @@ impl Shared {
             .is_none_or(|holder| holder == self.owner || Owner(holder).liveness() == Liveness::Gone)
     }
 
-    fn forget_timers(&self, run: &str, rows: &[OpenRow]) {
+    fn forget_what_is_closed(&self, run: &str, rows: &[OpenRow]) {
         let is_open = |effect: &EffectId| rows.iter().any(|row| row.effect == *effect);
         self.running().retain(|(of, effect), running| {
-            let is_over = of == run && effect.kind == EffectKind::Timer && !is_open(effect);
+            let may_be_left = matches!(effect.kind, EffectKind::Timer | EffectKind::Verify);
+            let is_over = of == run && may_be_left && !is_open(effect);
             if is_over {
                 running.stop.tell(true);
             }
@@ -418,6 +421,13 @@ impl Shared {
                 let (outcome, artifacts) = self.on_worktree(run, node, &row.command).await;
                 self.record(run, answered(effect, epoch, outcome), artifacts)
                     .await;
+                return;
+            }
+            Command::Verify { node } => {
+                if let Some((outcome, artifacts)) = self.verify(run, node, &stop).await {
+                    self.record(run, answered(effect, epoch, outcome), artifacts)
+                        .await;
+                }
                 return;
             }
             Command::Arm { milliseconds } => {
@@ -628,6 +638,39 @@ impl Shared {
         let done = done.await.map_err(|error| error.to_string());
         done.and_then(|done| done)
             .unwrap_or_else(|why| (Outcome::Impossible { why }, Vec::new()))
+    }
+
+    /// Runs the commands that show whether a child's work counts.
+    async fn verify(
+        &self,
+        run: &str,
+        node: &NodeId,
+        stop: &StopTokens,
+    ) -> Option<(Outcome, Vec<Vec<u8>>)> {
+        let impossible = |why: &str| {
+            let why = why.to_owned();
+            Some((Outcome::Impossible { why }, Vec::new()))
+        };
+        let Ok(loaded) = self.store.load(run) else {
+            return impossible("the run cannot be read");
+        };
+        let Some(child) = loaded.plan.child(node) else {
+            return impossible("the plan has no such child");
+        };
+        let Some(contract) = &child.contract else {
+            return impossible("nothing is asked of its work");
+        };
+        let (node, n) = (node.clone(), 0);
+        let of = Attempt { node, n };
+        let verifying = Verifying {
+            keeper: &self.options.keeper,
+            environment: &self.options.environment,
+            mark: mark(run, &of),
+            folder: self.work_folder(&loaded, &of, child),
+            temporary: self.options.places.of_run(run).join("verify"),
+            stop,
+        };
+        verifying.run(contract).await
     }
 
     fn worktree(&self, run: &LoadedRun, node: &NodeId) -> Option<ChildWorktree> {

@@ -1,6 +1,6 @@
 //! What a child is told: the text of its system prompt and its first message, stored before it starts.
 
-use grove_plan::{Attempt, Inputs, RunView, Texts, Variables, compose, said_by};
+use grove_plan::{Attempt, Contract, Inputs, RunView, Texts, Variables, compose, said_by};
 use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,13 @@ const CAN_ASK: &str =
 
 impl Told {
     /// Puts an agent's prompt, the boundary and the task together.
-    pub fn new(prompt: &str, task: &str, has_schema: bool, can_ask: bool) -> Self {
+    pub fn new(
+        prompt: &str,
+        task: &str,
+        has_schema: bool,
+        can_ask: bool,
+        contract: Option<&Contract>,
+    ) -> Self {
         let mut system = prompt.trim_end().to_owned();
         if !system.is_empty() {
             system.push_str("\n\n");
@@ -38,6 +44,10 @@ impl Told {
             system.push_str(
                 " Your result is data: give it by calling `structured_output` once, with a value that meets its schema.",
             );
+        }
+        if let Some(contract) = contract {
+            system.push_str("\n\n");
+            system.push_str(&contract.section());
         }
         Self {
             system,

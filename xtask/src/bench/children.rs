@@ -228,6 +228,7 @@ impl OurSupervisor {
             readable: Vec::new(),
             limits: Limits::default(),
             output_schema: None,
+            contract: None,
         };
         let request = RunRequest {
             title: task.clone(),

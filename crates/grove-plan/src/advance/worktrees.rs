@@ -1,8 +1,10 @@
-//! Children with a working tree of their own: it is made before the first try, captured when nothing of the child is left,
-//! and removed only with the digest of what was captured.
+//! What happens to a child's work around its tries: a working tree of its own is made before the first, its work is
+//! captured when nothing of the child is left, commands show whether it counts, and the tree is removed only with the digest
+//! of what was captured.
 
 use super::{Run, stopped};
 use crate::command::Command;
+use crate::contract::{Accepted, CheckResult};
 use crate::event::{CapturedWork, Outcome};
 use crate::ids::{Attempt, EffectId, EffectKind, NodeId};
 use crate::plan::WorktreePlan;
@@ -47,7 +49,7 @@ impl Run<'_> {
     }
 
     /// Takes in what came of an effect on a working tree.
-    pub(super) fn worktree_answered(
+    pub(super) fn of_node_answered(
         &mut self,
         effect: &EffectId,
         outcome: &Outcome,
@@ -77,7 +79,20 @@ impl Run<'_> {
                 if let Some(tree) = self.worktree_mut(id) {
                     tree.kept = Some(why.clone());
                 }
-                self.take_verdict(id);
+                if effect.kind == EffectKind::Capture && self.wants_checks(id) {
+                    self.verify(id);
+                } else {
+                    self.take_verdict(id);
+                }
+            }
+            (EffectKind::Verify, Outcome::Checked { results }) => {
+                self.close(effect);
+                self.checked(id, results);
+            }
+            (EffectKind::Verify, Outcome::Impossible { why }) => {
+                self.close(effect);
+                let why = why.clone();
+                self.accept(id, Accepted::Rejected { why });
             }
             (EffectKind::Remove, Outcome::Removed) => {
                 self.close(effect);
@@ -116,15 +131,65 @@ impl Run<'_> {
     fn captured(&mut self, id: &NodeId, captured: &CapturedWork) {
         if let Some(tree) = self.worktree_mut(id) {
             tree.captured = Some(captured.clone());
-            if let Some(why) = &captured.left {
-                // What is in no patch stays where it is.
-                tree.kept = Some(why.clone());
-                return self.take_verdict(id);
-            }
+            // What is in no patch stays where it is.
+            tree.kept.clone_from(&captured.left);
         }
-        let (node, patch) = (id.clone(), captured.patch);
+        if self.wants_checks(id) {
+            self.verify(id);
+        } else {
+            self.leave_worktree(id);
+        }
+    }
+
+    /// Removes a tree whose work is stored; one that has more stays.
+    fn leave_worktree(&mut self, id: &NodeId) {
+        let tree = self.worktree_mut(id).filter(|tree| tree.folder.is_some());
+        let tree = tree.filter(|tree| tree.kept.is_none());
+        let patch = tree.and_then(|tree| tree.captured.as_ref().map(|captured| captured.patch));
+        let Some(patch) = patch else {
+            return self.take_verdict(id);
+        };
+        let node = id.clone();
         let command = Command::RemoveWorktree { node, patch };
         self.open_of_node(id, EffectKind::Remove, command);
+    }
+
+    /// Whether a node is done as far as it says itself, and something is asked of its work.
+    fn wants_checks(&self, id: &NodeId) -> bool {
+        let verdict = self
+            .state
+            .nodes
+            .get(id)
+            .and_then(|node| node.verdict.as_ref());
+        let asks = self
+            .plan
+            .child(id)
+            .is_some_and(|child| child.contract.is_some());
+        asks && verdict == Some(&Execution::Complete)
+    }
+
+    fn verify(&mut self, id: &NodeId) {
+        let node = id.clone();
+        self.open_of_node(id, EffectKind::Verify, Command::Verify { node });
+    }
+
+    fn checked(&mut self, id: &NodeId, results: &[CheckResult]) {
+        let contract = self
+            .plan
+            .child(id)
+            .and_then(|child| child.contract.as_ref());
+        let accepted = contract.map(|contract| contract.judge(results));
+        if let Some(node) = self.state.nodes.get_mut(id) {
+            node.checks = results.to_vec();
+        }
+        self.accept(id, accepted.unwrap_or_default());
+    }
+
+    fn accept(&mut self, id: &NodeId, accepted: Accepted) {
+        if let Some(node) = self.state.nodes.get_mut(id) {
+            node.accepted = accepted;
+        }
+        self.leave_worktree(id);
     }
 
     /// What became of a node is said once its work is safe.
@@ -137,12 +202,21 @@ impl Run<'_> {
             .worktree
             .as_ref()
             .is_some_and(|tree| tree.folder.is_some());
-        if has_tree && execution.is_terminal() {
-            node.verdict = Some(execution);
-            node.execution = Execution::Running;
-            return self.capture(id);
+        if !execution.is_terminal() {
+            node.execution = execution;
+            return;
         }
-        node.execution = execution;
+        // What was seen of earlier work says nothing about this.
+        (node.accepted, node.checks) = (Accepted::None, Vec::new());
+        node.verdict = Some(execution);
+        node.execution = Execution::Running;
+        if has_tree {
+            self.capture(id);
+        } else if self.wants_checks(id) {
+            self.verify(id);
+        } else {
+            self.take_verdict(id);
+        }
     }
 
     fn take_verdict(&mut self, id: &NodeId) {
@@ -159,16 +233,26 @@ impl Run<'_> {
         node.is_some_and(|node| node.next.is_some() || node.verdict.is_some())
     }
 
-    /// Stops a node whose tree is being made; one whose work is being captured is over already.
+    /// Stops a node whose tree is being made or whose work is being looked at; one whose work is being stored is over
+    /// already.
     pub(super) fn stop_between_tries(&mut self, id: &NodeId, why: &StopReason) {
-        let is_making =
-            |(effect, _): &(&EffectId, _)| effect.of.node == *id && effect.kind == EffectKind::Make;
-        let making = self.state.open.iter().find(is_making);
-        let Some((effect, open)) = making.map(|(id, open)| (id.clone(), open.holder.is_some()))
-        else {
+        let is_stoppable = |(effect, _): &(&EffectId, _)| {
+            let can = matches!(effect.kind, EffectKind::Make | EffectKind::Verify);
+            effect.of.node == *id && can
+        };
+        let open = self.state.open.iter().find(is_stoppable);
+        let open = open.map(|(id, open)| (id.clone(), open.holder.is_some()));
+        let Some((effect, is_held)) = open else {
             return;
         };
-        if open {
+        if effect.kind == EffectKind::Verify {
+            self.close(&effect);
+            if let Some(node) = self.state.nodes.get_mut(id) {
+                node.verdict = Some(stopped(why));
+            }
+            return self.leave_worktree(id);
+        }
+        if is_held {
             // Whoever makes it is not disturbed; what it made is taken away again.
             if let Some(node) = self.state.nodes.get_mut(id) {
                 node.next = None;

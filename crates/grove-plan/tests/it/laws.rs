@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use grove_plan::{
-    Attempt, CallId, CapturedWork, Command, EffectKind, Event, Execution, Fact, Finish, GroupRules,
-    ModelFailure, NodeId, Outcome, Output, Plan, Proof, Question, State, Step, Times, Wish,
-    WorktreePlan, advance, fold,
+    Accepted, Attempt, CallId, CapturedWork, Command, Contract, EffectKind, Event, Execution, Fact,
+    Finish, GroupRules, ModelFailure, NodeId, Outcome, Output, Plan, Proof, Question, State, Step,
+    Times, Wish, WorktreePlan, advance, fold,
 };
 use grove_spec::Digest;
 use proptest::prelude::*;
@@ -45,6 +45,7 @@ fn plans() -> impl Strategy<Value = Plan> {
                         base: "0".repeat(40),
                         subfolder: "".into(),
                     });
+                    child.contract = has_time.then(Contract::default);
                     child.schema = has_schema.then(|| Digest::of(b"schema"));
                     child
                 },
@@ -148,9 +149,14 @@ fn some_outcome(kind: EffectKind, detail: u32) -> Outcome {
             left: (detail % 7 == 1).then(|| "too large".to_owned()),
         }),
         (EffectKind::Remove, 1..) => Outcome::Removed,
-        (EffectKind::Make | EffectKind::Capture | EffectKind::Remove, 0) => Outcome::Impossible {
-            why: "no".to_owned(),
+        (EffectKind::Verify, 1..) => Outcome::Checked {
+            results: Vec::new(),
         },
+        (EffectKind::Make | EffectKind::Capture | EffectKind::Remove | EffectKind::Verify, 0) => {
+            Outcome::Impossible {
+                why: "no".to_owned(),
+            }
+        }
         (EffectKind::Send, 1..) => Outcome::Sent {
             message: Digest::of(b"message"),
         },
@@ -224,6 +230,12 @@ fn check(world: &World, was: &State) {
         assert!(
             !(node.execution.is_terminal() && is_left),
             "the tree of {id} is forgotten"
+        );
+        let asks = world.plan.child(id).unwrap().contract.is_some();
+        let is_judged = node.accepted != Accepted::None;
+        assert!(
+            !asks || node.execution != Execution::Complete || is_judged,
+            "{id} counts unseen"
         );
         let wants = world.plan.child(id).unwrap().place.worktree.is_some();
         let is_running = node.execution == Execution::Running && node.verdict.is_none();
@@ -350,8 +362,16 @@ fn finish(world: &mut World) {
     }
 }
 
+/// Ten thousand orders of events; fewer where somebody asks for fewer, as a run over mutations does.
+fn cases() -> u32 {
+    let wanted = std::env::var("PROPTEST_CASES").ok();
+    wanted
+        .and_then(|wanted| wanted.parse().ok())
+        .unwrap_or(10_000)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     #[test]
     fn the_laws_hold_for_every_order_of_events(

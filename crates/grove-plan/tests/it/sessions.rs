@@ -236,3 +236,20 @@ fn nobody_goes_on_who_has_spent_everything() {
         "it cannot go on: limit of 5 tokens reached (5)"
     );
 }
+
+#[test]
+fn whoever_is_stopped_while_its_work_is_looked_at_is_stopped() {
+    for is_held in [false, true] {
+        let mut child = child();
+        child.contract = Some(grove_plan::Contract::default());
+        let mut world = World::submitted(chain(vec![child]));
+        end(&mut world, Finish::Answered);
+        let verify = world.open(EffectKind::Verify).unwrap();
+        if is_held {
+            world.tell(leased(&verify, 1)).unwrap();
+        }
+        want(&mut world, Wish::Stop { now: false }).unwrap();
+        assert_eq!(world.state_of("1"), "stopped");
+        assert!(world.state.open.is_empty() && world.state.ended.is_some());
+    }
+}

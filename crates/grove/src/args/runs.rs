@@ -37,6 +37,12 @@ pub(crate) struct RunArgs {
     /// A JSON Schema that the result has to meet
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
+    /// A command that has to succeed afterwards, so that the work counts; may be given several times
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) verify: Vec<String>,
+    /// Approve the commands that a project's agent or chain asks for, by the digest that is printed without this
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) approve: Vec<String>,
     /// Give each child a git working tree of its own
     #[arg(long)]
     pub(crate) worktree: bool,
@@ -152,6 +158,17 @@ pub(crate) enum RunsCommand {
     Apply {
         /// The run, or one child of it as RUN.NODE
         run: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// What was asked of the work, what was seen of it, and whether it counts
+    Ledger {
+        /// Its id, or any beginning that is its alone
+        run: String,
+        /// Look whether anything was changed since it was recorded
+        #[arg(long)]
+        verify: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,

@@ -5,6 +5,7 @@ mod children;
 mod controlling;
 mod following;
 mod health;
+mod ledger;
 mod model_settings;
 mod patches;
 mod progress;
@@ -221,6 +222,7 @@ pub(super) fn manage(
             let wish = ChildWish::Answer(answer.clone());
             controlling::go_on(environment, &runs, arguments, wish, out)
         }
+        RunsCommand::Ledger { run, verify, json } => ledger::show(&runs, run, *verify, *json, out),
         RunsCommand::Diff { run, json } => patches::diff(&runs, run, *json, out),
         RunsCommand::Apply { run, json } => patches::apply(environment, &runs, run, *json, out),
         RunsCommand::Stop { run, now } => {
@@ -348,6 +350,11 @@ fn show(view: &RunView, out: &mut Output) {
         if node.state == "asking" {
             let question = node.reason.as_deref().unwrap_or_default();
             out.line(&format!("    asks: {question}"));
+        }
+        if node.acceptance != "none" {
+            let why = node.rejected.as_ref();
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            out.line(&format!("    {}{why}", node.acceptance));
         }
         if let Some(patch) = &node.patch {
             let files = usize::try_from(patch.files).unwrap_or(usize::MAX);

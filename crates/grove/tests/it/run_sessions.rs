@@ -1,6 +1,7 @@
 //! Runs with the real binary against a model server on loopback: a child that answers, calls tools, gives data, is cut
 //! off, is stopped by a limit, and goes on after its supervisor was killed.
 
+mod acceptance;
 mod engines;
 mod graphs;
 mod leaving;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use grove_catalog::prompt::BlockKind;
 use grove_catalog::snapshot::Snapshot;
 use grove_exec::Git;
-use grove_plan::{Limits, PlannedTask, Request as RunRequest, WorktreePlan};
+use grove_plan::{Check, Contract, Limits, PlannedTask, Request as RunRequest, WorktreePlan};
 use grove_runs::{ChildRequest, Recording, RunPlaces, new_run_id};
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
 use grove_skills::{Environment, Look};
@@ -32,6 +32,10 @@ pub(super) struct Finding<'a> {
     pub(super) recording: Option<&'a Recording>,
     /// Where the run was asked for.
     pub(super) folder: &'a Path,
+    /// Commands that were typed.
+    pub(super) verify: &'a [String],
+    /// Digests of contracts that a person has read.
+    pub(super) approved: &'a [String],
     /// Where working trees begin, by folder, so that all of a run begin alike.
     pub(super) worktrees: &'a Worktrees,
 }
@@ -97,6 +101,7 @@ impl Finding<'_> {
         notes.extend(engine.note);
         notes.extend(not_used(&agent.name, file, task));
         let folder = self.folder_of(planned)?;
+        let contract = self.contract(task, file, &all.address(agent))?;
         Ok(FoundChild {
             warnings: made.prompt.warnings.clone(),
             notes,
@@ -122,6 +127,7 @@ impl Finding<'_> {
                 folder,
                 limits: limits(file, settings),
                 output_schema: schema,
+                contract,
             },
             prompt: made,
         })
@@ -139,6 +145,52 @@ impl Finding<'_> {
         }
         let message = format!("there is no folder {}", folder.display());
         Err(CommandError::usage(message))
+    }
+
+    /// What is asked of a child's work: what was asked for, else what its task asks, else what its agent does.
+    fn contract(
+        &self,
+        task: &Task,
+        file: &AgentFile,
+        address: &str,
+    ) -> Result<Option<Contract>, CommandError> {
+        let typed = self.verify.iter().enumerate().map(|(at, line)| Check {
+            id: format!("verify-{}", at + 1),
+            command: ["/bin/sh", "-c", line].map(str::to_owned).to_vec(),
+            timeout_ms: None,
+            cwd: None,
+            env: BTreeMap::new(),
+            allow_failure: false,
+        });
+        let verify: Vec<Check> = typed.collect();
+        if !verify.is_empty() {
+            return Ok(Some(Contract { verify }));
+        }
+        let asked = task.acceptance.as_ref();
+        let Some(acceptance) = asked.or(file.acceptance.as_ref()) else {
+            return Ok(None);
+        };
+        let contract = Contract::of(acceptance).map_err(CommandError::usage)?;
+        // Commands of a project are a stranger's until somebody has read them.
+        let is_project = address.contains("@project");
+        let is_strange = is_project || self.asked.chain_name.is_some();
+        if let Some(contract) = contract.as_ref().filter(|_| is_strange) {
+            let digest = contract.digest().to_string();
+            if !self
+                .approved
+                .iter()
+                .any(|it| digest.starts_with(it) && it.len() >= 12)
+            {
+                let lines = contract
+                    .verify
+                    .iter()
+                    .map(|check| format!("it runs: {}", check.line()));
+                let message = format!("`{}` asks for commands that nobody approved", task.agent);
+                let approve = format!("approve them with --approve {}", &digest[..16]);
+                return Err(CommandError::finding(message).hints(lines.chain([approve])));
+            }
+        }
+        Ok(contract)
     }
 
     fn worktree(

@@ -72,7 +72,10 @@ impl Following<'_> {
         if out.flush() {
             runs.wish(run, Wish::Acknowledge)?;
         }
-        Ok(exit_code(&state))
+        Ok(match view.acceptance {
+            "rejected" if state == Execution::Complete => 5,
+            _ => exit_code(&state),
+        })
     }
 
     async fn show_until_over(&self, out: &mut Output) -> Result<Left, CommandError> {
@@ -205,8 +208,14 @@ fn print_result(view: &RunView, out: &mut Output) {
         .reason
         .as_ref()
         .map_or_else(String::new, |reason| format!(": {reason}"));
+    let rejected = view.nodes.iter().find_map(|node| node.rejected.as_ref());
+    let acceptance = match (view.acceptance, rejected) {
+        (_, Some(why)) => format!(", rejected: {why}"),
+        ("none", None) => String::new(),
+        (word, None) => format!(", {word}"),
+    };
     out.note(&format!(
-        "grove: run {} {}{reason}; {}, {} tokens in, {} out",
+        "grove: run {} {}{reason}{acceptance}; {}, {} tokens in, {} out",
         view.id,
         view.state,
         super::super::counted(tries, "try"),

@@ -80,6 +80,8 @@ pub(super) fn resolve(
             recording: recording.as_ref(),
             folder: &folder,
             worktrees: &worktrees,
+            verify: &arguments.verify,
+            approved: &arguments.approve,
         };
         let found = children(&finding, &asked)?;
         Ok::<_, CommandError>((look.clone(), found))
