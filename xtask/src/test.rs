@@ -44,7 +44,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
         verdict.step("install claude", || tools::CLAUDE.install());
         verdict.step("install codex", || tools::CODEX.install());
         verdict.step("install copilot", || tools::COPILOT.install());
-        verdict.step("install strace", tools::install_strace);
+        verdict.step("install strace and tmux", tools::install_system_packages);
     }
     verdict.step("cargo fmt", || cargo("fmt --all --check"));
     verdict.step("cargo clippy", || {

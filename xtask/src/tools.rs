@@ -1,19 +1,19 @@
 //! What the tests and benchmarks compare with, installed into `target/test-tools`.
 //!
 //! Every install is idempotent: a marker holds the version it was made for. Nothing is installed
-//! outside that folder but `strace`, which only the system's package manager has.
+//! outside that folder but `strace` and `tmux`, which only the system's package manager has.
 
 mod agents;
 mod marker;
 mod node;
 mod oracle;
 mod retry;
-mod strace;
+mod system_packages;
 
 pub(crate) use agents::{CLAUDE, CODEX, COPILOT};
 pub(crate) use node::{install_node, install_pi, node_program, pi_package};
 pub(crate) use oracle::{install_mcp, install_oracle, install_yaml};
-pub(crate) use strace::{install_strace, strace_program};
+pub(crate) use system_packages::{install_system_packages, strace_program};
 
 use std::path::PathBuf;
 use std::time::Duration;

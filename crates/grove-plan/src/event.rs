@@ -286,6 +286,8 @@ pub struct Output {
     pub text: Option<Digest>,
     /// The artifact with the value that met the schema.
     pub structured: Option<Digest>,
+    /// The file that it was written to.
+    pub path: Option<String>,
 }
 
 /// Whether anything of a child is left running.

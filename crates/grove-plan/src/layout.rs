@@ -117,7 +117,7 @@ fn planned<'a>(
     let is_first = previous.is_empty();
     let usual = if is_first { TASK } else { PREVIOUS };
     let text = task.task.clone().unwrap_or_else(|| usual.to_owned());
-    let speaks = rules.has_variables && (!is_first || text.contains('{'));
+    let speaks = rules.has_variables;
     PlannedTask {
         id,
         after: previous.to_vec(),

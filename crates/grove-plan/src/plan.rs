@@ -135,6 +135,9 @@ pub struct Child {
     pub limits: Limits,
     /// The artifact with the JSON Schema that its output has to meet.
     pub schema: Option<Digest>,
+    /// The file that its answer is written to, below where it works or below `{chain_dir}`.
+    #[serde(default)]
+    pub output: Option<String>,
     /// What is asked of its work before it counts.
     #[serde(default)]
     pub contract: Option<Contract>,
@@ -157,6 +160,7 @@ impl Child {
             place: Place::default(),
             limits: Limits::default(),
             schema: None,
+            output: None,
             contract: None,
         }
     }

@@ -293,6 +293,7 @@ fn node_view(id: &NodeId, child: &Child, node: &NodeState, texts: Texts<'_>) -> 
         output: OutputView {
             text: text_of(output.and_then(|output| output.text.as_ref())),
             structured: structured.and_then(|text| serde_json::from_str(&text).ok()),
+            path: output.and_then(|output| output.path.clone()),
             ..OutputView::default()
         },
         worktree: tree.and_then(|tree| {

@@ -24,7 +24,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::attempt_log::{AttemptLog, LogLine};
 use crate::models::ModelSource;
 use crate::told::Told;
-use crate::tools::{CONTACT_SUPERVISOR, ToolResult, Toolbox};
+use crate::tools::{CONTACT_SUPERVISOR, ToolResult, Toolbox, WorkFolder};
 use conversation::{Conversation, PendingCall};
 
 /// A body longer than this is an artifact of its own.
@@ -384,6 +384,8 @@ pub(crate) struct ChildEnd {
     structured: Option<Value>,
     /// What the last request took, if it came to no answer.
     lost: Usage,
+    /// The file that its answer was written to.
+    path: Option<String>,
 }
 
 impl ChildEnd {
@@ -398,6 +400,18 @@ impl ChildEnd {
             text,
             structured: None,
             lost: Usage::default(),
+            path: None,
+        }
+    }
+
+    /// Writes the answer to the file that it was to be written to, unless the child did so itself.
+    pub(crate) fn write_output(&mut self, path: &str, work: &WorkFolder) {
+        if self.finish != Finish::Answered {
+            return;
+        }
+        let is_written = work.read(path).is_ok();
+        if is_written || work.write(path, self.text.as_bytes()).is_ok() {
+            self.path = Some(path.to_owned());
         }
     }
 
@@ -414,6 +428,7 @@ impl ChildEnd {
         let output = Output {
             text: text.as_deref().map(Digest::of),
             structured: structured.as_deref().map(Digest::of),
+            path: self.path,
         };
         let ending = Ending {
             finish: self.finish,

@@ -96,6 +96,9 @@ pub struct ChildRequest {
     pub limits: Limits,
     /// The JSON Schema that its output has to meet.
     pub output_schema: Option<Value>,
+    /// The file that its answer is written to.
+    #[serde(default)]
+    pub output: Option<String>,
     /// What is asked of its work before it counts.
     #[serde(default)]
     pub contract: Option<Contract>,
@@ -238,6 +241,7 @@ fn node(
         },
         limits,
         schema: schema.map(stored),
+        output: request.output.clone(),
         contract: request.contract.clone(),
     };
     Ok(Node {

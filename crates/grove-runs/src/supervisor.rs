@@ -499,7 +499,15 @@ impl Shared {
         let native = self
             .child(loaded, child, (of, epoch), model, (stop, inbox))
             .await?;
-        Ok(native.drive(loaded, told).await.ok())
+        let Ok(mut end) = native.drive(loaded, told).await else {
+            return Ok(None);
+        };
+        if let Some(output) = &child.output {
+            let chain_dir = self.options.places.chain_folder(&loaded.id);
+            let path = output.replace("{chain_dir}", &chain_dir.to_string_lossy());
+            end.write_output(&path, &native.toolbox.work);
+        }
+        Ok(Some(end))
     }
 
     /// Runs an agent program to its end.
@@ -553,7 +561,11 @@ impl Shared {
         let request: RunRequest = serde_json::from_str(&loaded.request)
             .map_err(|error| input(format!("the request cannot be read: {error}")))?;
         let folder = self.work_folder(loaded, of, child);
-        let work = WorkFolder::new(&folder, &child.place.readable).map_err(input)?;
+        let mut work = WorkFolder::new(&folder, &child.place.readable).map_err(input)?;
+        if child.inputs.is_some() {
+            let shared = self.options.places.chain_folder(run);
+            work.share(&shared).map_err(input)?;
+        }
         let outputs = self.options.places.outputs(run, of);
         // Outputs from before a crash, and from earlier tries of its session.
         for n in 1..=of.n {

@@ -51,8 +51,12 @@ environment_variables! {
     /// The path to the attempt that a process belongs to, set for everything that a child runs. A `grove` with it neither
     /// recovers nor prunes runs.
     GROVE_RUN = "GROVE_RUN";
-    /// How wide tables may be; the terminal's width by default.
+    /// How wide tables may be; the terminal's width by default. When it is set, a table is one in a pipe too.
     COLUMNS = "COLUMNS";
+    /// With any value, output has no colours.
+    NO_COLOR = "NO_COLOR";
+    /// The terminal; one that is `dumb` gets no colours.
+    TERM = "TERM";
 }
 
 /// Those that name folders. A relative one would be another folder wherever Grove runs, and is refused.

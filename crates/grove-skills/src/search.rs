@@ -24,7 +24,9 @@ use grove_catalog::search::{self, Damaged, Index};
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::{Code, Diagnostic};
 
-pub use grove_catalog::search::{Audience, Field, Hit, MAX_LIMIT, Query, Reason};
+pub use grove_catalog::search::{
+    Audience, Field, Fit, Hit, MAX_LIMIT, Query, Reason, anything_fits,
+};
 
 use crate::library::{Library, Look, LookAgain};
 use crate::troubles::file_error;

@@ -233,6 +233,8 @@ impl Session {
             .env_clear()
             .env("PATH", PATH)
             .env("LC_ALL", "C.UTF-8")
+            // What a person sees; another program would get tabs.
+            .env("COLUMNS", "100")
             .env("HOME", self.path("home"))
             .env("XDG_CONFIG_HOME", self.path("config"))
             .env("XDG_STATE_HOME", self.path("state"))

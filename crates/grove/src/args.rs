@@ -213,6 +213,9 @@ pub(crate) enum SkillsCommand {
         /// Only skills in this state (repeatable)
         #[arg(long = "state", value_name = "STATE")]
         states: Vec<String>,
+        /// As a tree of folders
+        #[arg(long, conflicts_with = "json")]
+        tree: bool,
     },
     /// One skill: by name, id, or id@root
     Show {

@@ -2,6 +2,7 @@
 
 mod agent_fields;
 mod args;
+mod colour;
 mod command_error;
 mod commands;
 mod json;

@@ -5,12 +5,14 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write};
 
-use grove_skills::environment_variables::COLUMNS;
+use grove_skills::environment_variables::{COLUMNS, NO_COLOR, TERM};
 use grove_spec::Diagnostic;
 use grove_spec::text::{is_control, visible, without_controls};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use crate::colour::{self, Meaning, marked};
 use crate::command_error::CommandError;
 
 /// Collects a command's output and writes it.
@@ -23,7 +25,31 @@ pub(crate) struct Output {
     /// How writing went; nothing is written to a stream that failed.
     data_written: Written,
     notes_written: Written,
+    /// Whether marks of meaning become colours.
+    has_coloured_data: bool,
+    has_coloured_notes: bool,
+    /// How wide lines may be on a terminal; elsewhere they are as long as they are.
+    data_width: Option<usize>,
+    notes_width: Option<usize>,
 }
+
+/// What a table is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Page {
+    /// So many columns of a terminal.
+    Columns(usize),
+    /// Another program: everything, with tabs between cells and without headings.
+    Tabs,
+}
+
+impl From<usize> for Page {
+    fn from(columns: usize) -> Self {
+        Self::Columns(columns)
+    }
+}
+
+/// The variables of the process.
+type Variables = std::collections::BTreeMap<String, std::ffi::OsString>;
 
 /// How writing to a stream went.
 #[derive(Default)]
@@ -52,10 +78,40 @@ impl Written {
 }
 
 impl Output {
-    /// A line of data.
+    /// Wraps lines and has colours where a terminal shows them; colours only if they are wanted.
+    pub(crate) fn set_terminal(&mut self, variables: &Variables) {
+        let width = |is_terminal: bool| is_terminal.then(|| columns(variables));
+        self.data_width = width(io::stdout().is_terminal());
+        self.notes_width = width(io::stderr().is_terminal());
+        let is_set = |name: &str| variables.get(name).is_some_and(|value| !value.is_empty());
+        let is_dumb = variables.get(TERM).is_some_and(|value| value == "dumb");
+        let is_wanted = !is_set(NO_COLOR) && !is_dumb;
+        self.has_coloured_data = is_wanted && io::stdout().is_terminal();
+        self.has_coloured_notes = is_wanted && io::stderr().is_terminal();
+    }
+
+    /// Data in which marks of meaning become colours on a terminal; control characters do not come through.
+    pub(crate) fn painted(&mut self, text: &str) {
+        let painted = painted(text, self.has_coloured_data);
+        self.data.extend_from_slice(painted.as_bytes());
+    }
+
+    /// A line of data; on a terminal a long one goes on below its beginning.
     pub(crate) fn line(&mut self, line: &str) {
-        self.text(line);
-        self.data.push(b'\n');
+        let indent = line.len() - line.trim_start_matches(' ').len() + 2;
+        self.wrapped_line(line, indent);
+    }
+
+    /// A line with a label and a value, which goes on below its own beginning.
+    pub(crate) fn labelled(&mut self, label: &str, value: &str) {
+        self.wrapped_line(&format!("{label:<12} {value}"), 13);
+    }
+
+    fn wrapped_line(&mut self, line: &str, indent: usize) {
+        for part in in_lines(line, self.data_width, indent) {
+            self.text(&part);
+            self.data.push(b'\n');
+        }
     }
 
     /// Data as it is, but for control characters.
@@ -76,8 +132,10 @@ impl Output {
 
     /// A line beside the data, for people.
     pub(crate) fn note(&mut self, line: &str) {
-        self.notes.extend_from_slice(visible(line).as_bytes());
-        self.notes.push(b'\n');
+        for part in in_lines(&visible(line), self.notes_width, 2) {
+            self.notes.extend_from_slice(part.as_bytes());
+            self.notes.push(b'\n');
+        }
     }
 
     /// A value as JSON.
@@ -112,16 +170,52 @@ impl Output {
 
     /// A finding as data, with the line that it speaks of and a blank line after it.
     pub(crate) fn finding(&mut self, finding: &Diagnostic, source: Option<&str>) {
-        self.text(&grove_spec::render::render(finding, source));
+        let text = grove_spec::render::render(finding, source);
+        let text = without_controls(&text);
+        let (severity, rest) = text.split_at(text.find('[').unwrap_or(0));
+        match colour::of_word(severity) {
+            Some(meaning) => self.painted(&marked(meaning, severity)),
+            None => self.text(severity),
+        }
+        let mut rest = rest.lines();
+        // The severity stands before the first line already.
+        let first = format!("{severity}{}", rest.next().unwrap_or_default());
+        let mut parts = in_lines(&first, self.data_width, 2).into_iter();
+        let head = parts.next().unwrap_or_default();
+        self.text(head.get(severity.len()..).unwrap_or_default());
+        self.text("\n");
+        for part in parts {
+            self.text(&part);
+            self.text("\n");
+        }
+        for line in rest {
+            match self.data_width {
+                // A line of a file stays one line, so that the mark below it stands under its place.
+                Some(width) if is_quoted(line) => self.text(&cut_line(line, width)),
+                _ => {
+                    self.line(line);
+                    continue;
+                }
+            }
+            self.text("\n");
+        }
         self.line("");
     }
 
     /// An error with its hints.
     pub(crate) fn error(&mut self, error: &CommandError) {
-        self.note(&format!("error: {}", error.message()));
+        self.note_after(Meaning::Bad, "error:", error.message().as_str());
         for hint in &error.hints {
-            self.note(&format!("hint: {hint}"));
+            self.note_after(Meaning::Quiet, "hint:", hint);
         }
+    }
+
+    /// A note that begins with a word of some meaning.
+    fn note_after(&mut self, meaning: Meaning, word: &str, line: &str) {
+        let word = painted(&marked(meaning, word), self.has_coloured_notes);
+        self.notes.extend_from_slice(word.as_bytes());
+        self.notes.push(b' ');
+        self.note(line);
     }
 
     /// Writes what there is, the data first, while the command goes on; says whether anybody reads the data.
@@ -183,11 +277,80 @@ pub(crate) enum Unwritten {
     Everything,
 }
 
-/// How many columns a table may use: `COLUMNS`, the terminal's width, or 100.
-pub(crate) fn columns(
-    environment: &std::collections::BTreeMap<String, std::ffi::OsString>,
-) -> usize {
-    let set = environment
+/// A line in as many as a terminal needs, broken between words, the later ones behind blanks.
+fn in_lines(line: &str, width: Option<usize>, indent: usize) -> Vec<String> {
+    let Some(width) = width.filter(|width| line.width() > *width) else {
+        return vec![line.to_owned()];
+    };
+    let start = line.len() - line.trim_start_matches(' ').len();
+    let (blanks, text) = line.split_at(start);
+    let mut lines = Vec::new();
+    let mut now = blanks.to_owned();
+    let mut is_empty = true;
+    for word in text.split(' ') {
+        if !is_empty && now.width() + 1 + word.width() > width {
+            // A long word begins as far to the left as it needs.
+            let indent = indent.min(width.saturating_sub(word.width()));
+            lines.push(std::mem::replace(&mut now, " ".repeat(indent)));
+        } else if !is_empty {
+            now.push(' ');
+        }
+        now.push_str(word);
+        is_empty = false;
+    }
+    lines.push(now);
+    lines
+        .iter()
+        .map(|line| line.trim_end().to_owned())
+        .collect()
+}
+
+/// Whether a line of a finding is one of the file, or the mark below it.
+fn is_quoted(line: &str) -> bool {
+    let number = line.trim_start_matches([' ', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
+    number.starts_with('|')
+}
+
+/// A line in no more columns than there are, with a mark if it was cut; its blanks stay as they are.
+fn cut_line(line: &str, width: usize) -> String {
+    if line.width() <= width {
+        return line.to_owned();
+    }
+    let mut kept = String::new();
+    for c in line.chars() {
+        if kept.width() + c.width().unwrap_or(0) + 1 > width {
+            break;
+        }
+        kept.push(c);
+    }
+    format!("{}…", kept.trim_end())
+}
+
+/// A text with colours in place of marks, or without either.
+fn painted(text: &str, has_colours: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match colour::code_of(c) {
+            Some(code) if has_colours => out.push_str(code),
+            None if !is_control(c) => out.push(c),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// What tables are written for: whoever sets `COLUMNS` and a terminal get columns, another program gets tabs.
+pub(crate) fn page(variables: &Variables) -> Page {
+    if variables.contains_key(COLUMNS) || io::stdout().is_terminal() {
+        Page::Columns(columns(variables))
+    } else {
+        Page::Tabs
+    }
+}
+
+/// How many columns lines may use: `COLUMNS`, the terminal's width, or 100.
+pub(crate) fn columns(variables: &Variables) -> usize {
+    let set = variables
         .get(COLUMNS)
         .and_then(|value| value.to_str())
         .and_then(|value| value.parse().ok());

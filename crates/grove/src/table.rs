@@ -1,9 +1,13 @@
-//! Tables that fit: every column as wide as it needs, the last one takes what is left.
+//! Tables that fit: names are never cut, cells wrap between words, the last column takes what is left; what has no room for
+//! columns is written as blocks, and for another program as whole lines with tabs.
 
 use std::ops::Range;
 
 use grove_spec::text::one_line;
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
+
+use crate::colour::{Meaning, marked, of_word};
+use crate::output::Page;
 
 /// Rows of cells under headings.
 pub(crate) struct Table {
@@ -12,6 +16,14 @@ pub(crate) struct Table {
     /// The columns that have numbers, which stand under their headings' ends.
     numbers: Range<usize>,
 }
+
+const GAP: usize = 2;
+/// The last column is cut and not given less than this.
+const LEAST_LAST: usize = 24;
+/// How many lines of a block a long cell may take.
+const BLOCK_LINES: usize = 3;
+/// How many lines the last cell may take below the others.
+const UNDER_LINES: usize = 2;
 
 impl Table {
     pub(crate) fn new(headings: &[&'static str]) -> Self {
@@ -34,89 +46,162 @@ impl Table {
             .push(cells.iter().map(|cell| one_line(cell)).collect());
     }
 
-    /// The table in at most `columns` columns of the terminal.
-    pub(crate) fn render(&self, columns: usize) -> String {
-        let mut widths: Vec<usize> = self
-            .headings
+    /// The table for whoever reads it, with marks of meaning: see [`crate::output::Output::painted`].
+    pub(crate) fn render(&self, page: impl Into<Page>) -> String {
+        match page.into() {
+            Page::Tabs => self.rows.iter().map(|row| row.join("\t") + "\n").collect(),
+            Page::Columns(columns) => {
+                let last = self.headings.len().saturating_sub(1);
+                let all = self
+                    .widths(columns, last + 1)
+                    .map(|widths| self.columns(&widths));
+                // Without room for the last column beside the others it stands below them.
+                let but_last = || Some(self.over_last(&self.widths(columns, last)?, columns));
+                all.or_else(but_last)
+                    .unwrap_or_else(|| self.blocks(columns))
+            }
+        }
+    }
+
+    /// How wide each of the first columns is, if all of them have room for their words.
+    fn widths(&self, columns: usize, count: usize) -> Option<Vec<usize>> {
+        let last = self.headings.len().saturating_sub(1);
+        let mut widths = Vec::new();
+        let mut least = Vec::new();
+        for (at, heading) in self.headings.iter().enumerate().take(count) {
+            let cells = || self.rows.iter().filter_map(|row| row.get(at));
+            let whole = cells().map(|cell| cell.width()).max().unwrap_or(0);
+            let whole = whole.max(heading.width());
+            let word = |cell: &String| cell.split(' ').map(UnicodeWidthStr::width).max();
+            let words = cells().filter_map(word).max().unwrap_or(0);
+            least.push(match at {
+                // A name stays on its line.
+                0 => whole,
+                _ if at == last => whole.min(LEAST_LAST),
+                _ => words.max(heading.width()),
+            });
+            widths.push(whole);
+        }
+        let room = columns.checked_sub(count.saturating_sub(1) * GAP)?;
+        if least.iter().sum::<usize>() > room {
+            return None;
+        }
+        while let over @ 1.. = widths.iter().sum::<usize>().saturating_sub(room) {
+            let wide = widths.iter_mut().zip(&least);
+            let wide = wide.filter(|(width, least)| **width > **least);
+            let (width, least) = wide.max_by_key(|(width, _)| **width)?;
+            *width -= over.min(*width - least);
+        }
+        Some(widths)
+    }
+
+    fn columns(&self, widths: &[usize]) -> String {
+        let headings: Vec<String> = self.headings.iter().map(|it| (*it).to_owned()).collect();
+        let heading = self.line(&headings, widths, true);
+        let rows = self.rows.iter().map(|row| self.line(row, widths, false));
+        std::iter::once(heading).chain(rows).collect()
+    }
+
+    /// Rows of all columns but the last, which stands below each.
+    fn over_last(&self, widths: &[usize], columns: usize) -> String {
+        let headings: Vec<String> = self.headings.iter().map(|it| (*it).to_owned()).collect();
+        let mut out = self.line(&headings, widths, true);
+        let room = columns.saturating_sub(4);
+        for row in &self.rows {
+            out.push_str(&self.line(row, widths, false));
+            let last = row.get(widths.len()).map_or("", String::as_str);
+            for line in wrapped(&shorten(last, room * UNDER_LINES), room) {
+                out.push_str("    ");
+                out.push_str(&line);
+                out.push('\n');
+            }
+        }
+        out
+    }
+
+    /// A row in as many lines as its cells need.
+    fn line(&self, row: &[String], widths: &[usize], is_heading: bool) -> String {
+        let last = self.headings.len().saturating_sub(1);
+        let cells: Vec<Vec<String>> = row
             .iter()
-            .map(|heading| heading.width())
+            .zip(widths)
+            .enumerate()
+            .map(|(at, (cell, width))| match at {
+                0 => vec![cell.clone()],
+                _ if at == last => vec![shorten(cell, *width)],
+                _ => wrapped(cell, *width),
+            })
             .collect();
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.width());
-            }
-        }
-        fit(&mut widths, columns);
-        let headings = self.headings.iter().map(|heading| (*heading).to_owned());
-        let mut out = self.line(&headings.collect::<Vec<_>>(), &widths);
-        for row in &self.rows {
-            out.push_str(&self.line(row, &widths));
-        }
-        out
-    }
-
-    fn line(&self, cells: &[String], widths: &[usize]) -> String {
+        let n_lines = cells.iter().map(Vec::len).max().unwrap_or(0);
         let mut out = String::new();
-        for (index, (cell, width)) in cells.iter().zip(widths).enumerate() {
-            let shown = shorten(cell, *width);
-            let padding = " ".repeat(width.saturating_sub(shown.width()));
-            if self.numbers.contains(&index) {
-                out.push_str(&padding);
-                out.push_str(&shown);
-            } else {
-                out.push_str(&shown);
-                out.push_str(&padding);
+        for number in 0..n_lines {
+            let mut line = String::new();
+            // Blanks are written when something follows them.
+            let mut owed = 0;
+            for (at, (lines, width)) in cells.iter().zip(widths).enumerate() {
+                let text = lines.get(number).map_or("", String::as_str);
+                let blanks = width.saturating_sub(text.width());
+                let is_number = self.numbers.contains(&at);
+                owed += if is_number { blanks } else { 0 };
+                if !text.is_empty() {
+                    line.push_str(&" ".repeat(owed));
+                    line.push_str(&self.painted(at, text, is_heading));
+                    owed = 0;
+                }
+                owed += GAP + if is_number { 0 } else { blanks };
             }
-            out.push_str(&" ".repeat(GAP));
+            out.push_str(&line);
+            out.push('\n');
         }
-        let mut out = out.trim_end().to_owned();
-        out.push('\n');
+        out
+    }
+
+    /// A cell with the meaning that its word has, where the column is about one.
+    fn painted(&self, at: usize, text: &str, is_heading: bool) -> String {
+        let is_about = matches!(self.headings.get(at), Some(&("STATE" | "FITS" | "TRUST")));
+        match of_word(text).filter(|_| is_about) {
+            _ if is_heading => marked(Meaning::Heading, text),
+            Some(meaning) => marked(meaning, text),
+            None => text.to_owned(),
+        }
+    }
+
+    /// Every row as a block: the name, and each further cell on lines of its own.
+    fn blocks(&self, columns: usize) -> String {
+        let mut out = String::new();
+        for row in &self.rows {
+            for (at, (heading, cell)) in self.headings.iter().zip(row).enumerate() {
+                if at == 0 {
+                    out.push_str(&marked(Meaning::Heading, cell));
+                    out.push('\n');
+                    continue;
+                }
+                let room = columns.saturating_sub(4);
+                let cell = shorten(cell, room * BLOCK_LINES);
+                let text = format!("{}: {cell}", heading.to_lowercase());
+                for (number, line) in wrapped(&text, room).iter().enumerate() {
+                    let indent = if number == 0 { "  " } else { "    " };
+                    out.push_str(indent);
+                    out.push_str(line);
+                    out.push('\n');
+                }
+            }
+        }
         out
     }
 }
 
-const GAP: usize = 2;
-/// No column is squeezed below this.
-const NARROWEST: usize = 8;
-
-/// Takes room from the widest column until the table fits or nothing can give.
-fn fit(widths: &mut [usize], columns: usize) {
-    let gaps = widths.len().saturating_sub(1) * GAP;
-    while widths.iter().sum::<usize>() + gaps > columns {
-        let over = widths.iter().sum::<usize>() + gaps - columns;
-        let Some(widest) = widths.iter_mut().max() else {
-            return;
-        };
-        if *widest <= NARROWEST {
-            return;
-        }
-        *widest = widest.saturating_sub(over.min(8)).max(NARROWEST);
-    }
-}
-
-/// A text cut at a word end where one is near, with a mark that it was cut.
+/// A text cut after a word, with a mark that it was cut; inside a word only where one is wider than everything.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
-    let mut kept = String::new();
-    let mut used = 0;
-    for c in text.chars() {
-        let wide = c.width().unwrap_or(0);
-        if used + wide + 1 > width {
-            break;
-        }
-        used += wide;
-        kept.push(c);
-    }
-    let word_end = kept.rfind(' ').filter(|at| *at * 5 >= kept.len() * 3);
-    if let Some(at) = word_end {
-        kept.truncate(at);
-    }
-    format!("{}…", kept.trim_end())
+    let room = width.saturating_sub(1);
+    let kept = wrapped(text, room).into_iter().next();
+    format!("{}…", kept.unwrap_or_default())
 }
 
-/// A text in lines of at most `width` columns, broken between words alone: a word that is longer has a line to itself.
+/// A text in lines of at most `width` columns, broken between words; a word that is wider than that has lines to itself.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -125,55 +210,120 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
                 line.push(' ');
                 line.push_str(word);
             }
-            _ => lines.push(word.to_owned()),
+            _ if word.width() <= width => lines.push(word.to_owned()),
+            _ => lines.extend(broken(word, width)),
         }
     }
     lines
 }
 
+/// A word in parts that fit.
+fn broken(word: &str, width: usize) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    for c in word.chars() {
+        let room = width.saturating_sub(c.width().unwrap_or(0));
+        match parts.last_mut() {
+            Some(part) if part.is_empty() || part.width() <= room => part.push(c),
+            _ => parts.push(c.to_string()),
+        }
+    }
+    parts
+}
+
 #[cfg(test)]
 mod tests {
+    use grove_spec::text::without_controls;
+
     use super::*;
 
-    #[test]
-    fn lines_are_broken_between_words_alone() {
-        let text = "  one two  three unbreakablelongword four";
-        let lines = ["one two", "three", "unbreakablelongword", "four"];
-        assert_eq!(wrapped(text, 9), lines);
-        assert_eq!(
-            wrapped(text, 100).join(""),
-            "one two three unbreakablelongword four"
-        );
-        assert!(wrapped(" ", 9).is_empty());
+    fn shown(table: &Table, columns: usize) -> String {
+        without_controls(&table.render(columns)).into_owned()
+    }
+
+    fn example() -> Table {
+        let mut table = Table::new(&["NAME", "STATE", "ROOT", "DESCRIPTION"]);
+        let about =
+            "Reads PDF files and extracts their text. Use when a user asks about a document.";
+        table.row(&["pdf-with-a-long-name", "ok", "user:.agents/skills", about]);
+        table.row(&["日本語の名前", "ineligible", "two words", "x\n\u{1b}[2Jy"]);
+        table
     }
 
     #[test]
-    fn every_line_fits_and_nothing_hostile_is_printed() {
-        let mut table = Table::new(&["NAME", "STATE", "DESCRIPTION"]);
-        table.row(&[
-            "pdf",
-            "ok",
-            "Reads PDF files and extracts their text. Use when a user asks about a document.",
-        ]);
-        table.row(&["日本語の名前", "ineligible", "x\n\u{1b}[2Jy"]);
-        for columns in [40, 60, 100] {
-            let rendered = table.render(columns);
+    fn no_name_is_cut_and_no_word_broken_at_any_width() {
+        for columns in 40..140 {
+            let text = shown(&example(), columns);
+            for name in [
+                "pdf-with-a-long-name",
+                "日本語の名前",
+                "user:.agents/skills",
+            ] {
+                assert!(text.contains(name), "{columns}: {text}");
+            }
+            let whole = "NAME STATE ROOT DESCRIPTION name: state: root: description: pdf-with-a-long-name 日本語の名前 ok ineligible user:.agents/skills two words x \\u{1b}[2Jy Reads PDF files and extracts their text. Use when a user asks about a document.";
+            let known: Vec<&str> = whole.split(' ').collect();
+            for word in text.split_whitespace() {
+                let word = word.trim_end_matches('…');
+                assert!(
+                    word.is_empty() || known.contains(&word),
+                    "{columns}: {word}\n{text}"
+                );
+            }
             assert!(
-                rendered.lines().all(|line| line.width() <= columns),
-                "{rendered}"
+                text.lines().all(|line| line.width() <= columns),
+                "{columns}: {text}"
             );
             assert!(
-                !rendered.contains(grove_spec::text::is_control),
-                "{rendered:?}"
+                text.lines().all(|line| line.trim_end() == line),
+                "{columns}: {text}"
             );
-            assert_eq!(rendered.lines().count(), 3);
         }
     }
 
     #[test]
-    fn cutting_prefers_word_ends_and_says_so() {
+    fn columns_where_there_is_room_and_blocks_where_there_is_none() {
+        assert_eq!(shown(&example(), 100).lines().count(), 3);
+        let narrow = shown(&example(), 40);
+        assert!(
+            narrow.starts_with("pdf-with-a-long-name\n  state: ok\n"),
+            "{narrow}"
+        );
+    }
+
+    #[test]
+    fn another_program_gets_everything_between_tabs() {
+        let text = example().render(Page::Tabs);
+        let first = text.lines().next().unwrap();
+        assert_eq!(first.split('\t').count(), 4);
+        assert!(first.ends_with("asks about a document."), "{first}");
+        assert!(!text.contains(grove_spec::text::is_control), "{text:?}");
+    }
+
+    #[test]
+    fn numbers_stand_under_the_ends_of_their_headings() {
+        let mut table = Table::new(&["HOST", "SKILLS", "CUT"]).with_numbers(1..3);
+        table.row(&["Grove", "5", "1,000"]);
+        assert_eq!(
+            shown(&table, 80),
+            "HOST   SKILLS    CUT\nGrove       5  1,000\n"
+        );
+    }
+
+    #[test]
+    fn cutting_is_between_words_and_says_so() {
         assert_eq!(shorten("short", 10), "short");
         assert_eq!(shorten("one two three four", 12), "one two…");
         assert_eq!(shorten("unbreakablelongword", 8), "unbreak…");
+    }
+
+    #[test]
+    fn lines_are_broken_between_words_alone() {
+        let text = "  one two  three unbreakablelongword four";
+        let lines = ["one two", "three", "unbreakab", "lelongwor", "d four"];
+        assert_eq!(wrapped(text, 9), lines);
+        assert_eq!(wrapped("漢字漢字", 5), ["漢字", "漢字"]);
+        let line = wrapped(text, 100).join("");
+        assert_eq!(line, "one two three unbreakablelongword four");
+        assert!(wrapped(" ", 9).is_empty());
     }
 }

@@ -229,6 +229,7 @@ impl OurSupervisor {
             readable: Vec::new(),
             limits: Limits::default(),
             output_schema: None,
+            output: None,
             contract: None,
         };
         let request = RunRequest {

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::search::{Audience, Query, Searcher};
+use grove_skills::search::{Audience, Query, Searcher, anything_fits};
 use grove_skills::{Environment, Library, Look, Request, View};
 use grove_testkit::shared;
 use serde::Deserialize;
@@ -17,6 +17,8 @@ use super::table;
 use crate::arguments::Arguments;
 
 const TASKS: &str = include_str!("../../data/search-tasks.jsonl");
+/// Tasks that no skill of the corpus serves.
+const UNSERVED: &str = include_str!("../../data/search-tasks-unserved.jsonl");
 const DEPTHS: [usize; 3] = [1, 5, 10];
 
 #[derive(Debug, Deserialize)]
@@ -30,6 +32,7 @@ struct Task {
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let show_failures = arguments.flag("--failures");
+    let show_shares = arguments.flag("--shares");
     let folder: Option<PathBuf> = arguments.value("--skills")?;
     let file: Option<PathBuf> = arguments.value("--tasks")?;
     arguments.finish()?;
@@ -71,6 +74,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         println!("{half}: {} tasks", of_half.len());
         table::print(&["", "at 1", "at 5", "at 10"], &rows);
     }
+    print_doubt(&mut library, &look, &tasks, show_shares)?;
     if show_failures && let Some((_, answers)) = contenders.last() {
         for (task, answer) in tasks.iter().zip(answers) {
             if task.half == "tune" && !is_hit(task, answer, 5) {
@@ -81,6 +85,45 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             }
         }
     }
+    Ok(())
+}
+
+/// How often nothing fits well, for tasks that some skill serves and for others.
+fn print_doubt(
+    library: &mut Library,
+    look: &Look,
+    served: &[Task],
+    show_shares: bool,
+) -> Result<(), String> {
+    let unserved = parse(UNSERVED)?;
+    let mut searcher = Searcher::default();
+    let mut rows = Vec::new();
+    for (which, tasks) in [("served", served), ("not served", &unserved)] {
+        for half in ["tune", "held-out"] {
+            let of_half: Vec<&Task> = tasks.iter().filter(|task| task.half == half).collect();
+            let mut n_doubted = 0;
+            for task in &of_half {
+                let query = Query {
+                    text: &task.text,
+                    limit: 10,
+                    audience: Audience::Person,
+                };
+                let found = searcher.search_in(library, look, &query);
+                n_doubted += usize::from(!anything_fits(&found.hits));
+                let most = found.hits.iter().map(|hit| hit.share).fold(0.0, f32::max);
+                if show_shares && half == "tune" {
+                    println!("{which} {} {most:.3} {}", task.id, task.text);
+                }
+            }
+            let n_tasks = of_half.len();
+            let share = 100.0 * n_doubted as f64 / n_tasks.max(1) as f64;
+            let cells = [which.to_owned(), half.to_owned(), n_tasks.to_string()];
+            let doubted = [n_doubted.to_string(), format!("{share:.1}")];
+            rows.push(cells.into_iter().chain(doubted).collect());
+        }
+    }
+    println!("nothing fits well");
+    table::print(&["tasks", "half", "number", "nothing", "percent"], &rows);
     Ok(())
 }
 

@@ -334,7 +334,7 @@ fn broad(
         asked += 1;
         let wanted = Wanted::of(index, description);
         let scores = scores(index, &wanted, visible)?;
-        for (other, _) in best(&scores, FIRST, visible) {
+        for (other, _) in best(&scores.scores, FIRST, visible) {
             if other as usize != document {
                 *counts.entry(other).or_default() += 1;
             }

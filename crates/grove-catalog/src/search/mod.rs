@@ -30,7 +30,7 @@ use crate::snapshot::{Skill, Snapshot};
 use entry::FIELDS;
 use grove_spec::words;
 use names::AsName;
-use query::Wanted;
+use query::{Scored, Wanted};
 
 /// Results that are given at most.
 pub const MAX_LIMIT: usize = 1_000;
@@ -83,6 +83,41 @@ pub struct Reason {
     pub field: Field,
 }
 
+words! {
+    /// How sure one can be that a skill is what was asked for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Fit {
+        /// It is about most of what was asked, or bears the name.
+        Well = "well",
+        /// It is about a part of it.
+        Perhaps = "perhaps",
+        /// It shares a few words.
+        Hardly = "hardly",
+    }
+}
+
+impl Fit {
+    /// Chosen on the `tune` half of the search tasks, served and not (`cargo xtask bench search-quality`): what is
+    /// about less than the second share of what was asked is no answer.
+    const WELL: f32 = 0.35;
+    const PERHAPS: f32 = 0.19;
+
+    fn of(share: f32, is_name: bool) -> Self {
+        if is_name || share >= Self::WELL {
+            Self::Well
+        } else if share >= Self::PERHAPS {
+            Self::Perhaps
+        } else {
+            Self::Hardly
+        }
+    }
+}
+
+/// Whether any of these is worth a look.
+pub fn anything_fits(hits: &[Hit]) -> bool {
+    hits.iter().any(|hit| hit.fit != Fit::Hardly)
+}
+
 /// A skill that was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
@@ -90,6 +125,10 @@ pub struct Hit {
     pub skill: usize,
     /// Greater is better; comparable within one search only.
     pub score: f32,
+    /// How sure one can be of it.
+    pub fit: Fit,
+    /// How much of what was asked it is about, from 0 to 1.
+    pub share: f32,
     /// The words that led to it, the most telling part first; empty when it was found by what it shares with
     /// other results, or by its name.
     pub why: Vec<Reason>,
@@ -115,20 +154,30 @@ pub fn search(snapshot: &Snapshot, index: &Index, query: &Query<'_>) -> Result<V
         })
     };
     let wanted = Wanted::of(index, query.text);
-    let mut scores = if wanted.is_empty() {
-        vec![0.0; skills.len()]
+    let Scored { mut scores, shares } = if wanted.is_empty() {
+        let nothing = vec![0.0; skills.len()];
+        Scored {
+            scores: nothing.clone(),
+            shares: nothing,
+        }
     } else {
         query::scores(index, &wanted, &allowed)?
     };
+    let by_words = scores.clone();
     if let Some(name) = AsName::of(query.text) {
         name.add(snapshot, &skills, &mut scores);
     }
     let best = query::best(&scores, query.limit.min(MAX_LIMIT), &allowed);
     let hits = best.into_iter().map(|(document, score)| {
-        let (skill, _) = *skills.get(document as usize).ok_or(Damaged)?;
+        let at = document as usize;
+        let (skill, _) = *skills.get(at).ok_or(Damaged)?;
+        let share = shares.get(at).copied().unwrap_or(0.0);
+        let is_name = by_words.get(at).is_some_and(|by_words| score > *by_words);
         Ok(Hit {
             skill,
             score,
+            fit: Fit::of(share, is_name),
+            share,
             why: why(index, document, &wanted)?,
             path: path(snapshot, skill),
         })

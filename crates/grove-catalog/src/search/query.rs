@@ -9,6 +9,7 @@ use super::entry::{FIELDS, until};
 use super::index::{Index, Term};
 use super::near_words::near;
 use super::stem::stem;
+use super::weight::term_weight;
 use super::words::words;
 use grove_spec::text::edits;
 
@@ -43,6 +44,16 @@ pub(super) struct Wanted {
     pub(super) typed: Vec<(u32, String)>,
     /// All terms, by number.
     terms: BTreeMap<u32, f32>,
+    /// What a document would score that is about nothing but what was typed; words that nobody wrote count most.
+    asked: f32,
+}
+
+/// What documents are worth for a query.
+pub(super) struct Scored {
+    /// By document; greater is better.
+    pub(super) scores: Vec<f32>,
+    /// By document: how much of what was asked it is about, from 0 to 1.
+    pub(super) shares: Vec<f32>,
 }
 
 impl Wanted {
@@ -78,15 +89,21 @@ impl Wanted {
     }
 
     fn word(&mut self, index: &Index, word: &str) {
+        let weight = |number: u32| index.term(number).map_or(0.0, |term| term.weight);
         if let Some(number) = index.find_word(word) {
             self.known(index, number, 1.0, word);
+            let stem = index.term(number).map(|term| index.stem_term(term.stem));
+            self.asked += weight(number) + stem.map_or(0.0, weight);
             return;
         }
         if let Some(term) = index.find_stem(&stem(word)) {
             *self.terms.entry(term).or_default() += 1.0;
             self.typed.push((term, word.to_owned()));
+            self.asked += weight(term);
             return;
         }
+        // A word and its stem, as rare as can be.
+        self.asked += 2.0 * term_weight(1, 1, index.documents() as usize);
         if let Some(number) = spelled_nearly(index, word) {
             self.known(index, number, MISSPELT, word);
         }
@@ -146,13 +163,18 @@ pub(super) fn scores(
     index: &Index,
     wanted: &Wanted,
     allowed: &dyn Fn(u32) -> bool,
-) -> Result<Vec<f32>, Damaged> {
+) -> Result<Scored, Damaged> {
     let mut scores = vec![0.0; index.documents() as usize];
     add(
         index,
         wanted.terms.iter().map(|(t, w)| (*t, *w)),
         &mut scores,
     )?;
+    let asked = wanted.asked.max(f32::MIN_POSITIVE);
+    let shares = scores
+        .iter()
+        .map(|score| (score / asked).min(1.0))
+        .collect();
     let first = best(&scores, FIRST_DOCUMENTS, allowed);
     let theirs = feedback(index, &first)?;
     let theirs = theirs.iter().map(|(term, worth)| (*term, worth * FEEDBACK));
@@ -161,7 +183,7 @@ pub(super) fn scores(
     for score in scores.iter_mut().filter(|score| **score < least) {
         *score = 0.0;
     }
-    Ok(scores)
+    Ok(Scored { scores, shares })
 }
 
 fn add(

@@ -295,6 +295,7 @@ impl Conversation {
             text: self.last_text(),
             structured: self.structured().cloned(),
             lost: Usage::default(),
+            path: None,
         }
     }
 

@@ -21,6 +21,8 @@ pub(crate) struct WorkFolder {
     folder: PathBuf,
     /// Other folders and files that it may read, without links.
     readable: RwLock<Vec<PathBuf>>,
+    /// The folder that the steps of its run share, which it may also write to, without links.
+    shared: Option<PathBuf>,
 }
 
 /// A path that a model gave, as a folder that may be used and a path below it.
@@ -38,7 +40,15 @@ impl WorkFolder {
         Ok(Self {
             folder,
             readable: RwLock::new(readable.collect()),
+            shared: None,
         })
+    }
+
+    /// Lets the folder that the steps of a run share be read and written.
+    pub(crate) fn share(&mut self, folder: &Path) -> Result<(), String> {
+        files::make_folder(folder).map_err(|error| said(&error))?;
+        self.shared = files::canonical(folder).ok();
+        Ok(())
     }
 
     /// Lets a folder be read.
@@ -66,7 +76,8 @@ impl WorkFolder {
         let whole = plain(&self.folder.join(path));
         let readable = self.readable.read().unwrap_or_else(PoisonError::into_inner);
         let others = readable.iter().filter(|_| may_leave);
-        let mut bases = std::iter::once(&self.folder).chain(others);
+        let own = std::iter::once(&self.folder).chain(&self.shared);
+        let mut bases = own.chain(others);
         let base = bases.find(|base| whole.starts_with(base));
         let outside = || {
             let verb = if may_leave { "read" } else { "written" };

@@ -101,7 +101,7 @@ fn list(environment: &Environment, agents: &Agents, json: bool, out: &mut Output
         out.note("no agents found");
     } else {
         let all = agents.all.iter().collect();
-        entry_listing::table(agents.entries(), all, environment, out);
+        entry_listing::table(agents.entries(), all, &[], environment, out);
     }
     let files = notes.iter().filter_map(|note| note.file.as_deref());
     let files: Vec<String> = files.map(|file| tilde(file, environment)).collect();

@@ -5,7 +5,7 @@ use grove_catalog::root::Source;
 
 use super::overview::grouped;
 use super::{Looked, counted};
-use crate::output::{Output, columns};
+use crate::output::{Output, page};
 use crate::table::Table;
 
 /// How wide the longest bar is.
@@ -118,5 +118,5 @@ fn print_entries(looked: &Looked, catalog: &Catalog, out: &mut Output) {
         let cost = grouped(catalog.report.budget.shown(entry.cost).0);
         table.row(&[&cost, &entry.name, &what, description]);
     }
-    out.text(&table.render(columns(&looked.library.environment().variables)));
+    out.painted(&table.render(page(&looked.library.environment().variables)));
 }

@@ -75,7 +75,7 @@ fn list(environment: &Environment, chains: &Chains, json: bool, out: &mut Output
         return out.note("no chains found");
     }
     let all = chains.all.iter().collect();
-    entry_listing::table(chains.entries(), all, environment, out);
+    entry_listing::table(chains.entries(), all, &[], environment, out);
 }
 
 fn show(look: &Look, chain: &Chain, out: &mut Output) {

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{Outcome, tilde};
 use crate::json::DiagnosticJson;
-use crate::output::{Output, columns};
+use crate::output::{Output, page};
 use crate::table::Table;
 
 /// Where a row's value was set.
@@ -79,7 +79,7 @@ pub(super) fn run(environment: Environment, json: bool, out: &mut Output) -> Out
         };
         table.row(&[&row.key, &row.value.to_string(), &origin]);
     }
-    out.text(&table.render(columns(&environment.variables)));
+    out.painted(&table.render(page(&environment.variables)));
     for finding in &loaded.diagnostics {
         // The message names the key and the line. The line itself is not quoted: it may hold a secret,
         // whatever the key is, since an inline table puts several keys on one line.

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::Outcome;
 use super::runs::{KEEPER, ModelSettings};
 use crate::command_error::CommandError;
-use crate::output::{Output, columns};
+use crate::output::{Output, page};
 use crate::table::Table;
 
 /// The engine that is built in.
@@ -176,7 +176,7 @@ pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Ou
         let cannot = cannot.unwrap_or_default();
         table.row(&[row.name, state, version, row.tried, &keys, &cannot]);
     }
-    out.text(&table.render(columns(&environment.variables)));
+    out.painted(&table.render(page(&environment.variables)));
     Ok(0)
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{counted, path_text, tilde};
 use crate::command_error::CommandError;
 use crate::json::StateCounts;
-use crate::output::{Output, columns};
+use crate::output::{Output, page};
 use crate::table::Table;
 
 /// The one of a name, usable or not.
@@ -41,10 +41,14 @@ pub(super) fn hint_for(near: &[String], noun: &str) -> String {
     }
 }
 
+/// A column that only some kinds have: its heading and the numbers in it.
+pub(super) type NumberColumn<'a, E> = (&'static str, &'a dyn Fn(&E) -> String);
+
 /// Prints some of them as a table, and how many can be used.
 pub(super) fn table<E: Entry>(
     entries: Entries<'_, E>,
     mut chosen: Vec<&E>,
+    numbers: &[NumberColumn<'_, E>],
     environment: &Environment,
     out: &mut Output,
 ) {
@@ -52,15 +56,22 @@ pub(super) fn table<E: Entry>(
         let id = one.ids(&[]).next().map(|(_, id)| id.into_owned());
         (one.name().to_owned(), one.root(), id)
     });
-    let mut table = Table::new(&["NAME", "STATE", "ROOT", "DESCRIPTION"]);
+    let mut headings = vec!["NAME", "STATE", "ROOT"];
+    headings.extend(numbers.iter().map(|(heading, _)| *heading));
+    headings.push("DESCRIPTION");
+    let mut table = Table::new(&headings).with_numbers(3..3 + numbers.len());
     for one in &chosen {
         let why = one.reasons().first();
         let why = why.map_or_else(String::new, |reason| format!("({}) ", reason.message));
         let about = format!("{why}{}", one.description().unwrap_or(""));
         let root = entries.root_of(one).map_or("", |root| root.label.as_str());
-        table.row(&[one.name(), one.state().as_str(), root, &about]);
+        let numbers: Vec<String> = numbers.iter().map(|(_, number)| number(one)).collect();
+        let mut cells = vec![one.name(), one.state().as_str(), root];
+        cells.extend(numbers.iter().map(String::as_str));
+        cells.push(&about);
+        table.row(&cells);
     }
-    out.text(&table.render(columns(&environment.variables)));
+    out.painted(&table.render(page(&environment.variables)));
     let usable = chosen.iter().filter(|one| one.state().is_listed()).count();
     let listed = counted(chosen.len(), E::KIND.noun());
     out.note(&format!("{listed} listed, {usable} usable"));
@@ -115,7 +126,7 @@ pub(super) fn definition_rows<P: Definition>(
 
 /// A line with a name and a value.
 pub(super) fn row(name: &str, value: &str, out: &mut Output) {
-    out.line(&format!("{name:<12} {value}"));
+    out.labelled(name, value);
 }
 
 /// Prints findings, each after a blank line, with the lines that they speak of.

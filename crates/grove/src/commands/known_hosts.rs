@@ -5,7 +5,7 @@ use grove_skills::Environment;
 use serde_json::json;
 
 use super::Outcome;
-use crate::output::{Output, columns};
+use crate::output::{Output, page};
 use crate::table::Table;
 
 pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Outcome {
@@ -54,7 +54,7 @@ pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Ou
             &host.budget.about,
         ]);
     }
-    out.text(&table.render(columns(&environment.variables)));
+    out.painted(&table.render(page(&environment.variables)));
     out.note("`grove skills list --host NAME` lists what a host would have");
     Ok(0)
 }

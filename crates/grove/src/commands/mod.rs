@@ -68,6 +68,7 @@ pub(crate) fn run(
         Err(error) => return Ok(usage(&error, &arguments, out)),
     };
     let environment = process_environment::read();
+    out.set_terminal(&environment.variables);
     let anywhere = matches!(
         cli.command,
         Some(Command::Completions { .. } | Command::Hosts { .. } | Command::Manual { .. })
@@ -156,7 +157,14 @@ fn skills(
     let json = flags.json;
     let looked = looked.insert(look(environment, flags)?);
     Ok(match command {
-        SkillsCommand::List { states, .. } => skills_list::run(looked, json, states, out),
+        SkillsCommand::List { states, tree, .. } => {
+            let form = match (json, tree) {
+                (true, _) => skills_list::Form::Json,
+                (_, true) => skills_list::Form::Tree,
+                _ => skills_list::Form::Table,
+            };
+            skills_list::run(looked, form, states, out)
+        }
         SkillsCommand::Show { name, look } => skills_show::run(looked, look, name, out)?,
         SkillsCommand::Check { .. } => skills_check::run(looked, json, out),
         SkillsCommand::Confusable { .. } => skills_confusable::run(looked, json, out),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::host_views::{self, HostView};
 use super::{Looked, counted, tilde, unread};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
-use crate::output::{Output, columns};
+use crate::output::{Output, page};
 use crate::table::Table;
 
 pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
@@ -26,6 +26,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
             "maxSkills": limits.prompt_skills.value,
             "maxChars": limits.prompt_chars.value,
             "notRead": unread::count(snapshot),
+            "findings": super::skills_check::count_findings(snapshot),
             "attention": attention.iter().map(|one| json!({ "message": one.message, "command": one.command })).collect::<Vec<_>>(),
             "nextSteps": next_steps(snapshot),
             "diagnostics": DiagnosticJson::list(&snapshot.diagnostics),
@@ -40,7 +41,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     print_sources(snapshot, out);
     unread::say(snapshot, out);
     out.line("");
-    out.text(&table(&views).render(columns(&environment.variables)));
+    out.painted(&table(&views).render(page(&environment.variables)));
     if !attention.is_empty() {
         out.line("");
         out.line("Needs attention:");

@@ -15,7 +15,7 @@ use super::runs::print_told;
 use super::{Looked, Outcome, agents, cost, cost_note, input_text, request, tilde};
 use crate::args::{Look, PromptArgs};
 use crate::command_error::CommandError;
-use crate::output::{Output, columns};
+use crate::output::{Output, page};
 use crate::table::Table;
 
 /// Bytes of a base prompt that are read.
@@ -140,5 +140,5 @@ fn explain(environment: &Environment, prompt: &Prompt, out: &mut Output) {
             &source,
         ]);
     }
-    out.text(&table.render(columns(&environment.variables)));
+    out.painted(&table.render(page(&environment.variables)));
 }

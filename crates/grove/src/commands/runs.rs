@@ -302,7 +302,7 @@ fn list(environment: &Environment, rows: &[RunRow], json: bool, out: &mut Output
         };
         table.row(&[&row.id, &state, &row.tokens.to_string(), &row.title]);
     }
-    out.text(&table.render(columns(&environment.variables)));
+    out.painted(&table.render(columns(&environment.variables)));
 }
 
 fn row_json(row: &RunRow) -> Value {

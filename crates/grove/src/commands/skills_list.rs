@@ -1,13 +1,17 @@
 //! `grove skills list`.
 
 use grove_catalog::State;
-use grove_catalog::snapshot::Skill;
+use grove_catalog::catalog::budget::BYTES_PER_TOKEN;
+use grove_catalog::snapshot::{Skill, Snapshot};
 use serde_json::json;
 
-use super::{Looked, counted, entry_listing, unread};
+use super::overview::grouped;
+use super::{Looked, counted, entry_listing, path_text, unread};
+use crate::colour::{self, Meaning, marked};
 use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, EntryJson, SnapshotJson};
 use crate::output::Output;
+use crate::tokens;
 
 /// Refuses words that are no states.
 pub(super) fn require_known(states: &[String]) -> Result<(), CommandError> {
@@ -25,12 +29,20 @@ fn is(state: State, word: &str) -> bool {
     state.as_str().eq_ignore_ascii_case(word)
 }
 
-pub(super) fn run(looked: &Looked, json: bool, states: &[String], out: &mut Output) -> u8 {
+/// How the list is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Json,
+    Table,
+    Tree,
+}
+
+pub(super) fn run(looked: &Looked, form: Form, states: &[String], out: &mut Output) -> u8 {
     let snapshot = &looked.snapshot;
     let wanted =
         |skill: &&Skill| states.is_empty() || states.iter().any(|word| is(skill.state, word));
     let skills: Vec<&Skill> = snapshot.skills.iter().filter(wanted).collect();
-    if json {
+    if form == Form::Json {
         let skills = skills.iter();
         let skills = skills.map(|skill| EntryJson::new(snapshot.entries(), skill));
         out.json(&json!({
@@ -57,7 +69,15 @@ pub(super) fn run(looked: &Looked, json: bool, states: &[String], out: &mut Outp
         return 0;
     }
     let environment = looked.library.environment();
-    entry_listing::table(snapshot.entries(), skills, environment, out);
+    if form == Form::Tree {
+        tree(snapshot, skills, out);
+    } else {
+        let numbers: [entry_listing::NumberColumn<'_, Skill>; 2] = [
+            ("TOKENS", &|skill| grouped(told_tokens(skill))),
+            ("BODY", &|skill| grouped(body_tokens(skill))),
+        ];
+        entry_listing::table(snapshot.entries(), skills, &numbers, environment, out);
+    }
     unread::say(snapshot, out);
     let findings = super::skills_check::count_findings(snapshot);
     if findings > 0 {
@@ -65,4 +85,54 @@ pub(super) fn run(looked: &Looked, json: bool, states: &[String], out: &mut Outp
         out.note(&format!("{findings}: run `grove skills check`"));
     }
     0
+}
+
+/// What name and description take in a list that shows them whole.
+pub(super) fn told_tokens(skill: &Skill) -> usize {
+    let description = skill.description().unwrap_or_default();
+    tokens::count(skill.name()) + tokens::count(description)
+}
+
+/// About what the instructions take, from the size of the file: nothing is read for it.
+pub(super) fn body_tokens(skill: &Skill) -> usize {
+    if skill.content.is_refused() {
+        return 0;
+    }
+    let size = usize::try_from(skill.content.size).unwrap_or(usize::MAX);
+    let body = size.saturating_sub(skill.content.parsed().body_offset);
+    body.div_ceil(BYTES_PER_TOKEN)
+}
+
+/// Roots with the folders in them and the skills in those.
+fn tree(snapshot: &Snapshot, mut skills: Vec<&Skill>, out: &mut Output) {
+    skills.sort_by_key(|skill| (skill.place.root, skill.id().split('/').collect::<Vec<_>>()));
+    let mut root = None;
+    let mut above: Vec<&str> = Vec::new();
+    for skill in skills {
+        if root.replace(skill.place.root) != Some(skill.place.root) {
+            let label = snapshot.root_of(skill).map_or("", |root| &root.label);
+            out.painted(&format!(
+                "{}\n",
+                marked(Meaning::Heading, &path_text(label))
+            ));
+            above.clear();
+        }
+        let mut path: Vec<&str> = skill.id().split('/').collect();
+        let last = path.pop().unwrap_or_default();
+        let same = above.iter().zip(&path).take_while(|(a, b)| a == b).count();
+        for (level, folder) in path.iter().enumerate().skip(same) {
+            let indent = "  ".repeat(level + 1);
+            out.line(&format!("{indent}{}/", path_text(folder)));
+        }
+        let state = skill.state.as_str();
+        let mut line = format!("{}{}", "  ".repeat(path.len() + 1), path_text(last));
+        if skill.state != State::Ok {
+            let meaning = colour::of_word(state).unwrap_or(Meaning::Doubtful);
+            line = format!("{line}  {}", marked(meaning, state));
+        }
+        out.painted(&format!("{line}\n"));
+        // What lies below a skill is shown below it.
+        above = path;
+        above.push(last);
+    }
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{Looked, tilde};
 use crate::json::{DiagnosticJson, RootJson, SnapshotJson};
-use crate::output::{Output, columns};
+use crate::output::{Output, page};
 use crate::table::Table;
 
 pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
@@ -44,7 +44,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
             &tilde(&root.root.path, environment),
         ]);
     }
-    out.text(&table.render(columns(&environment.variables)));
+    out.painted(&table.render(page(&environment.variables)));
     if !absent.is_empty() {
         out.note(&format!("not there: {}", absent.join(", ")));
     }

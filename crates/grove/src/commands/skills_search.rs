@@ -2,15 +2,18 @@
 
 use grove_catalog::snapshot::Skill;
 use grove_skills::Environment;
-use grove_skills::search::{Audience, Found, Hit, Query, Reason, Searcher};
+use grove_skills::search::{self, Audience, Found, Hit, Query, Reason, Searcher};
 use serde_json::{Value, json};
 
 use super::{Looked, Outcome, counted, look_in_session, unread};
 use crate::args::SearchArgs;
-use crate::command_error::CommandError;
+use crate::command_error::{CommandError, ErrorKind};
 use crate::json::{DiagnosticJson, SnapshotJson};
-use crate::output::{Output, columns};
+use crate::output::{Output, page};
 use crate::table::Table;
+
+/// Skills that are named when none fits well.
+const NEAREST: usize = 3;
 
 pub(super) fn run(
     environment: Environment,
@@ -38,10 +41,11 @@ pub(super) fn run(
     let found = Searcher::default().search_in(&mut looked.library, &looked.look, &query);
     if arguments.look.json {
         out.json(&to_json(&text, &found));
-        return Ok(0);
+    } else {
+        print(looked, &found, &text, out);
     }
-    print(looked, &found, &text, out);
-    Ok(0)
+    let is_found = search::anything_fits(&found.hits);
+    Ok(ErrorKind::Finding.exit_code_if(!is_found))
 }
 
 fn print(looked: &Looked, found: &Found, text: &str, out: &mut Output) {
@@ -52,7 +56,17 @@ fn print(looked: &Looked, found: &Found, text: &str, out: &mut Output) {
         out.note("hint: say what the task is about in other words, or look at `grove skills list`");
         return;
     }
-    let mut table = Table::new(&["SKILL", "SCORE", "WHY", "DESCRIPTION"]);
+    if !search::anything_fits(&found.hits) {
+        let nearest = with_skills(found).map(|(_, skill)| skill.name());
+        let nearest: Vec<&str> = nearest.take(NEAREST).collect();
+        out.note(&format!(
+            "nothing fits well; nearest: {}",
+            nearest.join(", ")
+        ));
+        out.note("hint: say what the task is about in other words, or look at `grove skills list`");
+        return;
+    }
+    let mut table = Table::new(&["SKILL", "FITS", "WHY", "DESCRIPTION"]);
     for (hit, skill) in with_skills(found) {
         let shown = match hit.path.last() {
             None => skill.name().to_owned(),
@@ -60,12 +74,12 @@ fn print(looked: &Looked, found: &Found, text: &str, out: &mut Output) {
         };
         table.row(&[
             &shown,
-            &format!("{:.1}", hit.score),
+            hit.fit.as_str(),
             &why(&hit.why),
             skill.description().unwrap_or(""),
         ]);
     }
-    out.text(&table.render(columns(&looked.library.environment().variables)));
+    out.painted(&table.render(page(&looked.library.environment().variables)));
     out.note(&format!(
         "{} found; `grove skills activate NAME` gives the instructions",
         counted(found.hits.len(), "skill")
@@ -109,15 +123,15 @@ fn to_json(query: &str, found: &Found) -> Value {
             "location": snapshot.location(&skill.place).to_string_lossy(),
             "address": snapshot.address(skill),
             "path": hit.path,
-            // Digits that mean nothing would only differ between machines.
-            "score": (f64::from(hit.score) * 1_000.0).round() / 1_000.0,
+            "fits": hit.fit.as_str(),
             "why": why(&hit.why),
         })
     };
     json!({
-        "schema": "grove.skills.search/1",
+        "schema": "grove.skills.search/2",
         "snapshot": SnapshotJson::new(snapshot),
         "query": query,
+        "fitsWell": search::anything_fits(&found.hits),
         "results": with_skills(found).map(result).collect::<Vec<_>>(),
         "diagnostics": DiagnosticJson::list(&found.diagnostics),
     })

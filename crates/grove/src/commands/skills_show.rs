@@ -7,6 +7,7 @@ use grove_spec::json::{words_of, words_of_entries};
 use grove_spec::text::one_line;
 use serde_json::json;
 
+use super::skills_list::{body_tokens, told_tokens};
 use super::{Looked, Outcome, entry_listing, naming, path_text};
 use crate::args::Look;
 use crate::json::{EntryJson, is_nothing, without_empty};
@@ -117,6 +118,9 @@ fn print(looked: &Looked, skill: &Skill, family: &Family, out: &mut Output) {
     let content = &skill.content;
     if !content.is_refused() {
         row("size", &format!("{} bytes", content.size));
+        let (told, body) = (told_tokens(skill), body_tokens(skill));
+        let cost = format!("about {told} in a list, {body} for its instructions");
+        row("tokens", &cost);
     }
     let bytes = looked.sources.skills.read(skill);
     if let Some(bytes) = &bytes {

@@ -238,7 +238,7 @@ fn list_grants(environment: &Environment, json: bool, out: &mut Output) -> Outco
             changes,
         ]);
     }
-    out.text(&table.render(crate::output::columns(&environment.variables)));
+    out.painted(&table.render(crate::output::page(&environment.variables)));
     Ok(0)
 }
 

@@ -18,6 +18,7 @@ use serde_json::json;
 
 use super::host_views::{self, HostView, Sight};
 use super::{Looked, Outcome, counted, entry_listing, path_text, tilde};
+use crate::colour::{self, marked};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::output::{Output, columns};
 use crate::table::wrapped;
@@ -132,7 +133,9 @@ fn print(answers: &[HostAnswer], width: usize, environment: &Environment, out: &
         );
         for (at, line) in lines.iter().enumerate() {
             let title = if at == 0 { title } else { "" };
-            out.line(format!("  {title:<0$}{line}", indent - 2).trim_end());
+            let meaning = colour::of_word(&answer.answer).filter(|_| at == 0);
+            let line = meaning.map_or_else(|| line.clone(), |meaning| marked(meaning, line));
+            out.painted(&format!("  {title:<0$}{line}\n", indent - 2));
         }
     }
 }

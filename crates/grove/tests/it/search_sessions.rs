@@ -28,7 +28,8 @@ fn session() -> Session {
 }
 
 fn search(session: &Session, words: &[&str]) -> Value {
-    session.json([&["skills", "search"], words].concat())
+    let words = [&["skills", "search"], words, &["--json"]].concat();
+    session.grove(words).json()
 }
 
 fn ids(found: &Value) -> Vec<String> {
@@ -50,24 +51,26 @@ fn words_keywords_names_and_ids_lead_to_a_skill() {
     }
     let found = search(&session, &["pdf"]);
     let result = &found["results"][0];
-    assert_eq!(found["schema"], "grove.skills.search/1");
+    assert_eq!(found["schema"], "grove.skills.search/2");
     assert_eq!(result["path"], json!(["office"]));
     assert_eq!(result["address"], "office/pdf-join@user:.agents/skills");
     assert_eq!(result["why"], "name: pdf");
-    assert!(result["score"].as_f64().unwrap() > 0.0);
+    assert_eq!(result["fits"], "well");
+    assert_eq!(found["fitsWell"], true);
     let location = result["location"].as_str().unwrap();
     assert!(Path::new(location).is_file(), "{location}");
 }
 
 #[test]
-fn the_table_says_why_and_nothing_found_is_no_error() {
+fn the_table_says_why_and_nothing_found_is_said() {
     let session = session();
     let found = session.done("skills search joins pdf");
     let first = found.stdout.lines().nth(1).unwrap();
     assert!(first.starts_with("pdf-join (in office)"), "{found}");
     assert!(first.contains("name: joins, pdf"), "{found}");
     assert!(found.stderr.contains("1 skill found"), "{found}");
-    let nothing = session.done("skills search zzyzx\u{1b}[2J");
+    let nothing = session.grove("skills search zzyzx\u{1b}[2J");
+    assert_eq!(nothing.code, 1, "{nothing}");
     assert_eq!(nothing.stdout, "");
     for said in ["no skill", "hint: "] {
         assert!(nothing.stderr.contains(said), "{nothing}");
@@ -146,4 +149,27 @@ fn skills_that_are_alike_are_named_with_what_to_change() {
     assert_eq!(json["schema"], "grove.skills.confusable/1");
     let names = column(&json["pairs"][0]["skills"], "name");
     assert_eq!(names, ["alpha-subtitles", "beta-subtitles"]);
+}
+
+#[test]
+fn what_shares_a_stray_word_is_no_answer() {
+    let session = session();
+    let words = "skills search bake three loaves of sourdough bread with pdf butter";
+    let doubt = session.grove(words);
+    assert_eq!(doubt.code, 1, "{doubt}");
+    assert_eq!(doubt.stdout, "");
+    assert!(
+        doubt
+            .stderr
+            .contains("nothing fits well; nearest: pdf-join"),
+        "{doubt}"
+    );
+    let json = session.grove(format!("{words} --json").as_str()).json();
+    assert_eq!(json["fitsWell"], false);
+    assert_eq!(json["results"][0]["fits"], "hardly");
+    // The same word alone is all that was asked.
+    assert_eq!(
+        session.json("skills search pdf")["results"][0]["fits"],
+        "well"
+    );
 }

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use grove_catalog::prompt::BlockKind;
@@ -12,7 +13,7 @@ use grove_runs::{ChildRequest, Recording, RunPlaces, new_run_id};
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
 use grove_skills::{Environment, Look};
 use grove_spec::Diagnostic;
-use grove_spec::agent::{Agent as AgentFile, ContextMode};
+use grove_spec::agent::{Agent as AgentFile, ContextMode, OutputFile};
 use grove_spec::chain::{OutputSchema, Task};
 use grove_spec::config::Settings;
 use grove_spec::text::first_names;
@@ -101,6 +102,7 @@ impl Finding<'_> {
         notes.extend(engine.note);
         notes.extend(not_used(&agent.name, file, task));
         let folder = self.folder_of(planned)?;
+        let files = FilesTold::of(task, file, planned.inputs.is_none().then_some(&folder));
         let contract = self.contract(task, file, &all.address(agent))?;
         Ok(FoundChild {
             warnings: made.prompt.warnings.clone(),
@@ -115,7 +117,8 @@ impl Finding<'_> {
                 inputs: planned.inputs.clone(),
                 agent: agent.name.clone(),
                 address: all.address(agent),
-                task: planned.text.clone(),
+                task: format!("{}{}", files.lines(), planned.text),
+                output: files.output.clone(),
                 prompt: made.prompt.text.clone(),
                 tools: made.prompt.tools.clone(),
                 denied_tools: made.prompt.denied_tools.clone(),
@@ -224,6 +227,56 @@ pub(super) fn least<const N: usize>(limits: [Option<u64>; N]) -> Option<u64> {
     limits.into_iter().flatten().min()
 }
 
+/// The files that a child is told of: those that it reads first, and the one that its answer is written to.
+struct FilesTold {
+    reads: Vec<String>,
+    output: Option<String>,
+}
+
+impl FilesTold {
+    /// What the task says, else what the agent does. In a chain a relative path is below the folder that its steps share;
+    /// elsewhere it is below the child's folder, and of what an agent usually reads only what is there is told.
+    fn of(task: &Task, file: &AgentFile, folder: Option<&PathBuf>) -> Self {
+        let placed = |path: &String| {
+            if folder.is_none() && !Path::new(path).is_absolute() && !path.starts_with('{') {
+                format!("{{chain_dir}}/{path}")
+            } else {
+                path.clone()
+            }
+        };
+        let output = match task.output.as_ref().or(file.output.as_ref()) {
+            Some(OutputFile::File(path)) => Some(placed(path)),
+            Some(OutputFile::None) | None => None,
+        };
+        let is_there = |path: &&String| {
+            folder.is_none_or(|folder| grove_fs::files::is_there(&folder.join(path)))
+        };
+        let usual = file.default_reads.iter().filter(is_there);
+        Self {
+            reads: match &task.reads {
+                Some(reads) => reads.iter().map(placed).collect(),
+                None => usual.map(placed).collect(),
+            },
+            output,
+        }
+    }
+
+    /// The lines above the task.
+    fn lines(&self) -> String {
+        let mut lines = String::new();
+        if !self.reads.is_empty() {
+            let _ = writeln!(lines, "[Read from: {}]", self.reads.join(", "));
+        }
+        if let Some(output) = &self.output {
+            let _ = writeln!(lines, "[Write to: {output}]");
+        }
+        if !lines.is_empty() {
+            lines.push('\n');
+        }
+        lines
+    }
+}
+
 /// What one child may spend, by its file and by the configuration.
 fn limits(file: &AgentFile, settings: &Settings) -> Limits {
     let turns = file.turn_budget.as_ref();
@@ -246,17 +299,13 @@ fn limits(file: &AgentFile, settings: &Settings) -> Limits {
 fn not_used(name: &str, file: &AgentFile, task: &Task) -> Option<String> {
     let block = file.tool_budget.as_ref();
     let block = block.is_some_and(|budget| budget.block.is_some());
-    let is_read = task.reads.as_ref().is_some_and(|reads| !reads.is_empty());
     let fields = [
         (
             "acceptance",
             file.acceptance.is_some() || task.acceptance.is_some(),
         ),
-        ("defaultReads", !file.default_reads.is_empty()),
         ("defaultProgress", file.default_progress),
-        ("reads", is_read),
         ("progress", task.progress == Some(true)),
-        ("output", file.output.is_some() || task.output.is_some()),
         ("toolBudget.block", block),
         (
             "defaultContext: fork",

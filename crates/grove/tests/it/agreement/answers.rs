@@ -122,7 +122,7 @@ impl<'a> Answers<'a> {
         assert_eq!(total, self.skills().len(), "every skill is counted once");
         assert_eq!(self.overview["skills"], self.doctor["skills"]);
         let told = self.with("modelInvocable", &json!(true)).len();
-        assert_eq!(self.overview["catalog"]["skills"], told);
+        assert_eq!(self.overview["hosts"][0]["skills"], told);
     }
 
     fn states_have_reasons(&self) {

@@ -48,7 +48,8 @@ fn a_skill_that_is_kept_for_people_by_a_slip_is_told_to_no_model() {
         "skills search --json slip",
         "prompt all",
     ] {
-        let shown = session.done(words).stdout;
+        // A search that finds nothing says so with its exit code.
+        let shown = session.grove(words).stdout;
         assert_text(&shown, &[], &["slip-", "SLIP"]);
     }
     assert_text(&session.done("catalog").stdout, &["open"], &[]);

@@ -219,3 +219,49 @@ fn after_everything_was_killed_each_goes_on_and_no_step_is_done_twice() {
     let last = message(server.requests().last().unwrap());
     assert!(last.contains("=== 1.1 worker ===\nDid b."), "{last}");
 }
+
+#[test]
+fn steps_share_files_and_an_answer_is_written_where_it_was_to_be() {
+    let (server, session) = scene(|task, turns| {
+        let file = task
+            .split(['[', ']'])
+            .find_map(|it| it.strip_prefix("Read from: "));
+        match (file, turns) {
+            (Some(file), 0) => Reply::call("read", json!({ "path": file })),
+            (Some(_), _) => Reply::text("Read."),
+            (None, _) => Reply::text("What I found."),
+        }
+    });
+    session.definition(
+        "home/.grove/agents/judge.md",
+        "tools: read\ndefaultReads: notes.md\n",
+        "You judge.",
+    );
+    let request = json!({
+        "task": "go",
+        "chain": [{ "agent": "worker", "output": "notes.md" }, { "agent": "judge", "task": "Look." }],
+    });
+    session.file("project/request.json", request.to_string());
+    let run = run_of(
+        &session
+            .grove("run --request request.json --json")
+            .ok()
+            .stdout,
+    );
+    let path = run["nodes"][0]["output"]["path"].as_str().unwrap();
+    assert!(path.ends_with("/chain/notes.md"), "{path}");
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "What I found.");
+    let told: Vec<String> = server.requests().iter().map(message).collect();
+    assert_eq!(told[0], format!("[Write to: {path}]\n\ngo"));
+    assert!(
+        told[1].starts_with(&format!("[Read from: {path}]\n\nLook.")),
+        "{told:?}"
+    );
+    let last = String::from_utf8(server.requests()[2].body.clone()).unwrap();
+    assert!(last.matches("What I found.").count() >= 2, "{last}");
+    assert!(!session.has("project/notes.md"));
+    // Alone, a path is below where the child works.
+    session.definition(AGENT, "tools: read\noutput: notes.md\n", "You work.");
+    session.grove(["run", "worker", "go"]).ok();
+    assert_eq!(session.read("project/notes.md"), "What I found.");
+}

@@ -1,4 +1,5 @@
-//! `strace`, which counts system calls.
+//! Programs that only the system's package manager has: `strace`, which counts system calls, and `tmux`, which is a
+//! terminal for tests.
 
 use std::env;
 use std::path::PathBuf;
@@ -7,17 +8,22 @@ use std::process::Command;
 use super::{INSTALL_LIMIT, retry};
 use crate::step;
 
-/// Installs `strace` from the system's packages unless it is there.
-pub(crate) fn install_strace() -> Result<(), String> {
-    if strace_program().is_some() {
+/// Installs `strace` and `tmux` from the system's packages unless they are there.
+pub(crate) fn install_system_packages() -> Result<(), String> {
+    ["strace", "tmux"].into_iter().try_for_each(install)
+}
+
+fn install(package: &str) -> Result<(), String> {
+    if find_on_path(package).is_some() {
         return Ok(());
     }
-    eprintln!("installing strace");
+    eprintln!("installing {package}");
+    let install = ["install", "--yes", "--no-install-recommends", package];
     // The package lists may be missing or too old, which only shows when an install fails.
-    retry::some_times("the install of strace", || {
-        apt_get(&["install", "--yes", "--no-install-recommends", "strace"]).or_else(|_| {
+    retry::some_times(&format!("the install of {package}"), || {
+        apt_get(&install).or_else(|_| {
             apt_get(&["update"])?;
-            apt_get(&["install", "--yes", "--no-install-recommends", "strace"])
+            apt_get(&install)
         })
     })
 }
@@ -37,7 +43,7 @@ fn apt_get(arguments: &[&str]) -> Result<(), String> {
         sudo
     } else {
         return Err(
-            "strace is missing, and without root or sudo it cannot be installed".to_owned(),
+            "a program is missing, and without root or sudo it cannot be installed".to_owned(),
         );
     };
     command

@@ -1,0 +1,73 @@
+//! Colour by meaning: a state, a severity, what was typed. Output is readable without it.
+//!
+//! A marked text has marks around it that no text from a file can have, since they are no characters and are removed from
+//! everything that is printed; [`crate::output::Output`] makes colours of them on a terminal and nothing elsewhere.
+
+/// What a colour says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// It is as it should be.
+    Good,
+    /// It is there, and not as somebody may expect.
+    Doubtful,
+    /// It is not usable, or wrong.
+    Bad,
+    /// It is nobody's business right now.
+    Quiet,
+    /// A heading.
+    Heading,
+}
+
+const END: char = '\u{fdd0}';
+const MARKS: [(Meaning, char, &str); 5] = [
+    (Meaning::Good, '\u{fdd1}', "\u{1b}[32m"),
+    (Meaning::Doubtful, '\u{fdd2}', "\u{1b}[33m"),
+    (Meaning::Bad, '\u{fdd3}', "\u{1b}[31m"),
+    (Meaning::Quiet, '\u{fdd4}', "\u{1b}[2m"),
+    (Meaning::Heading, '\u{fdd5}', "\u{1b}[1m"),
+];
+
+/// A text with marks around it.
+pub(crate) fn marked(meaning: Meaning, text: &str) -> String {
+    let mark = MARKS.iter().find(|(known, ..)| *known == meaning);
+    let mark = mark.map_or(END, |(_, mark, _)| *mark);
+    format!("{mark}{text}{END}")
+}
+
+/// What a mark becomes on a terminal; nothing for every other character.
+pub(crate) fn code_of(c: char) -> Option<&'static str> {
+    if c == END {
+        return Some("\u{1b}[0m");
+    }
+    let mark = MARKS.iter().find(|(_, mark, _)| *mark == c);
+    mark.map(|(_, _, code)| *code)
+}
+
+/// What a word of a table means: a state, how well a skill fits, how a host shows it, a severity.
+pub(crate) fn of_word(word: &str) -> Option<Meaning> {
+    Some(match word {
+        "ok" | "well" | "whole" | "usable" | "trusted" => Meaning::Good,
+        "shadowed" | "disabled" | "filtered" | "hardly" => Meaning::Quiet,
+        "capped" | "ineligible" | "untrusted" | "changed" | "perhaps" | "shortened"
+        | "name-only" | "behind-entry" | "people-only" | "warning" => Meaning::Doubtful,
+        "invalid" | "error" | "left-out" | "not-looked-in" | "too-deep" | "flat-file"
+        | "passed-over" | "no-description" => Meaning::Bad,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use grove_spec::text::is_control;
+
+    use super::*;
+
+    #[test]
+    fn no_text_from_a_file_can_have_a_mark() {
+        assert!(is_control(END));
+        assert!(MARKS.iter().all(|(_, mark, _)| is_control(*mark)));
+        let text = marked(Meaning::Bad, "x");
+        assert_eq!(grove_spec::text::without_controls(&text), "x");
+        assert_eq!(code_of('x'), None);
+    }
+}

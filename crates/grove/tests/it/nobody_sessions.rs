@@ -1,0 +1,145 @@
+//! Sessions of an ordinary user: pipes, a home that cannot be written, and none at all.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use grove_testkit::process::{self, Finished};
+use grove_testkit::session::Session;
+
+/// The user and group `nobody` on every Linux.
+const NOBODY: u32 = 65_534;
+
+/// A home of `nobody`, with the program where `nobody` can start it.
+fn session() -> Session {
+    let session = crate::session().without_env("COLUMNS");
+    session
+        .skill(
+            "home/.agents/skills/pdf-join",
+            "pdf-join",
+            "Joins PDF files",
+        )
+        .skill("home/.agents/skills/mail", "mail", "Answers letters");
+    session.dir("bin");
+    let program = session.path("bin/grove");
+    std::fs::copy(env!("CARGO_BIN_EXE_grove"), &program).unwrap();
+    open(&session.path(""));
+    session
+}
+
+/// Gives everything to `nobody` if that can be done; an ordinary user is nobody special already.
+fn open(path: &Path) {
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    if path.is_dir() {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+        for entry in std::fs::read_dir(path).unwrap().flatten() {
+            open(&entry.path());
+        }
+    }
+}
+
+/// Runs a line of shell as `nobody`, without one of the variables.
+fn sh(session: &Session, line: &str, without: Option<&str>) -> Finished {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", line])
+        .env_clear()
+        .current_dir(session.path("project"));
+    for (name, value) in session.command("project").get_envs() {
+        if let Some(value) = value.filter(|_| without.is_none_or(|it| it != name)) {
+            command.env(name, value);
+        }
+    }
+    command.env(
+        "PATH",
+        format!("{}:/usr/bin:/bin", session.path("bin").display()),
+    );
+    if rustix::process::geteuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    process::capture(&mut command, process::HANGING).unwrap()
+}
+
+#[track_caller]
+fn assert_prints(finished: &Finished, expected: &str) {
+    assert!(finished.success(), "{finished:?}");
+    assert_eq!(finished.stdout_text(), expected, "{finished:?}");
+}
+
+#[test]
+fn names_are_the_first_field_of_every_line_in_a_pipe() {
+    let session = session();
+    let list = sh(&session, "grove skills list 2>/dev/null | cut -f1", None);
+    assert_prints(&list, "grove\nmail\npdf-join\n");
+    let states = sh(
+        &session,
+        "grove skills list 2>/dev/null | cut -f2 | sort -u",
+        None,
+    );
+    assert_prints(&states, "ok\n");
+    let about = sh(
+        &session,
+        "grove skills list 2>/dev/null | cut -f6 | tail -1",
+        None,
+    );
+    assert_prints(&about, "Joins PDF files\n");
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_error() {
+    let session = session();
+    let first = sh(
+        &session,
+        "grove skills list 2>err | head -1 | cut -f1; cat err",
+        None,
+    );
+    assert!(first.stdout_text().starts_with("grove\n"), "{first:?}");
+    assert!(!first.stdout_text().contains("rror"), "{first:?}");
+    assert_eq!(first.stderr_text(), "");
+}
+
+#[test]
+fn a_home_that_cannot_be_written_is_read_quietly() {
+    let session = session();
+    for folder in ["home", "config", "state", "data", "cache"] {
+        let path = session.path(folder);
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o555)).unwrap();
+    }
+    let list = sh(&session, "grove skills list | cut -f1", None);
+    assert!(list.stdout_text().contains("mail\npdf-join\n"), "{list:?}");
+    let lines = list.stderr_text();
+    assert!(lines.lines().count() <= 6, "{lines}");
+    assert!(
+        !lines.contains("panicked") && !lines.contains("error: internal"),
+        "{lines}"
+    );
+    for words in ["", "why mail", "catalog", "skills search letters"] {
+        let done = sh(&session, &format!("grove {words}"), None);
+        assert!(done.success(), "{words}: {done:?}");
+    }
+    for folder in ["home", "config", "state", "data", "cache"] {
+        let path = session.path(folder);
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+}
+
+#[test]
+fn without_a_home_there_is_what_the_project_and_the_program_have() {
+    let session = session();
+    let home = Some("HOME");
+    for words in ["", "skills list", "hosts", "skills roots"] {
+        let done = sh(&session, &format!("grove {words}"), home);
+        assert!(done.success(), "{words}: {done:?}");
+        assert!(
+            !done.stdout_text().contains("pdf-join"),
+            "{words}: {done:?}"
+        );
+        assert!(
+            !done.stderr_text().contains("panicked"),
+            "{words}: {done:?}"
+        );
+    }
+}
