@@ -465,3 +465,22 @@ fn nodes_side_by_side_begin_as_there_is_room_and_are_given_up_when_one_was_not_d
         assert_eq!(now(&world), expected);
     }
 }
+
+#[test]
+fn what_a_child_is_told_is_recorded_once_by_whoever_holds_it() {
+    let mut world = World::submitted(chain(vec![child()]));
+    let (start, epoch) = world.lease(EffectKind::Start);
+    let told = |epoch, text: &[u8]| Fact::Told {
+        of: start.of.clone(),
+        epoch,
+        told: Digest::of(text),
+    };
+    assert!(matches!(
+        world.tell(told(epoch + 1, b"x")),
+        Err(Refused::OldEpoch { .. })
+    ));
+    world.tell(told(epoch, b"x")).unwrap();
+    assert_eq!(world.tell(told(epoch, b"y")), Err(Refused::Duplicate));
+    let attempt = world.state.nodes[&NodeId::from("1")].last().unwrap();
+    assert_eq!(attempt.told, Some(Digest::of(b"x")));
+}
