@@ -139,7 +139,7 @@ pub(crate) fn returned(of: &Attempt, epoch: u32, id: &str) -> Fact {
 pub(crate) fn text(text: &str) -> Output {
     Output {
         text: Some(Digest::of(text.as_bytes())),
-        structured: None,
+        ..Output::default()
     }
 }
 

@@ -114,7 +114,6 @@ fn whole_child() -> Vec<Fact> {
     };
     let output = Output {
         text: Some(Digest::of(b"done")),
-        structured: None,
         ..Output::default()
     };
     let ending = grove_plan::Ending {
