@@ -1,7 +1,7 @@
 //! What `grove doctor` says about runs: providers and whether their keys are there, the journal, the supervisor, and
 //! processes that nobody looks after.
 
-use grove_exec::{Liveness, Owner, marked_processes};
+use grove_exec::{Liveness, Owner, Seen, marked_processes};
 use grove_model::{KeySource, Provider};
 use grove_runs::{RunPlaces, wake};
 use grove_skills::Environment;
@@ -58,6 +58,7 @@ impl RunsHealth {
         let places = RunPlaces::in_state(&environment.state);
         let providers = models.providers();
         let ready: Vec<&str> = providers.ready().map(|it| it.name.as_str()).collect();
+        let marked = marked_processes();
         let health = |provider: &Provider| ProviderHealth {
             name: one_line(&provider.name),
             api: provider.api.word(),
@@ -71,10 +72,11 @@ impl RunsHealth {
                 Some(_) => "missing",
             },
         };
-        let (journal, open) = journal(&places);
-        let orphans = marked_processes().into_iter().filter(|(_, mark)| {
+        let (journal, over) = journal(&places, &marked);
+        // Of a run that this journal does not know nothing is known: it may be another's.
+        let orphans = marked.into_iter().filter(|(_, mark)| {
             let run = mark.split('/').next().unwrap_or_default();
-            !open.iter().any(|known| known == run)
+            over.iter().any(|known| known == run)
         });
         Self {
             providers: providers.all().iter().map(health).collect(),
@@ -144,8 +146,8 @@ impl RunsHealth {
     }
 }
 
-/// What is known of the journal, and the ids of runs that are not over.
-fn journal(places: &RunPlaces) -> (Option<JournalHealth>, Vec<String>) {
+/// What is known of the journal, and which of the runs that processes are marked with are over.
+fn journal(places: &RunPlaces, marked: &[(Seen, String)]) -> (Option<JournalHealth>, Vec<String>) {
     if !grove_fs::files::is_file(&places.journal()) {
         return (None, Vec::new());
     }
@@ -178,8 +180,13 @@ fn journal(places: &RunPlaces) -> (Option<JournalHealth>, Vec<String>) {
             left: left.count(),
             faults: check_file(&places.journal())?,
         };
-        let ids = open.into_iter().map(|run| run.id).collect();
-        Ok::<_, grove_store::StoreError>((Some(journal), ids))
+        let runs = marked.iter().filter_map(|(_, mark)| mark.split('/').next());
+        let is_over = |run: &&str| {
+            let is_open = open.iter().any(|known| known.id == *run);
+            !is_open && store.request(run).is_ok()
+        };
+        let over = runs.filter(is_over).map(str::to_owned).collect();
+        Ok::<_, grove_store::StoreError>((Some(journal), over))
     };
     read().unwrap_or_else(|error| faulty(error.to_string()))
 }

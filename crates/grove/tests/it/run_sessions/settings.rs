@@ -180,21 +180,26 @@ fn the_doctor_looks_at_providers_journal_and_orphans() {
     assert_eq!(before["journal"], Value::Null, "nothing was run");
     assert_eq!(before["providers"][0]["state"], "present");
     assert_eq!(before["providers"][1]["state"], "missing");
-    session.grove(run("Go", &[])).ok();
-    let mut orphan = std::process::Command::new("sleep")
-        .arg("3061.5")
-        .env("GROVE_RUN", "0000000000/1/1")
-        .spawn()
-        .unwrap();
+    let ran = run_of(&session.grove(run("Go", &["--json"])).ok().stdout);
+    let mark = format!("{}/1/1", ran["id"].as_str().unwrap());
+    let process = |mark: &str| {
+        let mut sleep = std::process::Command::new("sleep");
+        sleep.arg("3081.5").env("GROVE_RUN", mark).spawn().unwrap()
+    };
+    // One is left of a run that is over; the other is of a run that another journal may have.
+    let (mut orphan, mut stranger) = (process(&mark), process("0000000000/1/1"));
     let after = session.json("doctor")["runs"].clone();
     let shown = session.grove("doctor");
-    orphan.kill().unwrap();
-    orphan.wait().unwrap();
+    for process in [&mut orphan, &mut stranger] {
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
     assert_eq!(after["journal"]["runs"], 1);
     assert_eq!(after["supervisor"], true);
     let orphans = after["orphans"].as_array().unwrap();
-    let found = orphans.iter().find(|it| it["pid"] == orphan.id());
-    assert_eq!(found.unwrap()["mark"], "0000000000/1/1");
+    assert_eq!(orphans.len(), 1, "{orphans:?}");
+    assert_eq!(orphans[0]["pid"], orphan.id());
+    assert_eq!(orphans[0]["mark"], mark);
     assert!(!shown.stdout.contains(KEY), "{shown}");
     assert!(
         shown.stdout.contains("provider anthropic (anthropic)"),
