@@ -68,7 +68,7 @@ pub(crate) enum Command {
     Prompt(Box<PromptArgs>),
     /// Run an agent as a child and print its result
     Run(Box<RunArgs>),
-    /// Runs: list, show, logs, wait, stop, prune
+    /// Look after runs: what they do, what came of them, and letting them go on
     #[command(subcommand)]
     Runs(RunsCommand),
     /// Execute what runs command until nothing is left to do; started when it is needed

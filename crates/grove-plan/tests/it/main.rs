@@ -7,4 +7,5 @@
 mod cases;
 mod laws;
 mod sessions;
+mod views;
 mod world;
