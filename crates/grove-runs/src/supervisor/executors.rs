@@ -1,0 +1,399 @@
+//! What effects do: one function for each command.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use grove_exec::{Git, Program, StopTokens, end_marked, now};
+use grove_model::Places;
+use grove_plan::{Attempt, Cause, Child, Command, Fact, NodeId, Outcome, Proof};
+use grove_spec::Digest;
+use grove_store::{LoadedRun, OpenRow};
+use serde_json::Value;
+
+use super::{Shared, answered, draft, mark, start_of};
+use crate::attempt_log::AttemptLog;
+use crate::native::{ChildEnd, Inbox, NativeChild, SentMessage, append};
+use crate::program::ProgramChild;
+use crate::submission::RunRequest;
+use crate::told::{self, Told};
+use crate::tools::{ToolRow, Toolbox, WorkFolder};
+use crate::verify::Verifying;
+use crate::worktrees::ChildWorktree;
+
+/// Processes of an attempt that do not end within this are said to be left.
+const MOST_ENDING: Duration = Duration::from_secs(4);
+/// One call of a tool, when nothing else is said.
+const TOOL_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
+
+/// The engine that is a task of the supervisor's own.
+const NATIVE: &str = "native";
+
+impl Shared {
+    pub(super) async fn execute(
+        self: Arc<Self>,
+        row: OpenRow,
+        epoch: u32,
+        (stop, inbox): (StopTokens, Inbox),
+    ) {
+        let OpenRow { run, effect, .. } = &row;
+        let fact = match &row.command {
+            Command::Start { of, model, .. } => {
+                let driven = self.drive(run, of, epoch, model, (stop, inbox)).await;
+                if let Some(end) = driven {
+                    let (ending, artifacts) = end.recorded();
+                    let fact = answered(effect, epoch, Outcome::Ended(ending));
+                    self.record(run, fact, artifacts).await;
+                }
+                return;
+            }
+            Command::Stop { of, now, .. } => {
+                if let Some(running) = self.running().get(&(run.clone(), start_of(of))) {
+                    running.stop.tell(*now);
+                }
+                answered(effect, epoch, Outcome::Told)
+            }
+            Command::Send { of, message } => {
+                let (done, heard) = tokio::sync::oneshot::channel();
+                let message = SentMessage {
+                    effect: effect.clone(),
+                    epoch,
+                    message: *message,
+                    _done: done,
+                };
+                match self.inbox_of(run, of) {
+                    Some(inbox) => inbox.put(message),
+                    None => drop(message),
+                }
+                // The child records that it heard it; one that ends before is not told.
+                let _ = heard.await;
+                return;
+            }
+            Command::Prove { of } => {
+                let proof = self.prove(run, of).await;
+                answered(effect, epoch, Outcome::Proved(proof))
+            }
+            Command::MakeWorktree { node, .. }
+            | Command::Capture { node }
+            | Command::RemoveWorktree { node, .. } => {
+                let (outcome, artifacts) = self.on_worktree(run, node, &row.command).await;
+                self.record(run, answered(effect, epoch, outcome), artifacts)
+                    .await;
+                return;
+            }
+            Command::Verify { node } => {
+                if let Some((outcome, artifacts)) = self.verify(run, node, &stop).await {
+                    self.record(run, answered(effect, epoch, outcome), artifacts)
+                        .await;
+                }
+                return;
+            }
+            Command::Arm { milliseconds } => {
+                let passed = passed_since(&row);
+                let left = Duration::from_millis(milliseconds.saturating_sub(passed));
+                tokio::select! {
+                    () = stop.soft.cancelled() => return,
+                    () = tokio::time::sleep(left) => {}
+                }
+                let timer = effect.clone();
+                Fact::Fired { timer }
+            }
+        };
+        self.record(run, fact, Vec::new()).await;
+    }
+
+    /// Drives a native child to its end. None when it is not ours any more.
+    async fn drive(
+        &self,
+        run: &str,
+        of: &Attempt,
+        epoch: u32,
+        model: &str,
+        (stop, inbox): (StopTokens, Inbox),
+    ) -> Option<ChildEnd> {
+        let loaded = match self.store.load(run) {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                return Some(ChildEnd::failed(input(error.to_string())));
+            }
+        };
+        let driven = self.drive_child(&loaded, (of, epoch), model, (stop, inbox));
+        driven
+            .await
+            .unwrap_or_else(|cause| Some(ChildEnd::failed(cause)))
+    }
+
+    async fn drive_child(
+        &self,
+        loaded: &LoadedRun,
+        (of, epoch): (&Attempt, u32),
+        model: &str,
+        (stop, inbox): (StopTokens, Inbox),
+    ) -> Result<Option<ChildEnd>, Cause> {
+        let child = loaded.plan.child(&of.node);
+        let child = child.ok_or_else(|| input("the plan has no such child"))?;
+        let told = match told::of_attempt(&self.store, &self.options.places, loaded, of) {
+            Ok(told) => told,
+            Err(message) => return Err(input(message)),
+        };
+        if let Some(bytes) = told.to_store {
+            let fact = Fact::Told {
+                of: of.clone(),
+                epoch,
+                told: Digest::of(&bytes),
+            };
+            let appended = append(&self.store, &loaded.id, draft(fact, vec![bytes])).await;
+            if appended.is_err() {
+                return Ok(None);
+            }
+        }
+        let told = told.told;
+        if let Some(program) = Program::named(&child.engine) {
+            let program = (program, child);
+            return self
+                .drive_program(program, loaded, (of, epoch), (told, model), stop)
+                .await;
+        }
+        let native = self
+            .child(loaded, child, (of, epoch), model, (stop, inbox))
+            .await?;
+        let Ok(mut end) = native.drive(loaded, told).await else {
+            return Ok(None);
+        };
+        if let Some(output) = &child.output {
+            let chain_dir = self.options.places.chain_folder(&loaded.id);
+            let path = output.replace("{chain_dir}", &chain_dir.to_string_lossy());
+            end.write_output(&path, &native.toolbox.work);
+        }
+        Ok(Some(end))
+    }
+
+    /// Runs an agent program to its end.
+    async fn drive_program(
+        &self,
+        (program, child): (&'static Program, &Child),
+        loaded: &LoadedRun,
+        (of, epoch): (&Attempt, u32),
+        (told, model): (Told, &str),
+        stop: StopTokens,
+    ) -> Result<Option<ChildEnd>, Cause> {
+        let run = loaded.id.as_str();
+        let file = child.program.as_ref();
+        let file = file.ok_or_else(|| input(format!("nobody said where {} is", program.title)))?;
+        let model = self.options.models.for_program(program, model).await;
+        let model = model.map_err(input)?;
+        let mut environment = self.options.environment.clone();
+        environment.extend(self.options.models.variables_of(program));
+        let driven = ProgramChild {
+            store: &self.store,
+            run,
+            of,
+            epoch,
+            program,
+            file,
+            work_folder: self.work_folder(loaded, of, child),
+            child,
+            told,
+            model: model.id,
+            thinking: model.thinking,
+            provider: model.provider,
+            keeper: &self.options.keeper,
+            mark: mark(run, of),
+            environment,
+            folder: self.options.places.program_folder(run, of),
+            log: AttemptLog::open(&self.options.places.log(run, of)),
+            stop,
+        };
+        Ok(driven.drive().await.ok())
+    }
+
+    async fn child(
+        &self,
+        loaded: &LoadedRun,
+        child: &Child,
+        (of, epoch): (&Attempt, u32),
+        model: &str,
+        (stop, inbox): (StopTokens, Inbox),
+    ) -> Result<NativeChild, Cause> {
+        let run = loaded.id.as_str();
+        let request: RunRequest = serde_json::from_str(&loaded.request)
+            .map_err(|error| input(format!("the request cannot be read: {error}")))?;
+        let folder = self.work_folder(loaded, of, child);
+        let mut work = WorkFolder::new(&folder, &child.place.readable).map_err(input)?;
+        if child.inputs.is_some() {
+            let shared = self.options.places.chain_folder(run);
+            work.share(&shared).map_err(input)?;
+        }
+        let outputs = self.options.places.outputs(run, of);
+        // Outputs from before a crash, and from earlier tries of its session.
+        for n in 1..=of.n {
+            let node = of.node.clone();
+            work.grant(&self.options.places.outputs(run, &Attempt { node, n }));
+        }
+        let places = Places {
+            run_ids: vec![run.to_owned()],
+            work: Some(work.path().to_string_lossy().into_owned()),
+            home: self.options.home.clone(),
+            state: Some(self.options.places.folder().to_string_lossy().into_owned()),
+            temp: Some(std::env::temp_dir().to_string_lossy().into_owned()),
+        };
+        let recording = request.recording.as_ref();
+        let idle = child.limits.model_idle_ms.map(Duration::from_millis);
+        let models = &self.options.models;
+        let model = models.source(model, idle, recording, &places).await;
+        let model = model.map_err(input)?;
+        let schema = match &child.schema {
+            Some(digest) => {
+                let bytes = self.store.artifact(digest).ok().flatten();
+                let schema = bytes.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+                let schema = schema.ok_or_else(|| input("the schema is not there"))?;
+                let validator = jsonschema::validator_for(&schema);
+                let validator = validator.map_err(|error| input(error.to_string()))?;
+                Some((schema, validator))
+            }
+            None => None,
+        };
+        let timeout = child.limits.tool_timeout_ms.unwrap_or(TOOL_TIMEOUT_MS);
+        let toolbox = Toolbox {
+            allowed: child.tools.allowed.clone(),
+            work,
+            keeper: self.options.keeper.clone(),
+            mark: mark(run, of),
+            environment: self.options.environment.clone(),
+            tool_timeout: Duration::from_millis(timeout),
+            // The skills of a repository are those of its working trees.
+            skills: (self.options.skills)(&child.place.folder),
+            schema,
+            secrets: model.secrets.clone(),
+            outputs,
+        };
+        Ok(NativeChild {
+            store: Arc::clone(&self.store),
+            run: run.to_owned(),
+            of: of.clone(),
+            epoch,
+            model,
+            toolbox,
+            limits: child.limits.clone(),
+            log: AttemptLog::open(&self.options.places.log(run, of)),
+            stop,
+            inbox,
+            news: self.news.clone(),
+        })
+    }
+
+    /// Does something with a child's working tree, without holding up the others.
+    async fn on_worktree(
+        self: &Arc<Self>,
+        run: &str,
+        node: &NodeId,
+        command: &Command,
+    ) -> (Outcome, Vec<Vec<u8>>) {
+        let shared = Arc::clone(self);
+        let (run, node, command) = (run.to_owned(), node.clone(), command.clone());
+        let done = tokio::task::spawn_blocking(move || {
+            let loaded = shared.store.load(&run).map_err(|error| error.to_string())?;
+            let tree = shared.worktree(&loaded, &node);
+            let tree = tree.ok_or("the plan has no such working tree")?;
+            Ok::<_, String>(match &command {
+                Command::MakeWorktree { patch, .. } => {
+                    (tree.make(&shared.store, patch.as_ref()), Vec::new())
+                }
+                Command::RemoveWorktree { patch, .. } => {
+                    (tree.remove(&shared.store, patch), Vec::new())
+                }
+                _ => tree.capture(),
+            })
+        });
+        let done = done.await.map_err(|error| error.to_string());
+        done.and_then(|done| done)
+            .unwrap_or_else(|why| (Outcome::Impossible { why }, Vec::new()))
+    }
+
+    /// Runs the commands that show whether a child's work counts.
+    async fn verify(
+        &self,
+        run: &str,
+        node: &NodeId,
+        stop: &StopTokens,
+    ) -> Option<(Outcome, Vec<Vec<u8>>)> {
+        let impossible = |why: &str| {
+            let why = why.to_owned();
+            Some((Outcome::Impossible { why }, Vec::new()))
+        };
+        let Ok(loaded) = self.store.load(run) else {
+            return impossible("the run cannot be read");
+        };
+        let Some(child) = loaded.plan.child(node) else {
+            return impossible("the plan has no such child");
+        };
+        let Some(contract) = &child.contract else {
+            return impossible("nothing is asked of its work");
+        };
+        let (node, n) = (node.clone(), 0);
+        let of = Attempt { node, n };
+        let verifying = Verifying {
+            keeper: &self.options.keeper,
+            environment: &self.options.environment,
+            mark: mark(run, &of),
+            folder: self.work_folder(&loaded, &of, child),
+            temporary: self.options.places.of_run(run).join("verify"),
+            stop,
+        };
+        verifying.run(contract).await
+    }
+
+    fn worktree(&self, run: &LoadedRun, node: &NodeId) -> Option<ChildWorktree> {
+        let git = Git::new(self.options.environment.clone());
+        ChildWorktree::of(git, &self.options.places, run, node)
+    }
+
+    /// Where a child works.
+    fn work_folder(&self, run: &LoadedRun, of: &Attempt, child: &Child) -> PathBuf {
+        match self.worktree(run, &of.node) {
+            Some(tree) => tree.work_folder(),
+            None => child.place.folder.clone(),
+        }
+    }
+
+    /// Proves that nothing of an attempt is left. One that never ran a command has no processes.
+    async fn prove(&self, run: &str, of: &Attempt) -> Proof {
+        let ran_commands = self.store.load(run).map_or(true, |loaded| {
+            let engine = loaded.plan.child(&of.node).map(|child| child.engine.as_str());
+            if engine != Some(NATIVE) {
+                return true;
+            }
+            let mut facts = loaded.events.iter().map(|event| &event.fact);
+            facts.any(|fact| matches!(fact, Fact::Called { of: whose, call, .. }
+                if whose == of && ToolRow::by_name(&call.tool).is_some_and(|row| row.name == "bash")))
+        });
+        if !ran_commands {
+            return Proof::Ended { scans: 0 };
+        }
+        let mark = mark(run, of);
+        let ended = tokio::task::spawn_blocking(move || end_marked(&mark, MOST_ENDING)).await;
+        match ended {
+            Ok(tree) if tree.left.is_empty() => Proof::Ended { scans: tree.scans },
+            Ok(tree) => Proof::NotProven {
+                why: format!("{} processes did not end", tree.left.len()),
+            },
+            Err(_) => Proof::NotProven {
+                why: "the look for processes failed".to_owned(),
+            },
+        }
+    }
+}
+
+fn input(message: impl Into<String>) -> Cause {
+    let message = message.into();
+    Cause::Input { message }
+}
+
+/// How long ago an effect was opened: on the boot clock, or on the wall's after the machine was started anew.
+fn passed_since(row: &OpenRow) -> u64 {
+    let now = now();
+    match now.boot.checked_sub(row.opened_boot) {
+        Some(passed) => passed,
+        None => now.wall.saturating_sub(row.opened_at),
+    }
+}
