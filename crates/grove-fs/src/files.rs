@@ -230,6 +230,11 @@ pub fn remove_folder(path: &Path) -> Result<(), FsError> {
     }
 }
 
+/// Removes a folder in which nothing is.
+pub fn remove_empty_folder(path: &Path) -> Result<(), FsError> {
+    std::fs::remove_dir(path).map_err(|error| FsError::new("remove", path, error))
+}
+
 /// The names in a folder with whether each leads to a folder, sorted, at most `limit`.
 pub fn list(path: &Path, limit: usize) -> Result<Vec<(String, bool)>, FsError> {
     let entries = std::fs::read_dir(path).map_err(|error| FsError::new("list", path, error))?;

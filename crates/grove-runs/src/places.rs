@@ -59,7 +59,12 @@ impl RunPlaces {
             node: node.clone(),
             n: 0,
         };
-        self.folder.join("worktrees").join(run).join(file_name(&of))
+        self.worktrees(run).join(file_name(&of))
+    }
+
+    /// The folder of a run's working trees, which is there as long as one of them is.
+    pub fn worktrees(&self, run: &str) -> PathBuf {
+        self.folder.join("worktrees").join(run)
     }
 
     /// The folder that the steps of a run share: `{chain_dir}`.

@@ -103,7 +103,13 @@ impl ChildWorktree {
             Err(error) if grove_fs::files::is_there(&self.folder) => Outcome::Impossible {
                 why: error.to_string(),
             },
-            _ => Outcome::Removed,
+            _ => {
+                // The last one takes the run's folder with it.
+                if let Some(parent) = self.folder.parent() {
+                    let _ = grove_fs::files::remove_empty_folder(parent);
+                }
+                Outcome::Removed
+            }
         }
     }
 

@@ -268,18 +268,26 @@ fn prune(runs: &Runs, days: u64, unacknowledged: bool, json: bool, out: &mut Out
     let taken = old
         .into_iter()
         .filter(|run| run.acknowledged || unacknowledged);
-    let ids: Vec<String> = taken.map(|run| run.id).collect();
+    // A working tree that was left has what is nowhere else.
+    let (kept, ids): (Vec<String>, Vec<String>) = taken
+        .map(|run| run.id)
+        .partition(|id| grove_fs::files::is_there(&runs.places.worktrees(id)));
     let pruned = runs.store.prune(ids.clone(), at)?;
     for id in &ids {
         grove_fs::files::remove_folder(&runs.places.of_run(id))?;
     }
     if json {
-        out.json(&json!({ "schema": "grove.pruned/1", "runs": pruned.runs, "artifacts": pruned.artifacts }));
+        out.json(&json!({ "schema": "grove.pruned/1", "runs": pruned.runs, "artifacts": pruned.artifacts, "kept": kept }));
     } else {
         out.line(&format!(
             "{} taken away",
             super::counted(pruned.runs, "run")
         ));
+        for id in &kept {
+            out.note(&format!(
+                "{id} stays: `grove runs show {id}` names its working trees"
+            ));
+        }
     }
     Ok(0)
 }

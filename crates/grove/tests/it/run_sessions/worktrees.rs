@@ -192,6 +192,12 @@ fn what_a_patch_cannot_have_is_kept() {
         .prints(["working tree", "more than 32 MiB"]);
     assert_eq!(worktrees(&session), 1);
     assert!(patch(&session, &id, "1").contains("b/made"));
+    let pruned = session.json("runs prune --days 0");
+    assert_eq!(
+        (&pruned["runs"], &pruned["kept"][0]),
+        (&1.into(), &id.as_str().into())
+    );
+    assert_eq!(worktrees(&session), 1, "what is nowhere else is not pruned");
     let inner = "git init -q inner && cd inner && echo x > y && git add y && git -c user.name=x -c user.email=x@y commit -qm c";
     session.grove(["run", "worker", inner, "--worktree"]).ok();
     let id = session.json("runs list")["runs"][0]["id"]
