@@ -1,14 +1,16 @@
 //! From tasks to children with everything found about them: agents, prompts, engines, models, limits.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use grove_catalog::prompt::BlockKind;
 use grove_catalog::snapshot::Snapshot;
 use grove_exec::Git;
-use grove_plan::{Check, Contract, Limits, PlannedTask, Request as RunRequest, WorktreePlan};
+use grove_plan::{
+    Check, Contract, Limits, NodeId, PlannedTask, Request as RunRequest, WorktreePlan,
+};
 use grove_runs::{ChildRequest, Recording, RunPlaces, new_run_id};
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
 use grove_skills::{Environment, Look};
@@ -33,6 +35,8 @@ pub(super) struct Finding<'a> {
     pub(super) recording: Option<&'a Recording>,
     /// Where the run was asked for.
     pub(super) folder: &'a Path,
+    /// The files that answers are written to, by the step of several.
+    pub(super) outputs: RefCell<BTreeSet<(NodeId, PathBuf)>>,
     /// Commands that were typed.
     pub(super) verify: &'a [String],
     /// Digests of contracts that a person has read.
@@ -102,7 +106,8 @@ impl Finding<'_> {
         notes.extend(engine.note);
         notes.extend(not_used(&agent.name, file, task));
         let folder = self.folder_of(planned)?;
-        let files = FilesTold::of(task, file, planned.inputs.is_none().then_some(&folder));
+        let mut files = FilesTold::of(task, file, planned.inputs.is_none().then_some(&folder));
+        notes.extend(self.make_unique(&mut files, planned, &folder));
         let contract = self.contract(task, file, &all.address(agent))?;
         Ok(FoundChild {
             warnings: made.prompt.warnings.clone(),
@@ -208,6 +213,31 @@ impl Finding<'_> {
             return Ok(None);
         }
         self.worktrees.plan(self.environment, folder).map(Some)
+    }
+
+    /// Siblings never share a file: the name of a later one gets the id of its node.
+    fn make_unique(
+        &self,
+        files: &mut FilesTold,
+        planned: &PlannedTask<'_>,
+        folder: &Path,
+    ) -> Option<String> {
+        let (output, group) = (files.output.as_mut()?, planned.group.as_ref()?);
+        let path = folder.join(&*output);
+        if self.outputs.borrow_mut().insert((group.clone(), path)) {
+            return None;
+        }
+        let old = Path::new(&*output);
+        let stem = old.file_stem()?.to_string_lossy();
+        let end = old
+            .extension()
+            .map_or_else(String::new, |end| format!(".{}", end.to_string_lossy()));
+        let name = format!("{stem}-{}{end}", planned.id);
+        *output = old.with_file_name(name).to_string_lossy().into_owned();
+        Some(format!(
+            "step {} writes to {output}, since another writes to the same file",
+            planned.id
+        ))
     }
 
     fn schema(&self, task: &Task) -> Result<Option<Value>, CommandError> {

@@ -1,5 +1,7 @@
 //! From what was typed to a run with everything found about its children.
 
+use std::cell::RefCell;
+
 use grove_plan::{LayoutRules, Request as RunRequest, TreeLimits, lay_out, parse_request};
 use grove_runs::{Recording, RunRequest as SubmittedRequest, SubmitError};
 use grove_skills::{Environment, Library, Look, LookAgain as _, Parts, Request};
@@ -80,6 +82,7 @@ pub(super) fn resolve(
             recording: recording.as_ref(),
             folder: &folder,
             worktrees: &worktrees,
+            outputs: RefCell::default(),
             verify: &arguments.verify,
             approved: &arguments.approve,
         };

@@ -260,6 +260,19 @@ fn steps_share_files_and_an_answer_is_written_where_it_was_to_be() {
     let last = String::from_utf8(server.requests()[2].body.clone()).unwrap();
     assert!(last.matches("What I found.").count() >= 2, "{last}");
     assert!(!session.has("project/notes.md"));
+    // Of siblings none writes to another's file, and each is told its own.
+    let tasks = json!({ "tasks": [{ "agent": "worker", "task": "a", "output": "n.md" }, { "agent": "worker", "task": "b", "output": "n.md" }] });
+    session.file("project/request.json", tasks.to_string());
+    session
+        .grove("run --request request.json")
+        .ok()
+        .says(["step 1.1 writes to n-1.1.md"]);
+    assert!(session.has("project/n.md") && session.has("project/n-1.1.md"));
+    let told: Vec<String> = server.requests().iter().map(message).collect();
+    assert!(
+        told.contains(&"[Write to: n-1.1.md]\n\nb".to_owned()),
+        "{told:?}"
+    );
     // Alone, a path is below where the child works.
     session.definition(AGENT, "tools: read\noutput: notes.md\n", "You work.");
     session.grove(["run", "worker", "go"]).ok();
