@@ -526,7 +526,7 @@ mod tests {
         names.sort_unstable();
         assert_eq!(
             names.join(" "),
-            "EXTRA HOME LC_ALL PATH TMPDIR XDG_CACHE_HOME XDG_CONFIG_HOME XDG_STATE_HOME npm_config_prefix"
+            "COLUMNS EXTRA HOME LC_ALL PATH TMPDIR XDG_CACHE_HOME XDG_CONFIG_HOME XDG_STATE_HOME npm_config_prefix"
         );
     }
 
