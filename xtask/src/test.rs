@@ -73,6 +73,7 @@ pub(crate) fn closed(arguments: Arguments) -> Result<(), String> {
         .args("test --package grove --test it fails_closed -- --nocapture".split(' '))
         .envs(tools::environment())
         .env("GROVE_TEST_GRANTS", "10000")
+        .env("GROVE_TEST_PROMPTS", "all")
         .env("GROVE_TEST_KILLS", "210")
         .env("GROVE_TEST_KILL_STEP", "1")
         .env("GROVE_TEST_SWAP_MS", "10000")

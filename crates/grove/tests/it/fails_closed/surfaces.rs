@@ -82,11 +82,20 @@ fn expected(
 
 /// Writes the cases, one of `of` of the values of each key, and gives the name of each with what is expected of it.
 fn written(session: &Session, of: usize) -> BTreeMap<String, (Expected, String)> {
+    written_of(session, of, &KEYS)
+}
+
+/// The same for some of the keys.
+fn written_of(
+    session: &Session,
+    of: usize,
+    keys: &[(&str, bool)],
+) -> BTreeMap<String, (Expected, String)> {
     let mut cases = BTreeMap::new();
     let mut members = serde_json::Map::new();
     let mut turn = 0;
     for (format, folder) in FORMATS {
-        for (key, takes_names) in KEYS {
+        for (key, takes_names) in keys.iter().copied() {
             turn += 1;
             for (at, (value, shape)) in MALFORMED.into_iter().enumerate() {
                 let Some(expected) = expected(key, takes_names, format, value, shape) else {
@@ -221,6 +230,36 @@ fn no_agent_that_nobody_can_hold_is_prompted_or_run() {
         }
     }
     assert_eq!(seen.len(), KEYS.len() * FORMATS.len(), "{seen:?}");
+}
+
+/// Whether every case is prompted, not one for each key and format.
+const ALL_PROMPTS: &str = "GROVE_TEST_PROMPTS";
+
+#[test]
+fn every_case_of_every_key_is_refused_a_prompt() {
+    let is_all = std::env::var_os(ALL_PROMPTS).is_some();
+    let mut n_prompts = 0;
+    for key in KEYS.iter().take(if is_all { KEYS.len() } else { 1 }) {
+        let session = session();
+        let cases = written_of(
+            &session,
+            if is_all { 1 } else { 8 },
+            std::slice::from_ref(key),
+        );
+        for (name, (expected, case)) in cases {
+            let told = session.grove(["prompt", &name]);
+            match expected {
+                Expected::Unused => {
+                    n_prompts += 1;
+                    assert_text(&told.fails(1).stderr, &["invalid"], &["TOLD"]);
+                }
+                // What was read as names holds: whoever is told has no tool that nobody named.
+                Expected::Held => assert!(matches!(told.code, 0 | 1), "{case:?}: {told}"),
+            }
+        }
+    }
+    println!("{n_prompts} agents were refused a prompt");
+    assert!(n_prompts > 0);
 }
 
 /// The names of the skills of a table, each with its case, and one that everybody is told of.
