@@ -3,6 +3,7 @@
 //! Headings in code blocks are text. A code block that is never closed is none, so that a forgotten fence does
 //! not swallow the steps after it.
 
+use super::json_file::STEPS;
 use super::step_fields::{Role, StepReader};
 use super::{Chain, Format, MAX_STEPS, Parsed, Step, is_head_key, read_head};
 use crate::codes::Code;
@@ -46,11 +47,14 @@ pub(super) fn read(text: &str) -> Parsed {
             .into_iter()
             .partition(|entry| is_head_key(&entry.key));
         read_head(heads, &mut chain, &mut diagnostics);
-        // In a `.chain.json` it holds the steps; here they are under headings.
-        let (steps, others): (Vec<Entry>, Vec<Entry>) =
-            others.into_iter().partition(|entry| *entry.key == *"chain");
+        // In a `.chain.json` these hold the steps; here they are under headings.
+        let (steps, others): (Vec<Entry>, Vec<Entry>) = others
+            .into_iter()
+            .partition(|entry| STEPS.contains(&&*entry.key));
         diagnostics.extend(steps.iter().map(|entry| {
-            let message = "`chain` has no meaning in a `.chain.md`: each step has a heading";
+            let key = &entry.key;
+            let message =
+                format!("`{key}` has no meaning in a `.chain.md`: each step has a heading");
             Diagnostic::new(Code::ChainStep, message).at(entry.position)
         }));
         let kept = others.iter();

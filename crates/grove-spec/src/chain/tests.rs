@@ -166,10 +166,13 @@ fn what_is_wrong_with_a_markdown_chain_is_said_with_its_line() {
 
 #[test]
 fn steps_in_the_frontmatter_of_a_markdown_chain_are_an_error_where_they_stand() {
-    let text = "---\nname: x\ndescription: d\nchain: [a]\nother: y\n---\n\n## a\n\nDo.\n";
-    let parsed = parse(text, Format::Markdown);
-    assert_eq!(errors(text, Format::Markdown), [("chain-step", 4, 1)]);
-    assert_eq!(parsed.chain.extra, [("other".to_owned(), "y".into())]);
+    for key in ["chain", "steps"] {
+        let text =
+            format!("---\nname: x\ndescription: d\n{key}: [a]\nother: y\n---\n\n## a\n\nDo.\n");
+        let parsed = parse(&text, Format::Markdown);
+        assert_eq!(errors(&text, Format::Markdown), [("chain-step", 4, 1)]);
+        assert_eq!(parsed.chain.extra, [("other".to_owned(), "y".into())]);
+    }
 }
 
 fn chain_json(steps: &serde_json::Value) -> String {
