@@ -180,8 +180,8 @@ pub fn link_targets(path: &Path) -> Vec<PathBuf> {
     targets
 }
 
-/// A path without `.` and `..`, as it is written.
-fn plain(path: &Path) -> PathBuf {
+/// A path without `.` and `..`, by how it is written: links are not looked at.
+pub fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {

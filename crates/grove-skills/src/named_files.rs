@@ -13,7 +13,7 @@ use grove_fs::probe_walk::Links;
 use grove_spec::agent::Format;
 use grove_spec::agent::formats::{self, NamedFile, NamedFiles};
 
-use crate::planning::{PlannedRoot, plain};
+use crate::planning::PlannedRoot;
 
 /// The largest file that is read because settings name it.
 const MAX_BYTES: u64 = 256_000;
@@ -87,7 +87,7 @@ fn one(planned: &PlannedRoot, written: &str) -> NamedFile {
     };
     // What was reached without a link has the path that one would write.
     let path = match planned.links() {
-        Links::Contain => plain(&path),
+        Links::Contain => files::plain(&path),
         Links::Follow => path,
     };
     NamedFile { path, content }

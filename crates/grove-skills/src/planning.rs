@@ -3,8 +3,6 @@
 pub(crate) mod agent_formats;
 mod named_folders;
 
-pub(crate) use named_folders::plain;
-
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Where a child may read and write. The kernel resolves every path beneath a folder that is held open, so that no link
 //! leads out and there is no moment between check and use.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
 use grove_fs::atomic::{self, Replaced};
@@ -73,7 +73,7 @@ impl WorkFolder {
         if path.contains('\0') {
             return Err("a path has no zero bytes".to_owned());
         }
-        let whole = plain(&self.folder.join(path));
+        let whole = files::plain(&self.folder.join(path));
         let readable = self.readable.read().unwrap_or_else(PoisonError::into_inner);
         let others = readable.iter().filter(|_| may_leave);
         let own = std::iter::once(&self.folder).chain(&self.shared);
@@ -173,19 +173,4 @@ fn said(error: &grove_fs::FsError) -> String {
         return format!("{} leads out of the work folder", error.path.display());
     }
     format!("{error}: {}", error.source)
-}
-
-/// A path without `.` and `..`, by how it is written.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain.pop();
-            }
-            part => plain.push(part),
-        }
-    }
-    plain
 }

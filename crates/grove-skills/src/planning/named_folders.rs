@@ -4,7 +4,7 @@
 //! of the project; the user's name what they like. They come after every folder that is looked in anyway.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use grove_catalog::hosts::Host;
 use grove_catalog::root::{Family, Root, Source, Standing};
@@ -224,7 +224,7 @@ impl Placed {
                 continue;
             }
             let path = environment.expand(&folder.path, from);
-            let path = plain(&path);
+            let path = files::plain(&path);
             if let Err(error) = HeldFolder::open(&path) {
                 findings.push(unopened(named, folder, &error));
             }
@@ -253,21 +253,6 @@ fn finding(named: &NamedSkills, folder: &NamedFolder, code: Code, what: &str) ->
         .at(folder.position)
 }
 
-/// A path without `.` and `..`, by how it is written, as pi resolves one.
-pub(crate) fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain.pop();
-            }
-            part => plain.push(part),
-        }
-    }
-    plain
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,7 +265,7 @@ mod tests {
             ("/a/x/../b", "/a/b"),
             ("/a/../../..", "/"),
         ] {
-            assert_eq!(plain(Path::new(path)), Path::new(expected), "{path}");
+            assert_eq!(files::plain(Path::new(path)), Path::new(expected), "{path}");
         }
     }
 }

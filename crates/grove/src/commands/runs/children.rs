@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use grove_catalog::prompt::BlockKind;
+use grove_catalog::root::Source;
 use grove_catalog::snapshot::Snapshot;
 use grove_exec::Git;
 use grove_plan::{
@@ -37,6 +38,8 @@ pub(super) struct Finding<'a> {
     pub(super) folder: &'a Path,
     /// The files that answers are written to, by the step of several.
     pub(super) outputs: RefCell<BTreeSet<(NodeId, PathBuf)>>,
+    /// Where a saved chain comes from.
+    pub(super) saved_chain: Option<Source>,
     /// Commands that were typed.
     pub(super) verify: &'a [String],
     /// Digests of contracts that a person has read.
@@ -108,7 +111,12 @@ impl Finding<'_> {
         let folder = self.folder_of(planned)?;
         let mut files = FilesTold::of(task, file, planned.inputs.is_none().then_some(&folder));
         notes.extend(self.make_unique(&mut files, planned, &folder));
-        let contract = self.contract(task, file, &all.address(agent))?;
+        let is_overridden = agent
+            .overridden
+            .iter()
+            .any(|set| set.field.as_str() == "acceptance");
+        let of_agent = all.roots.get(agent.root).map(|root| root.source);
+        let contract = self.contract(task, file, of_agent.filter(|_| !is_overridden))?;
         Ok(FoundChild {
             warnings: made.prompt.warnings.clone(),
             notes,
@@ -161,7 +169,7 @@ impl Finding<'_> {
         &self,
         task: &Task,
         file: &AgentFile,
-        address: &str,
+        of_agent: Option<Source>,
     ) -> Result<Option<Contract>, CommandError> {
         let typed = self.verify.iter().enumerate().map(|(at, line)| Check {
             id: format!("verify-{}", at + 1),
@@ -180,9 +188,14 @@ impl Finding<'_> {
             return Ok(None);
         };
         let contract = Contract::of(acceptance).map_err(CommandError::usage)?;
-        // Commands of a project are a stranger's until somebody has read them.
-        let is_project = address.contains("@project");
-        let is_strange = is_project || self.asked.chain_name.is_some();
+        // What the person did not write is a stranger's until somebody has read it: a project's, a package's, a folder's
+        // that was named, and what settings put in its place.
+        let is_own = |source| matches!(source, Source::User | Source::Managed | Source::Bundled);
+        let is_strange = match asked {
+            Some(_) if self.asked.chain_name.is_none() => false,
+            Some(_) => !self.saved_chain.is_some_and(is_own),
+            None => !of_agent.is_some_and(is_own),
+        };
         if let Some(contract) = contract.as_ref().filter(|_| is_strange) {
             let digest = contract.digest().to_string();
             if !self

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use grove_catalog::root::Source;
 use grove_plan::{LayoutRules, Request as RunRequest, TreeLimits, lay_out, parse_request};
 use grove_runs::{Recording, RunRequest as SubmittedRequest, SubmitError};
 use grove_skills::{Environment, Library, Look, LookAgain as _, Parts, Request};
@@ -83,6 +84,7 @@ pub(super) fn resolve(
             folder: &folder,
             worktrees: &worktrees,
             outputs: RefCell::default(),
+            saved_chain: saved_source(look, &asked.request),
             verify: &arguments.verify,
             approved: &arguments.approve,
         };
@@ -206,6 +208,13 @@ fn saved_steps(look: &Look, asked: &RunRequest) -> Result<Vec<Step>, CommandErro
         CommandError::finding(format!("chain `{name}` cannot be run as it is written"))
             .hint(format!("`grove chains show {name}` says what is wrong"))
     })
+}
+
+/// Where a saved chain comes from.
+fn saved_source(look: &Look, asked: &RunRequest) -> Option<Source> {
+    let chains = &look.snapshot.chains;
+    let chain = entry_listing::find(chains.entries(), asked.chain_name.as_deref()?).ok()?;
+    chains.roots.get(chain.root).map(|root| root.source)
 }
 
 fn all_wrong(findings: &[Diagnostic]) -> CommandError {

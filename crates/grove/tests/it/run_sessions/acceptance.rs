@@ -132,6 +132,42 @@ fn the_commands_of_a_project_run_only_after_they_were_approved() {
 }
 
 #[test]
+fn the_commands_of_a_package_are_as_strange_as_a_projects_and_a_persons_chain_is_not() {
+    let (server, session) = worker();
+    let package = "home/.pi/agent/npm/node_modules/p";
+    session
+        .file(
+            format!("{package}/package.json"),
+            r#"{"grove": {"agents": ["agents"]}}"#,
+        )
+        .definition(
+            format!("{package}/agents/packed.md"),
+            "acceptance:\n  verify: [\"touch packed-ran\"]\ntools: bash, write\n",
+            "You work.",
+        );
+    session
+        .grove(["run", "packed", "true"])
+        .fails(1)
+        .says(["nobody approved"]);
+    let chain = |name: &str| {
+        json!({ "name": name, "description": "d", "chain": [{ "agent": "worker", "acceptance": { "verify": ["touch chain-ran"] } }] })
+            .to_string()
+    };
+    session.file("home/.grove/chains/own.chain.json", chain("own"));
+    session.file("project/.grove/chains/theirs.chain.json", chain("theirs"));
+    let session = session.with_repository();
+    session.trust();
+    session
+        .grove(["run", "--chain", "theirs", "true"])
+        .fails(1)
+        .says(["nobody approved"]);
+    assert_eq!(server.requests().len(), 0);
+    assert!(!session.has("project/chain-ran") && !session.has("project/packed-ran"));
+    session.grove(["run", "--chain", "own", "true"]).ok();
+    assert!(session.has("project/chain-ran"));
+}
+
+#[test]
 fn what_cannot_be_asked_is_said_before_anything_starts() {
     let (server, session) = worker();
     for (acceptance, said) in [

@@ -50,6 +50,11 @@ fn patch(session: &Session, id: &str, node: &str) -> String {
     shown["patches"][0]["patch"].as_str().unwrap().to_owned()
 }
 
+fn last_id(session: &Session) -> String {
+    let id = &session.json("runs list")["runs"][0]["id"];
+    id.as_str().unwrap().to_owned()
+}
+
 fn worktrees(session: &Session) -> usize {
     git(session, "worktree list --porcelain")
         .lines()
@@ -173,19 +178,13 @@ fn what_a_patch_cannot_have_is_kept() {
             "--worktree",
         ])
         .ok();
-    let id = session.json("runs list")["runs"][0]["id"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let id = last_id(&session);
     let run = session.json(["runs", "show", &id]);
     assert!(run["nodes"][0]["patch"]["ignored"].is_string(), "{run}");
     assert_eq!(worktrees(&session), 0);
     let large = "mkdir ignored; head -c 40000000 /dev/zero > ignored/large; echo x > made";
     session.grove(["run", "worker", large, "--worktree"]).ok();
-    let id = session.json("runs list")["runs"][0]["id"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let id = last_id(&session);
     session
         .grove(["runs", "show", &id])
         .ok()
@@ -200,10 +199,7 @@ fn what_a_patch_cannot_have_is_kept() {
     assert_eq!(worktrees(&session), 1, "what is nowhere else is not pruned");
     let inner = "git init -q inner && cd inner && echo x > y && git add y && git -c user.name=x -c user.email=x@y commit -qm c";
     session.grove(["run", "worker", inner, "--worktree"]).ok();
-    let id = session.json("runs list")["runs"][0]["id"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let id = last_id(&session);
     session
         .grove(["runs", "show", &id])
         .ok()
