@@ -118,9 +118,11 @@ impl Run<'_> {
         self.state.submitted = Some(self.at);
         self.state.owner = Some(owner);
         for node in &self.plan.nodes {
-            self.state
-                .nodes
-                .insert(node.id.clone(), NodeState::default());
+            let known = NodeState {
+                is_review: node.reviews.is_some(),
+                ..NodeState::default()
+            };
+            self.state.nodes.insert(node.id.clone(), known);
         }
     }
 

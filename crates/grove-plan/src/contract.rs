@@ -468,10 +468,9 @@ fn review_of(
         Some(Review::Off(_)) if level == AcceptanceLevel::Reviewed => {
             return Err("`reviewed` with `review: false` can never be".to_owned());
         }
-        Some(Review::Off(_)) => return Ok(None),
         Some(Review::By(by)) => Some(by),
         None if level == AcceptanceLevel::Reviewed => None,
-        None => return Ok(None),
+        Some(Review::Off(_)) | None => return Ok(None),
     };
     let agent = by.and_then(|by| by.agent.clone());
     let Some(agent) = agent.or_else(|| author.reviewer.clone()) else {

@@ -217,7 +217,7 @@ pub enum Outcome {
     /// The files were looked at before the child began.
     Looked(TreeBefore),
     /// What shows whether work counts was gathered, and its commands have ended.
-    Checked(Seen),
+    Checked(Box<Seen>),
     /// A working tree is no more.
     Removed,
     /// A working tree could not be made, captured or removed.

@@ -107,7 +107,7 @@ impl Contract {
                 && !why.is_empty()
                 && !first.contains(&why)
             {
-                first.push_str(&format!(" ({why})"));
+                first.extend([" (", &why, ")"]);
             }
         }
         let contradictions = contradictions(report, &seen.facts);

@@ -250,16 +250,20 @@ fn places(text: &str) -> Vec<ReportPlace> {
     // Whatever is written out as an object on its own near the end, the last first.
     let near = text.floor_char_boundary(text.len().saturating_sub(MOST_SEARCHED));
     let starts = text.rmatch_indices('{').map(|(at, _)| at);
-    for start in starts.take_while(|at| *at >= near).take(MOST_OBJECTS) {
-        if let Some(body) = balanced(text, start) {
-            places.push(ReportPlace {
-                kind: "object",
-                is_named: false,
-                note: Some("the report is in no block"),
-                whole: body.clone(),
-                body,
-            });
-        }
+    let starts = starts.take_while(|at| *at >= near).take(MOST_OBJECTS);
+    let objects: Vec<Range<usize>> = starts.filter_map(|at| balanced(text, at)).collect();
+    let is_inside = |body: &Range<usize>| {
+        let mut others = objects.iter().filter(|other| *other != body);
+        others.any(|other| other.start <= body.start && body.end <= other.end)
+    };
+    for body in objects.iter().filter(|body| !is_inside(body)) {
+        places.push(ReportPlace {
+            kind: "object",
+            is_named: false,
+            note: Some("the report is in no block"),
+            whole: body.clone(),
+            body: body.clone(),
+        });
     }
     places
 }

@@ -84,6 +84,9 @@ pub struct NodeState {
     /// What a reviewer found.
     #[serde(default)]
     pub review: Option<ReviewVerdict>,
+    /// Whether it looks at another's work, and is no part of what was asked for.
+    #[serde(default)]
+    pub is_review: bool,
     /// Whether a reviewer is looking at its work.
     #[serde(default)]
     pub is_reviewed: bool,
@@ -481,6 +484,12 @@ impl State {
                 Execution::Queued
             };
         }
+        // How somebody fared who looked at another's work is in whether that counts.
+        let asked_for = || {
+            let nodes = self.nodes.values().filter(|node| !node.is_review);
+            nodes.map(|node| &node.execution)
+        };
+        let first = |wanted: fn(&Execution) -> bool| asked_for().find(|it| wanted(it)).cloned();
         first(|it| matches!(it, Execution::Stopped(_)))
             .or_else(|| first(|it| matches!(it, Execution::Failed(_))))
             .or_else(|| first(|it| matches!(it, Execution::Lost(_))))

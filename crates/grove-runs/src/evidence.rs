@@ -147,7 +147,7 @@ impl Work<'_> {
         let mut notes = Vec::new();
         for (at, attempt) in attempts {
             let of = |n: u32| usize::try_from(n).is_ok_and(|n| n == at + 1);
-            let called = self
+            let mut called = self
                 .run
                 .events
                 .iter()
@@ -165,7 +165,7 @@ impl Work<'_> {
             let text = attempt.output().and_then(|output| output.text);
             let text = text.and_then(|digest| self.store.artifact(&digest).ok().flatten());
             let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
-            let found = called.filter(|found| found.report.is_some()).last();
+            let found = called.rfind(|found| found.report.is_some());
             let found = found.unwrap_or_else(|| report_in(&text));
             notes = found.notes;
             whole = match (whole, found.report) {

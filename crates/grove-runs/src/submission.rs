@@ -282,7 +282,7 @@ pub fn make_reviewer(request: &mut ChildRequest, author: &ChildRequest) {
     request.worktree = None;
     request.output = None;
     request.contract = None;
-    request.task = "Review.".to_owned();
+    "Review.".clone_into(&mut request.task);
     request.output_schema = request.program.is_none().then(review_schema);
 }
 

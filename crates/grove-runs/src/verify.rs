@@ -86,26 +86,21 @@ impl Verifying<'_> {
                 .to_string_lossy()
                 .into_owned()
         };
-        let pinned: Vec<String> = match &contract.pinned {
-            Some(paths) => paths.iter().map(|path| below(Path::new(path))).collect(),
-            None => {
-                let named = contract.verify.iter().flat_map(|check| {
-                    let folder = PathBuf::from(check.cwd.as_deref().unwrap_or_default());
-                    words_of(check)
-                        .into_iter()
-                        .map(move |word| folder.join(word))
-                });
-                let named: Vec<String> = named.map(|path| below(&path)).collect();
-                let named = named
-                    .into_iter()
-                    .filter(|it| changed.contains(it))
-                    .collect::<Vec<_>>();
-                if named.is_empty() {
-                    return Ok(None);
-                }
-                let tracked = self.git.files_in(&self.folder, &trees.before, &named);
-                tracked.map_err(said)?
+        let pinned: Vec<String> = if let Some(paths) = &contract.pinned {
+            paths.iter().map(|path| below(Path::new(path))).collect()
+        } else {
+            let named = contract.verify.iter().flat_map(|check| {
+                let folder = PathBuf::from(check.cwd.as_deref().unwrap_or_default());
+                let words = words_of(check).into_iter();
+                words.map(move |word| folder.join(word))
+            });
+            let named = named.map(|path| below(&path));
+            let named: Vec<String> = named.filter(|it| changed.contains(it)).collect();
+            if named.is_empty() {
+                return Ok(None);
             }
+            let tracked = self.git.files_in(&self.folder, &trees.before, &named);
+            tracked.map_err(said)?
         };
         let touched: Vec<String> = pinned
             .into_iter()

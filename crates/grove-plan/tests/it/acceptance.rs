@@ -24,7 +24,7 @@ fn contract(turns: u32) -> Contract {
 }
 
 fn seen(code: i32) -> Outcome {
-    Outcome::Checked(Seen {
+    Outcome::Checked(Box::new(Seen {
         results: vec![CheckResult {
             id: "a".to_owned(),
             end: CheckEnd::Code(code),
@@ -33,7 +33,7 @@ fn seen(code: i32) -> Outcome {
             sandbox: "none".to_owned(),
         }],
         ..Seen::default()
-    })
+    }))
 }
 
 fn plan(contract: Contract, reviewer: Option<bool>) -> Plan {
@@ -168,7 +168,7 @@ fn what_is_not_so_is_rejected_without_asking() {
         facts,
         ..Seen::default()
     };
-    world.answer(&effect, Outcome::Checked(seen));
+    world.answer(&effect, Outcome::Checked(Box::new(seen)));
     assert!(accepted(&world).is_rejected());
     assert_eq!(world.state.nodes[&NodeId::step(1)].attempts.len(), 1);
 }

@@ -196,7 +196,7 @@ fn some_outcome(kind: EffectKind, detail: u32) -> Outcome {
         }),
         (EffectKind::Remove, 1..) => Outcome::Removed,
         (EffectKind::Look, _) => Outcome::Looked(TreeBefore::default()),
-        (EffectKind::Verify, 1..) => Outcome::Checked(Seen {
+        (EffectKind::Verify, 1..) => Outcome::Checked(Box::new(Seen {
             results: vec![CheckResult {
                 id: "a".to_owned(),
                 end: CheckEnd::Code(i32::from(detail.is_multiple_of(2))),
@@ -205,7 +205,7 @@ fn some_outcome(kind: EffectKind, detail: u32) -> Outcome {
                 sandbox: "none".to_owned(),
             }],
             ..Seen::default()
-        }),
+        })),
         (EffectKind::Make | EffectKind::Capture | EffectKind::Remove | EffectKind::Verify, 0) => {
             Outcome::Impossible {
                 why: "no".to_owned(),

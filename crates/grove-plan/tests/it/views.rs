@@ -110,7 +110,7 @@ fn of_several_the_work_that_does_not_count_is_what_matters() {
         for is_fine in ends {
             let verify = world.lease(EffectKind::Verify);
             let outcome = if is_fine {
-                Outcome::Checked(Seen::default())
+                Outcome::Checked(Box::default())
             } else {
                 let why = "no".to_owned();
                 Outcome::Impossible { why }
@@ -146,7 +146,7 @@ fn rejected_work_is_complete_and_hands_nothing_on() {
         results,
         ..Seen::default()
     };
-    world.answer(&verify, Outcome::Checked(seen));
+    world.answer(&verify, Outcome::Checked(Box::new(seen)));
     assert_eq!(
         ["1", "2"].map(|id| world.state_of(id)),
         ["complete", "skipped"]

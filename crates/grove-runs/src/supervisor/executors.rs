@@ -413,7 +413,7 @@ impl Shared {
             notes,
             facts,
         };
-        Some((Outcome::Checked(seen), texts))
+        Some((Outcome::Checked(Box::new(seen)), texts))
     }
 
     /// Looks at the files of a child before it begins.

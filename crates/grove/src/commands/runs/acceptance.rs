@@ -35,13 +35,12 @@ impl Finding<'_> {
         // What the person did not write is a stranger's until somebody has read it: a project's, a package's, a folder's
         // that was named, and what settings put in its place.
         let is_own = |source| matches!(source, Source::User | Source::Managed | Source::Bundled);
-        let is_strange = match (&typed, task.acceptance.as_ref(), asked) {
-            (Some(_), _, _) => false,
-            (None, Some(_), _) if self.asked.chain_name.is_some() => {
-                !self.saved_chain.is_some_and(is_own)
+        let is_strange = match asked {
+            None => !of_agent.is_some_and(is_own),
+            Some(_) if typed.is_none() && task.acceptance.is_some() => {
+                self.asked.chain_name.is_some() && !self.saved_chain.is_some_and(is_own)
             }
-            (None, _, Some(_)) => false,
-            (None, _, None) => !of_agent.is_some_and(is_own),
+            Some(_) => false,
         };
         let commands = contract.as_ref().and_then(Contract::commands_digest);
         if let (Some(contract), Some(digest), true) = (&contract, commands, is_strange) {
