@@ -215,7 +215,7 @@ fn with_other_numbers(rules: Rules) -> Rules {
         let others = rules.into_iter().map(|(call, rules)| (call | X32, rules));
         all.extend(others);
         all.extend(X32_ALONE.map(|call| (call | X32, Vec::new())));
-        return all;
+        all
     }
     #[cfg(not(target_arch = "x86_64"))]
     rules

@@ -82,7 +82,7 @@ pub fn allowed_variables(environment: &[(String, String)]) -> Vec<(String, Strin
 
 /// The folders of tool chains that an environment names.
 pub(super) fn named_folders(environment: &[(String, String)]) -> impl Iterator<Item = &str> {
-    let is_folder = |name: &str| VARIABLES.iter().any(|row| *row == (name, Folder));
+    let is_folder = |name: &str| VARIABLES.contains(&(name, Folder));
     let named = environment.iter().filter(move |(name, _)| is_folder(name));
     named.map(|(_, value)| value.as_str())
 }
