@@ -1,4 +1,4 @@
-//! Which variables a secluded tree gets, and which of them name a tool chain that it may read.
+//! Which variables commands get, and which of them name a tool chain that a secluded one may read.
 
 /// What a variable is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -11,13 +11,14 @@ enum Kind {
 
 use Kind::{Folder, Words};
 
-/// Every variable that a tree gets. A list of what is left out would never be whole: keys have any name.
+/// Every variable that a command gets. A list of what is left out would never be whole: keys have any name.
 const VARIABLES: &[(&str, Kind)] = &[
     // Who and where one is.
     ("HOME", Words),
     ("LOGNAME", Words),
     ("PATH", Words),
     ("SHELL", Words),
+    ("TMPDIR", Words),
     ("USER", Words),
     // How to speak.
     ("CI", Words),
@@ -72,7 +73,7 @@ const VARIABLES: &[(&str, Kind)] = &[
     ("SSL_CERT_FILE", Words),
 ];
 
-/// Of an environment, what a secluded tree gets.
+/// Of an environment, what commands get.
 pub fn allowed_variables(environment: &[(String, String)]) -> Vec<(String, String)> {
     let is_allowed =
         |name: &str| name.starts_with("LC_") || VARIABLES.iter().any(|(known, _)| *known == name);

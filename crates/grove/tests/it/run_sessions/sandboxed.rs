@@ -16,7 +16,6 @@ const OVER: u64 = 1_500;
 #[test]
 fn a_command_reaches_nothing_that_its_child_reaches() {
     let (server, session) = worker();
-    let session = session.with_env("MY_SECRET", "of a person");
     session.file("home/.ssh/id", "a key");
     session.file("home/.cargo/credentials.toml", "a token");
     session.file("home/other/file", "other work");
@@ -35,7 +34,6 @@ fn a_command_reaches_nothing_that_its_child_reaches() {
             format!("head -c 1 {}", at("state/grove/runs.db")),
         ),
         ("writing", format!("echo x >> {}", at("home/other/file"))),
-        ("the environment", "test \"$MY_SECRET\"".to_owned()),
         (
             "the network",
             format!("bash -c 'echo > /dev/tcp/127.0.0.1/{port}'"),
@@ -93,6 +91,24 @@ fn a_command_that_was_given_the_network_has_it() {
             json!({ "verify": [{ "id": "it", "command": command, "network": network }] });
         let run = checked(&session, &acceptance, code);
         assert_eq!(run["nodes"][0]["checks"][0]["sandbox"], held);
+    }
+}
+
+#[test]
+fn a_command_gets_a_few_variables_and_its_own() {
+    let (_server, session) = worker();
+    let session = session
+        .with_env("MY_SECRET", "of a person")
+        .with_env("CARGO_HOME", "/opt/cargo");
+    let given = "test \"$SHOWN-$CARGO_HOME\" = yes-/opt/cargo";
+    let secrets = "test -z \"$MY_SECRET$ANTHROPIC_API_KEY\"";
+    for (command, code) in [
+        (format!("{given} && {secrets}"), 0),
+        (format!("{given} && ! {secrets}"), 5),
+    ] {
+        let acceptance =
+            json!({ "verify": [{ "id": "it", "command": command, "env": { "SHOWN": "yes" } }] });
+        checked(&session, &acceptance, code);
     }
 }
 
