@@ -17,6 +17,7 @@ fn contract(turns: u32) -> Contract {
         cwd: None,
         env: std::collections::BTreeMap::new(),
         allow_failure: false,
+        network: false,
     };
     let mut contract = Contract::verified(vec![check], true);
     contract.max_finalization_turns = turns;

@@ -268,6 +268,7 @@ fn a_command_is_shown_as_it_was_written() {
         cwd: None,
         env: BTreeMap::new(),
         allow_failure: false,
+        network: false,
     };
     for (words, shown) in [
         (&["/bin/sh", "-c", "make test"][..], "make test"),

@@ -110,6 +110,7 @@ fn check_of(id: &str) -> Check {
         cwd: None,
         env: BTreeMap::new(),
         allow_failure: false,
+        network: false,
     }
 }
 

@@ -176,6 +176,7 @@ fn contract(commands: &[(&str, bool)]) -> Contract {
         cwd: None,
         env: std::collections::BTreeMap::new(),
         allow_failure: *allow_failure,
+        network: false,
     });
     let acceptance = Acceptance::Contract(Box::new(AcceptanceContract {
         verify: verify.collect(),

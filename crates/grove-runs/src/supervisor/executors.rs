@@ -399,6 +399,7 @@ impl Shared {
                 .join(crate::worktrees::file_name(node)),
             git: &git,
             trees: trees.as_ref(),
+            state: self.options.places.folder(),
             stop,
         };
         let (results, texts) = verifying.run(contract, facts.changed.as_deref()).await?;

@@ -77,7 +77,14 @@ impl Finding<'_> {
             return Ok(());
         }
         let commands = contract.verify.iter();
-        let lines = commands.map(|check| format!("it runs: {}", check.line()));
+        let lines = commands.map(|check| {
+            let network = if check.network {
+                " (with the network)"
+            } else {
+                ""
+            };
+            format!("it runs: {}{network}", check.line())
+        });
         let message = format!("`{agent}` asks for commands that nobody approved");
         let approve = format!("approve them with --approve {}", &digest[..16]);
         Err(CommandError::finding(message).hints(lines.chain([approve])))
