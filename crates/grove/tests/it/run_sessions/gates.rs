@@ -1,6 +1,7 @@
 //! Sixty children and more, honest and not, and whether their work counts: no false word is believed, and no finished work
 //! is refused for the form of its report.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Mutex;
 
@@ -267,12 +268,92 @@ pub(super) fn play(gate: &Gate, more: &[&str]) -> Value {
     run
 }
 
+/// What the evaluator of pi-subagents says of the same children, by name. It is given what they say at first, and the files
+/// as they leave them.
+fn peers(gates: &[Gate], module: &str) -> BTreeMap<String, (String, u64)> {
+    let folder = tempfile::tempdir().unwrap();
+    // Node takes no types away from files below node_modules.
+    let copy = folder.path().join("acceptance.ts");
+    std::fs::copy(module, &copy).unwrap();
+    let mut cases = String::new();
+    let mut sessions = Vec::new();
+    for gate in gates {
+        let session = crate::session();
+        repository(&session, gate.name.starts_with("staged before"));
+        let cwd = session.path("project");
+        let done = Command::new("sh")
+            .args(["-c", gate.shell])
+            .current_dir(&cwd)
+            .output();
+        done.unwrap();
+        let says = gate.tool.as_ref().map_or_else(|| gate.says.clone(), report);
+        let case =
+            json!({ "name": gate.name, "acceptance": gate.acceptance, "output": says, "cwd": cwd });
+        cases.push_str(&format!("{case}\n"));
+        sessions.push(session);
+    }
+    let input = folder.path().join("cases");
+    std::fs::write(&input, cases).unwrap();
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/it/run_sessions/gates_peer.mjs"
+    );
+    let printed = Command::new(std::env::var("GROVE_TEST_NODE").unwrap())
+        .args([script, copy.to_str().unwrap()])
+        .stdin(std::fs::File::open(&input).unwrap())
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    let verdict = |line: &str| {
+        let value: Value = serde_json::from_str(line).unwrap();
+        let text = |key: &str| value[key].as_str().unwrap().to_owned();
+        (
+            text("name"),
+            (text("status"), value["ms"].as_u64().unwrap()),
+        )
+    };
+    printed.lines().map(verdict).collect()
+}
+
+/// Prints what each child came to here and there, and how often a word was wrong.
+fn print_beside(gates: &[Gate], ours: &BTreeMap<&str, String>, module: &str) {
+    let peers = peers(gates, module);
+    let (mut here, mut there) = ((0, 0), (0, 0));
+    let count = |wrong: &mut (u32, u32), came: &str, expected: &str| {
+        let (is_taken, should) = (came != "rejected", expected != "rejected");
+        wrong.0 += u32::from(is_taken && !should);
+        wrong.1 += u32::from(!is_taken && should);
+    };
+    println!(
+        "{:42} {:10} {:10} pi-subagents",
+        "child", "expected", "grove"
+    );
+    for gate in gates {
+        let (own, (peer, ms)) = (&ours[gate.name], &peers[gate.name]);
+        count(&mut here, own, gate.expected);
+        count(&mut there, peer, gate.expected);
+        println!(
+            "{:42} {:10} {own:10} {peer} ({ms} ms)",
+            gate.name, gate.expected
+        );
+    }
+    println!(
+        "{} children; taken and false: grove {}, pi-subagents {}; finished and refused: grove {}, pi-subagents {}",
+        gates.len(),
+        here.0,
+        there.0,
+        here.1,
+        there.1
+    );
+}
+
 #[test]
 fn work_counts_by_what_it_is_and_not_by_what_is_said_of_it() {
     let gates = all();
     assert!(gates.len() >= 60, "{}", gates.len());
     let next = Mutex::new(gates.iter());
     let wrong = Mutex::new(Vec::new());
+    let ours = Mutex::new(BTreeMap::new());
     std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
@@ -282,6 +363,7 @@ fn work_counts_by_what_it_is_and_not_by_what_is_said_of_it() {
                     let run = play(gate, &[]);
                     let node = &run["nodes"][0];
                     let came = run["acceptance"].as_str().unwrap_or_default().to_owned();
+                    ours.lock().unwrap().insert(gate.name, came.clone());
                     if came != gate.expected {
                         let why = format!(
                             "{}: {came}, not {}: {} {}",
@@ -300,6 +382,9 @@ fn work_counts_by_what_it_is_and_not_by_what_is_said_of_it() {
             });
         }
     });
+    if let Ok(module) = std::env::var("GROVE_GATES_PEER") {
+        print_beside(&gates, &ours.into_inner().unwrap(), &module);
+    }
     let wrong = wrong.into_inner().unwrap();
     assert!(
         wrong.is_empty(),
