@@ -349,7 +349,7 @@ impl Manager {
         let files = E::own_files(self);
         let mut all = files.found.all.iter();
         let one = all.find(|one| files.location(one) == file);
-        let fields = one.into_iter().flat_map(|one| one.overridden());
+        let fields = one.into_iter().flat_map(Managed::overridden);
         let notes = fields.map(|set| {
             let (file, line) = (set.origin.file.display(), set.origin.line);
             let field = set.field.as_str();
@@ -363,7 +363,7 @@ impl Manager {
             scope,
             previous: None,
             changed,
-            state: one.map(|one| one.state()),
+            state: one.map(Entry::state),
             reasons: one.map_or_else(Vec::new, |one| one.reasons().to_vec()),
             notes: notes.collect(),
             warnings,

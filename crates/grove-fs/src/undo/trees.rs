@@ -40,9 +40,10 @@ impl Recording {
         let mut changes: Vec<(PathBuf, After<'_>)> = Vec::new();
         for (path, there, content) in &tree {
             let below = path.strip_prefix(from).unwrap_or(path);
-            let new = match below.as_os_str().is_empty() {
-                true => to.to_path_buf(),
-                false => to.join(below),
+            let new = if below.as_os_str().is_empty() {
+                to.to_path_buf()
+            } else {
+                to.join(below)
             };
             let after = match there {
                 There::File { .. } => After::File(content),

@@ -167,12 +167,12 @@ impl Change {
             None => None,
             Some(text) => {
                 let command = Kind::Install.command();
-                match undo::original(places.state, command, &path, text.as_bytes())? {
-                    Some(original) => original.and_then(|bytes| String::from_utf8(bytes).ok()),
-                    None => {
-                        let without = host.without_server(text);
-                        Some(without.map_err(|why| unreadable(&path, why))?)
-                    }
+                let now = text.as_bytes();
+                if let Some(original) = undo::original(places.state, command, &path, now)? {
+                    original.and_then(|bytes| String::from_utf8(bytes).ok())
+                } else {
+                    let without = host.without_server(text);
+                    Some(without.map_err(|why| unreadable(&path, why))?)
                 }
             }
         };

@@ -172,12 +172,13 @@ impl Manager {
             return Ok(report);
         }
         config.restore(before)?;
-        let (stays, hint) = match is_on {
-            true => (
+        let (stays, hint) = if is_on {
+            (
                 "off",
                 "another configuration switches it off: give the other `--scope`, or see `grove config`",
-            ),
-            false => ("on", "another configuration says so: see `grove config`"),
+            )
+        } else {
+            ("on", "another configuration says so: see `grove config`")
         };
         let message = format!("`{}` stays switched {stays}", one_line(&name));
         Err(ManageError::refused(message).hint(hint))
