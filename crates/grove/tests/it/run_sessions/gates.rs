@@ -289,7 +289,7 @@ fn peers(gates: &[Gate], module: &str) -> BTreeMap<String, (String, u64)> {
         let says = gate.tool.as_ref().map_or_else(|| gate.says.clone(), report);
         let case =
             json!({ "name": gate.name, "acceptance": gate.acceptance, "output": says, "cwd": cwd });
-        cases.push_str(&format!("{case}\n"));
+        cases.extend([case.to_string(), "\n".to_owned()]);
         sessions.push(session);
     }
     let input = folder.path().join("cases");
