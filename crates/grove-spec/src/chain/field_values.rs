@@ -105,6 +105,17 @@ impl StepReader<'_> {
         None
     }
 
+    /// A contract is about the work of one task; one for several would be judged from a union that nobody answers for.
+    pub(super) fn acceptance_of_several(&mut self, entry: &Entry) -> Option<Acceptance> {
+        let acceptance = self.acceptance(entry);
+        if acceptance.is_some() {
+            let message =
+                "`acceptance` is about the work of one task: write it into each task of the step";
+            self.wrong(entry.position, message.to_owned());
+        }
+        acceptance
+    }
+
     /// A list, or text with commas; `false` and nothing at all mean none, `true` means the agent's own.
     pub(super) fn list(&mut self, entry: &Entry) -> Option<Vec<String>> {
         match (&entry.value.value, switch(entry)) {

@@ -67,7 +67,7 @@ step_keys! {
         "failFast" => fail_fast, boolean;
         "worktree" => worktree, boolean;
         "cwd" => cwd, text;
-        "acceptance" => acceptance, acceptance;
+        "acceptance" => acceptance, acceptance_of_several;
     }
     Expand {
         "item" => item, item_name;

@@ -277,9 +277,11 @@ fn groups_and_fan_outs_of_a_json_chain() {
         },
         {
             "expand": {"from": {"output": "found", "path": "/items"}, "item": "file", "key": "/path", "maxItems": 3, "onEmpty": "fail"},
-            "parallel": {"agent": "c", "task": "Review {file.path} {task} {not a name} {1}"},
-            "collect": {"as": "reviews", "outputSchema": "schema.json"},
-            "acceptance": {"level": "verified", "verify": [{"id": "t", "command": "make"}]}
+            "parallel": {
+                "agent": "c", "task": "Review {file.path} {task} {not a name} {1}",
+                "acceptance": {"level": "verified", "verify": [{"id": "t", "command": "make"}]}
+            },
+            "collect": {"as": "reviews", "outputSchema": "schema.json"}
         },
         {"agent": "d", "task": "{outputs.reviews}"}
     ]);
@@ -363,6 +365,10 @@ fn steps_that_cannot_be_run_as_written_are_refused() {
         (json!([{"agent": "a", "task": 5}]), vec!["chain-step"]),
         (
             json!([{"agent": "a", "acceptance": "sometimes"}]),
+            vec!["chain-step"],
+        ),
+        (
+            json!([{"parallel": [{"agent": "a", "task": "t"}], "acceptance": "checked"}]),
             vec!["chain-step"],
         ),
         (
