@@ -388,8 +388,15 @@ fn check_state(scene: &Scene, run: &str, shown: &Value) -> Result<(), String> {
     let nodes = &shown["nodes"][0];
     let is_right = match scene.act {
         Act::One => nodes["output"]["structured"] == json!({ "n": 3 }),
-        // One verdict, after everything was looked at, whoever was killed meanwhile.
-        Act::Gates => shown["acceptance"] == "reviewed" && nodes["output"]["text"] == "Done.",
+        // One verdict, by what there is in the end: where the child's command was killed, nothing was mended; where the
+        // verifying one was, nobody saw it succeed.
+        Act::Gates => {
+            let end = &nodes["checks"][0]["end"];
+            let was_hit = !end["notStarted"].is_null() || !end["signal"].is_null();
+            let is_mended = scene.session.has("project/mended") && !was_hit;
+            let word = if is_mended { "reviewed" } else { "rejected" };
+            shown["acceptance"] == word && nodes["output"]["text"] == "Done."
+        }
     };
     if folded.word() != "complete" || !is_right {
         return Err(format!("it ended as {shown}"));
