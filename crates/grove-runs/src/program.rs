@@ -1,5 +1,8 @@
 //! A child that is an agent program: one task, under a keeper, to the same facts as the built-in engine gives.
 
+mod loopback;
+mod meter;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,13 +12,16 @@ use grove_exec::{
     StopTokens, now, verdict,
 };
 use grove_fs::atomic;
+use grove_model::Relay;
 use grove_plan::{Attempt, Cause, Child, Fact, Finish, Turn, Usage};
 use grove_store::{Draft, Store};
 use serde_json::json;
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::attempt_log::{AttemptLog, LogLine};
 use crate::native::{ChildEnd, NotOurs, about, append, body};
 use crate::told::Told;
+use meter::{Meter, Metered, Reading};
 
 /// The model of a program that chooses its own.
 pub const OWN_MODEL: &str = "default";
@@ -42,7 +48,8 @@ pub(crate) struct ProgramChild<'a> {
     /// The model's own id; the program's choice when nothing is said.
     pub(crate) model: Option<String>,
     pub(crate) thinking: Option<String>,
-    pub(crate) provider: Option<ProgramProvider>,
+    /// The provider that it is sent to, through the meter; with its own login when there is none.
+    pub(crate) relay: Option<Relay>,
     pub(crate) keeper: &'a Keeper,
     pub(crate) mark: String,
     pub(crate) environment: Vec<(String, String)>,
@@ -50,6 +57,8 @@ pub(crate) struct ProgramChild<'a> {
     pub(crate) folder: PathBuf,
     pub(crate) log: AttemptLog,
     pub(crate) stop: StopTokens,
+    /// Told when something else is to be done for the run.
+    pub(crate) news: UnboundedSender<String>,
 }
 
 impl ProgramChild<'_> {
@@ -62,6 +71,17 @@ impl ProgramChild<'_> {
             let _ = grove_fs::files::remove_folder(&self.folder);
             return Ok(ChildEnd::of(Finish::Interrupted, String::new()));
         }
+        let meter = match self.meter().await {
+            Ok(meter) => meter,
+            Err(error) => {
+                let message = format!("the meter cannot listen: {error}");
+                return Ok(ChildEnd::failed(Cause::Isolation { message }));
+            }
+        };
+        let provider = meter.as_ref().map(|meter| ProgramProvider {
+            origin: meter.url(),
+            key: meter.token().to_owned(),
+        });
         let task = ProgramTask {
             program: self.file,
             system: &self.told.system,
@@ -70,7 +90,7 @@ impl ProgramChild<'_> {
             thinking: self.thinking.as_deref(),
             tools: &self.child.tools.allowed,
             writes: self.child.tools.can_write,
-            provider: self.provider.as_ref(),
+            provider: provider.as_ref(),
             folder: &self.folder,
         };
         let launch = self.program.launch(&task);
@@ -103,6 +123,10 @@ impl ProgramChild<'_> {
             })
             .await;
         let mut heard = reader.finish(&mut on_event);
+        let reading = match meter {
+            Some(meter) => Some(meter.finish().await),
+            None => None,
+        };
         let left = self.folder.join(Program::USAGE_FILE);
         let left = grove_fs::files::read_bounded(&left, 1 << 20).unwrap_or_default();
         heard.usage = self.program.usage_left(&left).unwrap_or(heard.usage);
@@ -116,7 +140,14 @@ impl ProgramChild<'_> {
         let complaint = complaint(&complaints);
         // Whatever it left of its own is nobody's: what it was told is in the journal.
         let _ = grove_fs::files::remove_folder(&self.folder);
-        self.record_usage(&heard).await?;
+        match &reading {
+            Some(reading) if reading.is_not_ours => return Err(NotOurs),
+            Some(reading) => believe_the_meter(&mut heard, reading),
+            None => self.record_usage(&heard).await?,
+        }
+        if let Some(limit) = reading.and_then(|reading| reading.refused) {
+            return Ok(ChildEnd::of(Finish::Failed(limit), heard.text));
+        }
         let finish = match verdict(&heard, &end.report) {
             ProgramVerdict::Answered => Finish::Answered,
             ProgramVerdict::Interrupted => Finish::Interrupted,
@@ -132,6 +163,23 @@ impl ProgramChild<'_> {
             }
         };
         Ok(ChildEnd::of(finish, heard.text))
+    }
+
+    async fn meter(&self) -> std::io::Result<Option<Meter>> {
+        let Some(relay) = &self.relay else {
+            return Ok(None);
+        };
+        let metered = Metered {
+            relay: relay.clone(),
+            store: Arc::clone(self.store),
+            run: self.run.to_owned(),
+            of: self.of.clone(),
+            epoch: self.epoch,
+            limits: self.child.limits.clone(),
+            stop: self.stop.clone(),
+            news: self.news.clone(),
+        };
+        Meter::start(metered).await.map(Some)
     }
 
     fn note(&self, text: String) {
@@ -183,6 +231,15 @@ impl ProgramChild<'_> {
         };
         append(self.store, self.run, draft).await?;
         Ok(())
+    }
+}
+
+/// What a provider did is known from the meter, whatever the program makes of it.
+fn believe_the_meter(heard: &mut Heard, reading: &Reading) {
+    if let Some((failure, message)) = &reading.failure {
+        let said = heard.failure.take().map(|(_, said)| said);
+        let said = said.filter(|said| !said.is_empty());
+        heard.failure = Some((*failure, said.unwrap_or_else(|| message.clone())));
     }
 }
 

@@ -66,7 +66,7 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
         let models = json!({ "providers": { "grove": {
             "baseUrl": format!("{}/v1", provider.origin),
             "api": "openai-completions",
-            "apiKey": "GROVE_ENGINE_KEY",
+            "apiKey": "$GROVE_ENGINE_KEY",
             "models": [{ "id": id }],
         } } });
         launch.file(home.join("models.json"), &models.to_string());

@@ -196,13 +196,14 @@ impl Shared {
             told,
             model: model.id,
             thinking: model.thinking,
-            provider: model.provider,
+            relay: model.relay,
             keeper: &self.options.keeper,
             mark: mark(run, of),
             environment,
             folder: self.options.places.program_folder(run, of),
             log: AttemptLog::open(&self.options.places.log(run, of)),
             stop,
+            news: self.news.clone(),
         };
         Ok(driven.drive().await.ok())
     }
