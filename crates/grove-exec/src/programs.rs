@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use grove_plan::{ModelFailure, Usage};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::keeper::{Exit, Report, Why};
 
@@ -64,6 +64,8 @@ pub struct Capabilities {
     pub streaming: bool,
     /// It tells what it used.
     pub usage: bool,
+    /// To use the runtime's own tools: skills, questions, results as data.
+    pub runtime_tools: bool,
 }
 
 impl Capabilities {
@@ -76,6 +78,7 @@ impl Capabilities {
             (self.resume, "resume"),
             (self.streaming, "streaming"),
             (self.usage, "usage"),
+            (self.runtime_tools, "runtime tools"),
         ];
         let missing = all.into_iter().filter(|(can, _)| !can);
         missing.map(|(_, what)| what).collect()
@@ -109,8 +112,14 @@ pub struct ProgramTask<'a> {
     pub writes: bool,
     /// Whom it asks; whoever it is logged in with when nothing is said.
     pub provider: Option<&'a ProgramProvider>,
+    /// The runtime's own tools.
+    pub bridge: Option<&'a ProgramBridge>,
+    /// Its own name of the earlier conversation that it goes on with.
+    pub resumes: Option<&'a str>,
     /// A folder of this attempt alone, for what the program is given and for what it leaves.
     pub folder: &'a Path,
+    /// A folder of this conversation alone, which stays: its configuration, and what it remembers.
+    pub home: &'a Path,
 }
 
 /// A provider that a program is sent to.
@@ -120,6 +129,33 @@ pub struct ProgramProvider {
     pub origin: String,
     /// The key, which is in the environment alone.
     pub key: String,
+}
+
+/// The runtime's own tools, as an MCP server of one attempt's.
+#[derive(Debug, Clone)]
+pub struct ProgramBridge {
+    /// Where it is.
+    pub url: String,
+    /// What a client must know; in a file or the environment alone.
+    pub token: String,
+    /// The names of its tools.
+    pub tools: Vec<String>,
+}
+
+impl ProgramBridge {
+    /// What the server is called in a program's configuration.
+    pub const NAME: &str = "grove";
+
+    /// The form in which most programs are told of servers.
+    fn described(&self) -> Value {
+        let authorization = format!("Bearer {}", self.token);
+        let server = json!({
+            "type": "http",
+            "url": self.url,
+            "headers": { "Authorization": authorization },
+        });
+        json!({ "mcpServers": { Self::NAME: server } })
+    }
 }
 
 /// How a program is started.

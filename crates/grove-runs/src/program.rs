@@ -1,15 +1,18 @@
 //! A child that is an agent program: one task, under a keeper, to the same facts as the built-in engine gives.
 
+mod bridge;
 mod loopback;
 mod meter;
+mod talk;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use grove_exec::{
     Heard, Keeper, Order, Program, ProgramEvent, ProgramProvider, ProgramTask, ProgramVerdict,
-    StopTokens, now, verdict,
+    Report, StopTokens, Why, now, verdict,
 };
 use grove_fs::atomic;
 use grove_model::Relay;
@@ -17,11 +20,15 @@ use grove_plan::{Attempt, Cause, Child, Fact, Finish, Turn, Usage};
 use grove_store::{Draft, Store};
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio_util::sync::CancellationToken;
 
 use crate::attempt_log::{AttemptLog, LogLine};
 use crate::native::{ChildEnd, NotOurs, about, append, body};
-use crate::told::Told;
+use crate::tools::Toolbox;
+pub(crate) use bridge::RUNTIME_TOOLS;
+use bridge::{Bridge, Bridged};
 use meter::{Meter, Metered, Reading};
+pub(crate) use talk::Talk;
 
 /// The model of a program that chooses its own.
 pub const OWN_MODEL: &str = "default";
@@ -31,6 +38,9 @@ const MOST_OUTPUT: u64 = 256 << 20;
 const LONGEST_MS: u64 = 12 * 60 * 60 * 1_000;
 /// Of what a program complained about, in a cause.
 const MOST_COMPLAINT: usize = 400;
+
+/// A program that asked something and does not end by itself is made to after this.
+const MOST_WAITING: Duration = Duration::from_secs(5);
 
 /// One child while its program runs.
 pub(crate) struct ProgramChild<'a> {
@@ -44,21 +54,35 @@ pub(crate) struct ProgramChild<'a> {
     pub(crate) child: &'a Child,
     /// Where it works.
     pub(crate) work_folder: PathBuf,
-    pub(crate) told: Told,
+    /// The system text.
+    pub(crate) system: String,
+    pub(crate) talk: Talk,
     /// The model's own id; the program's choice when nothing is said.
     pub(crate) model: Option<String>,
     pub(crate) thinking: Option<String>,
     /// The provider that it is sent to, through the meter; with its own login when there is none.
     pub(crate) relay: Option<Relay>,
+    /// What the runtime's own tools need.
+    pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) keeper: &'a Keeper,
     pub(crate) mark: String,
     pub(crate) environment: Vec<(String, String)>,
     /// A folder of this attempt alone.
     pub(crate) folder: PathBuf,
+    /// A folder of its conversation alone.
+    pub(crate) home: PathBuf,
     pub(crate) log: AttemptLog,
     pub(crate) stop: StopTokens,
     /// Told when something else is to be done for the run.
     pub(crate) news: UnboundedSender<String>,
+}
+
+/// What stands beside a program while it runs.
+struct Beside {
+    meter: Option<Meter>,
+    bridge: Option<Bridge>,
+    /// Cancelled when the child waits for an answer.
+    hold: CancellationToken,
 }
 
 impl ProgramChild<'_> {
@@ -71,88 +95,71 @@ impl ProgramChild<'_> {
             let _ = grove_fs::files::remove_folder(&self.folder);
             return Ok(ChildEnd::of(Finish::Interrupted, String::new()));
         }
-        let meter = match self.meter().await {
-            Ok(meter) => meter,
-            Err(error) => {
-                let message = format!("the meter cannot listen: {error}");
-                return Ok(ChildEnd::failed(Cause::Isolation { message }));
-            }
-        };
-        let provider = meter.as_ref().map(|meter| ProgramProvider {
-            origin: meter.url(),
-            key: meter.token().to_owned(),
-        });
-        let task = ProgramTask {
-            program: self.file,
-            system: &self.told.system,
-            message: &self.told.message,
-            model: self.model.as_deref(),
-            thinking: self.thinking.as_deref(),
-            tools: &self.child.tools.allowed,
-            writes: self.child.tools.can_write,
-            provider: provider.as_ref(),
-            folder: &self.folder,
-        };
-        let launch = self.program.launch(&task);
-        for (file, text) in &launch.files {
-            if let Err(error) = atomic::write_mode(file, text.as_bytes(), 0o600) {
-                let message = format!("{error}: {}", error.source);
-                return Ok(ChildEnd::failed(Cause::Input { message }));
-            }
+        if self.talk.resumes.is_none() {
+            // What another conversation left is none of this one's.
+            let _ = grove_fs::files::remove_folder(&self.home);
         }
-        let complaints = self.folder.join("complaints.txt");
-        let mut environment = self.environment.clone();
-        environment.retain(|(name, _)| launch.environment.iter().all(|(set, _)| set != name));
-        environment.extend(launch.environment.iter().cloned());
-        let limit = self.child.limits.max_execution_time_ms;
-        let order = Order {
-            command: launch.whole_command(&complaints),
-            environment,
-            // The plan's own timer comes first, and asks before it ends.
-            limit_ms: limit.map_or(LONGEST_MS, |limit| limit.saturating_add(60_000)),
-            most_output: MOST_OUTPUT,
-            ..Order::shell("", self.work_folder.clone(), &self.mark)
+        let isolation = |message: String| Ok(ChildEnd::failed(Cause::Isolation { message }));
+        let beside = match self.beside().await {
+            Ok(beside) => beside,
+            Err(error) => return isolation(format!("nobody can listen beside it: {error}")),
+        };
+        let order = match self.order(&beside) {
+            Ok(order) => order,
+            Err(message) => return Ok(ChildEnd::failed(Cause::Input { message })),
         };
         let mut reader = self.program.reader();
         let mut tools = HashMap::new();
         let mut on_event = |event: ProgramEvent| self.log_event(event, &mut tools);
-        let ran = self
-            .keeper
-            .run(&order, &self.stop, |bytes| {
-                reader.push(bytes, &mut on_event);
-            })
-            .await;
-        let mut heard = reader.finish(&mut on_event);
-        let reading = match meter {
-            Some(meter) => Some(meter.finish().await),
-            None => None,
+        let on_output = |bytes: &[u8]| reader.push(bytes, &mut on_event);
+        let ran = tokio::select! {
+            ran = self.keeper.run(&order, &self.stop, on_output) => ran,
+            never = self.end_whoever_waits(&beside.hold) => match never {},
         };
+        let mut heard = reader.finish(&mut on_event);
         let left = self.folder.join(Program::USAGE_FILE);
         let left = grove_fs::files::read_bounded(&left, 1 << 20).unwrap_or_default();
         heard.usage = self.program.usage_left(&left).unwrap_or(heard.usage);
-        let end = match ran {
-            Ok(end) => end,
-            Err(error) => {
-                let message = error.to_string();
-                return Ok(ChildEnd::failed(Cause::Isolation { message }));
-            }
+        let said = beside.bridge.map(Bridge::finish).unwrap_or_default();
+        let reading = match beside.meter {
+            Some(meter) => Some(meter.finish().await),
+            None => None,
         };
-        let complaint = complaint(&complaints);
-        // Whatever it left of its own is nobody's: what it was told is in the journal.
+        let complaint = complaint(&self.complaints());
+        // Whatever it was given is nobody's now: what it was told is in the journal.
         let _ = grove_fs::files::remove_folder(&self.folder);
+        if let Some(session) = heard.session.as_ref().filter(|_| self.relay.is_some()) {
+            Talk::keep(&self.home, session);
+        }
         match &reading {
             Some(reading) if reading.is_not_ours => return Err(NotOurs),
             Some(reading) => believe_the_meter(&mut heard, reading),
             None => self.record_usage(&heard).await?,
         }
-        if let Some(limit) = reading.and_then(|reading| reading.refused) {
-            return Ok(ChildEnd::of(Finish::Failed(limit), heard.text));
-        }
-        let finish = match verdict(&heard, &end.report) {
+        let end = match ran {
+            Ok(end) => end,
+            Err(error) => return isolation(error.to_string()),
+        };
+        let refused = reading.and_then(|reading| reading.refused);
+        let finish = if let Some(cause) = said.failed.or(refused) {
+            Finish::Failed(cause)
+        } else if let Some(question) = said.asked {
+            Finish::Asked(question)
+        } else if said.structured.is_some() && end.report.why == Why::Done {
+            // What was asked for is there, whatever its last words are.
+            Finish::Answered
+        } else {
+            self.finish_of(&heard, &end.report, &complaint)
+        };
+        Ok(ChildEnd::of(finish, heard.text).with_value(said.structured))
+    }
+
+    fn finish_of(&self, heard: &Heard, report: &Report, complaint: &str) -> Finish {
+        match verdict(heard, report) {
             ProgramVerdict::Answered => Finish::Answered,
             ProgramVerdict::Interrupted => Finish::Interrupted,
             ProgramVerdict::TimedOut => Finish::Failed(Cause::TimedOut {
-                limit_ms: order.limit_ms,
+                limit_ms: self.limit_ms(),
             }),
             ProgramVerdict::ModelFailed(failure, message) => {
                 Finish::Failed(Cause::Model { failure, message })
@@ -161,11 +168,90 @@ impl ProgramChild<'_> {
                 self.note(format!("{}: {why}{complaint}", self.program.title));
                 Finish::Failed(Cause::NoAnswer)
             }
-        };
-        Ok(ChildEnd::of(finish, heard.text))
+        }
     }
 
-    async fn meter(&self) -> std::io::Result<Option<Meter>> {
+    /// What a keeper is to run, with its files written.
+    fn order(&self, beside: &Beside) -> Result<Order, String> {
+        let provider = beside.meter.as_ref().map(|meter| ProgramProvider {
+            origin: meter.url(),
+            key: meter.token().to_owned(),
+        });
+        let bridge = beside.bridge.as_ref().map(Bridge::described);
+        let task = ProgramTask {
+            program: self.file,
+            system: &self.system,
+            message: &self.talk.message,
+            model: self.model.as_deref(),
+            thinking: self.thinking.as_deref(),
+            tools: &self.child.tools.allowed,
+            writes: self.child.tools.can_write,
+            provider: provider.as_ref(),
+            bridge: bridge.as_ref(),
+            resumes: self.talk.resumes.as_deref(),
+            folder: &self.folder,
+            home: &self.home,
+        };
+        let launch = self.program.launch(&task);
+        for (file, text) in &launch.files {
+            let written = atomic::write_mode(file, text.as_bytes(), 0o600);
+            written.map_err(|error| format!("{error}: {}", error.source))?;
+        }
+        let mut environment = self.environment.clone();
+        environment.retain(|(name, _)| launch.environment.iter().all(|(set, _)| set != name));
+        environment.extend(launch.environment.iter().cloned());
+        Ok(Order {
+            command: launch.whole_command(&self.complaints()),
+            environment,
+            limit_ms: self.limit_ms(),
+            most_output: MOST_OUTPUT,
+            ..Order::shell("", self.work_folder.clone(), &self.mark)
+        })
+    }
+
+    /// The plan's own timer comes first, and asks before it ends.
+    fn limit_ms(&self) -> u64 {
+        let limit = self.child.limits.max_execution_time_ms;
+        limit.map_or(LONGEST_MS, |limit| limit.saturating_add(60_000))
+    }
+
+    fn complaints(&self) -> PathBuf {
+        self.folder.join("complaints.txt")
+    }
+
+    async fn beside(&self) -> std::io::Result<Beside> {
+        let hold = CancellationToken::new();
+        let meter = self.meter(&hold).await?;
+        let bridged = Bridged {
+            toolbox: Arc::clone(&self.toolbox),
+            store: Arc::clone(self.store),
+            run: self.run.to_owned(),
+            of: self.of.clone(),
+            epoch: self.epoch,
+            stop: self.stop.clone(),
+            hold: hold.clone(),
+        };
+        let bridge = if self.program.can.runtime_tools && bridged.has_tools() {
+            Some(Bridge::start(bridged).await?)
+        } else {
+            None
+        };
+        Ok(Beside {
+            meter,
+            bridge,
+            hold,
+        })
+    }
+
+    /// Whoever asked has nothing to do; one that does not end by itself is made to.
+    async fn end_whoever_waits(&self, hold: &CancellationToken) -> std::convert::Infallible {
+        hold.cancelled().await;
+        tokio::time::sleep(MOST_WAITING).await;
+        self.stop.tell(false);
+        std::future::pending().await
+    }
+
+    async fn meter(&self, hold: &CancellationToken) -> std::io::Result<Option<Meter>> {
         let Some(relay) = &self.relay else {
             return Ok(None);
         };
@@ -177,6 +263,7 @@ impl ProgramChild<'_> {
             epoch: self.epoch,
             limits: self.child.limits.clone(),
             stop: self.stop.clone(),
+            hold: hold.clone(),
             news: self.news.clone(),
         };
         Meter::start(metered).await.map(Some)

@@ -8,7 +8,7 @@ use grove_plan::{ModelFailure, Usage};
 use serde_json::Value;
 
 use super::{
-    Capabilities, Heard, Launch, Program, ProgramEvent, ProgramTask, failure_of_status, text,
+    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask, failure_of_status, text,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -24,6 +24,7 @@ pub(super) static PROGRAM: Program = Program {
         resume: true,
         streaming: false,
         usage: true,
+        runtime_tools: true,
     },
     tools: &[
         ("read", "Read"),
@@ -53,12 +54,21 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     launch.args(["--system-prompt-file", &system]);
     // Nothing of the person's own: no settings, hooks, plugins, servers, commands, and no session that stays.
     launch.args(["--setting-sources", "", "--strict-mcp-config"]);
-    launch.args(["--disable-slash-commands", "--no-session-persistence"]);
-    let tools = PROGRAM.tools(task.tools).0.join(",");
-    launch.args(["--tools", &tools]);
+    launch.args(["--disable-slash-commands"]);
+    let own = PROGRAM.tools(task.tools).0;
+    let mut tools: Vec<String> = own.into_iter().map(str::to_owned).collect();
+    launch.args(["--tools", &tools.join(",")]);
+    if let Some(bridge) = task.bridge {
+        let file = launch.file(task.folder.join("servers.json"), &bridge.described().to_string());
+        launch.args(["--mcp-config", &file]);
+        // Otherwise its first request may come before it knows the tools.
+        launch.set("MCP_CONNECTION_NONBLOCKING", "0");
+        let name = |tool: &String| format!("mcp__{}__{tool}", ProgramBridge::NAME);
+        tools.extend(bridge.tools.iter().map(name));
+    }
     if !tools.is_empty() {
         // Whatever it may have it may use; it is asked for nothing else.
-        launch.args(["--allowedTools", &tools]);
+        launch.args(["--allowedTools", &tools.join(",")]);
     }
     if let Some(model) = task.model {
         launch.args(["--model", model]);
@@ -72,8 +82,13 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     if let Some(provider) = task.provider {
         launch.set("ANTHROPIC_BASE_URL", &provider.origin);
         launch.set("ANTHROPIC_API_KEY", &provider.key);
-        let home = task.folder.join("claude");
-        launch.set("CLAUDE_CONFIG_DIR", home.to_string_lossy());
+        launch.set("CLAUDE_CONFIG_DIR", task.home.to_string_lossy());
+        if let Some(session) = task.resumes {
+            launch.args(["--resume", session]);
+        }
+    } else {
+        // The person's own sessions are not for this child.
+        launch.args(["--no-session-persistence"]);
     }
     launch
 }

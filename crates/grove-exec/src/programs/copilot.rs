@@ -8,7 +8,7 @@ use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
 
 use super::{
-    Capabilities, Heard, Launch, Program, ProgramEvent, ProgramTask, failure_of_status, text,
+    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask, failure_of_status, text,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -24,6 +24,7 @@ pub(super) static PROGRAM: Program = Program {
         resume: true,
         streaming: true,
         usage: true,
+        runtime_tools: true,
     },
     tools: &[
         ("read", "view"),
@@ -43,14 +44,16 @@ pub(super) static PROGRAM: Program = Program {
 
 fn launch(task: &ProgramTask<'_>) -> Launch {
     let mut launch = Launch::default();
-    let home = task.folder.join("copilot");
-    let tools = json!(PROGRAM.tools(task.tools).0);
+    let mut tools = json!(PROGRAM.tools(task.tools).0);
+    if let (Some(_), Some(tools)) = (task.bridge, tools.as_array_mut()) {
+        tools.push(format!("{}/*", ProgramBridge::NAME).into());
+    }
     // JSON in one line is YAML.
     let agent = format!(
         "---\nname: grove-child\ndescription: A child of Grove's\ntools: {tools}\n---\n{}",
         task.system
     );
-    launch.file(home.join("agents/grove-child.agent.md"), &agent);
+    launch.file(task.home.join("agents/grove-child.agent.md"), &agent);
     launch.args([task.program.to_string_lossy()]);
     launch.args(["-p", task.message, "--output-format", "json"]);
     launch.args(["--agent", "grove-child", "--no-custom-instructions"]);
@@ -62,7 +65,16 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     if let Some(level) = task.thinking {
         launch.args(["--reasoning-effort", level]);
     }
-    launch.set("COPILOT_HOME", home.to_string_lossy());
+    if let Some(bridge) = task.bridge {
+        let mut servers = bridge.described();
+        servers["mcpServers"][ProgramBridge::NAME]["tools"] = json!(["*"]);
+        let file = launch.file(task.folder.join("servers.json"), &servers.to_string());
+        launch.args(["--additional-mcp-config".to_owned(), format!("@{file}")]);
+    }
+    if let Some(session) = task.resumes {
+        launch.args([format!("--resume={session}")]);
+    }
+    launch.set("COPILOT_HOME", task.home.to_string_lossy());
     match task.provider {
         Some(provider) => {
             launch.set("COPILOT_OFFLINE", "true");

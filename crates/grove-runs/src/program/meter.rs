@@ -20,6 +20,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Bytes, Frame, Incoming};
 use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::loopback::{Answer, Loopback, body_of, refused};
@@ -39,6 +40,8 @@ pub(super) struct Metered {
     pub(super) epoch: u32,
     pub(super) limits: Limits,
     pub(super) stop: StopTokens,
+    /// Cancelled when the child waits for an answer, and so asks nobody.
+    pub(super) hold: CancellationToken,
     /// Told when something else is to be done for the run.
     pub(super) news: UnboundedSender<String>,
 }
@@ -169,7 +172,8 @@ impl Metering {
             self.metered.stop.tell(false);
             return Some(why);
         }
-        let is_over = self.metered.stop.is_told() || reading.is_not_ours;
+        let is_held = self.metered.hold.is_cancelled();
+        let is_over = is_held || self.metered.stop.is_told() || reading.is_not_ours;
         is_over.then(|| "this child is to stop".to_owned())
     }
 

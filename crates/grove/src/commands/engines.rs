@@ -34,6 +34,16 @@ pub(super) struct ChosenEngine {
 }
 
 impl ChosenEngine {
+    /// Why it cannot do what is asked of it, if it cannot.
+    pub(super) fn refusal(&self, has_recording: bool, has_schema: bool) -> Option<String> {
+        let program = Program::named(&self.name)?;
+        if has_recording {
+            return Some(format!("{} takes no recording", program.title));
+        }
+        let is_missing = has_schema && !program.can.runtime_tools;
+        is_missing.then(|| format!("{} gives no result as data", program.title))
+    }
+
     fn native() -> Self {
         Self {
             name: NATIVE.to_owned(),

@@ -87,9 +87,9 @@ impl Finding<'_> {
             has_recording,
         )?;
         let schema = self.schema(task)?;
-        if engine.program.is_some() && (has_recording || schema.is_some()) {
-            let message = format!("engine `{}` takes no recording and no schema", engine.name);
-            return Err(CommandError::usage(message).hint("choose `--engine native` for that"));
+        if let Some(message) = engine.refusal(has_recording, schema.is_some()) {
+            let hint = "choose `--engine native` for that";
+            return Err(CommandError::usage(message).hint(hint));
         }
         let wanted = WantedModels {
             named: asked
