@@ -21,8 +21,8 @@ pub use processes::{
     EndedTree, MARK, Seen, end_marked, end_strays, find_marked, is_marked, marked_processes,
 };
 pub use programs::{
-    Capabilities, Heard, Launch, PROGRAMS, Program, ProgramBridge, ProgramEvent, ProgramProvider, ProgramReader,
-    ProgramTask, ProgramVerdict, verdict,
+    Capabilities, Heard, Launch, PROGRAMS, Program, ProgramBridge, ProgramEvent, ProgramProvider,
+    ProgramReader, ProgramTask, ProgramVerdict, verdict,
 };
 pub use write_rules::{WriteRules, write_rules_work};
 

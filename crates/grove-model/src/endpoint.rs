@@ -210,10 +210,30 @@ mod tests {
             }
         }
         for (api, url, asked, target) in [
-            (Api::Anthropic, "https://host", "/v1/messages?beta=true", "/v1/messages?beta=true"),
-            (Api::Anthropic, "https://host/a", "/v1/messages/count_tokens", "/a/v1/messages/count_tokens"),
-            (Api::OpenaiChat, "https://host/v1", "/v1/chat/completions", "/v1/chat/completions"),
-            (Api::OpenaiResponses, "https://host/openai", "/v1/responses", "/openai/responses"),
+            (
+                Api::Anthropic,
+                "https://host",
+                "/v1/messages?beta=true",
+                "/v1/messages?beta=true",
+            ),
+            (
+                Api::Anthropic,
+                "https://host/a",
+                "/v1/messages/count_tokens",
+                "/a/v1/messages/count_tokens",
+            ),
+            (
+                Api::OpenaiChat,
+                "https://host/v1",
+                "/v1/chat/completions",
+                "/v1/chat/completions",
+            ),
+            (
+                Api::OpenaiResponses,
+                "https://host/openai",
+                "/v1/responses",
+                "/openai/responses",
+            ),
         ] {
             let made = Endpoint::new(api, url, None).unwrap();
             let found = made.target_of(asked).unwrap();

@@ -222,10 +222,10 @@ impl AnswerCounter {
     pub fn finish(self, is_ended: bool) -> CountedAnswer {
         if let Some(whole) = self.whole {
             let usage = usage_of_whole(self.api, &whole);
-            let guess = || guessed(self.request_bytes, whole.len());
+            let guess = is_ended.then(|| guessed(self.request_bytes, whole.len()));
             return CountedAnswer {
                 answer: None,
-                usage: usage.unwrap_or_else(guess),
+                usage: usage.or(guess).unwrap_or_default(),
                 is_whole: is_ended,
             };
         }

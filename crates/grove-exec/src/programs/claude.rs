@@ -8,7 +8,8 @@ use grove_plan::{ModelFailure, Usage};
 use serde_json::Value;
 
 use super::{
-    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask, failure_of_status, text,
+    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask,
+    failure_of_status, text,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -59,7 +60,10 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     let mut tools: Vec<String> = own.into_iter().map(str::to_owned).collect();
     launch.args(["--tools", &tools.join(",")]);
     if let Some(bridge) = task.bridge {
-        let file = launch.file(task.folder.join("servers.json"), &bridge.described().to_string());
+        let file = launch.file(
+            task.folder.join("servers.json"),
+            &bridge.described().to_string(),
+        );
         launch.args(["--mcp-config", &file]);
         // Otherwise its first request may come before it knows the tools.
         launch.set("MCP_CONNECTION_NONBLOCKING", "0");
@@ -78,7 +82,7 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     }
     launch.set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
     // Ten tries with waits of up to forty seconds are too patient for a child.
-    launch.set("CLAUDE_CODE_MAX_RETRIES", "4");
+    launch.set("CLAUDE_CODE_MAX_RETRIES", "3");
     if let Some(provider) = task.provider {
         launch.set("ANTHROPIC_BASE_URL", &provider.origin);
         launch.set("ANTHROPIC_API_KEY", &provider.key);
@@ -108,6 +112,7 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
             // Words of its own in place of an answer.
             if let Some(kind) = line["error"].as_str() {
                 heard.failure = Some((failure_of_kind(kind), String::new()));
+                return;
             }
             for block in line["message"]["content"].as_array().into_iter().flatten() {
                 take_block(heard, block, on_event);

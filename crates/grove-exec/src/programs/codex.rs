@@ -8,7 +8,8 @@ use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
 
 use super::{
-    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask, failure_of_status, text,
+    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask,
+    failure_of_status, text,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -79,7 +80,7 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     if let Some(provider) = task.provider {
         let address = serde_json::Value::from(format!("{}/v1", provider.origin)).to_string();
         let provider_row = format!(
-            "model_providers.grove={{name=\"grove\",base_url={address},wire_api=\"responses\",env_key=\"{KEY}\"}}"
+            "model_providers.grove={{name=\"grove\",base_url={address},wire_api=\"responses\",env_key=\"{KEY}\",request_max_retries=3,stream_max_retries=3}}"
         );
         launch.args(["-c", &provider_row, "-c", "model_provider=\"grove\""]);
         launch.set(KEY, &provider.key);

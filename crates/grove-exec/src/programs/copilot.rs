@@ -8,7 +8,8 @@ use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
 
 use super::{
-    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask, failure_of_status, text,
+    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask,
+    failure_of_status, text,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -59,7 +60,7 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     launch.args(["--agent", "grove-child", "--no-custom-instructions"]);
     launch.args(["--disable-builtin-mcps", "--no-ask-user", "--no-color"]);
     // The list above is all that there is to allow.
-    launch.args(["--allow-all-tools", "--no-auto-update", "--trust-folder"]);
+    launch.args(["--allow-all-tools", "--no-auto-update"]);
     let usage = task.folder.join(Program::USAGE_FILE);
     launch.args(["--usage-output-file", &usage.to_string_lossy()]);
     if let Some(level) = task.thinking {
@@ -72,7 +73,10 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
         launch.args(["--additional-mcp-config".to_owned(), format!("@{file}")]);
     }
     if let Some(session) = task.resumes {
+        // The folder was trusted then.
         launch.args([format!("--resume={session}")]);
+    } else {
+        launch.args(["--trust-folder"]);
     }
     launch.set("COPILOT_HOME", task.home.to_string_lossy());
     match task.provider {

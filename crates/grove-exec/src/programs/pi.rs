@@ -70,6 +70,8 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
             "models": [{ "id": id }],
         } } });
         launch.file(task.home.join("models.json"), &models.to_string());
+        let settings = json!({ "retry": { "enabled": true, "maxRetries": 3, "baseDelayMs": 500 } });
+        launch.file(task.home.join("settings.json"), &settings.to_string());
         launch.set("PI_CODING_AGENT_DIR", task.home.to_string_lossy());
         let sessions = task.home.join("sessions");
         launch.args(["--session-dir", &sessions.to_string_lossy()]);

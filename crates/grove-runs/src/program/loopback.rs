@@ -171,13 +171,31 @@ mod tests {
     #[test]
     fn only_who_knows_the_token_and_means_this_machine_is_let_in() {
         let table: [(&[(&str, &str)], Option<u16>); 9] = [
-            (&[("host", "127.0.0.1:4711"), ("authorization", "Bearer secret")], None),
+            (
+                &[
+                    ("host", "127.0.0.1:4711"),
+                    ("authorization", "Bearer secret"),
+                ],
+                None,
+            ),
             (&[("host", "localhost:4711"), ("x-api-key", "secret")], None),
-            (&[("host", "127.0.0.1:4711"), ("x-api-key", "other")], Some(401)),
-            (&[("host", "127.0.0.1:4711"), ("authorization", "secret")], Some(401)),
+            (
+                &[("host", "127.0.0.1:4711"), ("x-api-key", "other")],
+                Some(401),
+            ),
+            (
+                &[("host", "127.0.0.1:4711"), ("authorization", "secret")],
+                Some(401),
+            ),
             (&[("host", "127.0.0.1:4711")], Some(401)),
-            (&[("host", "127.0.0.1:4712"), ("x-api-key", "secret")], Some(403)),
-            (&[("host", "evil.example"), ("x-api-key", "secret")], Some(403)),
+            (
+                &[("host", "127.0.0.1:4712"), ("x-api-key", "secret")],
+                Some(403),
+            ),
+            (
+                &[("host", "evil.example"), ("x-api-key", "secret")],
+                Some(403),
+            ),
             (&[("x-api-key", "secret")], Some(403)),
             (
                 &[

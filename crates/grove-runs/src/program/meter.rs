@@ -11,9 +11,7 @@ use std::task::{Context, Poll};
 
 use grove_exec::{StopTokens, now};
 use grove_model::{AnswerCounter, Api, AskedRequest, Block, CountedAnswer, Relay, RelayedAnswer};
-use grove_plan::{
-    Attempt, Cause, EffectId, EffectKind, Fact, Limits, ModelFailure, Turn, Usage,
-};
+use grove_plan::{Attempt, Cause, EffectId, EffectKind, Fact, Limits, ModelFailure, Turn, Usage};
 use grove_store::{Draft, Store};
 use http::header::CONTENT_TYPE;
 use http::{Request, Response, StatusCode};
@@ -273,9 +271,8 @@ impl Metering {
             return metered.stop.tell(true);
         };
         let opened = &appended.step.opened;
-        let is_stop = |effect: &EffectId| {
-            effect.kind == EffectKind::Stop && effect.of == metered.of
-        };
+        let is_stop =
+            |effect: &EffectId| effect.kind == EffectKind::Stop && effect.of == metered.of;
         if opened.iter().any(is_stop) {
             metered.stop.tell(false);
         }

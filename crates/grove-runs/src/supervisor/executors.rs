@@ -162,7 +162,13 @@ impl Shared {
     }
 
     /// The end of a child whose answer is in the file that it was to be written to.
-    fn with_output(&self, mut end: ChildEnd, child: &Child, run: &str, work: &WorkFolder) -> ChildEnd {
+    fn with_output(
+        &self,
+        mut end: ChildEnd,
+        child: &Child,
+        run: &str,
+        work: &WorkFolder,
+    ) -> ChildEnd {
         if let Some(output) = &child.output {
             let chain_dir = self.options.places.chain_folder(run);
             let path = output.replace("{chain_dir}", &chain_dir.to_string_lossy());

@@ -1,5 +1,8 @@
 //! Agent programs as children: the real ones, through the binary, to the same run.
 
+mod runtime_tools;
+mod table;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
@@ -84,8 +87,9 @@ fn words<'a>(engine: &'a str, model: &'a str, more: &[&'a str]) -> Vec<&'a str> 
 fn every_program_does_a_task_and_the_run_is_like_any_other() {
     for (engine, _, tool) in ENGINES {
         let server = server(json!({ "marked": [{ "marker": "TASK-MARK", "turns": [
-            { "text": "I look.", "calls": [call(engine, tool, "echo made > made.txt")], "usage": { "input": 10, "output": 3 } },
-            { "text": "Done.", "usage": { "input": 20, "output": 4 } },
+            { "text": "I look.", "calls": [call(engine, tool, "env > made.txt")],
+                "usage": { "input": 10, "output": 3, "cached": 5 } },
+            { "text": "Done.", "usage": { "input": 20, "output": 4, "cached": 6 } },
         ] }], "otherwise": { "text": "a title" } }));
         let session = scene(&server);
         let model = format!("for-{engine}/claude-sonnet-4-5");
@@ -98,8 +102,18 @@ fn every_program_does_a_task_and_the_run_is_like_any_other() {
         assert_eq!(run["usage"]["input"], 30, "{engine}");
         assert_eq!(run["usage"]["output"], 7, "{engine}");
         assert_eq!(run["usage"]["estimated"], false, "{engine}");
-        println!("{}", outcome.stdout);
-        assert_eq!(session.read("project/made.txt"), "made\n", "{engine}");
+        assert_eq!(run["usage"]["cached"], 11, "{engine}");
+        assert_eq!(run["nodes"][0]["attempts"][0]["turns"], 2, "{engine}");
+        // The key is the provider's and nobody else's: neither the program nor its tools have it.
+        let environment = session.read("project/made.txt");
+        assert!(environment.contains("GROVE_RUN="), "{engine}");
+        assert!(!environment.contains(KEY), "{engine}");
+        for request in server.requests() {
+            let keys = ["x-api-key", "authorization"].map(|name| request.header(name));
+            let keys: Vec<&str> = keys.into_iter().flatten().collect();
+            assert_eq!(keys.len(), 1, "{engine}: {keys:?}");
+            assert!(keys[0].ends_with(KEY), "{engine}");
+        }
         // What it was told is whole and once in its first request, and nothing of it is left on disk.
         let requests = server.requests();
         let first = requests.iter().find(|request| {
