@@ -30,7 +30,7 @@ fn calls(stdout: &str) -> Vec<(String, String)> {
             ));
         } else if line["fact"] == "returned" {
             let text = line["outcome"]["content"]["inline"].as_str().unwrap();
-            calls.last_mut().unwrap().1 = text.to_owned();
+            text.clone_into(&mut calls.last_mut().unwrap().1);
         }
     }
     calls
