@@ -1,6 +1,7 @@
 //! A child that is an agent program: one task, under a keeper, to the same facts as the built-in engine gives.
 
 mod bridge;
+mod first_request;
 mod loopback;
 mod meter;
 mod talk;
@@ -71,7 +72,7 @@ pub(crate) struct ProgramChild<'a> {
     pub(crate) folder: PathBuf,
     /// A folder of its conversation alone.
     pub(crate) home: PathBuf,
-    pub(crate) log: AttemptLog,
+    pub(crate) log: Arc<AttemptLog>,
     pub(crate) stop: StopTokens,
     /// Told when something else is to be done for the run.
     pub(crate) news: UnboundedSender<String>,
@@ -262,6 +263,8 @@ impl ProgramChild<'_> {
             of: self.of.clone(),
             epoch: self.epoch,
             limits: self.child.limits.clone(),
+            told: [self.system.clone(), self.talk.message.clone()],
+            log: Arc::clone(&self.log),
             stop: self.stop.clone(),
             hold: hold.clone(),
             news: self.news.clone(),

@@ -73,11 +73,11 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
         launch.args(["--additional-mcp-config".to_owned(), format!("@{file}")]);
     }
     if let Some(session) = task.resumes {
-        // The folder was trusted then.
         launch.args([format!("--resume={session}")]);
-    } else {
-        launch.args(["--trust-folder"]);
     }
+    // A folder that it is told to trust gives it hooks, servers and skills of the project's.
+    let settings = json!({ "disableAllHooks": true });
+    launch.file(task.home.join("settings.json"), &settings.to_string());
     launch.set("COPILOT_HOME", task.home.to_string_lossy());
     match task.provider {
         Some(provider) => {

@@ -6,6 +6,7 @@
 //! is passed on, so that the next request comes after it.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
@@ -22,6 +23,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::loopback::{Answer, Loopback, body_of, refused};
+use super::first_request::added;
+use crate::attempt_log::{AttemptLog, LogLine};
 use crate::native::{append, body};
 
 /// Portions of an answer that wait for the program.
@@ -37,6 +40,9 @@ pub(super) struct Metered {
     pub(super) of: Attempt,
     pub(super) epoch: u32,
     pub(super) limits: Limits,
+    /// What the child is told, in order.
+    pub(super) told: [String; 2],
+    pub(super) log: Arc<AttemptLog>,
     pub(super) stop: StopTokens,
     /// Cancelled when the child waits for an answer, and so asks nobody.
     pub(super) hold: CancellationToken,
@@ -67,6 +73,8 @@ pub(super) struct Reading {
 struct Metering {
     metered: Metered,
     reading: Mutex<Reading>,
+    /// Whether the first request was looked at.
+    is_begun: AtomicBool,
     /// Answers on their way; what they took is recorded before the attempt ends.
     answers: TaskTracker,
 }
@@ -76,6 +84,7 @@ impl Meter {
         let metering = Arc::new(Metering {
             metered,
             reading: Mutex::default(),
+            is_begun: AtomicBool::new(false),
             answers: TaskTracker::new(),
         });
         let shared = Arc::clone(&metering);
@@ -125,6 +134,9 @@ impl Metering {
             return refused(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
         };
         let request_bytes = body.len();
+        if api.is_some() && !self.is_begun.swap(true, Ordering::Relaxed) {
+            self.look_at_first(&body);
+        }
         let target = head.uri.path_and_query();
         let asked = AskedRequest {
             method: head.method,
@@ -159,6 +171,21 @@ impl Metering {
             }
         });
         response
+    }
+
+    /// Takes note of what the program makes of what it is told.
+    fn look_at_first(&self, body: &[u8]) {
+        let request = serde_json::from_slice(body).unwrap_or_default();
+        let [system, message] = &self.metered.told;
+        let added = added(&request, &[system, message]);
+        let note = |text: String| self.metered.log.write(&LogLine::Note { text });
+        note(format!(
+            "beside what it is told, its first request has {} bytes with the digest {}",
+            added.bytes, added.digest
+        ));
+        for part in added.missing {
+            note(format!("its first request has this not whole, once and in order: {part}"));
+        }
     }
 
     /// Why nothing more may be asked, if it is so.

@@ -215,7 +215,7 @@ impl Shared {
             mark: mark(run, of),
             environment,
             folder: self.options.places.program_folder(run, of),
-            log: AttemptLog::open(&self.options.places.log(run, of)),
+            log: Arc::new(AttemptLog::open(&self.options.places.log(run, of))),
             stop,
             news: self.news.clone(),
         };

@@ -1,6 +1,8 @@
 //! Agent programs as children: the real ones, through the binary, to the same run.
 
+mod isolation;
 mod runtime_tools;
+mod shapes;
 mod table;
 
 use std::fs;
