@@ -3,16 +3,17 @@
 mod bridge;
 mod first_request;
 mod loopback;
+mod input;
 mod meter;
 mod talk;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use grove_exec::{
-    Heard, Keeper, Order, Program, ProgramEvent, ProgramProvider, ProgramTask, ProgramVerdict,
+    Heard, Keeper, Launch, Order, Program, ProgramEvent, ProgramProvider, ProgramTask, ProgramVerdict,
     Report, StopTokens, Why, now, verdict,
 };
 use grove_fs::atomic;
@@ -28,6 +29,7 @@ use crate::native::{ChildEnd, NotOurs, about, append, body};
 use crate::tools::Toolbox;
 pub(crate) use bridge::RUNTIME_TOOLS;
 use bridge::{Bridge, Bridged};
+use input::Input;
 use meter::{Meter, Metered, Reading};
 pub(crate) use talk::Talk;
 
@@ -105,17 +107,41 @@ impl ProgramChild<'_> {
             Ok(beside) => beside,
             Err(error) => return isolation(format!("nobody can listen beside it: {error}")),
         };
-        let order = match self.order(&beside) {
-            Ok(order) => order,
+        let (launch, order) = match self.order(&beside) {
+            Ok(ordered) => ordered,
             Err(message) => return Ok(ChildEnd::failed(Cause::Input { message })),
         };
-        let mut reader = self.program.reader();
+        let input = match Input::of(&launch) {
+            Ok(input) => input,
+            Err(error) => return isolation(format!("it cannot be told anything: {error}")),
+        };
+        let (sayer, keeper_stop) = (input.sayer(), StopTokens::default());
+        let mut reader = self.program.reader(&launch);
         let mut tools = HashMap::new();
-        let mut on_event = |event: ProgramEvent| self.log_event(event, &mut tools);
-        let on_output = |bytes: &[u8]| reader.push(bytes, &mut on_event);
+        let mut on_event = |event: ProgramEvent| match event {
+            ProgramEvent::Say(line) => sayer.say(line),
+            ProgramEvent::Close => sayer.close(),
+            event => self.log_event(event, &mut tools),
+        };
+        let session = Mutex::new(None);
+        let on_output = |bytes: &[u8]| {
+            reader.push(bytes, &mut on_event);
+            session.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&reader.heard().session);
+        };
+        let in_band = || {
+            let session = session.lock().unwrap_or_else(PoisonError::into_inner);
+            session.as_ref().and_then(|session| self.program.cancel(session))
+        };
+        let beside_it = async {
+            tokio::join!(
+                self.end_whoever_waits(&beside.hold),
+                input.speak(&self.stop),
+                sayer.pass_stop(&self.stop, &keeper_stop, in_band),
+            )
+        };
         let ran = tokio::select! {
-            ran = self.keeper.run(&order, &self.stop, on_output) => ran,
-            never = self.end_whoever_waits(&beside.hold) => match never {},
+            ran = self.keeper.run(&order, &keeper_stop, on_output) => ran,
+            (never, ..) = beside_it => match never {},
         };
         let mut heard = reader.finish(&mut on_event);
         let left = self.folder.join(Program::USAGE_FILE);
@@ -173,14 +199,17 @@ impl ProgramChild<'_> {
     }
 
     /// What a keeper is to run, with its files written.
-    fn order(&self, beside: &Beside) -> Result<Order, String> {
+    fn order(&self, beside: &Beside) -> Result<(Launch, Order), String> {
         let provider = beside.meter.as_ref().map(|meter| ProgramProvider {
             origin: meter.url(),
             key: meter.token().to_owned(),
         });
         let bridge = beside.bridge.as_ref().map(Bridge::described);
+        let arguments = Program::command_of(&self.child.engine);
         let task = ProgramTask {
             program: self.file,
+            arguments: arguments.get(1..).unwrap_or_default(),
+            work_folder: &self.work_folder,
             system: &self.system,
             message: &self.talk.message,
             model: self.model.as_deref(),
@@ -201,13 +230,14 @@ impl ProgramChild<'_> {
         let mut environment = self.environment.clone();
         environment.retain(|(name, _)| launch.environment.iter().all(|(set, _)| set != name));
         environment.extend(launch.environment.iter().cloned());
-        Ok(Order {
+        let order = Order {
             command: launch.whole_command(&self.complaints()),
             environment,
             limit_ms: self.limit_ms(),
             most_output: MOST_OUTPUT,
             ..Order::shell("", self.work_folder.clone(), &self.mark)
-        })
+        };
+        Ok((launch, order))
     }
 
     /// The plan's own timer comes first, and asks before it ends.
@@ -277,7 +307,7 @@ impl ProgramChild<'_> {
     }
 
     fn log_event(&self, event: ProgramEvent, tools: &mut HashMap<String, String>) {
-        self.log.write(&match event {
+        let line = match event {
             ProgramEvent::Text(text) => LogLine::Text { text },
             ProgramEvent::Thinking(text) => LogLine::Thinking { text },
             ProgramEvent::ToolStart { id, tool, input } => {
@@ -293,7 +323,10 @@ impl ProgramChild<'_> {
                 text: format!("asking again after {why}"),
             },
             ProgramEvent::Note(text) => LogLine::Note { text },
-        });
+            // Said to the program, and no event of the child's.
+            ProgramEvent::Say(_) | ProgramEvent::Close => return,
+        };
+        self.log.write(&line);
     }
 
     /// What it used, by its own account, which nobody has checked.

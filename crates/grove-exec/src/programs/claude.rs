@@ -22,6 +22,7 @@ pub(super) static PROGRAM: Program = Program {
         system_prompt: true,
         tool_list: true,
         base_url: true,
+        model: true,
         resume: true,
         streaming: false,
         usage: true,

@@ -22,6 +22,7 @@ pub(super) static PROGRAM: Program = Program {
         system_prompt: false,
         tool_list: true,
         base_url: true,
+        model: true,
         resume: true,
         streaming: true,
         usage: true,

@@ -20,6 +20,7 @@ pub(super) static PROGRAM: Program = Program {
         system_prompt: true,
         tool_list: true,
         base_url: true,
+        model: true,
         resume: true,
         streaming: true,
         usage: true,

@@ -80,13 +80,13 @@ pub(super) fn choose(
     if asked == NATIVE {
         return Ok(ChosenEngine::native());
     }
+    if let Some(Engine::Acp(command)) = Engine::of(asked) {
+        return chosen_command(environment, asked, &command);
+    }
     let Some(program) = Program::named(asked) else {
         let names = std::iter::once(NATIVE).chain(PROGRAMS.iter().map(|program| program.name));
         let names: Vec<String> = names.map(str::to_owned).collect();
-        let message = match Engine::of(asked) {
-            Some(_) => format!("engine `{asked}` is not run by this version"),
-            None => format!("`{}` is no engine", one_line(asked)),
-        };
+        let message = format!("`{}` is no engine", one_line(asked));
         let hint = format!("choose one of {}", first_names(&names));
         return Err(CommandError::usage(message).hint(hint));
     };
@@ -98,6 +98,26 @@ pub(super) fn choose(
     Ok(ChosenEngine {
         name: program.name.to_owned(),
         program: Some(file),
+        note: None,
+    })
+}
+
+/// The engine that is a command of the person's.
+fn chosen_command(
+    environment: &Environment,
+    asked: &str,
+    command: &str,
+) -> Result<ChosenEngine, CommandError> {
+    let name = command.split_whitespace().next().unwrap_or_default();
+    let search_path = environment.variables.get(PATH);
+    let program = search_path.and_then(|search_path| programs::find(name, search_path));
+    let Some(program) = program else {
+        let message = format!("there is no program `{}` in PATH", one_line(name));
+        return Err(CommandError::finding(message).hint("install it, or name its file"));
+    };
+    Ok(ChosenEngine {
+        name: asked.to_owned(),
+        program: Some(program),
         note: None,
     })
 }

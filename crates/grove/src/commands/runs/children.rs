@@ -75,9 +75,14 @@ impl Finding<'_> {
         let usual = AgentFile::default();
         let file = agent.file().unwrap_or(&usual);
         let engine = task.engine.clone().or_else(|| asked.engine.clone());
+        let of_agent = all.roots.get(agent.root).map(|root| root.source);
+        let is_asked = engine.is_some();
         let engine = engine
             .or_else(|| file.engine.as_ref().map(ToString::to_string))
             .or_else(|| settings.run_engine.value.clone());
+        if let Some(command) = engine.as_deref().filter(|it| it.starts_with(Program::ACP)) {
+            self.require_own_command(command, is_asked, of_agent)?;
+        }
         let providers = self.models.providers();
         let has_recording = self.recording.is_some();
         let engine = engines::choose(
@@ -102,7 +107,7 @@ impl Finding<'_> {
             thinking: file.thinking.as_deref(),
         };
         let chosen = match engine.program {
-            Some(_) => self.models.choose_for_program(&wanted),
+            Some(_) => self.models.choose_for_program(&wanted, &engine.name),
             None => self.models.choose(&wanted, self.recording)?,
         };
         let mut notes = chosen.notes;
@@ -115,7 +120,6 @@ impl Finding<'_> {
             .overridden
             .iter()
             .any(|set| set.field.as_str() == "acceptance");
-        let of_agent = all.roots.get(agent.root).map(|root| root.source);
         let contract = self.contract(task, file, of_agent.filter(|_| !is_overridden))?;
         Ok(FoundChild {
             warnings: made.prompt.warnings.clone(),
@@ -165,6 +169,26 @@ impl Finding<'_> {
     }
 
     /// What is asked of a child's work: what was asked for, else what its task asks, else what its agent does.
+    /// A command that is an engine is run as it is, so it has to be the person's own: asked for, or in an agent of theirs.
+    fn require_own_command(
+        &self,
+        command: &str,
+        is_asked: bool,
+        of_agent: Option<Source>,
+    ) -> Result<(), CommandError> {
+        let is_strange = if is_asked {
+            self.asked.chain_name.is_some() && !self.saved_chain.is_some_and(is_own)
+        } else {
+            !of_agent.is_some_and(is_own)
+        };
+        if !is_strange {
+            return Ok(());
+        }
+        let message = format!("engine `{}` is a command that somebody else wrote", one_line(command));
+        let hint = "read it, and give it with `--engine` if it is to run";
+        Err(CommandError::usage(message).hint(hint))
+    }
+
     fn contract(
         &self,
         task: &Task,
@@ -190,7 +214,6 @@ impl Finding<'_> {
         let contract = Contract::of(acceptance).map_err(CommandError::usage)?;
         // What the person did not write is a stranger's until somebody has read it: a project's, a package's, a folder's
         // that was named, and what settings put in its place.
-        let is_own = |source| matches!(source, Source::User | Source::Managed | Source::Bundled);
         let is_strange = match asked {
             Some(_) if self.asked.chain_name.is_none() => false,
             Some(_) => !self.saved_chain.is_some_and(is_own),
@@ -450,4 +473,9 @@ impl Worktrees {
             .insert(folder.to_path_buf(), plan.clone());
         Ok(plan)
     }
+}
+
+/// Whether the person, or whoever set the machine up, wrote it.
+const fn is_own(source: Source) -> bool {
+    matches!(source, Source::User | Source::Managed | Source::Bundled)
 }

@@ -1,5 +1,6 @@
 //! Agent programs as children: the real ones, through the binary, to the same run.
 
+mod acp;
 mod isolation;
 mod runtime_tools;
 mod shapes;
@@ -173,7 +174,7 @@ fn engines_are_listed_and_one_that_is_not_there_is_said_before_anything_starts()
     fs::remove_file(session.path("bin/codex")).unwrap();
     for (engine, code, part) in [
         ("codex", 1, "Codex is not installed"),
-        ("acp:goose acp", 2, "is not run by this version"),
+        ("acp:goose acp", 1, "there is no program `goose` in PATH"),
         ("clude", 2, "is no engine"),
     ] {
         let outcome = session.grove(words(engine, "for-codex/m", &[])).fails(code);
