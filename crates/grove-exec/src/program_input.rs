@@ -17,7 +17,9 @@ impl ProgramInput {
     pub fn make(path: &Path) -> io::Result<Self> {
         mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
         // Open in both directions, so that neither side waits for the other.
-        let sender = pipe::OpenOptions::new().read_write(true).open_sender(path)?;
+        let sender = pipe::OpenOptions::new()
+            .read_write(true)
+            .open_sender(path)?;
         Ok(Self(sender))
     }
 

@@ -2,8 +2,8 @@
 
 mod bridge;
 mod first_request;
-mod loopback;
 mod input;
+mod loopback;
 mod meter;
 mod talk;
 
@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use grove_exec::{
-    Heard, Keeper, Launch, Order, Program, ProgramEvent, ProgramProvider, ProgramTask, ProgramVerdict,
-    Report, StopTokens, Why, now, verdict,
+    Heard, Keeper, Launch, Order, Program, ProgramEvent, ProgramProvider, ProgramTask,
+    ProgramVerdict, Report, StopTokens, Why, now, verdict,
 };
 use grove_fs::atomic;
 use grove_model::Relay;
@@ -126,11 +126,16 @@ impl ProgramChild<'_> {
         let session = Mutex::new(None);
         let on_output = |bytes: &[u8]| {
             reader.push(bytes, &mut on_event);
-            session.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&reader.heard().session);
+            session
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone_from(&reader.heard().session);
         };
         let in_band = || {
             let session = session.lock().unwrap_or_else(PoisonError::into_inner);
-            session.as_ref().and_then(|session| self.program.cancel(session))
+            session
+                .as_ref()
+                .and_then(|session| self.program.cancel(session))
         };
         let beside_it = async {
             tokio::join!(
@@ -222,6 +227,8 @@ impl ProgramChild<'_> {
             folder: &self.folder,
             home: &self.home,
         };
+        let made = grove_fs::files::make_folder(&self.folder);
+        made.map_err(|error| format!("{error}: {}", error.source))?;
         let launch = self.program.launch(&task);
         for (file, text) in &launch.files {
             let written = atomic::write_mode(file, text.as_bytes(), 0o600);

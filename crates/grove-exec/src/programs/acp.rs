@@ -9,9 +9,7 @@
 use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
 
-use super::{
-    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask, text,
-};
+use super::{Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask, text};
 
 pub(super) static PROGRAM: Program = Program {
     name: "acp",

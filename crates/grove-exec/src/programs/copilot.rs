@@ -38,7 +38,7 @@ pub(super) static PROGRAM: Program = Program {
         ("bash", "bash"),
     ],
     variables: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"],
-    not_switched_off: &["its own system text", "its tools for its shells and data"],
+    not_switched_off: &["its own system text", "its tools for its shells"],
     usage_left: Some(usage),
     launch,
     take,
@@ -60,6 +60,8 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     launch.args(["-p", task.message, "--output-format", "json"]);
     launch.args(["--agent", "grove-child", "--no-custom-instructions"]);
     launch.args(["--disable-builtin-mcps", "--no-ask-user", "--no-color"]);
+    // Skills that lie around are told with the tool for them, and go with it.
+    launch.args(["--excluded-tools", "skill,sql"]);
     // The list above is all that there is to allow.
     launch.args(["--allow-all-tools", "--no-auto-update"]);
     let usage = task.folder.join(Program::USAGE_FILE);

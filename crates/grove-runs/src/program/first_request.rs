@@ -25,7 +25,11 @@ pub(super) fn added(request: &Value, told: &[&str]) -> Added {
     let text = texts.join("\n");
     let mut missing = Vec::new();
     let (mut rest, mut at) = (text.clone(), 0);
-    for part in told.iter().map(|part| part.trim()).filter(|part| !part.is_empty()) {
+    for part in told
+        .iter()
+        .map(|part| part.trim())
+        .filter(|part| !part.is_empty())
+    {
         let place = text.find(part);
         let is_once = text.matches(part).count() == 1;
         match place.filter(|place| is_once && *place >= at) {
@@ -93,6 +97,9 @@ mod tests {
         // What a program adds is told apart.
         let other = json!({ "messages": [{ "content": "more" }, { "content": "task" }] });
         let none = json!({ "messages": [{ "content": "task" }] });
-        assert_ne!(added(&other, &["task"]).digest, added(&none, &["task"]).digest);
+        assert_ne!(
+            added(&other, &["task"]).digest,
+            added(&none, &["task"]).digest
+        );
     }
 }

@@ -22,8 +22,8 @@ use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::loopback::{Answer, Loopback, body_of, refused};
 use super::first_request::added;
+use super::loopback::{Answer, Loopback, body_of, refused};
 use crate::attempt_log::{AttemptLog, LogLine};
 use crate::native::{append, body};
 
@@ -184,7 +184,9 @@ impl Metering {
             added.bytes, added.digest
         ));
         for part in added.missing {
-            note(format!("its first request has this not whole, once and in order: {part}"));
+            note(format!(
+                "its first request has this not whole, once and in order: {part}"
+            ));
         }
     }
 

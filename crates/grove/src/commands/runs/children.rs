@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use grove_catalog::prompt::BlockKind;
 use grove_catalog::root::Source;
 use grove_catalog::snapshot::Snapshot;
-use grove_exec::Git;
+use grove_exec::{Git, Program};
 use grove_plan::{
     Check, Contract, Limits, NodeId, PlannedTask, Request as RunRequest, WorktreePlan,
 };
@@ -19,7 +19,7 @@ use grove_spec::Diagnostic;
 use grove_spec::agent::{Agent as AgentFile, ContextMode, OutputFile};
 use grove_spec::chain::{OutputSchema, Task};
 use grove_spec::config::Settings;
-use grove_spec::text::first_names;
+use grove_spec::text::{first_names, one_line};
 use serde_json::Value;
 
 use super::model_settings::{ModelSettings, WantedModels};
@@ -184,7 +184,10 @@ impl Finding<'_> {
         if !is_strange {
             return Ok(());
         }
-        let message = format!("engine `{}` is a command that somebody else wrote", one_line(command));
+        let message = format!(
+            "engine `{}` is a command that somebody else wrote",
+            one_line(command)
+        );
         let hint = "read it, and give it with `--engine` if it is to run";
         Err(CommandError::usage(message).hint(hint))
     }

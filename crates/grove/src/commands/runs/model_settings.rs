@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use grove_exec::PROGRAMS;
+use grove_exec::{PROGRAMS, Program};
 use grove_model::{Api, KeySource, Provider, Providers, Thinking};
 use grove_runs::{OWN_MODEL, Recording, surroundings_of};
 use grove_skills::{Environment, Parts, Request, World};

@@ -74,7 +74,11 @@ for line in sys.stdin:
 
 fn scene() -> Session {
     let session = crate::session();
-    let path = format!("{}:{}", session.path("bin").display(), grove_testkit::session::PATH);
+    let path = format!(
+        "{}:{}",
+        session.path("bin").display(),
+        grove_testkit::session::PATH
+    );
     let session = session.with_env("PATH", path);
     session.dir("project").file("bin/fake-agent", PROGRAM);
     let mode = fs::Permissions::from_mode(0o755);
@@ -85,7 +89,10 @@ fn scene() -> Session {
 
 fn ask(session: &Session, task: &str, more: &Value, code: i32) -> Value {
     let mut request = json!({ "agent": "worker", "task": task, "engine": "acp:fake-agent --acp" });
-    request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    request
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     session.file("request.json", request.to_string());
     let file = session.path("request.json");
     let outcome = session.grove(["run", "--request", file.to_str().unwrap(), "--json"]);
@@ -97,12 +104,19 @@ fn a_program_needs_nothing_but_its_command() {
     let session = scene();
     let run = ask(&session, "Look.", &json!({}), 0);
     let text = run["result"].as_str().unwrap();
-    assert!(text.starts_with("Told: You work.\n\nYou are a child agent"), "{text}");
+    assert!(
+        text.starts_with("Told: You work.\n\nYou are a child agent"),
+        "{text}"
+    );
     assert!(text.ends_with("|Look."), "{text}");
     assert_eq!(run["nodes"][0]["engine"], "acp:fake-agent --acp");
     // What it may do is what its agent lists, once.
     for (task, result) in [("RUN it", "Chosen: y"), ("EDIT it", "Chosen: n")] {
-        assert_eq!(ask(&session, task, &json!({}), 0)["result"], result, "{task}");
+        assert_eq!(
+            ask(&session, task, &json!({}), 0)["result"],
+            result,
+            "{task}"
+        );
     }
     let schema = json!({ "outputSchema": { "type": "object", "required": ["n"] } });
     let run = ask(&session, "DATA please", &schema, 0);
@@ -121,7 +135,14 @@ fn a_program_needs_nothing_but_its_command() {
 #[test]
 fn it_is_asked_to_stop_in_its_own_words_first() {
     let session = scene();
-    let words = ["run", "worker", "HANG", "--engine", "acp:fake-agent", "--bg"];
+    let words = [
+        "run",
+        "worker",
+        "HANG",
+        "--engine",
+        "acp:fake-agent",
+        "--bg",
+    ];
     let id = session.grove(words).ok().stdout.trim().to_owned();
     until(|| sleepers("3041.5") > 0);
     session.grove(["runs", "stop", id.as_str()]).ok();
@@ -133,13 +154,21 @@ fn it_is_asked_to_stop_in_its_own_words_first() {
 #[test]
 fn a_command_that_somebody_else_wrote_is_not_run() {
     let session = scene();
-    session.definition("project/.grove/agents/theirs.md", "tools: read\nengine: acp:fake-agent\n", "x");
+    session.definition(
+        "project/.grove/agents/theirs.md",
+        "tools: read\nengine: acp:fake-agent\n",
+        "x",
+    );
     session.grove(["trust", "--yes"]);
     let outcome = session.grove(["run", "theirs", "Look."]).fails(2);
     outcome.says(["is a command that somebody else wrote"]);
-    session.grove(["run", "theirs", "Look.", "--engine", "acp:fake-agent"]).ok();
+    session
+        .grove(["run", "theirs", "Look.", "--engine", "acp:fake-agent"])
+        .ok();
     session.definition(AGENT, "tools: read\nengine: acp:fake-agent\n", "You work.");
     session.grove(["run", "worker", "Look."]).ok();
-    let outcome = session.grove(["run", "worker", "Look.", "--engine", "acp:no-such-thing"]).fails(1);
+    let outcome = session
+        .grove(["run", "worker", "Look.", "--engine", "acp:no-such-thing"])
+        .fails(1);
     outcome.says(["there is no program `no-such-thing`"]);
 }

@@ -42,7 +42,10 @@ fn surround(session: &Session) {
             .into_iter()
             .map(|event| (event.to_owned(), hook(event, of)))
             .collect();
-        session.file(format!("{of}/.claude/settings.json"), json!({ "hooks": hooks }).to_string());
+        session.file(
+            format!("{of}/.claude/settings.json"),
+            json!({ "hooks": hooks }).to_string(),
+        );
     }
     let server = |name: &str| {
         let command = touch(&format!("server-{name}"));
@@ -52,26 +55,42 @@ fn surround(session: &Session) {
     };
     session.file("home/.claude.json", server("claude").to_string());
     session.file("project/.mcp.json", server("project").to_string());
-    session.file("home/.copilot/mcp-config.json", server("copilot").to_string());
+    session.file(
+        "home/.copilot/mcp-config.json",
+        server("copilot").to_string(),
+    );
     let command = touch("server-codex");
-    let codex = format!("[mcp_servers.outside]\ncommand = \"/bin/sh\"\nargs = [\"-c\", {command:?}]\n");
+    let codex =
+        format!("[mcp_servers.outside]\ncommand = \"/bin/sh\"\nargs = [\"-c\", {command:?}]\n");
     session.file("home/.codex/config.toml", codex);
     let skill = format!("---\nname: outside\ndescription: {OUTSIDE}\n---\n\n{OUTSIDE}\n");
-    for folder in ["project/.claude/skills", "project/.github/skills", "home/.claude/skills", "home/.pi/agent/skills"] {
+    for folder in [
+        "project/.claude/skills",
+        "project/.github/skills",
+        "home/.claude/skills",
+        "home/.pi/agent/skills",
+    ] {
         session.file(format!("{folder}/outside/SKILL.md"), &skill);
     }
     let extension = session.path("ran-extension-pi");
     let extension = format!("require('fs').writeFileSync({:?}, '')", extension.display());
     session.file("home/.pi/agent/extensions/outside.js", extension);
-    let made = Command::new("git").args(["init", "-q"]).current_dir(session.path("project")).status();
+    let made = Command::new("git")
+        .args(["init", "-q"])
+        .current_dir(session.path("project"))
+        .status();
     assert!(made.unwrap().success());
 }
 
 /// Everything at home but caches.
 fn at_home(session: &Session) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = grove_testkit::shared::files_below(&session.path("home")).unwrap();
-    let files = files.into_iter().filter(|file| !file.starts_with(session.path("home/.cache")));
-    files.map(|file| (file.clone(), fs::read(&file).unwrap_or_default())).collect()
+    let files = files
+        .into_iter()
+        .filter(|file| !file.starts_with(session.path("home/.cache")));
+    files
+        .map(|file| (file.clone(), fs::read(&file).unwrap_or_default()))
+        .collect()
 }
 
 #[test]
@@ -88,7 +107,11 @@ fn hears_only(engine: &str) {
     let session = scene(&server);
     surround(&session);
     session.definition("home/.grove/skills/style", "", "SKILL-PART");
-    session.definition(AGENT, "tools: read\nskills: style\nsystemPromptMode: replace\n", "PROMPT-PART");
+    session.definition(
+        AGENT,
+        "tools: read\nskills: style\nsystemPromptMode: replace\n",
+        "PROMPT-PART",
+    );
     let before = at_home(&session);
     let model = format!("for-{engine}/claude-sonnet-4-5");
     let outcome = session.grove(words(engine, &model, &["--json"])).ok();
@@ -109,10 +132,20 @@ fn hears_only(engine: &str) {
     let ran = ran.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let ran: Vec<String> = ran.filter(|name| name.starts_with("ran-")).collect();
     assert_eq!(ran, Vec::<String>::new(), "{engine}");
-    assert_eq!(at_home(&session), before, "{engine}: something at home changed");
+    assert_eq!(
+        at_home(&session),
+        before,
+        "{engine}: something at home changed"
+    );
     // What it adds is known by its digest, and nothing that it was told is missing.
     let path = format!("state/grove/logs/{}/1-1.jsonl", run["id"].as_str().unwrap());
     let log = session.read(path);
-    assert!(log.contains("bytes with the digest sha256:") || log.contains("bytes with the digest "), "{engine}: {log}");
-    assert!(!log.contains("not whole, once and in order"), "{engine}: {log}");
+    assert!(
+        log.contains("bytes with the digest sha256:") || log.contains("bytes with the digest "),
+        "{engine}: {log}"
+    );
+    assert!(
+        !log.contains("not whole, once and in order"),
+        "{engine}: {log}"
+    );
 }

@@ -20,14 +20,18 @@ const TIMES: &str = "GROVE_ENGINE_SHAPES_TIMES";
 
 #[test]
 fn nothing_of_a_program_stays_whatever_its_tools_start() {
-    let times = std::env::var(TIMES).ok().and_then(|times| times.parse().ok());
+    let times = std::env::var(TIMES)
+        .ok()
+        .and_then(|times| times.parse().ok());
     let few = |name: &str| matches!(name, "sleep" | "setsid");
     for round in 0..times.unwrap_or(1) {
         // Programs wait more than they work, so all four are tried at once.
         thread::scope(|scope| {
             for (number, (engine, _, tool)) in (0..).zip(ENGINES) {
                 scope.spawn(move || {
-                    let shapes = (0..).zip(SHAPES).filter(|(_, (name, _))| times.is_some() || few(name));
+                    let shapes = (0..)
+                        .zip(SHAPES)
+                        .filter(|(_, (name, _))| times.is_some() || few(name));
                     for (at, (name, shape)) in shapes {
                         let base = 10_000 + round * 1_000 + number * 100 + at * 2;
                         ends(engine, tool, (name, shape), base, false);
@@ -41,13 +45,20 @@ fn nothing_of_a_program_stays_whatever_its_tools_start() {
         });
     }
     if let Some(times) = times {
-        println!("{times} of {times}: {} shapes, {} programs, stopped and killed", SHAPES.len(), ENGINES.len());
+        println!(
+            "{times} of {times}: {} shapes, {} programs, stopped and killed",
+            SHAPES.len(),
+            ENGINES.len()
+        );
     }
 }
 
 /// Starts a child whose tool has a shape, and ends it: by a word, or by killing its supervisor.
 fn ends(engine: &str, tool: &str, (name, shape): (&str, &str), number: u32, by_death: bool) {
-    let what = format!("{engine}: {name}, {}", if by_death { "killed" } else { "stopped" });
+    let what = format!(
+        "{engine}: {name}, {}",
+        if by_death { "killed" } else { "stopped" }
+    );
     let (line, seconds) = script(shape, number);
     let server = server_of(&[json!({ "calls": [call(engine, tool, &line)] })]);
     let session = scene(&server);
@@ -71,5 +82,9 @@ fn ends(engine: &str, tool: &str, (name, shape): (&str, &str), number: u32, by_d
         session.grove(["runs", "wait", id.as_str()]).fails(130);
     }
     let shown = session.json(["runs", "show", id.as_str()]);
-    assert_eq!(shown["nodes"][0]["notProvenEnded"], json!(null), "{what}: {shown}");
+    assert_eq!(
+        shown["nodes"][0]["notProvenEnded"],
+        json!(null),
+        "{what}: {shown}"
+    );
 }

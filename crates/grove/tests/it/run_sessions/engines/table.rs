@@ -130,7 +130,7 @@ fn cases(engine: &str, tool: &str) -> Vec<Case> {
             "cut stream",
             json!({ "text": "Words", "delivery": { "cutAfterBytes": 120 } }),
             "cutStream",
-            of(5, 4, 4, 6),
+            of(4, 4, 4, 6),
         ),
         Case {
             request: json!({ "timeoutMs": 5000 }),
