@@ -38,6 +38,8 @@ pub struct Program {
     pub tools: &'static [(&'static str, &'static str)],
     /// Variables of a person's that it may need: keys, and where a login is kept.
     pub variables: &'static [&'static str],
+    /// Files at home that are there when somebody is logged in.
+    pub logins: &'static [&'static str],
     /// What of a person's own configuration cannot be switched off when the person's login is used.
     pub not_switched_off: &'static [&'static str],
     /// What it used, from the file `usage.json` that it leaves, where its lines do not say.

@@ -6,6 +6,7 @@ mod input;
 mod loopback;
 mod meter;
 mod talk;
+mod trial;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,7 @@ use bridge::{Bridge, Bridged};
 use input::Input;
 use meter::{Meter, Metered, Reading};
 pub(crate) use talk::Talk;
+pub use trial::try_program;
 
 /// The model of a program that chooses its own.
 pub const OWN_MODEL: &str = "default";

@@ -38,6 +38,7 @@ pub(super) static PROGRAM: Program = Program {
         ("bash", "execute"),
     ],
     variables: &[],
+    logins: &[],
     not_switched_off: &[
         "its own configuration and login",
         "tools for which it asks no leave",

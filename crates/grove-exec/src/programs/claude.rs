@@ -44,6 +44,7 @@ pub(super) static PROGRAM: Program = Program {
         "CLAUDE_CODE_OAUTH_TOKEN",
         "CLAUDE_CONFIG_DIR",
     ],
+    logins: &[".claude/.credentials.json"],
     not_switched_off: &[],
     usage_left: None,
     launch,

@@ -39,6 +39,7 @@ pub(super) static PROGRAM: Program = Program {
         ("edit", "apply_patch"),
     ],
     variables: &["CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_HOME"],
+    logins: &[".codex/auth.json"],
     not_switched_off: &["AGENTS.md in its own home", "the list of its own skills"],
     usage_left: None,
     launch,

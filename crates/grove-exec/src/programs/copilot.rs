@@ -38,6 +38,7 @@ pub(super) static PROGRAM: Program = Program {
         ("bash", "bash"),
     ],
     variables: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"],
+    logins: &[".copilot/config.json"],
     not_switched_off: &["its own system text", "its tools for its shells"],
     usage_left: Some(usage),
     launch,

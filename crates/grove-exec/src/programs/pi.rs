@@ -41,6 +41,7 @@ pub(super) static PROGRAM: Program = Program {
         "GEMINI_API_KEY",
         "PI_CODING_AGENT_DIR",
     ],
+    logins: &[".pi/agent/auth.json"],
     not_switched_off: &[],
     usage_left: None,
     launch,

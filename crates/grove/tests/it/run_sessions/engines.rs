@@ -170,6 +170,26 @@ fn engines_are_listed_and_one_that_is_not_there_is_said_before_anything_starts()
         assert_eq!(program["installed"], true, "{program}");
         let version = program["version"].as_str().unwrap_or_default();
         assert!(version.contains('.'), "{program}");
+        assert_eq!(program["login"], false, "{program}");
+        assert_eq!(program["try"], Value::Null, "{program}");
+    }
+    session.file("home/.codex/auth.json", "{}");
+    let tried = session.json("engines --try");
+    for program in tried["programs"].as_array().unwrap() {
+        assert_eq!(program["try"]["ok"], true, "{program}");
+        assert_eq!(program["login"], program["name"] == "codex", "{program}");
+    }
+    // One that is broken says so.
+    fs::remove_file(session.path("bin/pi")).unwrap();
+    session.file("bin/pi", "#!/bin/sh\necho 0.1.2\n");
+    fs::set_permissions(session.path("bin/pi"), fs::Permissions::from_mode(0o755)).unwrap();
+    let outcome = session.grove(["engines", "--try"]).fails(1);
+    for part in [
+        "does a turn",
+        "fails: it ended with code 0",
+        "keeps its own system text",
+    ] {
+        assert!(outcome.stdout.contains(part), "{part}: {}", outcome.stdout);
     }
     fs::remove_file(session.path("bin/codex")).unwrap();
     for (engine, code, part) in [

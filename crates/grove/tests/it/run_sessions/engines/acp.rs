@@ -14,8 +14,8 @@ const PROGRAM: &str = r##"#!/usr/bin/env python3
 import json, subprocess, sys, threading, urllib.request
 def send(value):
     print(json.dumps({"jsonrpc": "2.0", **value}), flush=True)
-def update(kind, **more):
-    send({"method": "session/update", "params": {"sessionId": "s1", "update": {"sessionUpdate": kind, **more}}})
+def update(what, **more):
+    send({"method": "session/update", "params": {"sessionId": "s1", "update": {"sessionUpdate": what, **more}}})
 def say(text):
     update("agent_message_chunk", content={"type": "text", "text": text})
 def call(server, name, arguments):

@@ -1,5 +1,6 @@
 //! What a provider can do, and what becomes of a run then: every program, from one table.
 
+use std::ops::RangeInclusive;
 use std::thread;
 
 use grove_testkit::model_server::{ModelServer, Script, ScriptedReply};
@@ -28,7 +29,8 @@ struct Case {
     turns: Vec<&'static str>,
     /// Tools that began and how they ended.
     tools: Vec<&'static str>,
-    requests: usize,
+    /// How often the model was asked, at least and at most.
+    requests: RangeInclusive<usize>,
     /// What the server sent and was recorded: input and output.
     usage: (u64, u64),
     estimated: bool,
@@ -47,14 +49,19 @@ fn usual(name: &'static str, replies: Vec<Value>) -> Case {
         structured: Value::Null,
         turns: vec!["text"],
         tools: Vec::new(),
-        requests: 1,
+        requests: 1..=1,
         usage: (16, 8),
         estimated: false,
     }
 }
 
 /// A model that fails for good; how often it is asked is the program's own affair.
-fn failed(name: &'static str, reply: Value, failure: &str, requests: usize) -> Case {
+fn failed(
+    name: &'static str,
+    reply: Value,
+    failure: &str,
+    requests: RangeInclusive<usize>,
+) -> Case {
     Case {
         exit: 1,
         state: "failed",
@@ -89,7 +96,7 @@ fn cases(engine: &str, tool: &str) -> Vec<Case> {
         Case {
             turns: vec!["text,toolUse", "text"],
             tools: vec!["start", "end"],
-            requests: 2,
+            requests: 2..=2,
             usage: (32, 16),
             ..usual(
                 "tool call",
@@ -107,7 +114,7 @@ fn cases(engine: &str, tool: &str) -> Vec<Case> {
             } else {
                 vec!["start", "failed"]
             },
-            requests: 2,
+            requests: 2..=2,
             usage: (32, 16),
             ..usual(
                 "refusal of a tool",
@@ -117,20 +124,26 @@ fn cases(engine: &str, tool: &str) -> Vec<Case> {
                 ],
             )
         },
-        failed("401", error(401), "auth", of(4, 4, 1, 3)),
+        failed("401", error(401), "auth", of(4..=4, 4..=4, 1..=1, 3..=3)),
         Case {
-            requests: 2,
+            requests: 2..=2,
             ..usual(
                 "429 then fine",
                 vec![error(429), json!({ "text": "Fine." })],
             )
         },
-        failed("500 for ever", error(500), "overload", of(4, 16, 4, 6)),
+        failed(
+            "500 for ever",
+            error(500),
+            "overload",
+            of(4..=4, 16..=16, 4..=4, 6..=6),
+        ),
         failed(
             "cut stream",
             json!({ "text": "Words", "delivery": { "cutAfterBytes": 120 } }),
             "cutStream",
-            of(4, 4, 4, 6),
+            // Claude Code asks once more without a stream when it had noticed the cut in the middle of an event.
+            of(4..=5, 4..=4, 4..=4, 6..=6),
         ),
         Case {
             request: json!({ "timeoutMs": 5000 }),
@@ -163,7 +176,7 @@ fn cases(engine: &str, tool: &str) -> Vec<Case> {
             turns: vec!["text,toolUse"; 3],
             // The third request came to the limit; whether its tool began is chance.
             tools: vec!["start", "end", "start", "end"],
-            requests: 3,
+            requests: 3..=3,
             usage: (30, 15),
             ..usual("token limit", vec![again.clone()])
         },
@@ -175,7 +188,7 @@ fn cases(engine: &str, tool: &str) -> Vec<Case> {
             result: json!("Again."),
             turns: vec!["text,toolUse"; 2],
             tools: vec!["start", "end", "start", "end"],
-            requests: 2,
+            requests: 2..=2,
             usage: (20, 10),
             ..usual("turn limit", vec![again])
         },
@@ -186,7 +199,7 @@ fn cases(engine: &str, tool: &str) -> Vec<Case> {
             structured: json!({ "n": 7 }),
             turns: vec!["toolUse", "text"],
             tools: vec!["start", "end"],
-            requests: 2,
+            requests: 2..=2,
             usage: (32, 16),
             ..usual(
                 "structured output",
@@ -284,7 +297,8 @@ fn check(engine: &str, case: &Case) {
         .requests()
         .into_iter()
         .filter(|request| request.method == "POST");
-    assert_eq!(posts.count(), case.requests, "{name}");
+    let posts = posts.count();
+    assert!(case.requests.contains(&posts), "{name}: {posts} requests");
     let usage = &run["usage"];
     assert_eq!(usage["estimated"], case.estimated, "{name}");
     assert_eq!(usage["output"], case.usage.1, "{name}");
