@@ -1,4 +1,4 @@
-//! Child processes and their trees: keepers, scans of `/proc`, write rules, and who is still alive.
+//! Child processes and their trees: keepers, scans of `/proc`, sandboxes, and who is still alive.
 //!
 //! Linux is what this proves. Everything that touches the kernel is behind [`Keeper`], [`find_marked`], [`end_marked`]
 //! and [`Owner`], which are the seams for other systems.
@@ -11,7 +11,7 @@ mod owner;
 mod processes;
 mod program_input;
 mod programs;
-mod write_rules;
+mod sandbox;
 
 pub use bounded_output::{BoundedOutput, OutputBounds};
 pub use clock::now;
@@ -26,7 +26,7 @@ pub use programs::{
     Capabilities, Heard, Launch, PROGRAMS, Program, ProgramBridge, ProgramEvent, ProgramProvider,
     ProgramReader, ProgramTask, ProgramVerdict, verdict,
 };
-pub use write_rules::{WriteRules, write_rules_work};
+pub use sandbox::{Held, Sandbox, Seclusion, allowed_variables, write_rules_work};
 
 /// The README's example is a test.
 #[cfg(doctest)]

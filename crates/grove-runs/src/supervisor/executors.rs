@@ -192,7 +192,10 @@ impl Shared {
         let model = self.options.models.for_program(program, model).await;
         let model = model.map_err(input)?;
         let mut environment = self.options.environment.clone();
-        environment.extend(self.options.models.variables_of(program));
+        // Whoever is sent to a provider of ours needs no key of the person's.
+        if model.relay.is_none() {
+            environment.extend(self.options.models.variables_of(program));
+        }
         let toolbox = Arc::new(self.toolbox(loaded, child, of)?);
         let home = self.options.places.program_home(run, &of.node);
         let driven = ProgramChild {
@@ -361,6 +364,7 @@ impl Shared {
             mark: mark(run, &of),
             folder: self.work_folder(&loaded, &of, child),
             temporary: self.options.places.of_run(run).join("verify"),
+            state: self.options.places.folder(),
             stop,
         };
         verifying.run(contract).await

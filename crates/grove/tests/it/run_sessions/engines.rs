@@ -36,7 +36,10 @@ fn scene(server: &ModelServer) -> Session {
     let session = crate::session();
     let bin = session.path("bin");
     let path = format!("{}:{PATH}", bin.display());
-    let session = session.with_env("PATH", path).with_env("TEST_KEY", KEY);
+    let mut session = session.with_env("PATH", path);
+    for name in ["TEST_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GH_TOKEN"] {
+        session = session.with_env(name, KEY);
+    }
     session.dir("bin").dir("project");
     for (name, variable) in [
         ("claude", "GROVE_TEST_CLAUDE"),
