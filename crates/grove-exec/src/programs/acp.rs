@@ -80,7 +80,7 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
         request(
             INITIALIZE,
             "initialize",
-            json!({
+            &json!({
                 "protocolVersion": VERSION,
                 "clientCapabilities": { "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false },
                 "clientInfo": { "name": "grove", "version": env!("CARGO_PKG_VERSION") },
@@ -89,15 +89,15 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
         request(
             NEW_SESSION,
             "session/new",
-            json!({ "cwd": task.work_folder, "mcpServers": servers }),
+            &json!({ "cwd": task.work_folder, "mcpServers": servers }),
         ),
-        request(PROMPT, "session/prompt", json!({ "prompt": prompt })),
+        request(PROMPT, "session/prompt", &json!({ "prompt": prompt })),
     ]
     .into();
     launch
 }
 
-fn request(id: u64, method: &str, params: Value) -> Value {
+fn request(id: u64, method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 

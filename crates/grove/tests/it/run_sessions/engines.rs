@@ -37,7 +37,12 @@ fn scene(server: &ModelServer) -> Session {
     let bin = session.path("bin");
     let path = format!("{}:{PATH}", bin.display());
     let mut session = session.with_env("PATH", path);
-    for name in ["TEST_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GH_TOKEN"] {
+    for name in [
+        "TEST_KEY",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "GH_TOKEN",
+    ] {
         session = session.with_env(name, KEY);
     }
     session.dir("bin").dir("project");

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::super::{AGENT, run_of, until};
 
 /// The whole of it: it answers by what it is asked to do.
-const PROGRAM: &str = r##"#!/usr/bin/env python3
-import json, subprocess, sys, threading, urllib.request
+const PROGRAM: &str = r#"#!/usr/bin/env python3
+import json, subprocess, sys, urllib.request
 def send(value):
     print(json.dumps({"jsonrpc": "2.0", **value}), flush=True)
 def update(what, **more):
@@ -70,7 +70,7 @@ for line in sys.stdin:
         update("tool_call_update", toolCallId="t1", status="completed" if chosen == "y" else "failed")
         say("Chosen: " + str(chosen))
         end()
-"##;
+"#;
 
 fn scene() -> Session {
     let session = crate::session();
