@@ -18,10 +18,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::loopback::{Answer, Loopback, body_of, json_answer, refused};
 use crate::native::{MOST_SCHEMA_TRIES, append, body};
-use crate::tools::{CONTACT_SUPERVISOR, STRUCTURED_OUTPUT, ToolResult, Toolbox, question_of};
+use crate::tools::{
+    ACCEPTANCE_REPORT, CONTACT_SUPERVISOR, STRUCTURED_OUTPUT, ToolResult, Toolbox, question_of,
+};
 
 /// The tools that agent programs do not have: all that the bridge gives.
-pub(crate) const RUNTIME_TOOLS: [&str; 3] = ["skill", CONTACT_SUPERVISOR, STRUCTURED_OUTPUT];
+pub(crate) const RUNTIME_TOOLS: [&str; 4] = [
+    "skill",
+    CONTACT_SUPERVISOR,
+    STRUCTURED_OUTPUT,
+    ACCEPTANCE_REPORT,
+];
 /// The version of the protocol that is spoken when a client names none.
 const PROTOCOL: &str = "2025-06-18";
 /// What a program is told that asked.

@@ -170,7 +170,8 @@ mod tests {
 
     #[test]
     fn only_who_knows_the_token_and_means_this_machine_is_let_in() {
-        let table: [(&[(&str, &str)], Option<u16>); 9] = [
+        type Given<'a> = &'a [(&'static str, &'static str)];
+        let table: [(Given<'_>, Option<u16>); 9] = [
             (
                 &[
                     ("host", "127.0.0.1:4711"),
