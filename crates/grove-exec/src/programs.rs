@@ -279,11 +279,11 @@ pub struct Heard {
     /// Whether its answer is whole by its own word: how its process ends then means nothing.
     pub ended_by_word: bool,
     /// Whether what it says next is another message.
-    begins_anew: bool,
+    pub begins_anew: bool,
     /// What it is still to be told.
-    says: VecDeque<Value>,
+    pub says: VecDeque<Value>,
     /// Its words for what it may do.
-    may: Vec<&'static str>,
+    pub may: Vec<&'static str>,
 }
 
 /// Reads what a program writes, a line at a time.
