@@ -48,6 +48,7 @@ cargo xtask <command>
   nemesis one                   kill -9 of everybody at every point of one run, on the release build
   nemesis gates                 the same for a run whose work is asked for what is missing, verified and reviewed
   nemesis shapes [--runs 20]    seven shapes of processes, two children each, one of them stopped
+  nemesis engines [--runs 20]   the same seven shapes in the tools of four agent programs, stopped and killed
   nemesis verify [--runs 20]    nine ways in which a command hangs, each over half a second after its limit
   fuzz TARGET [--seconds 60]    coverage-guided fuzzing of a target in fuzz/fuzz_targets
       [--keep] [--verbose] [--reproduce FILE]

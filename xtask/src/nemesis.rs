@@ -29,12 +29,20 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             "GROVE_SHAPES_TIMES",
             times.to_string(),
         ),
+        Some("engines") => (
+            "run_sessions::engines::shapes",
+            "GROVE_ENGINE_SHAPES_TIMES",
+            times.to_string(),
+        ),
         Some("verify") => (
             "run_sessions::sandboxed",
             "GROVE_VERIFY_TIMES",
             times.to_string(),
         ),
-        _ => return Err("which nemesis? one, gates, shapes or verify [--runs 20]".to_owned()),
+        _ => {
+            let all = "one, gates, shapes, engines or verify";
+            return Err(format!("which nemesis? {all} [--runs 20]"));
+        }
     };
     let mut cargo = workspace::cargo();
     cargo.args(["test", "--quiet", "--package", "grove", "--test", "it"]);

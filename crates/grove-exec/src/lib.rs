@@ -9,6 +9,7 @@ mod git;
 mod keeper;
 mod owner;
 mod processes;
+mod program_input;
 mod programs;
 mod sandbox;
 
@@ -20,9 +21,10 @@ pub use owner::{Liveness, Owner};
 pub use processes::{
     EndedTree, MARK, Seen, end_marked, end_strays, find_marked, is_marked, marked_processes,
 };
+pub use program_input::ProgramInput;
 pub use programs::{
-    Capabilities, Heard, Launch, PROGRAMS, Program, ProgramEvent, ProgramProvider, ProgramReader,
-    ProgramTask, ProgramVerdict, verdict,
+    Capabilities, Heard, Launch, PROGRAMS, Program, ProgramBridge, ProgramEvent, ProgramProvider,
+    ProgramReader, ProgramTask, ProgramVerdict, verdict,
 };
 pub use sandbox::{Held, Sandbox, Seclusion, allowed_variables, write_rules_work};
 

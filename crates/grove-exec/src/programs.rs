@@ -3,16 +3,18 @@
 //! A program is one file with its recipe and its traps. What it claims of itself is evidence: [`verdict`] alone decides
 //! how it ended.
 
+mod acp;
 mod claude;
 mod codex;
 mod copilot;
 mod pi;
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use grove_plan::{ModelFailure, Usage};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::keeper::{Exit, Report, Why};
 
@@ -36,6 +38,8 @@ pub struct Program {
     pub tools: &'static [(&'static str, &'static str)],
     /// Variables of a person's that it may need: keys, and where a login is kept.
     pub variables: &'static [&'static str],
+    /// Files at home that are there when somebody is logged in.
+    pub logins: &'static [&'static str],
     /// What of a person's own configuration cannot be switched off when the person's login is used.
     pub not_switched_off: &'static [&'static str],
     /// What it used, from the file `usage.json` that it leaves, where its lines do not say.
@@ -58,12 +62,16 @@ pub struct Capabilities {
     pub tool_list: bool,
     /// Where its provider is.
     pub base_url: bool,
+    /// Which model it asks.
+    pub model: bool,
     /// To go on with an earlier conversation.
     pub resume: bool,
     /// It tells its words while it writes them.
     pub streaming: bool,
     /// It tells what it used.
     pub usage: bool,
+    /// To use the runtime's own tools: skills, questions, results as data.
+    pub runtime_tools: bool,
 }
 
 impl Capabilities {
@@ -73,9 +81,11 @@ impl Capabilities {
             (self.system_prompt, "system prompt"),
             (self.tool_list, "tool list"),
             (self.base_url, "address"),
+            (self.model, "model"),
             (self.resume, "resume"),
             (self.streaming, "streaming"),
             (self.usage, "usage"),
+            (self.runtime_tools, "runtime tools"),
         ];
         let missing = all.into_iter().filter(|(can, _)| !can);
         missing.map(|(_, what)| what).collect()
@@ -95,6 +105,10 @@ pub const PROGRAMS: [&Program; 4] = [
 pub struct ProgramTask<'a> {
     /// The program that is started.
     pub program: &'a Path,
+    /// What stands after it in an engine's name.
+    pub arguments: &'a [String],
+    /// Where it works.
+    pub work_folder: &'a Path,
     /// The system text.
     pub system: &'a str,
     /// The message.
@@ -109,8 +123,14 @@ pub struct ProgramTask<'a> {
     pub writes: bool,
     /// Whom it asks; whoever it is logged in with when nothing is said.
     pub provider: Option<&'a ProgramProvider>,
+    /// The runtime's own tools.
+    pub bridge: Option<&'a ProgramBridge>,
+    /// Its own name of the earlier conversation that it goes on with.
+    pub resumes: Option<&'a str>,
     /// A folder of this attempt alone, for what the program is given and for what it leaves.
     pub folder: &'a Path,
+    /// A folder of this conversation alone, which stays: its configuration, and what it remembers.
+    pub home: &'a Path,
 }
 
 /// A provider that a program is sent to.
@@ -122,6 +142,33 @@ pub struct ProgramProvider {
     pub key: String,
 }
 
+/// The runtime's own tools, as an MCP server of one attempt's.
+#[derive(Debug, Clone)]
+pub struct ProgramBridge {
+    /// Where it is.
+    pub url: String,
+    /// What a client must know; in a file or the environment alone.
+    pub token: String,
+    /// The names of its tools.
+    pub tools: Vec<String>,
+}
+
+impl ProgramBridge {
+    /// What the server is called in a program's configuration.
+    pub const NAME: &str = "grove";
+
+    /// The form in which most programs are told of servers.
+    fn described(&self) -> Value {
+        let authorization = format!("Bearer {}", self.token);
+        let server = json!({
+            "type": "http",
+            "url": self.url,
+            "headers": { "Authorization": authorization },
+        });
+        json!({ "mcpServers": { Self::NAME: server } })
+    }
+}
+
 /// How a program is started.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Launch {
@@ -131,8 +178,12 @@ pub struct Launch {
     pub environment: Vec<(String, String)>,
     /// Files that have to be there first, for their owner alone.
     pub files: Vec<(PathBuf, String)>,
-    /// The file that is its standard input.
+    /// The file that is its standard input; a pipe where it is told things while it runs.
     pub input: Option<PathBuf>,
+    /// What it is told in turn, the next one when the one before was answered.
+    pub says: VecDeque<Value>,
+    /// Its words for what it may do without asking a person.
+    pub may: Vec<&'static str>,
 }
 
 impl Launch {
@@ -202,6 +253,10 @@ pub enum ProgramEvent {
     Retrying(String),
     /// Something else that is worth a line.
     Note(String),
+    /// A line for its standard input.
+    Say(String),
+    /// Nothing more is said to it.
+    Close,
 }
 
 /// What a program said so far.
@@ -221,6 +276,14 @@ pub struct Heard {
     pub is_interrupted: bool,
     /// Whether it said that it is done.
     pub is_over: bool,
+    /// Whether its answer is whole by its own word: how its process ends then means nothing.
+    pub ended_by_word: bool,
+    /// Whether what it says next is another message.
+    pub begins_anew: bool,
+    /// What it is still to be told.
+    pub says: VecDeque<Value>,
+    /// Its words for what it may do.
+    pub may: Vec<&'static str>,
 }
 
 /// Reads what a program writes, a line at a time.
@@ -235,12 +298,28 @@ pub struct ProgramReader {
 const LONGEST_LINE: usize = 16 << 20;
 
 impl Program {
+    /// What stands before the command of a program that speaks the Agent Client Protocol.
+    pub const ACP: &str = "acp:";
     /// The file in which some leave what they used.
     pub const USAGE_FILE: &str = "usage.json";
 
     /// The program with a name.
     pub fn named(name: &str) -> Option<&'static Self> {
+        if name.starts_with(Self::ACP) {
+            return Some(&acp::PROGRAM);
+        }
         PROGRAMS.into_iter().find(|program| program.name == name)
+    }
+
+    /// The words of a command that is a part of an engine's name.
+    pub fn command_of(name: &str) -> Vec<String> {
+        let command = name.strip_prefix(Self::ACP).unwrap_or_default();
+        command.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// What asks it to stop without ending it, where it listens while it works.
+    pub fn cancel(&self, session: &str) -> Option<String> {
+        (self.name == acp::PROGRAM.name).then(|| acp::cancel(session))
     }
 
     /// How it is started for a task.
@@ -255,11 +334,15 @@ impl Program {
     }
 
     /// Reads what it writes.
-    pub fn reader(&'static self) -> ProgramReader {
+    pub fn reader(&'static self, launch: &Launch) -> ProgramReader {
         ProgramReader {
             program: self,
             line: Vec::new(),
-            heard: Heard::default(),
+            heard: Heard {
+                says: launch.says.clone(),
+                may: launch.may.clone(),
+                ..Heard::default()
+            },
         }
     }
 
@@ -287,6 +370,11 @@ impl ProgramReader {
                 _ => {}
             }
         }
+    }
+
+    /// What was heard so far.
+    pub fn heard(&self) -> &Heard {
+        &self.heard
     }
 
     /// What was heard until its end.
@@ -322,6 +410,9 @@ pub enum ProgramVerdict {
 /// Decides how an attempt ended: by what the keeper saw, then by what the provider did, then by whether there is an
 /// answer and an end. Exit codes and words for success decide nothing alone.
 pub fn verdict(heard: &Heard, report: &Report) -> ProgramVerdict {
+    if heard.ended_by_word && heard.failure.is_none() && !heard.text.trim().is_empty() {
+        return ProgramVerdict::Answered;
+    }
     match report.why {
         Why::TimedOut => return ProgramVerdict::TimedOut,
         Why::Told | Why::Abandoned => return ProgramVerdict::Interrupted,

@@ -291,12 +291,7 @@ impl Assembly {
         let usage = if self.has_usage {
             self.usage
         } else {
-            Usage {
-                input: (request_bytes as u64).div_ceil(BYTES_PER_TOKEN),
-                output: (self.bytes as u64).div_ceil(BYTES_PER_TOKEN),
-                estimated: true,
-                ..Usage::default()
-            }
+            guessed(request_bytes, self.bytes)
         };
         let empty = StopKind::Other(String::new());
         Ok(ModelAnswer {
@@ -314,6 +309,16 @@ impl Assembly {
             return Err(too_large(Bound::Answer, self.limits.answer_bytes));
         }
         Ok(())
+    }
+}
+
+/// What a request and its answer took, where nobody counted.
+pub(crate) fn guessed(request_bytes: usize, answer_bytes: usize) -> Usage {
+    Usage {
+        input: (request_bytes as u64).div_ceil(BYTES_PER_TOKEN),
+        output: (answer_bytes as u64).div_ceil(BYTES_PER_TOKEN),
+        estimated: true,
+        ..Usage::default()
     }
 }
 

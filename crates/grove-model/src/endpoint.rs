@@ -7,6 +7,9 @@ use crate::network::Origin;
 use crate::secret::Secret;
 use crate::wire::{Api, WireFormat};
 
+/// What paths of these interfaces begin with.
+const VERSION: &str = "/v1";
+
 /// A provider's address, its interface and the key.
 #[derive(Clone)]
 pub struct Endpoint {
@@ -85,6 +88,18 @@ impl Endpoint {
 
     pub(crate) fn target(&self) -> &Uri {
         &self.target
+    }
+
+    /// Where a path of this interface is asked for here: `/v1` at its beginning is a part of some addresses already.
+    pub(crate) fn target_of(&self, asked: &str) -> Option<Uri> {
+        let path = self.format.path;
+        let before = self.target.path().strip_suffix(path)?;
+        let asked = if path.starts_with(VERSION) {
+            asked
+        } else {
+            asked.strip_prefix(VERSION).unwrap_or(asked)
+        };
+        format!("{before}{asked}").parse().ok()
     }
 
     pub(crate) fn host_header(&self) -> &HeaderValue {
@@ -193,6 +208,36 @@ mod tests {
                 (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
                 (made, expected) => panic!("{url}: {made:?} is not {expected:?}"),
             }
+        }
+        for (api, url, asked, target) in [
+            (
+                Api::Anthropic,
+                "https://host",
+                "/v1/messages?beta=true",
+                "/v1/messages?beta=true",
+            ),
+            (
+                Api::Anthropic,
+                "https://host/a",
+                "/v1/messages/count_tokens",
+                "/a/v1/messages/count_tokens",
+            ),
+            (
+                Api::OpenaiChat,
+                "https://host/v1",
+                "/v1/chat/completions",
+                "/v1/chat/completions",
+            ),
+            (
+                Api::OpenaiResponses,
+                "https://host/openai",
+                "/v1/responses",
+                "/openai/responses",
+            ),
+        ] {
+            let made = Endpoint::new(api, url, None).unwrap();
+            let found = made.target_of(asked).unwrap();
+            assert_eq!(found.to_string(), target, "{url}");
         }
         let bad = Endpoint::new(Api::Anthropic, "https://host", Some(Secret::new("a\nb")));
         assert_eq!(bad.err(), Some(EndpointError::BadKey));

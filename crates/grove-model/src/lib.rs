@@ -16,6 +16,7 @@ mod openai_chat;
 mod openai_responses;
 mod provider;
 mod recording;
+mod relay;
 mod request;
 mod retry;
 mod secret;
@@ -32,6 +33,7 @@ pub use provider::{
     FoundModel, KeyError, KeySource, KnownModel, NoSuchModel, Prices, Provider, Providers,
 };
 pub use recording::{Places, Player, Recorder, RecordingSink, ReplayError};
+pub use relay::{AnswerCounter, AskedRequest, CountedAnswer, Relay, RelayedAnswer};
 pub use request::{Block, Message, ModelRequest, Role, Thinking, ToolChoice, ToolDefinition};
 pub use retry::{Chance, RetryPolicy};
 pub use secret::{SHORTEST_MASKED, Secret};

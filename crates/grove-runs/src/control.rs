@@ -50,7 +50,7 @@ pub enum ControlError {
         names: Vec<NodeId>,
     },
     /// What drives it cannot do that.
-    #[error("{title} cannot do that with a session of its own")]
+    #[error("{title} cannot be told anything while it works")]
     Engine {
         /// The program.
         title: &'static str,
@@ -86,7 +86,9 @@ pub fn wish_for_child(
         .plan
         .child(&node)
         .and_then(|it| Program::named(&it.engine));
-    if let Some(program) = engine.filter(|_| wish != ChildWish::Pause) {
+    // It reads one message, at its beginning.
+    let is_steer = matches!(wish, ChildWish::Steer(_));
+    if let Some(program) = engine.filter(|_| is_steer) {
         return Err(ControlError::Engine {
             title: program.title,
         });

@@ -27,7 +27,7 @@ pub use identity::{new_owner_token, new_run_id};
 pub use models::{ModelSource, Models, Recording};
 pub use native::about;
 pub use places::RunPlaces;
-pub use program::OWN_MODEL;
+pub use program::{OWN_MODEL, try_program};
 pub use submission::{
     ChildRequest, RunRequest, SubmitError, SubmittedRun, can_write, make_reviewer, submit,
     surroundings_of,

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use grove_exec::{Exit, Keeper, Order, Program, ProgramProvider, StopTokens};
+use grove_exec::{Exit, Keeper, Order, Program, StopTokens};
 use grove_fs::append::AppendedFile;
 use grove_fs::files;
 use grove_model::{
     Api, AskSettings, HttpModel, ModelClient, Network, Places, Player, Provider, Providers,
-    Recorder, RecordingSink, Secret, Thinking,
+    Recorder, RecordingSink, Relay, Secret, Thinking,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
@@ -55,7 +55,7 @@ pub struct ModelSource {
 pub(crate) struct ProgramModel {
     pub(crate) id: Option<String>,
     pub(crate) thinking: Option<String>,
-    pub(crate) provider: Option<ProgramProvider>,
+    pub(crate) relay: Option<Relay>,
 }
 
 /// The interface that a program is sent to a provider with.
@@ -170,15 +170,14 @@ impl Models {
             });
         };
         let key = self.key(found.provider).await?;
-        let base_url = found.provider.base_url.trim_end_matches('/');
-        let provider = key.map(|key| ProgramProvider {
-            origin: base_url.trim_end_matches("/v1").to_owned(),
-            key: key.reveal().to_owned(),
-        });
+        let endpoint = found.provider.endpoint(key);
+        let endpoint = endpoint.map_err(|error| error.to_string())?;
+        let network = Arc::clone(&self.network);
+        let relay = Relay::new(network, endpoint, self.settings.deadlines);
         Ok(ProgramModel {
             thinking: found.thinking.map(|level| level.word().to_owned()),
             id: Some(found.id),
-            provider,
+            relay: Some(relay),
         })
     }
 

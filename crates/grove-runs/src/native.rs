@@ -25,6 +25,7 @@ use crate::attempt_log::{AttemptLog, LogLine};
 use crate::models::ModelSource;
 use crate::told::Told;
 use crate::tools::{CONTACT_SUPERVISOR, ToolResult, Toolbox, WorkFolder};
+pub(crate) use conversation::asked_for;
 use conversation::{Conversation, PendingCall};
 
 /// A body longer than this is an artifact of its own.
@@ -32,7 +33,7 @@ const MOST_INLINE: usize = 32 << 10;
 /// Tokens of one answer.
 const MOST_OUTPUT_TOKENS: u32 = 16_384;
 /// Values that do not meet the schema before a child has failed.
-const MOST_SCHEMA_TRIES: usize = 3;
+pub(crate) const MOST_SCHEMA_TRIES: usize = 3;
 /// What a model is told of a call that was begun before a crash.
 const UNKNOWN_OUTCOME: &str =
     "outcome unknown: the call was begun, and nobody saw how it ended; look before you repeat it";
@@ -405,6 +406,12 @@ impl ChildEnd {
             lost: Usage::default(),
             path: None,
         }
+    }
+
+    /// The same with the value that it gave as data.
+    pub(crate) fn with_value(mut self, value: Option<Value>) -> Self {
+        self.structured = value;
+        self
     }
 
     /// Writes the answer to the file that it was to be written to, unless the child did so itself.

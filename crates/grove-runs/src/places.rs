@@ -77,6 +77,15 @@ impl RunPlaces {
         self.folder.join("programs").join(run).join(file_name(of))
     }
 
+    /// The configuration of an agent program for one child, and what it remembers of their conversation.
+    pub fn program_home(&self, run: &str, node: &NodeId) -> PathBuf {
+        let of = Attempt {
+            node: node.clone(),
+            n: 0,
+        };
+        self.of_run(run).join(format!("{}-program", file_name(&of)))
+    }
+
     /// The address at which a supervisor is woken: a name that is no file, so that it can be of any folder.
     pub fn wake_name(&self, surroundings: &str) -> String {
         let path = self.supervisor(surroundings);

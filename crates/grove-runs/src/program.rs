@@ -1,21 +1,39 @@
 //! A child that is an agent program: one task, under a keeper, to the same facts as the built-in engine gives.
 
+mod bridge;
+mod first_request;
+mod input;
+mod loopback;
+mod meter;
+mod talk;
+mod trial;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use grove_exec::{
-    Heard, Keeper, Order, Program, ProgramEvent, ProgramProvider, ProgramTask, ProgramVerdict,
-    StopTokens, now, verdict,
+    Heard, Keeper, Launch, Order, Program, ProgramEvent, ProgramProvider, ProgramTask,
+    ProgramVerdict, Report, StopTokens, Why, now, verdict,
 };
 use grove_fs::atomic;
+use grove_model::Relay;
 use grove_plan::{Attempt, Cause, Child, Fact, Finish, Turn, Usage};
 use grove_store::{Draft, Store};
 use serde_json::json;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio_util::sync::CancellationToken;
 
 use crate::attempt_log::{AttemptLog, LogLine};
 use crate::native::{ChildEnd, NotOurs, about, append, body};
-use crate::told::Told;
+use crate::tools::Toolbox;
+pub(crate) use bridge::RUNTIME_TOOLS;
+use bridge::{Bridge, Bridged};
+use input::Input;
+use meter::{Meter, Metered, Reading};
+pub(crate) use talk::Talk;
+pub use trial::try_program;
 
 /// The model of a program that chooses its own.
 pub const OWN_MODEL: &str = "default";
@@ -25,6 +43,9 @@ const MOST_OUTPUT: u64 = 256 << 20;
 const LONGEST_MS: u64 = 12 * 60 * 60 * 1_000;
 /// Of what a program complained about, in a cause.
 const MOST_COMPLAINT: usize = 400;
+
+/// A program that asked something and does not end by itself is made to after this.
+const MOST_WAITING: Duration = Duration::from_secs(5);
 
 /// One child while its program runs.
 pub(crate) struct ProgramChild<'a> {
@@ -38,18 +59,35 @@ pub(crate) struct ProgramChild<'a> {
     pub(crate) child: &'a Child,
     /// Where it works.
     pub(crate) work_folder: PathBuf,
-    pub(crate) told: Told,
+    /// The system text.
+    pub(crate) system: String,
+    pub(crate) talk: Talk,
     /// The model's own id; the program's choice when nothing is said.
     pub(crate) model: Option<String>,
     pub(crate) thinking: Option<String>,
-    pub(crate) provider: Option<ProgramProvider>,
+    /// The provider that it is sent to, through the meter; with its own login when there is none.
+    pub(crate) relay: Option<Relay>,
+    /// What the runtime's own tools need.
+    pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) keeper: &'a Keeper,
     pub(crate) mark: String,
     pub(crate) environment: Vec<(String, String)>,
     /// A folder of this attempt alone.
     pub(crate) folder: PathBuf,
-    pub(crate) log: AttemptLog,
+    /// A folder of its conversation alone.
+    pub(crate) home: PathBuf,
+    pub(crate) log: Arc<AttemptLog>,
     pub(crate) stop: StopTokens,
+    /// Told when something else is to be done for the run.
+    pub(crate) news: UnboundedSender<String>,
+}
+
+/// What stands beside a program while it runs.
+struct Beside {
+    meter: Option<Meter>,
+    bridge: Option<Bridge>,
+    /// Cancelled when the child waits for an answer.
+    hold: CancellationToken,
 }
 
 impl ProgramChild<'_> {
@@ -62,66 +100,100 @@ impl ProgramChild<'_> {
             let _ = grove_fs::files::remove_folder(&self.folder);
             return Ok(ChildEnd::of(Finish::Interrupted, String::new()));
         }
-        let task = ProgramTask {
-            program: self.file,
-            system: &self.told.system,
-            message: &self.told.message,
-            model: self.model.as_deref(),
-            thinking: self.thinking.as_deref(),
-            tools: &self.child.tools.allowed,
-            writes: self.child.tools.can_write,
-            provider: self.provider.as_ref(),
-            folder: &self.folder,
-        };
-        let launch = self.program.launch(&task);
-        for (file, text) in &launch.files {
-            if let Err(error) = atomic::write_mode(file, text.as_bytes(), 0o600) {
-                let message = format!("{error}: {}", error.source);
-                return Ok(ChildEnd::failed(Cause::Input { message }));
-            }
+        if self.talk.resumes.is_none() {
+            // What another conversation left is none of this one's.
+            let _ = grove_fs::files::remove_folder(&self.home);
         }
-        let complaints = self.folder.join("complaints.txt");
-        let mut environment = self.environment.clone();
-        environment.retain(|(name, _)| launch.environment.iter().all(|(set, _)| set != name));
-        environment.extend(launch.environment.iter().cloned());
-        let limit = self.child.limits.max_execution_time_ms;
-        let order = Order {
-            command: launch.whole_command(&complaints),
-            environment,
-            // The plan's own timer comes first, and asks before it ends.
-            limit_ms: limit.map_or(LONGEST_MS, |limit| limit.saturating_add(60_000)),
-            most_output: MOST_OUTPUT,
-            ..Order::shell("", self.work_folder.clone(), &self.mark)
+        let isolation = |message: String| Ok(ChildEnd::failed(Cause::Isolation { message }));
+        let beside = match self.beside().await {
+            Ok(beside) => beside,
+            Err(error) => return isolation(format!("nobody can listen beside it: {error}")),
         };
-        let mut reader = self.program.reader();
+        let (launch, order) = match self.order(&beside) {
+            Ok(ordered) => ordered,
+            Err(message) => return Ok(ChildEnd::failed(Cause::Input { message })),
+        };
+        let input = match Input::of(&launch) {
+            Ok(input) => input,
+            Err(error) => return isolation(format!("it cannot be told anything: {error}")),
+        };
+        let (sayer, keeper_stop) = (input.sayer(), StopTokens::default());
+        let mut reader = self.program.reader(&launch);
         let mut tools = HashMap::new();
-        let mut on_event = |event: ProgramEvent| self.log_event(event, &mut tools);
-        let ran = self
-            .keeper
-            .run(&order, &self.stop, |bytes| {
-                reader.push(bytes, &mut on_event);
-            })
-            .await;
+        let mut on_event = |event: ProgramEvent| match event {
+            ProgramEvent::Say(line) => sayer.say(line),
+            ProgramEvent::Close => sayer.close(),
+            event => self.log_event(event, &mut tools),
+        };
+        let session = Mutex::new(None);
+        let on_output = |bytes: &[u8]| {
+            reader.push(bytes, &mut on_event);
+            session
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone_from(&reader.heard().session);
+        };
+        let in_band = || {
+            let session = session.lock().unwrap_or_else(PoisonError::into_inner);
+            session
+                .as_ref()
+                .and_then(|session| self.program.cancel(session))
+        };
+        let beside_it = async {
+            tokio::join!(
+                self.end_whoever_waits(&beside.hold),
+                input.speak(&self.stop),
+                sayer.pass_stop(&self.stop, &keeper_stop, in_band),
+            )
+        };
+        let ran = tokio::select! {
+            ran = self.keeper.run(&order, &keeper_stop, on_output) => ran,
+            (never, ..) = beside_it => match never {},
+        };
         let mut heard = reader.finish(&mut on_event);
         let left = self.folder.join(Program::USAGE_FILE);
         let left = grove_fs::files::read_bounded(&left, 1 << 20).unwrap_or_default();
         heard.usage = self.program.usage_left(&left).unwrap_or(heard.usage);
+        let said = beside.bridge.map(Bridge::finish).unwrap_or_default();
+        let reading = match beside.meter {
+            Some(meter) => Some(meter.finish().await),
+            None => None,
+        };
+        let complaint = complaint(&self.complaints());
+        // Whatever it was given is nobody's now: what it was told is in the journal.
+        let _ = grove_fs::files::remove_folder(&self.folder);
+        if let Some(session) = heard.session.as_ref().filter(|_| self.relay.is_some()) {
+            Talk::keep(&self.home, session);
+        }
+        match &reading {
+            Some(reading) if reading.is_not_ours => return Err(NotOurs),
+            Some(reading) => believe_the_meter(&mut heard, reading),
+            None => self.record_usage(&heard).await?,
+        }
         let end = match ran {
             Ok(end) => end,
-            Err(error) => {
-                let message = error.to_string();
-                return Ok(ChildEnd::failed(Cause::Isolation { message }));
-            }
+            Err(error) => return isolation(error.to_string()),
         };
-        let complaint = complaint(&complaints);
-        // Whatever it left of its own is nobody's: what it was told is in the journal.
-        let _ = grove_fs::files::remove_folder(&self.folder);
-        self.record_usage(&heard).await?;
-        let finish = match verdict(&heard, &end.report) {
+        let refused = reading.and_then(|reading| reading.refused);
+        let finish = if let Some(cause) = said.failed.or(refused) {
+            Finish::Failed(cause)
+        } else if let Some(question) = said.asked {
+            Finish::Asked(question)
+        } else if said.structured.is_some() && end.report.why == Why::Done {
+            // What was asked for is there, whatever its last words are.
+            Finish::Answered
+        } else {
+            self.finish_of(&heard, &end.report, &complaint)
+        };
+        Ok(ChildEnd::of(finish, heard.text).with_value(said.structured))
+    }
+
+    fn finish_of(&self, heard: &Heard, report: &Report, complaint: &str) -> Finish {
+        match verdict(heard, report) {
             ProgramVerdict::Answered => Finish::Answered,
             ProgramVerdict::Interrupted => Finish::Interrupted,
             ProgramVerdict::TimedOut => Finish::Failed(Cause::TimedOut {
-                limit_ms: order.limit_ms,
+                limit_ms: self.limit_ms(),
             }),
             ProgramVerdict::ModelFailed(failure, message) => {
                 Finish::Failed(Cause::Model { failure, message })
@@ -130,8 +202,113 @@ impl ProgramChild<'_> {
                 self.note(format!("{}: {why}{complaint}", self.program.title));
                 Finish::Failed(Cause::NoAnswer)
             }
+        }
+    }
+
+    /// What a keeper is to run, with its files written.
+    fn order(&self, beside: &Beside) -> Result<(Launch, Order), String> {
+        let provider = beside.meter.as_ref().map(|meter| ProgramProvider {
+            origin: meter.url(),
+            key: meter.token().to_owned(),
+        });
+        let bridge = beside.bridge.as_ref().map(Bridge::described);
+        let arguments = Program::command_of(&self.child.engine);
+        let task = ProgramTask {
+            program: self.file,
+            arguments: arguments.get(1..).unwrap_or_default(),
+            work_folder: &self.work_folder,
+            system: &self.system,
+            message: &self.talk.message,
+            model: self.model.as_deref(),
+            thinking: self.thinking.as_deref(),
+            tools: &self.child.tools.allowed,
+            writes: self.child.tools.can_write,
+            provider: provider.as_ref(),
+            bridge: bridge.as_ref(),
+            resumes: self.talk.resumes.as_deref(),
+            folder: &self.folder,
+            home: &self.home,
         };
-        Ok(ChildEnd::of(finish, heard.text))
+        let made = grove_fs::files::make_folder(&self.folder);
+        made.map_err(|error| format!("{error}: {}", error.source))?;
+        let launch = self.program.launch(&task);
+        for (file, text) in &launch.files {
+            let written = atomic::write_mode(file, text.as_bytes(), 0o600);
+            written.map_err(|error| format!("{error}: {}", error.source))?;
+        }
+        let mut environment = self.environment.clone();
+        environment.retain(|(name, _)| launch.environment.iter().all(|(set, _)| set != name));
+        environment.extend(launch.environment.iter().cloned());
+        let order = Order {
+            command: launch.whole_command(&self.complaints()),
+            environment,
+            limit_ms: self.limit_ms(),
+            most_output: MOST_OUTPUT,
+            ..Order::shell("", self.work_folder.clone(), &self.mark)
+        };
+        Ok((launch, order))
+    }
+
+    /// The plan's own timer comes first, and asks before it ends.
+    fn limit_ms(&self) -> u64 {
+        let limit = self.child.limits.max_execution_time_ms;
+        limit.map_or(LONGEST_MS, |limit| limit.saturating_add(60_000))
+    }
+
+    fn complaints(&self) -> PathBuf {
+        self.folder.join("complaints.txt")
+    }
+
+    async fn beside(&self) -> std::io::Result<Beside> {
+        let hold = CancellationToken::new();
+        let meter = self.meter(&hold).await?;
+        let bridged = Bridged {
+            toolbox: Arc::clone(&self.toolbox),
+            store: Arc::clone(self.store),
+            run: self.run.to_owned(),
+            of: self.of.clone(),
+            epoch: self.epoch,
+            stop: self.stop.clone(),
+            hold: hold.clone(),
+        };
+        let bridge = if self.program.can.runtime_tools && bridged.has_tools() {
+            Some(Bridge::start(bridged).await?)
+        } else {
+            None
+        };
+        Ok(Beside {
+            meter,
+            bridge,
+            hold,
+        })
+    }
+
+    /// Whoever asked has nothing to do; one that does not end by itself is made to.
+    async fn end_whoever_waits(&self, hold: &CancellationToken) -> std::convert::Infallible {
+        hold.cancelled().await;
+        tokio::time::sleep(MOST_WAITING).await;
+        self.stop.tell(false);
+        std::future::pending().await
+    }
+
+    async fn meter(&self, hold: &CancellationToken) -> std::io::Result<Option<Meter>> {
+        let Some(relay) = &self.relay else {
+            return Ok(None);
+        };
+        let metered = Metered {
+            relay: relay.clone(),
+            store: Arc::clone(self.store),
+            run: self.run.to_owned(),
+            of: self.of.clone(),
+            epoch: self.epoch,
+            limits: self.child.limits.clone(),
+            told: [self.system.clone(), self.talk.message.clone()],
+            log: Arc::clone(&self.log),
+            stop: self.stop.clone(),
+            hold: hold.clone(),
+            news: self.news.clone(),
+        };
+        Meter::start(metered).await.map(Some)
     }
 
     fn note(&self, text: String) {
@@ -139,7 +316,7 @@ impl ProgramChild<'_> {
     }
 
     fn log_event(&self, event: ProgramEvent, tools: &mut HashMap<String, String>) {
-        self.log.write(&match event {
+        let line = match event {
             ProgramEvent::Text(text) => LogLine::Text { text },
             ProgramEvent::Thinking(text) => LogLine::Thinking { text },
             ProgramEvent::ToolStart { id, tool, input } => {
@@ -155,7 +332,10 @@ impl ProgramChild<'_> {
                 text: format!("asking again after {why}"),
             },
             ProgramEvent::Note(text) => LogLine::Note { text },
-        });
+            // Said to the program, and no event of the child's.
+            ProgramEvent::Say(_) | ProgramEvent::Close => return,
+        };
+        self.log.write(&line);
     }
 
     /// What it used, by its own account, which nobody has checked.
@@ -183,6 +363,15 @@ impl ProgramChild<'_> {
         };
         append(self.store, self.run, draft).await?;
         Ok(())
+    }
+}
+
+/// What a provider did is known from the meter, whatever the program makes of it.
+fn believe_the_meter(heard: &mut Heard, reading: &Reading) {
+    if let Some((failure, message)) = &reading.failure {
+        let said = heard.failure.take().map(|(_, said)| said);
+        let said = said.filter(|said| !said.is_empty());
+        heard.failure = Some((*failure, said.unwrap_or_else(|| message.clone())));
     }
 }
 

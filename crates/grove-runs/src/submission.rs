@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::evidence::review_schema;
 use crate::identity::{new_owner_token, new_run_id};
 use crate::models::Recording;
+use crate::program::RUNTIME_TOOLS;
 use crate::told::Told;
 use crate::tools::{CONTACT_SUPERVISOR, ToolRow};
 
@@ -188,7 +189,9 @@ fn node(
     if let Some(program) = Program::named(&request.engine) {
         let (_, missing) = program.tools(&tools.allowed);
         // Skills that the agent names are in its prompt.
-        let missing: Vec<String> = missing.into_iter().map(str::to_owned).collect();
+        let is_given = |tool: &&str| program.can.runtime_tools && RUNTIME_TOOLS.contains(tool);
+        let missing = missing.into_iter().filter(|tool| !is_given(tool));
+        let missing: Vec<String> = missing.map(str::to_owned).collect();
         tools.allowed.retain(|tool| !missing.contains(tool));
         let said = missing.iter().filter(|tool| *tool != "skill");
         notes.extend(said.map(|tool| format!("{} has no tool `{tool}`", program.title)));

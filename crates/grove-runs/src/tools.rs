@@ -334,6 +334,14 @@ impl Toolbox {
     }
 }
 
+/// What a child asks with a call and waits for.
+pub(crate) fn question_of(tool: &str, arguments: &Value) -> Option<String> {
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let is_question = tool == CONTACT_SUPERVISOR && text("kind") != Some("progress");
+    let text = text("message").filter(|text| is_question && !text.trim().is_empty())?;
+    Some(text.to_owned())
+}
+
 /// An argument that has to be a text.
 fn text_of(arguments: &Value, name: &str) -> Result<String, String> {
     let text = arguments.get(name).and_then(Value::as_str);

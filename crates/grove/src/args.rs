@@ -120,6 +120,9 @@ pub(crate) enum Command {
     },
     /// What can drive a child: the built-in engine and the agent programs that are installed
     Engines {
+        /// Let each that is installed do one tiny turn with a model that is none
+        #[arg(long = "try")]
+        try_each: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,

@@ -8,7 +8,8 @@ use grove_plan::{ModelFailure, Usage};
 use serde_json::Value;
 
 use super::{
-    Capabilities, Heard, Launch, Program, ProgramEvent, ProgramTask, failure_of_status, text,
+    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask,
+    failure_of_status, text,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -21,9 +22,11 @@ pub(super) static PROGRAM: Program = Program {
         system_prompt: true,
         tool_list: true,
         base_url: true,
+        model: true,
         resume: true,
         streaming: false,
         usage: true,
+        runtime_tools: true,
     },
     tools: &[
         ("read", "Read"),
@@ -41,6 +44,7 @@ pub(super) static PROGRAM: Program = Program {
         "CLAUDE_CODE_OAUTH_TOKEN",
         "CLAUDE_CONFIG_DIR",
     ],
+    logins: &[".claude/.credentials.json"],
     not_switched_off: &[],
     usage_left: None,
     launch,
@@ -53,12 +57,24 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     launch.args(["--system-prompt-file", &system]);
     // Nothing of the person's own: no settings, hooks, plugins, servers, commands, and no session that stays.
     launch.args(["--setting-sources", "", "--strict-mcp-config"]);
-    launch.args(["--disable-slash-commands", "--no-session-persistence"]);
-    let tools = PROGRAM.tools(task.tools).0.join(",");
-    launch.args(["--tools", &tools]);
+    launch.args(["--disable-slash-commands"]);
+    let own = PROGRAM.tools(task.tools).0;
+    let mut tools: Vec<String> = own.into_iter().map(str::to_owned).collect();
+    launch.args(["--tools", &tools.join(",")]);
+    if let Some(bridge) = task.bridge {
+        let file = launch.file(
+            task.folder.join("servers.json"),
+            &bridge.described().to_string(),
+        );
+        launch.args(["--mcp-config", &file]);
+        // Otherwise its first request may come before it knows the tools.
+        launch.set("MCP_CONNECTION_NONBLOCKING", "0");
+        let name = |tool: &String| format!("mcp__{}__{tool}", ProgramBridge::NAME);
+        tools.extend(bridge.tools.iter().map(name));
+    }
     if !tools.is_empty() {
         // Whatever it may have it may use; it is asked for nothing else.
-        launch.args(["--allowedTools", &tools]);
+        launch.args(["--allowedTools", &tools.join(",")]);
     }
     if let Some(model) = task.model {
         launch.args(["--model", model]);
@@ -68,12 +84,17 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     }
     launch.set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
     // Ten tries with waits of up to forty seconds are too patient for a child.
-    launch.set("CLAUDE_CODE_MAX_RETRIES", "4");
+    launch.set("CLAUDE_CODE_MAX_RETRIES", "3");
     if let Some(provider) = task.provider {
         launch.set("ANTHROPIC_BASE_URL", &provider.origin);
         launch.set("ANTHROPIC_API_KEY", &provider.key);
-        let home = task.folder.join("claude");
-        launch.set("CLAUDE_CONFIG_DIR", home.to_string_lossy());
+        launch.set("CLAUDE_CONFIG_DIR", task.home.to_string_lossy());
+        if let Some(session) = task.resumes {
+            launch.args(["--resume", session]);
+        }
+    } else {
+        // The person's own sessions are not for this child.
+        launch.args(["--no-session-persistence"]);
     }
     launch
 }
@@ -93,6 +114,7 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
             // Words of its own in place of an answer.
             if let Some(kind) = line["error"].as_str() {
                 heard.failure = Some((failure_of_kind(kind), String::new()));
+                return;
             }
             for block in line["message"]["content"].as_array().into_iter().flatten() {
                 take_block(heard, block, on_event);

@@ -5,10 +5,11 @@
 //! five seconds for its statistics unless they are off; `OPENAI_BASE_URL` is ignored.
 
 use grove_plan::{ModelFailure, Usage};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
-    Capabilities, Heard, Launch, Program, ProgramEvent, ProgramTask, failure_of_status, text,
+    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask,
+    failure_of_status, text,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -21,9 +22,11 @@ pub(super) static PROGRAM: Program = Program {
         system_prompt: true,
         tool_list: false,
         base_url: true,
+        model: true,
         resume: true,
         streaming: false,
         usage: true,
+        runtime_tools: true,
     },
     // It does everything with its shell; what it may write is its sandbox's to say.
     tools: &[
@@ -36,6 +39,7 @@ pub(super) static PROGRAM: Program = Program {
         ("edit", "apply_patch"),
     ],
     variables: &["CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_HOME"],
+    logins: &[".codex/auth.json"],
     not_switched_off: &["AGENTS.md in its own home", "the list of its own skills"],
     usage_left: None,
     launch,
@@ -44,14 +48,19 @@ pub(super) static PROGRAM: Program = Program {
 
 /// The variable that its provider's key is in.
 const KEY: &str = "GROVE_ENGINE_KEY";
+/// The variable that the token of the runtime's tools is in.
+const TOKEN: &str = "GROVE_BRIDGE_TOKEN";
 
 fn launch(task: &ProgramTask<'_>) -> Launch {
     let (mut launch, system) = Launch::with_texts(task);
-    launch.args(["exec", "--json", "--skip-git-repo-check", "--ephemeral"]);
+    launch.args(["exec", "--json", "--skip-git-repo-check"]);
     launch.args(["--ignore-user-config", "--ignore-rules"]);
     // What it would look for on the network, and what would be told beside the task.
     launch.args(["--disable", "plugins", "--disable", "apps"]);
     launch.args(["-c", "analytics.enabled=false"]);
+    // What no agent of ours asks for: other agents, goals of its own, pages of the web.
+    launch.args(["--disable", "multi_agent", "--disable", "goals"]);
+    launch.args(["-c", "web_search=\"disabled\""]);
     launch.args(["-c", "project_doc_max_bytes=0"]);
     let system = serde_json::Value::from(system).to_string();
     launch.args(["-c".to_owned(), format!("model_instructions_file={system}")]);
@@ -73,14 +82,28 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     if let Some(provider) = task.provider {
         let address = serde_json::Value::from(format!("{}/v1", provider.origin)).to_string();
         let provider_row = format!(
-            "model_providers.grove={{name=\"grove\",base_url={address},wire_api=\"responses\",env_key=\"{KEY}\"}}"
+            "model_providers.grove={{name=\"grove\",base_url={address},wire_api=\"responses\",env_key=\"{KEY}\",request_max_retries=3,stream_max_retries=3}}"
         );
         launch.args(["-c", &provider_row, "-c", "model_provider=\"grove\""]);
         launch.set(KEY, &provider.key);
         // A home of its own: the person's instructions are not for this child.
-        let home = task.folder.join("codex");
-        launch.file(home.join("config.toml"), "");
-        launch.set("CODEX_HOME", home.to_string_lossy());
+        launch.file(task.home.join("config.toml"), "");
+        launch.set("CODEX_HOME", task.home.to_string_lossy());
+    } else {
+        launch.args(["--ephemeral"]);
+    }
+    if let Some(bridge) = task.bridge {
+        let url = serde_json::Value::from(bridge.url.as_str()).to_string();
+        let name = ProgramBridge::NAME;
+        // Its tools ask nobody but the runtime, which has said which there are.
+        let server = format!(
+            "mcp_servers.{name}={{url={url},bearer_token_env_var=\"{TOKEN}\",default_tools_approval_mode=\"approve\"}}"
+        );
+        launch.args(["-c", &server]);
+        launch.set(TOKEN, &bridge.token);
+    }
+    if let Some(session) = task.resumes {
+        launch.args(["resume", session]);
     }
     launch.args(["-"]);
     launch
@@ -101,11 +124,16 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
         ("item.completed", "error") => {
             on_event(ProgramEvent::Note(text(item, "message").to_owned()));
         }
-        ("item.started", tool @ ("command_execution" | "mcp_tool_call" | "web_search")) => {
+        ("item.started", "mcp_tool_call") => on_event(ProgramEvent::ToolStart {
+            id: id(),
+            tool: text(item, "tool").to_owned(),
+            input: item["arguments"].clone(),
+        }),
+        ("item.started", tool @ ("command_execution" | "web_search")) => {
             on_event(ProgramEvent::ToolStart {
                 id: id(),
                 tool: tool.to_owned(),
-                input: item.clone(),
+                input: json!({ "command": item["command"] }),
             });
         }
         ("item.completed", "file_change") => {

@@ -8,7 +8,8 @@ use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
 
 use super::{
-    Capabilities, Heard, Launch, Program, ProgramEvent, ProgramTask, failure_of_status, text,
+    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask,
+    failure_of_status, text,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -21,9 +22,11 @@ pub(super) static PROGRAM: Program = Program {
         system_prompt: false,
         tool_list: true,
         base_url: true,
+        model: true,
         resume: true,
         streaming: true,
         usage: true,
+        runtime_tools: true,
     },
     tools: &[
         ("read", "view"),
@@ -35,7 +38,8 @@ pub(super) static PROGRAM: Program = Program {
         ("bash", "bash"),
     ],
     variables: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"],
-    not_switched_off: &["its own system text", "its tools for its shells and data"],
+    logins: &[".copilot/config.json"],
+    not_switched_off: &["its own system text", "its tools for its shells"],
     usage_left: Some(usage),
     launch,
     take,
@@ -43,26 +47,42 @@ pub(super) static PROGRAM: Program = Program {
 
 fn launch(task: &ProgramTask<'_>) -> Launch {
     let mut launch = Launch::default();
-    let home = task.folder.join("copilot");
-    let tools = json!(PROGRAM.tools(task.tools).0);
+    let mut tools = json!(PROGRAM.tools(task.tools).0);
+    if let (Some(_), Some(tools)) = (task.bridge, tools.as_array_mut()) {
+        tools.push(format!("{}/*", ProgramBridge::NAME).into());
+    }
     // JSON in one line is YAML.
     let agent = format!(
         "---\nname: grove-child\ndescription: A child of Grove's\ntools: {tools}\n---\n{}",
         task.system
     );
-    launch.file(home.join("agents/grove-child.agent.md"), &agent);
+    launch.file(task.home.join("agents/grove-child.agent.md"), &agent);
     launch.args([task.program.to_string_lossy()]);
     launch.args(["-p", task.message, "--output-format", "json"]);
     launch.args(["--agent", "grove-child", "--no-custom-instructions"]);
     launch.args(["--disable-builtin-mcps", "--no-ask-user", "--no-color"]);
+    // Skills that lie around are told with the tool for them, and go with it.
+    launch.args(["--excluded-tools", "skill,sql"]);
     // The list above is all that there is to allow.
-    launch.args(["--allow-all-tools", "--no-auto-update", "--trust-folder"]);
+    launch.args(["--allow-all-tools", "--no-auto-update"]);
     let usage = task.folder.join(Program::USAGE_FILE);
     launch.args(["--usage-output-file", &usage.to_string_lossy()]);
     if let Some(level) = task.thinking {
         launch.args(["--reasoning-effort", level]);
     }
-    launch.set("COPILOT_HOME", home.to_string_lossy());
+    if let Some(bridge) = task.bridge {
+        let mut servers = bridge.described();
+        servers["mcpServers"][ProgramBridge::NAME]["tools"] = json!(["*"]);
+        let file = launch.file(task.folder.join("servers.json"), &servers.to_string());
+        launch.args(["--additional-mcp-config".to_owned(), format!("@{file}")]);
+    }
+    if let Some(session) = task.resumes {
+        launch.args([format!("--resume={session}")]);
+    }
+    // A folder that it is told to trust gives it hooks, servers and skills of the project's.
+    let settings = json!({ "disableAllHooks": true });
+    launch.file(task.home.join("settings.json"), &settings.to_string());
+    launch.set("COPILOT_HOME", task.home.to_string_lossy());
     match task.provider {
         Some(provider) => {
             launch.set("COPILOT_OFFLINE", "true");

@@ -20,9 +20,11 @@ pub(super) static PROGRAM: Program = Program {
         system_prompt: true,
         tool_list: true,
         base_url: true,
+        model: true,
         resume: true,
         streaming: true,
         usage: true,
+        runtime_tools: false,
     },
     tools: &[
         ("read", "read"),
@@ -39,6 +41,7 @@ pub(super) static PROGRAM: Program = Program {
         "GEMINI_API_KEY",
         "PI_CODING_AGENT_DIR",
     ],
+    logins: &[".pi/agent/auth.json"],
     not_switched_off: &[],
     usage_left: None,
     launch,
@@ -47,7 +50,7 @@ pub(super) static PROGRAM: Program = Program {
 
 fn launch(task: &ProgramTask<'_>) -> Launch {
     let (mut launch, system) = Launch::with_texts(task);
-    launch.args(["--mode", "json", "-p", "--no-session", "--offline"]);
+    launch.args(["--mode", "json", "-p", "--offline"]);
     // Nothing of the person's own or the project's.
     launch.args(["--no-extensions", "--no-skills", "--no-prompt-templates"]);
     launch.args(["--no-themes", "--no-context-files", "--no-approve"]);
@@ -62,17 +65,25 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     let mut model = task.model.map(str::to_owned);
     if let Some(provider) = task.provider {
         let id = task.model.unwrap_or("default");
-        let home = task.folder.join("pi");
         let models = json!({ "providers": { "grove": {
             "baseUrl": format!("{}/v1", provider.origin),
             "api": "openai-completions",
-            "apiKey": "GROVE_ENGINE_KEY",
+            "apiKey": "$GROVE_ENGINE_KEY",
             "models": [{ "id": id }],
         } } });
-        launch.file(home.join("models.json"), &models.to_string());
-        launch.set("PI_CODING_AGENT_DIR", home.to_string_lossy());
+        launch.file(task.home.join("models.json"), &models.to_string());
+        let settings = json!({ "retry": { "enabled": true, "maxRetries": 3, "baseDelayMs": 500 } });
+        launch.file(task.home.join("settings.json"), &settings.to_string());
+        launch.set("PI_CODING_AGENT_DIR", task.home.to_string_lossy());
+        let sessions = task.home.join("sessions");
+        launch.args(["--session-dir", &sessions.to_string_lossy()]);
+        if let Some(session) = task.resumes {
+            launch.args(["--session-id", session]);
+        }
         launch.set("GROVE_ENGINE_KEY", &provider.key);
         model = Some(format!("grove/{id}"));
+    } else {
+        launch.args(["--no-session"]);
     }
     if let Some(model) = model {
         launch.args(["--model", &model]);

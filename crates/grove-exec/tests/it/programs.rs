@@ -105,7 +105,12 @@ impl World {
             tools: &tools,
             writes: true,
             provider: Some(&provider),
+            bridge: None,
+            resumes: None,
+            arguments: &[],
+            work_folder: &self.path("work"),
             folder: &own,
+            home: &own.join("conversation"),
         });
         for (file, text) in &launch.files {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -127,7 +132,7 @@ impl World {
             ..Order::shell("", self.path("work"), &self.mark())
         };
         let keeper = Keeper::new(env!("CARGO_BIN_EXE_grove-test-keeper").into(), &[]).unwrap();
-        let mut reader = self.program.reader();
+        let mut reader = self.program.reader(&launch);
         let mut events = Vec::new();
         let never = StopTokens::default();
         let end = keeper

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{ChildEnd, UNKNOWN_OUTCOME, calls_of, goes_on};
 use crate::told::Told;
-use crate::tools::{CONTACT_SUPERVISOR, STRUCTURED_OUTPUT, ToolResult};
+use crate::tools::{CONTACT_SUPERVISOR, STRUCTURED_OUTPUT, ToolResult, question_of};
 
 /// What a model is told of a call that it wanted and that was not begun before it was interrupted.
 const NOT_RUN: &str =
@@ -53,13 +53,9 @@ pub(super) struct PendingCall {
 impl PendingCall {
     /// What the child asks with it and waits for.
     pub(super) fn question(&self) -> Option<Question> {
-        let text = |name: &str| self.input.get(name).and_then(Value::as_str);
-        let is_question = self.name == CONTACT_SUPERVISOR && text("kind") != Some("progress");
-        let text = text("message").filter(|text| is_question && !text.trim().is_empty())?;
-        Some(Question {
-            call: CallId(self.id.clone()),
-            text: text.to_owned(),
-        })
+        let text = question_of(&self.name, &self.input)?;
+        let call = CallId(self.id.clone());
+        Some(Question { call, text })
     }
 }
 
@@ -357,7 +353,7 @@ impl Conversation {
 }
 
 /// What a child is told whose work does not have everything.
-fn asked_for(findings: &[String]) -> String {
+pub(crate) fn asked_for(findings: &[String]) -> String {
     let findings: Vec<String> = findings.iter().map(|it| format!("- {it}")).collect();
     format!(
         "Your work does not count yet:\n{}\n\nMend what is wrong, then report again in the form that you were shown, if one \

@@ -17,7 +17,7 @@ use super::{Shared, answered, draft, mark, start_of};
 use crate::attempt_log::AttemptLog;
 use crate::evidence::{Work, look, review_verdict};
 use crate::native::{ChildEnd, Inbox, NativeChild, SentMessage, append};
-use crate::program::ProgramChild;
+use crate::program::{ProgramChild, Talk};
 use crate::submission::RunRequest;
 use crate::told::{self, Told};
 use crate::tools::{ToolRow, Toolbox, WorkFolder};
@@ -195,15 +195,24 @@ impl Shared {
         let native = self
             .child(loaded, child, (of, epoch), model, (stop, inbox))
             .await?;
-        let Ok(mut end) = native.drive(loaded, told).await else {
-            return Ok(None);
-        };
+        let end = native.drive(loaded, told).await.ok();
+        Ok(end.map(|end| self.with_output(end, child, &loaded.id, &native.toolbox.work)))
+    }
+
+    /// The end of a child whose answer is in the file that it was to be written to.
+    fn with_output(
+        &self,
+        mut end: ChildEnd,
+        child: &Child,
+        run: &str,
+        work: &WorkFolder,
+    ) -> ChildEnd {
         if let Some(output) = &child.output {
-            let chain_dir = self.options.places.chain_folder(&loaded.id);
+            let chain_dir = self.options.places.chain_folder(run);
             let path = output.replace("{chain_dir}", &chain_dir.to_string_lossy());
-            end.write_output(&path, &native.toolbox.work);
+            end.write_output(&path, work);
         }
-        Ok(Some(end))
+        end
     }
 
     /// Runs an agent program to its end.
@@ -221,7 +230,12 @@ impl Shared {
         let model = self.options.models.for_program(program, model).await;
         let model = model.map_err(input)?;
         let mut environment = self.options.environment.clone();
-        environment.extend(self.options.models.variables_of(program));
+        // Whoever is sent to a provider of ours needs no key of the person's.
+        if model.relay.is_none() {
+            environment.extend(self.options.models.variables_of(program));
+        }
+        let toolbox = Arc::new(self.toolbox(loaded, child, of)?);
+        let home = self.options.places.program_home(run, &of.node);
         let driven = ProgramChild {
             store: &self.store,
             run,
@@ -231,18 +245,23 @@ impl Shared {
             file,
             work_folder: self.work_folder(loaded, of, child),
             child,
-            told,
+            talk: Talk::of(&self.store, loaded, of, &told, &home),
+            system: told.system,
             model: model.id,
             thinking: model.thinking,
-            provider: model.provider,
+            relay: model.relay,
+            toolbox: Arc::clone(&toolbox),
+            home,
             keeper: &self.options.keeper,
             mark: mark(run, of),
             environment,
             folder: self.options.places.program_folder(run, of),
-            log: AttemptLog::open(&self.options.places.log(run, of)),
+            log: Arc::new(AttemptLog::open(&self.options.places.log(run, of))),
             stop,
+            news: self.news.clone(),
         };
-        Ok(driven.drive().await.ok())
+        let end = driven.drive().await.ok();
+        Ok(end.map(|end| self.with_output(end, child, run, &toolbox.work)))
     }
 
     async fn child(
@@ -256,21 +275,10 @@ impl Shared {
         let run = loaded.id.as_str();
         let request: RunRequest = serde_json::from_str(&loaded.request)
             .map_err(|error| input(format!("the request cannot be read: {error}")))?;
-        let folder = self.work_folder(loaded, of, child);
-        let mut work = WorkFolder::new(&folder, &child.place.readable).map_err(input)?;
-        if child.inputs.is_some() {
-            let shared = self.options.places.chain_folder(run);
-            work.share(&shared).map_err(input)?;
-        }
-        let outputs = self.options.places.outputs(run, of);
-        // Outputs from before a crash, and from earlier tries of its session.
-        for n in 1..=of.n {
-            let node = of.node.clone();
-            work.grant(&self.options.places.outputs(run, &Attempt { node, n }));
-        }
+        let mut toolbox = self.toolbox(loaded, child, of)?;
         let places = Places {
             run_ids: vec![run.to_owned()],
-            work: Some(work.path().to_string_lossy().into_owned()),
+            work: Some(toolbox.work.path().to_string_lossy().into_owned()),
             home: self.options.home.clone(),
             state: Some(self.options.places.folder().to_string_lossy().into_owned()),
             temp: Some(std::env::temp_dir().to_string_lossy().into_owned()),
@@ -280,32 +288,7 @@ impl Shared {
         let models = &self.options.models;
         let model = models.source(model, idle, recording, &places).await;
         let model = model.map_err(input)?;
-        let schema = match &child.schema {
-            Some(digest) => {
-                let bytes = self.store.artifact(digest).ok().flatten();
-                let schema = bytes.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
-                let schema = schema.ok_or_else(|| input("the schema is not there"))?;
-                let validator = jsonschema::validator_for(&schema);
-                let validator = validator.map_err(|error| input(error.to_string()))?;
-                Some((schema, validator))
-            }
-            None => None,
-        };
-        let timeout = child.limits.tool_timeout_ms.unwrap_or(TOOL_TIMEOUT_MS);
-        let toolbox = Toolbox {
-            allowed: child.tools.allowed.clone(),
-            work,
-            keeper: self.options.keeper.clone(),
-            mark: mark(run, of),
-            environment: self.options.environment.clone(),
-            tool_timeout: Duration::from_millis(timeout),
-            // The skills of a repository are those of its working trees.
-            skills: (self.options.skills)(&child.place.folder),
-            schema,
-            reports: child.contract.as_ref().is_some_and(Contract::wants_report),
-            secrets: model.secrets.clone(),
-            outputs,
-        };
+        toolbox.secrets.clone_from(&model.secrets);
         Ok(NativeChild {
             store: Arc::clone(&self.store),
             run: run.to_owned(),
@@ -318,6 +301,49 @@ impl Shared {
             stop,
             inbox,
             news: self.news.clone(),
+        })
+    }
+
+    /// Everything that the tools of a child need.
+    fn toolbox(&self, loaded: &LoadedRun, child: &Child, of: &Attempt) -> Result<Toolbox, Cause> {
+        let run = loaded.id.as_str();
+        let folder = self.work_folder(loaded, of, child);
+        let mut work = WorkFolder::new(&folder, &child.place.readable).map_err(input)?;
+        if child.inputs.is_some() {
+            let shared = self.options.places.chain_folder(run);
+            work.share(&shared).map_err(input)?;
+        }
+        let outputs = self.options.places.outputs(run, of);
+        // Outputs from before a crash, and from earlier tries of its session.
+        for n in 1..=of.n {
+            let node = of.node.clone();
+            work.grant(&self.options.places.outputs(run, &Attempt { node, n }));
+        }
+        let schema = match &child.schema {
+            Some(digest) => {
+                let bytes = self.store.artifact(digest).ok().flatten();
+                let schema = bytes.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+                let schema = schema.ok_or_else(|| input("the schema is not there"))?;
+                let validator = jsonschema::validator_for(&schema);
+                let validator = validator.map_err(|error| input(error.to_string()))?;
+                Some((schema, validator))
+            }
+            None => None,
+        };
+        let timeout = child.limits.tool_timeout_ms.unwrap_or(TOOL_TIMEOUT_MS);
+        Ok(Toolbox {
+            allowed: child.tools.allowed.clone(),
+            work,
+            keeper: self.options.keeper.clone(),
+            mark: mark(run, of),
+            environment: self.options.environment.clone(),
+            tool_timeout: Duration::from_millis(timeout),
+            // The skills of a repository are those of its working trees.
+            skills: (self.options.skills)(&child.place.folder),
+            schema,
+            reports: child.contract.as_ref().is_some_and(Contract::wants_report),
+            secrets: Vec::new(),
+            outputs,
         })
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use grove_exec::{Capabilities, Exit, Keeper, Order, PROGRAMS, Program, StopTokens};
 use grove_fs::programs;
 use grove_model::Providers;
+use grove_runs::{new_run_id, try_program};
 use grove_skills::Environment;
 use grove_skills::environment_variables::PATH;
 use grove_spec::engine::Engine;
@@ -34,6 +35,16 @@ pub(super) struct ChosenEngine {
 }
 
 impl ChosenEngine {
+    /// Why it cannot do what is asked of it, if it cannot.
+    pub(super) fn refusal(&self, has_recording: bool, has_schema: bool) -> Option<String> {
+        let program = Program::named(&self.name)?;
+        if has_recording {
+            return Some(format!("{} takes no recording", program.title));
+        }
+        let is_missing = has_schema && !program.can.runtime_tools;
+        is_missing.then(|| format!("{} gives no result as data", program.title))
+    }
+
     fn native() -> Self {
         Self {
             name: NATIVE.to_owned(),
@@ -70,13 +81,13 @@ pub(super) fn choose(
     if asked == NATIVE {
         return Ok(ChosenEngine::native());
     }
+    if let Some(Engine::Acp(command)) = Engine::of(asked) {
+        return chosen_command(environment, asked, &command);
+    }
     let Some(program) = Program::named(asked) else {
         let names = std::iter::once(NATIVE).chain(PROGRAMS.iter().map(|program| program.name));
         let names: Vec<String> = names.map(str::to_owned).collect();
-        let message = match Engine::of(asked) {
-            Some(_) => format!("engine `{asked}` is not run by this version"),
-            None => format!("`{}` is no engine", one_line(asked)),
-        };
+        let message = format!("`{}` is no engine", one_line(asked));
         let hint = format!("choose one of {}", first_names(&names));
         return Err(CommandError::usage(message).hint(hint));
     };
@@ -88,6 +99,26 @@ pub(super) fn choose(
     Ok(ChosenEngine {
         name: program.name.to_owned(),
         program: Some(file),
+        note: None,
+    })
+}
+
+/// The engine that is a command of the person's.
+fn chosen_command(
+    environment: &Environment,
+    asked: &str,
+    command: &str,
+) -> Result<ChosenEngine, CommandError> {
+    let name = command.split_whitespace().next().unwrap_or_default();
+    let search_path = environment.variables.get(PATH);
+    let program = search_path.and_then(|search_path| programs::find(name, search_path));
+    let Some(program) = program else {
+        let message = format!("there is no program `{}` in PATH", one_line(name));
+        return Err(CommandError::finding(message).hint("install it, or name its file"));
+    };
+    Ok(ChosenEngine {
+        name: asked.to_owned(),
+        program: Some(program),
         note: None,
     })
 }
@@ -117,13 +148,32 @@ struct Row {
     tried: &'static str,
     /// Variables with keys that are set; never their values.
     keys: Vec<&'static str>,
+    /// Whether somebody is logged in with it.
+    login: bool,
+    /// What came of a turn: nothing when it was not tried, why it failed when it did.
+    #[serde(rename = "try", skip_serializing_if = "Option::is_none")]
+    trial: Option<Trial>,
     #[serde(skip_serializing_if = "Option::is_none")]
     can: Option<Capabilities>,
     not_switched_off: &'static [&'static str],
 }
 
+/// What came of a turn.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Trial {
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
 /// `grove engines`.
-pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Outcome {
+pub(super) fn run(
+    environment: &Environment,
+    try_each: bool,
+    json: bool,
+    out: &mut Output,
+) -> Outcome {
     let models = ModelSettings::find(environment);
     let providers = models.providers();
     let ready: Vec<String> = providers.ready().map(|it| it.name.clone()).collect();
@@ -139,6 +189,18 @@ pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Ou
             .as_ref()
             .and_then(|file| runtime.block_on(version(environment, &keeper, file)));
         let is_set = |name: &&&str| models.variables.contains_key(**name);
+        let trial = file.as_ref().filter(|_| try_each);
+        let trial = trial.map(|file| {
+            let tried = runtime.block_on(try_one(environment, &keeper, program, file));
+            Trial {
+                ok: tried.is_ok(),
+                why: tried.err().map(|why| one_line(&why)),
+            }
+        });
+        let home = environment.home.as_ref();
+        let mut logins = program.logins.iter();
+        let login = home
+            .is_some_and(|home| logins.any(|login| grove_fs::files::is_there(&home.join(login))));
         rows.push(Row {
             name: program.name,
             title: program.title,
@@ -147,17 +209,28 @@ pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Ou
             version,
             tried: program.tried,
             keys: program.variables.iter().filter(is_set).copied().collect(),
+            login,
+            trial,
             can: Some(program.can),
             not_switched_off: program.not_switched_off,
         });
     }
+    let has_failed = |row: &Row| row.trial.as_ref().is_some_and(|trial| !trial.ok);
+    let code = u8::from(rows.iter().any(has_failed));
     if json {
         out.json(&serde_json::json!({
             "schema": "grove.engines/1", "native": { "providers": ready }, "programs": rows,
         }));
-        return Ok(0);
+        return Ok(code);
     }
-    let mut table = Table::new(&["ENGINE", "STATE", "VERSION", "TRIED WITH", "KEYS", "CANNOT"]);
+    let mut table = Table::new(&[
+        "ENGINE",
+        "STATE",
+        "VERSION",
+        "TRIED WITH",
+        "LOGIN",
+        "CANNOT",
+    ]);
     let state = if ready.is_empty() {
         "no provider has a key".to_owned()
     } else {
@@ -165,19 +238,47 @@ pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Ou
     };
     table.row(&[NATIVE, &state, env!("CARGO_PKG_VERSION"), "", "", ""]);
     for row in &rows {
-        let state = if row.installed {
-            "installed"
-        } else {
-            "not installed"
+        let state = match &row.trial {
+            Some(Trial { ok: true, .. }) => "installed, does a turn".to_owned(),
+            Some(Trial { why, .. }) => {
+                format!("fails: {}", why.as_deref().unwrap_or_default())
+            }
+            None if row.installed => "installed".to_owned(),
+            None => "not installed".to_owned(),
         };
         let version = row.version.as_deref().unwrap_or_default();
-        let keys = row.keys.join(", ");
+        let login = row.login.then_some("login");
+        let keys: Vec<&str> = login.into_iter().chain(row.keys.iter().copied()).collect();
+        let keys = keys.join(", ");
         let cannot = row.can.map(|can| can.missing().join(", "));
         let cannot = cannot.unwrap_or_default();
-        table.row(&[row.name, state, version, row.tried, &keys, &cannot]);
+        table.row(&[row.name, &state, version, row.tried, &keys, &cannot]);
     }
     out.painted(&table.render(page(&environment.variables)));
-    Ok(0)
+    for row in rows.iter().filter(|row| row.installed) {
+        if !row.not_switched_off.is_empty() {
+            let what = row.not_switched_off.join(", ");
+            out.line(&format!("{} keeps {what}", row.title));
+        }
+    }
+    Ok(code)
+}
+
+/// Lets a program do one turn in a folder of its own.
+async fn try_one(
+    environment: &Environment,
+    keeper: &Keeper,
+    program: &'static Program,
+    file: &std::path::Path,
+) -> Result<(), String> {
+    let folder = std::env::temp_dir().join(format!("grove-try-{}", new_run_id()));
+    let variables = ["PATH", "HOME"].into_iter().filter_map(|name| {
+        let value = environment.variables.get(name)?.to_str()?;
+        Some((name.to_owned(), value.to_owned()))
+    });
+    let tried = try_program(program, file, keeper, variables.collect(), &folder).await;
+    let _ = grove_fs::files::remove_folder(&folder);
+    tried
 }
 
 /// What a program says its version is: the first word with digits and dots.

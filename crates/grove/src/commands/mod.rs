@@ -108,7 +108,9 @@ pub(crate) fn run(
         Some(Command::Untrust { folder, json }) => {
             trust::revoke(&environment, folder.as_deref(), json, out)
         }
-        Some(Command::Engines { json }) => engines::run(&environment, json, out),
+        Some(Command::Engines { try_each, json }) => {
+            engines::run(&environment, try_each, json, out)
+        }
         Some(Command::Hosts { json }) => known_hosts::run(&environment, json, out),
         Some(Command::Doctor { look: flags }) => {
             let json = flags.json;

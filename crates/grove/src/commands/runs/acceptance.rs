@@ -7,7 +7,7 @@ use grove_spec::agent::Agent as AgentFile;
 use grove_spec::chain::Task;
 use serde_json::json;
 
-use super::children::{Finding, FoundChild};
+use super::children::{Finding, FoundChild, is_own};
 use crate::command_error::CommandError;
 
 impl Finding<'_> {
@@ -34,7 +34,6 @@ impl Finding<'_> {
         let contract = Contract::of(acceptance, author).map_err(CommandError::usage)?;
         // What the person did not write is a stranger's until somebody has read it: a project's, a package's, a folder's
         // that was named, and what settings put in its place.
-        let is_own = |source| matches!(source, Source::User | Source::Managed | Source::Bundled);
         let is_strange = match asked {
             None => !of_agent.is_some_and(is_own),
             Some(_) if typed.is_none() && task.acceptance.is_some() => {

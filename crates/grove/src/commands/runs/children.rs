@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use grove_catalog::prompt::BlockKind;
 use grove_catalog::root::Source;
 use grove_catalog::snapshot::Snapshot;
-use grove_exec::Git;
+use grove_exec::{Git, Program};
 use grove_plan::{AuthorFacts, Limits, NodeId, PlannedTask, Request as RunRequest, WorktreePlan};
 use grove_runs::{ChildRequest, Recording, RunPlaces, new_run_id};
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
@@ -17,7 +17,7 @@ use grove_spec::Diagnostic;
 use grove_spec::agent::{Agent as AgentFile, ContextMode, OutputFile};
 use grove_spec::chain::{OutputSchema, Task};
 use grove_spec::config::Settings;
-use grove_spec::text::first_names;
+use grove_spec::text::{first_names, one_line};
 use serde_json::Value;
 
 use super::model_settings::{ModelSettings, WantedModels};
@@ -74,9 +74,14 @@ impl Finding<'_> {
         let usual = AgentFile::default();
         let file = agent.file().unwrap_or(&usual);
         let engine = task.engine.clone().or_else(|| asked.engine.clone());
+        let of_agent = all.roots.get(agent.root).map(|root| root.source);
+        let is_asked = engine.is_some();
         let engine = engine
             .or_else(|| file.engine.as_ref().map(ToString::to_string))
             .or_else(|| settings.run_engine.value.clone());
+        if let Some(command) = engine.as_deref().filter(|it| it.starts_with(Program::ACP)) {
+            self.require_own_command(command, is_asked, of_agent)?;
+        }
         let providers = self.models.providers();
         let has_recording = self.recording.is_some();
         let engine = engines::choose(
@@ -86,9 +91,9 @@ impl Finding<'_> {
             has_recording,
         )?;
         let schema = self.schema(task)?;
-        if engine.program.is_some() && (has_recording || schema.is_some()) {
-            let message = format!("engine `{}` takes no recording and no schema", engine.name);
-            return Err(CommandError::usage(message).hint("choose `--engine native` for that"));
+        if let Some(message) = engine.refusal(has_recording, schema.is_some()) {
+            let hint = "choose `--engine native` for that";
+            return Err(CommandError::usage(message).hint(hint));
         }
         let wanted = WantedModels {
             named: asked
@@ -101,7 +106,7 @@ impl Finding<'_> {
             thinking: file.thinking.as_deref(),
         };
         let chosen = match engine.program {
-            Some(_) => self.models.choose_for_program(&wanted),
+            Some(_) => self.models.choose_for_program(&wanted, &engine.name),
             None => self.models.choose(&wanted, self.recording)?,
         };
         let mut notes = chosen.notes;
@@ -114,7 +119,6 @@ impl Finding<'_> {
             .overridden
             .iter()
             .any(|set| set.field.as_str() == "acceptance");
-        let of_agent = all.roots.get(agent.root).map(|root| root.source);
         let author = AuthorFacts {
             can_write: grove_runs::can_write(
                 made.prompt.tools.as_deref(),
@@ -184,6 +188,29 @@ impl Finding<'_> {
         }
         let message = format!("there is no folder {}", folder.display());
         Err(CommandError::usage(message))
+    }
+
+    /// A command that is an engine is run as it is, so it has to be the person's own: asked for, or in an agent of theirs.
+    fn require_own_command(
+        &self,
+        command: &str,
+        is_asked: bool,
+        of_agent: Option<Source>,
+    ) -> Result<(), CommandError> {
+        let is_strange = if is_asked {
+            self.asked.chain_name.is_some() && !self.saved_chain.is_some_and(is_own)
+        } else {
+            !of_agent.is_some_and(is_own)
+        };
+        if !is_strange {
+            return Ok(());
+        }
+        let message = format!(
+            "engine `{}` is a command that somebody else wrote",
+            one_line(command)
+        );
+        let hint = "read it, and give it with `--engine` if it is to run";
+        Err(CommandError::usage(message).hint(hint))
     }
 
     fn worktree(
@@ -417,4 +444,9 @@ impl Worktrees {
             .insert(folder.to_path_buf(), plan.clone());
         Ok(plan)
     }
+}
+
+/// Whether the person, or whoever set the machine up, wrote it.
+pub(super) const fn is_own(source: Source) -> bool {
+    matches!(source, Source::User | Source::Managed | Source::Bundled)
 }

@@ -38,9 +38,8 @@ impl From<ControlError> for CommandError {
                 let hint = format!("say which as {run}.NODE: {}", names(all));
                 Self::usage(error).hint(hint)
             }
-            ControlError::Engine { .. } => {
-                Self::usage(error).hint("run the task again, or choose `--engine native`")
-            }
+            ControlError::Engine { .. } => Self::usage(error)
+                .hint("stop it and go on with `grove runs resume`, or choose `--engine native`"),
             ControlError::Nobody { ref run, .. } => {
                 let hint = format!("`grove runs show {run}` says how far each is");
                 Self::finding(error).hint(hint)

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use grove_exec::PROGRAMS;
+use grove_exec::{PROGRAMS, Program};
 use grove_model::{Api, KeySource, Provider, Providers, Thinking};
 use grove_runs::{OWN_MODEL, Recording, surroundings_of};
 use grove_skills::{Environment, Parts, Request, World};
@@ -82,8 +82,20 @@ impl ModelSettings {
     }
 
     /// The model of an agent program: one that a provider here has, or whatever the name means to the program.
-    pub(super) fn choose_for_program(&self, wanted: &WantedModels<'_>) -> ChosenModels {
+    pub(super) fn choose_for_program(
+        &self,
+        wanted: &WantedModels<'_>,
+        engine: &str,
+    ) -> ChosenModels {
         let named = wanted.named.unwrap_or(OWN_MODEL);
+        let can_choose = Program::named(engine).is_none_or(|program| program.can.model);
+        if !can_choose {
+            let note = format!("engine `{engine}` chooses its own model, and not `{named}`");
+            return ChosenModels {
+                names: vec![OWN_MODEL.to_owned()],
+                notes: wanted.named.map(|_| note).into_iter().collect(),
+            };
+        }
         let level = wanted.thinking.and_then(Thinking::of_word);
         let providers = self.providers();
         let found = providers.find(named, None).ok();

@@ -1,5 +1,11 @@
 //! Agent programs as children: the real ones, through the binary, to the same run.
 
+mod acp;
+mod isolation;
+mod runtime_tools;
+mod shapes;
+mod table;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
@@ -30,7 +36,15 @@ pub(super) fn scene(server: &ModelServer) -> Session {
     let session = crate::session();
     let bin = session.path("bin");
     let path = format!("{}:{PATH}", bin.display());
-    let session = session.with_env("PATH", path).with_env("TEST_KEY", KEY);
+    let mut session = session.with_env("PATH", path);
+    for name in [
+        "TEST_KEY",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "GH_TOKEN",
+    ] {
+        session = session.with_env(name, KEY);
+    }
     session.dir("bin").dir("project");
     for (name, variable) in [
         ("claude", "GROVE_TEST_CLAUDE"),
@@ -84,8 +98,9 @@ fn words<'a>(engine: &'a str, model: &'a str, more: &[&'a str]) -> Vec<&'a str> 
 fn every_program_does_a_task_and_the_run_is_like_any_other() {
     for (engine, _, tool) in ENGINES {
         let server = server(json!({ "marked": [{ "marker": "TASK-MARK", "turns": [
-            { "text": "I look.", "calls": [call(engine, tool, "echo made > made.txt")], "usage": { "input": 10, "output": 3 } },
-            { "text": "Done.", "usage": { "input": 20, "output": 4 } },
+            { "text": "I look.", "calls": [call(engine, tool, "env > made.txt")],
+                "usage": { "input": 10, "output": 3, "cached": 5 } },
+            { "text": "Done.", "usage": { "input": 20, "output": 4, "cached": 6 } },
         ] }], "otherwise": { "text": "a title" } }));
         let session = scene(&server);
         let model = format!("for-{engine}/claude-sonnet-4-5");
@@ -97,11 +112,19 @@ fn every_program_does_a_task_and_the_run_is_like_any_other() {
         assert_eq!(node["engine"], engine);
         assert_eq!(run["usage"]["input"], 30, "{engine}");
         assert_eq!(run["usage"]["output"], 7, "{engine}");
-        assert_eq!(
-            run["usage"]["estimated"], true,
-            "{engine}: nobody checked it"
-        );
-        assert_eq!(session.read("project/made.txt"), "made\n", "{engine}");
+        assert_eq!(run["usage"]["estimated"], false, "{engine}");
+        assert_eq!(run["usage"]["cached"], 11, "{engine}");
+        assert_eq!(run["nodes"][0]["attempts"][0]["turns"], 2, "{engine}");
+        // The key is the provider's and nobody else's: neither the program nor its tools have it.
+        let environment = session.read("project/made.txt");
+        assert!(environment.contains("GROVE_RUN="), "{engine}");
+        assert!(!environment.contains(KEY), "{engine}");
+        for request in server.requests() {
+            let keys = ["x-api-key", "authorization"].map(|name| request.header(name));
+            let keys: Vec<&str> = keys.into_iter().flatten().collect();
+            assert_eq!(keys.len(), 1, "{engine}: {keys:?}");
+            assert!(keys[0].ends_with(KEY), "{engine}");
+        }
         // What it was told is whole and once in its first request, and nothing of it is left on disk.
         let requests = server.requests();
         let first = requests.iter().find(|request| {
@@ -155,11 +178,31 @@ fn engines_are_listed_and_one_that_is_not_there_is_said_before_anything_starts()
         assert_eq!(program["installed"], true, "{program}");
         let version = program["version"].as_str().unwrap_or_default();
         assert!(version.contains('.'), "{program}");
+        assert_eq!(program["login"], false, "{program}");
+        assert_eq!(program["try"], Value::Null, "{program}");
+    }
+    session.file("home/.codex/auth.json", "{}");
+    let tried = session.json("engines --try");
+    for program in tried["programs"].as_array().unwrap() {
+        assert_eq!(program["try"]["ok"], true, "{program}");
+        assert_eq!(program["login"], program["name"] == "codex", "{program}");
+    }
+    // One that is broken says so.
+    fs::remove_file(session.path("bin/pi")).unwrap();
+    session.file("bin/pi", "#!/bin/sh\necho 0.1.2\n");
+    fs::set_permissions(session.path("bin/pi"), fs::Permissions::from_mode(0o755)).unwrap();
+    let outcome = session.grove(["engines", "--try"]).fails(1);
+    for part in [
+        "does a turn",
+        "fails: it ended with code 0",
+        "keeps its own system text",
+    ] {
+        assert!(outcome.stdout.contains(part), "{part}: {}", outcome.stdout);
     }
     fs::remove_file(session.path("bin/codex")).unwrap();
     for (engine, code, part) in [
         ("codex", 1, "Codex is not installed"),
-        ("acp:goose acp", 2, "is not run by this version"),
+        ("acp:goose acp", 1, "there is no program `goose` in PATH"),
         ("clude", 2, "is no engine"),
     ] {
         let outcome = session.grove(words(engine, "for-codex/m", &[])).fails(code);

@@ -1,0 +1,349 @@
+//! Passing on what another program asks a provider, as it is, and counting what the answers take.
+//!
+//! Nothing is asked twice and nothing is asked of anybody else: a request becomes one request with the provider's key.
+
+use std::sync::Arc;
+
+use grove_plan::{ModelFailure, Usage};
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HOST};
+use http::header::{HeaderName, TRANSFER_ENCODING};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::answer::{ModelAnswer, ModelEvent};
+use crate::assembly::{AnswerLimits, guessed};
+use crate::client::Deadlines;
+use crate::endpoint::Endpoint;
+use crate::error::{ModelError, bounded_line};
+use crate::network::{Connection, Network};
+use crate::wire::{AnswerDecoder, Api};
+
+/// Headers that are about one connection, or that are set anew.
+const NOT_PASSED_ON: [HeaderName; 6] = [
+    HOST,
+    CONNECTION,
+    CONTENT_LENGTH,
+    TRANSFER_ENCODING,
+    ACCEPT_ENCODING,
+    AUTHORIZATION,
+];
+/// The header that some send their key in.
+const API_KEY: &str = "x-api-key";
+
+/// Passes requests on to one provider.
+#[derive(Debug, Clone)]
+pub struct Relay {
+    network: Arc<Network>,
+    endpoint: Endpoint,
+    deadlines: Deadlines,
+}
+
+/// A request as another program made it.
+#[derive(Debug)]
+pub struct AskedRequest {
+    /// `POST`, mostly.
+    pub method: Method,
+    /// The path with its query; `/v1` at its beginning stands for the provider's address.
+    pub target: String,
+    /// Its headers; keys and those of the connection are replaced.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub body: Bytes,
+}
+
+/// An answer while it comes. Dropping it closes the connection.
+#[derive(Debug)]
+pub struct RelayedAnswer {
+    /// The provider's status.
+    pub status: StatusCode,
+    /// Its headers, without those of the connection.
+    pub headers: HeaderMap,
+    body: Incoming,
+    _connection: Connection,
+}
+
+impl Relay {
+    /// Passes on to `endpoint`.
+    pub fn new(network: Arc<Network>, endpoint: Endpoint, deadlines: Deadlines) -> Self {
+        Self {
+            network,
+            endpoint,
+            deadlines,
+        }
+    }
+
+    /// Sends a request once and waits for the head of its answer.
+    pub async fn send(&self, asked: AskedRequest) -> Result<RelayedAnswer, ModelError> {
+        let wrong = |what: &str| ModelError::provider(ModelFailure::BadRequest, what);
+        let target = self.endpoint.target_of(&asked.target);
+        let target = target.ok_or_else(|| wrong("the path cannot be asked for"))?;
+        let mut message = Request::new(Full::new(asked.body));
+        *message.method_mut() = asked.method;
+        *message.uri_mut() = target;
+        let headers = message.headers_mut();
+        *headers = asked.headers;
+        strip(headers);
+        headers.remove(API_KEY);
+        headers.insert(HOST, self.endpoint.host_header().clone());
+        // What is packed cannot be counted.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        if let Some((name, value)) = self.endpoint.key_header() {
+            headers.insert(name, value.clone());
+        }
+        let origin = self.endpoint.origin();
+        let connecting = self.network.connect(origin, self.deadlines.connect);
+        let mut connection = connecting.await?;
+        let network = |message: String| ModelError::provider(ModelFailure::Network, message);
+        let sent = timeout(self.deadlines.first_byte, connection.send(message)).await;
+        let sent = sent.map_err(|_| network("the provider did not answer in time".to_owned()))?;
+        let sent = sent.map_err(|error| network(format!("the connection was lost: {error}")))?;
+        let (mut head, body) = sent.into_parts();
+        strip(&mut head.headers);
+        Ok(RelayedAnswer {
+            status: head.status,
+            headers: head.headers,
+            body,
+            _connection: connection,
+        })
+    }
+
+    /// What an answer that is no success means.
+    pub fn refusal(&self, status: StatusCode, body: &[u8]) -> (ModelFailure, String) {
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        let refusal = (self.endpoint.format().refusal)(status.as_u16(), &body);
+        let message = refusal.message.unwrap_or_else(|| status.to_string());
+        let message = bounded_line(&message);
+        let key = self.endpoint.key();
+        let message = key.map_or(message.clone(), |key| key.masked(&message));
+        (refusal.failure, message)
+    }
+}
+
+impl RelayedAnswer {
+    /// The next bytes; none at its end, an error where it was cut.
+    pub async fn next(&mut self) -> Option<Result<Bytes, ()>> {
+        loop {
+            match self.body.frame().await? {
+                Ok(frame) => {
+                    if let Ok(bytes) = frame.into_data() {
+                        return Some(Ok(bytes));
+                    }
+                }
+                Err(_) => return Some(Err(())),
+            }
+        }
+    }
+}
+
+fn strip(headers: &mut HeaderMap) {
+    for name in NOT_PASSED_ON {
+        headers.remove(name);
+    }
+}
+
+impl Api {
+    /// The interface that an answer is asked for with at a path; none for whatever is asked beside that.
+    pub fn asked_at(path: &str) -> Option<Self> {
+        let all = [
+            ("/messages", Self::Anthropic),
+            ("/responses", Self::OpenaiResponses),
+            ("/chat/completions", Self::OpenaiChat),
+        ];
+        let found = all.into_iter().find(|(end, _)| path.ends_with(end));
+        found.map(|(_, api)| api)
+    }
+}
+
+/// Reads an answer while it passes by.
+#[derive(Debug)]
+pub struct AnswerCounter {
+    api: Api,
+    /// None after what it cannot read.
+    decoder: Option<AnswerDecoder>,
+    /// An answer that is no stream.
+    whole: Option<Vec<u8>>,
+    request_bytes: usize,
+    told: Usage,
+}
+
+/// What an answer came to.
+#[derive(Debug)]
+pub struct CountedAnswer {
+    /// The answer; none for one that was cut, that cannot be read, or that was no stream.
+    pub answer: Option<ModelAnswer>,
+    /// What it took: what the provider said, or a guess for a whole answer of which it said nothing.
+    pub usage: Usage,
+    /// Whether its end came.
+    pub is_whole: bool,
+}
+
+impl AnswerCounter {
+    /// Reads the answer to a request of so many bytes.
+    pub fn new(api: Api, is_stream: bool, request_bytes: usize) -> Self {
+        let limits = AnswerLimits::default();
+        Self {
+            api,
+            decoder: is_stream.then(|| AnswerDecoder::new(api, limits)),
+            whole: (!is_stream).then(Vec::new),
+            request_bytes,
+            told: Usage::default(),
+        }
+    }
+
+    /// Takes the next bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if let Some(whole) = &mut self.whole {
+            let room = AnswerLimits::default().answer_bytes - whole.len();
+            whole.extend_from_slice(bytes.get(..bytes.len().min(room)).unwrap_or_default());
+        }
+        let told = &mut self.told;
+        let mut on_event = |event: ModelEvent| {
+            if let ModelEvent::Usage { usage } = event {
+                *told = usage;
+            }
+        };
+        let decoder = self.decoder.as_mut();
+        if decoder.is_some_and(|decoder| decoder.push(bytes, &mut on_event).is_err()) {
+            self.decoder = None;
+        }
+    }
+
+    /// Whether the end of the answer came.
+    pub fn is_complete(&self) -> bool {
+        self.decoder
+            .as_ref()
+            .is_some_and(AnswerDecoder::is_complete)
+    }
+
+    /// What it came to. `is_ended` is whether its bytes came to an end and were not cut.
+    pub fn finish(self, is_ended: bool) -> CountedAnswer {
+        if let Some(whole) = self.whole {
+            let usage = usage_of_whole(self.api, &whole);
+            let guess = is_ended.then(|| guessed(self.request_bytes, whole.len()));
+            return CountedAnswer {
+                answer: None,
+                usage: usage.or(guess).unwrap_or_default(),
+                is_whole: is_ended,
+            };
+        }
+        let finished = self
+            .decoder
+            .and_then(|decoder| decoder.finish(self.request_bytes).ok());
+        let is_whole = finished.is_some();
+        let usage = finished.as_ref().map_or(self.told, |answer| answer.usage);
+        CountedAnswer {
+            answer: finished,
+            usage,
+            is_whole,
+        }
+    }
+}
+
+/// What the provider said of an answer that is no stream, read by those who read streams.
+fn usage_of_whole(api: Api, whole: &[u8]) -> Option<Usage> {
+    let body: Value = serde_json::from_slice(whole).ok()?;
+    body.get("usage").filter(|usage| usage.is_object())?;
+    let event = match api {
+        Api::Anthropic => json!({ "type": "message_start", "message": body }),
+        Api::OpenaiResponses => json!({ "type": "response.completed", "response": body }),
+        Api::OpenaiChat => json!({ "choices": [], "usage": body["usage"] }),
+    };
+    let mut counter = AnswerCounter::new(api, true, 0);
+    counter.push(format!("data: {event}\n\n").as_bytes());
+    Some(counter.told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use grove_testkit::model_server::{Format, ScriptedReply, TokenCounts};
+
+    fn reply() -> ScriptedReply {
+        ScriptedReply {
+            text: Some("Some words.".to_owned()),
+            usage: TokenCounts {
+                input: 11,
+                output: 7,
+                cached: 5,
+                cache_write: 0,
+            },
+            ..ScriptedReply::default()
+        }
+    }
+
+    const FORMATS: [(Format, Api); 3] = [
+        (Format::Anthropic, Api::Anthropic),
+        (Format::Responses, Api::OpenaiResponses),
+        (Format::Chat, Api::OpenaiChat),
+    ];
+
+    #[test]
+    fn what_passes_by_is_counted_in_any_portions_and_a_cut_answer_is_none() {
+        for (format, api) in FORMATS {
+            let bytes = format.stream(&reply());
+            for portion in [1, 7, bytes.len()] {
+                let mut counter = AnswerCounter::new(api, true, 400);
+                bytes.chunks(portion).for_each(|part| counter.push(part));
+                let counted = counter.finish(true);
+                let usage = counted.usage;
+                assert!(counted.is_whole, "{api:?}");
+                assert_eq!((usage.input, usage.output, usage.cached), (11, 7, 5));
+                assert!(!usage.estimated, "{api:?}");
+            }
+            let mut counter = AnswerCounter::new(api, true, 400);
+            counter.push(&bytes[..bytes.len() / 2]);
+            let cut = counter.finish(false);
+            assert!(!cut.is_whole && cut.answer.is_none(), "{api:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_of_which_nothing_is_said_is_guessed_and_marked() {
+        let reply = ScriptedReply {
+            without_usage: true,
+            ..reply()
+        };
+        for (format, api) in FORMATS {
+            let mut counter = AnswerCounter::new(api, true, 400);
+            counter.push(&format.stream(&reply));
+            let usage = counter.finish(true).usage;
+            assert!(usage.estimated, "{api:?}");
+            assert_eq!(usage.input, 100, "{api:?}: four bytes are a token");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_no_stream_is_counted_too() {
+        for (api, body, expected) in [
+            (
+                Api::Anthropic,
+                json!({ "usage": { "input_tokens": 3, "output_tokens": 2, "cache_read_input_tokens": 1 } }),
+                Some((3, 2, 1)),
+            ),
+            (
+                Api::OpenaiResponses,
+                json!({ "status": "completed", "output": [], "usage": { "input_tokens": 4, "output_tokens": 2,
+                    "input_tokens_details": { "cached_tokens": 1 } } }),
+                Some((3, 2, 1)),
+            ),
+            (
+                Api::OpenaiChat,
+                json!({ "usage": { "prompt_tokens": 4, "completion_tokens": 2,
+                    "prompt_tokens_details": { "cached_tokens": 1 } } }),
+                Some((3, 2, 1)),
+            ),
+            (Api::OpenaiChat, json!({ "choices": [] }), None),
+        ] {
+            let mut counter = AnswerCounter::new(api, false, 40);
+            counter.push(body.to_string().as_bytes());
+            let usage = counter.finish(true).usage;
+            match expected {
+                Some(counts) => assert_eq!((usage.input, usage.output, usage.cached), counts),
+                None => assert!(usage.estimated),
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The bridge: the runtime's own tools for an agent program, as an MCP server of one attempt on loopback.
+//!
+//! What a tool does is the same function that the built-in engine calls, and every call is recorded before and after it.
+//! A question ends the attempt: the child waits for the answer without a process.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use grove_exec::{ProgramBridge, StopTokens, now};
+use grove_model::ToolDefinition;
+use grove_plan::{Attempt, Call, CallId, CallOutcome, Cause, Fact, Question};
+use grove_store::{Draft, Store};
+use http::{Method, Request, StatusCode};
+use hyper::body::Incoming;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::loopback::{Answer, Loopback, body_of, json_answer, refused};
+use crate::native::{MOST_SCHEMA_TRIES, append, body};
+use crate::tools::{
+    ACCEPTANCE_REPORT, CONTACT_SUPERVISOR, STRUCTURED_OUTPUT, ToolResult, Toolbox, question_of,
+};
+
+/// The tools that agent programs do not have: all that the bridge gives.
+pub(crate) const RUNTIME_TOOLS: [&str; 4] = [
+    "skill",
+    CONTACT_SUPERVISOR,
+    STRUCTURED_OUTPUT,
+    ACCEPTANCE_REPORT,
+];
+/// The version of the protocol that is spoken when a client names none.
+const PROTOCOL: &str = "2025-06-18";
+/// What a program is told that asked.
+const PASSED_ON: &str =
+    "the question was passed on: end here, and its answer is the next message that you get";
+/// JSON-RPC's word for a method that is not there.
+const NO_SUCH_METHOD: i64 = -32_601;
+
+/// What a bridge needs to know.
+pub(super) struct Bridged {
+    pub(super) toolbox: Arc<Toolbox>,
+    pub(super) store: Arc<Store>,
+    pub(super) run: String,
+    pub(super) of: Attempt,
+    pub(super) epoch: u32,
+    pub(super) stop: StopTokens,
+    /// Cancelled when nothing more may be asked of the model: the child waits.
+    pub(super) hold: CancellationToken,
+}
+
+/// The bridge of one attempt.
+pub(super) struct Bridge {
+    loopback: Loopback,
+    bridging: Arc<Bridging>,
+}
+
+/// What was said through it.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Said {
+    /// The value that met the schema.
+    pub(super) structured: Option<Value>,
+    /// What the child asked and waits for.
+    pub(super) asked: Option<Question>,
+    /// Values that did not meet it, and what was wrong with the last.
+    wrong: usize,
+    /// Why the child cannot go on.
+    pub(super) failed: Option<Cause>,
+}
+
+struct Bridging {
+    bridged: Bridged,
+    calls: AtomicU64,
+    said: Mutex<Said>,
+}
+
+impl Bridged {
+    /// Whether there is anything to give.
+    pub(super) fn has_tools(&self) -> bool {
+        !self.tools().is_empty()
+    }
+
+    fn tools(&self) -> Vec<ToolDefinition> {
+        let mut tools = self.toolbox.definitions();
+        tools.retain(|tool| RUNTIME_TOOLS.contains(&tool.name.as_str()));
+        tools
+    }
+}
+
+impl Bridge {
+    pub(super) async fn start(bridged: Bridged) -> std::io::Result<Self> {
+        let bridging = Arc::new(Bridging {
+            bridged,
+            calls: AtomicU64::new(0),
+            said: Mutex::default(),
+        });
+        let shared = Arc::clone(&bridging);
+        let loopback = Loopback::serve(Arc::new(move |request| {
+            let bridging = Arc::clone(&shared);
+            Box::pin(async move { bridging.answer(request).await })
+        }));
+        Ok(Self {
+            loopback: loopback.await?,
+            bridging,
+        })
+    }
+
+    /// How the program gets there.
+    pub(super) fn described(&self) -> ProgramBridge {
+        let tools = self.bridging.bridged.tools();
+        ProgramBridge {
+            url: format!("{}/mcp", self.loopback.url()),
+            token: self.loopback.token().to_owned(),
+            tools: tools.into_iter().map(|tool| tool.name).collect(),
+        }
+    }
+
+    /// Ends it, and gives what was said.
+    pub(super) fn finish(self) -> Said {
+        let Self { loopback, bridging } = self;
+        drop(loopback);
+        bridging.said().clone()
+    }
+}
+
+impl Bridging {
+    fn said(&self) -> MutexGuard<'_, Said> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        if request.method() != Method::POST {
+            // Nothing is said that was not asked for, and no conversation is remembered.
+            return refused(StatusCode::METHOD_NOT_ALLOWED, "only messages are taken");
+        }
+        let body = body_of(request.into_body()).await;
+        let message = body.and_then(|body| serde_json::from_slice::<Value>(&body).ok());
+        let Some(message) = message.filter(Value::is_object) else {
+            return refused(StatusCode::BAD_REQUEST, "this is no message");
+        };
+        let Some(id) = message.get("id") else {
+            return json_answer(StatusCode::ACCEPTED, &Value::Null);
+        };
+        let parameters = &message["params"];
+        let result = match message["method"].as_str().unwrap_or_default() {
+            "initialize" => {
+                let asked = parameters["protocolVersion"].as_str();
+                json!({
+                    "protocolVersion": asked.unwrap_or(PROTOCOL),
+                    "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "grove", "version": env!("CARGO_PKG_VERSION") },
+                })
+            }
+            "ping" => json!({}),
+            "tools/list" => {
+                let tools = self.bridged.tools().into_iter().map(|tool| {
+                    json!({
+                        "name": tool.name,
+                        "description": tool.description,
+                        "inputSchema": tool.input_schema,
+                    })
+                });
+                json!({ "tools": tools.collect::<Vec<_>>() })
+            }
+            "tools/call" => {
+                let name = parameters["name"].as_str().unwrap_or_default();
+                let result = self.call(name, &parameters["arguments"]).await;
+                json!({
+                    "content": [{ "type": "text", "text": result.text }],
+                    "isError": result.is_error,
+                })
+            }
+            other => {
+                let message = format!("there is no method `{other}`");
+                let error = json!({ "code": NO_SUCH_METHOD, "message": message });
+                let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+                return json_answer(StatusCode::OK, &answer);
+            }
+        };
+        let answer = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+        json_answer(StatusCode::OK, &answer)
+    }
+
+    /// Runs a tool, recorded before and after.
+    async fn call(&self, name: &str, arguments: &Value) -> ToolResult {
+        let failed = |text: &str| ToolResult::of(Err(text.to_owned()));
+        if !self.bridged.tools().iter().any(|tool| tool.name == name) {
+            return failed("there is no such tool here");
+        }
+        if self.bridged.stop.is_told() {
+            return failed("not run: the child is to stop");
+        }
+        let number = self.calls.fetch_add(1, Ordering::Relaxed);
+        let id = CallId(format!("bridge-{number}"));
+        let (content, artifacts) = body(arguments.clone());
+        let call = Call {
+            id: id.clone(),
+            tool: name.to_owned(),
+            arguments: content,
+            writes: false,
+        };
+        let Bridged {
+            of, epoch, toolbox, ..
+        } = &self.bridged;
+        let (of, epoch) = (of.clone(), *epoch);
+        let called = Fact::Called { of, epoch, call };
+        if !self.record(called, artifacts).await {
+            return failed("not run: it could not be recorded, or no more tool calls may be made");
+        }
+        if let Some(text) = question_of(name, arguments) {
+            // The answer comes when this process is gone; the call stays open until then.
+            self.said().asked = Some(Question { call: id, text });
+            self.bridged.hold.cancel();
+            return ToolResult::of(Ok(PASSED_ON.to_owned()));
+        }
+        let mut result = toolbox.run(name, arguments, &self.bridged.stop).await;
+        if name == STRUCTURED_OUTPUT {
+            self.take_value(arguments, &mut result);
+        }
+        let (content, artifacts) = body(Value::String(result.text.clone()));
+        let outcome = CallOutcome {
+            content,
+            is_error: result.is_error,
+        };
+        let of = self.bridged.of.clone();
+        let returned = Fact::Returned {
+            of,
+            epoch,
+            call: id,
+            outcome,
+        };
+        self.record(returned, artifacts).await;
+        result
+    }
+
+    /// Keeps a value that met the schema; of those that did not, only so many are borne.
+    fn take_value(&self, value: &Value, result: &mut ToolResult) {
+        let mut said = self.said();
+        if !result.is_error {
+            said.structured = Some(value.clone());
+            let _ = write!(result.text, "; your work is done, end here");
+            return;
+        }
+        said.wrong += 1;
+        if said.wrong >= MOST_SCHEMA_TRIES {
+            let message = result.text.clone();
+            said.failed = Some(Cause::Schema { message });
+            self.bridged.stop.tell(false);
+        }
+    }
+
+    async fn record(&self, fact: Fact, artifacts: Vec<Vec<u8>>) -> bool {
+        let draft = Draft {
+            fact,
+            artifacts,
+            at: now(),
+        };
+        let appended = append(&self.bridged.store, &self.bridged.run, draft).await;
+        appended.is_ok()
+    }
+}

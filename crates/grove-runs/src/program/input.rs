@@ -1,0 +1,115 @@
+//! What a program is told while it runs, and how it is asked to stop before it is made to.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use grove_exec::{Launch, ProgramInput, StopTokens};
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio_util::sync::CancellationToken;
+
+/// Between asking a program to stop in its own words and ending it.
+const IN_BAND: Duration = Duration::from_secs(2);
+/// A program that does not end after its input has is ended after this.
+const MOST_ENDING: Duration = Duration::from_secs(3);
+
+/// The input of one program: nothing for one that reads a file.
+pub(super) struct Input {
+    pipe: Mutex<Option<ProgramInput>>,
+    lines: Mutex<UnboundedReceiver<String>>,
+    sayer: Sayer,
+}
+
+/// Whoever tells a program something.
+#[derive(Clone)]
+pub(super) struct Sayer {
+    lines: UnboundedSender<String>,
+    /// Cancelled when there is nothing more to say.
+    closed: CancellationToken,
+    is_heard: bool,
+}
+
+impl Input {
+    /// The input of a launch, with the first line said.
+    pub(super) fn of(launch: &Launch) -> std::io::Result<Self> {
+        let (lines, receiver) = unbounded_channel();
+        let sayer = Sayer {
+            lines,
+            closed: CancellationToken::new(),
+            is_heard: !launch.says.is_empty(),
+        };
+        let pipe = launch.input.as_ref().filter(|_| sayer.is_heard);
+        let pipe = pipe.map(|path| ProgramInput::make(path)).transpose()?;
+        if let Some(first) = launch.says.front() {
+            sayer.say(first.to_string());
+        }
+        Ok(Self {
+            pipe: Mutex::new(pipe),
+            lines: Mutex::new(receiver),
+            sayer,
+        })
+    }
+
+    pub(super) fn sayer(&self) -> Sayer {
+        self.sayer.clone()
+    }
+
+    /// Says what there is to say; then ends the input, and after a while the program.
+    pub(super) async fn speak(&self, stop: &StopTokens) -> Infallible {
+        let mut lines = self.lines.lock().await;
+        let mut pipe = self.pipe.lock().await;
+        loop {
+            let line = tokio::select! {
+                biased;
+                line = lines.recv() => line,
+                () = self.sayer.closed.cancelled() => None,
+            };
+            let (Some(line), Some(pipe)) = (line, pipe.as_mut()) else {
+                break;
+            };
+            if pipe.say(&line).await.is_err() {
+                break;
+            }
+        }
+        *pipe = None;
+        if self.sayer.is_heard {
+            self.sayer.closed.cancelled().await;
+            tokio::time::sleep(MOST_ENDING).await;
+            stop.tell(false);
+        }
+        std::future::pending().await
+    }
+}
+
+impl Sayer {
+    pub(super) fn say(&self, line: String) {
+        // One that does not listen any more has ended.
+        let _ = self.lines.send(line);
+    }
+
+    pub(super) fn close(&self) {
+        self.closed.cancel();
+    }
+
+    /// Passes on that the child is to stop: to a program that listens in its own words first.
+    pub(super) async fn pass_stop(
+        &self,
+        stop: &StopTokens,
+        keeper: &StopTokens,
+        in_band: impl Fn() -> Option<String>,
+    ) -> Infallible {
+        stop.soft.cancelled().await;
+        if let Some(line) = in_band().filter(|_| self.is_heard) {
+            self.say(line);
+            tokio::select! {
+                () = self.closed.cancelled() => {}
+                () = stop.now.cancelled() => {}
+                () = tokio::time::sleep(IN_BAND) => {}
+            }
+        }
+        keeper.tell(false);
+        stop.now.cancelled().await;
+        keeper.tell(true);
+        std::future::pending().await
+    }
+}

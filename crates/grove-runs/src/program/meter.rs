@@ -1,0 +1,353 @@
+//! The meter: stands between an agent program and its provider, counts what the answers take, and refuses when a limit is
+//! reached.
+//!
+//! The program is given the meter's token for a key, so the provider's own is neither in its environment nor in that of
+//! its tools. A request is passed on once: who asks again is the program. What an answer took is recorded before its end
+//! is passed on, so that the next request comes after it.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use grove_exec::{StopTokens, now};
+use grove_model::{AnswerCounter, Api, AskedRequest, Block, CountedAnswer, Relay, RelayedAnswer};
+use grove_plan::{Attempt, Cause, EffectId, EffectKind, Fact, Limits, ModelFailure, Turn, Usage};
+use grove_store::{Draft, Store};
+use http::header::CONTENT_TYPE;
+use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt as _;
+use hyper::body::{Body, Bytes, Frame, Incoming};
+use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::first_request::added;
+use super::loopback::{Answer, Loopback, body_of, refused};
+use crate::attempt_log::{AttemptLog, LogLine};
+use crate::native::{append, body};
+
+/// Portions of an answer that wait for the program.
+const MOST_WAITING: usize = 16;
+/// Of a provider's refusal, as much as is read.
+const MOST_REFUSAL: usize = 64 << 10;
+
+/// What a meter needs to know.
+pub(super) struct Metered {
+    pub(super) relay: Relay,
+    pub(super) store: Arc<Store>,
+    pub(super) run: String,
+    pub(super) of: Attempt,
+    pub(super) epoch: u32,
+    pub(super) limits: Limits,
+    /// What the child is told, in order.
+    pub(super) told: [String; 2],
+    pub(super) log: Arc<AttemptLog>,
+    pub(super) stop: StopTokens,
+    /// Cancelled when the child waits for an answer, and so asks nobody.
+    pub(super) hold: CancellationToken,
+    /// Told when something else is to be done for the run.
+    pub(super) news: UnboundedSender<String>,
+}
+
+/// The meter of one attempt.
+pub(super) struct Meter {
+    loopback: Loopback,
+    metering: Arc<Metering>,
+}
+
+/// What came of an attempt's requests.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Reading {
+    /// Answers that were passed on, and what they called.
+    turns: u64,
+    calls: u64,
+    /// The limit for which a request was refused.
+    pub(super) refused: Option<Cause>,
+    /// What the last request failed with, if it did.
+    pub(super) failure: Option<(ModelFailure, String)>,
+    /// Whether the journal did not take what was to be recorded.
+    pub(super) is_not_ours: bool,
+}
+
+struct Metering {
+    metered: Metered,
+    reading: Mutex<Reading>,
+    /// Whether the first request was looked at.
+    is_begun: AtomicBool,
+    /// Answers on their way; what they took is recorded before the attempt ends.
+    answers: TaskTracker,
+}
+
+impl Meter {
+    pub(super) async fn start(metered: Metered) -> std::io::Result<Self> {
+        let metering = Arc::new(Metering {
+            metered,
+            reading: Mutex::default(),
+            is_begun: AtomicBool::new(false),
+            answers: TaskTracker::new(),
+        });
+        let shared = Arc::clone(&metering);
+        let loopback = Loopback::serve(Arc::new(move |request| {
+            let metering = Arc::clone(&shared);
+            Box::pin(async move { metering.answer(request).await })
+        }));
+        Ok(Self {
+            loopback: loopback.await?,
+            metering,
+        })
+    }
+
+    pub(super) fn url(&self) -> String {
+        self.loopback.url()
+    }
+
+    pub(super) fn token(&self) -> &str {
+        self.loopback.token()
+    }
+
+    /// Ends it, and says what came of the requests once all is recorded.
+    pub(super) async fn finish(self) -> Reading {
+        let Self { loopback, metering } = self;
+        // Whoever reads an answer is gone with its connection, and its task ends when it notices.
+        drop(loopback);
+        metering.answers.close();
+        metering.answers.wait().await;
+        metering.reading().clone()
+    }
+}
+
+impl Metering {
+    fn reading(&self) -> MutexGuard<'_, Reading> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+        let api = Api::asked_at(request.uri().path());
+        if api.is_some()
+            && let Some(why) = self.limit_reached()
+        {
+            return refused(StatusCode::BAD_REQUEST, &why);
+        }
+        let (head, body) = request.into_parts();
+        let Some(body) = body_of(body).await else {
+            return refused(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
+        };
+        let request_bytes = body.len();
+        if api.is_some() && !self.is_begun.swap(true, Ordering::Relaxed) {
+            self.look_at_first(&body);
+        }
+        let target = head.uri.path_and_query();
+        let asked = AskedRequest {
+            method: head.method,
+            target: target.map(ToString::to_string).unwrap_or_default(),
+            headers: head.headers,
+            body,
+        };
+        let answer = match self.metered.relay.send(asked).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                let failure = error.failure().unwrap_or(ModelFailure::Network);
+                let message = error.to_string();
+                self.reading().failure = Some((failure, message.clone()));
+                return refused(StatusCode::BAD_GATEWAY, &message);
+            }
+        };
+        let (sender, receiver) = channel(MOST_WAITING);
+        let mut response = Response::new(PassedOn(receiver).boxed_unsync());
+        *response.status_mut() = answer.status;
+        *response.headers_mut() = answer.headers.clone();
+        let counter = api.filter(|_| answer.status.is_success()).map(|api| {
+            let kind = answer.headers.get(CONTENT_TYPE);
+            let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event"));
+            AnswerCounter::new(api, is_stream, request_bytes)
+        });
+        let metering = Arc::clone(&self);
+        self.answers.spawn(async move {
+            match (counter, api) {
+                (Some(counter), _) => metering.pass_on(answer, counter, sender).await,
+                (None, Some(_)) => metering.pass_on_refusal(answer, sender).await,
+                (None, None) => pass_on_rest(answer, &sender).await,
+            }
+        });
+        response
+    }
+
+    /// Takes note of what the program makes of what it is told.
+    fn look_at_first(&self, body: &[u8]) {
+        let request = serde_json::from_slice(body).unwrap_or_default();
+        let [system, message] = &self.metered.told;
+        let added = added(&request, &[system, message]);
+        let note = |text: String| self.metered.log.write(&LogLine::Note { text });
+        note(format!(
+            "beside what it is told, its first request has {} bytes with the digest {}",
+            added.bytes, added.digest
+        ));
+        for part in added.missing {
+            note(format!(
+                "its first request has this not whole, once and in order: {part}"
+            ));
+        }
+    }
+
+    /// Why nothing more may be asked, if it is so.
+    fn limit_reached(&self) -> Option<String> {
+        let mut reading = self.reading();
+        if let Some(limit) = self.metered.limits.reached(reading.turns, reading.calls) {
+            let why = limit.to_string();
+            reading.refused = Some(limit);
+            self.metered.stop.tell(false);
+            return Some(why);
+        }
+        let is_held = self.metered.hold.is_cancelled();
+        let is_over = is_held || self.metered.stop.is_told() || reading.is_not_ours;
+        is_over.then(|| "this child is to stop".to_owned())
+    }
+
+    /// Passes an answer on and records what it took before its end.
+    async fn pass_on(
+        &self,
+        mut answer: RelayedAnswer,
+        counter: AnswerCounter,
+        sender: Sender<Portion>,
+    ) {
+        let mut counter = Some(counter);
+        let mut is_ended = false;
+        loop {
+            let bytes = match next(&mut answer, &sender).await {
+                Some(Ok(bytes)) => bytes,
+                Some(Err(())) => break,
+                None => {
+                    is_ended = true;
+                    break;
+                }
+            };
+            if let Some(now) = counter.as_mut() {
+                now.push(&bytes);
+            }
+            if let Some(done) = counter.take_if(|counter| counter.is_complete()) {
+                self.record(done.finish(true)).await;
+            }
+            if sender.send(Portion::Bytes(bytes)).await.is_err() {
+                break;
+            }
+        }
+        if let Some(counter) = counter {
+            self.record(counter.finish(is_ended)).await;
+        }
+        if !is_ended {
+            let _ = sender.send(Portion::Cut).await;
+        }
+    }
+
+    async fn pass_on_refusal(&self, mut answer: RelayedAnswer, sender: Sender<Portion>) {
+        let mut start = Vec::new();
+        while let Some(Ok(bytes)) = next(&mut answer, &sender).await {
+            let room = MOST_REFUSAL.saturating_sub(start.len()).min(bytes.len());
+            start.extend_from_slice(bytes.get(..room).unwrap_or_default());
+            if sender.send(Portion::Bytes(bytes)).await.is_err() {
+                break;
+            }
+        }
+        let failure = self.metered.relay.refusal(answer.status, &start);
+        self.reading().failure = Some(failure);
+    }
+
+    /// Records an answer as the built-in engine records its own.
+    async fn record(&self, counted: CountedAnswer) {
+        let CountedAnswer {
+            answer,
+            usage,
+            is_whole,
+        } = counted;
+        let blocks = answer.as_ref().map_or(&[][..], |answer| &answer.blocks);
+        let is_call = |block: &&Block| matches!(block, Block::ToolUse { .. });
+        let calls = blocks.iter().filter(is_call).count() as u64;
+        {
+            let mut reading = self.reading();
+            let cut = "the answer ended before its end was sent".to_owned();
+            reading.failure = (!is_whole).then_some((ModelFailure::CutStream, cut));
+            reading.turns += u64::from(is_whole);
+            reading.calls += calls;
+        }
+        // Of an answer that was cut, what it took is all that there is to say.
+        if !is_whole && usage == Usage::default() {
+            return;
+        }
+        let blocks = serde_json::to_value(blocks).unwrap_or_default();
+        let (content, artifacts) = body(blocks);
+        let stop = answer.and_then(|answer| serde_json::to_value(&answer.stop).ok());
+        let stop = stop.and_then(|stop| stop.as_str().map(str::to_owned));
+        let unknown = if is_whole { "endTurn" } else { "cut" };
+        let turn = Turn {
+            content,
+            usage,
+            stop: stop.unwrap_or_else(|| unknown.to_owned()),
+        };
+        let metered = &self.metered;
+        let draft = Draft {
+            fact: Fact::Turned {
+                of: metered.of.clone(),
+                epoch: metered.epoch,
+                turn,
+            },
+            artifacts,
+            at: now(),
+        };
+        let Ok(appended) = append(&metered.store, &metered.run, draft).await else {
+            // Somebody else drives this child, or nobody.
+            self.reading().is_not_ours = true;
+            return metered.stop.tell(true);
+        };
+        let opened = &appended.step.opened;
+        let is_stop =
+            |effect: &EffectId| effect.kind == EffectKind::Stop && effect.of == metered.of;
+        if opened.iter().any(is_stop) {
+            metered.stop.tell(false);
+        }
+        if !opened.is_empty() {
+            let _ = metered.news.send(metered.run.clone());
+        }
+    }
+}
+
+/// The next bytes of an answer. A program that does not listen any more has hung up, also in the middle of silence.
+async fn next(answer: &mut RelayedAnswer, sender: &Sender<Portion>) -> Option<Result<Bytes, ()>> {
+    tokio::select! {
+        () = sender.closed() => Some(Err(())),
+        next = answer.next() => next,
+    }
+}
+
+async fn pass_on_rest(mut answer: RelayedAnswer, sender: &Sender<Portion>) {
+    while let Some(Ok(bytes)) = next(&mut answer, sender).await {
+        if sender.send(Portion::Bytes(bytes)).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// A piece of an answer.
+enum Portion {
+    Bytes(Bytes),
+    /// The provider's connection was lost; so is the program's.
+    Cut,
+}
+
+/// The body that a program reads.
+struct PassedOn(Receiver<Portion>);
+
+impl Body for PassedOn {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+        self.0.poll_recv(context).map(|portion| match portion? {
+            Portion::Bytes(bytes) => Some(Ok(Frame::data(bytes))),
+            Portion::Cut => Some(Err(std::io::ErrorKind::UnexpectedEof.into())),
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! What a program is told by one attempt: the task, or in an earlier conversation what is said now.
+
+use std::path::Path;
+
+use grove_plan::{Attempt, Said};
+use grove_store::{LoadedRun, Store};
+
+use crate::native::asked_for;
+use crate::told::Told;
+
+/// The file in a program's home with its own name of the conversation.
+const SESSION: &str = "grove-session";
+/// A name longer than this is none.
+const MOST_SESSION: u64 = 1 << 10;
+/// What is said to whoever goes on and is told nothing.
+const GO_ON: &str = "Go on with the task.";
+
+/// A message, and the conversation that it belongs to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Talk {
+    pub(crate) message: String,
+    /// The program's own name of the conversation that goes on.
+    pub(crate) resumes: Option<String>,
+}
+
+impl Talk {
+    /// What an attempt says. Where a program's own conversation was not kept, it is told the task again with what it had
+    /// said by then.
+    pub(crate) fn of(
+        store: &Store,
+        run: &LoadedRun,
+        of: &Attempt,
+        told: &Told,
+        home: &Path,
+    ) -> Self {
+        let attempts = run.state.nodes.get(&of.node).map(|node| &node.attempts);
+        let attempt = |n: u32| attempts?.get(usize::try_from(n).ok()?.checked_sub(1)?);
+        let earlier = attempt(of.n).and_then(|attempt| attempt.continues.as_ref());
+        let Some(earlier) = earlier else {
+            return Self {
+                message: told.message.clone(),
+                resumes: None,
+            };
+        };
+        let text = |digest| {
+            let bytes = store.artifact(digest).ok().flatten().unwrap_or_default();
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        let words = match &earlier.said {
+            Said::Nothing => GO_ON.to_owned(),
+            Said::Message(digest) | Said::Answer(digest) => text(digest),
+            Said::Findings(findings) => asked_for(findings),
+        };
+        let session = grove_fs::files::read_bounded(&home.join(SESSION), MOST_SESSION);
+        let session = session.ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        if session.is_some() {
+            return Self {
+                message: words,
+                resumes: session,
+            };
+        }
+        let mut message = told.message.clone();
+        let ending = attempt(earlier.n).and_then(|attempt| attempt.ending.as_ref());
+        let said = ending.and_then(|ending| ending.output.text.as_ref());
+        if let Some(said) = said.map(text) {
+            message.push_str("\n\nYou worked on this before and said:\n");
+            message.push_str(&said);
+        }
+        if let Some(grove_plan::Finish::Asked(question)) = ending.map(|ending| &ending.finish) {
+            message.push_str("\n\nYou asked:\n");
+            message.push_str(&question.text);
+        }
+        message.push_str("\n\n");
+        message.push_str(&words);
+        Self {
+            message,
+            resumes: None,
+        }
+    }
+
+    /// Keeps the program's own name of the conversation beside what it remembers of it.
+    pub(super) fn keep(home: &Path, session: &str) {
+        // One that cannot be kept is told anew.
+        let _ = grove_fs::atomic::write_mode(&home.join(SESSION), session.as_bytes(), 0o600);
+    }
+}

@@ -1,0 +1,156 @@
+//! One tiny turn of an agent program, without a provider: whether it can be a child here at all.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use grove_exec::{
+    Keeper, Order, Program, ProgramProvider, ProgramTask, ProgramVerdict, StopTokens, verdict,
+};
+use grove_fs::atomic;
+use grove_model::Api;
+use http::{Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Bytes;
+use serde_json::{Value, json};
+
+use super::complaint;
+use super::loopback::{Answer, Loopback, refused};
+
+/// What the model says that stands there.
+const WORDS: &str = "ready";
+/// A program that has not answered by then does not.
+const LIMIT_MS: u64 = 60_000;
+
+/// Lets a program do a turn with a model that is none; gives why it did not.
+pub async fn try_program(
+    program: &'static Program,
+    file: &Path,
+    keeper: &Keeper,
+    environment: Vec<(String, String)>,
+    folder: &Path,
+) -> Result<(), String> {
+    let words = |error: grove_fs::FsError| format!("{error}: {}", error.source);
+    let model = Loopback::serve(Arc::new(|request| {
+        let api = Api::asked_at(request.uri().path());
+        Box::pin(async move { answer(api) })
+    }));
+    let model = model.await.map_err(|error| error.to_string())?;
+    let provider = ProgramProvider {
+        origin: model.url(),
+        key: model.token().to_owned(),
+    };
+    let (work_folder, home) = (folder.join("work"), folder.join("home"));
+    grove_fs::files::make_folder(&work_folder).map_err(words)?;
+    let launch = program.launch(&ProgramTask {
+        program: file,
+        arguments: &[],
+        work_folder: &work_folder,
+        system: "You say one word.",
+        message: "Say it.",
+        model: Some("claude-sonnet-4-5"),
+        thinking: None,
+        tools: &[],
+        writes: false,
+        provider: Some(&provider),
+        bridge: None,
+        resumes: None,
+        folder,
+        home: &home,
+    });
+    for (file, text) in &launch.files {
+        atomic::write_mode(file, text.as_bytes(), 0o600).map_err(words)?;
+    }
+    let complaints = folder.join("complaints.txt");
+    let mut environment = environment;
+    environment.retain(|(name, _)| launch.environment.iter().all(|(set, _)| set != name));
+    environment.extend(launch.environment.iter().cloned());
+    let order = Order {
+        command: launch.whole_command(&complaints),
+        environment,
+        limit_ms: LIMIT_MS,
+        ..Order::shell("", work_folder, "try")
+    };
+    let mut reader = program.reader(&launch);
+    let never = StopTokens::default();
+    let ran = keeper.run(&order, &never, |bytes| reader.push(bytes, &mut |_| {}));
+    let end = ran.await.map_err(|error| error.to_string())?;
+    let heard = reader.finish(&mut |_| {});
+    match verdict(&heard, &end.report) {
+        ProgramVerdict::Answered if heard.text.contains(WORDS) => Ok(()),
+        ProgramVerdict::Answered => Err("it answered something else".to_owned()),
+        ProgramVerdict::Interrupted => Err("it was interrupted".to_owned()),
+        ProgramVerdict::TimedOut => Err("it did not answer in time".to_owned()),
+        ProgramVerdict::ModelFailed(_, why) => Err(why),
+        ProgramVerdict::NoAnswer(why) => Err(format!("{why}{}", complaint(&complaints))),
+    }
+}
+
+fn answer(api: Option<Api>) -> Answer {
+    let Some(api) = api else {
+        return refused(StatusCode::NOT_FOUND, "only a model is here");
+    };
+    let events = events(api).into_iter().map(|event| {
+        let name = event["type"]
+            .as_str()
+            .map(|name| format!("event: {name}\n"));
+        format!("{}data: {event}\n\n", name.unwrap_or_default())
+    });
+    let mut text: String = events.collect();
+    if api == Api::OpenaiChat {
+        text.push_str("data: [DONE]\n\n");
+    }
+    let body = Full::new(Bytes::from(text));
+    let mut answer = Response::new(body.map_err(|never| match never {}).boxed_unsync());
+    let kind = http::HeaderValue::from_static("text/event-stream");
+    let headers = answer.headers_mut();
+    headers.insert(http::header::CONTENT_TYPE, kind);
+    answer
+}
+
+/// One short answer in each format.
+fn events(api: Api) -> Vec<Value> {
+    match api {
+        Api::Anthropic => {
+            let usage = json!({ "input_tokens": 1, "output_tokens": 1 });
+            let message = json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+                "content": [], "stop_reason": null, "stop_sequence": null, "usage": usage });
+            vec![
+                json!({ "type": "message_start", "message": message }),
+                json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
+                json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": WORDS } }),
+                json!({ "type": "content_block_stop", "index": 0 }),
+                json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" }, "usage": usage }),
+                json!({ "type": "message_stop" }),
+            ]
+        }
+        Api::OpenaiResponses => {
+            let item = json!({ "type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+                "content": [{ "type": "output_text", "text": WORDS, "annotations": [] }] });
+            let usage = json!({ "input_tokens": 1, "output_tokens": 1, "total_tokens": 2 });
+            let response = json!({ "id": "resp_1", "object": "response", "status": "completed",
+                "output": [item], "usage": usage });
+            vec![
+                json!({ "type": "response.created", "response": { "id": "resp_1" } }),
+                json!({ "type": "response.output_item.added", "output_index": 0, "item": item }),
+                json!({ "type": "response.output_item.done", "output_index": 0, "item": item }),
+                json!({ "type": "response.completed", "response": response }),
+            ]
+        }
+        Api::OpenaiChat => {
+            let chunk = |choices: Value| {
+                json!({ "id": "c1", "object": "chat.completion.chunk", "created": 0, "model": "m",
+                    "choices": choices, "usage": null })
+            };
+            let mut last = chunk(json!([]));
+            last["usage"] =
+                json!({ "prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2 });
+            vec![
+                chunk(
+                    json!([{ "index": 0, "delta": { "role": "assistant", "content": WORDS }, "finish_reason": null }]),
+                ),
+                chunk(json!([{ "index": 0, "delta": {}, "finish_reason": "stop" }])),
+                last,
+            ]
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! What a provider can do, and what becomes of a run then: every program, from one table.
+
+use std::ops::RangeInclusive;
+use std::thread;
+
+use grove_testkit::model_server::{ModelServer, Script, ScriptedReply};
+use grove_testkit::session::Session;
+use serde_json::{Value, json};
+
+use super::super::{AGENT, run_of};
+use super::{ENGINES, call, scene};
+
+/// One way in which a provider behaves, and what has to come of it.
+struct Case {
+    name: &'static str,
+    /// The replies in order; the last one goes on for ever.
+    replies: Vec<Value>,
+    /// The agent's own lines.
+    agent: &'static str,
+    /// Beside agent, task, engine and model.
+    request: Value,
+    exit: i32,
+    state: &'static str,
+    /// Its kind, and a provider's failure.
+    cause: (Value, Value),
+    result: Value,
+    structured: Value,
+    /// What each answer that was recorded has.
+    turns: Vec<&'static str>,
+    /// Tools that began and how they ended.
+    tools: Vec<&'static str>,
+    /// How often the model was asked, at least and at most.
+    requests: RangeInclusive<usize>,
+    /// What the server sent and was recorded: input and output.
+    usage: (u64, u64),
+    estimated: bool,
+}
+
+fn usual(name: &'static str, replies: Vec<Value>) -> Case {
+    Case {
+        name,
+        replies,
+        agent: "tools: read, write, bash\n",
+        request: json!({}),
+        exit: 0,
+        state: "complete",
+        cause: (Value::Null, Value::Null),
+        result: json!("Fine."),
+        structured: Value::Null,
+        turns: vec!["text"],
+        tools: Vec::new(),
+        requests: 1..=1,
+        usage: (16, 8),
+        estimated: false,
+    }
+}
+
+/// A model that fails for good; how often it is asked is the program's own affair.
+fn failed(
+    name: &'static str,
+    reply: Value,
+    failure: &str,
+    requests: RangeInclusive<usize>,
+) -> Case {
+    Case {
+        exit: 1,
+        state: "failed",
+        cause: (json!("model"), json!(failure)),
+        result: Value::Null,
+        turns: Vec::new(),
+        requests,
+        usage: (0, 0),
+        ..usual(name, vec![reply])
+    }
+}
+
+fn error(status: u16) -> Value {
+    let headers = json!([["retry-after", "0"]]);
+    json!({ "error": { "status": status, "message": "refused", "headers": headers } })
+}
+
+/// Where programs differ, the number of requests says so; Codex does not tell of a call that it refuses.
+fn cases(engine: &str, tool: &str) -> Vec<Case> {
+    let of = |claude, codex, pi, copilot| match engine {
+        "claude" => claude,
+        "codex" => codex,
+        "pi" => pi,
+        _ => copilot,
+    };
+    let bash = |command: &str| call(engine, tool, command);
+    let value = runtime_call(engine, "structured_output", &json!({ "n": 7 }));
+    let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
+    let again = json!({ "text": "Again.", "calls": [bash("echo again")], "usage": { "input": 10, "output": 5 } });
+    let mut all = vec![
+        usual("text", vec![json!({ "text": "Fine." })]),
+        Case {
+            turns: vec!["text,toolUse", "text"],
+            tools: vec!["start", "end"],
+            requests: 2..=2,
+            usage: (32, 16),
+            ..usual(
+                "tool call",
+                vec![
+                    json!({ "text": "I look.", "calls": [bash("echo made > made.txt")] }),
+                    json!({ "text": "Fine." }),
+                ],
+            )
+        },
+        Case {
+            agent: "tools: read\n",
+            turns: vec!["toolUse", "text"],
+            tools: if engine == "codex" {
+                Vec::new()
+            } else {
+                vec!["start", "failed"]
+            },
+            requests: 2..=2,
+            usage: (32, 16),
+            ..usual(
+                "refusal of a tool",
+                vec![
+                    json!({ "calls": [bash("echo made > made.txt")] }),
+                    json!({ "text": "Fine." }),
+                ],
+            )
+        },
+        failed("401", error(401), "auth", of(4..=4, 4..=4, 1..=1, 3..=3)),
+        Case {
+            requests: 2..=2,
+            ..usual(
+                "429 then fine",
+                vec![error(429), json!({ "text": "Fine." })],
+            )
+        },
+        failed(
+            "500 for ever",
+            error(500),
+            "overload",
+            of(4..=4, 16..=16, 4..=4, 6..=6),
+        ),
+        failed(
+            "cut stream",
+            json!({ "text": "Words", "delivery": { "cutAfterBytes": 120 } }),
+            "cutStream",
+            // Claude Code asks once more without a stream when it had noticed the cut in the middle of an event.
+            of(4..=5, 4..=4, 4..=4, 6..=6),
+        ),
+        Case {
+            request: json!({ "timeoutMs": 5000 }),
+            exit: 6,
+            state: "failed",
+            cause: (json!("timedOut"), Value::Null),
+            result: Value::Null,
+            turns: Vec::new(),
+            usage: (0, 0),
+            ..usual(
+                "hang",
+                vec![json!({ "text": "x", "delivery": { "hangAfterBytes": 0 } })],
+            )
+        },
+        Case {
+            estimated: true,
+            // Four bytes are a token; how long its request is is the program's affair.
+            usage: (0, 2),
+            ..usual(
+                "no usage",
+                vec![json!({ "text": "Fine.", "withoutUsage": true })],
+            )
+        },
+        Case {
+            request: json!({ "maxTokens": 40 }),
+            exit: 6,
+            state: "failed",
+            cause: (json!("limit"), Value::Null),
+            result: json!("Again."),
+            turns: vec!["text,toolUse"; 3],
+            // The third request came to the limit; whether its tool began is chance.
+            tools: vec!["start", "end", "start", "end"],
+            requests: 3..=3,
+            usage: (30, 15),
+            ..usual("token limit", vec![again.clone()])
+        },
+        Case {
+            agent: "tools: bash\nmaxTurns: 2\n",
+            exit: 6,
+            state: "failed",
+            cause: (json!("limit"), Value::Null),
+            result: json!("Again."),
+            turns: vec!["text,toolUse"; 2],
+            tools: vec!["start", "end", "start", "end"],
+            requests: 2..=2,
+            usage: (20, 10),
+            ..usual("turn limit", vec![again])
+        },
+    ];
+    if let Some(value) = value {
+        all.push(Case {
+            request: json!({ "outputSchema": schema }),
+            structured: json!({ "n": 7 }),
+            turns: vec!["toolUse", "text"],
+            tools: vec!["start", "end"],
+            requests: 2..=2,
+            usage: (32, 16),
+            ..usual(
+                "structured output",
+                vec![json!({ "calls": [value] }), json!({ "text": "Fine." })],
+            )
+        });
+    }
+    all
+}
+
+/// The call of a tool of the runtime's own in a program's words; none for a program that cannot have them.
+pub(super) fn runtime_call(engine: &str, tool: &str, arguments: &Value) -> Option<Value> {
+    match engine {
+        "claude" => Some(json!({ "name": format!("mcp__grove__{tool}"), "arguments": arguments })),
+        "codex" => Some(json!({ "name": tool, "namespace": "mcp__grove", "arguments": arguments })),
+        "copilot" => Some(json!({ "name": format!("grove-{tool}"), "arguments": arguments })),
+        _ => None,
+    }
+}
+
+/// A server that gives these replies in turn, the last one for ever.
+pub(super) fn server_of(replies: &[Value]) -> ModelServer {
+    let replies = replies.iter().cloned().map(serde_json::from_value);
+    let replies: Vec<ScriptedReply> = replies.map(Result::unwrap).collect();
+    let script = Script::chosen_by(move |number, _| {
+        let last = replies.len() - 1;
+        replies[number.min(last)].clone()
+    });
+    ModelServer::start(script).unwrap()
+}
+
+/// The kinds of blocks of each answer in the journal.
+fn turns(stdout: &str) -> Vec<String> {
+    let lines = stdout
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let turned = lines.filter(|line| line["fact"] == "turned");
+    let kinds = turned.map(|line| {
+        let blocks = line["turn"]["content"]["inline"].as_array().cloned();
+        let kinds = blocks
+            .unwrap()
+            .into_iter()
+            .map(|block| block["kind"].as_str().unwrap().to_owned());
+        kinds.collect::<Vec<_>>().join(",")
+    });
+    kinds.collect()
+}
+
+/// Tools in the attempt's log.
+fn tools(session: &Session, run: &Value) -> Vec<&'static str> {
+    let path = format!("state/grove/logs/{}/1-1.jsonl", run["id"].as_str().unwrap());
+    let log = std::fs::read_to_string(session.path(path)).unwrap_or_default();
+    let lines = log
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let tools = lines.filter_map(|line| match line["log"].as_str().unwrap() {
+        "toolStart" => Some("start"),
+        "toolEnd" if line["failed"] == true => Some("failed"),
+        "toolEnd" => Some("end"),
+        _ => None,
+    });
+    tools.collect()
+}
+
+fn check(engine: &str, case: &Case) {
+    let name = format!("{engine}: {}", case.name);
+    let server = server_of(&case.replies);
+    let session = scene(&server);
+    session.definition(AGENT, case.agent, "You work.");
+    let mut request = json!({ "agent": "worker", "task": "Do it.", "engine": engine,
+        "model": format!("for-{engine}/claude-sonnet-4-5") });
+    let more = case.request.as_object().unwrap().clone();
+    request.as_object_mut().unwrap().extend(more);
+    session.file("request.json", request.to_string());
+    let file = session.path("request.json");
+    let outcome = session.grove(["run", "--request", file.to_str().unwrap(), "--json"]);
+    let outcome = outcome.fails(case.exit);
+    let run = run_of(&outcome.stdout);
+    assert_eq!(run["state"], case.state, "{name}: {run}");
+    let cause = (
+        run["cause"]["kind"].clone(),
+        run["cause"]["failure"].clone(),
+    );
+    assert_eq!(cause, case.cause, "{name}: {run}");
+    assert_eq!(run["result"], case.result, "{name}");
+    assert_eq!(
+        run["nodes"][0]["output"]["structured"], case.structured,
+        "{name}"
+    );
+    assert_eq!(turns(&outcome.stdout), case.turns, "{name}");
+    let tools = tools(&session, &run);
+    assert!(tools.starts_with(&case.tools), "{name}: {tools:?}");
+    assert!(tools.len() <= case.tools.len() + 2, "{name}: {tools:?}");
+    let posts = server
+        .requests()
+        .into_iter()
+        .filter(|request| request.method == "POST");
+    let posts = posts.count();
+    assert!(case.requests.contains(&posts), "{name}: {posts} requests");
+    let usage = &run["usage"];
+    assert_eq!(usage["estimated"], case.estimated, "{name}");
+    assert_eq!(usage["output"], case.usage.1, "{name}");
+    if case.estimated {
+        assert!(usage["input"].as_u64() > Some(100), "{name}: {usage}");
+    } else {
+        assert_eq!(usage["input"], case.usage.0, "{name}");
+    }
+    let made = session.path("project/made.txt").exists();
+    assert_eq!(made, case.name == "tool call", "{name}");
+}
+
+#[test]
+fn every_program_comes_to_the_same_verdict_whatever_it_says_of_itself() {
+    // Programs wait more than they work, so all four are tried at once.
+    thread::scope(|scope| {
+        for (engine, _, tool) in ENGINES {
+            scope.spawn(move || {
+                for case in cases(engine, tool) {
+                    check(engine, &case);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn what_a_program_cannot_do_is_refused_before_it_starts() {
+    let server = server_of(&[json!({ "text": "x" })]);
+    let session = scene(&server);
+    let request = json!({ "agent": "worker", "task": "Do it.", "engine": "pi", "model": "for-pi/m",
+        "outputSchema": { "type": "object" } });
+    session.file("request.json", request.to_string());
+    let file = session.path("request.json");
+    let outcome = session
+        .grove(["run", "--request", file.to_str().unwrap()])
+        .fails(2);
+    outcome.says(["pi gives no result as data", "--engine native"]);
+    assert_eq!(server.requests().len(), 0);
+    assert_eq!(session.json("runs list")["runs"], json!([]));
+}
