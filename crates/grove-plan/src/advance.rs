@@ -13,6 +13,7 @@ use grove_spec::Digest;
 use crate::command::{Command, Doubt};
 use crate::event::{Call, CallOutcome, Ending, Event, Fact, Holder, Outcome, Proof, Times, Turn};
 use crate::ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
+use crate::money::cost_of;
 use crate::plan::{Plan, limit_reached};
 use crate::refused::{Damaged, Refused};
 use crate::state::{
@@ -195,6 +196,13 @@ impl Run<'_> {
         let spent = self.state.spent.counted();
         if let Some(cause) = reached(self.plan.tree.max_tokens, spent) {
             return self.stop_everything(&StopReason::Limit { cause }, false);
+        }
+        if let Some(limit) = self.plan.tree.max_cost {
+            let cost = cost_of(self.plan, self.state);
+            let cost = cost.unwrap_or(u64::MAX);
+            if let Some(cause) = limit_reached(LimitKind::Cost, Some(limit), cost) {
+                return self.stop_everything(&StopReason::Limit { cause }, false);
+            }
         }
         let child = self.plan.child(&of.node);
         let limit = child.and_then(|child| child.limits.max_tokens);

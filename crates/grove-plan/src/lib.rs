@@ -14,6 +14,7 @@ mod contract;
 mod event;
 mod ids;
 mod layout;
+mod money;
 mod plan;
 mod refused;
 mod request;
@@ -32,6 +33,7 @@ pub use event::{
 };
 pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
 pub use layout::{Layout, LayoutRules, PlannedTask, lay_out};
+pub use money::{ModelFacts, Prices};
 pub use plan::{
     Child, GroupRules, Inputs, Limits, Node, Place, Plan, Tools, TreeLimits, Work, WorktreePlan,
 };

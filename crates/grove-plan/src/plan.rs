@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contract::Contract;
 use crate::ids::NodeId;
+use crate::money::ModelFacts;
 use crate::state::{Cause, LimitKind};
 
 /// What a run is to do, with everything resolved before any child starts. It is named by its digest, and has no ids,
@@ -125,6 +126,9 @@ pub struct Child {
     pub program: Option<PathBuf>,
     /// The models to try, in order, as `provider/id[:thinking]`.
     pub models: Vec<String>,
+    /// What is known of each of them.
+    #[serde(default)]
+    pub model_facts: Vec<ModelFacts>,
     /// Whether another model may go on after a tool has changed something.
     pub fallback_after_writes: bool,
     /// What it may call.
@@ -155,6 +159,7 @@ impl Child {
             engine: "native".to_owned(),
             program: None,
             models: vec![model.to_owned()],
+            model_facts: Vec::new(),
             fallback_after_writes: false,
             tools: Tools::default(),
             place: Place::default(),
@@ -265,4 +270,6 @@ pub struct TreeLimits {
     pub timeout_ms: Option<u64>,
     /// Tokens that count.
     pub max_tokens: Option<u64>,
+    /// Money, in millionths.
+    pub max_cost: Option<u64>,
 }

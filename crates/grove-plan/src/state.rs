@@ -333,6 +333,8 @@ pub enum LimitKind {
     Turns,
     /// Calls of tools.
     ToolCalls,
+    /// Money, in millionths.
+    Cost,
 }
 
 impl LimitKind {
@@ -341,6 +343,7 @@ impl LimitKind {
             Self::Tokens => "tokens",
             Self::Turns => "turns",
             Self::ToolCalls => "tool calls",
+            Self::Cost => "millionths of money",
         }
     }
 }

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use grove_spec::Digest;
+use grove_spec::money::amount;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::contract::{Accepted, CheckResult};
 use crate::event::{Proof, Times};
 use crate::ids::NodeId;
+use crate::money::cost_of;
 use crate::plan::{Child, Plan};
 use crate::state::{AttemptState, Execution, NodeState, State};
 use crate::usage::Usage;
@@ -167,7 +169,7 @@ impl RunView {
             acceptance: acceptance_of(&nodes),
             nodes,
             usage: state.spent,
-            cost: None,
+            cost: cost_of(plan, state).map(amount),
             submitted_at: state.submitted.map(wall),
             ended_at: state.ended.map(wall),
             result,

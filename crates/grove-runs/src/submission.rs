@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use grove_exec::{Program, now};
 use grove_model::Provider;
 use grove_plan::{
-    Child, Contract, GroupRules, Inputs, Limits, Node, NodeId, Place, Plan, Tools, TreeLimits,
-    Work, WorktreePlan,
+    Child, Contract, GroupRules, Inputs, Limits, ModelFacts, Node, NodeId, Place, Plan, Tools,
+    TreeLimits, Work, WorktreePlan,
 };
 use grove_spec::Digest;
 use grove_store::{Store, StoreError, Submission};
@@ -83,6 +83,9 @@ pub struct ChildRequest {
     pub program: Option<PathBuf>,
     /// The models to try, in order.
     pub models: Vec<String>,
+    /// What is known of each of them.
+    #[serde(default)]
+    pub model_facts: Vec<ModelFacts>,
     /// Whether another model may go on after a tool has changed something.
     pub fallback_after_writes: bool,
     /// Where it works.
@@ -150,6 +153,9 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
     }
     notes.dedup();
     let mut plan = Plan::of(nodes);
+    if request.tree.max_cost.is_some() {
+        prices_are_known(&plan)?;
+    }
     plan.groups.clone_from(&request.groups);
     plan.tree = request.tree.clone();
     let token = new_owner_token();
@@ -170,6 +176,23 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
         owner_token: submitted.is_new.then_some(token),
         notes,
     })
+}
+
+/// A limit on money can be held only where every price is known.
+fn prices_are_known(plan: &Plan) -> Result<(), SubmitError> {
+    for node in &plan.nodes {
+        let Work::Child(child) = &node.work;
+        let models = child.models.iter().enumerate();
+        let mut unknown = models.filter(|(at, _)| child.facts(*at).prices.is_none());
+        if let Some((_, model)) = unknown.next() {
+            return Err(SubmitError::Refused {
+                message: format!("`maxCost` cannot be held: the prices of `{model}` are not known"),
+                help: "say them as `models = [{ id = \"…\", input = …, output = … }]` of its provider, or limit `maxTokens`"
+                    .to_owned(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// The node of a child, and the texts that it names.
@@ -232,6 +255,7 @@ fn node(
         engine: request.engine.clone(),
         program: request.program.clone(),
         models: request.models.clone(),
+        model_facts: request.model_facts.clone(),
         fallback_after_writes: request.fallback_after_writes,
         tools,
         place: Place {

@@ -21,6 +21,7 @@ pub mod hidden_text;
 pub mod json;
 #[cfg(test)]
 mod malformed_values;
+pub mod money;
 pub mod package;
 pub mod quoted_frontmatter;
 pub mod render;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use grove_model::{Api, KeySource, KnownModel, NoSuchModel, Prices, Provider, Providers, Thinking};
+use grove_model::{Api, KeySource, KnownModel, NoSuchModel, Provider, Providers, Thinking};
 use grove_plan::Usage;
 
 use crate::world::{KEY, runtime};
@@ -25,8 +25,10 @@ fn provider(name: &str, models: &[&str]) -> Provider {
             .iter()
             .map(|id| KnownModel {
                 id: (*id).to_owned(),
-                context: Some(1000),
-                prices: None,
+                facts: ModelFacts {
+                    context: Some(1000),
+                    prices: None,
+                },
             })
             .collect(),
         families: Vec::new(),
@@ -236,7 +238,7 @@ fn configuration_has_the_form_that_is_promised() {
     let read: Provider = serde_json::from_value(serde_json::json!({
         "name": "house", "api": "anthropic", "base_url": "https://models.example",
         "key": { "command": ["pass", "show", "house"] },
-        "models": [{ "id": "a", "context": 200_000, "prices": { "input": 3.0, "output": 15.0, "cached": 0.3 } }],
+        "models": [{ "id": "a", "context": 200_000, "prices": { "input": 3_000_000, "output": 15_000_000, "cached": 300_000 } }],
     }))
     .unwrap();
     assert_eq!(
@@ -254,8 +256,8 @@ fn configuration_has_the_form_that_is_promised() {
         cache_write: 1_000_000,
         ..Usage::default()
     };
-    let prices: Prices = read.models[0].prices.unwrap();
-    assert!((prices.cost(&usage) - 39.0).abs() < 1e-9);
+    let prices = read.models[0].facts.prices.unwrap();
+    assert_eq!(prices.cost(&usage), 39_000_000);
     for word in ["openai-responses", "openai-chat"] {
         let api: Api = serde_json::from_value(word.into()).unwrap();
         assert_eq!(api.word(), word);

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::kinds::{
-    AllowList, ConfigKind, Number, OptionalLimit, OptionalText, OwnNumber, Packages, Switch, Texts,
+    AllowList, ConfigKind, Money, Number, OptionalLimit, OptionalText, OwnNumber, Packages, Switch,
+    Texts,
 };
 use super::layer::{KeyAndValue, LayerReader};
 use super::{LayerScope, Origin, ProviderEntry, SkillEntry, Sourced};
@@ -170,6 +171,7 @@ config_keys! {
         run_timeout_ms: Option<u64> = "runs.timeoutMs", OptionalLimit, None, "Milliseconds that a whole run may take.";
         run_max_execution_time_ms: Option<u64> = "runs.maxExecutionTimeMs", OptionalLimit, None, "Milliseconds that one child may take; half an hour, and two hours in the background, where nothing is said.";
         run_max_tokens: Option<u64> = "runs.maxTokens", OptionalLimit, None, "Tokens that a whole run may use.";
+        run_max_cost: Option<u64> = "runs.maxCost", Money, None, "Money that a whole run may cost, in the currency of the prices; shown in millionths. A run whose prices are not known is refused.";
         run_tool_timeout_ms: Option<u64> = "runs.toolTimeoutMs", OptionalLimit, None, "Milliseconds that one call of a tool may take; ten minutes where nothing is said.";
         run_concurrency: u64 = "runs.concurrency", OwnNumber, 4, "How many children of one step run at a time.";
         run_max_tasks: u64 = "runs.maxTasks", OwnNumber, 8, "How many tasks one step of a run may have.";
@@ -193,7 +195,7 @@ const OTHERS: [(&str, bool, &str, &str, &str); 9] = rows! {
     "providers.NAME.api", false, "`anthropic`, `openai-responses` or `openai-chat`", "(none)", "How the provider is spoken to. NAME stands before the `/` in models' names.";
     "providers.NAME.base_url", false, "address", "(the interface's own)", "Where it is.";
     "providers.NAME.key", false, "table with `env`, `file` or `command`", "(none)", "Where its key is: a variable, a file, or a program with its arguments that prints it. The key itself is never in the file.";
-    "providers.NAME.models", false, "list of texts", "[]", "The models it has, so that their ids alone lead to it.";
+    "providers.NAME.models", false, "list of ids or tables", "[]", "The models it has, so that their ids alone lead to it: an id, or a table with `id`, `context` (tokens), and prices of a million tokens: `input`, `output`, `cached`, `cache_write`. What is said here counts before what is known.";
     "agents.disable_builtins", true, "true or false", "false", "Switches off every agent that comes with Grove. `disabled = false` under an agent's name keeps that one.";
 };
 

@@ -34,6 +34,9 @@ pub(crate) struct RunArgs {
     /// How many tokens it may use
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
+    /// What it may cost, in the currency of the prices
+    #[arg(long, value_name = "AMOUNT")]
+    pub(crate) max_cost: Option<f64>,
     /// A JSON Schema that the result has to meet
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,

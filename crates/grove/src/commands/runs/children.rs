@@ -138,6 +138,7 @@ impl Finding<'_> {
                 engine: engine.name,
                 program: engine.program,
                 models: chosen.names,
+                model_facts: chosen.facts,
                 fallback_after_writes: file.fallback_after_writes,
                 readable: readable(&look.snapshot, &made),
                 worktree: self.worktree(planned, &folder)?,

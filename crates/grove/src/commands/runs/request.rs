@@ -8,6 +8,7 @@ use grove_runs::{Recording, RunRequest as SubmittedRequest, SubmitError};
 use grove_skills::{Environment, Library, Look, LookAgain as _, Parts, Request};
 use grove_spec::Diagnostic;
 use grove_spec::chain::{Step, Task};
+use grove_spec::money::millionths;
 use serde_json::Value;
 
 use super::children::{Finding, FoundChild, Worktrees, least};
@@ -126,6 +127,7 @@ pub(super) fn resolve(
             tree: TreeLimits {
                 timeout_ms: least([asked.timeout_ms, own_timeout, settings.run_timeout_ms.value]),
                 max_tokens: least([asked.max_tokens, settings.run_max_tokens.value]),
+                max_cost: least([asked.max_cost, settings.run_max_cost.value]),
             },
             submit_key: asked.submit_key,
             background: asked.background || background.unwrap_or(settings.run_in_background.value),
@@ -256,6 +258,11 @@ fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<Asked, Co
         .map(|it| it.saturating_mul(1_000))
         .or(request.timeout_ms);
     request.max_tokens = arguments.max_tokens.or(request.max_tokens);
+    if let Some(amount) = arguments.max_cost {
+        let cost = millionths(amount);
+        request.max_cost =
+            Some(cost.ok_or_else(|| CommandError::usage("`--max-cost` is an amount above zero"))?);
+    }
     request.concurrency = arguments.concurrency.or(request.concurrency);
     request.worktree = arguments.worktree.then_some(true).or(request.worktree);
     request.background |= arguments.background;
