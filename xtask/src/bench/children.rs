@@ -223,6 +223,7 @@ impl OurSupervisor {
             engine: "native".to_owned(),
             program: None,
             models: vec!["anthropic/m".to_owned()],
+            model_facts: Vec::new(),
             fallback_after_writes: false,
             folder: folder.to_path_buf(),
             worktree: None,
