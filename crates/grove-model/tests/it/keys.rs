@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use grove_model::{Api, KeySource, KnownModel, NoSuchModel, Provider, Providers, Thinking};
-use grove_plan::Usage;
+use grove_plan::{ModelFacts, Usage};
 
 use crate::world::{KEY, runtime};
 
@@ -216,12 +216,7 @@ fn built_in_providers_follow_their_variables_and_configuration_replaces_them() {
     let providers = Providers::new(vec![provider("anthropic", &["m"])], &variables);
     assert_eq!(providers.all().len(), 2);
     assert_eq!(
-        providers
-            .find("anthropic/m", None)
-            .unwrap()
-            .known
-            .unwrap()
-            .context,
+        providers.find("anthropic/m", None).unwrap().facts.context,
         Some(1000)
     );
     assert_eq!(
@@ -231,6 +226,28 @@ fn built_in_providers_follow_their_variables_and_configuration_replaces_them() {
             .collect::<Vec<_>>(),
         ["anthropic"]
     );
+}
+
+#[test]
+fn what_is_publicly_known_counts_at_the_makers_address_and_after_what_is_said() {
+    let key = ("ANTHROPIC_API_KEY", KEY);
+    let elsewhere = ("ANTHROPIC_BASE_URL", "http://127.0.0.1:7");
+    let facts = |configured: Vec<Provider>, names: &[(&str, &str)]| {
+        let providers = Providers::new(configured, &variables(names));
+        let found = providers.find("anthropic/claude-sonnet-4-5", None);
+        found.unwrap().facts
+    };
+    let own = facts(Vec::new(), &[key]);
+    assert_eq!(own.context, Some(200_000));
+    assert_eq!(own.prices.unwrap().output, 15_000_000);
+    assert_eq!(facts(Vec::new(), &[key, elsewhere]), ModelFacts::default());
+    let said = Provider {
+        base_url: Api::Anthropic.usual_address().to_owned(),
+        ..provider("anthropic", &["claude-sonnet-4-5"])
+    };
+    let said = facts(vec![said], &[key]);
+    assert_eq!(said.context, Some(1000));
+    assert_eq!(said.prices, own.prices);
 }
 
 #[test]
