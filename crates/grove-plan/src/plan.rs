@@ -133,6 +133,9 @@ pub struct Child {
     pub fallback_after_writes: bool,
     /// What it may call.
     pub tools: Tools,
+    /// Addresses of the skills whose text is in its prompt.
+    #[serde(default)]
+    pub skills: Vec<String>,
     /// Where it works.
     pub place: Place,
     /// What it may spend.
@@ -162,6 +165,7 @@ impl Child {
             model_facts: Vec::new(),
             fallback_after_writes: false,
             tools: Tools::default(),
+            skills: Vec::new(),
             place: Place::default(),
             limits: Limits::default(),
             schema: None,

@@ -11,11 +11,13 @@ use grove_plan::{
     TreeLimits, Work, WorktreePlan,
 };
 use grove_spec::Digest;
+use grove_spec::agent::formats::restriction::denies_server_tool;
 use grove_store::{Store, StoreError, Submission};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::identity::{new_owner_token, new_run_id};
+use crate::mcp::{MCP, McpServer, selected};
 use crate::models::Recording;
 use crate::told::Told;
 use crate::tools::{CONTACT_SUPERVISOR, ToolRow};
@@ -44,6 +46,9 @@ pub struct RunRequest {
     pub submit_key: Option<String>,
     /// Whether nobody waits for it.
     pub background: bool,
+    /// The servers of `mcp:` tools that there are.
+    #[serde(default)]
+    pub mcp_servers: Vec<String>,
     /// A recording of the model's side.
     pub recording: Option<Recording>,
     /// Which surroundings the supervisor has to have.
@@ -75,6 +80,9 @@ pub struct ChildRequest {
     pub prompt: String,
     /// The tools that the agent lists; none means those that read.
     pub tools: Option<Vec<String>>,
+    /// Addresses of the skills whose text is in its prompt.
+    #[serde(default)]
+    pub skills: Vec<String>,
     /// Tools that it does not get, whatever it lists or is usual.
     pub denied_tools: BTreeSet<String>,
     /// What drives it: `native`, or the name of an agent program.
@@ -136,8 +144,18 @@ pub enum SubmitError {
 
 /// A name for the surroundings that a supervisor needs: which providers, keys and addresses there are. Only a digest of
 /// them leaves the process.
-pub fn surroundings_of(variables: &BTreeMap<String, String>, configured: &[Provider]) -> String {
+pub fn surroundings_of(
+    variables: &BTreeMap<String, String>,
+    configured: &[Provider],
+    mcp: &[McpServer],
+) -> String {
     let mut text = serde_json::to_string(configured).unwrap_or_default();
+    for server in mcp {
+        let _ = write!(text, "{}={:?}\0", server.name, server.command);
+        for (name, value) in &server.environment {
+            let _ = write!(text, "{name}={}\0", Digest::of(value.reveal().as_bytes()));
+        }
+    }
     for (name, value) in variables {
         let _ = write!(text, "{name}={}\0", Digest::of(value.as_bytes()));
     }
@@ -202,7 +220,7 @@ fn node(
     artifacts: &mut Vec<Vec<u8>>,
     notes: &mut Vec<String>,
 ) -> Result<Node, SubmitError> {
-    let (mut tools, unknown) = tools_of(request)?;
+    let (mut tools, unknown) = tools_of(request, &run.mcp_servers)?;
     notes.extend(unknown);
     if let Some(program) = Program::named(&request.engine) {
         let (_, missing) = program.tools(&tools.allowed);
@@ -258,6 +276,7 @@ fn node(
         model_facts: request.model_facts.clone(),
         fallback_after_writes: request.fallback_after_writes,
         tools,
+        skills: request.skills.clone(),
         place: Place {
             folder: request.folder.clone(),
             readable: request.readable.clone(),
@@ -277,7 +296,10 @@ fn node(
 }
 
 /// The tools of a child, in our words. One that nobody provides is said; when none is left the child is refused.
-fn tools_of(request: &ChildRequest) -> Result<(Tools, Vec<String>), SubmitError> {
+fn tools_of(
+    request: &ChildRequest,
+    servers: &[String],
+) -> Result<(Tools, Vec<String>), SubmitError> {
     let usual = || {
         ["read", "ls", "find", "grep", "skill"]
             .map(str::to_owned)
@@ -289,14 +311,21 @@ fn tools_of(request: &ChildRequest) -> Result<(Tools, Vec<String>), SubmitError>
         denied.any(|name| row.is_called(name))
     };
     let mut listed = request.tools.clone().unwrap_or_else(usual);
-    listed.retain(|name| match ToolRow::by_name(name) {
-        Some(row) if is_denied(row) => {
+    let is_kept_away = |name: &str| match ToolRow::by_name(name) {
+        Some(row) => is_denied(row),
+        None => {
+            let mut denied = request.denied_tools.iter();
+            denied.any(|denied| denies_server_tool(denied, name))
+        }
+    };
+    listed.retain(|name| match is_kept_away(name) {
+        true => {
             let agent = &request.agent;
             let note = format!("the file of agent `{agent}` keeps `{name}` from it");
             notes.push(note);
             false
         }
-        _ => true,
+        false => true,
     });
     for name in &listed {
         match ToolRow::by_name(name) {
@@ -304,6 +333,14 @@ fn tools_of(request: &ChildRequest) -> Result<(Tools, Vec<String>), SubmitError>
                 allowed.push(row.name.to_owned());
             }
             Some(_) => {}
+            None if selected(name)
+                .is_some_and(|(server, _)| servers.iter().any(|it| it == server)) =>
+            {
+                allowed.push(name.clone());
+            }
+            None if name.starts_with(MCP) => notes.push(format!(
+                "tool `{name}` is of a server that `[mcp]` of the configuration does not have"
+            )),
             None => notes.push(format!(
                 "tool `{name}` is not provided by the built-in engine"
             )),

@@ -29,6 +29,7 @@ pub mod skill;
 #[cfg(test)]
 mod strictest_tests;
 pub mod text;
+pub mod variables;
 pub mod wildcard;
 mod words;
 pub mod yaml;

@@ -1,7 +1,7 @@
 //! What effects do: one function for each command.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use grove_exec::{Git, Program, StopTokens, end_marked, now};
@@ -12,7 +12,8 @@ use grove_store::{LoadedRun, OpenRow};
 use serde_json::Value;
 
 use super::{Shared, answered, draft, mark, start_of};
-use crate::attempt_log::AttemptLog;
+use crate::attempt_log::{AttemptLog, LogLine};
+use crate::mcp::{MCP, McpPlace, McpTools};
 use crate::native::{ChildEnd, Inbox, NativeChild, SentMessage, append};
 use crate::program::ProgramChild;
 use crate::submission::RunRequest;
@@ -254,6 +255,19 @@ impl Shared {
             None => None,
         };
         let timeout = child.limits.tool_timeout_ms.unwrap_or(TOOL_TIMEOUT_MS);
+        let log = AttemptLog::open(&self.options.places.log(run, of));
+        let place = McpPlace {
+            keeper: self.options.keeper.clone(),
+            mark: mark(run, of),
+            environment: self.options.environment.clone(),
+            work: work.path().to_path_buf(),
+            pipes: self.options.places.program_folder(run, of),
+            limit: Duration::from_millis(timeout),
+        };
+        let (mcp, notes) = McpTools::start(place, &self.options.mcp, &child.tools.allowed).await;
+        for text in notes {
+            log.write(&LogLine::Note { text });
+        }
         let toolbox = Toolbox {
             allowed: child.tools.allowed.clone(),
             work,
@@ -265,8 +279,13 @@ impl Shared {
             skills: (self.options.skills)(&child.place.folder),
             schema,
             secrets: model.secrets.clone(),
+            of_skills: Mutex::default(),
+            mcp,
             outputs,
         };
+        for address in &child.skills {
+            toolbox.give_variables(toolbox.skills.environment(address));
+        }
         Ok(NativeChild {
             store: Arc::clone(&self.store),
             run: run.to_owned(),
@@ -275,7 +294,7 @@ impl Shared {
             model,
             toolbox,
             limits: child.limits.clone(),
-            log: AttemptLog::open(&self.options.places.log(run, of)),
+            log,
             stop,
             inbox,
             news: self.news.clone(),
@@ -360,7 +379,9 @@ impl Shared {
     async fn prove(&self, run: &str, of: &Attempt) -> Proof {
         let ran_commands = self.store.load(run).map_or(true, |loaded| {
             let engine = loaded.plan.child(&of.node).map(|child| child.engine.as_str());
-            if engine != Some(NATIVE) {
+            let child = loaded.plan.child(&of.node);
+            let mut tools = child.into_iter().flat_map(|child| &child.tools.allowed);
+            if engine != Some(NATIVE) || tools.any(|tool| tool.starts_with(MCP)) {
                 return true;
             }
             let mut facts = loaded.events.iter().map(|event| &event.fact);

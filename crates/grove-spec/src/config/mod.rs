@@ -107,6 +107,15 @@ pub struct ModelEntry {
     pub cache_write: Option<u64>,
 }
 
+/// A server of `mcp:` tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct McpEntry {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Variables that it alone is given; values are never shown.
+    pub env: BTreeMap<String, String>,
+}
+
 /// Where a key is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -153,6 +162,7 @@ impl Settings {
         }
         // Only a user's file has any.
         self.providers.extend(layer.providers);
+        self.mcp.extend(layer.mcp);
         self.agent_overrides.extend(layer.agents);
     }
 

@@ -134,6 +134,7 @@ impl Finding<'_> {
                 output: files.output.clone(),
                 prompt: made.prompt.text.clone(),
                 tools: made.prompt.tools.clone(),
+                skills: made.prompt.active.clone(),
                 denied_tools: made.prompt.denied_tools.clone(),
                 engine: engine.name,
                 program: engine.program,

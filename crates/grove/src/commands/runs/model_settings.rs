@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use grove_exec::PROGRAMS;
-use grove_model::{Api, KeySource, KnownModel, Provider, Providers, Thinking};
+use grove_model::{Api, KeySource, KnownModel, Provider, Providers, Secret, Thinking};
 use grove_plan::{ModelFacts, Prices};
-use grove_runs::{OWN_MODEL, Recording, surroundings_of};
+use grove_runs::{McpServer, OWN_MODEL, Recording, surroundings_of};
 use grove_skills::{Environment, Parts, Request, World};
-use grove_spec::config::{KeyPlace, ModelEntry, ProviderEntry, Settings};
+use grove_spec::config::{KeyPlace, McpEntry, ModelEntry, ProviderEntry, Settings, Sourced};
 
 use crate::command_error::CommandError;
 
@@ -20,6 +20,7 @@ const RECORDED: &str = "recorded/model";
 pub(crate) struct ModelSettings {
     pub(crate) configured: Vec<Provider>,
     pub(crate) variables: BTreeMap<String, String>,
+    pub(crate) mcp: Vec<McpServer>,
 }
 
 /// What is said about the models of a child, by whoever says it, the strongest first.
@@ -62,6 +63,7 @@ impl ModelSettings {
         Self {
             variables: wanted.collect(),
             configured,
+            mcp: settings.mcp.iter().map(mcp_server).collect(),
         }
     }
 
@@ -76,7 +78,7 @@ impl ModelSettings {
     }
 
     pub(super) fn surroundings(&self) -> String {
-        surroundings_of(&self.variables, &self.configured)
+        surroundings_of(&self.variables, &self.configured, &self.mcp)
     }
 
     pub(crate) fn providers(&self) -> Providers {
@@ -167,6 +169,17 @@ fn provider(environment: &Environment, name: &str, entry: &ProviderEntry) -> Pro
         }),
         models: entry.models.iter().map(known_model).collect(),
         families: Vec::new(),
+    }
+}
+
+fn mcp_server((name, entry): (&String, &Sourced<McpEntry>)) -> McpServer {
+    let variables = entry.value.env.iter();
+    McpServer {
+        name: name.clone(),
+        command: entry.value.command.clone(),
+        environment: variables
+            .map(|(name, value)| (name.clone(), Secret::new(value)))
+            .collect(),
     }
 }
 

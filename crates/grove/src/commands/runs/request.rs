@@ -133,6 +133,7 @@ pub(super) fn resolve(
             background: asked.background || background.unwrap_or(settings.run_in_background.value),
             recording,
             surroundings: models.surroundings(),
+            mcp_servers: models.mcp.iter().map(|it| it.name.clone()).collect(),
         },
     })
 }
