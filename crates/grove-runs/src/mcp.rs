@@ -4,6 +4,7 @@
 //! commands have. Whatever it does, the worst is a call that failed: every wait has an end, what it writes is counted, and
 //! one that died is started anew when it is called again.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -256,11 +257,10 @@ impl McpTools {
                 let is_ended = running.stop.is_told();
                 // It is started anew when it is called again.
                 *slot = None;
-                Err(match is_ended {
-                    true => {
-                        format!("the server wrote more than {MOST_WRITTEN} bytes and was ended")
-                    }
-                    false => format!("the server did not answer: {error}"),
+                Err(if is_ended {
+                    format!("the server wrote more than {MOST_WRITTEN} bytes and was ended")
+                } else {
+                    format!("the server did not answer: {error}")
                 })
             }
         }
@@ -361,7 +361,7 @@ fn told(result: &CallToolResult) -> Result<String, String> {
     if end < text.len() {
         let rest = text.len() - end;
         text.truncate(end);
-        text.push_str(&format!("\n[{rest} more bytes were cut off]"));
+        let _ = write!(text, "\n[{rest} more bytes were cut off]");
     }
     if result.is_error == Some(true) {
         Err(text)

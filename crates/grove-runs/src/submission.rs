@@ -311,21 +311,22 @@ fn tools_of(
         denied.any(|name| row.is_called(name))
     };
     let mut listed = request.tools.clone().unwrap_or_else(usual);
-    let is_kept_away = |name: &str| match ToolRow::by_name(name) {
-        Some(row) => is_denied(row),
-        None => {
-            let mut denied = request.denied_tools.iter();
-            denied.any(|denied| denies_server_tool(denied, name))
-        }
+    let is_kept_away = |name: &str| {
+        let mut denied = request.denied_tools.iter();
+        ToolRow::by_name(name).map_or_else(
+            || denied.any(|denied| denies_server_tool(denied, name)),
+            is_denied,
+        )
     };
-    listed.retain(|name| match is_kept_away(name) {
-        true => {
+    listed.retain(|name| {
+        let is_kept_away = is_kept_away(name);
+        if is_kept_away {
             let agent = &request.agent;
-            let note = format!("the file of agent `{agent}` keeps `{name}` from it");
-            notes.push(note);
-            false
+            notes.push(format!(
+                "the file of agent `{agent}` keeps `{name}` from it"
+            ));
         }
-        false => true,
+        !is_kept_away
     });
     for name in &listed {
         match ToolRow::by_name(name) {
