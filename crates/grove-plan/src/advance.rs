@@ -61,6 +61,7 @@ pub fn advance(plan: &Plan, state: &mut State, event: &Event) -> Result<Step, Re
             holder,
         } => run.leased(effect, *epoch, holder)?,
         Fact::Told { of, epoch, told } => run.told(of, *epoch, *told)?,
+        Fact::Compacted { of, epoch, turns } => run.compacted(of, *epoch, *turns)?,
         Fact::Turned { of, epoch, turn } => run.turned(of, *epoch, turn)?,
         Fact::Called { of, epoch, call } => run.called(of, *epoch, call)?,
         Fact::Returned {
@@ -175,6 +176,16 @@ impl Run<'_> {
         self.check_epoch(of, epoch)?;
         match self.attempt_mut(of) {
             Some(attempt) if attempt.told.is_none() => attempt.told = Some(told),
+            _ => return Err(Refused::Duplicate),
+        }
+        Ok(())
+    }
+
+    /// A cut only moves on.
+    fn compacted(&mut self, of: &Attempt, epoch: u32, turns: u64) -> Result<(), Refused> {
+        self.check_epoch(of, epoch)?;
+        match self.attempt_mut(of) {
+            Some(attempt) if attempt.compacted < turns => attempt.compacted = turns,
             _ => return Err(Refused::Duplicate),
         }
         Ok(())

@@ -29,6 +29,10 @@ pub struct Request {
     pub max_tokens: Option<u64>,
     /// Money, in millionths.
     pub max_cost: Option<u64>,
+    /// `fresh`, or `fork` and, after a colon, the session that the children are forked from.
+    pub context: Option<String>,
+    /// The folder for files of sessions.
+    pub session_dir: Option<PathBuf>,
     /// The JSON Schema that the output has to meet.
     pub output_schema: Option<Value>,
     /// Submitting the same key twice gives one run.
@@ -81,6 +85,8 @@ impl Request {
 enum Form {
     Text,
     Number,
+    /// `fresh`, `fork` or `fork:SESSION`.
+    Context,
     /// An amount, kept in millionths.
     Money,
     Flag,
@@ -110,11 +116,8 @@ const FIELDS: &[(&str, &[&str], Form)] = &[
     ("worktree", &[], Form::Flag),
     ("acceptance", &[], Form::NotYet("leave it out")),
     ("maxCost", &[], Form::Money),
-    (
-        "context",
-        &[],
-        Form::NotYet("leave it out; the child begins fresh"),
-    ),
+    ("context", &[], Form::Context),
+    ("sessionDir", &[], Form::Text),
     ("output", &[], Form::NotYet("take the result from the run")),
     (
         "skills",
@@ -210,6 +213,13 @@ fn misfit(key: &str, form: &Form, value: &Value) -> Option<(String, &'static str
             value.as_u64().is_some_and(|number| number > 0),
             "a whole number above zero",
             "write a number",
+        ),
+        Form::Context => (
+            value
+                .as_str()
+                .is_some_and(|word| matches!(word, "fresh" | "fork") || word.starts_with("fork:")),
+            "`fresh`, `fork` or `fork:RUN.NODE`",
+            "write one of them",
         ),
         Form::Money => (
             value.as_f64().and_then(millionths).is_some(),

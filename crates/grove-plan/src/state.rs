@@ -137,6 +137,8 @@ pub struct AttemptState {
     pub ended: Option<Times>,
     /// Answers of the model.
     pub turns: u32,
+    /// Turns of its session that are told in short.
+    pub compacted: u64,
     /// What they cost.
     pub usage: Usage,
     /// Calls of tools.

@@ -14,6 +14,7 @@ mod native;
 mod places;
 mod program;
 mod recovery;
+mod session_file;
 mod submission;
 mod supervisor;
 mod told;
@@ -27,8 +28,10 @@ pub use identity::{new_owner_token, new_run_id};
 pub use mcp::McpServer;
 pub use models::{ModelSource, Models, Recording};
 pub use native::about;
+pub use native::{ForkError, history};
 pub use places::RunPlaces;
 pub use program::OWN_MODEL;
+pub use session_file::write_session;
 pub use submission::{
     ChildRequest, RunRequest, SubmitError, SubmittedRun, submit, surroundings_of,
 };

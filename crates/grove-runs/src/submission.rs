@@ -49,6 +49,9 @@ pub struct RunRequest {
     /// The servers of `mcp:` tools that there are.
     #[serde(default)]
     pub mcp_servers: Vec<String>,
+    /// The folder for files of sessions, where somebody chose one.
+    #[serde(default)]
+    pub session_dir: Option<PathBuf>,
     /// A recording of the model's side.
     pub recording: Option<Recording>,
     /// Which surroundings the supervisor has to have.
@@ -78,6 +81,9 @@ pub struct ChildRequest {
     /// The agent's prompt, skills included.
     #[serde(skip)]
     pub prompt: String,
+    /// The conversation that it is forked from.
+    #[serde(skip)]
+    pub history: Vec<Value>,
     /// The tools that the agent lists; none means those that read.
     pub tools: Option<Vec<String>>,
     /// Addresses of the skills whose text is in its prompt.
@@ -237,13 +243,16 @@ fn node(
         })?;
     }
     let can_ask = tools.allowed.iter().any(|name| name == CONTACT_SUPERVISOR);
-    let told = Told::new(
+    let mut told = Told::new(
         &request.prompt,
         &request.task,
         request.output_schema.is_some(),
         can_ask,
         request.contract.as_ref(),
     );
+    if !request.history.is_empty() {
+        told = told.after(request.history.clone());
+    }
     let mut stored = |bytes: Vec<u8>| {
         let digest = Digest::of(&bytes);
         artifacts.push(bytes);

@@ -225,6 +225,7 @@ impl OurSupervisor {
             models: vec!["anthropic/m".to_owned()],
             model_facts: Vec::new(),
             skills: Vec::new(),
+            history: Vec::new(),
             fallback_after_writes: false,
             folder: folder.to_path_buf(),
             worktree: None,
@@ -245,6 +246,7 @@ impl OurSupervisor {
             background: true,
             recording: None,
             mcp_servers: Vec::new(),
+            session_dir: None,
             surroundings: self.surroundings.clone(),
         };
         let submitted = submit(store, &request).map_err(|error| error.to_string())?;

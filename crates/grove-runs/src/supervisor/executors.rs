@@ -16,6 +16,7 @@ use crate::attempt_log::{AttemptLog, LogLine};
 use crate::mcp::{MCP, McpPlace, McpTools};
 use crate::native::{ChildEnd, Inbox, NativeChild, SentMessage, append};
 use crate::program::ProgramChild;
+use crate::session_file::write_session;
 use crate::submission::RunRequest;
 use crate::told::{self, Told};
 use crate::tools::{ToolRow, Toolbox, WorkFolder};
@@ -40,11 +41,13 @@ impl Shared {
         let OpenRow { run, effect, .. } = &row;
         let fact = match &row.command {
             Command::Start { of, model, .. } => {
+                self.write_session(run, of).await;
                 let driven = self.drive(run, of, epoch, model, (stop, inbox)).await;
                 if let Some(end) = driven {
                     let (ending, artifacts) = end.recorded();
                     let fact = answered(effect, epoch, Outcome::Ended(ending));
                     self.record(run, fact, artifacts).await;
+                    self.write_session(run, of).await;
                 }
                 return;
             }
@@ -101,6 +104,23 @@ impl Shared {
             }
         };
         self.record(run, fact, Vec::new()).await;
+    }
+
+    /// Brings the file of a child's session to what the journal says. It is a view: what keeps it from being written is
+    /// noted and keeps nobody from working.
+    async fn write_session(self: &Arc<Self>, run: &str, of: &Attempt) {
+        let (shared, run, of) = (Arc::clone(self), run.to_owned(), of.clone());
+        let written = tokio::task::spawn_blocking(move || {
+            let places = &shared.options.places;
+            let loaded = shared.store.load(&run).map_err(|error| error.to_string());
+            let written =
+                loaded.and_then(|loaded| write_session(&shared.store, places, &loaded, &of.node));
+            if let Err(why) = written {
+                let text = format!("the file of the session is not current: {why}");
+                AttemptLog::open(&places.log(&run, &of)).write(&LogLine::Note { text });
+            }
+        });
+        let _ = written.await;
     }
 
     /// Drives a native child to its end. None when it is not ours any more.
@@ -239,6 +259,8 @@ impl Shared {
             temp: Some(std::env::temp_dir().to_string_lossy().into_owned()),
         };
         let recording = request.recording.as_ref();
+        let at = child.models.iter().position(|known| known == model);
+        let context = at.and_then(|at| child.facts(at).context);
         let idle = child.limits.model_idle_ms.map(Duration::from_millis);
         let models = &self.options.models;
         let model = models.source(model, idle, recording, &places).await;
@@ -294,6 +316,7 @@ impl Shared {
             model,
             toolbox,
             limits: child.limits.clone(),
+            context,
             log,
             stop,
             inbox,

@@ -2,9 +2,12 @@
 //! off, is stopped by a limit, and goes on after its supervisor was killed.
 
 mod acceptance;
+mod compaction;
 mod engines;
+mod forks;
 mod graphs;
 mod held_tools;
+mod known_cases;
 mod leaving;
 mod limits;
 pub(crate) mod mcp_tools;

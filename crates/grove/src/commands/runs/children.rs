@@ -34,6 +34,8 @@ pub(super) struct Finding<'a> {
     pub(super) models: &'a ModelSettings,
     pub(super) asked: &'a RunRequest,
     pub(super) recording: Option<&'a Recording>,
+    /// The conversation that children are forked from.
+    pub(super) history: &'a [Value],
     /// Where the run was asked for.
     pub(super) folder: &'a Path,
     /// The files that answers are written to, by the step of several.
@@ -91,6 +93,13 @@ impl Finding<'_> {
             let message = format!("engine `{}` takes no recording and no schema", engine.name);
             return Err(CommandError::usage(message).hint("choose `--engine native` for that"));
         }
+        if engine.program.is_some() && !self.history.is_empty() {
+            let message = format!(
+                "engine `{}` cannot begin with another's conversation",
+                engine.name
+            );
+            return Err(CommandError::usage(message).hint("choose `--engine native` for that"));
+        }
         let wanted = WantedModels {
             named: asked
                 .model
@@ -133,6 +142,7 @@ impl Finding<'_> {
                 task: format!("{}{}", files.lines(), planned.text),
                 output: files.output.clone(),
                 prompt: made.prompt.text.clone(),
+                history: self.history.to_vec(),
                 tools: made.prompt.tools.clone(),
                 skills: made.prompt.active.clone(),
                 denied_tools: made.prompt.denied_tools.clone(),

@@ -12,6 +12,7 @@ use grove_spec::money::millionths;
 use serde_json::Value;
 
 use super::children::{Finding, FoundChild, Worktrees, least};
+use super::forks::forked_from;
 use super::model_settings::ModelSettings;
 use super::words;
 use crate::args::RunArgs;
@@ -73,6 +74,17 @@ pub(super) fn resolve(
     };
     let mut library = Library::new(there, request);
     let recording = recording(environment, arguments);
+    let session_dir = asked.request.session_dir.as_ref();
+    let session_dir = session_dir.map(|folder| environment.working.join(folder));
+    if let Some(folder) = &session_dir {
+        grove_fs::files::make_folder(folder)?;
+    }
+    let context = asked.request.context.as_deref();
+    let forked = context.and_then(|context| context.strip_prefix("fork"));
+    let history = match forked {
+        Some(named) => forked_from(environment, named.trim_start_matches(':'))?,
+        None => Vec::new(),
+    };
     let worktrees = Worktrees::new(arguments.include_changes);
     let (look, found) = library.look_until_steady(|look| {
         let models = ModelSettings::of(environment, &look.world.settings.settings);
@@ -84,6 +96,7 @@ pub(super) fn resolve(
             recording: recording.as_ref(),
             folder: &folder,
             worktrees: &worktrees,
+            history: &history,
             outputs: RefCell::default(),
             saved_chain: saved_source(look, &asked.request),
             verify: &arguments.verify,
@@ -133,6 +146,7 @@ pub(super) fn resolve(
             background: asked.background || background.unwrap_or(settings.run_in_background.value),
             recording,
             surroundings: models.surroundings(),
+            session_dir,
             mcp_servers: models.mcp.iter().map(|it| it.name.clone()).collect(),
         },
     })
@@ -264,6 +278,10 @@ fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<Asked, Co
         request.max_cost =
             Some(cost.ok_or_else(|| CommandError::usage("`--max-cost` is an amount above zero"))?);
     }
+    if let Some(session) = &arguments.fork {
+        request.context = Some(format!("fork:{session}"));
+    }
+    request.session_dir = arguments.session_dir.clone().or(request.session_dir.take());
     request.concurrency = arguments.concurrency.or(request.concurrency);
     request.worktree = arguments.worktree.then_some(true).or(request.worktree);
     request.background |= arguments.background;
