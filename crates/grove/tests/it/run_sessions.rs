@@ -12,6 +12,7 @@ mod leaving;
 mod limits;
 pub(crate) mod mcp_tools;
 mod nemesis;
+mod sandboxed;
 mod secrets;
 mod sessions;
 mod settings;
