@@ -14,7 +14,7 @@ use grove_model::{
 };
 use grove_plan::{
     Attempt, Body, Call, CallId, CallOutcome, Cause, EffectId, EffectKind, Ending, Fact, Finish,
-    Limits, ModelFailure, NodeId, Outcome, Output, Question, Turn, Usage,
+    Limits, ModelFailure, NodeId, Outcome, Output, Question, ReviewVerdict, Turn, Usage,
 };
 use grove_spec::Digest;
 use grove_store::{Appended, Draft, LoadedRun, Store, StoreError};
@@ -28,6 +28,7 @@ use crate::places::RunPlaces;
 use crate::told::{self, Told};
 use crate::tools::{CONTACT_SUPERVISOR, ToolResult, Toolbox, WorkFolder};
 use compaction::Window;
+pub(crate) use conversation::asked_for;
 use conversation::{Conversation, PendingCall};
 
 /// A body longer than this is an artifact of its own.
@@ -421,9 +422,11 @@ impl NativeChild {
 pub(crate) struct ChildEnd {
     finish: Finish,
     /// Its last words.
-    text: String,
+    pub(crate) text: String,
     /// The value that met the schema.
-    structured: Option<Value>,
+    pub(crate) structured: Option<Value>,
+    /// What it found, where it was to look at another's work.
+    pub(crate) review: Option<ReviewVerdict>,
     /// What the last request took, if it came to no answer.
     lost: Usage,
     /// The file that its answer was written to.
@@ -441,6 +444,7 @@ impl ChildEnd {
             finish,
             text,
             structured: None,
+            review: None,
             lost: Usage::default(),
             path: None,
         }
@@ -471,6 +475,7 @@ impl ChildEnd {
             text: text.as_deref().map(Digest::of),
             structured: structured.as_deref().map(Digest::of),
             path: self.path,
+            review: self.review,
         };
         let ending = Ending {
             finish: self.finish,
@@ -527,7 +532,9 @@ pub fn history(
     }
     let node = node.clone();
     let of = Attempt { node, n };
-    let told = told::of_attempt(store, places, run, &of).map_err(&not_readable)?;
+    // An attempt that began has what it was told in the journal.
+    let nothing = |_: &NodeId| String::new();
+    let told = told::of_attempt(store, places, run, &of, &nothing).map_err(&not_readable)?;
     let told = (told.told, Window::new(None));
     let conversation = Conversation::of(store, run, &of, told).map_err(&not_readable)?;
     let messages = conversation.for_fork(&PARENTS_ONLY);

@@ -11,6 +11,7 @@ use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 use serde_json::{Value, json};
 
+use crate::native::asked_for;
 use crate::places::RunPlaces;
 use crate::submission::RunRequest;
 use crate::told::Told;
@@ -164,6 +165,7 @@ impl<'a> Session<'a> {
         let said = attempt.and_then(|attempt| attempt.continues.as_ref());
         let words = match said.map(|it| &it.said) {
             Some(Said::Message(digest) | Said::Answer(digest)) => Some(self.words(digest)?),
+            Some(Said::Findings(findings)) => Some(asked_for(findings)),
             Some(Said::Nothing) => None,
             // What is put together later is an entry of its own.
             None if child.inputs.is_some() => None,

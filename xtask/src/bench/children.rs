@@ -234,6 +234,7 @@ impl OurSupervisor {
             output_schema: None,
             output: None,
             contract: None,
+            reviews: None,
         };
         let request = RunRequest {
             title: task.clone(),

@@ -147,6 +147,7 @@ impl Conversation {
         let mut words = match said {
             Said::Nothing => None,
             Said::Message(digest) | Said::Answer(digest) => Some(words(store, digest)?),
+            Said::Findings(findings) => Some(asked_for(findings)),
         };
         self.settle_open_calls(&mut words);
         if let Some(words) = words {
@@ -364,6 +365,7 @@ impl Conversation {
             finish,
             text: self.last_text(),
             structured: self.structured().cloned(),
+            review: None,
             lost: Usage::default(),
             path: None,
         }
@@ -476,6 +478,16 @@ impl Conversation {
 /// The bytes of a message as it is written.
 fn written(message: &Message) -> usize {
     serde_json::to_vec(message).map_or(0, |bytes| bytes.len())
+}
+
+/// What a child is told whose work does not have everything.
+pub(crate) fn asked_for(findings: &[String]) -> String {
+    let findings: Vec<String> = findings.iter().map(|it| format!("- {it}")).collect();
+    format!(
+        "Your work does not count yet:\n{}\n\nMend what is wrong, then report again in the form that you were shown, if one \
+was asked for. Your answer is kept: do not repeat it.",
+        findings.join("\n")
+    )
 }
 
 /// The tries of a session up to one, the oldest first, each with what it began with.

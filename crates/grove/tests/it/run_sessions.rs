@@ -5,6 +5,7 @@ mod acceptance;
 mod compaction;
 mod engines;
 mod forks;
+mod gates;
 mod graphs;
 mod held_tools;
 mod known_cases;
