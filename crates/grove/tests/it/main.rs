@@ -18,6 +18,7 @@ mod agent_sessions;
 mod agreement;
 mod cache_sessions;
 mod catalog_sessions;
+mod check_sessions;
 mod chain_sessions;
 mod codex_role_sessions;
 mod config_sessions;
