@@ -46,6 +46,7 @@ cargo xtask <command>
       [--events 1000] [--runs 10000]
   nemesis one                   kill -9 of everybody at every point of one run, on the release build
   nemesis shapes [--runs 20]    seven shapes of processes, two children each, one of them stopped
+  nemesis verify [--runs 20]    nine ways in which a command hangs, each over half a second after its limit
   fuzz TARGET [--seconds 60]    coverage-guided fuzzing of a target in fuzz/fuzz_targets
       [--keep] [--verbose] [--reproduce FILE]
   reference [--check]           writes the generated references, or says which are stale";

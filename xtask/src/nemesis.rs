@@ -20,7 +20,12 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             "GROVE_SHAPES_TIMES",
             times.to_string(),
         ),
-        _ => return Err("which nemesis? one, or shapes [--runs 20]".to_owned()),
+        Some("verify") => (
+            "run_sessions::sandboxed",
+            "GROVE_VERIFY_TIMES",
+            times.to_string(),
+        ),
+        _ => return Err("which nemesis? one, shapes or verify [--runs 20]".to_owned()),
     };
     let mut cargo = workspace::cargo();
     cargo.args(["test", "--quiet", "--package", "grove", "--test", "it"]);

@@ -107,6 +107,16 @@ impl Git {
         }
     }
 
+    /// The folders of the repository that a folder is in: the top of its working tree, and where commits are kept.
+    /// Nothing when it is in none.
+    pub fn folders(&self, folder: &Path) -> Vec<PathBuf> {
+        let words = ["rev-parse", "--path-format=absolute"];
+        let words = [&words[..], &["--show-toplevel", "--git-common-dir"]].concat();
+        let said = self.run(folder, &words, &[], None).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        said.lines().map(PathBuf::from).collect()
+    }
+
     /// The files that are not as they are in the commit, a few of them.
     pub fn changes(&self, top: &Path) -> Result<Vec<String>, GitError> {
         let listed = self.run(top, &["status", "--porcelain", "-z"], &[], None)?;

@@ -17,7 +17,7 @@ pub use client::{ExecError, Keeper, ProcessEnd, StopTokens};
 pub use process::keep;
 
 use crate::processes::Seen;
-use crate::write_rules::WriteRules;
+use crate::sandbox::{Held, Sandbox};
 
 /// What a keeper is to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,8 +36,8 @@ pub struct Order {
     pub grace_ms: u64,
     /// How many bytes of output are passed on; the rest is read and dropped.
     pub most_output: u64,
-    /// Where it may write; anywhere when nothing is said.
-    pub writes: Option<WriteRules>,
+    /// What it is kept from; nothing when nothing is said.
+    pub sandbox: Option<Sandbox>,
     /// How many files each process may have open; as many as the keeper when nothing is said.
     pub open_files: Option<u64>,
 }
@@ -53,7 +53,7 @@ impl Order {
             limit_ms: 600_000,
             grace_ms: 2_000,
             most_output: 64 << 20,
-            writes: None,
+            sandbox: None,
             open_files: None,
         }
     }
@@ -106,6 +106,8 @@ pub struct Report {
     pub ended: u32,
     /// Process ids of those that could not be.
     pub left: Vec<u32>,
+    /// What the kernel held of its sandbox.
+    pub held: Vec<Held>,
 }
 
 fn ids(seen: &[Seen]) -> Vec<u32> {

@@ -1,4 +1,4 @@
-//! Child processes and their trees: keepers, scans of `/proc`, write rules, and who is still alive.
+//! Child processes and their trees: keepers, scans of `/proc`, sandboxes, and who is still alive.
 //!
 //! Linux is what this proves. Everything that touches the kernel is behind [`Keeper`], [`find_marked`], [`end_marked`]
 //! and [`Owner`], which are the seams for other systems.
@@ -10,7 +10,7 @@ mod keeper;
 mod owner;
 mod processes;
 mod programs;
-mod write_rules;
+mod sandbox;
 
 pub use bounded_output::{BoundedOutput, OutputBounds};
 pub use clock::now;
@@ -24,7 +24,7 @@ pub use programs::{
     Capabilities, Heard, Launch, PROGRAMS, Program, ProgramEvent, ProgramProvider, ProgramReader,
     ProgramTask, ProgramVerdict, verdict,
 };
-pub use write_rules::{WriteRules, write_rules_work};
+pub use sandbox::{Held, Sandbox, Seclusion, allowed_variables, write_rules_work};
 
 /// The README's example is a test.
 #[cfg(doctest)]

@@ -29,6 +29,9 @@ pub struct Check {
     pub env: BTreeMap<String, String>,
     /// Whether it may fail.
     pub allow_failure: bool,
+    /// Whether it may use the network.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub network: bool,
 }
 
 /// How a command ended.
@@ -179,6 +182,7 @@ impl Check {
             cwd: command.cwd.clone(),
             env: command.env.clone(),
             allow_failure: command.allow_failure,
+            network: command.network,
         }
     }
 
@@ -203,6 +207,7 @@ mod tests {
             cwd: None,
             env: BTreeMap::new(),
             allow_failure,
+            network: false,
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_exec::{Exit, Keeper, Order, StopTokens, Why, WriteRules, now, write_rules_work};
+use grove_exec::{
+    Exit, Git, Held, Keeper, Order, Sandbox, Seclusion, StopTokens, Why, allowed_variables, now,
+};
 use grove_plan::{Check, CheckEnd, CheckResult, Contract, Outcome};
 use grove_spec::Digest;
 
@@ -10,6 +12,9 @@ use grove_spec::Digest;
 const USUAL_TIME_MS: u64 = 10 * 60 * 1_000;
 /// Between asking a command to end and ending it.
 const GRACE_MS: u64 = 200;
+/// Variables that name a place below the folder for what does not last; Go does nothing without a cache that it may
+/// write to.
+const TEMPORARY: [(&str, &str); 2] = [("TMPDIR", ""), ("GOCACHE", "go-build")];
 
 /// What commands run with.
 pub(crate) struct Verifying<'a> {
@@ -21,6 +26,8 @@ pub(crate) struct Verifying<'a> {
     pub(crate) folder: PathBuf,
     /// A folder for what does not last: nobody else's files are there.
     pub(crate) temporary: PathBuf,
+    /// Grove's own folder, which no command reads.
+    pub(crate) state: &'a Path,
     pub(crate) stop: &'a StopTokens,
 }
 
@@ -32,9 +39,10 @@ impl Verifying<'_> {
             let why = error.to_string();
             return Some((Outcome::Impossible { why }, Vec::new()));
         }
+        let seclusion = self.seclusion().await;
         let (mut results, mut texts) = (Vec::new(), Vec::new());
         for check in &contract.verify {
-            let (result, printed) = self.check(check).await;
+            let (result, printed) = self.check(check, &seclusion).await;
             if self.stop.is_told() {
                 return None;
             }
@@ -45,26 +53,40 @@ impl Verifying<'_> {
         Some((Outcome::Checked { results }, texts))
     }
 
-    async fn check(&self, check: &Check) -> (CheckResult, Vec<u8>) {
+    /// What commands are kept from: they read the repository of the work and no other work of this person.
+    async fn seclusion(&self) -> Seclusion {
+        let git = Git::new(self.environment.to_vec());
+        let folder = self.folder.clone();
+        let folders = tokio::task::spawn_blocking(move || git.folders(&folder));
+        let mut folders = folders.await.unwrap_or_default();
+        folders.extend([self.folder.clone(), self.temporary.clone()]);
+        Seclusion::about(&folders, &[self.state.to_path_buf()], self.environment)
+    }
+
+    async fn check(&self, check: &Check, seclusion: &Seclusion) -> (CheckResult, Vec<u8>) {
         let folder = match &check.cwd {
             Some(below) => self.folder.join(below),
             None => self.folder.clone(),
         };
-        let mut environment = self.environment.to_vec();
-        environment.retain(|(name, _)| name != "TMPDIR");
-        let temporary = self.temporary.to_string_lossy().into_owned();
-        environment.push(("TMPDIR".to_owned(), temporary));
+        let mut environment = allowed_variables(self.environment);
+        for (name, below) in TEMPORARY {
+            let folder = self.temporary.join(below);
+            environment.push((name.to_owned(), folder.to_string_lossy().into_owned()));
+        }
         environment.extend(check.env.clone());
-        let is_kept = write_rules_work();
-        let writes = is_kept.then(|| WriteRules {
-            folders: vec![self.folder.clone(), self.temporary.clone()],
-        });
+        let sandbox = Sandbox {
+            writes: vec![self.folder.clone(), self.temporary.clone()],
+            seclusion: Some(Seclusion {
+                network: check.network,
+                ..seclusion.clone()
+            }),
+        };
         let order = Order {
             command: check.command.clone(),
             environment,
             limit_ms: check.timeout_ms.unwrap_or(USUAL_TIME_MS),
             grace_ms: GRACE_MS,
-            writes,
+            sandbox: Some(sandbox),
             ..Order::shell("", folder.clone(), &self.mark)
         };
         let began = now().boot;
@@ -74,12 +96,12 @@ impl Verifying<'_> {
         } else {
             let why = "its folder is outside the work folder".to_owned();
             return (
-                result(check, CheckEnd::NotStarted(why), 0, b"", is_kept),
+                result(check, CheckEnd::NotStarted(why), 0, b"", &[]),
                 Vec::new(),
             );
         };
         let took = now().boot.saturating_sub(began);
-        let (end, printed) = match ended {
+        let (end, printed, held) = match ended {
             Ok(ended) => {
                 let end = match (ended.report.why, ended.report.exit) {
                     (_, Exit::NotStarted(why)) => CheckEnd::NotStarted(why),
@@ -87,11 +109,15 @@ impl Verifying<'_> {
                     (_, Exit::Code(code)) => CheckEnd::Code(code),
                     (_, Exit::Signal(signal)) => CheckEnd::Signal(signal),
                 };
-                (end, ended.output.text().into_bytes())
+                let printed = ended.output.text().into_bytes();
+                (end, printed, ended.report.held)
             }
-            Err(error) => (CheckEnd::NotStarted(error.to_string()), Vec::new()),
+            Err(error) => {
+                let end = CheckEnd::NotStarted(error.to_string());
+                (end, Vec::new(), Vec::new())
+            }
         };
-        (result(check, end, took, &printed, is_kept), printed)
+        (result(check, end, took, &printed, &held), printed)
     }
 }
 
@@ -100,14 +126,19 @@ fn result(
     end: CheckEnd,
     milliseconds: u64,
     printed: &[u8],
-    is_kept: bool,
+    held: &[Held],
 ) -> CheckResult {
+    let held: Vec<String> = held.iter().map(ToString::to_string).collect();
     CheckResult {
         id: check.id.clone(),
         end,
         milliseconds,
         output: Digest::of(printed),
-        sandbox: if is_kept { "writes" } else { "none" }.to_owned(),
+        sandbox: if held.is_empty() {
+            "none".to_owned()
+        } else {
+            held.join(", ")
+        },
     }
 }
 

@@ -173,6 +173,9 @@ pub struct VerifyCommand {
     /// Whether it may end with another code than zero.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_failure: bool,
+    /// Whether it may use the network.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub network: bool,
 }
 
 /// What a [`VerifyCommand`] runs.
@@ -378,6 +381,7 @@ impl ContractReader {
             cwd: None,
             env: BTreeMap::new(),
             allow_failure: false,
+            network: false,
         };
         let filled = |key: &str| {
             let text = item.get(key).and_then(Value::as_str);
@@ -414,18 +418,21 @@ impl ContractReader {
             .get("cwd")
             .and_then(|it| self.text(it, &format!("{path}.cwd")));
         let env = item.get("env").map(|value| self.variables(value, &path));
-        let allow_failure = item.get("allowFailure").map(|value| {
+        let mut flag = |key: &str| {
+            let value = item.get(key)?;
             let flag = value.as_bool();
             if flag.is_none() {
-                self.fault(format!("`{path}.allowFailure` is neither true nor false"));
+                self.fault(format!("`{path}.{key}` is neither true nor false"));
             }
             flag
-        });
+        };
+        let (allow_failure, network) = (flag("allowFailure"), flag("network"));
         Some(VerifyCommand {
             timeout_ms,
             cwd,
             env: env.unwrap_or_default(),
-            allow_failure: allow_failure.flatten().unwrap_or_default(),
+            allow_failure: allow_failure.unwrap_or_default(),
+            network: network.unwrap_or_default(),
             ..command(id?, program?)
         })
     }

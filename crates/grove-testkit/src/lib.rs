@@ -2,6 +2,7 @@
 
 pub mod agent_program;
 pub mod catalog_reader;
+pub mod escapes;
 pub mod library;
 pub mod model_server;
 pub mod process;

@@ -15,7 +15,7 @@ use rustix::process::{
 
 use super::{Exit, Order, Report, Why, ids};
 use crate::processes::{EndedTree, MARK, end_all, find_tree, signal};
-use crate::write_rules::restrict_this_process;
+use crate::sandbox::{Held, restrict_this_process};
 
 /// Ending a tree that does not want to end takes no longer than this.
 const MOST_ENDING: Duration = Duration::from_secs(4);
@@ -45,12 +45,13 @@ pub fn keep() -> ExitCode {
 
 fn run(order: &Order) -> Report {
     match start(order) {
-        Ok((program, output)) => Tree {
+        Ok((program, output, held)) => Tree {
             order,
             program,
             exit: None,
             output: Some(output),
             passed_on: 0,
+            held,
         }
         .watch(),
         Err(message) => Report {
@@ -59,18 +60,16 @@ fn run(order: &Order) -> Report {
             scans: 0,
             ended: 0,
             left: Vec::new(),
+            held: Vec::new(),
         },
     }
 }
 
-fn start(order: &Order) -> Result<(Option<Pid>, OwnedFd), String> {
+fn start(order: &Order) -> Result<(Option<Pid>, OwnedFd, Vec<Held>), String> {
     // A session of its own: nobody's terminal reaches the tree. Orphans of the tree become our children.
     let _ = setsid();
     let own = Some(getpid());
     set_child_subreaper(own).map_err(|error| format!("no subreaper: {error}"))?;
-    if let Some(rules) = &order.writes {
-        restrict_this_process(rules).map_err(|error| format!("no write rules: {error}"))?;
-    }
     if let Some(most) = order.open_files {
         let now = getrlimit(Resource::Nofile);
         let current = now.maximum.map_or(most, |maximum| most.min(maximum));
@@ -80,6 +79,10 @@ fn start(order: &Order) -> Result<(Option<Pid>, OwnedFd), String> {
         };
         let _ = setrlimit(Resource::Nofile, limit);
     }
+    let held = match &order.sandbox {
+        Some(sandbox) => restrict_this_process(sandbox)?,
+        None => Vec::new(),
+    };
     let (reading, writing) = std::io::pipe().map_err(|error| format!("no pipe: {error}"))?;
     let errors = writing
         .try_clone()
@@ -102,7 +105,7 @@ fn start(order: &Order) -> Result<(Option<Pid>, OwnedFd), String> {
     fcntl_setfl(&reading, flags | OFlags::NONBLOCK).map_err(|error| error.to_string())?;
     // Everybody is waited for in one place, so the child is known by its id alone.
     let program = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    Ok((program, reading))
+    Ok((program, reading, held))
 }
 
 struct Tree<'a> {
@@ -113,6 +116,7 @@ struct Tree<'a> {
     /// Our end of the pipe that the tree writes to; none once it was closed on the other side.
     output: Option<OwnedFd>,
     passed_on: u64,
+    held: Vec<Held>,
 }
 
 impl Tree<'_> {
@@ -133,6 +137,7 @@ impl Tree<'_> {
             scans: tree.scans,
             ended: tree.ended,
             left: ids(&tree.left),
+            held: self.held,
         }
     }
 

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on should say why"
 )]
 
+mod escapes;
 mod programs;
 mod trees;
 mod waiting;

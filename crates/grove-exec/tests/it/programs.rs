@@ -245,6 +245,7 @@ fn words_and_exit_codes_decide_nothing_alone() {
         scans: 2,
         ended: 0,
         left: Vec::new(),
+        held: Vec::new(),
     };
     let done = |code: i32| report(Exit::Code(code), Why::Done);
     let heard = |text: &str, is_over: bool| Heard {

@@ -1,6 +1,6 @@
 //! A tree writes where it may and nowhere else, by any path.
 
-use grove_exec::{Exit, Keeper, Order, StopTokens, WriteRules, write_rules_work};
+use grove_exec::{Exit, Keeper, Order, Sandbox, StopTokens, write_rules_work};
 
 #[tokio::test]
 async fn a_tree_writes_only_where_it_may() {
@@ -21,9 +21,7 @@ async fn a_tree_writes_only_where_it_may() {
     let keeper = Keeper::new(env!("CARGO_BIN_EXE_grove-test-keeper").into(), &[]).unwrap();
     let order = Order {
         environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
-        writes: Some(WriteRules {
-            folders: vec![inside.clone()],
-        }),
+        sandbox: Some(Sandbox::writing_to(vec![inside.clone()])),
         ..Order::shell(line, inside.clone(), "r/1/1")
     };
     let end = keeper

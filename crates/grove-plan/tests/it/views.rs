@@ -169,6 +169,7 @@ fn contract(commands: &[(&str, bool)]) -> Contract {
         cwd: None,
         env: std::collections::BTreeMap::new(),
         allow_failure: *allow_failure,
+        network: false,
     });
     let acceptance = Acceptance::Contract(Box::new(AcceptanceContract {
         verify: verify.collect(),

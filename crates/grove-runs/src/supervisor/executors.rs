@@ -338,6 +338,7 @@ impl Shared {
             mark: mark(run, &of),
             folder: self.work_folder(&loaded, &of, child),
             temporary: self.options.places.of_run(run).join("verify"),
+            state: self.options.places.folder(),
             stop,
         };
         verifying.run(contract).await

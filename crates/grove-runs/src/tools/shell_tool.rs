@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use grove_exec::{ExecError, Exit, Order, StopTokens, Why, WriteRules, write_rules_work};
+use grove_exec::{ExecError, Exit, Order, Sandbox, StopTokens, Why, write_rules_work};
 use serde_json::Value;
 
 use super::output_file::OutputFile;
@@ -21,12 +21,12 @@ impl Toolbox {
         let line = text_of(arguments, "command")?;
         let wanted = number_of(arguments, "timeout").map(Duration::from_secs);
         let limit = wanted.map_or(self.tool_timeout, |wanted| wanted.min(self.tool_timeout));
-        let writes = self.write_rules()?;
+        let sandbox = self.sandbox()?;
         let order = Order {
             environment: self.environment.clone(),
             limit_ms: millis(limit),
             grace_ms: millis(GRACE),
-            writes,
+            sandbox,
             ..Order::shell(&line, self.work.path().to_path_buf(), &self.mark)
         };
         let mut file = OutputFile::new(&self.outputs, &self.secrets);
@@ -68,7 +68,7 @@ impl Toolbox {
     }
 
     /// A child without a tool that writes cannot write by a command either.
-    fn write_rules(&self) -> Result<Option<WriteRules>, String> {
+    fn sandbox(&self) -> Result<Option<Sandbox>, String> {
         if self.writes("write") || self.writes("edit") {
             return Ok(None);
         }
@@ -76,7 +76,7 @@ impl Toolbox {
             let message = "this agent may not write, and the kernel cannot keep a command from writing: refused";
             return Err(message.to_owned());
         }
-        Ok(Some(WriteRules::default()))
+        Ok(Some(Sandbox::writing_to(Vec::new())))
     }
 }
 

@@ -7,6 +7,7 @@ mod graphs;
 mod held_tools;
 mod leaving;
 mod nemesis;
+mod sandboxed;
 mod secrets;
 mod sessions;
 mod settings;

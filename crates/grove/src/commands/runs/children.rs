@@ -178,6 +178,7 @@ impl Finding<'_> {
             cwd: None,
             env: BTreeMap::new(),
             allow_failure: false,
+            network: false,
         });
         let verify: Vec<Check> = typed.collect();
         if !verify.is_empty() {
@@ -203,10 +204,14 @@ impl Finding<'_> {
                 .iter()
                 .any(|it| digest.starts_with(it) && it.len() >= 12)
             {
-                let lines = contract
-                    .verify
-                    .iter()
-                    .map(|check| format!("it runs: {}", check.line()));
+                let lines = contract.verify.iter().map(|check| {
+                    let network = if check.network {
+                        " (with the network)"
+                    } else {
+                        ""
+                    };
+                    format!("it runs: {}{network}", check.line())
+                });
                 let message = format!("`{}` asks for commands that nobody approved", task.agent);
                 let approve = format!("approve them with --approve {}", &digest[..16]);
                 return Err(CommandError::finding(message).hints(lines.chain([approve])));

@@ -85,16 +85,12 @@ pub(super) fn show(
 fn check_line(check: &Check, result: Option<&CheckResult>) -> String {
     match result {
         Some(result) => format!(
-            "{} `{}` {} after {} ms, writes held to the work folder: {}",
+            "{} `{}` {} after {} ms, held: {}",
             check.id,
             check.line(),
             result.end,
             result.milliseconds,
-            if result.sandbox == "writes" {
-                "yes"
-            } else {
-                "no"
-            },
+            result.sandbox,
         ),
         None => format!("{} `{}` was not run", check.id, check.line()),
     }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use grove_exec::Keeper;
+use grove_exec::{Keeper, allowed_variables};
 use grove_model::AskSettings;
 use grove_runs::{
     GivenSkill, Models, RunPlaces, Skills, Supervisor, SupervisorError, SupervisorOptions, wake,
@@ -27,11 +27,6 @@ const SUPERVISE: &str = "supervise";
 const IDLE: Duration = Duration::from_secs(5);
 /// A supervisor that does not listen by then is not there.
 const START: Duration = Duration::from_secs(10);
-/// What a child's commands see of the environment.
-const PASSED_ON: [&str; 12] = [
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM",
-    "TMPDIR", "COLUMNS",
-];
 
 /// Sees to it that somebody does the work of a run.
 pub(super) fn ensure(
@@ -118,11 +113,12 @@ pub(crate) fn supervise(environment: Environment) -> Outcome {
 
 /// What commands see of the environment.
 pub(super) fn passed_on(environment: &Environment) -> Vec<(String, String)> {
-    let passed_on = PASSED_ON.iter().filter_map(|name| {
-        let value = environment.variables.get(*name)?.to_str()?;
-        Some(((*name).to_owned(), value.to_owned()))
+    let variables = environment.variables.iter();
+    let variables = variables.filter_map(|(name, value)| {
+        let value = value.to_str()?;
+        Some((name.clone(), value.to_owned()))
     });
-    passed_on.collect()
+    allowed_variables(&variables.collect::<Vec<_>>())
 }
 
 /// A thousand children are thousands of descriptors. Commands get the usual number back from their keepers.

@@ -11,14 +11,14 @@ use super::graphs::scene;
 use super::{AGENT, bash, end_all, run_of, until};
 
 /// A child that does what its task says in the shell, and then says that all is well.
-fn worker() -> (grove_testkit::model_server::ModelServer, Session) {
+pub(super) fn worker() -> (grove_testkit::model_server::ModelServer, Session) {
     scene(|task, turns| match turns {
         0 => bash(task.lines().next().unwrap_or_default()),
         _ => Reply::text("All tests pass. Verified."),
     })
 }
 
-fn last_run(session: &Session) -> Value {
+pub(super) fn last_run(session: &Session) -> Value {
     let id = session.json("runs list")["runs"][0]["id"].clone();
     session.json(["runs", "show", id.as_str().unwrap()])
 }

@@ -31,7 +31,9 @@ fn a_key_is_in_no_log_journal_recording_error_artifact_or_process_list() {
     );
     let id = session.grove(run("Hold", &["--bg"])).ok();
     let id = id.stdout.trim().to_owned();
-    until(|| sleepers("3031.5") > 0);
+    // The file is there before its line is.
+    let is_held = || session.has("project/held") && session.read("project/held").ends_with('\n');
+    until(|| sleepers("3031.5") > 0 && is_held());
     let lines = command_lines();
     assert!(lines.iter().any(|line| line.contains("supervise")));
     assert!(

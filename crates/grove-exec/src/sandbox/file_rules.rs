@@ -1,0 +1,102 @@
+//! Rules of the kernel on files, ports, signals and abstract sockets (Landlock).
+
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, LandlockStatus,
+    PathBeneath, PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _,
+    RulesetStatus, Scope,
+};
+
+use super::readable::readable_paths;
+use super::{Held, Sandbox};
+
+/// The newest rules on writing that are asked for; an older kernel holds those that it knows.
+const NEWEST: ABI = ABI::V5;
+/// The oldest whose rules keep a file from being changed: without truncation rules a file can be emptied.
+const OLDEST: ABI = ABI::V3;
+
+/// Devices that swallow or make bytes.
+const HARMLESS: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
+
+/// Binds this process and all that it starts.
+pub(super) fn restrict(sandbox: &Sandbox) -> Result<Vec<Held>, String> {
+    restrict_by_rules(sandbox).map_err(|error| format!("no write rules: {error}"))
+}
+
+fn restrict_by_rules(sandbox: &Sandbox) -> Result<Vec<Held>, Box<dyn std::error::Error>> {
+    let reading = AccessFs::from_read(OLDEST);
+    // A device that was made in a writable folder would be the disk itself, for whoever may make one.
+    let writing = AccessFs::from_write(NEWEST) & !(AccessFs::MakeBlock | AccessFs::MakeChar);
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_write(OLDEST))?;
+    if sandbox.seclusion.is_some() {
+        ruleset = ruleset.handle_access(reading)?;
+    }
+    let mut ruleset = ruleset
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_write(NEWEST))?;
+    if let Some(seclusion) = &sandbox.seclusion {
+        // Sockets that have a path, where the kernel knows rules on them.
+        ruleset = ruleset
+            .handle_access(AccessFs::ResolveUnix)?
+            .scope(Scope::from_all(ABI::V6))?;
+        if !seclusion.network {
+            ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4))?;
+        }
+    }
+    let mut rules = ruleset.create()?;
+    let inside = match &sandbox.seclusion {
+        Some(_) => writing | AccessFs::ResolveUnix,
+        None => writing,
+    };
+    for folder in &sandbox.writes {
+        rules = allow(rules, folder, inside)?;
+    }
+    for device in HARMLESS {
+        rules = allow(rules, Path::new(device), AccessFs::WriteFile.into())?;
+    }
+    if let Some(seclusion) = &sandbox.seclusion {
+        let paths: Vec<PathBuf> = readable_paths(&seclusion.reads, &seclusion.hidden);
+        for path in &paths {
+            rules = allow(rules, path, reading)?;
+        }
+    }
+    let status = rules.restrict_self()?;
+    if status.ruleset == RulesetStatus::NotEnforced {
+        return Err("the kernel does not hold them".into());
+    }
+    let mut held = vec![Held::Writes];
+    if sandbox.seclusion.is_some() {
+        held.push(Held::Reads);
+        let LandlockStatus::Available { effective_abi, .. } = status.landlock else {
+            return Ok(held);
+        };
+        if effective_abi >= ABI::V6 {
+            held.push(Held::Signals);
+        }
+    }
+    Ok(held)
+}
+
+/// Adds a rule; what is not there needs none.
+fn allow(
+    rules: RulesetCreated,
+    path: &Path,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, landlock::RulesetError> {
+    match PathFd::new(path) {
+        Ok(descriptor) => rules.add_rule(PathBeneath::new(descriptor, access)),
+        Err(_) => Ok(rules),
+    }
+}
+
+/// Whether the kernel holds write rules.
+pub fn write_rules_work() -> bool {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_write(OLDEST))
+        .and_then(Ruleset::create)
+        .is_ok()
+}

@@ -1,0 +1,289 @@
+//! What a secluded tree may read: the system, the tool chains of a person, the folders that it is about; and what of these
+//! it may not, because a secret is there.
+//!
+//! Rules of the kernel only add, so a folder with a secret in it is allowed entry by entry.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, readlink, statat};
+
+use super::Seclusion;
+use super::variables::named_folders;
+
+/// Folders of the system, and why each is readable.
+const SYSTEM: &[(&str, &str)] = &[
+    ("/usr", "programs and libraries"),
+    ("/bin", "programs"),
+    ("/sbin", "programs"),
+    ("/lib", "libraries"),
+    ("/lib32", "libraries"),
+    ("/lib64", "libraries"),
+    ("/opt", "programs that came by themselves"),
+    ("/nix", "programs and libraries of Nix"),
+    ("/gnu/store", "programs and libraries of Guix"),
+    ("/snap", "programs of snaps"),
+    ("/home/linuxbrew/.linuxbrew", "programs of Homebrew"),
+    ("/run/current-system", "programs of NixOS"),
+    ("/etc", "settings of programs"),
+    ("/run/systemd/resolve", "where names are looked up"),
+    (
+        "/run/NetworkManager/resolv.conf",
+        "where names are looked up",
+    ),
+    ("/var/lib/ghc", "the packages of a compiler"),
+    (
+        "/proc",
+        "the own processes; of others the kernel shows no memory and no environment",
+    ),
+    ("/sys/devices/system", "how many processors there are"),
+    ("/sys/fs/cgroup", "how much memory there is"),
+    ("/dev/null", "swallows bytes"),
+    ("/dev/zero", "makes bytes"),
+    ("/dev/full", "swallows nothing"),
+    ("/dev/random", "makes bytes"),
+    ("/dev/urandom", "makes bytes"),
+    ("/dev/tty", "the own terminal, where there is one"),
+];
+
+/// Tool chains below a home folder.
+const TOOL_CHAINS: &[(&str, &str)] = &[
+    (".cargo", "Rust"),
+    (".rustup", "Rust"),
+    ("go", "Go"),
+    (".cache/go-build", "Go"),
+    (".nvm", "Node"),
+    (".fnm", "Node"),
+    (".volta", "Node"),
+    (".npm", "packages of Node"),
+    (".local/share/pnpm", "packages of Node"),
+    (".cache/yarn", "packages of Node"),
+    (".cache/ms-playwright", "browsers for tests"),
+    (".bun", "Bun"),
+    (".deno", "Deno"),
+    (".cache/deno", "Deno"),
+    (".pyenv", "Python"),
+    (".local/share/uv", "Python"),
+    (".cache/uv", "packages of Python"),
+    (".cache/pip", "packages of Python"),
+    (".cache/pypoetry", "packages of Python"),
+    (".conda", "Python"),
+    ("miniconda3", "Python"),
+    (".rbenv", "Ruby"),
+    (".gem", "Ruby"),
+    (".m2", "packages of Java"),
+    (".gradle", "packages of Java"),
+    (".sdkman", "Java"),
+    (".dotnet", ".NET"),
+    (".nuget/packages", "packages of .NET"),
+    (".ghcup", "Haskell"),
+    (".opam", "OCaml"),
+    (".elan", "Lean"),
+    (".juliaup", "Julia"),
+    (".julia", "Julia"),
+    (".asdf", "tool chains of every kind"),
+    (".local/share/mise", "tool chains of every kind"),
+    (".nix-profile", "programs of Nix"),
+    (".local/bin", "programs"),
+    (".local/lib", "libraries"),
+    ("bin", "programs"),
+    (".gitconfig", "git, which asks it for everything"),
+    (".config/git", "git"),
+];
+
+/// Files of a tool chain's folder that have what it signs in with.
+const TOOL_SECRETS: [&str; 6] = [
+    "credentials",
+    "credentials.toml",
+    "settings.xml",
+    "settings-security.xml",
+    "gradle.properties",
+    "init.gradle",
+];
+
+/// Secrets below a home folder: hidden also where the folder that a tree is about holds them.
+const HOME_SECRETS: &[(&str, &str)] = &[
+    (".ssh", "keys"),
+    (".gnupg", "keys"),
+    (".password-store", "passwords"),
+    (".local/share/keyrings", "passwords"),
+    (".config/sops", "keys"),
+    (".config/age", "keys"),
+    (".netrc", "passwords"),
+    (".git-credentials", "passwords"),
+    (".pgpass", "passwords"),
+    (".my.cnf", "passwords"),
+    (".aws", "the cloud"),
+    (".azure", "the cloud"),
+    (".config/gcloud", "the cloud"),
+    (".kube", "the cloud"),
+    (".docker", "registries"),
+    (".config/containers", "registries"),
+    (".terraform.d", "the cloud"),
+    (".vault-token", "the cloud"),
+    (".npmrc", "registries"),
+    (".yarnrc.yml", "registries"),
+    (".pypirc", "registries"),
+    (".config/pip", "registries"),
+    (".config/composer", "registries"),
+    (".composer", "registries"),
+    (".bundle", "registries"),
+    (".cache/huggingface", "a token"),
+    (".config/gh", "a token"),
+    (".config/glab-cli", "a token"),
+    (".config/hub", "a token"),
+    (".claude", "an agent program"),
+    (".claude.json", "an agent program"),
+    (".codex", "an agent program"),
+    (".copilot", "an agent program"),
+    (".config/github-copilot", "an agent program"),
+    (".cursor", "an agent program"),
+    (".gemini", "an agent program"),
+    (".pi", "an agent program"),
+    (".config/opencode", "an agent program"),
+    (".local/share/opencode", "an agent program"),
+    (".grove", "this program"),
+    (".config/grove", "this program"),
+    (".local/state/grove", "this program"),
+    (".mozilla", "a browser"),
+    (".config/google-chrome", "a browser"),
+    (".config/chromium", "a browser"),
+    (".config/BraveSoftware", "a browser"),
+    (".bash_history", "what was typed"),
+    (".zsh_history", "what was typed"),
+    (".python_history", "what was typed"),
+    (".local/share/fish", "what was typed"),
+];
+
+/// Secrets of the system, for a tree of somebody who could read them.
+const SYSTEM_SECRETS: [&str; 9] = [
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/ssh",
+    "/etc/ssl/private",
+    "/etc/krb5.keytab",
+];
+
+/// Deeper than this nobody looks for secrets; what lies there is not allowed.
+const MOST_LEVELS: usize = 16;
+
+impl Seclusion {
+    /// A tree that is about some folders: they, the system and the tool chains of the environment are readable, the
+    /// secrets of the home folder and of the hidden folders are not, unless one of its own folders lies in them.
+    pub fn about(
+        folders: &[PathBuf],
+        hidden: &[PathBuf],
+        environment: &[(String, String)],
+    ) -> Self {
+        let value = |name: &str| {
+            let found = environment.iter().find(|(known, _)| known == name);
+            found.map(|(_, value)| value.as_str())
+        };
+        let home = value("HOME").map(Path::new).filter(|it| it.is_absolute());
+        let below_home = |rows: &[(&str, &str)]| -> Vec<PathBuf> {
+            let home = home.iter();
+            home.flat_map(|home| rows.iter().map(|(path, _)| home.join(path)))
+                .collect()
+        };
+        let mut tools = below_home(TOOL_CHAINS);
+        let named = named_folders(environment).map(PathBuf::from);
+        tools.extend(named.filter(|folder| is_apart_from(folder, home)));
+        let mut hide: Vec<PathBuf> = SYSTEM_SECRETS.iter().map(PathBuf::from).collect();
+        hide.extend(below_home(HOME_SECRETS));
+        hide.extend(hidden.iter().cloned());
+        for tool in &tools {
+            hide.extend(TOOL_SECRETS.iter().map(|name| tool.join(name)));
+        }
+        let mut reads: Vec<PathBuf> = SYSTEM.iter().map(|(path, _)| path.into()).collect();
+        reads.extend(tools);
+        let path = value("PATH").unwrap_or_default();
+        for folder in path.split(':').map(Path::new) {
+            let beside = folder.parent().filter(|_| folder.ends_with("bin"));
+            let both = [Some(folder), beside].into_iter().flatten();
+            reads.extend(
+                both.filter(|it| is_apart_from(it, home))
+                    .map(Path::to_path_buf),
+            );
+        }
+        reads.extend(folders.iter().cloned());
+        Self {
+            reads,
+            hidden: hide,
+            network: false,
+        }
+    }
+}
+
+/// Whether a folder that a variable names is one of its own and not the home folder or what is above it.
+fn is_apart_from(folder: &Path, home: Option<&Path>) -> bool {
+    let holds_home = home.is_some_and(|home| home.starts_with(folder));
+    folder.is_absolute() && folder.components().count() > 2 && !holds_home
+}
+
+/// The paths for which rules are made: real ones, none of which holds something that is hidden.
+///
+/// A folder in a hidden one is readable where it was named itself.
+pub(super) fn readable_paths(reads: &[PathBuf], hidden: &[PathBuf]) -> Vec<PathBuf> {
+    let hidden: Vec<PathBuf> = hidden.iter().filter_map(|path| real_path(path)).collect();
+    let mut paths = Vec::new();
+    for path in reads.iter().filter_map(|path| real_path(path)) {
+        add_without(path, &hidden, MOST_LEVELS, &mut paths);
+    }
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+fn add_without(path: PathBuf, hidden: &[PathBuf], levels: usize, paths: &mut Vec<PathBuf>) {
+    let is_below = |secret: &PathBuf| *secret != path && secret.starts_with(&path);
+    if !hidden.iter().any(is_below) {
+        paths.push(path);
+        return;
+    }
+    let Some(levels) = levels.checked_sub(1) else {
+        return;
+    };
+    for (name, is_link) in entries(&path) {
+        let entry = path.join(name);
+        // A link may lead to the secret that is left out; what it leads to has a rule of its own or none.
+        if !is_link && !hidden.contains(&entry) {
+            add_without(entry, hidden, levels, paths);
+        }
+    }
+}
+
+/// A path without links, as the kernel knows it.
+fn real_path(path: &Path) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd as _;
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let descriptor = openat(CWD, path, flags, Mode::empty()).ok()?;
+    let name = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
+    let real = readlink(name, Vec::new()).ok()?;
+    Some(PathBuf::from(OsStr::from_bytes(real.as_bytes())))
+}
+
+/// The names in a folder, and which of them are links.
+fn entries(folder: &Path) -> Vec<(PathBuf, bool)> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(descriptor) = openat(CWD, folder, flags, Mode::empty()) else {
+        return Vec::new();
+    };
+    let Ok(listing) = Dir::read_from(&descriptor) else {
+        return Vec::new();
+    };
+    let names = listing.flatten().filter_map(|entry| {
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            return None;
+        }
+        let stat = statat(&descriptor, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+        Some((PathBuf::from(OsStr::from_bytes(name)), is_link))
+    });
+    names.collect()
+}

@@ -1,0 +1,222 @@
+//! System calls that lead round the other rules, refused by a filter (seccomp).
+//!
+//! A filter sees numbers and not what pointers lead to, so what matters is refused by the call and its plain arguments.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, apply_filter,
+};
+
+/// Rules by call; a call without rules is refused whatever its arguments are.
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Calls that are refused always, by what they would lead to.
+const REFUSED: &[(&str, &[i64])] = &[
+    (
+        "the memory and the open files of other processes",
+        &[
+            libc::SYS_ptrace,
+            libc::SYS_process_vm_readv,
+            libc::SYS_process_vm_writev,
+            libc::SYS_process_madvise,
+            libc::SYS_pidfd_getfd,
+            libc::SYS_kcmp,
+        ],
+    ),
+    (
+        "work that the kernel does for a process without asking this filter",
+        &[
+            libc::SYS_io_uring_setup,
+            libc::SYS_io_uring_enter,
+            libc::SYS_io_uring_register,
+        ],
+    ),
+    (
+        "another view of the file system",
+        &[
+            libc::SYS_mount,
+            libc::SYS_umount2,
+            libc::SYS_pivot_root,
+            libc::SYS_chroot,
+            libc::SYS_move_mount,
+            libc::SYS_open_tree,
+            libc::SYS_fsopen,
+            libc::SYS_fsconfig,
+            libc::SYS_fsmount,
+            libc::SYS_fspick,
+            libc::SYS_mount_setattr,
+        ],
+    ),
+    (
+        "files by number instead of by path",
+        &[libc::SYS_open_by_handle_at, libc::SYS_name_to_handle_at],
+    ),
+    ("namespaces", &[libc::SYS_unshare, libc::SYS_setns]),
+    (
+        "keys that the kernel keeps for its user",
+        &[libc::SYS_keyctl, libc::SYS_add_key, libc::SYS_request_key],
+    ),
+    (
+        "parts of the kernel that have been the way to the rest of it",
+        &[
+            libc::SYS_bpf,
+            libc::SYS_perf_event_open,
+            libc::SYS_userfaultfd,
+            libc::SYS_fanotify_init,
+            libc::SYS_init_module,
+            libc::SYS_finit_module,
+            libc::SYS_delete_module,
+            libc::SYS_kexec_load,
+            libc::SYS_kexec_file_load,
+        ],
+    ),
+    (
+        "the machine itself",
+        &[
+            libc::SYS_reboot,
+            libc::SYS_settimeofday,
+            libc::SYS_clock_settime,
+            libc::SYS_clock_adjtime,
+            libc::SYS_adjtimex,
+            libc::SYS_swapon,
+            libc::SYS_swapoff,
+            libc::SYS_acct,
+            libc::SYS_quotactl,
+            libc::SYS_syslog,
+            libc::SYS_sethostname,
+            libc::SYS_setdomainname,
+            libc::SYS_vhangup,
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_iopl,
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_ioperm,
+        ],
+    ),
+];
+
+/// Ways to talk to other processes that no rule on files or ports sees; refused with the network.
+const TALK: &[i64] = &[
+    libc::SYS_socket,
+    libc::SYS_shmget,
+    libc::SYS_msgget,
+    libc::SYS_semget,
+    libc::SYS_mq_open,
+];
+
+/// Families of sockets that a tree with the network may use; netlink is how addresses are looked up.
+const FAMILIES: [i32; 4] = [
+    libc::AF_UNIX,
+    libc::AF_INET,
+    libc::AF_INET6,
+    libc::AF_NETLINK,
+];
+
+/// Flags of a new process that are a namespace of its own.
+const NAMESPACES: [i32; 7] = [
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+];
+
+/// Where calls of the third calling convention of x86-64 begin; they are the same calls with other numbers.
+#[cfg(target_arch = "x86_64")]
+const X32: i64 = 0x4000_0000;
+/// Those that have numbers of their own there: `ptrace`, `kexec_load`, `process_vm_readv`, `process_vm_writev`, `ioctl`.
+#[cfg(target_arch = "x86_64")]
+const X32_ALONE: [i64; 5] = [521, 528, 539, 540, 514];
+
+/// Binds this process and all that it starts.
+pub(super) fn refuse(network: bool) -> Result<(), Box<dyn std::error::Error>> {
+    // Where the flags of a new process are behind a pointer, programs are told that the call is not there: they use the
+    // older one, whose flags can be seen.
+    let hidden_flags = Rules::from([(libc::SYS_clone3, Vec::new())]);
+    let programs = [
+        program(rules(network)?, libc::EPERM)?,
+        program(hidden_flags, libc::ENOSYS)?,
+    ];
+    for program in programs {
+        apply_filter(&program)?;
+    }
+    Ok(())
+}
+
+fn program(rules: Rules, error: i32) -> Result<BpfProgram, Box<dyn std::error::Error>> {
+    let error = SeccompAction::Errno(error.unsigned_abs());
+    let machine = std::env::consts::ARCH.try_into()?;
+    let filter = SeccompFilter::new(
+        with_other_numbers(rules),
+        SeccompAction::Allow,
+        error,
+        machine,
+    )?;
+    Ok(filter.try_into()?)
+}
+
+fn rules(network: bool) -> Result<Rules, seccompiler::BackendError> {
+    let refused = REFUSED.iter().flat_map(|(_, calls)| calls.iter());
+    let mut rules: Rules = refused.map(|call| (*call, Vec::new())).collect();
+    let is_not = |family: &i32| condition(0, SeccompCmpOp::Ne, *family);
+    if network {
+        let is_other: Result<_, _> = FAMILIES.iter().map(is_not).collect();
+        let mut sockets = vec![SeccompRule::new(is_other?)?];
+        for family in [libc::AF_INET, libc::AF_INET6] {
+            let is_raw = SeccompCmpOp::MaskedEq(0xf);
+            sockets.push(SeccompRule::new(vec![
+                condition(0, SeccompCmpOp::Eq, family)?,
+                condition(1, is_raw, libc::SOCK_RAW)?,
+            ])?);
+        }
+        rules.insert(libc::SYS_socket, sockets);
+    } else {
+        rules.extend(TALK.iter().map(|call| (*call, Vec::new())));
+        // A pair talks to itself.
+        let other_pairs = SeccompRule::new(vec![is_not(&libc::AF_UNIX)?])?;
+        rules.insert(libc::SYS_socketpair, vec![other_pairs]);
+    }
+    let namespaces = NAMESPACES.iter().map(|flag| {
+        let has = SeccompCmpOp::MaskedEq(u64::from(flag.unsigned_abs()));
+        SeccompRule::new(vec![condition(0, has, *flag)?])
+    });
+    let namespaces: Result<Vec<SeccompRule>, _> = namespaces.collect();
+    rules.insert(libc::SYS_clone, namespaces?);
+    // The limits of somebody else.
+    let others = SeccompRule::new(vec![condition(0, SeccompCmpOp::Ne, 0)?])?;
+    rules.insert(libc::SYS_prlimit64, vec![others]);
+    // Typing on a terminal as if a person did.
+    let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| {
+        let request = i32::try_from(request).unwrap_or_default();
+        SeccompRule::new(vec![condition(1, SeccompCmpOp::Eq, request)?])
+    });
+    let typing: Result<Vec<SeccompRule>, _> = typing.into_iter().collect();
+    rules.insert(libc::SYS_ioctl, typing?);
+    Ok(rules)
+}
+
+fn condition(
+    argument: u8,
+    operator: SeccompCmpOp,
+    value: i32,
+) -> Result<SeccompCondition, seccompiler::BackendError> {
+    let value = u64::from(value.unsigned_abs());
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
+}
+
+/// The same rules for the same calls under their other numbers. A program of 32 bits is ended at its first call.
+fn with_other_numbers(rules: Rules) -> Rules {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let mut all = rules.clone();
+        let others = rules.into_iter().map(|(call, rules)| (call | X32, rules));
+        all.extend(others);
+        all.extend(X32_ALONE.map(|call| (call | X32, Vec::new())));
+        all
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    rules
+}

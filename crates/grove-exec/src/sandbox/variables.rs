@@ -1,0 +1,114 @@
+//! Which variables commands get, and which of them name a tool chain that a secluded one may read.
+
+/// What a variable is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Plain words.
+    Words,
+    /// The folder of a tool chain, which is readable.
+    Folder,
+}
+
+use Kind::{Folder, Words};
+
+/// Every variable that a command gets. A list of what is left out would never be whole: keys have any name.
+const VARIABLES: &[(&str, Kind)] = &[
+    // Who and where one is.
+    ("HOME", Words),
+    ("LOGNAME", Words),
+    ("PATH", Words),
+    ("SHELL", Words),
+    ("TMPDIR", Words),
+    ("USER", Words),
+    // How to speak.
+    ("CI", Words),
+    ("COLUMNS", Words),
+    ("FORCE_COLOR", Words),
+    ("LANG", Words),
+    ("LANGUAGE", Words),
+    ("NO_COLOR", Words),
+    ("SOURCE_DATE_EPOCH", Words),
+    ("TERM", Words),
+    ("TZ", Words),
+    // Where tool chains are, and which of them.
+    ("ANDROID_HOME", Folder),
+    ("ASDF_DATA_DIR", Folder),
+    ("BUN_INSTALL", Folder),
+    ("CARGO_HOME", Folder),
+    ("CONDA_PREFIX", Folder),
+    ("DENO_DIR", Folder),
+    ("DOTNET_ROOT", Folder),
+    ("FNM_DIR", Folder),
+    ("GEM_HOME", Folder),
+    ("GOPATH", Folder),
+    ("GOROOT", Folder),
+    ("GOTOOLCHAIN", Words),
+    ("JAVA_HOME", Folder),
+    ("MAVEN_HOME", Folder),
+    ("MISE_DATA_DIR", Folder),
+    ("NODE_ENV", Words),
+    ("NVM_DIR", Folder),
+    ("PNPM_HOME", Folder),
+    ("PYENV_ROOT", Folder),
+    ("PYENV_VERSION", Words),
+    ("RBENV_ROOT", Folder),
+    ("RBENV_VERSION", Words),
+    ("RUSTFLAGS", Words),
+    ("RUSTUP_HOME", Folder),
+    ("RUSTUP_TOOLCHAIN", Words),
+    ("SDKMAN_DIR", Folder),
+    ("VIRTUAL_ENV", Folder),
+    ("VOLTA_HOME", Folder),
+    // How things are built.
+    ("AR", Words),
+    ("CC", Words),
+    ("CFLAGS", Words),
+    ("CXX", Words),
+    ("CXXFLAGS", Words),
+    ("LDFLAGS", Words),
+    ("LD_LIBRARY_PATH", Words),
+    ("MAKEFLAGS", Words),
+    ("PKG_CONFIG_PATH", Words),
+    ("SSL_CERT_DIR", Words),
+    ("SSL_CERT_FILE", Words),
+];
+
+/// Of an environment, what commands get.
+pub fn allowed_variables(environment: &[(String, String)]) -> Vec<(String, String)> {
+    let is_allowed =
+        |name: &str| name.starts_with("LC_") || VARIABLES.iter().any(|(known, _)| *known == name);
+    let allowed = environment.iter().filter(|(name, _)| is_allowed(name));
+    allowed.cloned().collect()
+}
+
+/// The folders of tool chains that an environment names.
+pub(super) fn named_folders(environment: &[(String, String)]) -> impl Iterator<Item = &str> {
+    let is_folder = |name: &str| VARIABLES.contains(&(name, Folder));
+    let named = environment.iter().filter(move |(name, _)| is_folder(name));
+    named.map(|(_, value)| value.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_left_out_whatever_their_names_are() {
+        let given = |names: &[&str]| -> Vec<(String, String)> {
+            let pair = |name: &&str| ((*name).to_owned(), "/x".to_owned());
+            names.iter().map(pair).collect()
+        };
+        let kept = ["PATH", "LC_ALL", "CARGO_HOME"];
+        let left_out = [
+            "OPENAI_API_KEY",
+            "MY_PASSWORD",
+            "SSH_AUTH_SOCK",
+            "PATHS",
+            "XDG_RUNTIME_DIR",
+            "LD_PRELOAD",
+        ];
+        let all = given(&[kept.as_slice(), left_out.as_slice()].concat());
+        assert_eq!(allowed_variables(&all), given(&kept));
+        assert_eq!(named_folders(&all).collect::<Vec<_>>(), ["/x"]);
+    }
+}
