@@ -214,7 +214,11 @@ mod tests {
             let found = read(line.as_bytes()).expect_err(line);
             let found = found.map(|found| {
                 let is_json = serde_json::from_str::<Value>(line).is_ok();
-                let code = if is_json { INVALID_REQUEST } else { PARSE_ERROR };
+                let code = if is_json {
+                    INVALID_REQUEST
+                } else {
+                    PARSE_ERROR
+                };
                 assert_eq!(found["error"]["code"], code, "{line}");
                 // Sent back, it is not answered.
                 assert_eq!(read(found.to_string().as_bytes()).err(), Some(None));

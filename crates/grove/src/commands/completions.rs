@@ -43,7 +43,12 @@ mod tests {
     fn hosts_are_offered_and_nothing_else_is_different() {
         let mut script = Vec::new();
         let mut command = with_hosts(Cli::command());
-        clap_complete::generate(clap_complete::Shell::Bash, &mut command, "grove", &mut script);
+        clap_complete::generate(
+            clap_complete::Shell::Bash,
+            &mut command,
+            "grove",
+            &mut script,
+        );
         let script = String::from_utf8(script).unwrap();
         for host in hosts::names() {
             assert!(script.contains(host), "{host}");

@@ -14,12 +14,7 @@ use crate::output::Output;
 /// Findings of one kind that are all shown; of more there is an example.
 const ALL_SHOWN: usize = 3;
 
-pub(super) fn run(
-    looked: &Looked,
-    only: &FindingFilter,
-    json: bool,
-    out: &mut Output,
-) -> Outcome {
+pub(super) fn run(looked: &Looked, only: &FindingFilter, json: bool, out: &mut Output) -> Outcome {
     let wanted = Wanted::new(only)?;
     let snapshot = &looked.snapshot;
     let twins = looked.sources.skills.all_twins(snapshot);

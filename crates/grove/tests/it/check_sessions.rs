@@ -34,7 +34,8 @@ fn many_of_one_kind_are_an_example_a_number_and_the_way_to_see_all() {
     drop(said);
     let all = session.grove("skills check --code name-mismatch").fails(1);
     assert_eq!(count(&all.stdout, "name-mismatch"), 5, "{all}");
-    all.prints(["5 findings\n"]).lacks(["more of", "field-required-type"]);
+    all.prints(["5 findings\n"])
+        .lacks(["more of", "field-required-type"]);
 }
 
 #[test]
@@ -58,7 +59,10 @@ fn findings_are_chosen_by_name_root_and_severity() {
         ("--label user:.agents/skills", 5),
         ("--severity error", 1),
         ("--severity warning", 5),
-        ("--severity warning --label user:.claude/skills --code name-mismatch", 1),
+        (
+            "--severity warning --label user:.claude/skills --code name-mismatch",
+            1,
+        ),
         ("--name nobody", 0),
         ("--severity info", 0),
     ] {
@@ -69,7 +73,7 @@ fn findings_are_chosen_by_name_root_and_severity() {
         assert_eq!(shown.count(), n_findings, "{words}: {said}");
     }
     for (words, hint) in [
-        ("--code name-mismach", "did you mean `name-mismatch`?"),
+        ("--code name-mismach", "did you mean `name-mismatch`"),
         ("--severity eror", "did you mean `error`?"),
         ("--host cladue", "did you mean `claude`?"),
     ] {

@@ -152,7 +152,10 @@ fn what_a_host_has_besides_and_is_not_followed_is_said() {
     let overview = session.json("");
     let hosts = overview["hosts"].as_array().unwrap();
     let claude = hosts.iter().find(|host| host["name"] == "claude").unwrap();
-    assert_eq!(claude["notFollowed"], serde_json::json!(["~/.claude/commands"]));
+    assert_eq!(
+        claude["notFollowed"],
+        serde_json::json!(["~/.claude/commands"])
+    );
     assert!(hosts[0].get("notFollowed").is_none(), "{overview}");
 }
 
