@@ -12,7 +12,7 @@ mod system_packages;
 
 pub(crate) use agents::{CLAUDE, CODEX, COPILOT};
 pub(crate) use node::{install_node, install_pi, node_program, pi_package};
-pub(crate) use oracle::{install_mcp, install_oracle, install_yaml};
+pub(crate) use oracle::{install_mcp, install_oracle, install_signatures, install_yaml};
 pub(crate) use system_packages::{install_system_packages, strace_program};
 
 use std::path::PathBuf;

@@ -8,6 +8,7 @@
 mod attempt_log;
 mod control;
 mod identity;
+mod ledger_key;
 mod models;
 mod native;
 mod places;
@@ -23,6 +24,7 @@ mod worktrees;
 pub use attempt_log::{AttemptTail, LogLine};
 pub use control::{ChildWish, ControlError, wish_for_child};
 pub use identity::{new_owner_token, new_run_id};
+pub use ledger_key::JournalError;
 pub use models::{ModelSource, Models, Recording};
 pub use native::about;
 pub use places::RunPlaces;

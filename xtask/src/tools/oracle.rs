@@ -8,6 +8,7 @@ use crate::step;
 
 const VERSION: &str = "0.1.1";
 const MCP_VERSION: &str = "2.3.0";
+const SIGNATURES_VERSION: &str = "1.6.0";
 const YAML_VERSION: &str = "6.0.3";
 
 /// Installs `skills-ref`, with which our validation is compared.
@@ -28,6 +29,13 @@ pub(crate) fn install_oracle() -> Result<(), String> {
 pub(crate) fn install_yaml() -> Result<(), String> {
     marker::once("pyyaml", YAML_VERSION, || {
         pip_install(&format!("PyYAML=={YAML_VERSION}"))
+    })
+}
+
+/// Installs a library that checks signed envelopes, with which attestations are checked.
+pub(crate) fn install_signatures() -> Result<(), String> {
+    marker::once("securesystemslib", SIGNATURES_VERSION, || {
+        pip_install(&format!("securesystemslib=={SIGNATURES_VERSION}"))
     })
 }
 

@@ -6,6 +6,7 @@ mod engines;
 mod graphs;
 mod held_tools;
 mod leaving;
+mod ledger;
 mod nemesis;
 mod sandboxed;
 mod secrets;
