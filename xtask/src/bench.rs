@@ -2,6 +2,7 @@
 //!
 //! Machines are noisy, so nothing here compares with a number of another day.
 
+mod acceptance;
 mod agents;
 mod catalog;
 mod children;
@@ -52,6 +53,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("catalog-hosts") => visible::run(arguments),
         Some("children") => children::run(arguments),
         Some("journal") => journal::run(arguments),
+        Some("acceptance") => acceptance::run(arguments),
         Some("prompt") => prompt::run(arguments),
         Some("reload") => reload::run(arguments),
         Some("search") => search::run(arguments),

@@ -44,6 +44,7 @@ cargo xtask <command>
       [--count 1000] [--peers 4]
   bench journal                 a durable event beside a bare fdatasync; a list of 10,000 runs
       [--events 1000] [--runs 10000]
+  bench acceptance              children that are honest and children that are not, beside pi-subagents
   nemesis one                   kill -9 of everybody at every point of one run, on the release build
   nemesis shapes [--runs 20]    seven shapes of processes, two children each, one of them stopped
   nemesis verify [--runs 20]    nine ways in which a command hangs, each over half a second after its limit

@@ -129,13 +129,17 @@ impl Git {
     /// A commit of everything in a working tree as it is now, which nothing else knows of.
     pub fn snapshot(&self, top: &Path, scratch: &Path) -> Result<String, GitError> {
         let tree = self.tree_now(top, "HEAD", &scratch.join("snapshot-index"))?;
+        self.commit(top, &tree)
+    }
+
+    fn commit(&self, top: &Path, tree: &str) -> Result<String, GitError> {
         let author = [
             ("GIT_AUTHOR_NAME", "grove"),
             ("GIT_AUTHOR_EMAIL", "grove@localhost"),
             ("GIT_COMMITTER_NAME", "grove"),
             ("GIT_COMMITTER_EMAIL", "grove@localhost"),
         ];
-        let words = ["commit-tree", &tree, "-p", "HEAD", "-m", "working tree"];
+        let words = ["commit-tree", tree, "-p", "HEAD", "-m", "working tree"];
         let made = self.run(top, &words, &author, None)?;
         Ok(first_line(&made))
     }
@@ -167,31 +171,8 @@ impl Git {
     ) -> Result<CapturedTree, GitError> {
         let index = scratch.join("capture-index");
         let tree = self.tree_now(folder, base, &index)?;
-        let words = [
-            "diff-tree",
-            "-r",
-            "-p",
-            "--binary",
-            "--full-index",
-            "--no-renames",
-            "--no-ext-diff",
-            "--no-textconv",
-            base,
-            &tree,
-        ];
-        let patch = self.run(folder, &words, &[], None)?;
-        let words = [
-            "diff-tree",
-            "-r",
-            "--name-only",
-            "-z",
-            "--no-renames",
-            base,
-            &tree,
-        ];
-        let names = self.run(folder, &words, &[], None)?;
-        let files = names.split(|byte| *byte == 0).filter(|it| !it.is_empty());
-        let files = files.count() as u64;
+        let patch = self.patch(folder, base, &tree)?;
+        let files = self.changed(folder, base, &tree)?.len() as u64;
         // Shown to apply: the commit and the patch come to the very files that there are.
         let check = scratch.join("check-index");
         let check = check.to_string_lossy();
@@ -213,6 +194,118 @@ impl Git {
         captured.left = self.populated_repositories(folder, &tree)?;
         self.take_ignored(folder, &index, &mut captured)?;
         Ok(captured)
+    }
+
+    /// The tree of everything in a folder's working tree as it is now; none where there is no repository with a commit.
+    pub fn tree(&self, folder: &Path, scratch: &Path) -> Result<Option<String>, GitError> {
+        match self.place(folder)? {
+            Some(place) => {
+                let index = scratch.join("look-index");
+                self.tree_now(&place.top, "HEAD", &index).map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The change from one tree to another.
+    pub fn patch(&self, folder: &Path, base: &str, tree: &str) -> Result<Vec<u8>, GitError> {
+        let words = [
+            "diff-tree",
+            "-r",
+            "-p",
+            "--binary",
+            "--full-index",
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+            base,
+            tree,
+        ];
+        self.run(folder, &words, &[], None)
+    }
+
+    /// The files that are not the same in two trees, from the top folder.
+    pub fn changed(&self, folder: &Path, base: &str, tree: &str) -> Result<Vec<String>, GitError> {
+        let words = [
+            "diff-tree",
+            "-r",
+            "--name-only",
+            "-z",
+            "--no-renames",
+            base,
+            tree,
+        ];
+        Ok(names(&self.run(folder, &words, &[], None)?))
+    }
+
+    /// The files that are staged.
+    pub fn staged(&self, folder: &Path) -> Result<Vec<String>, GitError> {
+        let words = [
+            "diff",
+            "--cached",
+            "--name-only",
+            "-z",
+            "--no-renames",
+            "--no-ext-diff",
+        ];
+        Ok(names(&self.run(folder, &words, &[], None)?))
+    }
+
+    /// Which of these paths are files in a tree.
+    pub fn files_in(
+        &self,
+        folder: &Path,
+        tree: &str,
+        paths: &[String],
+    ) -> Result<Vec<String>, GitError> {
+        let mut words = vec![
+            "ls-tree",
+            "-r",
+            "-z",
+            "--full-name",
+            "--full-tree",
+            "--name-only",
+            tree,
+            "--",
+        ];
+        words.extend(paths.iter().map(String::as_str));
+        let found = names(&self.run(folder, &words, &[], None)?);
+        Ok(found
+            .into_iter()
+            .filter(|name| paths.contains(name))
+            .collect())
+    }
+
+    /// A commit of a tree in which some files are as they were in another, which nothing else knows of.
+    pub fn with_files_of(
+        &self,
+        folder: &Path,
+        tree: &str,
+        base: &str,
+        files: &[String],
+        scratch: &Path,
+    ) -> Result<String, GitError> {
+        let index = scratch.join("pinned-index");
+        let index = index.to_string_lossy();
+        let with_index = [("GIT_INDEX_FILE", &*index)];
+        self.run(folder, &["read-tree", tree], &with_index, None)?;
+        let mut words = vec!["ls-tree", "-r", "-z", "--full-tree", base, "--"];
+        words.extend(files.iter().map(String::as_str));
+        let mut entries = self.run(folder, &words, &[], None)?;
+        let known = names(&entries);
+        // One that was not there before is not there.
+        for file in files {
+            if !known
+                .iter()
+                .any(|entry| entry.ends_with(&format!("\t{file}")))
+            {
+                entries.extend(format!("0 {}\t{file}\0", "0".repeat(40)).into_bytes());
+            }
+        }
+        let words = ["update-index", "-z", "--index-info"];
+        self.run(folder, &words, &with_index, Some(&entries))?;
+        let made = first_line(&self.run(folder, &["write-tree"], &with_index, None)?);
+        self.commit(folder, &made)
     }
 
     /// Removes a working tree, and what the repository knows of it.
@@ -243,12 +336,7 @@ impl Git {
             "--no-ext-diff",
         ];
         let unmerged = self.run(folder, &words, &[], None)?;
-        let names = unmerged
-            .split(|byte| *byte == 0)
-            .filter(|it| !it.is_empty());
-        let names: Vec<String> = names
-            .map(|it| String::from_utf8_lossy(it).into_owned())
-            .collect();
+        let names = names(&unmerged);
         match applied {
             // Files that are changed and not committed are in the way of a merge, but not of a patch that fits.
             Err(error) if names.is_empty() => {
@@ -425,6 +513,14 @@ fn end_group(pid: u32) {
     if let Some(pid) = pid {
         let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
     }
+}
+
+/// What git lists with a zero byte after each.
+fn names(listed: &[u8]) -> Vec<String> {
+    let entries = listed.split(|byte| *byte == 0).filter(|it| !it.is_empty());
+    entries
+        .map(|it| String::from_utf8_lossy(it).into_owned())
+        .collect()
 }
 
 fn first_line(bytes: &[u8]) -> String {

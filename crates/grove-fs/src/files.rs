@@ -205,6 +205,19 @@ pub fn may_read(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok()
 }
 
+/// A path whose folders are no links, also where some of them are not there yet; its last part is left as it is.
+pub fn without_links_above(path: &Path) -> Result<PathBuf, FsError> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(path.to_path_buf());
+    };
+    match canonical(folder) {
+        Err(error) if error.is_not_found() && !is_link(folder) => {
+            Ok(without_links_above(folder)?.join(name))
+        }
+        real => Ok(real?.join(name)),
+    }
+}
+
 /// Makes a folder and those above it.
 pub fn make_folder(path: &Path) -> Result<(), FsError> {
     std::fs::create_dir_all(path).map_err(|error| FsError::new("create", path, error))

@@ -22,6 +22,7 @@ pub mod programs;
 pub mod spot;
 pub mod stamp;
 pub mod trust_store;
+pub mod undo;
 pub mod watch;
 
 pub use error::FsError;

@@ -75,6 +75,22 @@ impl Spot {
         })
     }
 
+    /// A place by its whole path, in a folder that is there: a link anywhere on the way is an error.
+    pub fn unlinked(path: &Path) -> Result<Self, FsError> {
+        let fail = |errno: Errno| FsError::new("open", path, errno);
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(fail(Errno::INVAL));
+        };
+        let resolve = ResolveFlags::NO_SYMLINKS;
+        let folder = rustix::fs::openat2(rustix::fs::CWD, folder, FOLDER, Mode::empty(), resolve);
+        Ok(Self {
+            folder: folder.map_err(fail)?,
+            name: name.to_owned(),
+            path: path.to_path_buf(),
+            follows: false,
+        })
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -123,6 +139,35 @@ impl Spot {
         place.is_ok_and(|place| {
             rustix::fs::unlinkat(&place.folder, &place.name, AtFlags::REMOVEDIR).is_ok()
         })
+    }
+
+    /// Removes a file or a link, whatever is in it.
+    pub(crate) fn remove_it(&self) -> Result<(), FsError> {
+        let removed = self.remove(&self.name);
+        removed.map_err(|errno| FsError::new("remove", &self.path, errno))
+    }
+
+    /// Removes a folder with nothing in it.
+    pub(crate) fn remove_folder(&self) -> Result<(), FsError> {
+        let removed = rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::REMOVEDIR);
+        removed.map_err(|errno| FsError::new("remove", &self.path, errno))
+    }
+
+    /// Makes a link.
+    pub(crate) fn make_link(&self, target: &Path) -> Result<(), FsError> {
+        let made = rustix::fs::symlinkat(target, &self.folder, &self.name);
+        made.map_err(|errno| FsError::new("create", &self.path, errno))
+    }
+
+    /// Makes a folder, or gives one that is there these permission bits.
+    pub(crate) fn make_folder(&self, mode: u32) -> Result<(), FsError> {
+        let fail = |errno: Errno| FsError::new("create", &self.path, errno);
+        match rustix::fs::mkdirat(&self.folder, &self.name, Mode::from_raw_mode(0o700)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(fail(errno)),
+        }
+        let folder = enter(self.folder.as_fd(), &self.name, Missing::Leave).map_err(fail)?;
+        rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode)).map_err(fail)
     }
 
     /// The permission bits of the file.

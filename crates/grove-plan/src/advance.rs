@@ -3,6 +3,7 @@
 //! Every handler first decides whether the event may be taken and changes nothing until then, so that a refused event
 //! leaves the state as it was.
 
+mod acceptance;
 mod wishes;
 mod worktrees;
 
@@ -117,9 +118,11 @@ impl Run<'_> {
         self.state.submitted = Some(self.at);
         self.state.owner = Some(owner);
         for node in &self.plan.nodes {
-            self.state
-                .nodes
-                .insert(node.id.clone(), NodeState::default());
+            let known = NodeState {
+                is_review: node.reviews.is_some(),
+                ..NodeState::default()
+            };
+            self.state.nodes.insert(node.id.clone(), known);
         }
     }
 
@@ -279,7 +282,11 @@ impl Run<'_> {
                 self.close(effect);
             }
             (
-                EffectKind::Make | EffectKind::Capture | EffectKind::Remove | EffectKind::Verify,
+                EffectKind::Make
+                | EffectKind::Capture
+                | EffectKind::Remove
+                | EffectKind::Look
+                | EffectKind::Verify,
                 outcome,
             ) => return self.of_node_answered(effect, outcome),
             _ => return Err(Refused::WrongOutcome(effect.clone())),
@@ -358,6 +365,7 @@ impl Run<'_> {
             let next = self.last_attempt(&of.node);
             return unheard.for_each(|message| self.send(&next, message));
         }
+        let execution = self.keeping_answer(of, execution);
         self.end_node(&of.node, execution);
     }
 
@@ -453,12 +461,17 @@ impl Run<'_> {
             let before = |id: &NodeId| self.state.nodes.get(id);
             let is_done = |id: &NodeId| before(id).is_some_and(NodeState::is_done);
             let cannot_be = |id: &NodeId| before(id).is_some_and(|it| it.execution.is_terminal());
+            if let Some(author) = &node.reviews {
+                // Whoever is looked at says when; and when nobody is any more, there is nothing to look at.
+                if cannot_be(author) {
+                    self.skip(&node.id);
+                }
+                continue;
+            }
             let group = node.group.as_ref().and_then(|group| groups.get_mut(group));
             let is_given_up = group.as_ref().is_some_and(|group| group.is_given_up);
             if is_given_up || node.after.iter().any(|id| cannot_be(id) && !is_done(id)) {
-                if let Some(known) = self.state.nodes.get_mut(&node.id) {
-                    known.execution = Execution::Skipped;
-                }
+                self.skip(&node.id);
             } else if node.after.iter().all(is_done) {
                 match group {
                     Some(group) if group.room == 0 => {}
@@ -469,6 +482,12 @@ impl Run<'_> {
                     None => self.begin(&node.id, 0, None),
                 }
             }
+        }
+    }
+
+    fn skip(&mut self, id: &NodeId) {
+        if let Some(known) = self.state.nodes.get_mut(id) {
+            known.execution = Execution::Skipped;
         }
     }
 

@@ -62,7 +62,12 @@ pub enum Command {
         /// The stored work.
         patch: Digest,
     },
-    /// Run the commands that show whether a child's work counts.
+    /// Look at the files before a child begins.
+    Look {
+        /// Whose.
+        node: NodeId,
+    },
+    /// Gather what shows whether a child's work counts, and run its commands.
     Verify {
         /// Whose.
         node: NodeId,

@@ -3,14 +3,74 @@
 use std::collections::BTreeMap;
 
 use grove_spec::Digest;
-use grove_spec::acceptance::{Acceptance, AcceptanceLevel, VerifyCommand, VerifyProgram};
+use grove_spec::acceptance::{
+    Acceptance, AcceptanceContract, AcceptanceLevel, Criterion, CriterionSeverity, Evidence,
+    Review, VerifyCommand, VerifyProgram,
+};
 use serde::{Deserialize, Serialize};
 
+use crate::report::REPORT_TAG;
+
 /// What is asked of a child's work before it counts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Contract {
+    /// What the work counts as when everything is there.
+    pub level: AcceptanceLevel,
+    /// Whether nobody asked for this in particular, so that work which does not have it is not refused.
+    #[serde(default)]
+    pub is_inferred: bool,
+    /// Why it is as it is, where that was decided here.
+    #[serde(default)]
+    pub reasons: Vec<String>,
+    /// What must be so.
+    #[serde(default)]
+    pub criteria: Vec<Criterion>,
+    /// What has to be shown.
+    #[serde(default)]
+    pub evidence: Vec<Evidence>,
     /// Commands that the runtime runs after the child, each of which has to succeed.
     pub verify: Vec<Check>,
+    /// Files that the commands see as they were before the child; those that the commands name when nothing is said.
+    #[serde(default)]
+    pub pinned: Option<Vec<String>>,
+    /// Who looks at the work.
+    #[serde(default)]
+    pub review: Option<ReviewPlan>,
+    /// When the child must stop and say so.
+    #[serde(default)]
+    pub stop_rules: Vec<String>,
+    /// How often the child is asked for what is missing.
+    #[serde(default)]
+    pub max_finalization_turns: u32,
+}
+
+/// Who looks at work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewPlan {
+    /// The agent.
+    pub agent: String,
+    /// What it is to look at in particular.
+    pub focus: Option<String>,
+    /// Whether work does not count without it.
+    pub required: bool,
+}
+
+/// What is known of a child before it starts, from which `auto` is decided. Words of its task are not among it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuthorFacts {
+    /// Whether it has a tool that can change files.
+    pub can_write: bool,
+    /// What its file says its part is.
+    pub role: Option<String>,
+    /// Whether nobody waits for it.
+    pub background: bool,
+    /// Whether it is one of several that were made from a list.
+    pub fan_out: bool,
+    /// The agent that looks at work when none is named.
+    pub reviewer: Option<String>,
+    /// Whether its session can go on after it ended.
+    pub can_go_on: bool,
 }
 
 /// A command that has to succeed.
@@ -70,9 +130,20 @@ pub enum Accepted {
     /// Nothing was asked.
     #[default]
     None,
+    /// Nobody asked for it in particular, and something is missing.
+    Claimed {
+        /// What.
+        missing: Vec<String>,
+    },
+    /// The child says so.
+    Attested,
+    /// What it says is whole and agrees with what was seen.
+    Checked,
     /// Every command succeeded.
     Verified,
-    /// One did not.
+    /// A reviewer found nothing in the way.
+    Reviewed,
+    /// Something that was asked for is not there.
     Rejected {
         /// Why.
         why: String,
@@ -84,7 +155,11 @@ impl Accepted {
     pub const fn word(&self) -> &'static str {
         match self {
             Self::None => "none",
+            Self::Claimed { .. } => "claimed",
+            Self::Attested => "attested",
+            Self::Checked => "checked",
             Self::Verified => "verified",
+            Self::Reviewed => "reviewed",
             Self::Rejected { .. } => "rejected",
         }
     }
@@ -92,6 +167,17 @@ impl Accepted {
     /// Whether the work does not count.
     pub const fn is_rejected(&self) -> bool {
         matches!(self, Self::Rejected { .. })
+    }
+
+    /// What work counts as that has everything of a level.
+    pub(crate) const fn of(level: AcceptanceLevel) -> Self {
+        match level {
+            AcceptanceLevel::None | AcceptanceLevel::Auto => Self::None,
+            AcceptanceLevel::Attested => Self::Attested,
+            AcceptanceLevel::Checked => Self::Checked,
+            AcceptanceLevel::Verified => Self::Verified,
+            AcceptanceLevel::Reviewed => Self::Reviewed,
+        }
     }
 }
 
@@ -113,61 +199,294 @@ impl std::fmt::Display for CheckEnd {
     }
 }
 
+/// What has to be shown at a level when nothing is said about that.
+const ATTESTED: &[Evidence] = &[];
+const CHECKED: &[Evidence] = &[
+    Evidence::ChangedFiles,
+    Evidence::CommandsRun,
+    Evidence::ResidualRisks,
+    Evidence::NoStagedFiles,
+];
+
 impl Contract {
-    /// What an acceptance asks. None when it asks nothing; what cannot be asked is said.
-    pub fn of(acceptance: &Acceptance) -> Result<Option<Self>, &'static str> {
-        let (level, verify) = match acceptance {
+    /// What an acceptance asks of a child. None when it asks nothing; what cannot be asked is said.
+    pub fn of(acceptance: &Acceptance, author: &AuthorFacts) -> Result<Option<Self>, String> {
+        let usual = AcceptanceContract::default();
+        let (level, asked) = match acceptance {
             Acceptance::Off => return Ok(None),
-            Acceptance::Level(level) => (Some(*level), &[][..]),
-            Acceptance::Contract(contract) => (contract.level, contract.verify.as_slice()),
+            Acceptance::Level(level) => (Some(*level), &usual),
+            Acceptance::Contract(asked) => (asked.level, &**asked),
         };
-        match level {
-            Some(AcceptanceLevel::Reviewed) => Err("`reviewed` is not run by this version"),
-            Some(AcceptanceLevel::Verified) if verify.is_empty() => {
-                Err("`verified` needs commands in `verify`")
-            }
-            Some(AcceptanceLevel::None) => Ok(None),
-            _ if verify.is_empty() => Ok(None),
-            _ => Ok(Some(Self {
-                verify: verify.iter().map(Check::of).collect(),
-            })),
+        let asks_nothing = asked.criteria.is_empty()
+            && asked.evidence.is_empty()
+            && asked.verify.is_empty()
+            && !matches!(asked.review, Some(Review::By(_)));
+        let mut reasons = Vec::new();
+        let (level, is_inferred) = match level {
+            Some(AcceptanceLevel::None) => return Ok(None),
+            Some(AcceptanceLevel::Auto) => (inferred(author, asked, &mut reasons), asks_nothing),
+            None if asks_nothing => (inferred(author, asked, &mut reasons), true),
+            None => (least_level(asked), false),
+            Some(level) => (level, false),
+        };
+        if level == AcceptanceLevel::Verified && asked.verify.is_empty() {
+            return Err("`verified` needs commands in `verify`".to_owned());
+        }
+        let review = review_of(level, asked, author)?;
+        Ok(Some(Self {
+            level,
+            is_inferred,
+            reasons,
+            criteria: asked.criteria.clone(),
+            evidence: if asked.evidence.is_empty() {
+                usual_evidence(level, asked).to_vec()
+            } else {
+                asked.evidence.clone()
+            },
+            verify: asked.verify.iter().map(Check::of).collect(),
+            pinned: asked.pinned.clone(),
+            review,
+            stop_rules: asked.stop_rules.clone(),
+            max_finalization_turns: match asked.max_finalization_turns {
+                _ if !author.can_go_on || is_inferred => 0,
+                Some(turns) => u32::try_from(turns).unwrap_or(u32::MAX),
+                None => 1,
+            },
+        }))
+    }
+
+    /// One that asks for nothing but that commands succeed.
+    pub fn verified(verify: Vec<Check>, can_go_on: bool) -> Self {
+        Self {
+            level: AcceptanceLevel::Verified,
+            is_inferred: false,
+            reasons: Vec::new(),
+            criteria: Vec::new(),
+            evidence: Vec::new(),
+            verify,
+            pinned: None,
+            review: None,
+            stop_rules: Vec::new(),
+            max_finalization_turns: u32::from(can_go_on),
         }
     }
 
-    /// Its name: the digest of its commands, by which a person approves it.
+    /// Its name: the digest of all of it.
     pub fn digest(&self) -> Digest {
         Digest::of(&serde_json::to_vec(self).unwrap_or_default())
     }
 
-    /// What a child is told of it.
-    pub fn section(&self) -> String {
-        let commands = self
-            .verify
-            .iter()
-            .map(|check| format!("- `{}`", check.line()));
-        let commands: Vec<String> = commands.collect();
-        format!(
-            "Your work counts only when it holds: after you have ended, these commands are run, and each has to succeed. \
-What you say about them is not asked.\n{}",
-            commands.join("\n")
-        )
+    /// The digest of its commands, by which a person approves them. None when it runs none.
+    pub fn commands_digest(&self) -> Option<Digest> {
+        let bytes = serde_json::to_vec(&self.verify).unwrap_or_default();
+        (!self.verify.is_empty()).then(|| Digest::of(&bytes))
     }
 
-    /// What results mean.
-    pub fn judge(&self, results: &[CheckResult]) -> Accepted {
-        for check in &self.verify {
-            let result = results.iter().find(|result| result.id == check.id);
-            let why = match result {
-                None => format!("{} was not run", check.id),
-                Some(result) if !result.end.is_success() && !check.allow_failure => {
-                    format!("{} (`{}`) {}", check.id, check.line(), result.end)
-                }
-                Some(_) => continue,
-            };
-            return Accepted::Rejected { why };
-        }
-        Accepted::Verified
+    /// The word for its level.
+    pub fn level_word(&self) -> &'static str {
+        word(self.level)
     }
+
+    /// Whether something is asked that only the child can say.
+    pub fn wants_report(&self) -> bool {
+        self.level == AcceptanceLevel::Attested
+            || !self.criteria.is_empty()
+            || !self.evidence.is_empty()
+    }
+
+    /// What work counts as that nobody has looked at.
+    pub(crate) fn level_without_review(&self) -> AcceptanceLevel {
+        if self.verify.is_empty() {
+            AcceptanceLevel::Checked
+        } else {
+            AcceptanceLevel::Verified
+        }
+    }
+
+    /// What a child is told of it.
+    pub fn section(&self) -> String {
+        let mut lines = vec![format!(
+            "What your work is judged by (level `{}`):",
+            word(self.level)
+        )];
+        for criterion in &self.criteria {
+            let may = match criterion.severity {
+                Some(CriterionSeverity::Recommended) => " (recommended)",
+                _ => "",
+            };
+            let by = if criterion.evidence.is_empty() {
+                String::new()
+            } else {
+                format!(" Shown by: {}.", criterion.evidence.join(", "))
+            };
+            lines.push(format!("- {}{may}: {}{by}", criterion.id, criterion.must));
+        }
+        if !self.verify.is_empty() {
+            lines.push(
+                "Your work counts only when it holds: after you have ended, these commands are run, and each has to \
+succeed. What you say about them is not asked."
+                    .to_owned(),
+            );
+            let commands = self.verify.iter();
+            lines.extend(commands.map(|check| format!("- `{}`", check.line())));
+        }
+        if let Some(review) = &self.review {
+            let focus = review.focus.as_ref();
+            let focus = focus.map_or_else(String::new, |focus| format!(", above all at: {focus}"));
+            lines.push(format!(
+                "Somebody else then looks at what you changed{focus}."
+            ));
+        }
+        if !self.stop_rules.is_empty() {
+            lines.push("Stop and say so when one of these is the case:".to_owned());
+            lines.extend(self.stop_rules.iter().map(|rule| format!("- {rule}")));
+        }
+        if self.wants_report() {
+            lines.push(format!(
+                "When the work is done, report on it by calling `acceptance_report`; where there is no such tool, end your \
+last message with a fenced block tagged `{REPORT_TAG}` with the same JSON. Say only what is so: it is compared with the \
+files, with what is staged, and with the commands that you really ran. The form, for you to fill in:"
+            ));
+            lines.push(format!("```{REPORT_TAG}\n{}\n```", self.sample()));
+        }
+        lines.join("\n")
+    }
+
+    /// A report in the form that is asked for.
+    fn sample(&self) -> String {
+        let mut sample = serde_json::Map::new();
+        let criteria: Vec<serde_json::Value> = self
+            .criteria
+            .iter()
+            .map(|criterion| {
+                serde_json::json!({ "id": criterion.id, "status": "satisfied", "evidence": "how that is known" })
+            })
+            .collect();
+        if !criteria.is_empty() {
+            sample.insert("criteriaSatisfied".to_owned(), criteria.into());
+        }
+        let evidence = if self.evidence.is_empty() && self.criteria.is_empty() {
+            &[Evidence::ManualNotes, Evidence::ResidualRisks][..]
+        } else {
+            &self.evidence
+        };
+        for kind in evidence {
+            sample.insert(kind.report_field().to_owned(), example_of(*kind));
+        }
+        serde_json::to_string_pretty(&sample).unwrap_or_default()
+    }
+}
+
+fn example_of(kind: Evidence) -> serde_json::Value {
+    use serde_json::json;
+    match kind {
+        Evidence::ChangedFiles => json!(["path/of/a/changed/file"]),
+        Evidence::TestsAdded => json!(["path/of/a/test"]),
+        Evidence::CommandsRun => {
+            json!([{ "command": "the line as you ran it", "result": "passed", "summary": "what it showed" }])
+        }
+        Evidence::ValidationOutput => json!(["what a check printed"]),
+        Evidence::ResidualRisks => {
+            json!(["what may still go wrong; an empty list when nothing may"])
+        }
+        Evidence::NoStagedFiles => json!(true),
+        Evidence::DiffSummary => json!("what was changed, in words"),
+        Evidence::ReviewFindings => json!(["what you found; an empty list when nothing"]),
+        Evidence::ManualNotes => json!("whatever else should be known"),
+    }
+}
+
+fn word(level: AcceptanceLevel) -> &'static str {
+    Accepted::of(level).word()
+}
+
+/// What the least level is that has everything which is asked.
+fn least_level(asked: &AcceptanceContract) -> AcceptanceLevel {
+    if matches!(asked.review, Some(Review::By(_))) {
+        AcceptanceLevel::Reviewed
+    } else if asked.verify.is_empty() {
+        AcceptanceLevel::Checked
+    } else {
+        AcceptanceLevel::Verified
+    }
+}
+
+/// What is asked of a child when nobody says more than `auto`.
+fn inferred(
+    author: &AuthorFacts,
+    asked: &AcceptanceContract,
+    reasons: &mut Vec<String>,
+) -> AcceptanceLevel {
+    let role = author.role.as_deref().unwrap_or_default().to_lowercase();
+    let reads = ["reviewer", "reader", "read-only", "scout", "researcher"];
+    let writes = match role.as_str() {
+        "" => author.can_write,
+        role => author.can_write && !reads.contains(&role),
+    };
+    if !writes {
+        reasons.push(if author.can_write {
+            format!("its `acceptanceRole` is {role}: it is to change nothing")
+        } else {
+            "it has no tool that changes files".to_owned()
+        });
+        return AcceptanceLevel::Attested;
+    }
+    reasons.push("it can change files".to_owned());
+    let risks = [
+        (author.background, "nobody waits for it"),
+        (author.fan_out, "it is one of many made from a list"),
+        (role == "risky", "its `acceptanceRole` is risky"),
+    ];
+    let risks: Vec<&str> = risks.iter().filter(|it| it.0).map(|it| it.1).collect();
+    if risks.is_empty() {
+        return AcceptanceLevel::Checked;
+    }
+    reasons.extend(risks.iter().map(|&risk| risk.to_owned()));
+    let named = matches!(&asked.review, Some(Review::By(by)) if by.agent.is_some());
+    let is_off = matches!(asked.review, Some(Review::Off(_)));
+    if (named || author.reviewer.is_some()) && !is_off {
+        return AcceptanceLevel::Reviewed;
+    }
+    reasons.push("nobody is named who would review it (`runs.reviewer`)".to_owned());
+    AcceptanceLevel::Checked
+}
+
+fn usual_evidence(level: AcceptanceLevel, asked: &AcceptanceContract) -> &'static [Evidence] {
+    match level {
+        // Criteria say themselves what has to be shown.
+        AcceptanceLevel::Checked if asked.criteria.is_empty() => CHECKED,
+        AcceptanceLevel::Reviewed if asked.criteria.is_empty() && asked.verify.is_empty() => {
+            CHECKED
+        }
+        _ => ATTESTED,
+    }
+}
+
+fn review_of(
+    level: AcceptanceLevel,
+    asked: &AcceptanceContract,
+    author: &AuthorFacts,
+) -> Result<Option<ReviewPlan>, String> {
+    let by = match &asked.review {
+        Some(Review::Off(_)) if level == AcceptanceLevel::Reviewed => {
+            return Err("`reviewed` with `review: false` can never be".to_owned());
+        }
+        Some(Review::By(by)) => Some(by),
+        None if level == AcceptanceLevel::Reviewed => None,
+        Some(Review::Off(_)) | None => return Ok(None),
+    };
+    let agent = by.and_then(|by| by.agent.clone());
+    let Some(agent) = agent.or_else(|| author.reviewer.clone()) else {
+        return Err(
+            "`reviewed` needs somebody who reviews: name an agent in `review.agent` or `runs.reviewer`"
+                .to_owned(),
+        );
+    };
+    Ok(Some(ReviewPlan {
+        agent,
+        focus: by.and_then(|by| by.focus.clone()),
+        required: by.and_then(|by| by.required).unwrap_or(true),
+    }))
 }
 
 impl Check {
@@ -197,73 +516,172 @@ impl Check {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use serde_json::{Value, json};
 
-    fn check(id: &str, allow_failure: bool) -> Check {
-        Check {
-            id: id.to_owned(),
-            command: vec!["true".to_owned()],
-            timeout_ms: None,
-            cwd: None,
-            env: BTreeMap::new(),
-            allow_failure,
-            network: false,
-        }
+    use super::*;
+    use crate::report::report_in;
+
+    fn of(value: &Value, author: &AuthorFacts) -> Result<Option<Contract>, String> {
+        Contract::of(&Acceptance::parse(value).unwrap(), author)
     }
 
-    fn result(id: &str, end: CheckEnd) -> CheckResult {
-        CheckResult {
-            id: id.to_owned(),
-            end,
-            milliseconds: 1,
-            output: Digest::of(b""),
-            sandbox: "none".to_owned(),
+    fn writer() -> AuthorFacts {
+        AuthorFacts {
+            can_write: true,
+            can_go_on: true,
+            ..AuthorFacts::default()
         }
     }
 
     #[test]
-    fn work_counts_only_when_every_command_was_seen_to_succeed() {
-        let contract = Contract {
-            verify: vec![check("a", false), check("b", true)],
+    fn auto_is_decided_from_what_is_declared() {
+        let reader = AuthorFacts::default();
+        let background = AuthorFacts {
+            background: true,
+            ..writer()
         };
-        let fine = || result("a", CheckEnd::Code(0));
-        for (results, is_accepted) in [
-            (vec![fine(), result("b", CheckEnd::Code(0))], true),
-            (vec![fine(), result("b", CheckEnd::Code(1))], true),
-            (vec![fine()], false),
-            (vec![], false),
-            (
-                vec![
-                    result("a", CheckEnd::Code(1)),
-                    result("b", CheckEnd::Code(0)),
-                ],
-                false,
-            ),
-            (
-                vec![
-                    result("a", CheckEnd::Signal(9)),
-                    result("b", CheckEnd::Code(0)),
-                ],
-                false,
-            ),
-            (
-                vec![
-                    result("a", CheckEnd::TimedOut),
-                    result("b", CheckEnd::Code(0)),
-                ],
-                false,
-            ),
-            (
-                vec![
-                    result("a", CheckEnd::NotStarted("x".to_owned())),
-                    result("b", CheckEnd::Code(0)),
-                ],
-                false,
-            ),
+        let reviewed = AuthorFacts {
+            reviewer: Some("judge".to_owned()),
+            ..background.clone()
+        };
+        let scout = AuthorFacts {
+            role: Some("scout".to_owned()),
+            ..writer()
+        };
+        for (author, level, is_reviewed) in [
+            (&reader, AcceptanceLevel::Attested, false),
+            (&scout, AcceptanceLevel::Attested, false),
+            (&writer(), AcceptanceLevel::Checked, false),
+            (&background, AcceptanceLevel::Checked, false),
+            (&reviewed, AcceptanceLevel::Reviewed, true),
         ] {
-            let accepted = contract.judge(&results);
-            assert_eq!(accepted == Accepted::Verified, is_accepted, "{results:?}");
-            assert_eq!(accepted.is_rejected(), !is_accepted);
+            let contract = of(&json!("auto"), author).unwrap().unwrap();
+            assert_eq!(contract.level, level);
+            assert_eq!(contract.review.is_some(), is_reviewed);
+            assert!(contract.is_inferred && !contract.reasons.is_empty());
+            assert_eq!(contract.max_finalization_turns, 0);
         }
+        // What is spelled out beside it is asked for in earnest.
+        let value = json!({ "level": "auto", "criteria": ["it works"] });
+        assert!(!of(&value, &writer()).unwrap().unwrap().is_inferred);
+    }
+
+    #[test]
+    fn a_level_follows_from_what_is_asked_and_evidence_is_what_was_listed() {
+        for (value, level, evidence) in [
+            (json!("checked"), AcceptanceLevel::Checked, 4),
+            (json!("attested"), AcceptanceLevel::Attested, 0),
+            (
+                json!({"evidence": ["changed-files"]}),
+                AcceptanceLevel::Checked,
+                1,
+            ),
+            (
+                json!({"level": "checked", "evidence": ["tests-added"]}),
+                AcceptanceLevel::Checked,
+                1,
+            ),
+            (json!({"verify": ["true"]}), AcceptanceLevel::Verified, 0),
+            (
+                json!({"verify": ["true"], "evidence": ["manual-notes"]}),
+                AcceptanceLevel::Verified,
+                1,
+            ),
+            (
+                json!({"review": {"agent": "judge"}}),
+                AcceptanceLevel::Reviewed,
+                4,
+            ),
+            (json!({"criteria": ["x"]}), AcceptanceLevel::Checked, 0),
+        ] {
+            let contract = of(&value, &writer()).unwrap().unwrap();
+            assert_eq!(
+                (contract.level, contract.evidence.len()),
+                (level, evidence),
+                "{value}"
+            );
+            assert!(!contract.is_inferred);
+        }
+        for nothing in [
+            json!(false),
+            json!("none"),
+            json!({"level": "none", "reason": "r"}),
+        ] {
+            assert_eq!(of(&nothing, &writer()), Ok(None));
+        }
+        for impossible in [
+            json!("verified"),
+            json!("reviewed"),
+            json!({"level": "reviewed", "review": false}),
+            json!({"level": "reviewed", "review": {"focus": "x"}}),
+        ] {
+            assert!(of(&impossible, &writer()).is_err(), "{impossible}");
+        }
+    }
+
+    #[test]
+    fn who_cannot_go_on_is_asked_nothing() {
+        let author = AuthorFacts {
+            can_go_on: false,
+            ..writer()
+        };
+        let value = json!({"evidence": ["changed-files"], "maxFinalizationTurns": 4});
+        assert_eq!(
+            of(&value, &author).unwrap().unwrap().max_finalization_turns,
+            0
+        );
+        assert_eq!(
+            of(&value, &writer())
+                .unwrap()
+                .unwrap()
+                .max_finalization_turns,
+            4
+        );
+        assert_eq!(
+            of(&json!("checked"), &writer())
+                .unwrap()
+                .unwrap()
+                .max_finalization_turns,
+            1
+        );
+    }
+
+    #[test]
+    fn the_form_that_a_child_is_shown_is_one_that_it_may_give() {
+        for value in [
+            json!("attested"),
+            json!("checked"),
+            json!({"criteria": ["a", {"id": "b", "must": "c"}], "evidence": ["tests-added", "diff-summary", "validation-output", "review-findings", "manual-notes"]}),
+        ] {
+            let contract = of(&value, &writer()).unwrap().unwrap();
+            let found = report_in(&contract.section());
+            let report = found.report.expect("the sample is a report");
+            assert_eq!(found.notes, Vec::<String>::new());
+            let seen = crate::evidence::Seen {
+                report: Some(report),
+                ..crate::evidence::Seen::default()
+            };
+            assert_eq!(contract.findings(&seen), Vec::new(), "{value}");
+        }
+        let contract = of(
+            &json!({"verify": ["make test"], "stopRules": ["never"]}),
+            &writer(),
+        );
+        let section = contract.unwrap().unwrap().section();
+        assert!(section.contains("`make test`") && section.contains("- never"));
+        assert!(!section.contains(REPORT_TAG));
+    }
+
+    #[test]
+    fn commands_are_approved_by_what_they_run_alone() {
+        let digest = |value: Value| of(&value, &writer()).unwrap().unwrap().commands_digest();
+        let plain = digest(json!({"verify": ["make test"]}));
+        assert!(plain.is_some());
+        assert_eq!(
+            plain,
+            digest(json!({"verify": ["make test"], "criteria": ["x"]}))
+        );
+        assert_ne!(plain, digest(json!({"verify": ["make all"]})));
+        assert_eq!(digest(json!("checked")), None);
     }
 }

@@ -6,7 +6,7 @@ use grove_spec::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::contract::CheckResult;
+use crate::evidence::Seen;
 use crate::ids::{Attempt, CallId, EffectId, NodeId};
 use crate::state::Cause;
 use crate::usage::Usage;
@@ -214,11 +214,10 @@ pub enum Outcome {
     },
     /// What was done in a working tree is stored.
     Captured(CapturedWork),
-    /// The commands that show whether work counts have ended.
-    Checked {
-        /// Each of them.
-        results: Vec<CheckResult>,
-    },
+    /// The files were looked at before the child began.
+    Looked(TreeBefore),
+    /// What shows whether work counts was gathered, and its commands have ended.
+    Checked(Box<Seen>),
     /// A working tree is no more.
     Removed,
     /// A working tree could not be made, captured or removed.
@@ -226,6 +225,16 @@ pub enum Outcome {
         /// Why.
         why: String,
     },
+}
+
+/// The files before a child began.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TreeBefore {
+    /// The tree of all of them in version control; none where there is none.
+    pub tree: Option<String>,
+    /// Those that were staged.
+    pub staged: Vec<String>,
 }
 
 /// What was done in a working tree.
@@ -288,6 +297,19 @@ pub struct Output {
     pub structured: Option<Digest>,
     /// The file that it was written to.
     pub path: Option<String>,
+    /// What it found, where it was to look at another's work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewVerdict>,
+}
+
+/// What somebody found who looked at another's work.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReviewVerdict {
+    /// What stands in the way.
+    pub blockers: Vec<String>,
+    /// What else was found.
+    pub notes: Vec<String>,
 }
 
 /// Whether anything of a child is left running.

@@ -22,6 +22,12 @@ impl NodeId {
         Self(format!("{self}.{at}"))
     }
 
+    /// Whoever looks at the work of this one.
+    #[must_use]
+    pub fn reviewer(&self) -> Self {
+        Self(format!("{self}.review"))
+    }
+
     /// What belongs to the run as a whole.
     pub fn whole_run() -> Self {
         Self("run".to_owned())
@@ -84,12 +90,14 @@ pub enum EffectKind {
     Capture,
     /// Remove a working tree.
     Remove,
-    /// Run what shows that work counts.
+    /// Look at the files before a child begins.
+    Look,
+    /// Gather what shows whether work counts.
     Verify,
 }
 
 impl EffectKind {
-    const ALL: [(Self, &'static str); 9] = [
+    const ALL: [(Self, &'static str); 10] = [
         (Self::Start, "start"),
         (Self::Stop, "stop"),
         (Self::Prove, "prove"),
@@ -98,6 +106,7 @@ impl EffectKind {
         (Self::Make, "make"),
         (Self::Capture, "capture"),
         (Self::Remove, "remove"),
+        (Self::Look, "look"),
         (Self::Verify, "verify"),
     ];
 

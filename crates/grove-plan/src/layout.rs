@@ -129,6 +129,7 @@ fn planned<'a>(
             task: None,
             previous: previous.to_vec(),
             outputs: outputs.clone(),
+            reviews: None,
         }),
     }
 }

@@ -12,10 +12,12 @@ mod command;
 mod compose;
 mod contract;
 mod event;
+mod evidence;
 mod ids;
 mod layout;
 mod plan;
 mod refused;
+mod report;
 mod request;
 mod state;
 mod usage;
@@ -25,17 +27,22 @@ mod view;
 pub use advance::{Step, advance, fold};
 pub use command::{Command, Doubt};
 pub use compose::{Variables, compose};
-pub use contract::{Accepted, Check, CheckEnd, CheckResult, Contract};
+pub use contract::{Accepted, AuthorFacts, Check, CheckEnd, CheckResult, Contract, ReviewPlan};
 pub use event::{
     Body, Call, CallOutcome, CapturedWork, Ending, Event, Fact, Finish, Holder, Outcome, Output,
-    Proof, Question, Times, Turn, Wish,
+    Proof, Question, ReviewVerdict, Times, TreeBefore, Turn, Wish,
 };
+pub use evidence::{Facts, Finding, Seen, SeenCommand, tests_not_found};
 pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
 pub use layout::{Layout, LayoutRules, PlannedTask, lay_out};
 pub use plan::{
     Child, GroupRules, Inputs, Limits, Node, Place, Plan, Tools, TreeLimits, Work, WorktreePlan,
 };
 pub use refused::{Damaged, Refused};
+pub use report::{
+    CommandReport, CommandStatus, CriterionReport, CriterionStatus, FoundReport, REPORT_TAG,
+    Report, report_in, report_of, without_report,
+};
 pub use request::{Request, parse_request};
 pub use state::{
     AttemptState, CallState, Cause, Continued, Execution, LimitKind, ModelFailure, NodeState,

@@ -78,6 +78,9 @@ pub struct Node {
     /// The step of several that it belongs to.
     #[serde(default)]
     pub group: Option<NodeId>,
+    /// The node whose work it looks at, which decides when it begins.
+    #[serde(default)]
+    pub reviews: Option<NodeId>,
     /// What it does.
     pub work: Work,
 }
@@ -89,6 +92,7 @@ impl Node {
             id: NodeId::step(1),
             after: Vec::new(),
             group: None,
+            reviews: None,
             work,
         }
     }
@@ -176,6 +180,9 @@ pub struct Inputs {
     pub previous: Vec<NodeId>,
     /// The nodes of earlier steps by the names of their outputs.
     pub outputs: BTreeMap<String, Vec<NodeId>>,
+    /// The node whose work is looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reviews: Option<NodeId>,
 }
 
 /// The tools of a child.

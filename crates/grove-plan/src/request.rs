@@ -44,6 +44,8 @@ pub struct Request {
     pub concurrency: Option<u64>,
     /// Whether the others of `tasks` are not begun any more once one was not done.
     pub fail_fast: Option<bool>,
+    /// What is asked of the work of every child that asks nothing itself.
+    pub acceptance: Option<Value>,
 }
 
 impl Request {
@@ -81,6 +83,8 @@ enum Form {
     Flag,
     Object,
     List,
+    /// Whatever its own reader takes.
+    Any,
     /// A field that requests have and this version does not run.
     NotYet(&'static str),
 }
@@ -103,7 +107,7 @@ const FIELDS: &[(&str, &[&str], Form)] = &[
     ("concurrency", &[], Form::Number),
     ("failFast", &[], Form::Flag),
     ("worktree", &[], Form::Flag),
-    ("acceptance", &[], Form::NotYet("leave it out")),
+    ("acceptance", &[], Form::Any),
     ("maxCost", &[], Form::NotYet("limit `maxTokens` instead")),
     (
         "context",
@@ -198,6 +202,7 @@ fn misfit(key: &str, form: &Form, value: &Value) -> Option<(String, &'static str
         Form::Flag => (value.is_boolean(), "true or false", "write true or false"),
         Form::List => (value.is_array(), "a list", "write a list of objects"),
         Form::Object => (value.is_object(), "an object", "write a JSON Schema"),
+        Form::Any => return None,
         Form::NotYet(help) => {
             return Some((format!("`{key}` is not run by this version"), help));
         }

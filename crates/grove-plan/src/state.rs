@@ -7,8 +7,11 @@ use grove_spec::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::command::Command;
-use crate::contract::{Accepted, CheckResult};
-use crate::event::{CapturedWork, Ending, Holder, Output, Proof, Question, Times};
+use crate::contract::Accepted;
+use crate::event::{
+    CapturedWork, Ending, Holder, Output, Proof, Question, ReviewVerdict, Times, TreeBefore,
+};
+use crate::evidence::Seen;
 use crate::ids::{CallId, EffectId, NodeId};
 use crate::usage::Usage;
 
@@ -77,7 +80,28 @@ pub struct NodeState {
     pub accepted: Accepted,
     /// What was seen of its work.
     #[serde(default)]
-    pub checks: Vec<CheckResult>,
+    pub seen: Option<Seen>,
+    /// What a reviewer found.
+    #[serde(default)]
+    pub review: Option<ReviewVerdict>,
+    /// Whether it looks at another's work, and is no part of what was asked for.
+    #[serde(default)]
+    pub is_review: bool,
+    /// Whether a reviewer is looking at its work.
+    #[serde(default)]
+    pub is_reviewed: bool,
+    /// How often it was asked for what was missing.
+    #[serde(default)]
+    pub finalizations: u32,
+    /// The try whose words are the answer, when later ones only brought what was missing.
+    #[serde(default)]
+    pub answer: Option<u32>,
+    /// The files before it began.
+    #[serde(default)]
+    pub before: Option<TreeBefore>,
+    /// How many effects it has had that belong to no try.
+    #[serde(default)]
+    pub effects: u32,
     /// The try that begins once its working tree is there.
     #[serde(default)]
     pub next: Option<NextTry>,
@@ -96,8 +120,6 @@ pub struct WorktreeState {
     pub captured: Option<CapturedWork>,
     /// Why it was left where it is.
     pub kept: Option<String>,
-    /// How many effects it has had.
-    pub effects: u32,
 }
 
 /// A try that is to begin.
@@ -113,6 +135,14 @@ impl NodeState {
     /// Whether it is done and its work counts, as far as that was asked.
     pub fn is_done(&self) -> bool {
         self.execution == Execution::Complete && !self.accepted.is_rejected()
+    }
+
+    /// The attempt whose words are the node's.
+    pub fn answering(&self) -> Option<&AttemptState> {
+        let answer = self
+            .answer
+            .and_then(|n| usize::try_from(n).ok()?.checked_sub(1));
+        answer.map_or(self.attempts.last(), |at| self.attempts.get(at))
     }
 
     /// The attempt under way, or the last one.
@@ -191,6 +221,8 @@ pub enum Said {
     Message(Digest),
     /// The artifact with the answer to its question.
     Answer(Digest),
+    /// What its work does not have yet.
+    Findings(Vec<String>),
 }
 
 /// What is known about a call.
@@ -433,8 +465,11 @@ impl State {
             return Execution::Pending;
         }
         if executions().any(|it| !it.is_terminal()) {
-            let at_work =
-                executions().any(|it| matches!(it, Execution::Running | Execution::Queued));
+            // Whoever is looked at waits for whoever looks.
+            let at_work = self.nodes.values().any(|node| {
+                let works = matches!(node.execution, Execution::Running | Execution::Queued);
+                works && !node.is_reviewed
+            });
             // What waits for somebody keeps the others waiting, once nobody is at work.
             let waiting = first(|it| matches!(it, Execution::Asking(_)))
                 .or_else(|| first(|it| matches!(it, Execution::Paused(_))));
@@ -449,6 +484,12 @@ impl State {
                 Execution::Queued
             };
         }
+        // How somebody fared who looked at another's work is in whether that counts.
+        let asked_for = || {
+            let nodes = self.nodes.values().filter(|node| !node.is_review);
+            nodes.map(|node| &node.execution)
+        };
+        let first = |wanted: fn(&Execution) -> bool| asked_for().find(|it| wanted(it)).cloned();
         first(|it| matches!(it, Execution::Stopped(_)))
             .or_else(|| first(|it| matches!(it, Execution::Failed(_))))
             .or_else(|| first(|it| matches!(it, Execution::Lost(_))))

@@ -6,10 +6,12 @@ use grove_spec::Digest;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::contract::{Accepted, CheckResult};
-use crate::event::{Proof, Times};
+use crate::contract::{Accepted, CheckResult, Contract};
+use crate::event::{Proof, ReviewVerdict, Times};
+use crate::evidence::Seen;
 use crate::ids::NodeId;
-use crate::plan::{Child, Plan};
+use crate::plan::{Child, Node, Plan};
+use crate::report::without_report;
 use crate::state::{AttemptState, Execution, NodeState, State};
 use crate::usage::Usage;
 
@@ -68,8 +70,20 @@ pub struct NodeView {
     pub acceptance: &'static str,
     /// Why it does not.
     pub rejected: Option<String>,
-    /// What was seen of it.
+    /// What is missing, though nobody asked for it in particular.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// What its commands came to.
     pub checks: Vec<CheckResult>,
+    /// What else was seen of its work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
+    /// What a reviewer found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewVerdict>,
+    /// The node whose work it looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reviews: Option<NodeId>,
     /// The digest of what it was told.
     pub told: Digest,
     /// The tries at it.
@@ -154,7 +168,7 @@ impl RunView {
         let run = state.run();
         let nodes = plan.nodes.iter().filter_map(|node| {
             let known = state.nodes.get(&node.id).cloned().unwrap_or_default();
-            Some(node_view(&node.id, plan.child(&node.id)?, &known, texts))
+            Some(node_view(node, plan.child(&node.id)?, &known, texts))
         });
         let nodes: Vec<NodeView> = nodes.collect();
         let result = result_of(plan, &nodes);
@@ -181,7 +195,8 @@ fn wall(times: Times) -> u64 {
 
 /// Of several the one that matters: one that does not count, or the one that all have.
 fn acceptance_of(nodes: &[NodeView]) -> &'static str {
-    let mut words = nodes.iter().map(|node| node.acceptance);
+    let authors = nodes.iter().filter(|node| node.reviews.is_none());
+    let mut words = authors.map(|node| node.acceptance);
     let first = words.clone().next().unwrap_or("none");
     if words.clone().any(|word| word == "rejected") {
         "rejected"
@@ -194,7 +209,8 @@ fn acceptance_of(nodes: &[NodeView]) -> &'static str {
 
 /// What a run came to: what the last step that was begun said; of several nodes each with how it ended.
 fn result_of(plan: &Plan, nodes: &[NodeView]) -> Option<String> {
-    let begun = nodes.iter().rev().find(|node| !node.attempts.is_empty())?;
+    let mut authors = nodes.iter().filter(|node| node.reviews.is_none());
+    let begun = authors.rfind(|node| !node.attempts.is_empty())?;
     let step = |id: &NodeId| plan.node(id).and_then(|node| node.group.clone());
     let Some(group) = step(&begun.id) else {
         return begun.output.text.clone();
@@ -265,17 +281,19 @@ fn cause_of(execution: &Execution) -> Option<Value> {
     }
 }
 
-fn node_view(id: &NodeId, child: &Child, node: &NodeState, texts: Texts<'_>) -> NodeView {
+fn node_view(planned: &Node, child: &Child, node: &NodeState, texts: Texts<'_>) -> NodeView {
     let attempts = node.attempts.iter().enumerate();
     let attempts = attempts.map(|(at, attempt)| attempt_view(at, child, attempt));
     let last = node.last();
-    let output = last.and_then(AttemptState::output);
+    let output = node.answering().and_then(AttemptState::output);
     let text_of = |digest: Option<&Digest>| digest.and_then(texts);
     let structured = text_of(output.and_then(|output| output.structured.as_ref()));
     let tree = node.worktree.as_ref();
+    let seen = node.seen.as_ref();
+    let reports = child.contract.as_ref().is_some_and(Contract::wants_report);
     let proof = last.and_then(|attempt| attempt.proof.as_ref());
     NodeView {
-        id: id.clone(),
+        id: planned.id.clone(),
         agent: child.agent.clone(),
         label: child.label.clone(),
         engine: child.engine.clone(),
@@ -287,11 +305,19 @@ fn node_view(id: &NodeId, child: &Child, node: &NodeState, texts: Texts<'_>) -> 
             Accepted::Rejected { why } => Some(why.clone()),
             _ => None,
         },
-        checks: node.checks.clone(),
+        missing: match &node.accepted {
+            Accepted::Claimed { missing } => missing.clone(),
+            _ => Vec::new(),
+        },
+        checks: seen.map_or_else(Vec::new, |seen| seen.results.clone()),
+        seen: seen.cloned(),
+        review: node.review.clone(),
+        reviews: planned.reviews.clone(),
         told: last.and_then(|last| last.told).unwrap_or(child.told),
         attempts: attempts.collect(),
         output: OutputView {
-            text: text_of(output.and_then(|output| output.text.as_ref())),
+            text: text_of(output.and_then(|output| output.text.as_ref()))
+                .map(|text| if reports { without_report(&text) } else { text }),
             structured: structured.and_then(|text| serde_json::from_str(&text).ok()),
             path: output.and_then(|output| output.path.clone()),
             ..OutputView::default()

@@ -7,6 +7,7 @@
 
 mod attempt_log;
 mod control;
+mod evidence;
 mod identity;
 mod ledger_key;
 mod models;
@@ -30,7 +31,8 @@ pub use native::about;
 pub use places::RunPlaces;
 pub use program::OWN_MODEL;
 pub use submission::{
-    ChildRequest, RunRequest, SubmitError, SubmittedRun, submit, surroundings_of,
+    ChildRequest, RunRequest, SubmitError, SubmittedRun, can_write, make_reviewer, submit,
+    surroundings_of,
 };
 pub use supervisor::{SkillsOf, Supervisor, SupervisorError, SupervisorOptions, wake};
 pub use told::{BOUNDARY, Told};

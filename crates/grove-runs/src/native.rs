@@ -13,7 +13,7 @@ use grove_model::{
 };
 use grove_plan::{
     Attempt, Body, Call, CallId, CallOutcome, Cause, EffectId, EffectKind, Ending, Fact, Finish,
-    Limits, Outcome, Output, Question, Turn, Usage,
+    Limits, Outcome, Output, Question, ReviewVerdict, Turn, Usage,
 };
 use grove_spec::Digest;
 use grove_store::{Appended, Draft, LoadedRun, Store, StoreError};
@@ -379,9 +379,11 @@ impl NativeChild {
 pub(crate) struct ChildEnd {
     finish: Finish,
     /// Its last words.
-    text: String,
+    pub(crate) text: String,
     /// The value that met the schema.
-    structured: Option<Value>,
+    pub(crate) structured: Option<Value>,
+    /// What it found, where it was to look at another's work.
+    pub(crate) review: Option<ReviewVerdict>,
     /// What the last request took, if it came to no answer.
     lost: Usage,
     /// The file that its answer was written to.
@@ -399,6 +401,7 @@ impl ChildEnd {
             finish,
             text,
             structured: None,
+            review: None,
             lost: Usage::default(),
             path: None,
         }
@@ -429,6 +432,7 @@ impl ChildEnd {
             text: text.as_deref().map(Digest::of),
             structured: structured.as_deref().map(Digest::of),
             path: self.path,
+            review: self.review,
         };
         let ending = Ending {
             finish: self.finish,

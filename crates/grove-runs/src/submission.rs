@@ -15,6 +15,7 @@ use grove_store::{Store, StoreError, Submission};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::evidence::review_schema;
 use crate::identity::{new_owner_token, new_run_id};
 use crate::models::Recording;
 use crate::told::Told;
@@ -102,6 +103,9 @@ pub struct ChildRequest {
     /// What is asked of its work before it counts.
     #[serde(default)]
     pub contract: Option<Contract>,
+    /// The child whose work it looks at.
+    #[serde(default)]
+    pub reviews: Option<NodeId>,
 }
 
 /// A run that was submitted.
@@ -248,8 +252,38 @@ fn node(
         id: request.id.clone(),
         after: request.after.clone(),
         group: request.group.clone(),
+        reviews: request.reviews.clone(),
         work: Work::Child(Box::new(child)),
     })
+}
+
+/// Whether an agent with these tools can change files.
+pub fn can_write(tools: Option<&[String]>, denied: &BTreeSet<String>) -> bool {
+    let rows = tools
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|name| ToolRow::by_name(name));
+    let mut rows = rows.filter(|row| !denied.iter().any(|name| row.is_called(name)));
+    rows.any(|row| row.writes)
+}
+
+/// Makes a child one that looks at the work of another: where that is, with tools that change nothing, and with a verdict
+/// in a form of its own.
+pub fn make_reviewer(request: &mut ChildRequest, author: &ChildRequest) {
+    let reads = |name: &String| ToolRow::by_name(name).is_some_and(|row| !row.writes);
+    if let Some(tools) = &mut request.tools {
+        tools.retain(reads);
+        if tools.is_empty() {
+            request.tools = None;
+        }
+    }
+    request.reviews = Some(author.id.clone());
+    request.folder.clone_from(&author.folder);
+    request.worktree = None;
+    request.output = None;
+    request.contract = None;
+    "Review.".clone_into(&mut request.task);
+    request.output_schema = request.program.is_none().then(review_schema);
 }
 
 /// The tools of a child, in our words. One that nobody provides is said; when none is left the child is refused.

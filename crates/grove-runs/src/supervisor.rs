@@ -3,6 +3,8 @@
 
 mod executors;
 
+pub(crate) use executors::blocking;
+
 use std::collections::HashMap;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -238,6 +240,7 @@ impl Shared {
                 | EffectKind::Make
                 | EffectKind::Capture
                 | EffectKind::Remove
+                | EffectKind::Look
                 | EffectKind::Verify => true,
             };
             if is_free && may_take {

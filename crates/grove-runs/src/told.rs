@@ -1,6 +1,6 @@
 //! What a child is told: the text of its system prompt and its first message, stored before it starts.
 
-use grove_plan::{Attempt, Contract, Inputs, RunView, Texts, Variables, compose, said_by};
+use grove_plan::{Attempt, Contract, Inputs, NodeId, RunView, Texts, Variables, compose, said_by};
 use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 use serde::{Deserialize, Serialize};
@@ -74,6 +74,7 @@ pub(crate) fn of_attempt(
     places: &RunPlaces,
     run: &LoadedRun,
     of: &Attempt,
+    review: &dyn Fn(&NodeId) -> String,
 ) -> Result<ToldAttempt, String> {
     let child = run
         .plan
@@ -89,6 +90,16 @@ pub(crate) fn of_attempt(
     let told = match (&digest, &child.inputs) {
         (Some(digest), _) => read(digest)?,
         (None, None) => read(&child.told)?,
+        (
+            None,
+            Some(Inputs {
+                reviews: Some(author),
+                ..
+            }),
+        ) => Told {
+            message: review(author),
+            ..read(&child.told)?
+        },
         (None, Some(inputs)) => {
             let template = read(&child.told)?;
             let variables = variables(store, places, run, inputs);

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use grove_exec::{Keeper, StopTokens};
 use grove_model::{Secret, ToolDefinition};
+use grove_plan::report_of;
 use serde_json::{Value, json};
 
 use crate::Skills;
@@ -22,6 +23,9 @@ pub(crate) const STRUCTURED_OUTPUT: &str = "structured_output";
 
 /// The tool through which a child asks whoever gave it its task, or says how far it is.
 pub(crate) const CONTACT_SUPERVISOR: &str = "contact_supervisor";
+
+/// The tool through which a child says what its work is judged by.
+pub(crate) const ACCEPTANCE_REPORT: &str = "acceptance_report";
 
 /// A tool.
 #[derive(Debug)]
@@ -227,6 +231,8 @@ pub(crate) struct Toolbox {
     pub(crate) skills: Arc<dyn Skills>,
     /// The schema of the output, and who checks it.
     pub(crate) schema: Option<(Value, jsonschema::Validator)>,
+    /// Whether the child is to report on its work.
+    pub(crate) reports: bool,
     /// Values that are masked in what tools give.
     pub(crate) secrets: Vec<Secret>,
     /// Where outputs are that are too long for a model.
@@ -242,6 +248,12 @@ impl Toolbox {
             name: STRUCTURED_OUTPUT.to_owned(),
             description: "Gives the result as data and ends the work.".to_owned(),
             input_schema: schema.clone(),
+        }));
+        all.extend(self.reports.then(|| ToolDefinition {
+            name: ACCEPTANCE_REPORT.to_owned(),
+            description: "Says what your work is judged by, in the form that you were shown. Call it when the work is done."
+                .to_owned(),
+            input_schema: json!({ "type": "object", "additionalProperties": true }),
         }));
         all
     }
@@ -259,6 +271,13 @@ impl Toolbox {
     pub(crate) async fn run(&self, name: &str, arguments: &Value, stop: &StopTokens) -> ToolResult {
         if let Some(result) = self.structured(name, arguments) {
             return result;
+        }
+        if self.reports && name == ACCEPTANCE_REPORT {
+            let found = report_of(arguments);
+            return ToolResult::of(match found.report {
+                Some(_) => Ok("noted".to_owned()),
+                None => Err(found.notes.join("; ")),
+            });
         }
         let row = TOOLS.iter().find(|row| row.name == name);
         let Some(row) = row.filter(|row| self.allows(row.name)) else {

@@ -5,8 +5,12 @@ use std::path::{Path, PathBuf};
 use grove_exec::{
     Exit, Git, Held, Keeper, Order, Sandbox, Seclusion, StopTokens, Why, allowed_variables, now,
 };
-use grove_plan::{Check, CheckEnd, CheckResult, Contract, Outcome};
+use grove_fs::files::plain;
+use grove_plan::{Check, CheckEnd, CheckResult, Contract};
 use grove_spec::Digest;
+
+use crate::evidence::Trees;
+use crate::supervisor::blocking;
 
 /// One command, when nothing else is said.
 const USUAL_TIME_MS: u64 = 10 * 60 * 1_000;
@@ -28,29 +32,106 @@ pub(crate) struct Verifying<'a> {
     pub(crate) temporary: PathBuf,
     /// Grove's own folder, which no command reads.
     pub(crate) state: &'a Path,
+    pub(crate) git: &'a Git,
+    /// The files before the child and now, where version control knows them.
+    pub(crate) trees: Option<&'a Trees>,
     pub(crate) stop: &'a StopTokens,
 }
 
 impl Verifying<'_> {
-    /// Runs all commands, one after the other, and gives the texts that the outcome names. None when they are not asked
-    /// for any more.
-    pub(crate) async fn run(&self, contract: &Contract) -> Option<(Outcome, Vec<Vec<u8>>)> {
-        if let Err(error) = grove_fs::files::make_folder(&self.temporary) {
-            let why = error.to_string();
-            return Some((Outcome::Impossible { why }, Vec::new()));
-        }
-        let seclusion = self.seclusion().await;
+    /// Runs all commands, one after the other, and gives what each printed. None when they are not asked for any more.
+    pub(crate) async fn run(
+        &self,
+        contract: &Contract,
+        changed: Option<&[String]>,
+    ) -> Option<(Vec<CheckResult>, Vec<Vec<u8>>)> {
         let (mut results, mut texts) = (Vec::new(), Vec::new());
+        let tree = blocking(|| self.with_pinned_files(contract, changed.unwrap_or_default()));
+        let seclusion = self.seclusion().await;
         for check in &contract.verify {
-            let (result, printed) = self.check(check, &seclusion).await;
+            let (result, printed) = match &tree {
+                Ok(tree) => self.check(check, tree.as_ref(), &seclusion).await,
+                Err(why) => {
+                    let end = CheckEnd::NotStarted(why.clone());
+                    (result(check, end, 0, b"", &[]), Vec::new())
+                }
+            };
             if self.stop.is_told() {
-                return None;
+                break;
             }
             results.push(result);
             texts.push(printed);
         }
+        if let Ok(Some(tree)) = &tree {
+            blocking(|| {
+                let _ = self.git.remove(&self.folder, &tree.top);
+                let _ = grove_fs::files::remove_folder(&tree.top);
+            });
+        }
         let _ = grove_fs::files::remove_folder(&self.temporary);
-        Some((Outcome::Checked { results }, texts))
+        (!self.stop.is_told()).then_some((results, texts))
+    }
+
+    /// Another working tree with the child's files, in which those that it must not decide about are as they were; none
+    /// when it changed none of them.
+    fn with_pinned_files(
+        &self,
+        contract: &Contract,
+        changed: &[String],
+    ) -> Result<Option<PinnedTree>, String> {
+        let temporary = grove_fs::files::make_folder(&self.temporary);
+        temporary.map_err(|error| error.to_string())?;
+        let (Some(trees), false) = (self.trees, contract.verify.is_empty()) else {
+            return Ok(None);
+        };
+        let said = |error: grove_exec::GitError| format!("pinned files: {error}");
+        let place = self.git.place(&self.folder).map_err(said)?;
+        let Some(place) = place else {
+            return Ok(None);
+        };
+        let below = |path: &Path| {
+            plain(&place.below.join(path))
+                .to_string_lossy()
+                .into_owned()
+        };
+        let pinned: Vec<String> = if let Some(paths) = &contract.pinned {
+            paths.iter().map(|path| below(Path::new(path))).collect()
+        } else {
+            let named = contract.verify.iter().flat_map(|check| {
+                let folder = PathBuf::from(check.cwd.as_deref().unwrap_or_default());
+                let words = words_of(check).into_iter();
+                words.map(move |word| folder.join(word))
+            });
+            let named = named.map(|path| below(&path));
+            let named: Vec<String> = named.filter(|it| changed.contains(it)).collect();
+            if named.is_empty() {
+                return Ok(None);
+            }
+            let tracked = self.git.files_in(&self.folder, &trees.before, &named);
+            tracked.map_err(said)?
+        };
+        let touched: Vec<String> = pinned
+            .into_iter()
+            .filter(|it| changed.contains(it))
+            .collect();
+        if touched.is_empty() {
+            return Ok(None);
+        }
+        let commit = self.git.with_files_of(
+            &self.folder,
+            &trees.now,
+            &trees.before,
+            &touched,
+            &self.temporary,
+        );
+        let top = self.temporary.join("tree");
+        let made = commit.and_then(|commit| self.git.make(&place.top, &commit, &top, None));
+        made.map_err(said)?;
+        Ok(Some(PinnedTree {
+            folder: top.join(&place.below),
+            top,
+            files: touched,
+        }))
     }
 
     /// What commands are kept from: they read the repository of the work and no other work of this person.
@@ -63,10 +144,16 @@ impl Verifying<'_> {
         Seclusion::about(&folders, &[self.state.to_path_buf()], self.environment)
     }
 
-    async fn check(&self, check: &Check, seclusion: &Seclusion) -> (CheckResult, Vec<u8>) {
+    async fn check(
+        &self,
+        check: &Check,
+        pinned: Option<&PinnedTree>,
+        seclusion: &Seclusion,
+    ) -> (CheckResult, Vec<u8>) {
+        let top = pinned.map_or(&self.folder, |tree| &tree.folder);
         let folder = match &check.cwd {
-            Some(below) => self.folder.join(below),
-            None => self.folder.clone(),
+            Some(below) => top.join(below),
+            None => top.clone(),
         };
         let mut environment = allowed_variables(self.environment);
         for (name, below) in TEMPORARY {
@@ -75,7 +162,7 @@ impl Verifying<'_> {
         }
         environment.extend(check.env.clone());
         let sandbox = Sandbox {
-            writes: vec![self.folder.clone(), self.temporary.clone()],
+            writes: vec![top.clone(), self.temporary.clone()],
             seclusion: Some(Seclusion {
                 network: check.network,
                 ..seclusion.clone()
@@ -90,7 +177,7 @@ impl Verifying<'_> {
             ..Order::shell("", folder.clone(), &self.mark)
         };
         let began = now().boot;
-        let is_below = folder.starts_with(&self.folder) && !has_parents(check.cwd.as_deref());
+        let is_below = folder.starts_with(top) && !has_parents(check.cwd.as_deref());
         let ended = if is_below {
             self.keeper.run(&order, self.stop, |_| {}).await
         } else {
@@ -109,7 +196,10 @@ impl Verifying<'_> {
                     (_, Exit::Code(code)) => CheckEnd::Code(code),
                     (_, Exit::Signal(signal)) => CheckEnd::Signal(signal),
                 };
-                let printed = ended.output.text().into_bytes();
+                let note = pinned.map_or_else(String::new, |tree| {
+                    format!("[as before the child: {}]\n", tree.files.join(", "))
+                });
+                let printed = format!("{note}{}", ended.output.text()).into_bytes();
                 (end, printed, ended.report.held)
             }
             Err(error) => {
@@ -140,6 +230,26 @@ fn result(
             held.join(", ")
         },
     }
+}
+
+/// A working tree in which some files are as they were before the child.
+struct PinnedTree {
+    top: PathBuf,
+    /// Where in it the commands run.
+    folder: PathBuf,
+    /// The files.
+    files: Vec<String>,
+}
+
+/// The words of a command that may name files.
+fn words_of(check: &Check) -> Vec<String> {
+    let lines = check.command.iter();
+    let words = lines
+        .flat_map(|line| line.split(|c: char| c.is_whitespace() || "'\";&|()<>=`$".contains(c)));
+    words
+        .filter(|word| !word.is_empty() && !word.starts_with('-'))
+        .map(str::to_owned)
+        .collect()
 }
 
 fn has_parents(path: Option<&str>) -> bool {

@@ -127,7 +127,7 @@ fn joined(folder: &Path, below: &Path) -> PathBuf {
     }
 }
 
-fn file_name(node: &NodeId) -> String {
+pub(crate) fn file_name(node: &NodeId) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
     let name = node.as_str().chars();
     name.map(|c| if allowed(c) { c } else { '_' }).collect()

@@ -18,6 +18,7 @@ use grove_catalog::hosts::{self, AgentRules};
 use grove_catalog::prompt;
 use grove_catalog::snapshot::Snapshot;
 use grove_fs::FsError;
+use grove_fs::undo::Recording;
 use grove_spec::agent::SkillInjection;
 use grove_spec::words;
 use grove_spec::yaml::Key;
@@ -84,6 +85,19 @@ impl Exported {
         self.files.iter().all(is_same) && !self.has_warnings()
     }
 
+    /// Whether nothing is to be written or removed.
+    pub fn is_settled(&self) -> bool {
+        let stays = |state: FileState| matches!(state, FileState::Same | FileState::NotOurs);
+        self.files.iter().all(|(_, state)| stays(*state))
+    }
+
+    /// Whether a file that is there would be replaced or removed; records are Grove's own.
+    pub fn takes_away(&self) -> bool {
+        let goes = |state: FileState| matches!(state, FileState::Changed | FileState::Stale);
+        let mut files = self.files.iter();
+        files.any(|(path, state)| goes(*state) && !path.ends_with(record::NAME))
+    }
+
     /// Whether there is a finding that somebody should look at.
     pub fn has_warnings(&self) -> bool {
         let mut findings = self.diagnostics.iter();
@@ -105,12 +119,14 @@ pub enum ExportError {
     Fs(#[from] FsError),
 }
 
-/// Exports agents. Those that are the host's own already are known to whoever chooses.
+/// Exports agents. Those that are the host's own already are known to whoever chooses. What is there is kept in the
+/// recording before it is changed.
 pub fn export(
     look: &Look,
     chosen: &[&Agent],
     theirs: &Agents,
     request: &ExportRequest,
+    recording: &Recording,
 ) -> Result<Exported, ExportError> {
     let unknown = || ExportError::UnknownHost(request.host.clone());
     let host = hosts::by_name(&request.host).ok_or_else(unknown)?;
@@ -138,7 +154,7 @@ pub fn export(
         },
         skills: skills.held(),
     };
-    target.settle(request, &held, &mut exported)?;
+    target.settle(request, &held, recording, &mut exported)?;
     exported.files.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(exported)
 }

@@ -1,7 +1,8 @@
-//! Making, changing, renaming and deleting agents and chains, and overriding agents that are not one's own to change.
+//! Making, changing, renaming and deleting skills, agents and chains, and switching off or overriding what is not
+//! one's own to change.
 //!
 //! Everything happens under one lock, is computed before anything is written, and is written only over the
-//! content that was read. What another program saved in the meantime is never overwritten: that is an error.
+//! content that was read, after what is there was kept for `grove undo`. What another program saved in the meantime is never overwritten: that is an error.
 
 mod agent_files;
 mod chain_files;
@@ -9,26 +10,32 @@ mod config_file;
 mod error;
 mod overriding;
 mod own_files;
+mod skill_files;
 mod within;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use grove_catalog::agents::{Agent, Agents};
-use grove_catalog::chains::Chains;
-use grove_catalog::definitions::Definition;
+use grove_catalog::chains::{Chain, Chains};
+use grove_catalog::entry::{Entries, Entry};
+use grove_catalog::overrides::Overridden;
+use grove_catalog::snapshot::Skill;
 use grove_catalog::state::{Reason, State};
 use grove_catalog::{models, prompt};
 use grove_fs::files;
 use grove_fs::lock::Lock;
+use grove_fs::undo::Recording;
 use grove_spec::config::LayerScope;
 use grove_spec::package::Kind;
 use grove_spec::text::one_line;
-use grove_spec::{Code, Diagnostic, Position, agent, chain};
+use grove_spec::{Code, Diagnostic, Position};
 
 pub use agent_files::Created;
 pub use chain_files::{ChainAsks, NewChain};
 pub use error::ManageError;
+pub use skill_files::NewSkill;
 
 use own_files::{OwnFiles, full_name, sanitised};
 use within::WritePlace;
@@ -36,28 +43,31 @@ use within::WritePlace;
 use crate::agent_overrides;
 use crate::environment::Environment;
 use crate::library::{Library, Look};
+use crate::planning::PlannedRoot;
 use crate::request::{Parts, Request, View};
+use crate::sources::Sources;
 
 /// How long another command may take that changes something.
 const WAIT: Duration = Duration::from_secs(10);
 /// Grove's own folders, in a project or at home.
 const AGENTS: &str = ".grove/agents";
 const CHAINS: &str = ".grove/chains";
+const SKILLS: &str = ".grove/skills";
 
 /// What was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// The agent.
+    /// What it is called.
     pub name: String,
     /// Whose file was written.
     pub scope: LayerScope,
-    /// The file: the agent's, or the configuration.
+    /// The file: its own, or the configuration.
     pub file: PathBuf,
     /// Where it was before.
     pub previous: Option<PathBuf>,
     /// Whether anything is different now.
     pub changed: bool,
-    /// The agent's state now, if there is such an agent.
+    /// Its state now, if it is there.
     pub state: Option<State>,
     /// Why it is in that state.
     pub reasons: Vec<Reason>,
@@ -67,7 +77,7 @@ pub struct Changed {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Another name for an agent or a chain.
+/// Another name for a skill, an agent or a chain.
 #[derive(Debug, Clone)]
 pub struct Renaming<'a> {
     /// Who.
@@ -80,37 +90,74 @@ pub struct Renaming<'a> {
     pub scope: Option<LayerScope>,
 }
 
-/// What agents and chains add to how files are renamed and deleted.
-trait Managed: Definition {
-    /// The files of its kind.
-    fn files(manager: &Manager) -> OwnFiles<'_, Self>
-    where
-        Self: Sized;
+/// What skills, agents and chains add to how files are renamed and deleted.
+trait Managed: Entry {
+    /// All of its kind.
+    fn all(look: &Look) -> Entries<'_, Self>;
+
+    /// The bytes of its file if it is still the one that was judged.
+    fn bytes(&self, sources: &Sources) -> Option<Vec<u8>>;
+
+    /// The root that it was found in, as it was planned.
+    fn planned<'a>(&self, sources: &'a Sources) -> Option<&'a PlannedRoot>;
+
+    /// Whether its file could be read.
+    fn is_read(&self) -> bool;
+
+    /// Whether its file holds other things too, or is no Markdown: such files are their host's to write.
+    fn is_its_hosts(&self) -> bool {
+        false
+    }
+
+    /// Whether the folder of its file is all its own.
+    fn has_folder(&self) -> bool {
+        false
+    }
+
+    /// The fields that are not as its file has them.
+    fn overridden(&self) -> &[Overridden] {
+        &[]
+    }
 
     /// The package that it belongs to.
-    fn package(&self) -> Option<&str>;
+    fn package(&self) -> Option<&str> {
+        None
+    }
 
-    /// The name and the text of the file at a path under another name.
+    /// The file and its text under another name.
     fn renamed(
-        path: &str,
+        &self,
+        file: &Path,
         before: &str,
         name: &str,
         package: Option<&str>,
-    ) -> Result<(String, String), ManageError>;
+    ) -> Result<(PathBuf, String), ManageError>;
+
+    /// The files of its kind.
+    fn own_files(manager: &Manager) -> OwnFiles<'_, Self> {
+        OwnFiles {
+            found: Self::all(&manager.look),
+            sources: &manager.look.sources,
+            recording: &manager.recording,
+        }
+    }
 }
 
-/// Everything that changes agents, one command at a time.
+/// Everything that changes skills, agents and chains, one command at a time.
 #[derive(Debug)]
 pub struct Manager {
     library: Library,
     /// What there is now; it is looked at again after every change.
     look: Look,
+    /// Where what is there is kept before it is changed.
+    recording: Arc<Recording>,
     _lock: Lock,
 }
 
 impl Manager {
-    /// Waits for other commands that change something, and looks at everything.
-    pub fn new(environment: &Environment) -> Result<Self, ManageError> {
+    /// Waits for other commands that change something, and looks at everything. The command, in words, is what undoing
+    /// calls the change.
+    pub fn new(environment: &Environment, command: &str) -> Result<Self, ManageError> {
         if environment.state.starts_with(Environment::NOWHERE) {
             return Err(ManageError::no_home());
         }
@@ -124,6 +171,7 @@ impl Manager {
         Ok(Self {
             look: library.look(),
             library,
+            recording: Arc::new(Recording::new(Some(&environment.state), command)),
             _lock: lock,
         })
     }
@@ -136,9 +184,10 @@ impl Manager {
         &self.look.snapshot.chains
     }
 
-    /// Refuses a name that an agent or a chain of the scope has, but for the one in a file.
+    /// Refuses a name that a skill of the scope has, or an agent or a chain, but for the one in a file.
     fn require_new(
         &self,
+        kind: Kind,
         name: &str,
         scope: LayerScope,
         except: Option<&Path>,
@@ -146,10 +195,20 @@ impl Manager {
         let (agents, chains) = (self.agents(), self.chains());
         let agent = agents.entries().in_scope(name, scope);
         let chain = chains.entries().in_scope(name, scope);
-        let files = [
-            agent.map(|agent| agents.location(agent)),
-            chain.map(|chain| chains.location(chain)),
-        ];
+        let skills = self.look.snapshot.entries();
+        let files = match kind {
+            Kind::Skills => [
+                skills
+                    .in_scope(name, scope)
+                    .map(|skill| skills.location(skill)),
+                None,
+            ],
+            // Both are called by the same name in a request.
+            Kind::Agents | Kind::Chains => [
+                agent.map(|agent| agents.location(agent)),
+                chain.map(|chain| chains.location(chain)),
+            ],
+        };
         let mut others = files.into_iter().flatten();
         match others.find(|file| Some(file.as_path()) != except) {
             Some(file) => {
@@ -169,27 +228,43 @@ impl Manager {
             LayerScope::User => {
                 let home = self.look.world.environment.home.as_ref();
                 let home = home.ok_or_else(ManageError::no_home)?;
-                Ok(WritePlace::of_user(home.join(below)))
+                Ok(WritePlace::of_user(&self.recording, home.join(below)))
             }
             LayerScope::Project => {
                 let project = &self.look.world.project;
                 let root = project.root.as_ref();
                 let root = root.filter(|root| project.folders.contains(root));
                 let root = root.map(PathBuf::as_path).or_else(|| project.outermost());
-                WritePlace::within(root.ok_or_else(ManageError::no_project)?, below)
+                let root = root.ok_or_else(ManageError::no_project)?;
+                WritePlace::within(&self.recording, root, below)
             }
         }
     }
 
-    /// Gives an agent or a chain, and its file, another name.
+    /// Gives a skill, an agent or a chain, and its file, another name.
     pub fn rename(&mut self, kind: Kind, asked: &Renaming<'_>) -> Result<Changed, ManageError> {
         match kind {
-            Kind::Chains => self.rename_file::<chain::Parsed>(asked),
-            _ => self.rename_file::<agent::Parsed>(asked),
+            Kind::Chains => self.rename_file::<Chain>(asked),
+            Kind::Agents => self.rename_file::<Agent>(asked),
+            Kind::Skills => self.rename_file::<Skill>(asked),
         }
     }
 
-    /// Deletes the file of an agent or a chain.
+    /// What a deletion would remove: the file of an agent or a chain, or the folder of a skill.
+    pub fn deletes(
+        &self,
+        kind: Kind,
+        name: &str,
+        scope: Option<LayerScope>,
+    ) -> Result<PathBuf, ManageError> {
+        match kind {
+            Kind::Chains => Chain::own_files(self).deletes(name, scope),
+            Kind::Agents => Agent::own_files(self).deletes(name, scope),
+            Kind::Skills => Skill::own_files(self).deletes(name, scope),
+        }
+    }
+
+    /// Deletes the file of an agent or a chain, or the folder of a skill.
     pub fn delete(
         &mut self,
         kind: Kind,
@@ -197,68 +272,72 @@ impl Manager {
         scope: Option<LayerScope>,
     ) -> Result<Changed, ManageError> {
         match kind {
-            Kind::Chains => self.delete_file::<chain::Parsed>(name, scope),
-            _ => self.delete_file::<agent::Parsed>(name, scope),
+            Kind::Chains => self.delete_file::<Chain>(name, scope),
+            Kind::Agents => self.delete_file::<Agent>(name, scope),
+            Kind::Skills => self.delete_file::<Skill>(name, scope),
         }
     }
 
-    fn rename_file<P: Managed>(&mut self, asked: &Renaming<'_>) -> Result<Changed, ManageError> {
-        let files = P::files(self);
+    fn rename_file<E: Managed>(&mut self, asked: &Renaming<'_>) -> Result<Changed, ManageError> {
+        let files = E::own_files(self);
         let (one, scope) = files.own(asked.name, asked.scope)?;
-        let (old_name, location) = (one.name.clone(), files.location(one));
-        let content = one.content.as_ref();
-        let kept = content.and_then(|content| content.parsed.package());
+        let (old_name, location) = (one.name().to_owned(), files.location(one));
         let package = match asked.package {
             Some(text) => own_files::package(text)?,
-            None => kept.map(str::to_owned),
+            None => one.package().map(str::to_owned),
         };
         let name = sanitised(asked.to)?;
         let runtime = full_name(&name, package.as_deref());
-        self.require_new(&runtime, scope, Some(&location))?;
+        self.require_new(E::KIND, &runtime, scope, Some(&location))?;
         let (_, before) = files.readable(one)?;
-        let (file_name, after) = P::renamed(&one.path, &before, &name, package.as_deref())?;
-        let file = location.with_file_name(file_name);
+        let (file, after) = one.renamed(&location, &before, &name, package.as_deref())?;
         let changed = after != before || file != location;
         if changed {
             files.moved(one, &file, &before, &after)?;
         }
-        let warnings = match P::KIND {
-            Kind::Agents if runtime != old_name => self.left_behind(&old_name),
-            _ => Vec::new(),
+        let warnings = match E::KIND {
+            _ if runtime == old_name => Vec::new(),
+            Kind::Agents => self.left_behind(&old_name),
+            Kind::Skills => self.left_without(&old_name),
+            Kind::Chains => Vec::new(),
         };
-        let mut report = self.report::<P>(&runtime, scope, file, changed, warnings);
+        let mut report = self.report::<E>(&runtime, scope, file, changed, warnings);
         report
             .notes
-            .extend(P::files(self).stands_in_for(&report.file));
+            .extend(E::own_files(self).stands_in_for(&report.file));
         report.previous = Some(location).filter(|previous| *previous != report.file);
         Ok(report)
     }
 
-    fn delete_file<P: Managed>(
+    fn delete_file<E: Managed>(
         &mut self,
         name: &str,
         scope: Option<LayerScope>,
     ) -> Result<Changed, ManageError> {
-        let files = P::files(self);
+        let files = E::own_files(self);
         let (one, scope) = files.own(name, scope)?;
-        let (name, location) = (one.name.clone(), files.location(one));
+        let (name, location) = (one.name().to_owned(), files.location(one));
         let (_, before) = files.readable(one)?;
         files.delete(one, &before)?;
-        let mut report = self.report::<P>(&name, scope, location, true, Vec::new());
-        let found = P::files(self).found;
+        let mut report = self.report::<E>(&name, scope, location, true, Vec::new());
+        let found = E::own_files(self).found;
         let mut left = found.named(&name).into_iter();
-        let next = left.find_map(|at| found.all.get(at).filter(|one| one.state.is_usable()));
+        let next = left.find_map(|at| found.all.get(at).filter(|one| one.state().is_usable()));
         if let Some(next) = next {
             let note = format!("{} is used in its place now", found.address(next));
             report.notes.push(one_line(&note));
-        } else if P::KIND == Kind::Agents {
-            report.warnings.extend(self.left_behind(&name));
+        } else {
+            report.warnings.extend(match E::KIND {
+                Kind::Agents => self.left_behind(&name),
+                Kind::Skills => self.left_without(&name),
+                Kind::Chains => Vec::new(),
+            });
         }
         Ok(report)
     }
 
     /// What is to be known about an agent or a chain after its file was written.
-    fn report<P: Managed>(
+    fn report<E: Managed>(
         &mut self,
         name: &str,
         scope: LayerScope,
@@ -267,25 +346,25 @@ impl Manager {
         mut warnings: Vec<Diagnostic>,
     ) -> Changed {
         self.look = self.library.look();
-        let files = P::files(self);
+        let files = E::own_files(self);
         let mut all = files.found.all.iter();
         let one = all.find(|one| files.location(one) == file);
-        let fields = one.into_iter().flat_map(|one| &one.overridden);
+        let fields = one.into_iter().flat_map(Managed::overridden);
         let notes = fields.map(|set| {
             let (file, line) = (set.origin.file.display(), set.origin.line);
             let field = set.field.as_str();
             one_line(&format!("`{field}` is overridden in {file}:{line}"))
         });
-        if let (Kind::Chains, Some(chain)) = (P::KIND, one) {
-            warnings.extend(chain.diagnostics.iter().cloned());
+        if let (Kind::Chains, Some(chain)) = (E::KIND, one) {
+            warnings.extend(chain.findings().cloned());
         }
         Changed {
             name: name.to_owned(),
             scope,
             previous: None,
             changed,
-            state: one.map(|one| one.state),
-            reasons: one.map_or_else(Vec::new, |one| one.reasons.clone()),
+            state: one.map(Entry::state),
+            reasons: one.map_or_else(Vec::new, |one| one.reasons().to_vec()),
             notes: notes.collect(),
             warnings,
             file,
@@ -307,6 +386,21 @@ impl Manager {
             .collect();
         left.extend(self.chains().calling(name));
         left
+    }
+
+    /// What still names a skill that has another name now, or is gone.
+    fn left_without(&self, name: &str) -> Vec<Diagnostic> {
+        let agents = self.agents();
+        let naming = agents.all.iter().filter(|agent| {
+            let file = agent.file();
+            file.is_some_and(|file| file.skills.iter().any(|skill| skill == name))
+        });
+        naming
+            .map(|agent| {
+                let message = format!("`{}` is still named here", one_line(name));
+                Diagnostic::new(Code::PreloadUnknown, message).in_file(&agents.location(agent))
+            })
+            .collect()
     }
 
     /// Warnings about names that an agent's fields lead to.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::agent::{Choice, Structured};
@@ -20,7 +20,7 @@ pub enum Acceptance {
 }
 
 /// How much is asked, from least to most after `auto`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AcceptanceLevel {
     /// Whatever the agent and the task call for.
@@ -66,6 +66,9 @@ pub struct AcceptanceContract {
     /// Commands that must succeed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<VerifyCommand>,
+    /// Files that the commands see as they were before the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<Vec<String>>,
     /// Who looks at the work; `false` for nobody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub review: Option<Review>,
@@ -84,14 +87,14 @@ pub struct AcceptanceContract {
 }
 
 /// One thing that must be so.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Criterion {
     /// What a report calls it; `criterion-1` and so on by default.
     pub id: String,
     /// The thing.
     pub must: String,
     /// How it is shown.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
     /// Whether work is refused without it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +102,7 @@ pub struct Criterion {
 }
 
 /// Whether work is refused without a criterion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CriterionSeverity {
     /// It is.
@@ -120,7 +123,7 @@ impl Choice for CriterionSeverity {
 macro_rules! evidence {
     ($($kind:ident = $word:literal, $field:literal, $about:literal;)*) => {
         /// A kind of evidence.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum Evidence {
             $(#[doc = $about] #[serde(rename = $word)] $kind,)*
         }
@@ -213,6 +216,11 @@ pub struct Reviewer {
 }
 
 impl Acceptance {
+    /// Reads what a request says; all that is wrong with it is said at once.
+    pub fn parse(value: &Value) -> Result<Self, Vec<String>> {
+        Self::read(value)
+    }
+
     /// How much is asked; nothing where that follows from the rest.
     pub fn level(&self) -> Option<AcceptanceLevel> {
         match self {
@@ -236,7 +244,7 @@ impl Serialize for Acceptance {
 impl Structured for Acceptance {
     const TAKES: &'static str =
         "`auto`, `none`, `attested`, `checked`, `verified`, `reviewed`, `false`, or a mapping";
-    const HELP: &'static str = "write a level (`auto`, `none`, `attested`, `checked`, `verified` or `reviewed`), `false`, or a mapping with `level`, `criteria`, `evidence`, `verify`, `review`, `stopRules`, `maxFinalizationTurns` or `reason`";
+    const HELP: &'static str = "write a level (`auto`, `none`, `attested`, `checked`, `verified` or `reviewed`), `false`, or a mapping with `level`, `criteria`, `evidence`, `verify`, `pinned`, `review`, `stopRules`, `maxFinalizationTurns` or `reason`";
 
     fn read(value: &Value) -> Result<Self, Vec<String>> {
         match value {
@@ -298,6 +306,7 @@ impl ContractReader {
                     let commands = items.filter_map(|(at, item)| self.command(item, at));
                     contract.verify = commands.collect();
                 }
+                "pinned" => contract.pinned = Some(self.texts(value, &path)),
                 "review" => contract.review = self.review(value),
                 "stopRules" => contract.stop_rules = self.texts(value, &path),
                 "maxFinalizationTurns" => {

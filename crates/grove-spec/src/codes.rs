@@ -70,7 +70,7 @@ codes! {
     YamlAlias = "yaml-alias", Error, "Aliases are not accepted in frontmatter.", "write the value out, or put it in double quotes";
     YamlTag = "yaml-tag", Error, "Tags are not accepted in frontmatter.", "remove the tag, or put the value in double quotes";
     YamlMergeKey = "yaml-merge-key", Error, "Merge keys are not accepted in frontmatter.", "write the keys out";
-    DuplicateKey = "duplicate-key", Error, "A key stands twice in one mapping.", "remove one of the two";
+    DuplicateKey = "duplicate-key", Error, "A key appears twice in one mapping.", "remove one of the two";
     YamlDepth = "yaml-depth", Error, "The frontmatter is nested too deeply.", "flatten the value";
     YamlNotMapping = "yaml-not-mapping", Error, "The frontmatter is not a mapping of keys to values.", "write `key: value` lines";
 
@@ -169,7 +169,7 @@ codes! {
     ChainAgentUnknown = "chain-agent-unknown", Warning, "A step names an agent that is not there or cannot be used.", "correct the name, or add the agent";
     ChainSkillUnknown = "chain-skill-unknown", Warning, "A step names a skill that is not there or cannot be used.", "correct the name, or add the skill";
     JsonSyntax = "json-syntax", Error, "The file is not valid JSON.", "correct the line";
-    JsonDuplicateKey = "json-duplicate-key", Warning, "A key stands twice in one object; the last one counts.", "remove one of them";
+    JsonDuplicateKey = "json-duplicate-key", Warning, "A key appears twice in one object; the last one counts.", "remove one of them";
 
     // Packages.
     PackageManifest = "package-manifest", Warning, "The manifest of a package cannot be read, or a part of it has the wrong kind or is not known; the rest of the package is used, unless the finding refuses it.", "correct the manifest, or tell the package's author";
@@ -214,7 +214,7 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for code in Code::ALL {
             let name = code.as_str();
-            assert!(seen.insert(name), "{name} stands twice");
+            assert!(seen.insert(name), "{name} appears twice");
             assert!(
                 name.chars()
                     .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),

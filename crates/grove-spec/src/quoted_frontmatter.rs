@@ -3,7 +3,7 @@
 //! It takes everything from the first line `---` to the next three hyphens, wherever they stand, as YAML. Where that
 //! fails it puts quotes around every value of a line `key: value` that has a character with a meaning in YAML, and
 //! tries once more. Where that fails too there is no frontmatter for it. Bytes that are no text are replaced, and of
-//! a key that stands twice the last one counts.
+//! a key that appears twice the last one counts.
 //!
 //! Whether a text is YAML is judged by Grove's own reader. What that one refuses and a parser of YAML takes (tabs,
 //! tags, keys that stand twice) is smoothed before, so that only the question remains whether it could be read.

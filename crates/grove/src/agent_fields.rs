@@ -91,7 +91,8 @@ impl FromArgMatches for AskedFields {
     }
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+/// A field with its value.
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write FIELD=VALUE")?;
     Ok((key.trim().to_owned(), value.to_owned()))
 }

@@ -4,6 +4,7 @@ mod agents;
 mod chains;
 mod export;
 mod runs;
+mod skills;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,11 +13,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use crate::agent_fields::AskedFields;
 pub(crate) use agents::{
-    AgentLook, AgentScope, AgentsCommand, NamedArgs, OwnScope, RenameArgs, Whose,
+    AgentLook, AgentScope, AgentsCommand, DeleteArgs, NamedArgs, OwnScope, RenameArgs, Whose,
 };
 pub(crate) use chains::{ChainLook, ChainsCommand};
 pub(crate) use export::ExportArgs;
 pub(crate) use runs::{GoOnArgs, LedgerArguments, RunArgs, RunsCommand};
+pub(crate) use skills::{ManageSkills, SkillFields};
 
 /// Finds every skill you have, says which are usable and why, and what a model would see of them.
 #[derive(Debug, Parser)]
@@ -55,7 +57,7 @@ pub(crate) struct Look {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Skills: list, show, check, search, confusable, roots, activate, expand, collapse
+    /// Skills: list, show, check, search, create, edit, rename, delete, enable, disable, activate, …
     #[command(subcommand)]
     Skills(SkillsCommand),
     /// Agents: list, show, create, edit, rename, delete, enable, disable, reset
@@ -100,6 +102,12 @@ pub(crate) enum Command {
     Untrust {
         /// The project; the one around the working folder by default
         folder: Option<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take the last change back that a command made to your files
+    Undo {
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -268,6 +276,8 @@ pub(crate) enum SkillsCommand {
         #[command(flatten)]
         conversation: Conversation,
     },
+    #[command(flatten)]
+    Manage(ManageSkills),
 }
 
 /// What is asked of a prompt.

@@ -7,6 +7,7 @@ use std::error::Error;
 use std::io;
 
 use grove_fs::FsError;
+use grove_fs::undo::UndoError;
 use grove_server::ServeError;
 use grove_server::host_config::ConfigError;
 use grove_skills::Unsteady;
@@ -210,6 +211,18 @@ impl From<ServeError> for CommandError {
             ),
             ServeError::Listen { .. } => Self::finding(error).hint("give another port"),
             _ => Self::finding(error),
+        }
+    }
+}
+
+impl From<UndoError> for CommandError {
+    fn from(error: UndoError) -> Self {
+        match error {
+            UndoError::ChangedSince(_) => Self::finding(error),
+            UndoError::Unreadable(_) => {
+                Self::finding(error).hint("remove that file to undo the change before it")
+            }
+            UndoError::Fs(error) => error.into(),
         }
     }
 }

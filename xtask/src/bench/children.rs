@@ -231,6 +231,7 @@ impl OurSupervisor {
             output_schema: None,
             output: None,
             contract: None,
+            reviews: None,
         };
         let request = RunRequest {
             title: task.clone(),

@@ -33,6 +33,13 @@ pub(crate) fn install_pi() -> Result<(), String> {
     npm_install("pi", PI, PI_VERSION)
 }
 
+/// Installs pi-subagents, and gives its module that judges work.
+pub(crate) fn pi_subagents_acceptance() -> Result<PathBuf, String> {
+    npm_install("pi-subagents", "pi-subagents", "0.34.0")?;
+    let package = folder().join("pi-subagents/node_modules/pi-subagents");
+    Ok(package.join("src/runs/shared/acceptance.ts"))
+}
+
 /// Installs an npm package with its dependencies, without running any of their scripts, into a folder
 /// of its own.
 pub(super) fn npm_install(name: &str, package: &str, version: &str) -> Result<(), String> {

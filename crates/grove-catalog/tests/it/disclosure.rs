@@ -510,7 +510,7 @@ fn what_is_not_listed_is_named_so_that_nothing_else_is_meant() {
 }
 
 proptest! {
-    /// Whatever is done, the order is that of the expansions and no key stands twice.
+    /// Whatever is done, the order is that of the expansions and no key appears twice.
     #[test]
     fn a_session_keeps_order_and_no_doubles(steps in prop::collection::vec((any::<bool>(), 0..3_usize), 0..40)) {
         let snapshot = tree();

@@ -131,6 +131,9 @@ impl Run<'_> {
                 node.execution = Execution::Pending;
             }
         }
+        if let Some(node) = self.state.nodes.get_mut(id) {
+            (node.finalizations, node.answer) = (0, None);
+        }
         let model = self
             .attempt(&self.last_attempt(id))
             .map_or(0, |it| it.model);
@@ -139,7 +142,7 @@ impl Run<'_> {
     }
 
     /// The limit that a child, or the whole run, has come to already.
-    fn nothing_left_for(&self, id: &NodeId) -> Option<Cause> {
+    pub(super) fn nothing_left_for(&self, id: &NodeId) -> Option<Cause> {
         let limits = self.plan.child(id).map(|child| &child.limits);
         let tokens = limits.and_then(|limits| limits.max_tokens);
         let whole = self.plan.tree.max_tokens;

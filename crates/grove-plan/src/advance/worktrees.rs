@@ -1,10 +1,10 @@
 //! What happens to a child's work around its tries: a working tree of its own is made before the first, its work is
-//! captured when nothing of the child is left, commands show whether it counts, and the tree is removed only with the digest
-//! of what was captured.
+//! captured when nothing of the child is left, and the tree is removed only with the digest of what was captured. Whether
+//! the work counts is decided between the two, in `acceptance`.
 
 use super::{Run, stopped};
 use crate::command::Command;
-use crate::contract::{Accepted, CheckResult};
+use crate::contract::Accepted;
 use crate::event::{CapturedWork, Outcome};
 use crate::ids::{Attempt, EffectId, EffectKind, NodeId};
 use crate::plan::WorktreePlan;
@@ -15,6 +15,9 @@ impl Run<'_> {
     /// A new attempt at a node, in a working tree where the plan wants one.
     pub(super) fn begin(&mut self, id: &NodeId, model: usize, continues: Option<Continued>) {
         let wants = self.wants_worktree(id).is_some();
+        if !wants && self.wants_look(id) {
+            return self.look(id, NextTry { model, continues });
+        }
         let Some(node) = self.state.nodes.get_mut(id) else {
             return;
         };
@@ -26,6 +29,7 @@ impl Run<'_> {
         node.next = Some(NextTry { model, continues });
         let patch = has.and_then(|tree| tree.captured.as_ref());
         let patch = patch.map(|captured| captured.patch);
+        node.worktree.get_or_insert_with(WorktreeState::default);
         let node = id.clone();
         self.open_of_node(id, EffectKind::Make, Command::MakeWorktree { node, patch });
     }
@@ -34,13 +38,12 @@ impl Run<'_> {
         self.plan.child(id)?.place.worktree.as_ref()
     }
 
-    fn open_of_node(&mut self, id: &NodeId, kind: EffectKind, command: Command) {
+    pub(super) fn open_of_node(&mut self, id: &NodeId, kind: EffectKind, command: Command) {
         let Some(node) = self.state.nodes.get_mut(id) else {
             return;
         };
-        let tree = node.worktree.get_or_insert_with(WorktreeState::default);
-        let k = tree.effects;
-        tree.effects = tree.effects.saturating_add(1);
+        let k = node.effects;
+        node.effects = node.effects.saturating_add(1);
         let of = Attempt {
             node: id.clone(),
             n: 0,
@@ -85,9 +88,13 @@ impl Run<'_> {
                     self.take_verdict(id);
                 }
             }
-            (EffectKind::Verify, Outcome::Checked { results }) => {
+            (EffectKind::Look, Outcome::Looked(before)) => {
                 self.close(effect);
-                self.checked(id, results);
+                self.looked(id, before);
+            }
+            (EffectKind::Verify, Outcome::Checked(seen)) => {
+                self.close(effect);
+                self.checked(id, seen);
             }
             (EffectKind::Verify, Outcome::Impossible { why }) => {
                 self.close(effect);
@@ -142,7 +149,7 @@ impl Run<'_> {
     }
 
     /// Removes a tree whose work is stored; one that has more stays.
-    fn leave_worktree(&mut self, id: &NodeId) {
+    pub(super) fn leave_worktree(&mut self, id: &NodeId) {
         let tree = self.worktree_mut(id).filter(|tree| tree.folder.is_some());
         let tree = tree.filter(|tree| tree.kept.is_none());
         let patch = tree.and_then(|tree| tree.captured.as_ref().map(|captured| captured.patch));
@@ -152,44 +159,6 @@ impl Run<'_> {
         let node = id.clone();
         let command = Command::RemoveWorktree { node, patch };
         self.open_of_node(id, EffectKind::Remove, command);
-    }
-
-    /// Whether a node is done as far as it says itself, and something is asked of its work.
-    fn wants_checks(&self, id: &NodeId) -> bool {
-        let verdict = self
-            .state
-            .nodes
-            .get(id)
-            .and_then(|node| node.verdict.as_ref());
-        let asks = self
-            .plan
-            .child(id)
-            .is_some_and(|child| child.contract.is_some());
-        asks && verdict == Some(&Execution::Complete)
-    }
-
-    fn verify(&mut self, id: &NodeId) {
-        let node = id.clone();
-        self.open_of_node(id, EffectKind::Verify, Command::Verify { node });
-    }
-
-    fn checked(&mut self, id: &NodeId, results: &[CheckResult]) {
-        let contract = self
-            .plan
-            .child(id)
-            .and_then(|child| child.contract.as_ref());
-        let accepted = contract.map(|contract| contract.judge(results));
-        if let Some(node) = self.state.nodes.get_mut(id) {
-            node.checks = results.to_vec();
-        }
-        self.accept(id, accepted.unwrap_or_default());
-    }
-
-    fn accept(&mut self, id: &NodeId, accepted: Accepted) {
-        if let Some(node) = self.state.nodes.get_mut(id) {
-            node.accepted = accepted;
-        }
-        self.leave_worktree(id);
     }
 
     /// What became of a node is said once its work is safe.
@@ -207,7 +176,7 @@ impl Run<'_> {
             return;
         }
         // What was seen of earlier work says nothing about this.
-        (node.accepted, node.checks) = (Accepted::None, Vec::new());
+        (node.accepted, node.seen, node.review) = (Accepted::None, None, None);
         node.verdict = Some(execution);
         node.execution = Execution::Running;
         if has_tree {
@@ -219,12 +188,13 @@ impl Run<'_> {
         }
     }
 
-    fn take_verdict(&mut self, id: &NodeId) {
+    pub(super) fn take_verdict(&mut self, id: &NodeId) {
         if let Some(node) = self.state.nodes.get_mut(id)
             && let Some(verdict) = node.verdict.take()
         {
             node.execution = verdict;
         }
+        self.tell_author(id);
     }
 
     /// Whether no try of a node is under way, though it is: its tree is being made or captured.
@@ -237,7 +207,10 @@ impl Run<'_> {
     /// already.
     pub(super) fn stop_between_tries(&mut self, id: &NodeId, why: &StopReason) {
         let is_stoppable = |(effect, _): &(&EffectId, _)| {
-            let can = matches!(effect.kind, EffectKind::Make | EffectKind::Verify);
+            let can = matches!(
+                effect.kind,
+                EffectKind::Make | EffectKind::Look | EffectKind::Verify
+            );
             effect.of.node == *id && can
         };
         let open = self.state.open.iter().find(is_stoppable);

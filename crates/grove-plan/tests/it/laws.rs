@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use grove_plan::{
-    Accepted, Attempt, CallId, CapturedWork, Command, Contract, EffectKind, Event, Execution, Fact,
-    Finish, GroupRules, ModelFailure, NodeId, Outcome, Output, Plan, Proof, Question, State, Step,
-    Times, Wish, WorktreePlan, advance, fold,
+    Accepted, Attempt, CallId, CapturedWork, Check, CheckEnd, CheckResult, Command, Contract,
+    EffectKind, Event, Execution, Fact, Finish, GroupRules, ModelFailure, Node, NodeId, Outcome,
+    Output, Plan, Proof, Question, ReviewPlan, ReviewVerdict, Seen, State, Step, Times, TreeBefore,
+    Wish, Work, WorktreePlan, advance, fold,
 };
 use grove_spec::Digest;
 use proptest::prelude::*;
@@ -45,7 +46,16 @@ fn plans() -> impl Strategy<Value = Plan> {
                         base: "0".repeat(40),
                         subfolder: "".into(),
                     });
-                    child.contract = has_time.then(Contract::default);
+                    // Asked for what is missing now and then, and looked at by somebody else now and then.
+                    child.contract = has_time.then(|| {
+                        let mut contract = Contract::verified(vec![check_of("a")], has_schema);
+                        contract.review = has_worktree.then(|| ReviewPlan {
+                            agent: "judge".to_owned(),
+                            focus: None,
+                            required: has_schema,
+                        });
+                        contract
+                    });
                     child.schema = has_schema.then(|| Digest::of(b"schema"));
                     child
                 },
@@ -69,6 +79,22 @@ fn plans() -> impl Strategy<Value = Plan> {
                 };
                 plan.groups.insert(group, rules);
             }
+            let reviewers: Vec<Node> = plan
+                .nodes
+                .iter()
+                .filter(|node| {
+                    let contract = plan.child(&node.id).unwrap().contract.as_ref();
+                    contract.is_some_and(|contract| contract.review.is_some())
+                })
+                .map(|node| Node {
+                    id: node.id.reviewer(),
+                    after: Vec::new(),
+                    group: None,
+                    reviews: Some(node.id.clone()),
+                    work: Work::Child(Box::new(child())),
+                })
+                .collect();
+            plan.nodes.extend(reviewers);
             plan.tree.timeout_ms = has_timeout.then_some(100);
             plan.tree.max_tokens = max_tokens;
             plan
@@ -76,9 +102,26 @@ fn plans() -> impl Strategy<Value = Plan> {
     )
 }
 
+fn check_of(id: &str) -> Check {
+    Check {
+        id: id.to_owned(),
+        command: vec!["true".to_owned()],
+        timeout_ms: None,
+        cwd: None,
+        env: BTreeMap::new(),
+        allow_failure: false,
+        network: false,
+    }
+}
+
 /// A fact that somebody may report now, or may report wrongly.
 fn some_fact(state: &State, choice: u32, detail: u32) -> Fact {
     let node = NodeId::step(1 + detail as usize / 8 % 3);
+    let node = if detail.is_multiple_of(11) {
+        node.reviewer()
+    } else {
+        node
+    };
     let message = Digest::of(b"message");
     let wish = match detail % 8 {
         0 => Wish::Acknowledge,
@@ -136,6 +179,10 @@ fn some_fact(state: &State, choice: u32, detail: u32) -> Fact {
 fn some_outcome(kind: EffectKind, detail: u32) -> Outcome {
     let structured = Output {
         structured: Some(Digest::of(b"{}")),
+        review: (!detail.is_multiple_of(5)).then(|| ReviewVerdict {
+            blockers: vec!["wrong".to_owned(); detail as usize % 2],
+            notes: Vec::new(),
+        }),
         ..text("x")
     };
     match (kind, detail % 6) {
@@ -149,9 +196,17 @@ fn some_outcome(kind: EffectKind, detail: u32) -> Outcome {
             left: (detail % 7 == 1).then(|| "too large".to_owned()),
         }),
         (EffectKind::Remove, 1..) => Outcome::Removed,
-        (EffectKind::Verify, 1..) => Outcome::Checked {
-            results: Vec::new(),
-        },
+        (EffectKind::Look, _) => Outcome::Looked(TreeBefore::default()),
+        (EffectKind::Verify, 1..) => Outcome::Checked(Box::new(Seen {
+            results: vec![CheckResult {
+                id: "a".to_owned(),
+                end: CheckEnd::Code(i32::from(detail.is_multiple_of(2))),
+                milliseconds: 1,
+                output: Digest::of(b""),
+                sandbox: "none".to_owned(),
+            }],
+            ..Seen::default()
+        })),
         (EffectKind::Make | EffectKind::Capture | EffectKind::Remove | EffectKind::Verify, 0) => {
             Outcome::Impossible {
                 why: "no".to_owned(),
@@ -192,6 +247,7 @@ fn check(world: &World, was: &State) {
         let before = was.nodes.get(id);
         if let Some(before) = before.filter(|before| before.execution.is_terminal())
             && !is_resumed(id)
+            && world.plan.node(id).unwrap().reviews.is_none()
         {
             assert_eq!(before, node, "what has ended does not change");
         }
@@ -233,6 +289,13 @@ fn check(world: &World, was: &State) {
         );
         let asks = world.plan.child(id).unwrap().contract.is_some();
         let is_judged = node.accepted != Accepted::None;
+        assert!(
+            node.accepted != Accepted::Verified || node.seen.is_some(),
+            "{id} counts as verified though nothing was seen"
+        );
+        let most = world.plan.child(id).unwrap().contract.as_ref();
+        let most = most.map_or(0, |contract| contract.max_finalization_turns);
+        assert!(node.finalizations <= most, "{id} is asked too often");
         assert!(
             !asks || node.execution != Execution::Complete || is_judged,
             "{id} counts unseen"

@@ -4,7 +4,9 @@
     reason = "a test that cannot go on should say why"
 )]
 
+mod acceptance;
 mod cases;
+mod details;
 mod laws;
 mod sessions;
 mod views;

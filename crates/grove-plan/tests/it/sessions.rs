@@ -241,8 +241,9 @@ fn nobody_goes_on_who_has_spent_everything() {
 fn whoever_is_stopped_while_its_work_is_looked_at_is_stopped() {
     for is_held in [false, true] {
         let mut child = child();
-        child.contract = Some(grove_plan::Contract::default());
+        child.contract = Some(grove_plan::Contract::verified(Vec::new(), false));
         let mut world = World::submitted(chain(vec![child]));
+        world.look();
         end(&mut world, Finish::Answered);
         let verify = world.open(EffectKind::Verify).unwrap();
         if is_held {

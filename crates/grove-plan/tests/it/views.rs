@@ -1,13 +1,13 @@
 //! What people and programs see of runs with several children, and what requests and contracts come to.
 
 use grove_plan::{
-    Accepted, CapturedWork, CheckEnd, CheckResult, Contract, EffectKind, Event, Fact, Finish,
-    GroupRules, ModelFailure, NodeId, Outcome, RunView, Times, Wish, WorktreePlan, advance,
-    parse_request, said_by,
+    Accepted, AuthorFacts, CapturedWork, CheckEnd, CheckResult, Contract, EffectKind, Event, Fact,
+    Finish, GroupRules, ModelFailure, NodeId, Outcome, RunView, Seen, Times, Wish, WorktreePlan,
+    advance, parse_request, said_by,
 };
 use grove_spec::Digest;
 use grove_spec::acceptance::VerifyProgram;
-use grove_spec::acceptance::{Acceptance, AcceptanceContract, AcceptanceLevel, VerifyCommand};
+use grove_spec::acceptance::{Acceptance, AcceptanceContract, VerifyCommand};
 use grove_spec::chain::Step;
 use serde_json::json;
 
@@ -85,7 +85,7 @@ fn time_that_ran_out_and_an_empty_answer_are_said_in_capitals() {
 fn of_several_the_work_that_does_not_count_is_what_matters() {
     let asked = |at: usize| {
         let mut child = child();
-        child.contract = (at > 0).then(Contract::default);
+        child.contract = (at > 0).then(|| Contract::verified(Vec::new(), false));
         child
     };
     for (asks, ends, expected) in [
@@ -99,7 +99,10 @@ fn of_several_the_work_that_does_not_count_is_what_matters() {
         let mut plan = chain(asks.iter().map(|at| asked(*at)).collect());
         plan.nodes.iter_mut().for_each(|node| node.after.clear());
         let mut world = World::submitted(plan);
-        for _ in &asks {
+        for is_asked in &asks {
+            if *is_asked > 0 {
+                world.look();
+            }
             let start = world.lease(EffectKind::Start);
             world.answer(&start, ended(Finish::Answered, text("x")));
             world.prove();
@@ -107,8 +110,7 @@ fn of_several_the_work_that_does_not_count_is_what_matters() {
         for is_fine in ends {
             let verify = world.lease(EffectKind::Verify);
             let outcome = if is_fine {
-                let results = Vec::new();
-                Outcome::Checked { results }
+                Outcome::Checked(Box::default())
             } else {
                 let why = "no".to_owned();
                 Outcome::Impossible { why }
@@ -124,6 +126,7 @@ fn rejected_work_is_complete_and_hands_nothing_on() {
     let mut first = child();
     first.contract = Some(contract(&[("a", false)]));
     let mut world = World::submitted(chain(vec![first, child()]));
+    world.look();
     let start = world.lease(EffectKind::Start);
     world.answer(&start, ended(Finish::Answered, text("All tests pass.")));
     world.prove();
@@ -139,7 +142,11 @@ fn rejected_work_is_complete_and_hands_nothing_on() {
         output: Digest::of(b"out"),
         sandbox: "writes".to_owned(),
     }];
-    world.answer(&verify, Outcome::Checked { results });
+    let seen = Seen {
+        results,
+        ..Seen::default()
+    };
+    world.answer(&verify, Outcome::Checked(Box::new(seen)));
     assert_eq!(
         ["1", "2"].map(|id| world.state_of(id)),
         ["complete", "skipped"]
@@ -158,7 +165,7 @@ fn rejected_work_is_complete_and_hands_nothing_on() {
     world.answer(&start, ended(Finish::Answered, text("x")));
     world.prove();
     let first = &world.state.nodes[&NodeId::step(1)];
-    assert_eq!((&first.accepted, first.checks.len()), (&Accepted::None, 0));
+    assert_eq!((&first.accepted, &first.seen), (&Accepted::None, &None));
 }
 
 fn contract(commands: &[(&str, bool)]) -> Contract {
@@ -175,32 +182,18 @@ fn contract(commands: &[(&str, bool)]) -> Contract {
         verify: verify.collect(),
         ..AcceptanceContract::default()
     }));
-    Contract::of(&acceptance).unwrap().unwrap()
+    Contract::of(&acceptance, &AuthorFacts::default())
+        .unwrap()
+        .unwrap()
 }
 
 #[test]
-fn what_an_acceptance_asks_and_what_cannot_be_asked() {
+fn what_an_acceptance_asks_is_told() {
     let asked = contract(&[("cargo test", false), ("true", true)]);
     assert_eq!(asked.verify[0].line(), "cargo test");
     assert!(asked.verify[1].allow_failure);
     assert!(asked.section().ends_with("- `cargo test`\n- `true`"));
     assert_ne!(asked.digest(), contract(&[("cargo test", false)]).digest());
-    for (level, expected) in [
-        (AcceptanceLevel::None, Ok(None)),
-        (AcceptanceLevel::Auto, Ok(None)),
-        (AcceptanceLevel::Attested, Ok(None)),
-        (
-            AcceptanceLevel::Verified,
-            Err("`verified` needs commands in `verify`"),
-        ),
-        (
-            AcceptanceLevel::Reviewed,
-            Err("`reviewed` is not run by this version"),
-        ),
-    ] {
-        assert_eq!(Contract::of(&Acceptance::Level(level)), expected);
-    }
-    assert_eq!(Contract::of(&Acceptance::Off), Ok(None));
     for (end, words, is_success) in [
         (CheckEnd::Code(0), "ended with code 0", true),
         (CheckEnd::Signal(9), "was ended by signal 9", false),

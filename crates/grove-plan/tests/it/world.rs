@@ -3,7 +3,7 @@
 use grove_plan::{
     Attempt, Body, Call, CallId, CallOutcome, Cause, Child, EffectId, EffectKind, Ending, Event,
     Fact, Finish, Holder, ModelFailure, Node, NodeId, Outcome, Output, Plan, Proof, Refused, State,
-    Step, Times, Turn, Usage, Work, advance,
+    Step, Times, TreeBefore, Turn, Usage, Work, advance,
 };
 use grove_spec::Digest;
 use serde_json::Value;
@@ -64,6 +64,12 @@ impl World {
             outcome,
         })
         .unwrap()
+    }
+
+    /// Looks at the files before the first child that is to begin.
+    pub(crate) fn look(&mut self) {
+        let held = self.lease(EffectKind::Look);
+        self.answer(&held, Outcome::Looked(TreeBefore::default()));
     }
 
     pub(crate) fn prove(&mut self) {
@@ -162,6 +168,7 @@ pub(crate) fn model_failure(failure: ModelFailure) -> Finish {
 pub(crate) fn chain(children: Vec<Child>) -> Plan {
     let nodes = children.into_iter().enumerate().map(|(at, child)| Node {
         group: None,
+        reviews: None,
         id: NodeId::step(at + 1),
         after: (at > 0).then(|| NodeId::step(at)).into_iter().collect(),
         work: Work::Child(Box::new(child)),

@@ -135,6 +135,7 @@ impl Conversation {
         let mut words = match said {
             Said::Nothing => None,
             Said::Message(digest) | Said::Answer(digest) => Some(words(store, digest)?),
+            Said::Findings(findings) => Some(asked_for(findings)),
         };
         if let Some(last) = self.turns.last_mut() {
             let open = calls_of(&last.blocks).filter(|(id, _, _)| !last.results.contains_key(*id));
@@ -294,6 +295,7 @@ impl Conversation {
             finish,
             text: self.last_text(),
             structured: self.structured().cloned(),
+            review: None,
             lost: Usage::default(),
             path: None,
         }
@@ -352,6 +354,16 @@ impl Conversation {
         let found = texts.find(|text| !text.trim().is_empty());
         found.unwrap_or_default()
     }
+}
+
+/// What a child is told whose work does not have everything.
+fn asked_for(findings: &[String]) -> String {
+    let findings: Vec<String> = findings.iter().map(|it| format!("- {it}")).collect();
+    format!(
+        "Your work does not count yet:\n{}\n\nMend what is wrong, then report again in the form that you were shown, if one \
+was asked for. Your answer is kept: do not repeat it.",
+        findings.join("\n")
+    )
 }
 
 /// The tries of a session up to one, the oldest first, each with what it began with.

@@ -6,13 +6,16 @@ use std::time::Duration;
 
 use grove_exec::{Git, Program, StopTokens, end_marked, now};
 use grove_model::Places;
-use grove_plan::{Attempt, Cause, Child, Command, Fact, NodeId, Outcome, Proof};
+use grove_plan::{
+    Attempt, Cause, Child, Command, Contract, Fact, NodeId, Outcome, Proof, Seen, TreeBefore,
+};
 use grove_spec::Digest;
 use grove_store::{LoadedRun, OpenRow};
 use serde_json::Value;
 
 use super::{Shared, answered, draft, mark, start_of};
 use crate::attempt_log::AttemptLog;
+use crate::evidence::{Work, look, review_verdict};
 use crate::native::{ChildEnd, Inbox, NativeChild, SentMessage, append};
 use crate::program::ProgramChild;
 use crate::submission::RunRequest;
@@ -81,6 +84,10 @@ impl Shared {
                     .await;
                 return;
             }
+            Command::Look { node } => {
+                let before = self.look_before(run, node).await;
+                answered(effect, epoch, Outcome::Looked(before))
+            }
             Command::Verify { node } => {
                 if let Some((outcome, artifacts)) = self.verify(run, node, &stop).await {
                     self.record(run, answered(effect, epoch, outcome), artifacts)
@@ -118,9 +125,16 @@ impl Shared {
             }
         };
         let driven = self.drive_child(&loaded, (of, epoch), model, (stop, inbox));
-        driven
-            .await
-            .unwrap_or_else(|cause| Some(ChildEnd::failed(cause)))
+        let end = driven.await;
+        let mut end = end.unwrap_or_else(|cause| Some(ChildEnd::failed(cause)));
+        let is_review = loaded
+            .plan
+            .node(&of.node)
+            .is_some_and(|node| node.reviews.is_some());
+        if let Some(end) = end.as_mut().filter(|_| is_review) {
+            end.review = review_verdict(end.structured.as_ref(), &end.text);
+        }
+        end
     }
 
     async fn drive_child(
@@ -132,7 +146,31 @@ impl Shared {
     ) -> Result<Option<ChildEnd>, Cause> {
         let child = loaded.plan.child(&of.node);
         let child = child.ok_or_else(|| input("the plan has no such child"))?;
-        let told = match told::of_attempt(&self.store, &self.options.places, loaded, of) {
+        let git = Git::new(self.options.environment.clone());
+        let review = |author: &NodeId| {
+            let child = loaded.plan.child(author);
+            let review = child.and_then(|child| child.contract.as_ref()?.review.as_ref());
+            let (of, places) = (
+                Attempt {
+                    node: author.clone(),
+                    n: 0,
+                },
+                self.options.places.of_run(&loaded.id),
+            );
+            let work = Work {
+                store: &self.store,
+                run: loaded,
+                node: author,
+                git: &git,
+                folder: child
+                    .map_or_else(PathBuf::new, |child| self.work_folder(loaded, &of, child)),
+                scratch: places
+                    .join("look")
+                    .join(crate::worktrees::file_name(author)),
+            };
+            blocking(|| work.for_review(review.and_then(|review| review.focus.as_deref())))
+        };
+        let told = match told::of_attempt(&self.store, &self.options.places, loaded, of, &review) {
             Ok(told) => told,
             Err(message) => return Err(input(message)),
         };
@@ -264,6 +302,7 @@ impl Shared {
             // The skills of a repository are those of its working trees.
             skills: (self.options.skills)(&child.place.folder),
             schema,
+            reports: child.contract.as_ref().is_some_and(Contract::wants_report),
             secrets: model.secrets.clone(),
             outputs,
         };
@@ -330,18 +369,70 @@ impl Shared {
         let Some(contract) = &child.contract else {
             return impossible("nothing is asked of its work");
         };
-        let (node, n) = (node.clone(), 0);
-        let of = Attempt { node, n };
+        let of = Attempt {
+            node: node.clone(),
+            n: 0,
+        };
+        let places = self.options.places.of_run(run);
+        let folder = self.work_folder(&loaded, &of, child);
+        let git = Git::new(self.options.environment.clone());
+        let work = Work {
+            store: &self.store,
+            run: &loaded,
+            node,
+            git: &git,
+            folder: folder.clone(),
+            scratch: places.join("look").join(crate::worktrees::file_name(node)),
+        };
+        let (found, trees, facts) = blocking(|| {
+            let (found, trees) = (work.report(), work.trees());
+            let facts = work.facts(found.report.as_ref(), trees.as_ref());
+            (found, trees, facts)
+        });
         let verifying = Verifying {
             keeper: &self.options.keeper,
             environment: &self.options.environment,
             mark: mark(run, &of),
-            folder: self.work_folder(&loaded, &of, child),
-            temporary: self.options.places.of_run(run).join("verify"),
+            folder,
+            temporary: places
+                .join("verify")
+                .join(crate::worktrees::file_name(node)),
+            git: &git,
+            trees: trees.as_ref(),
             state: self.options.places.folder(),
             stop,
         };
-        verifying.run(contract).await
+        let (results, texts) = verifying.run(contract, facts.changed.as_deref()).await?;
+        let (report, notes) = if contract.wants_report() {
+            (found.report, found.notes)
+        } else {
+            (None, Vec::new())
+        };
+        let seen = Seen {
+            results,
+            report,
+            notes,
+            facts,
+        };
+        Some((Outcome::Checked(Box::new(seen)), texts))
+    }
+
+    /// Looks at the files of a child before it begins.
+    async fn look_before(&self, run: &str, node: &NodeId) -> TreeBefore {
+        let Ok(loaded) = self.store.load(run) else {
+            return TreeBefore::default();
+        };
+        let Some(child) = loaded.plan.child(node) else {
+            return TreeBefore::default();
+        };
+        let scratch = self.options.places.of_run(run).join("look");
+        let scratch = scratch.join(crate::worktrees::file_name(node));
+        let (git, folder) = (
+            Git::new(self.options.environment.clone()),
+            child.place.folder.clone(),
+        );
+        let looked = tokio::task::spawn_blocking(move || look(&git, &folder, &scratch));
+        looked.await.unwrap_or_default()
     }
 
     fn worktree(&self, run: &LoadedRun, node: &NodeId) -> Option<ChildWorktree> {
@@ -351,7 +442,12 @@ impl Shared {
 
     /// Where a child works.
     fn work_folder(&self, run: &LoadedRun, of: &Attempt, child: &Child) -> PathBuf {
-        match self.worktree(run, &of.node) {
+        // Whoever looks at another's work does so where that is.
+        let reviews = run
+            .plan
+            .node(&of.node)
+            .and_then(|node| node.reviews.as_ref());
+        match self.worktree(run, reviews.unwrap_or(&of.node)) {
             Some(tree) => tree.work_folder(),
             None => child.place.folder.clone(),
         }
@@ -382,6 +478,14 @@ impl Shared {
                 why: "the look for processes failed".to_owned(),
             },
         }
+    }
+}
+
+/// Does something that waits for other programs, without holding up the others where the runtime has several threads.
+pub(crate) fn blocking<T>(work: impl FnOnce() -> T) -> T {
+    match tokio::runtime::Handle::current().runtime_flavor() {
+        tokio::runtime::RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
+        _ => work(),
     }
 }
 

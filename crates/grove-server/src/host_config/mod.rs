@@ -5,13 +5,11 @@
 
 mod json_file;
 mod toml_file;
-mod undo;
 
 use std::path::{Path, PathBuf};
 
+use grove_fs::undo::{self, After, Recording};
 use grove_fs::{FsError, atomic, files};
-
-use undo::Before;
 
 /// The name under which the server is entered.
 pub const NAME: &str = "grove";
@@ -131,6 +129,16 @@ enum Kind {
     Uninstall,
 }
 
+impl Kind {
+    /// What undoing calls the change.
+    fn command(self) -> &'static str {
+        match self {
+            Self::Install => "mcp install",
+            Self::Uninstall => "mcp uninstall",
+        }
+    }
+}
+
 impl Change {
     /// The change that enters the server.
     pub fn install(
@@ -157,14 +165,16 @@ impl Change {
         let before = read(&path)?;
         let after = match &before {
             None => None,
-            Some(text) => match undo::original(places.state, &path, text) {
-                Before::Nothing => None,
-                Before::Text(original) => Some(original),
-                Before::Unknown => {
+            Some(text) => {
+                let command = Kind::Install.command();
+                let now = text.as_bytes();
+                if let Some(original) = undo::original(places.state, command, &path, now)? {
+                    original.and_then(|bytes| String::from_utf8(bytes).ok())
+                } else {
                     let without = host.without_server(text);
                     Some(without.map_err(|why| unreadable(&path, why))?)
                 }
-            },
+            }
         };
         Ok(Self {
             path,
@@ -179,19 +189,16 @@ impl Change {
         self.before == self.after
     }
 
-    /// Makes the change; gives the backup of what was there.
-    pub fn apply(&self, state: &Path) -> Result<Option<PathBuf>, ConfigError> {
+    /// Makes the change; what was there is kept for undoing.
+    pub fn apply(&self, state: &Path) -> Result<(), ConfigError> {
         // What was shown is what is changed, or nothing is.
         if read(&self.path)? != self.before {
             return Err(ConfigError::Changed(self.path.clone()));
         }
-        let backup = match self.kind {
-            Kind::Install => {
-                let after = self.after.as_deref().unwrap_or("");
-                undo::keep(state, &self.path, self.before.as_deref(), after)?
-            }
-            Kind::Uninstall => None,
-        };
+        let after = self.after.as_ref();
+        let after = after.map_or(After::Nothing, |text| After::File(text.as_bytes()));
+        let recording = Recording::new(Some(state), self.kind.command());
+        recording.keep(&[(&self.path, after)])?;
         match &self.after {
             Some(text) => {
                 // Hosts keep secrets in these files, so a new one is its owner's alone.
@@ -200,10 +207,7 @@ impl Change {
             }
             None => files::remove(&self.path)?,
         }
-        if self.kind == Kind::Uninstall {
-            undo::forget(state, &self.path)?;
-        }
-        Ok(backup)
+        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@ use grove_catalog::Digest;
 use grove_catalog::hosts::ExportRules;
 use grove_fs::atomic::Replaced;
 use grove_fs::spot::Spot;
+use grove_fs::undo::{After, Recording};
 use grove_fs::{FsError, atomic, files};
 use grove_spec::{Code, Diagnostic, generated};
 
@@ -117,11 +118,9 @@ impl Target {
         mut self,
         request: &ExportRequest,
         held: &Held,
+        recording: &Recording,
         exported: &mut Exported,
     ) -> Result<(), FsError> {
-        if !request.is_dry {
-            files::make_folder(&self.out)?;
-        }
         let mut stale = Vec::new();
         let mut records = self.settled(&mut stale, request, held, exported);
         let agents = std::mem::take(&mut self.agent_files);
@@ -161,7 +160,12 @@ impl Target {
             self.say_record(folder, record, request, exported);
         }
         if !request.is_dry {
-            self.announce(&records, &writings, &stale)?;
+            let announced = self.announced(&records, &writings, &stale);
+            self.keep(recording, &records, &writings, &stale, &announced)?;
+            files::make_folder(&self.out)?;
+            for (path, planned) in &announced {
+                self.write(path, planned)?;
+            }
             for (path, planned) in &writings {
                 self.write(path, planned)?;
             }
@@ -185,13 +189,45 @@ impl Target {
         Ok(())
     }
 
-    /// Writes into the records what is about to be written, beside what is there until then.
-    fn announce(
+    /// Keeps what is there for undoing, before anything is written.
+    fn keep(
+        &self,
+        recording: &Recording,
+        records: &BTreeMap<String, Record>,
+        writings: &[(String, &Planned)],
+        stale: &[String],
+        announced: &[(String, Planned)],
+    ) -> Result<(), FsError> {
+        let settled = records.iter();
+        let settled: Vec<(String, Option<String>)> = settled
+            .map(|(folder, record)| (Record::path(folder), record.text()))
+            .filter(|(path, _)| self.may_replace_record(path))
+            .collect();
+        let written = writings.iter().map(|(path, planned)| (path, *planned));
+        let announced = announced.iter().map(|(path, planned)| (path, planned));
+        let written = announced.chain(written);
+        let written = written.map(|(path, planned)| (path, After::File(&planned.bytes)));
+        let removed = stale.iter().map(|path| (path, After::Nothing));
+        let settled = settled.iter().map(|(path, text)| {
+            let after = text.as_ref().map(|text| After::File(text.as_bytes()));
+            (path, after.unwrap_or(After::Nothing))
+        });
+        let all = written.chain(removed).chain(settled);
+        let all: Vec<_> = all
+            .map(|(path, after)| (self.out.join(path), after))
+            .collect();
+        let all: Vec<_> = all.iter().map(|(path, after)| (&**path, *after)).collect();
+        recording.keep(&all)
+    }
+
+    /// The records with what is about to be written, beside what is there until then.
+    fn announced(
         &self,
         records: &BTreeMap<String, Record>,
         writings: &[(String, &Planned)],
         stale: &[String],
-    ) -> Result<(), FsError> {
+    ) -> Vec<(String, Planned)> {
+        let mut announced = Vec::new();
         for (folder, record) in records {
             let below = format!("{folder}/");
             let is_in = |path: &String| path.starts_with(&below);
@@ -202,12 +238,11 @@ impl Target {
             let mut both = self.record(folder);
             both.add(record);
             let path = Record::path(folder);
-            let Some(text) = both.text().filter(|_| self.may_replace_record(&path)) else {
-                continue;
-            };
-            self.write(&path, &Planned::of_record(text))?;
+            if let Some(text) = both.text().filter(|_| self.may_replace_record(&path)) {
+                announced.push((path, Planned::of_record(text)));
+            }
         }
-        Ok(())
+        announced
     }
 
     /// Whether nothing, or a record, is where one belongs.

@@ -1,15 +1,22 @@
 //! The files of agents: made, changed, renamed, deleted.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use grove_catalog::agents::Agent;
+use grove_catalog::entry::Entries;
+use grove_catalog::overrides::Overridden;
 use grove_fs::files;
 use grove_spec::agent::compose::{self, Ask, Refusal};
 use grove_spec::agent::{self, naming};
 use grove_spec::config::LayerScope;
+use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
 
-use super::own_files::{OwnFiles, full_name, package, sanitised};
+use super::own_files::{full_name, package, sanitised};
 use super::{AGENTS, Changed, ManageError, Managed, Manager};
+use crate::library::Look;
+use crate::planning::PlannedRoot;
+use crate::sources::Sources;
 
 /// An agent that is to be made.
 #[derive(Debug, Clone)]
@@ -24,32 +31,51 @@ pub struct Created<'a> {
     pub asks: &'a [Ask],
 }
 
-impl Managed for agent::Parsed {
-    fn files(manager: &Manager) -> OwnFiles<'_, Self> {
-        OwnFiles {
-            found: manager.agents().entries(),
-            files: &manager.look.sources.agents,
-        }
+impl Managed for Agent {
+    fn all(look: &Look) -> Entries<'_, Self> {
+        look.snapshot.agents.entries()
+    }
+
+    fn bytes(&self, sources: &Sources) -> Option<Vec<u8>> {
+        sources.agents.read_bytes(self)
+    }
+
+    fn planned<'a>(&self, sources: &'a Sources) -> Option<&'a PlannedRoot> {
+        sources.agents.planned(self)
+    }
+
+    fn is_read(&self) -> bool {
+        self.content.is_some()
+    }
+
+    fn is_its_hosts(&self) -> bool {
+        let extension = Path::new(&self.path).extension();
+        self.member.is_some() || extension.is_some_and(|it| it == "toml")
+    }
+
+    fn overridden(&self) -> &[Overridden] {
+        &self.overridden
     }
 
     fn package(&self) -> Option<&str> {
-        self.agent.package.as_deref()
+        self.file()?.package.as_deref()
     }
 
     fn renamed(
-        path: &str,
+        &self,
+        file: &Path,
         before: &str,
         name: &str,
         package: Option<&str>,
-    ) -> Result<(String, String), ManageError> {
+    ) -> Result<(PathBuf, String), ManageError> {
         let after = compose::rename(before, name, package).map_err(field)?;
         let mut file_name = naming::file_name(name, package);
-        if path.ends_with(".agent.md") {
+        if self.path.ends_with(".agent.md") {
             file_name = format!("{}.agent.md", naming::stem(&file_name));
         }
         let read = agent::parse(&after).agent;
         require_read_as(&read, &file_name, &full_name(name, package))?;
-        Ok((file_name, after))
+        Ok((file.with_file_name(file_name), after))
     }
 }
 
@@ -62,7 +88,7 @@ impl Manager {
         let place = self.new_file(asked.scope, &Path::new(AGENTS).join(&file_name))?;
         let file = place.path().to_path_buf();
         let runtime = full_name(&name, package.as_deref());
-        self.require_new(&runtime, asked.scope, None)?;
+        self.require_new(Kind::Agents, &runtime, asked.scope, None)?;
         if files::is_there(&file) {
             return Err(ManageError::file_exists(&file));
         }
@@ -75,8 +101,8 @@ impl Manager {
         let mut warnings = self.doubts(&parsed.agent, &file);
         warnings.extend(unknown_keys(&text, asked.asks, &file));
         place.create(text.as_bytes(), None)?;
-        let mut report = self.report::<agent::Parsed>(&runtime, asked.scope, file, true, warnings);
-        let files = agent::Parsed::files(self);
+        let mut report = self.report::<Agent>(&runtime, asked.scope, file, true, warnings);
+        let files = Agent::own_files(self);
         report.notes.extend(files.stands_in_for(&report.file));
         Ok(report)
     }
@@ -88,7 +114,7 @@ impl Manager {
         scope: Option<LayerScope>,
         asks: &[Ask],
     ) -> Result<Changed, ManageError> {
-        let files = agent::Parsed::files(self);
+        let files = Agent::own_files(self);
         let (agent, scope) = files.own(name, scope)?;
         let (own_name, location) = (agent.name.clone(), files.location(agent));
         let (place, before) = files.readable(agent)?;
@@ -108,7 +134,7 @@ impl Manager {
         if changed {
             place.replace(before.as_bytes(), after.as_bytes())?;
         }
-        Ok(self.report::<agent::Parsed>(&own_name, scope, location, changed, warnings))
+        Ok(self.report::<Agent>(&own_name, scope, location, changed, warnings))
     }
 }
 
@@ -128,7 +154,7 @@ fn require_read_as(
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "errors are mapped by it")]
-fn field(refusal: Refusal) -> ManageError {
+pub(super) fn field(refusal: Refusal) -> ManageError {
     ManageError::field(&refusal.field, &refusal.message)
 }
 

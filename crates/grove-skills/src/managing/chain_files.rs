@@ -1,13 +1,19 @@
 //! The files of chains: made, changed, renamed, deleted.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use grove_spec::chain::{Format, Parsed, compose, edit};
+use grove_catalog::chains::Chain;
+use grove_catalog::entry::Entries;
+use grove_spec::chain::{Format, compose, edit};
 use grove_spec::config::LayerScope;
+use grove_spec::package::Kind;
 use serde_json::Value;
 
-use super::own_files::{OwnFiles, full_name, package, sanitised};
+use super::own_files::{full_name, package, sanitised};
 use super::{CHAINS, Changed, ManageError, Managed, Manager};
+use crate::library::Look;
+use crate::planning::PlannedRoot;
+use crate::sources::Sources;
 
 /// A chain that is to be made.
 #[derive(Debug, Clone)]
@@ -33,25 +39,36 @@ pub struct ChainAsks<'a> {
     pub steps: Option<&'a Value>,
 }
 
-impl Managed for Parsed {
-    fn files(manager: &Manager) -> OwnFiles<'_, Self> {
-        OwnFiles {
-            found: manager.chains().entries(),
-            files: &manager.look.sources.chains,
-        }
+impl Managed for Chain {
+    fn all(look: &Look) -> Entries<'_, Self> {
+        look.snapshot.chains.entries()
+    }
+
+    fn bytes(&self, sources: &Sources) -> Option<Vec<u8>> {
+        sources.chains.read_bytes(self)
+    }
+
+    fn planned<'a>(&self, sources: &'a Sources) -> Option<&'a PlannedRoot> {
+        sources.chains.planned(self)
+    }
+
+    fn is_read(&self) -> bool {
+        self.content.is_some()
     }
 
     fn package(&self) -> Option<&str> {
-        self.chain.package.as_deref()
+        let content = self.content.as_ref()?;
+        content.parsed.chain.package.as_deref()
     }
 
     fn renamed(
-        path: &str,
+        &self,
+        file: &Path,
         before: &str,
         name: &str,
         package: Option<&str>,
-    ) -> Result<(String, String), ManageError> {
-        let format = format_of(path);
+    ) -> Result<(PathBuf, String), ManageError> {
+        let format = format_of(&self.path);
         let said = grove_spec::chain::parse_bytes(before.as_bytes(), format)
             .chain
             .package;
@@ -62,10 +79,8 @@ impl Managed for Parsed {
         });
         let refused = |_| ManageError::field("name", "it cannot be changed alone in this file");
         let after = renamed.map_err(refused)?;
-        Ok((
-            format!("{}{}", full_name(name, package), format.ending()),
-            after,
-        ))
+        let file_name = format!("{}{}", full_name(name, package), format.ending());
+        Ok((file.with_file_name(file_name), after))
     }
 }
 
@@ -75,7 +90,7 @@ impl Manager {
         let name = sanitised(asked.name)?;
         let package = asked.package.map(package).transpose()?.flatten();
         let runtime = full_name(&name, package.as_deref());
-        self.require_new(&runtime, asked.scope, None)?;
+        self.require_new(Kind::Chains, &runtime, asked.scope, None)?;
         let description = asked.description.trim();
         if description.is_empty() {
             return Err(ManageError::field("description", "a new chain needs one"));
@@ -95,7 +110,7 @@ impl Manager {
         scope: Option<LayerScope>,
         asks: &ChainAsks<'_>,
     ) -> Result<Changed, ManageError> {
-        let files = Parsed::files(self);
+        let files = Chain::own_files(self);
         let (chain, scope) = files.own(name, scope)?;
         let (name, location) = (chain.name.clone(), files.location(chain));
         let (place, before) = files.readable(chain)?;
@@ -125,8 +140,8 @@ impl Manager {
         changed: bool,
     ) -> Changed {
         let file = file.to_path_buf();
-        let mut report = self.report::<Parsed>(name, scope, file, changed, Vec::new());
-        let files = Parsed::files(self);
+        let mut report = self.report::<Chain>(name, scope, file, changed, Vec::new());
+        let files = Chain::own_files(self);
         report.notes.extend(files.stands_in_for(&report.file));
         report
     }

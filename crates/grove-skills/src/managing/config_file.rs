@@ -31,11 +31,14 @@ impl Manager {
     /// The configuration of a scope.
     pub(super) fn config(&self, scope: LayerScope) -> Result<ConfigFile, ManageError> {
         let place = match scope {
-            LayerScope::User => WritePlace::of_user(user_file(&self.look.world.environment)),
+            LayerScope::User => {
+                let file = user_file(&self.look.world.environment);
+                WritePlace::of_user(&self.recording, file)
+            }
             LayerScope::Project => {
                 let root = self.look.world.project.settings_folder();
                 let root = root.ok_or_else(ManageError::no_project)?;
-                WritePlace::within(root, Path::new(PROJECT_FILE))?
+                WritePlace::within(&self.recording, root, Path::new(PROJECT_FILE))?
             }
         };
         let path = place.path().to_path_buf();
@@ -74,6 +77,16 @@ impl ConfigFile {
     /// Removes an agent's override whole.
     pub(super) fn remove_all(&mut self, agent: &str) -> Result<(), ManageError> {
         self.take(edit::remove(&self.text, &[TABLE[0], TABLE[1], agent]))
+    }
+
+    /// Sets a value by its path.
+    pub(super) fn set_value(&mut self, path: &[&str], value: &Value) -> Result<(), ManageError> {
+        self.take(edit::set(&self.text, path, value))
+    }
+
+    /// Removes a value by its path.
+    pub(super) fn remove_value(&mut self, path: &[&str]) -> Result<(), ManageError> {
+        self.take(edit::remove(&self.text, path))
     }
 
     /// Takes a changed text.

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use grove_catalog::agents::Agent;
 use grove_catalog::overrides::is_own;
 use grove_catalog::state::State;
-use grove_spec::agent::Parsed;
+
 use grove_spec::agent::compose::{Ask, list_items};
 use grove_spec::agent::overrides::{Change, Field};
 use grove_spec::config::LayerScope;
@@ -99,7 +100,7 @@ impl Manager {
     }
 
     /// Whether a project's configuration is not the one that was trusted.
-    fn waits_for_trust(&self, file: &Path) -> bool {
+    pub(super) fn waits_for_trust(&self, file: &Path) -> bool {
         let mut findings = self.agents().diagnostics.iter();
         findings.any(|it| it.code == Code::ConfigUntrusted && it.file.as_deref() == Some(file))
     }
@@ -239,7 +240,7 @@ impl Manager {
         changed: bool,
         warnings: Vec<Diagnostic>,
     ) -> Changed {
-        let mut report = self.report::<Parsed>(&meant.name, scope, file, changed, warnings);
+        let mut report = self.report::<Agent>(&meant.name, scope, file, changed, warnings);
         let agents = self.agents();
         let at = agents.entries().named(&meant.address).into_iter().next();
         let found = agents.find(&meant.address).ok().or(at);

@@ -1,36 +1,39 @@
 //! Files that are one's own to change: found, read, written, moved and deleted.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use grove_catalog::Source;
-use grove_catalog::definitions::{Defined, Definition};
 use grove_catalog::entry::Entries;
 use grove_catalog::target::Target;
 use grove_fs::files;
+use grove_fs::undo::Recording;
 use grove_spec::agent::naming;
 use grove_spec::config::LayerScope;
 use grove_spec::package::Kind;
 use grove_spec::text::one_line;
 
-use super::ManageError;
 use super::within::WritePlace;
-use crate::sources::DefinitionFiles;
+use super::{ManageError, Managed};
+use crate::sources::Sources;
 
-/// The files of all agents, or of all chains.
-pub(super) struct OwnFiles<'a, P> {
-    pub(super) found: Entries<'a, Defined<P>>,
+/// The files of all skills, of all agents, or of all chains.
+pub(super) struct OwnFiles<'a, E> {
+    pub(super) found: Entries<'a, E>,
     /// How a file is read again, if it is still the one that was judged.
-    pub(super) files: &'a DefinitionFiles,
+    pub(super) sources: &'a Sources,
+    /// Where what is there is kept before it is changed.
+    pub(super) recording: &'a Arc<Recording>,
 }
 
-impl<'a, P: Definition> OwnFiles<'a, P> {
+impl<'a, E: Managed> OwnFiles<'a, E> {
     /// The one whose file is to be changed.
     pub(super) fn own(
         &self,
         query: &str,
         scope: Option<LayerScope>,
-    ) -> Result<(&'a Defined<P>, LayerScope), ManageError> {
-        let noun = P::KIND.noun();
+    ) -> Result<(&'a E, LayerScope), ManageError> {
+        let noun = E::KIND.noun();
         let refused = |message: String| ManageError::refused(message);
         let at = match self.found.target(query, scope) {
             Target::One(at) => at,
@@ -63,12 +66,8 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
         };
         let one = self.found.all.get(at);
         let one = one.ok_or_else(|| ManageError::nobody(noun, query, &[]))?;
-        // Files that hold other things too, or are no Markdown, are their host's to write.
-        let is_toml = Path::new(&one.path)
-            .extension()
-            .is_some_and(|it| it == "toml");
-        if one.member.is_some() || is_toml {
-            let (name, file) = (&one.name, self.location(one));
+        if one.is_its_hosts() {
+            let (name, file) = (one.name(), self.location(one));
             let file = file.display();
             return Err(refused(format!(
                 "`{name}` cannot be changed here: {file} is in the format of its host"
@@ -81,7 +80,7 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
 
     /// It came from elsewhere.
     fn read_only(&self, query: &str, at: usize) -> ManageError {
-        let name = self.found.all.get(at).map_or(query, |one| &one.name);
+        let name = self.found.all.get(at).map_or(query, |one| one.name());
         let came_from = match self.found.source(at).unwrap_or(Source::Bundled) {
             Source::Bundled => "comes with Grove",
             Source::Package => "comes with a package",
@@ -90,29 +89,30 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
             Source::User | Source::Project => "is written elsewhere",
         };
         let error = ManageError::refused(format!("`{name}` cannot be changed: it {came_from}"));
-        let error = match P::KIND {
+        let error = match E::KIND {
             Kind::Agents => error.hint(instead_of_editing(name)),
-            _ => error,
+            Kind::Skills => error.hint(format!("switch it off with `grove skills disable {name}`")),
+            Kind::Chains => error,
         };
-        let kind = P::KIND.word();
+        let kind = E::KIND.word();
         error.hint(format!(
             "`grove {kind} create {name} …` makes one of your own that takes its place"
         ))
     }
 
     /// The text of a file, and the place where it is changed.
-    pub(super) fn readable(&self, one: &Defined<P>) -> Result<(WritePlace, String), ManageError> {
+    pub(super) fn readable(&self, one: &E) -> Result<(WritePlace, String), ManageError> {
         let shown = self.location(one);
-        if one.content.is_none() {
+        if !one.is_read() {
             return Err(ManageError::unreadable(&shown, "it cannot be read"));
         }
-        let Some(bytes) = self.files.read_bytes(one) else {
+        let Some(bytes) = one.bytes(self.sources) else {
             return Err(ManageError::changed(&shown));
         };
         let text = utf8(bytes, &shown)?;
         let place = self.place(one, &shown)?;
         // What came with a project must not lead out of its folder for such files.
-        let root = self.found.roots.get(one.root);
+        let root = self.found.root_of(one);
         if let Some(root) = root.filter(|root| root.source == Source::Project)
             && !place.real().starts_with(files::canonical(&root.path)?)
         {
@@ -124,7 +124,7 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
     /// Writes another text into a file, under another name if it has one now.
     pub(super) fn moved(
         &self,
-        one: &Defined<P>,
+        one: &E,
         to: &Path,
         before: &str,
         after: &str,
@@ -135,21 +135,52 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
             return from.replace(before.as_bytes(), after.as_bytes());
         }
         self.require_plain(one)?;
+        let folder = |file: &Path| -> Result<WritePlace, ManageError> {
+            self.place(one, file.parent().unwrap_or(file))
+        };
+        let new = self.place(one, to)?;
+        if one.has_folder() {
+            folder(&shown)?.rename_tree(&folder(to)?)?;
+            if after == before {
+                return Ok(());
+            }
+            return new
+                .replace(before.as_bytes(), after.as_bytes())
+                .or_else(|error| {
+                    folder(to)?.rename_tree(&folder(&shown)?)?;
+                    Err(error)
+                });
+        }
         // It is one file all the time, and its text says who it is: whoever is killed between the two has changed
         // nothing but the file's name, and the same command does the rest.
-        let new = self.place(one, to)?;
-        from.rename_new(&new)?;
+        from.rename_new(&new, before.as_bytes())?;
         new.replace(before.as_bytes(), after.as_bytes())
             .or_else(|error| {
-                new.rename_new(&from)?;
+                new.rename_new(&from, before.as_bytes())?;
                 Err(error)
             })
     }
 
-    /// Deletes a file that still has the text it was read with.
-    pub(super) fn delete(&self, one: &Defined<P>, before: &str) -> Result<(), ManageError> {
+    /// What a deletion would remove.
+    pub(super) fn deletes(
+        &self,
+        query: &str,
+        scope: Option<LayerScope>,
+    ) -> Result<PathBuf, ManageError> {
+        let (one, _) = self.own(query, scope)?;
         self.require_plain(one)?;
         let file = self.location(one);
+        let folder = file.parent().filter(|_| one.has_folder());
+        Ok(folder.map(Path::to_path_buf).unwrap_or(file))
+    }
+
+    /// Deletes a file that still has the text it was read with, or the folder that is all its own.
+    pub(super) fn delete(&self, one: &E, before: &str) -> Result<(), ManageError> {
+        self.require_plain(one)?;
+        let file = self.location(one);
+        if let Some(folder) = file.parent().filter(|_| one.has_folder()) {
+            return self.place(one, folder)?.remove_tree();
+        }
         if self.place(one, &file)?.remove_same(before.as_bytes())? {
             Ok(())
         } else {
@@ -158,14 +189,14 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
     }
 
     /// The place of a file in the root of another one: a project's is held beneath the project.
-    fn place(&self, one: &Defined<P>, file: &Path) -> Result<WritePlace, ManageError> {
-        let planned = self.files.planned(one);
+    fn place(&self, one: &E, file: &Path) -> Result<WritePlace, ManageError> {
+        let planned = one.planned(self.sources);
         let base = planned
             .filter(|planned| planned.root.source == Source::Project)
             .map(|planned| planned.base.as_deref().unwrap_or(&planned.root.path));
         match base.and_then(|base| Some((base, file.strip_prefix(base).ok()?))) {
-            Some((base, below)) => WritePlace::within(base, below),
-            None => Ok(WritePlace::of_user(file.to_path_buf())),
+            Some((base, below)) => WritePlace::within(self.recording, base, below),
+            None => Ok(WritePlace::of_user(self.recording, file.to_path_buf())),
         }
     }
 
@@ -179,19 +210,19 @@ impl<'a, P: Definition> OwnFiles<'a, P> {
         let others = entries
             .all
             .iter()
-            .filter(|other| at.is_some() && other.stand_in == at);
+            .filter(|other| at.is_some() && other.stand_in() == at);
         let note = |other| format!("it takes the place of {}", entries.address(other));
         others.map(|other| one_line(&note(other))).collect()
     }
 
-    pub(super) fn location(&self, one: &Defined<P>) -> PathBuf {
+    pub(super) fn location(&self, one: &E) -> PathBuf {
         self.found.location(one)
     }
 
     /// Whether a file is a plain file in its root's folder: others are not moved or deleted.
-    fn require_plain(&self, one: &Defined<P>) -> Result<(), ManageError> {
+    fn require_plain(&self, one: &E) -> Result<(), ManageError> {
         let file = self.location(one);
-        let root = self.found.roots.get(one.root);
+        let root = self.found.root_of(one);
         let folder = root.map(|root| files::canonical(&root.path)).transpose()?;
         let inside = folder.is_some_and(|folder| {
             files::canonical(&file).is_ok_and(|file| file.starts_with(folder))

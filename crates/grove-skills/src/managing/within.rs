@@ -2,9 +2,11 @@
 //! lead the writing elsewhere, nor one that somebody puts in its way in the moment before.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use grove_fs::atomic::{self, Replaced};
 use grove_fs::spot::Spot;
+use grove_fs::undo::{After, Recording};
 use grove_fs::{FsError, files};
 
 use super::ManageError;
@@ -15,6 +17,8 @@ pub(super) struct WritePlace {
     /// The path as people know it.
     path: PathBuf,
     home: Home,
+    /// Where what is there is kept before it is changed.
+    recording: Arc<Recording>,
 }
 
 #[derive(Debug)]
@@ -27,16 +31,22 @@ enum Home {
 
 impl WritePlace {
     /// A place of the user's own; a link in place of the file stays, and what it leads to is written.
-    pub(super) fn of_user(path: PathBuf) -> Self {
-        let real = files::canonical(&path).unwrap_or_else(|_| path.clone());
+    pub(super) fn of_user(recording: &Arc<Recording>, path: PathBuf) -> Self {
+        let real = files::canonical(&path).or_else(|_| files::without_links_above(&path));
+        let real = real.unwrap_or_else(|_| path.clone());
         Self {
             path,
             home: Home::User(real),
+            recording: Arc::clone(recording),
         }
     }
 
     /// A place below a project's folder, if no link on the way to it leads out of the folder.
-    pub(super) fn within(root: &Path, below: &Path) -> Result<Self, ManageError> {
+    pub(super) fn within(
+        recording: &Arc<Recording>,
+        root: &Path,
+        below: &Path,
+    ) -> Result<Self, ManageError> {
         let base = files::canonical(root)?;
         let mut way = root.to_path_buf();
         let mut real = base.clone();
@@ -62,6 +72,7 @@ impl WritePlace {
         Ok(Self {
             path: way,
             home: Home::Project { base, below },
+            recording: Arc::clone(recording),
         })
     }
 
@@ -80,14 +91,32 @@ impl WritePlace {
 
     /// Makes a file where there is none.
     pub(super) fn create(&self, content: &[u8], mode: Option<u32>) -> Result<(), ManageError> {
+        self.keep(After::File(content))?;
         let created = atomic::create_at(&self.spot()?, content, mode);
         created.map_err(|error| self.taken(error))
     }
 
-    /// Gives a file the name of another place, where there is none.
-    pub(super) fn rename_new(&self, to: &Self) -> Result<(), ManageError> {
+    /// Gives a file with this content the name of another place, where there is none.
+    pub(super) fn rename_new(&self, to: &Self, content: &[u8]) -> Result<(), ManageError> {
+        self.keep(After::Nothing)?;
+        to.keep(After::File(content))?;
         let renamed = self.spot()?.rename_new(&to.spot()?);
         renamed.map_err(|error| to.taken(error))
+    }
+
+    /// Gives a folder the name of another place, where there is none.
+    pub(super) fn rename_tree(&self, to: &Self) -> Result<(), ManageError> {
+        let renamed = self.recording.rename_tree(&self.real(), &to.real());
+        renamed.map_err(|error| to.taken(error))
+    }
+
+    /// Removes a folder with everything in it.
+    pub(super) fn remove_tree(&self) -> Result<(), ManageError> {
+        Ok(self.recording.remove_tree(&self.real())?)
+    }
+
+    fn keep(&self, after: After<'_>) -> Result<(), ManageError> {
+        Ok(self.recording.keep(&[(&self.real(), after)])?)
     }
 
     fn taken(&self, error: FsError) -> ManageError {
@@ -100,6 +129,7 @@ impl WritePlace {
 
     /// Replaces a file that has not changed.
     pub(super) fn replace(&self, before: &[u8], after: &[u8]) -> Result<(), ManageError> {
+        self.keep(After::File(after))?;
         match atomic::replace_at(&self.spot()?, before, after)? {
             Replaced::Done => Ok(()),
             Replaced::Changed => Err(ManageError::changed(&self.path)),
@@ -108,6 +138,7 @@ impl WritePlace {
 
     /// Removes a plain file that has this content; says whether it did.
     pub(super) fn remove_same(&self, content: &[u8]) -> Result<bool, ManageError> {
+        self.keep(After::Nothing)?;
         Ok(self.spot()?.remove_same(content)?)
     }
 
@@ -135,7 +166,10 @@ mod tests {
             std::fs::create_dir_all(base).unwrap();
             std::fs::write(base.join("x.md"), "old").unwrap();
         }
-        let place = |name: &str| WritePlace::within(&root, &Path::new(".grove/agents").join(name));
+        let recording = Arc::new(Recording::new(None, "test"));
+        let place = |name: &str| {
+            WritePlace::within(&recording, &root, &Path::new(".grove/agents").join(name))
+        };
         let (new, old) = (place("new.md").unwrap(), place("x.md").unwrap());
         std::fs::rename(root.join(".grove/agents"), root.join("before")).unwrap();
         symlink(&out, root.join(".grove/agents")).unwrap();
@@ -154,7 +188,9 @@ mod tests {
         let root = folder.path();
         std::fs::create_dir_all(root.join("tools/grove")).unwrap();
         symlink("tools/grove", root.join(".grove")).unwrap();
-        let place = WritePlace::within(root, Path::new(".grove/agents/x.md")).unwrap();
+        let recording = Arc::new(Recording::new(None, "test"));
+        let below = Path::new(".grove/agents/x.md");
+        let place = WritePlace::within(&recording, root, below).unwrap();
         place.create(b"text", None).unwrap();
         assert_eq!(place.path(), root.join(".grove/agents/x.md"));
         assert_eq!(

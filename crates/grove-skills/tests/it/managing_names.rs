@@ -99,7 +99,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let environment = environment(&folder);
         let asks = [Ask::Set("description".to_owned(), "d".to_owned())];
-        let made = Manager::new(&environment).unwrap().create(&Created {
+        let made = Manager::new(&environment, "test").unwrap().create(&Created {
             name: &name,
             package: package.as_deref(),
             scope: LayerScope::User,
@@ -119,7 +119,7 @@ proptest! {
         let agents = folder.path().join(".grove/agents");
         std::fs::create_dir_all(&agents).unwrap();
         std::fs::write(agents.join(file), text).unwrap();
-        let made = Manager::new(&environment).unwrap().rename(Kind::Agents, &Renaming {
+        let made = Manager::new(&environment, "test").unwrap().rename(Kind::Agents, &Renaming {
             name: "start",
             to: &to,
             package: package.as_deref(),

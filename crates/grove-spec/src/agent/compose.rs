@@ -1,4 +1,4 @@
-//! New agent files, and several changes to one at once, as somebody asks for them in words.
+//! New files of agents and skills, and several changes to one at once, as somebody asks for them in words.
 //!
 //! Every change goes through [`super::edit`], so that only the lines of what was asked for change. The result
 //! is read before it is given: a value that its field does not take is refused, and then nothing is changed.
@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 
 use super::edit::{self, EditRefusal, FieldValue};
 use super::fields::FieldRow;
-use super::{Parsed, SkillInjection, parse, prompt_text, split_items};
+use super::{SkillInjection, parse, prompt_text, split_items};
 use crate::codes::Code;
-use crate::fence;
+use crate::diagnostic::Diagnostic;
+use crate::{fence, skill};
 
 /// One thing that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,21 +43,72 @@ pub fn create(name: &str, package: Option<&str>, asks: &[Ask]) -> Result<String,
     change(&text, asks)
 }
 
-/// A file with what is asked for; the same text when it is so already.
+/// An agent's file with what is asked for; the same text when it is so already.
 pub fn change(text: &str, asks: &[Ask]) -> Result<String, Refusal> {
-    let before = findings(&parse(text));
+    changed(text, asks, &AGENT)
+}
+
+/// The file of a new skill.
+pub fn create_skill(name: &str, asks: &[Ask]) -> Result<String, Refusal> {
+    let text = set("---\n---\n", "name", &FieldValue::text(name))?;
+    change_skill(&text, asks)
+}
+
+/// A skill's file with what is asked for; the same text when it is so already.
+pub fn change_skill(text: &str, asks: &[Ask]) -> Result<String, Refusal> {
+    changed(text, asks, &SKILL)
+}
+
+/// A skill's file under another name. One that takes its name from its folder's gets no name of its own.
+pub fn rename_skill(text: &str, name: &str) -> Result<String, Refusal> {
+    if has_key(text, "name") {
+        set(text, "name", &FieldValue::text(name))
+    } else {
+        Ok(text.to_owned())
+    }
+}
+
+/// What is different in the files of agents and of skills.
+struct FileKind {
+    findings: fn(&str) -> Vec<Diagnostic>,
+    with_field: fn(&str, &str, &str) -> Result<String, Refusal>,
+    without_field: fn(&str, &str) -> Result<String, Refusal>,
+}
+
+const AGENT: FileKind = FileKind {
+    findings: |text| parse(text).diagnostics,
+    with_field,
+    without_field,
+};
+
+const SKILL: FileKind = FileKind {
+    findings: |text| skill::parse(text).diagnostics,
+    with_field: |text, key, value| match (key, value.trim()) {
+        ("name", _) => Err(refusal(key, "a skill's name is changed by renaming it")),
+        (_, "") => (SKILL.without_field)(text, key),
+        (_, value) => set(text, key, &FieldValue::text(value)),
+    },
+    without_field: |text, key| match key {
+        "name" | "description" => Err(refusal(key, "a skill cannot be without it")),
+        _ => remove(text, key),
+    },
+};
+
+fn changed(text: &str, asks: &[Ask], kind: &FileKind) -> Result<String, Refusal> {
+    let findings = |text: &str| counted((kind.findings)(text));
+    let before = findings(text);
     let mut changed = text.to_owned();
     for ask in asks {
         changed = match ask {
-            Ask::Set(key, value) => with_field(&changed, key, value)?,
-            Ask::Unset(key) => without_field(&changed, key)?,
+            Ask::Set(key, value) => (kind.with_field)(&changed, key, value)?,
+            Ask::Unset(key) => (kind.without_field)(&changed, key)?,
             Ask::Body(body) => with_body(&changed, body)?,
         };
         let field = match ask {
             Ask::Set(key, _) | Ask::Unset(key) => key.as_str(),
             Ask::Body(_) => "body",
         };
-        let after = findings(&parse(&changed));
+        let after = findings(&changed);
         let worse = after
             .into_iter()
             .find(|(message, count)| *count > before.get(message).copied().unwrap_or(0));
@@ -150,10 +202,9 @@ fn without_field(text: &str, key: &str) -> Result<String, Refusal> {
 }
 
 fn with_body(text: &str, body: &str) -> Result<String, Refusal> {
-    let offset = parse(text).body_offset;
-    if offset == 0 {
-        return Err(refusal("body", told(EditRefusal::NoFrontmatter)));
-    }
+    let fenced = fence::split(text);
+    let fenced = fenced.map_err(|_| refusal("body", told(EditRefusal::NoFrontmatter)))?;
+    let offset = fenced.body_offset;
     let (head, old) = text.split_at_checked(offset).unwrap_or((text, ""));
     let new = prompt_text(body);
     if prompt_text(old) == new {
@@ -199,11 +250,12 @@ fn refusal(field: &str, message: impl Into<String>) -> Refusal {
 
 /// How often each thing is said of a file, wherever it stands. A key that means nothing here is kept as written, and
 /// so no reason against writing it.
-fn findings(parsed: &Parsed) -> BTreeMap<String, usize> {
+fn counted(findings: Vec<Diagnostic>) -> BTreeMap<String, usize> {
+    use Code::{AgentUnknownField, AgentUnmapped, UnknownField};
     let mut all = BTreeMap::new();
-    let is_kept = |code| matches!(code, Code::AgentUnknownField | Code::AgentUnmapped);
-    for finding in parsed.diagnostics.iter().filter(|it| !is_kept(it.code)) {
-        *all.entry(finding.message.clone()).or_default() += 1;
+    let is_kept = |code| matches!(code, AgentUnknownField | AgentUnmapped | UnknownField);
+    for finding in findings.into_iter().filter(|it| !is_kept(it.code)) {
+        *all.entry(finding.message).or_default() += 1;
     }
     all
 }
@@ -249,6 +301,32 @@ mod tests {
         let agent = parse(&text).agent;
         assert_eq!(agent.description.as_deref(), Some("Does: things # well"));
         assert_eq!(agent.extensions, Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_skill_is_made_changed_and_renamed_by_the_same_rules() {
+        let asks = [ask("description", "Does: x"), Ask::Body("Do x.".to_owned())];
+        let text = create_skill("s", &asks).unwrap();
+        assert_eq!(
+            text,
+            "---\nname: s\ndescription: \"Does: x\"\n---\n\nDo x.\n"
+        );
+        let hidden = change_skill(&text, &[ask("disable-model-invocation", "true")]).unwrap();
+        assert!(!skill::parse(&hidden).skill.model_invocable);
+        let shown = change_skill(&hidden, &[ask("disable-model-invocation", "")]);
+        assert_eq!(shown.as_deref(), Ok(&*text));
+        let other = rename_skill(&text, "t").unwrap();
+        assert_eq!(other, text.replace("name: s", "name: t"));
+        let unnamed = "---\ndescription: d\n---\n";
+        assert_eq!(rename_skill(unnamed, "t").as_deref(), Ok(unnamed));
+        for (key, value) in [
+            ("name", "t"),
+            ("description", ""),
+            ("user-invocable", "perhaps"),
+        ] {
+            let refused = change_skill(&text, &[ask(key, value)]).unwrap_err();
+            assert_eq!(refused.field, key, "{refused:?}");
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) fn read(text: &str) -> Parsed {
     };
     let mut diagnostics = Vec::new();
     for (key, position) in &document.duplicates {
-        let message = format!("`{}` stands twice", one_line(key));
+        let message = format!("`{}` appears twice", one_line(key));
         diagnostics.push(Diagnostic::new(Code::DuplicateKey, message).at(*position));
     }
     let mut chain = Chain::default();

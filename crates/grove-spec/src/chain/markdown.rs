@@ -233,7 +233,7 @@ fn read_step(
             let message = format!("`{key}` has no meaning in the settings of a `.chain.md`");
             reader.report(Code::ChainStep, position, message);
         } else if known.any(|known| known == key) {
-            let message = format!("`{key}` stands twice");
+            let message = format!("`{key}` appears twice");
             reader.report(Code::DuplicateKey, position, message);
         } else if KEYS.contains(&key) {
             entries.push(entry);

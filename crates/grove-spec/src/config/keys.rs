@@ -171,6 +171,7 @@ config_keys! {
         run_max_execution_time_ms: Option<u64> = "runs.maxExecutionTimeMs", OptionalLimit, None, "Milliseconds that one child may take; half an hour, and two hours in the background, where nothing is said.";
         run_max_tokens: Option<u64> = "runs.maxTokens", OptionalLimit, None, "Tokens that a whole run may use.";
         run_tool_timeout_ms: Option<u64> = "runs.toolTimeoutMs", OptionalLimit, None, "Milliseconds that one call of a tool may take; ten minutes where nothing is said.";
+        run_reviewer: Option<String> = "runs.reviewer", OptionalText, None, "The agent that looks at work which has to be reviewed, when no other is named.";
         run_concurrency: u64 = "runs.concurrency", OwnNumber, 4, "How many children of one step run at a time.";
         run_max_tasks: u64 = "runs.maxTasks", OwnNumber, 8, "How many tasks one step of a run may have.";
         run_model_idle_ms: Option<u64> = "runs.modelIdleMs", OptionalLimit, None, "Milliseconds of silence after which a model's answer has failed; five minutes for its first byte and three for the next ones where nothing is said.";

@@ -219,7 +219,7 @@ impl Builder {
                     // Linear, and bounded by the block's 16 KiB.
                     if let Some(first) = entries.iter().find(|entry| entry.key == text) {
                         let message = format!(
-                            "key `{text}` stands twice, first in line {}",
+                            "key `{text}` appears twice, first in line {}",
                             first.position.line
                         );
                         return Err(guard(Code::DuplicateKey, message, node.position));

@@ -91,7 +91,7 @@ fn repaired(text: &str, first_line: u32, refusal: Refusal, known: KnownKeys) -> 
             .find(|entry| entry.key == repaired.entry.key)
         {
             let message = format!(
-                "key `{}` stands twice, first in line {}",
+                "key `{}` appears twice, first in line {}",
                 chunk.key, first.position.line
             );
             let finding = Diagnostic::new(Code::DuplicateKey, message);

@@ -66,7 +66,7 @@ pub(crate) enum AgentsCommand {
     /// Give an agent and its file another name
     Rename(RenameArgs),
     /// Delete an agent's file
-    Delete(NamedArgs),
+    Delete(DeleteArgs),
     /// Switch an agent on again
     Enable(NamedArgs),
     /// Switch an agent off in the configuration
@@ -84,6 +84,16 @@ pub(crate) struct NamedArgs {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) whose: Whose,
+}
+
+/// What is deleted.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DeleteArgs {
+    #[command(flatten)]
+    pub(crate) named: NamedArgs,
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 /// Another name for a file.

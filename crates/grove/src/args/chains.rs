@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{NamedArgs, OwnScope, RenameArgs, Whose};
+use super::{DeleteArgs, OwnScope, RenameArgs, Whose};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ChainsCommand {
@@ -70,7 +70,7 @@ pub(crate) enum ChainsCommand {
     /// Give a chain and its file another name
     Rename(RenameArgs),
     /// Delete a chain's file
-    Delete(NamedArgs),
+    Delete(DeleteArgs),
 }
 
 /// Where to look for chains.

@@ -24,6 +24,9 @@ pub(crate) struct ExportArgs {
     /// Write nothing; exit 1 if there is a warning, or if what is there is not what would be written
     #[arg(long)]
     pub(crate) check: bool,
+    /// Do not ask before several agents are written or files are replaced
+    #[arg(long)]
+    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) look: AgentLook,
     /// Look for skills in exactly this folder, as a trusted user root, and nowhere else (repeatable)

@@ -37,6 +37,9 @@ pub(crate) struct RunArgs {
     /// A JSON Schema that the result has to meet
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
+    /// What the work has to be before it counts: auto, attested, checked, verified or reviewed
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) accept: Option<String>,
     /// A command that has to succeed afterwards, so that the work counts; may be given several times
     #[arg(long, value_name = "COMMAND")]
     pub(crate) verify: Vec<String>,

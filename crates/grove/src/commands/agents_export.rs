@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::entry::Entry;
+use grove_fs::undo::Recording;
 use grove_skills::exporting::{self, ExportRequest, Exported, FileState};
 use grove_skills::{Environment, Parts, Project, Request, agents as agents_of};
 use serde_json::{Value, json};
 
-use super::{Looked, Outcome, absolute, agents, counted, prompt, request, tilde};
+use super::{Looked, Outcome, absolute, agents, agreed, counted, prompt, request, tilde};
 use crate::args::{ExportArgs, Look};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::DiagnosticJson;
@@ -51,7 +52,27 @@ pub(super) fn run(
         is_whole,
         is_dry: arguments.check,
     };
-    let exported = exporting::export(look, &chosen, &theirs, &request)?;
+    let state = undo_folder(&look.world.environment);
+    let recording = Recording::new(state, format!("agents export --host {host}"));
+    let export = |request: &_| exporting::export(look, &chosen, &theirs, request, &recording);
+    if !request.is_dry && !arguments.yes {
+        let planned = export(&ExportRequest {
+            is_dry: true,
+            ..request.clone()
+        })?;
+        if !planned.is_settled() && (planned.n_agents > 1 || planned.takes_away()) {
+            if !arguments.json {
+                print(&look.world.environment, &request, &planned, out);
+            }
+            if !agreed("write these files?", false, out)? {
+                return Ok(ErrorKind::Finding.exit_code());
+            }
+        }
+    }
+    let exported = export(&request)?;
+    if !request.is_dry && state.is_none() {
+        out.note("this cannot be undone: there is no state folder to keep what was there in");
+    }
     if arguments.json {
         out.json(&to_json(host, &request, &exported));
     } else {
@@ -67,6 +88,13 @@ pub(super) fn run(
         is_held_up
     };
     Ok(ErrorKind::Finding.exit_code_if(is_wrong))
+}
+
+/// Where what was there is kept; nothing where that cannot be written, which keeps nobody from exporting.
+fn undo_folder(environment: &Environment) -> Option<&Path> {
+    let state = Some(environment.state.as_path());
+    let state = state.filter(|state| !state.starts_with(Environment::NOWHERE));
+    state.filter(|state| Recording::can_be_kept(state))
 }
 
 /// The folder of the project that one works in.

@@ -9,12 +9,17 @@ use grove_spec::package::Kind;
 use super::Outcome;
 use super::change_report::{self, layer, read_text};
 use crate::args::{AgentsCommand, AskedFields, NamedArgs, Whose};
-use crate::command_error::CommandError;
+use crate::command_error::{CommandError, ErrorKind};
 use crate::output::Output;
 
 pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
     let asks = asks(environment, command)?;
-    let mut manager = Manager::new(environment)?;
+    if let AgentsCommand::Delete(asked) = command
+        && !change_report::may_delete(environment, Kind::Agents, asked, out)?
+    {
+        return Ok(ErrorKind::Finding.exit_code());
+    }
+    let mut manager = Manager::new(environment, &in_words(command))?;
     let (action, json, changed) = match command {
         AgentsCommand::Create {
             name,
@@ -45,7 +50,9 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
             ("edit", whose.json, manager.edit(name, scope, &asks)?)
         }
         AgentsCommand::Rename(asked) => change_report::rename(&mut manager, Kind::Agents, asked)?,
-        AgentsCommand::Delete(asked) => change_report::delete(&mut manager, Kind::Agents, asked)?,
+        AgentsCommand::Delete(asked) => {
+            change_report::delete(&mut manager, Kind::Agents, &asked.named)?
+        }
         AgentsCommand::Enable(NamedArgs { name, whose }) => {
             let changed = manager.enable(name, config_scope(whose))?;
             ("enable", whose.json, changed)
@@ -65,6 +72,23 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
     };
     change_report::print(environment, "agents", action, &changed, json, out);
     Ok(0)
+}
+
+/// What undoing calls it.
+fn in_words(command: &AgentsCommand) -> String {
+    let (verb, name) = match command {
+        AgentsCommand::Create { name, .. } => ("create", name),
+        AgentsCommand::Edit { name, .. } => ("edit", name),
+        AgentsCommand::Rename(asked) => ("rename", &asked.name),
+        AgentsCommand::Delete(asked) => ("delete", &asked.named.name),
+        AgentsCommand::Enable(asked) => ("enable", &asked.name),
+        AgentsCommand::Disable(asked) => ("disable", &asked.name),
+        AgentsCommand::Reset(asked) => ("reset", &asked.name),
+        AgentsCommand::List { .. } | AgentsCommand::Show { .. } | AgentsCommand::Export(_) => {
+            return "agents".to_owned();
+        }
+    };
+    format!("agents {verb} {name}")
 }
 
 fn asks(environment: &Environment, command: &AgentsCommand) -> Result<Vec<Ask>, CommandError> {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::Outcome;
 use super::change_report::{self, layer, read_text};
 use crate::args::ChainsCommand;
-use crate::command_error::CommandError;
+use crate::command_error::{CommandError, ErrorKind};
 use crate::output::Output;
 
 pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut Output) -> Outcome {
@@ -24,7 +24,22 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
         }
         _ => None,
     };
-    let mut manager = Manager::new(environment)?;
+    let in_words = match command {
+        ChainsCommand::Create { name, .. } => format!("chains create {name}"),
+        ChainsCommand::Edit { name, .. } => format!("chains edit {name}"),
+        ChainsCommand::Rename(asked) => format!("chains rename {}", asked.name),
+        ChainsCommand::Delete(asked) => {
+            if !change_report::may_delete(environment, Kind::Chains, asked, out)? {
+                return Ok(ErrorKind::Finding.exit_code());
+            }
+            format!("chains delete {}", asked.named.name)
+        }
+        // Whoever calls this has answered these.
+        ChainsCommand::List { .. } | ChainsCommand::Show { .. } | ChainsCommand::Check { .. } => {
+            return Ok(0);
+        }
+    };
+    let mut manager = Manager::new(environment, &in_words)?;
     let (action, json, changed) = match command {
         ChainsCommand::Create {
             name,
@@ -61,8 +76,9 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
             ("edit", whose.json, manager.edit_chain(name, scope, &asks)?)
         }
         ChainsCommand::Rename(asked) => change_report::rename(&mut manager, Kind::Chains, asked)?,
-        ChainsCommand::Delete(asked) => change_report::delete(&mut manager, Kind::Chains, asked)?,
-        // Whoever calls this has answered these.
+        ChainsCommand::Delete(asked) => {
+            change_report::delete(&mut manager, Kind::Chains, &asked.named)?
+        }
         ChainsCommand::List { .. } | ChainsCommand::Show { .. } | ChainsCommand::Check { .. } => {
             return Ok(0);
         }
@@ -88,7 +104,7 @@ fn parsed(environment: &Environment, steps: &str) -> Result<Value, CommandError>
     if let Some((key, at)) = document.duplicates.first() {
         let place = format!("line {}, column {}", at.line, at.column);
         let key = one_line(key);
-        return Err(usage(format!("`{key}` stands twice in `steps` ({place})")));
+        return Err(usage(format!("`{key}` appears twice in `steps` ({place})")));
     }
     Ok(json::value_of(&document.node))
 }

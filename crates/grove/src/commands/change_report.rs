@@ -1,4 +1,4 @@
-//! What was done to an agent or a chain, and the texts that commands take.
+//! What was done to a skill, an agent or a chain, and the texts that commands take.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use grove_spec::package::Kind;
 use grove_spec::text::one_line;
 use serde_json::{Value, json};
 
-use super::{input_text, tilde};
-use crate::args::{NamedArgs, OwnScope, RenameArgs};
+use super::{agreed, input_text, tilde};
+use crate::args::{DeleteArgs, NamedArgs, OwnScope, RenameArgs};
 use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, without_empty};
 use crate::output::Output;
@@ -34,7 +34,7 @@ pub(super) fn layer(scope: OwnScope) -> LayerScope {
 /// What a command did: its word, whether JSON is wanted, and what changed.
 pub(super) type Done = (&'static str, bool, Changed);
 
-/// Gives an agent or a chain another name.
+/// Gives a skill, an agent or a chain another name.
 pub(super) fn rename(
     manager: &mut Manager,
     kind: Kind,
@@ -52,7 +52,28 @@ pub(super) fn rename(
     Ok(("rename", asked.whose.json, changed))
 }
 
-/// Deletes the file of an agent or a chain.
+/// Asks before something is deleted that is there and may be; nothing is locked while somebody thinks.
+pub(super) fn may_delete(
+    environment: &Environment,
+    kind: Kind,
+    asked: &DeleteArgs,
+    out: &mut Output,
+) -> Result<bool, CommandError> {
+    if asked.yes {
+        return Ok(true);
+    }
+    let NamedArgs { name, whose } = &asked.named;
+    let manager = Manager::new(environment, "")?;
+    let file = manager.deletes(kind, name, whose.scope.map(layer))?;
+    drop(manager);
+    agreed(
+        &format!("delete {}?", tilde(&file, environment)),
+        false,
+        out,
+    )
+}
+
+/// Deletes the file of an agent or a chain, or the folder of a skill.
 pub(super) fn delete(
     manager: &mut Manager,
     kind: Kind,
@@ -100,6 +121,9 @@ pub(super) fn print(
         (_, true) => format!("overrode {name} in {file}"),
     };
     out.line(&done);
+    if action == "delete" {
+        out.note("`grove undo` takes it back");
+    }
     if let Some(state) = changed.state.filter(|state| *state != expected) {
         out.note(&format!("{name} is {}", state.as_str()));
         for reason in &changed.reasons {

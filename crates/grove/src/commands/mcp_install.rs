@@ -7,7 +7,7 @@ use grove_catalog::hosts;
 use grove_server::host_config::{Change, Host, Launch, Places, Scope};
 use grove_skills::{Environment, Project};
 
-use super::{Outcome, tilde};
+use super::{Outcome, agreed, tilde};
 use crate::args::{McpCommand, McpEntry, McpHost, McpScope};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::output::Output;
@@ -94,27 +94,16 @@ fn decide(
     if entry.dry_run {
         return Ok(0);
     }
-    if !entry.yes {
-        let answer = out.ask(&format!("change {file}?"));
-        let is_agreed = answer.ok_or_else(|| {
-            CommandError::finding("nothing was changed").hint("add --yes to make this change")
-        })?;
-        if !is_agreed {
-            out.note("nothing was changed");
-            return Ok(ErrorKind::Finding.exit_code());
-        }
+    if !agreed(&format!("change {file}?"), entry.yes, out)? {
+        return Ok(ErrorKind::Finding.exit_code());
     }
-    let backup = change.apply(&environment.state)?;
-    out.note(&format!("changed {file}"));
-    if let Some(backup) = backup {
-        let backup = tilde(&backup, environment);
-        out.note(&format!("what was there before is in {backup}"));
-    }
+    change.apply(&environment.state)?;
+    out.note(&format!("changed {file}; `grove undo` takes it back"));
     Ok(0)
 }
 
 /// The lines that go and the lines that come, with a few around them.
-fn difference(before: &str, after: &str) -> String {
+pub(super) fn difference(before: &str, after: &str) -> String {
     let difference = similar::TextDiff::from_lines(before, after);
     let groups = difference.grouped_ops(3).into_iter().flatten();
     let mut text = String::new();

@@ -28,10 +28,12 @@ mod skills_activate;
 mod skills_check;
 mod skills_confusable;
 mod skills_list;
+mod skills_manage;
 mod skills_roots;
 mod skills_search;
 mod skills_show;
 mod trust;
+mod undo;
 mod unread;
 mod validate;
 mod watch;
@@ -126,6 +128,7 @@ pub(crate) fn run(
             out.exact_note(&output.notes);
             Ok(output.exit_code)
         }
+        Some(Command::Undo { json }) => undo::run(&environment, json, out),
         Some(Command::Manual { page }) => manual::run(page, out),
     }
 }
@@ -153,6 +156,7 @@ fn skills(
         | SkillsCommand::Collapse { conversation, .. } => {
             return skills_activate::run(environment, command, conversation, looked, out);
         }
+        SkillsCommand::Manage(command) => return skills_manage::run(&environment, command, out),
     };
     let json = flags.json;
     let looked = looked.insert(look(environment, flags)?);
@@ -171,6 +175,20 @@ fn skills(
         // The commands of a conversation have returned above.
         _ => skills_roots::run(looked, json, out),
     })
+}
+
+/// Whether somebody agrees, who may have said so already; where nobody can be asked that is an error.
+pub(crate) fn agreed(question: &str, yes: bool, out: &mut Output) -> Result<bool, CommandError> {
+    if yes {
+        return Ok(true);
+    }
+    let answer = out.ask(question).ok_or_else(|| {
+        CommandError::finding("nothing was changed").hint("add --yes to make this change")
+    })?;
+    if !answer {
+        out.note("nothing was changed");
+    }
+    Ok(answer)
 }
 
 /// `grove help` and `grove help COMMAND` as `--help`.

@@ -1,6 +1,7 @@
 //! `grove run`, `grove runs …`: submitting, looking after and ending runs. These are views: a supervisor does the work,
 //! and closing a view stops nothing.
 
+mod acceptance;
 mod attestation;
 mod children;
 mod controlling;

@@ -50,7 +50,7 @@ fn exported_from(path: &str, lines: &str, program: AgentProgram) -> Session {
 fn export(session: Session, program: AgentProgram, more: &str) -> Session {
     let host = program.host();
     session
-        .grove(&format!("agents export --host {host} {more}"))
+        .grove(&format!("agents export --host {host} --yes {more}"))
         .ok();
     session
 }

@@ -292,7 +292,7 @@ fn without_a_project_somebody_must_say_where() {
     let session = session();
     let refused = session.grove_in("home", "agents export --host claude");
     refused.fails(2).says(["--out"]);
-    let there = session.grove_in("home", "agents export --host claude --out there");
+    let there = session.grove_in("home", "agents export --host claude --out there --yes");
     there.ok();
     assert!(session.has("home/there/.claude/agents/reviewer.md"));
     // Its agents are not known.
@@ -316,7 +316,7 @@ fn what_settings_say_in_place_of_an_agents_text_is_exported() {
         "home/.pi/agent/settings.json",
         r#"{ "subagents": { "agentOverrides": { "reviewer": { "systemPrompt": "OTHER-TEXT", "model": "sonnet" } } } }"#,
     );
-    session.grove("agents export --host claude").ok();
+    session.grove("agents export --host claude --yes").ok();
     let parts = ["OTHER-TEXT", "model: sonnet"];
     assert_text(&session.read(REVIEWER), &parts, &["REVIEW-BODY"]);
 }

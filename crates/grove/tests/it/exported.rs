@@ -17,7 +17,7 @@ pub(crate) fn put_skill(session: &Session, path: &str, lines: &str, body: &str) 
 
 /// Exports for a host with these words more.
 pub(crate) fn export(session: &Session, host: &str, more: &str) -> Export {
-    let words = format!("agents export --host {host} --json {more}");
+    let words = format!("agents export --host {host} --json --yes {more}");
     let outcome = session.grove(&words);
     let value = outcome.json();
     Export {

@@ -262,7 +262,7 @@ fn a_name_of_dots_or_of_the_own_file_was_an_export_folder() {
             &format!("skills: '{name}'\n"),
             "x",
         );
-        session.grove("agents export --host claude --json");
+        session.grove("agents export --host claude --json --yes");
         assert!(!session.has("project/.claude/skills/SKILL.md"), "{name}");
         assert!(
             !session.has("project/.claude/SKILL.md") && !session.has("project/SKILL.md"),

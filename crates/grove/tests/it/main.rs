@@ -56,6 +56,7 @@ mod system_calls;
 mod terminal_sessions;
 mod tree_sessions;
 mod trust_sessions;
+mod undo_sessions;
 mod watch_sessions;
 
 use grove_testkit::session::Session;

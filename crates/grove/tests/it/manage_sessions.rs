@@ -127,12 +127,12 @@ fn a_name_in_both_scopes_needs_the_scope() {
     }
     session.done("agents edit x --model opus --scope project");
     assert_eq!(session.read(users), AGENT);
-    session.done("agents delete x --scope project");
+    session.done("agents delete x --scope project --yes");
     assert!(!session.has(projects));
     session
         .refused("agents delete x --scope project")
         .says(["not in this scope"]);
-    session.done("agents delete x");
+    session.done("agents delete x --yes");
     session
         .refused("agents delete x")
         .says(["no agent is called"]);
@@ -224,13 +224,13 @@ fn only_plain_files_are_deleted_and_what_stands_in_is_said() {
     session
         .file("elsewhere/x.md", AGENT)
         .link(MINE, session.path("elsewhere/x.md"));
-    session.refused("agents delete x").says(["is a link"]);
+    session.refused("agents delete x --yes").says(["is a link"]);
     session.done("agents edit x --model opus");
     assert!(session.read("elsewhere/x.md").contains("model: opus\n"));
     assert!(session.path(MINE).is_symlink(), "the link stays");
 
     session.done("agents create reviewer --description Mine.");
-    let deleted = session.done("agents delete reviewer");
+    let deleted = session.done("agents delete reviewer --yes");
     assert_eq!(deleted.stdout, "deleted ~/.grove/agents/reviewer.md\n");
     deleted.says(["reviewer@bundled:agents is used"]);
     assert_eq!(states(&session, "reviewer"), [["bundled:agents", "ok"]]);

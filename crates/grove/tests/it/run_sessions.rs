@@ -3,6 +3,7 @@
 
 mod acceptance;
 mod engines;
+mod gates;
 mod graphs;
 mod held_tools;
 mod leaving;

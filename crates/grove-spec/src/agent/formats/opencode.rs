@@ -48,7 +48,7 @@ pub(super) fn settings(text: &str, named: &NamedFiles) -> Vec<Found> {
         .collect();
     if let Some(first) = found.first_mut() {
         let twice = duplicates.into_iter().map(|(key, position)| {
-            let message = format!("`{key}` stands twice; the last one counts");
+            let message = format!("`{key}` appears twice; the last one counts");
             Diagnostic::new(Code::JsonDuplicateKey, message).at(position)
         });
         first.parsed.diagnostics.extend(twice);

@@ -9,9 +9,7 @@ use grove_catalog::prompt::BlockKind;
 use grove_catalog::root::Source;
 use grove_catalog::snapshot::Snapshot;
 use grove_exec::Git;
-use grove_plan::{
-    Check, Contract, Limits, NodeId, PlannedTask, Request as RunRequest, WorktreePlan,
-};
+use grove_plan::{AuthorFacts, Limits, NodeId, PlannedTask, Request as RunRequest, WorktreePlan};
 use grove_runs::{ChildRequest, Recording, RunPlaces, new_run_id};
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
 use grove_skills::{Environment, Look};
@@ -40,8 +38,9 @@ pub(super) struct Finding<'a> {
     pub(super) outputs: RefCell<BTreeSet<(NodeId, PathBuf)>>,
     /// Where a saved chain comes from.
     pub(super) saved_chain: Option<Source>,
-    /// Commands that were typed.
+    /// Commands and the level that were typed.
     pub(super) verify: &'a [String],
+    pub(super) accept: Option<&'a str>,
     /// Digests of contracts that a person has read.
     pub(super) approved: &'a [String],
     /// Where working trees begin, by folder, so that all of a run begin alike.
@@ -116,7 +115,29 @@ impl Finding<'_> {
             .iter()
             .any(|set| set.field.as_str() == "acceptance");
         let of_agent = all.roots.get(agent.root).map(|root| root.source);
-        let contract = self.contract(task, file, of_agent.filter(|_| !is_overridden))?;
+        let author = AuthorFacts {
+            can_write: grove_runs::can_write(
+                made.prompt.tools.as_deref(),
+                &made.prompt.denied_tools,
+            ),
+            role: file.acceptance_role.clone(),
+            background: asked.background || file.background.unwrap_or_default(),
+            fan_out: false,
+            reviewer: settings.run_reviewer.value.clone(),
+            // A session of an agent program is over when the program is.
+            can_go_on: engine.program.is_none(),
+        };
+        let contract = match &planned.inputs {
+            Some(inputs) if inputs.reviews.is_some() => None,
+            _ => self.contract(task, file, of_agent.filter(|_| !is_overridden), &author)?,
+        };
+        if let Some(contract) = contract.as_ref().filter(|it| !it.reasons.is_empty()) {
+            let (level, reasons) = (contract.level_word(), contract.reasons.join(", "));
+            notes.push(format!(
+                "acceptance of `{}` is {level}: {reasons}",
+                agent.name
+            ));
+        }
         Ok(FoundChild {
             warnings: made.prompt.warnings.clone(),
             notes,
@@ -145,6 +166,7 @@ impl Finding<'_> {
                 limits: limits(file, settings),
                 output_schema: schema,
                 contract,
+                reviews: None,
             },
             prompt: made,
         })
@@ -162,62 +184,6 @@ impl Finding<'_> {
         }
         let message = format!("there is no folder {}", folder.display());
         Err(CommandError::usage(message))
-    }
-
-    /// What is asked of a child's work: what was asked for, else what its task asks, else what its agent does.
-    fn contract(
-        &self,
-        task: &Task,
-        file: &AgentFile,
-        of_agent: Option<Source>,
-    ) -> Result<Option<Contract>, CommandError> {
-        let typed = self.verify.iter().enumerate().map(|(at, line)| Check {
-            id: format!("verify-{}", at + 1),
-            command: ["/bin/sh", "-c", line].map(str::to_owned).to_vec(),
-            timeout_ms: None,
-            cwd: None,
-            env: BTreeMap::new(),
-            allow_failure: false,
-            network: false,
-        });
-        let verify: Vec<Check> = typed.collect();
-        if !verify.is_empty() {
-            return Ok(Some(Contract { verify }));
-        }
-        let asked = task.acceptance.as_ref();
-        let Some(acceptance) = asked.or(file.acceptance.as_ref()) else {
-            return Ok(None);
-        };
-        let contract = Contract::of(acceptance).map_err(CommandError::usage)?;
-        // What the person did not write is a stranger's until somebody has read it: a project's, a package's, a folder's
-        // that was named, and what settings put in its place.
-        let is_own = |source| matches!(source, Source::User | Source::Managed | Source::Bundled);
-        let is_strange = match asked {
-            Some(_) if self.asked.chain_name.is_none() => false,
-            Some(_) => !self.saved_chain.is_some_and(is_own),
-            None => !of_agent.is_some_and(is_own),
-        };
-        if let Some(contract) = contract.as_ref().filter(|_| is_strange) {
-            let digest = contract.digest().to_string();
-            if !self
-                .approved
-                .iter()
-                .any(|it| digest.starts_with(it) && it.len() >= 12)
-            {
-                let lines = contract.verify.iter().map(|check| {
-                    let network = if check.network {
-                        " (with the network)"
-                    } else {
-                        ""
-                    };
-                    format!("it runs: {}{network}", check.line())
-                });
-                let message = format!("`{}` asks for commands that nobody approved", task.agent);
-                let approve = format!("approve them with --approve {}", &digest[..16]);
-                return Err(CommandError::finding(message).hints(lines.chain([approve])));
-            }
-        }
-        Ok(contract)
     }
 
     fn worktree(
@@ -348,10 +314,6 @@ fn not_used(name: &str, file: &AgentFile, task: &Task) -> Option<String> {
     let block = file.tool_budget.as_ref();
     let block = block.is_some_and(|budget| budget.block.is_some());
     let fields = [
-        (
-            "acceptance",
-            file.acceptance.is_some() || task.acceptance.is_some(),
-        ),
         ("defaultProgress", file.default_progress),
         ("progress", task.progress == Some(true)),
         ("toolBudget.block", block),

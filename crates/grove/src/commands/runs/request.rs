@@ -86,6 +86,7 @@ pub(super) fn resolve(
             outputs: RefCell::default(),
             saved_chain: saved_source(look, &asked.request),
             verify: &arguments.verify,
+            accept: arguments.accept.as_deref(),
             approved: &arguments.approve,
         };
         let found = children(&finding, &asked)?;
@@ -162,10 +163,15 @@ fn children(finding: &Finding<'_>, asked: &Asked) -> Result<FoundChildren, Comma
         has_variables: asked.is_chain,
     };
     let layout = lay_out(steps, rules).map_err(|findings| all_wrong(&findings))?;
-    let (mut children, mut wrong) = (Vec::new(), Vec::new());
+    let (mut children, mut reviewers, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
     for planned in &layout.tasks {
-        match finding.child(planned) {
-            Ok(child) => children.push(child),
+        let found = finding.child(planned);
+        let found = found.and_then(|child| Ok((finding.reviewer(&child)?, child)));
+        match found {
+            Ok((reviewer, child)) => {
+                children.push(child);
+                reviewers.extend(reviewer);
+            }
             Err(error) => wrong.push((planned, error)),
         }
     }
@@ -182,6 +188,7 @@ fn children(finding: &Finding<'_>, asked: &Asked) -> Result<FoundChildren, Comma
         };
         return Err(first.hints(others));
     }
+    children.extend(reviewers);
     let names: Vec<String> = steps.iter().map(names_of).collect();
     Ok(FoundChildren {
         children,

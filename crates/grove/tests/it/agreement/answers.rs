@@ -201,7 +201,7 @@ impl<'a> Answers<'a> {
         for skill in self.skills() {
             let address = string(&skill["address"]);
             assert_eq!(address, self.address_of(skill));
-            assert!(addresses.insert(address), "{address} stands twice");
+            assert!(addresses.insert(address), "{address} appears twice");
             let flags = self.flags.split_whitespace();
             let words = ["skills", "show", address, "--json"]
                 .into_iter()

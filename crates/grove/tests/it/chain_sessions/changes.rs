@@ -19,7 +19,7 @@ fn a_model_that_nobody_knows_is_a_warning_as_it_is_for_agents() {
     let create = "agents create me --description d --set model=sonet";
     let words: Vec<&str> = create.split(' ').collect();
     assert_eq!(said(&words), [["model-unknown", message, ""]]);
-    session.grove("agents delete me").ok();
+    session.grove("agents delete me --yes").ok();
     session.definition(
         "home/.agents/agents/scout.md",
         "model: house/own\n",
@@ -73,7 +73,7 @@ fn a_key_that_stands_twice_is_refused_in_files_of_both_formats_and_in_what_is_ty
         steps,
     ];
     let refused = session.grove(words).fails(2);
-    refused.says(["`agent` stands twice in `steps` (line 2, column 2)"]);
+    refused.says(["`agent` appears twice in `steps` (line 2, column 2)"]);
     assert_eq!(listed(&session).len(), 2, "nothing is written");
 }
 

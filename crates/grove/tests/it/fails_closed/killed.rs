@@ -12,11 +12,11 @@ use super::{effort, session};
 
 /// What is killed, with what is done again after it.
 const COMMANDS: [&str; 7] = [
-    "agents export --host claude",
+    "agents export --host claude --yes",
     "agents edit ed --model other",
     "agents rename ed ned --scope user",
     "agents create fresh --scope user --description d",
-    "agents delete ed --scope user",
+    "agents delete ed --scope user --yes",
     "trust --yes",
     "skills list",
 ];

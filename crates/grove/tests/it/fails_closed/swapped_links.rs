@@ -13,8 +13,8 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::{effort, session};
 
 /// What writes, with the folder that is swapped.
-const WRITERS: [(&str, &str); 5] = [
-    ("agents export --host claude --json", ".claude/agents"),
+const WRITERS: [(&str, &str); 8] = [
+    ("agents export --host claude --json --yes", ".claude/agents"),
     (
         "agents create fresh --scope project --description d",
         ".grove/agents",
@@ -24,7 +24,13 @@ const WRITERS: [(&str, &str); 5] = [
         ".grove/agents",
     ),
     ("agents rename near nearer --scope project", ".grove/agents"),
-    ("agents delete near --scope project", ".grove/agents"),
+    ("agents delete near --scope project --yes", ".grove/agents"),
+    (
+        "skills edit s --scope project --description other",
+        ".grove/skills",
+    ),
+    ("skills rename s t --scope project", ".grove/skills"),
+    ("skills delete s --scope project --yes", ".grove/skills"),
 ];
 
 fn prepared() -> Session {
@@ -39,7 +45,12 @@ fn reset(folder: &File) {
     for name in ["fresh.md", "nearer.md", "ed.md", ".grove-export"] {
         let _ = fs::remove_file(folder.join(name));
     }
-    fs::write(folder.join("near.md"), NEAR).unwrap();
+    let _ = fs::remove_dir_all(folder.join("t"));
+    let _ = fs::create_dir(folder.join("s"));
+    for name in ["near.md", "s/SKILL.md"] {
+        let text = NEAR.replace("near", if name.contains("SKILL") { "s" } else { "near" });
+        fs::write(folder.join(name), text).unwrap();
+    }
 }
 
 const NEAR: &str = "---\nname: near\ndescription: d\nmodel: one\n---\nNEAR\n";
@@ -55,6 +66,7 @@ fn a_link_that_is_swapped_in_a_loop_leads_no_writing_out() {
         reset(&held);
         session.trust_with("--follow");
         session.file("out/near.md", NEAR);
+        session.file("out/s/SKILL.md", NEAR.replace("near", "s"));
         let link = session.path("project/link");
         session.link("project/link", session.path("out"));
         let is_over = AtomicBool::new(false);
@@ -70,7 +82,16 @@ fn a_link_that_is_swapped_in_a_loop_leads_no_writing_out() {
                 reset(&held);
                 written += u64::from(session.grove(words).code == 0);
                 tries += 1;
-                assert_eq!(session.entries("out"), ["near.md"], "{words}, try {tries}");
+                assert_eq!(
+                    session.entries("out"),
+                    ["near.md", "s"],
+                    "{words}, try {tries}"
+                );
+                assert_eq!(
+                    session.entries("out/s"),
+                    ["SKILL.md"],
+                    "{words}, try {tries}"
+                );
                 assert_eq!(session.read("out/near.md"), NEAR, "{words}, try {tries}");
             }
             is_over.store(true, Ordering::Relaxed);

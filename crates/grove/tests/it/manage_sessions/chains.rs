@@ -54,7 +54,7 @@ fn a_chain_is_changed_renamed_and_deleted_and_no_other_byte() {
     assert_eq!(session.read(file), expected);
     session.file("project/.grove/chains/y.chain.md", &expected);
     session.refused("chains delete y").says(["both scopes"]);
-    session.done("chains delete y --scope user");
+    session.done("chains delete y --scope user --yes");
     assert!(!session.has(file));
 }
 
@@ -68,5 +68,5 @@ fn renaming_or_deleting_an_agent_names_the_chains_that_call_for_it() {
         .done("agents rename helper aide")
         .says([calls, "flow.chain.md:6"]);
     session.done("agents rename aide helper");
-    session.done("agents delete helper").says([calls]);
+    session.done("agents delete helper --yes").says([calls]);
 }

@@ -92,7 +92,7 @@ fn agents_behind_a_link_out_of_the_project_are_not_changed() {
         session
             .file("outside/agents/x.md", AGENT)
             .link(format!("project/{link}"), session.path(outside));
-        for words in ["edit x --model evil", "rename x y", "delete x"] {
+        for words in ["edit x --model evil", "rename x y", "delete x --yes"] {
             session
                 .refused(&format!("agents {words} --scope project"))
                 .says(["no agent is called `x`"]);
@@ -106,7 +106,7 @@ fn agents_behind_a_link_out_of_the_project_are_not_changed() {
     let session = session();
     session.file("project/.pi/agents/x.md", AGENT);
     session.done("agents edit x --model opus --scope project");
-    session.done("agents delete x --scope project");
+    session.done("agents delete x --scope project --yes");
     assert!(!session.has("project/.pi/agents/x.md"));
 }
 
@@ -117,7 +117,7 @@ fn an_export_does_not_follow_a_link_out_of_the_project() {
         .file(MINE, AGENT)
         .dir("outside")
         .link("project/.claude", session.path("outside"));
-    let exported = session.grove("agents export --host claude");
+    let exported = session.grove("agents export --host claude --yes");
     assert_eq!(exported.code, 1, "{exported}");
     assert!(below(&session, "outside").is_empty());
 }
@@ -164,7 +164,7 @@ fn a_file_that_is_not_utf_8_says_so_and_where() {
     let session = session();
     let bytes = [AGENT.as_bytes(), b"caf\xe9\n"].concat();
     session.file(MINE, &bytes);
-    for words in ["edit x --model opus", "rename x y", "delete x"] {
+    for words in ["edit x --model opus", "rename x y", "delete x --yes"] {
         session
             .refused(&format!("agents {words}"))
             .says(["x.md cannot be edited: line 7 is not UTF-8"]);

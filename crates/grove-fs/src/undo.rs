@@ -1,0 +1,731 @@
+//! What was there before a command changed a person's files, so that the last change can be taken back.
+//!
+//! Each command that writes keeps one record: before it writes a file it names the file, what is there, and what will
+//! be. A record is one file, replaced as a whole and synced before the writing begins. Whoever is killed in between
+//! leaves files that are as they were or as they were to be, and undoing takes both for what they are. Anything else
+//! was changed by somebody since, and then nothing is undone. Records are bounded in number and size; the oldest go.
+
+mod trees;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::atomic::{self, Replaced};
+use crate::error::FsError;
+use crate::files;
+use crate::lock::Lock;
+use crate::spot::Spot;
+
+/// The folder of records in the state folder.
+const FOLDER: &str = "undo";
+/// How many changes are remembered.
+const MAX_RECORDS: usize = 50;
+/// How much may be kept, of one change and of all.
+const MAX_BYTES: u64 = 128 << 20;
+/// How much of a record says what the rest is.
+const MAX_HEAD: u64 = 32 << 20;
+const VERSION: u32 = 1;
+/// How long another command may take that changes something.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// What will be at a path after a change.
+#[derive(Debug, Clone, Copy)]
+pub enum After<'a> {
+    /// A file with this content.
+    File(&'a [u8]),
+    /// A link that leads here.
+    Link(&'a Path),
+    /// A folder.
+    Folder,
+    /// Nothing.
+    Nothing,
+}
+
+/// The record of one command, begun when it keeps something for the first time.
+#[derive(Debug)]
+pub struct Recording {
+    /// Where records are; none where there is no state folder, and then nothing is kept.
+    folder: Option<PathBuf>,
+    /// The command, in words.
+    command: String,
+    begun: Mutex<Option<Begun>>,
+}
+
+#[derive(Debug)]
+struct Begun {
+    file: PathBuf,
+    record: Record,
+    contents: Vec<u8>,
+    _lock: Lock,
+}
+
+/// The head of a record: what is known of each path. The contents of files follow it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Record {
+    version: u32,
+    command: String,
+    paths: BTreeMap<PathBuf, Kept>,
+}
+
+/// What is known of one path.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Kept {
+    before: There,
+    /// Everything that the command made of it, one after the other.
+    after: Vec<There>,
+    /// Where the content of a file from before is in the record.
+    at: usize,
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+enum There {
+    Nothing,
+    File {
+        digest: String,
+        size: usize,
+        mode: u32,
+    },
+    Link(PathBuf),
+    Folder {
+        mode: u32,
+    },
+    /// A pipe, a socket or a device.
+    Other,
+}
+
+impl There {
+    /// Whether it is the same but for permissions.
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::File { digest, .. }, Self::File { digest: theirs, .. }) => digest == theirs,
+            (Self::Folder { .. }, Self::Folder { .. }) => true,
+            _ => self == other,
+        }
+    }
+
+    fn of(after: After<'_>) -> Self {
+        match after {
+            After::File(content) => Self::File {
+                digest: digest(content),
+                size: content.len(),
+                mode: 0,
+            },
+            After::Link(target) => Self::Link(target.to_path_buf()),
+            After::Folder => Self::Folder { mode: 0 },
+            After::Nothing => Self::Nothing,
+        }
+    }
+}
+
+impl Recording {
+    /// The record of a command that is about to change something. Nothing is written before something is kept.
+    pub fn new(state: Option<&Path>, command: impl Into<String>) -> Self {
+        Self {
+            folder: state.map(|state| state.join(FOLDER)),
+            command: command.into(),
+            begun: Mutex::new(None),
+        }
+    }
+
+    /// Whether something can be kept in a state folder.
+    pub fn can_be_kept(state: &Path) -> bool {
+        take_lock(&state.join(FOLDER)).is_ok()
+    }
+
+    /// Keeps what is at these paths, before it is changed to what is said. Folders that will be made on the way are
+    /// kept too, so that they go again.
+    pub fn keep(&self, changes: &[(&Path, After<'_>)]) -> Result<(), FsError> {
+        let Some(folder) = &self.folder else {
+            return Ok(());
+        };
+        let mut begun = lock(&self.begun);
+        let begun = match &mut *begun {
+            Some(begun) => begun,
+            none => none.insert(Begun::new(folder, &self.command)?),
+        };
+        for (path, after) in changes {
+            let path = files::without_links_above(path)?;
+            if !matches!(after, After::Nothing) {
+                let above = path.ancestors().skip(1);
+                for missing in above.take_while(|folder| !files::is_there(folder)) {
+                    begun.keep(missing.to_path_buf(), After::Folder)?;
+                }
+            }
+            begun.keep(path, *after)?;
+        }
+        begun.write()
+    }
+}
+
+impl Drop for Recording {
+    /// A record of a command that changed nothing is no record.
+    fn drop(&mut self) {
+        if let Some(begun) = lock(&self.begun).take()
+            && begun.record.is_as_before().unwrap_or(false)
+        {
+            let _ = files::remove(&begun.file);
+        }
+    }
+}
+
+impl Begun {
+    fn new(folder: &Path, command: &str) -> Result<Self, FsError> {
+        let lock = take_lock(folder)?;
+        let last = numbers(folder)?.pop().unwrap_or(0);
+        Ok(Self {
+            file: folder.join(file_name(last + 1)),
+            record: Record {
+                version: VERSION,
+                command: command.to_owned(),
+                paths: BTreeMap::new(),
+            },
+            contents: Vec::new(),
+            _lock: lock,
+        })
+    }
+
+    fn keep(&mut self, path: PathBuf, after: After<'_>) -> Result<(), FsError> {
+        let after = There::of(after);
+        if let Some(kept) = self.record.paths.get_mut(&path) {
+            kept.after.push(after);
+            return Ok(());
+        }
+        let (before, content) = look(&path)?;
+        if before == There::Other {
+            let error = std::io::Error::other("it is no file, link or folder");
+            return Err(FsError::new("keep for undoing", &path, error));
+        }
+        let at = self.contents.len();
+        self.contents.extend(content);
+        if self.contents.len() as u64 > MAX_BYTES {
+            return Err(too_large(&path));
+        }
+        let kept = Kept {
+            before,
+            after: vec![after],
+            at,
+        };
+        self.record.paths.insert(path, kept);
+        Ok(())
+    }
+
+    fn write(&self) -> Result<(), FsError> {
+        let fail = |error: serde_json::Error| FsError::new("write", &self.file, error);
+        let mut bytes = serde_json::to_vec(&self.record).map_err(fail)?;
+        if bytes.len() as u64 > MAX_HEAD {
+            return Err(too_large(&self.file));
+        }
+        bytes.push(b'\n');
+        bytes.extend(&self.contents);
+        atomic::write_mode(&self.file, &bytes, 0o600)?;
+        let Some(folder) = self.file.parent() else {
+            return Ok(());
+        };
+        let mut left = (MAX_RECORDS, MAX_BYTES + MAX_HEAD);
+        for number in numbers(folder)?.into_iter().rev() {
+            let file = folder.join(file_name(number));
+            let size = files::size(&file)?;
+            let is_first = left.0 == MAX_RECORDS;
+            match (left.0.checked_sub(1), left.1.checked_sub(size)) {
+                (Some(records), Some(bytes)) => left = (records, bytes),
+                _ if is_first => left = (MAX_RECORDS - 1, 0),
+                _ => {
+                    left = (0, 0);
+                    files::remove(&file)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The last change, which can be taken back.
+#[derive(Debug)]
+pub struct LastChange {
+    file: PathBuf,
+    record: Record,
+    contents: Vec<u8>,
+    _lock: Lock,
+}
+
+/// Why a change is not taken back.
+#[derive(Debug, thiserror::Error)]
+pub enum UndoError {
+    /// Somebody changed this since.
+    #[error("{} was changed since", .0.display())]
+    ChangedSince(PathBuf),
+    /// The record is not one that is understood here.
+    #[error("{} is not a record of a change, or a later version wrote it", .0.display())]
+    Unreadable(PathBuf),
+    /// Something could not be read or written.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+}
+
+impl LastChange {
+    /// The last change that is remembered, if there is one. Nobody changes anything until it is dropped.
+    pub fn find(state: &Path) -> Result<Option<Self>, UndoError> {
+        let folder = state.join(FOLDER);
+        if !files::is_folder(&folder) {
+            return Ok(None);
+        }
+        let lock = take_lock(&folder)?;
+        let Some(number) = numbers(&folder)?.pop() else {
+            return Ok(None);
+        };
+        let file = folder.join(file_name(number));
+        let (record, contents) = read(&file)?;
+        Ok(Some(Self {
+            file,
+            record,
+            contents,
+            _lock: lock,
+        }))
+    }
+
+    /// The command that made it, in words.
+    pub fn command(&self) -> &str {
+        &self.record.command
+    }
+
+    /// Makes every path what it was, if each still is what was made of it; gives the files and links that are different
+    /// now.
+    ///
+    /// Everything is looked at before anything is changed. Whoever is killed in between can do it again.
+    pub fn undo(self) -> Result<Vec<PathBuf>, UndoError> {
+        let mut different = Vec::new();
+        for (path, kept) in &self.record.paths {
+            let (there, _) = look(path)?;
+            let is_ours = kept.after.iter().any(|after| after.is_like(&there));
+            if !is_ours && !there.is_like(&kept.before) {
+                return Err(UndoError::ChangedSince(path.clone()));
+            }
+            if files::without_links_above(path)? != *path {
+                return Err(UndoError::ChangedSince(path.clone()));
+            }
+            if there != kept.before {
+                different.push((path, kept, there));
+            }
+        }
+        let mut done = Vec::new();
+        // What takes the place of something else needs that gone first, and folders are there before what is in them.
+        for (path, kept, there) in different.iter().rev() {
+            if !there.is_like(&kept.before) && !is_file(&kept.before, there) {
+                take_away(path, there)?;
+            }
+        }
+        for (path, kept, there) in &different {
+            self.put_back(path, kept, there)?;
+            let is_folder = |there: &There| matches!(there, There::Folder { .. });
+            if !is_folder(there) && !is_folder(&kept.before) {
+                done.push((*path).clone());
+            }
+        }
+        files::remove(&self.file)?;
+        Ok(done)
+    }
+
+    fn put_back(&self, path: &Path, kept: &Kept, there: &There) -> Result<(), UndoError> {
+        if matches!(kept.before, There::Nothing | There::Other) {
+            return Ok(());
+        }
+        if let Some(folder) = path.parent() {
+            files::make_folder(folder)?;
+        }
+        let spot = Spot::unlinked(path)?;
+        match &kept.before {
+            There::Nothing | There::Other => {}
+            There::Folder { mode } => spot.make_folder(*mode)?,
+            There::Link(target) => spot.make_link(target)?,
+            There::File { size, mode, .. } => {
+                let content = self.contents.get(kept.at..kept.at + size);
+                let content = content.ok_or_else(|| UndoError::Unreadable(self.file.clone()))?;
+                if is_file(&kept.before, there) {
+                    let now = spot.read(MAX_BYTES)?;
+                    match atomic::replace_with_mode(&spot, &now, content, *mode)? {
+                        Replaced::Done => {}
+                        Replaced::Changed => {
+                            return Err(UndoError::ChangedSince(path.to_path_buf()));
+                        }
+                    }
+                } else {
+                    atomic::create_at(&spot, content, Some(*mode))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a file takes the place of a file.
+fn is_file(before: &There, there: &There) -> bool {
+    matches!((before, there), (There::File { .. }, There::File { .. }))
+}
+
+/// Removes what a command made. A folder in which somebody put something stays.
+fn take_away(path: &Path, there: &There) -> Result<(), FsError> {
+    match there {
+        There::File { .. } | There::Link(_) => Spot::unlinked(path)?.remove_it(),
+        There::Folder { .. } => {
+            let _ = Spot::unlinked(path)?.remove_folder();
+            Ok(())
+        }
+        There::Nothing | There::Other => Ok(()),
+    }
+}
+
+/// What a file was before the earliest of a row of commands of one name, each of which found it as the last one left
+/// it. Nothing where nobody knows; nothing inside where there was no file.
+pub fn original(
+    state: &Path,
+    command: &str,
+    path: &Path,
+    now: &[u8],
+) -> Result<Option<Option<Vec<u8>>>, FsError> {
+    let folder = state.join(FOLDER);
+    let path = files::without_links_above(path)?;
+    let mut found: Option<Option<Vec<u8>>> = None;
+    let mut expected = There::of(After::File(now));
+    for number in numbers(&folder)?.into_iter().rev() {
+        let Ok((record, contents)) = read(&folder.join(file_name(number))) else {
+            continue;
+        };
+        let kept = record.paths.get(&path);
+        let Some(kept) = kept.filter(|_| record.command == command) else {
+            continue;
+        };
+        if !kept.after.iter().any(|after| after.is_like(&expected)) {
+            break;
+        }
+        found = match &kept.before {
+            There::File { size, .. } => contents
+                .get(kept.at..kept.at + size)
+                .map(|it| Some(it.to_vec())),
+            There::Nothing => Some(None),
+            _ => None,
+        };
+        expected = kept.before.clone();
+    }
+    Ok(found)
+}
+
+impl Record {
+    fn is_as_before(&self) -> Result<bool, FsError> {
+        for (path, kept) in &self.paths {
+            if look(path)?.0 != kept.before {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn read(file: &Path) -> Result<(Record, Vec<u8>), UndoError> {
+    let bytes = files::read_bounded(file, MAX_BYTES + MAX_HEAD)?;
+    let unreadable = || UndoError::Unreadable(file.to_path_buf());
+    let end = bytes.iter().position(|byte| *byte == b'\n');
+    let end = end.ok_or_else(unreadable)?;
+    let head = bytes.get(..end).unwrap_or_default();
+    let record: Record = serde_json::from_slice(head).map_err(|_| unreadable())?;
+    if record.version != VERSION {
+        return Err(unreadable());
+    }
+    let contents = bytes.get(end + 1..).unwrap_or_default();
+    let is_whole = |kept: &Kept| match &kept.before {
+        There::File {
+            digest: known,
+            size,
+            ..
+        } => {
+            let content = contents.get(kept.at..kept.at.saturating_add(*size));
+            content.is_some_and(|content| digest(content) == *known)
+        }
+        _ => true,
+    };
+    if !record.paths.values().all(is_whole) {
+        return Err(unreadable());
+    }
+    Ok((record, contents.to_vec()))
+}
+
+/// What is at a path, with the content of a file. Links are not followed.
+fn look(path: &Path) -> Result<(There, Vec<u8>), FsError> {
+    let fail = |error: std::io::Error| FsError::new("look at", path, error);
+    let found = match std::fs::symlink_metadata(path).map_err(fail) {
+        Err(error) if error.is_not_found() => return Ok((There::Nothing, Vec::new())),
+        found => found?,
+    };
+    let mode = found.permissions().mode() & 0o7777;
+    let there = if found.is_file() {
+        let content = files::read_bounded(path, MAX_BYTES)?;
+        let (digest, size) = (digest(&content), content.len());
+        return Ok((There::File { digest, size, mode }, content));
+    } else if found.is_symlink() {
+        There::Link(std::fs::read_link(path).map_err(fail)?)
+    } else if found.is_dir() {
+        There::Folder { mode }
+    } else {
+        There::Other
+    };
+    Ok((there, Vec::new()))
+}
+
+/// The numbers of records, the oldest first.
+fn numbers(folder: &Path) -> Result<Vec<u64>, FsError> {
+    if !files::is_folder(folder) {
+        return Ok(Vec::new());
+    }
+    let names = files::list(folder, usize::MAX)?.into_iter();
+    let mut numbers: Vec<u64> = names.filter_map(|(name, _)| name.parse().ok()).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+fn file_name(number: u64) -> String {
+    format!("{number:010}")
+}
+
+fn digest(content: &[u8]) -> String {
+    blake3::hash(content).to_hex().to_string()
+}
+
+fn too_large(path: &Path) -> FsError {
+    let error = std::io::Error::other("it is more than can be kept for undoing");
+    FsError::new("keep for undoing", path, error)
+}
+
+fn take_lock(folder: &Path) -> Result<Lock, FsError> {
+    files::make_folder(folder)?;
+    Lock::take(&folder.join("record"), WAIT)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    struct Place {
+        folder: tempfile::TempDir,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            fs::create_dir(folder.path().join("own")).unwrap();
+            Self { folder }
+        }
+
+        fn state(&self) -> PathBuf {
+            self.folder.path().join("state")
+        }
+
+        fn own(&self, path: &str) -> PathBuf {
+            self.folder.path().join("own").join(path)
+        }
+
+        fn write(&self, path: &str, content: &[u8]) {
+            let recording = Recording::new(Some(&self.state()), format!("write {path}"));
+            let file = self.own(path);
+            recording.keep(&[(&file, After::File(content))]).unwrap();
+            atomic::write(&file, content, atomic::Durability::Cache).unwrap();
+        }
+
+        fn undo(&self) -> Result<Vec<PathBuf>, UndoError> {
+            match LastChange::find(&self.state())? {
+                Some(last) => last.undo(),
+                None => Ok(Vec::new()),
+            }
+        }
+
+        /// Every path with what is there.
+        fn all(&self) -> BTreeMap<PathBuf, There> {
+            let mut all = BTreeMap::new();
+            let mut open = vec![self.folder.path().join("own")];
+            while let Some(folder) = open.pop() {
+                for entry in fs::read_dir(folder).unwrap() {
+                    let path = entry.unwrap().path();
+                    let there = look(&path).unwrap().0;
+                    if matches!(there, There::Folder { .. }) {
+                        open.push(path.clone());
+                    }
+                    all.insert(path, there);
+                }
+            }
+            all
+        }
+    }
+
+    #[test]
+    fn changes_are_taken_back_one_after_the_other_and_the_last_first() {
+        let place = Place::new();
+        fs::write(place.own("a"), "one").unwrap();
+        fs::set_permissions(place.own("a"), fs::Permissions::from_mode(0o640)).unwrap();
+        let first = place.all();
+        place.write("a", b"two");
+        fs::set_permissions(place.own("a"), fs::Permissions::from_mode(0o600)).unwrap();
+        let second = place.all();
+        place.write("deep/er/b", b"new");
+        assert_eq!(place.undo().unwrap(), [place.own("deep/er/b")]);
+        assert_eq!(place.all(), second, "also the folders are gone");
+        assert_eq!(place.undo().unwrap(), [place.own("a")]);
+        assert_eq!(place.all(), first);
+        assert!(LastChange::find(&place.state()).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_somebody_changed_since_stays_with_everything_else_of_that_change() {
+        let place = Place::new();
+        let recording = Recording::new(Some(&place.state()), "two");
+        let (a, b) = (place.own("a"), place.own("b"));
+        let changes = [(&*a, After::File(b"1")), (&*b, After::File(b"1"))];
+        recording.keep(&changes).unwrap();
+        fs::write(&a, "1").unwrap();
+        fs::write(&b, "mine").unwrap();
+        drop(recording);
+        let before = place.all();
+        let error = place.undo().unwrap_err();
+        assert!(matches!(error, UndoError::ChangedSince(path) if path == b));
+        assert_eq!(place.all(), before);
+        // Put right, it can be done.
+        fs::write(&b, "1").unwrap();
+        assert_eq!(place.undo().unwrap(), [a, b]);
+    }
+
+    #[test]
+    fn a_command_that_was_killed_at_any_point_is_taken_back_as_far_as_it_came() {
+        for done in 0..=2 {
+            let place = Place::new();
+            fs::write(place.own("a"), "old").unwrap();
+            fs::create_dir(place.own("gone")).unwrap();
+            fs::write(place.own("gone/x"), b"\xff\n").unwrap();
+            std::os::unix::fs::symlink("nowhere", place.own("gone/link")).unwrap();
+            let before = place.all();
+            let recording = Recording::new(Some(&place.state()), "three");
+            let paths = ["a", "gone", "gone/x", "gone/link"].map(|path| place.own(path));
+            let mut changes: Vec<(&Path, After<'_>)> = Vec::new();
+            changes.extend(paths.iter().map(|path| (&**path, After::Nothing)));
+            changes[0].1 = After::File(b"new");
+            recording.keep(&changes).unwrap();
+            if done > 0 {
+                fs::write(place.own("a"), "new").unwrap();
+                fs::remove_file(place.own("gone/x")).unwrap();
+            }
+            if done > 1 {
+                fs::remove_dir_all(place.own("gone")).unwrap();
+            }
+            // Killed: nothing is dropped, but its lock is.
+            if let Some(begun) = lock(&recording.begun).take() {
+                drop(begun);
+            }
+            let undone = place.undo().unwrap();
+            assert_eq!(undone.len(), [0, 2, 3][done]);
+            assert_eq!(place.all(), before, "{done}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_changed_nothing_is_not_remembered_and_two_writings_are_one_change() {
+        let place = Place::new();
+        place.write("a", b"1");
+        let recording = Recording::new(Some(&place.state()), "back and forth");
+        let file = place.own("a");
+        recording.keep(&[(&file, After::File(b"2"))]).unwrap();
+        fs::write(&file, "2").unwrap();
+        recording.keep(&[(&file, After::File(b"1"))]).unwrap();
+        fs::write(&file, "1").unwrap();
+        drop(recording);
+        let last = LastChange::find(&place.state()).unwrap().unwrap();
+        assert_eq!(last.command(), "write a");
+    }
+
+    #[test]
+    fn records_are_bounded_closed_to_others_and_refused_when_damaged() {
+        let place = Place::new();
+        for n in 0..MAX_RECORDS + 3 {
+            place.write("a", n.to_string().as_bytes());
+        }
+        let folder = place.state().join(FOLDER);
+        let all = numbers(&folder).unwrap();
+        assert_eq!((all.len(), all[0]), (MAX_RECORDS, 4));
+        let last = folder.join(file_name(all[MAX_RECORDS - 1]));
+        assert_eq!(files::mode(&last).unwrap(), 0o600);
+        let good = fs::read(&last).unwrap();
+        for bad in [&good[..good.len() - 1], b"{}\n", b""] {
+            fs::write(&last, bad).unwrap();
+            let error = place.undo().unwrap_err();
+            assert!(matches!(error, UndoError::Unreadable(path) if path == last));
+        }
+    }
+
+    #[test]
+    fn a_link_put_in_the_way_since_leads_nothing_elsewhere() {
+        let place = Place::new();
+        fs::create_dir(place.own("in")).unwrap();
+        fs::write(place.own("in/a"), "old").unwrap();
+        place.write("in/a", b"new");
+        fs::rename(place.own("in"), place.own("moved")).unwrap();
+        std::os::unix::fs::symlink("moved", place.own("in")).unwrap();
+        assert!(matches!(place.undo(), Err(UndoError::ChangedSince(_))));
+        assert_eq!(fs::read(place.own("moved/a")).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_folder_that_was_moved_or_removed_is_back_with_modes_links_and_empty_folders() {
+        let place = Place::new();
+        fs::create_dir_all(place.own("s/empty")).unwrap();
+        fs::set_permissions(place.own("s/empty"), fs::Permissions::from_mode(0o750)).unwrap();
+        fs::write(place.own("s/run"), "#!").unwrap();
+        fs::set_permissions(place.own("s/run"), fs::Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::symlink("/nowhere", place.own("s/link")).unwrap();
+        let before = place.all();
+        let recording = || Recording::new(Some(&place.state()), "tree");
+        recording()
+            .rename_tree(&place.own("s"), &place.own("t"))
+            .unwrap();
+        assert!(!place.own("s").exists() && place.own("t/run").exists());
+        let between = place.all();
+        recording().remove_tree(&place.own("t")).unwrap();
+        assert!(place.all().is_empty());
+        place.undo().unwrap();
+        assert_eq!(place.all(), between);
+        place.undo().unwrap();
+        assert_eq!(place.all(), before);
+        // A name that is taken stays whose it is.
+        fs::create_dir(place.own("t")).unwrap();
+        assert!(
+            recording()
+                .rename_tree(&place.own("s"), &place.own("t"))
+                .is_err()
+        );
+        assert!(LastChange::find(&place.state()).unwrap().is_none());
+    }
+
+    #[test]
+    fn the_original_is_that_of_the_first_of_a_row_of_commands() {
+        let place = Place::new();
+        let file = place.own("a");
+        let now = |content: &[u8]| original(&place.state(), "write a", &file, content).unwrap();
+        assert_eq!(now(b"0"), None);
+        fs::write(&file, "0").unwrap();
+        place.write("a", b"1");
+        place.write("a", b"2");
+        place.write("b", b"1");
+        assert_eq!(now(b"2"), Some(Some(b"0".to_vec())));
+        assert_eq!(now(b"3"), None);
+        assert_eq!(
+            original(&place.state(), "write b", &place.own("b"), b"1").unwrap(),
+            Some(None)
+        );
+    }
+}

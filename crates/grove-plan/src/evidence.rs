@@ -1,0 +1,529 @@
+//! What was seen of a child's work, beside what it says, and what that means for its contract.
+
+use grove_spec::acceptance::{AcceptanceLevel, Criterion, CriterionSeverity, Evidence};
+use serde::{Deserialize, Serialize};
+
+use crate::contract::{CheckResult, Contract};
+use crate::report::{CommandStatus, CriterionStatus, Report};
+
+/// Everything that is known of a child's work once nothing of it runs any more.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Seen {
+    /// What the commands came to.
+    pub results: Vec<CheckResult>,
+    /// What the child says.
+    pub report: Option<Report>,
+    /// What was understood though it was written otherwise, or why there is no report.
+    pub notes: Vec<String>,
+    /// What the runtime found itself.
+    pub facts: Facts,
+}
+
+/// What the runtime found itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Facts {
+    /// The files that are not as they were; none where that cannot be seen.
+    pub changed: Option<Vec<String>>,
+    /// Files that tools of the child wrote.
+    pub written: Vec<String>,
+    /// Files that are staged and were not before; none where that cannot be seen.
+    pub staged: Option<Vec<String>>,
+    /// The commands that the child ran, in order; none where that cannot be seen.
+    pub commands: Option<Vec<SeenCommand>>,
+    /// Tests that the child says it added and that are in none of its changes.
+    pub tests_not_found: Vec<String>,
+}
+
+/// A command that a child ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenCommand {
+    /// The line.
+    pub line: String,
+    /// Whether it failed.
+    pub failed: bool,
+}
+
+/// Something that stands in the way of work counting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Finding {
+    /// Something that was asked for is not there. The child can be asked for it.
+    Missing(String),
+    /// What the child says is not so.
+    Contradicted(String),
+}
+
+impl Finding {
+    /// What it is, for people and for the child.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Missing(text) | Self::Contradicted(text) => text,
+        }
+    }
+
+    /// Whether the child said something that is not so.
+    pub const fn is_contradiction(&self) -> bool {
+        matches!(self, Self::Contradicted(_))
+    }
+}
+
+impl Contract {
+    /// What stands in the way of work counting: what is missing, and what is not as the child says.
+    pub fn findings(&self, seen: &Seen) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut missing = |text: String| findings.push(Finding::Missing(text));
+        let usual = Report::default();
+        let report = seen.report.as_ref().unwrap_or(&usual);
+        if self.level == AcceptanceLevel::Attested && seen.report.is_none() {
+            missing(format!("there is no report ({})", seen.notes.join("; ")));
+        }
+        for criterion in &self.criteria {
+            if criterion.severity != Some(CriterionSeverity::Recommended)
+                && let Some(text) = self.unmet(criterion, report)
+            {
+                missing(text);
+            }
+        }
+        for kind in &self.evidence {
+            if let Some(text) = self.not_shown(*kind, report, &seen.facts) {
+                missing(text);
+            }
+        }
+        for check in &self.verify {
+            let result = seen.results.iter().find(|result| result.id == check.id);
+            match result {
+                None => missing(format!("{} was not run", check.id)),
+                Some(result) if !result.end.is_success() && !check.allow_failure => {
+                    missing(format!("{} (`{}`) {}", check.id, check.line(), result.end));
+                }
+                Some(_) => {}
+            }
+        }
+        if seen.report.is_none() && self.wants_report() && !findings.is_empty() {
+            let why = seen.notes.join("; ");
+            if let Some(Finding::Missing(first)) = findings.first_mut()
+                && !why.is_empty()
+                && !first.contains(&why)
+            {
+                first.extend([" (", &why, ")"]);
+            }
+        }
+        let contradictions = contradictions(report, &seen.facts);
+        findings.extend(contradictions.into_iter().map(Finding::Contradicted));
+        findings
+    }
+
+    /// Why a criterion does not count as met.
+    fn unmet(&self, criterion: &Criterion, report: &Report) -> Option<String> {
+        let id = &criterion.id;
+        let said = report.criteria_satisfied.as_slice();
+        let is_it = |given: &Option<String>| {
+            let given = given.as_deref().unwrap_or_default();
+            given.eq_ignore_ascii_case(id) || given.eq_ignore_ascii_case(&criterion.must)
+        };
+        let said = match (said.iter().find(|it| is_it(&it.id)), said) {
+            (Some(named), _) => Some(named),
+            // One answer to one question needs no name.
+            (None, [only]) if self.criteria.len() == 1 => Some(only),
+            (None, _) => None,
+        };
+        match said {
+            None => Some(format!("{id} ({}) is not reported on", criterion.must)),
+            Some(said) if said.status == CriterionStatus::NotApplicable => {
+                Some(format!("{id} is said not to apply: {}", said.evidence))
+            }
+            Some(said) if said.status == CriterionStatus::NotSatisfied => Some(format!(
+                "{id} is said not to be satisfied: {}",
+                said.evidence
+            )),
+            Some(said) if said.evidence.trim().is_empty() => {
+                Some(format!("{id} is said to be satisfied without evidence"))
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Why a kind of evidence is not there. What the runtime saw itself needs nobody's word.
+    fn not_shown(&self, kind: Evidence, report: &Report, facts: &Facts) -> Option<String> {
+        let filled = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|it| !it.is_empty());
+        let is_shown = match kind {
+            Evidence::ChangedFiles => facts.changed.is_some() || report.changed_files.is_some(),
+            Evidence::TestsAdded => filled(&report.tests_added_or_updated),
+            Evidence::CommandsRun => {
+                let seen = facts.commands.as_ref().is_some_and(|it| !it.is_empty());
+                // That nothing had to be run is an answer; that nothing was said is not.
+                seen || report.commands_run.is_some()
+            }
+            Evidence::ValidationOutput => {
+                !self.verify.is_empty() || filled(&report.validation_output)
+            }
+            Evidence::ResidualRisks => report.residual_risks.is_some(),
+            Evidence::NoStagedFiles => match &facts.staged {
+                Some(staged) if staged.is_empty() => true,
+                Some(staged) => {
+                    let staged = staged.join(", ");
+                    return Some(format!("files are staged: {staged}"));
+                }
+                None => report.no_staged_files == Some(true),
+            },
+            Evidence::DiffSummary => report.diff_summary.is_some(),
+            Evidence::ReviewFindings => report.review_findings.is_some(),
+            Evidence::ManualNotes => report.manual_notes.is_some(),
+        };
+        let field = kind.report_field();
+        (!is_shown).then(|| format!("`{field}` is missing from the report"))
+    }
+}
+
+/// Where what a child says is not what was seen, with both.
+fn contradictions(report: &Report, facts: &Facts) -> Vec<String> {
+    let mut all = Vec::new();
+    if let (Some(claimed), Some(changed)) = (&report.changed_files, &facts.changed) {
+        let is_so = |claim: &&String| {
+            let mut known = changed.iter().chain(&facts.written);
+            path_of(claim).is_none_or(|path| known.any(|file| is_same(&path, file)))
+        };
+        for claim in claimed.iter().filter(|claim| !is_so(claim)) {
+            let seen = listed(changed);
+            all.push(format!(
+                "it says that it changed {claim}; changed were: {seen}"
+            ));
+        }
+    }
+    let staged = facts.staged.as_ref().filter(|staged| !staged.is_empty());
+    if let (Some(true), Some(staged)) = (report.no_staged_files, staged) {
+        let seen = listed(staged);
+        all.push(format!(
+            "it says that nothing is staged; staged are: {seen}"
+        ));
+    }
+    let lines = facts.tests_not_found.iter();
+    all.extend(lines.map(|test| {
+        format!("it says that it added the test {test}, which is in none of its changes")
+    }));
+    if let (Some(claimed), Some(seen)) = (&report.commands_run, &facts.commands) {
+        let passed = claimed
+            .iter()
+            .filter(|it| it.result == CommandStatus::Passed);
+        for claim in passed {
+            let line = squeezed(&claim.command);
+            let is_it = |seen: &&SeenCommand| {
+                let ran = squeezed(&seen.line);
+                ran == line || ran.contains(&line) || line.contains(&ran)
+            };
+            let runs: Vec<&SeenCommand> = seen.iter().filter(is_it).collect();
+            match runs.last() {
+                None => all.push(format!(
+                    "it says that `{}` passed; it never ran it",
+                    claim.command
+                )),
+                Some(last) if last.failed => all.push(format!(
+                    "it says that `{}` passed; it failed when it last ran",
+                    claim.command
+                )),
+                Some(_) => {}
+            }
+        }
+    }
+    all
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    let shown = names.iter().take(20).cloned().collect::<Vec<_>>();
+    shown.join(", ")
+}
+
+fn squeezed(line: &str) -> String {
+    let words: Vec<&str> = line.trim().trim_matches('`').split_whitespace().collect();
+    words.join(" ")
+}
+
+/// The path that a line of a report names; none when it names none.
+pub(crate) fn path_of(claim: &str) -> Option<String> {
+    let claim = claim.trim().trim_start_matches(['-', '*']).trim();
+    let first = claim.split_whitespace().next()?;
+    let first = first.split("::").next().unwrap_or(first);
+    let first = first.trim_matches(['`', '"', '\'', '(', ')', ',', ';', ':']);
+    let first = first.split('#').next().unwrap_or(first);
+    // `file.rs:12` names a line of a file.
+    let first = match first.rsplit_once(':') {
+        Some((file, line)) if line.chars().all(|c| c.is_ascii_digit()) => file,
+        _ => first,
+    };
+    let first = first.strip_prefix("./").unwrap_or(first);
+    let is_path = first.contains('/')
+        || first
+            .rsplit_once('.')
+            .is_some_and(|(stem, end)| !stem.is_empty() && (1..=8).contains(&end.len()));
+    is_path.then(|| first.to_owned())
+}
+
+/// Whether a path that was said is a file, or a folder of it.
+pub(crate) fn is_same(said: &str, file: &str) -> bool {
+    let said = said.trim_end_matches('/');
+    let ends = |long: &str, short: &str| {
+        long.strip_suffix(short)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    };
+    ends(said, file) || ends(file, said) || file.starts_with(&format!("{said}/"))
+}
+
+/// The tests that a report names and that are in none of the changes: neither a changed file nor a word of an added line.
+pub fn tests_not_found(report: &Report, changed: &[String], patch: &str) -> Vec<String> {
+    let claimed = report.tests_added_or_updated.iter().flatten();
+    let is_found = |claim: &&String| {
+        let by_path =
+            path_of(claim).is_some_and(|path| changed.iter().any(|file| is_same(&path, file)));
+        let name = claim.split("::").last().unwrap_or(claim);
+        let name = name.trim().trim_matches(['`', '"', '\'', '(', ')']);
+        let mut added = patch.lines().filter(|line| line.starts_with('+'));
+        by_path || (name.len() >= 3 && added.any(|line| line.contains(name)))
+    };
+    claimed.filter(|claim| !is_found(claim)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use grove_spec::Digest;
+    use grove_spec::acceptance::Acceptance;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::contract::{AuthorFacts, CheckEnd};
+    use crate::report::report_of;
+
+    fn contract(value: &Value) -> Contract {
+        let acceptance = Acceptance::parse(value).unwrap();
+        let author = AuthorFacts {
+            can_write: true,
+            ..AuthorFacts::default()
+        };
+        Contract::of(&acceptance, &author).unwrap().unwrap()
+    }
+
+    fn strings(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    fn seen(report: &Value) -> Seen {
+        Seen {
+            report: report_of(report).report,
+            facts: Facts {
+                changed: Some(strings(&["src/a.rs", "tests/b.rs"])),
+                staged: Some(Vec::new()),
+                commands: Some(vec![
+                    SeenCommand {
+                        line: "cd x && cargo test".to_owned(),
+                        failed: false,
+                    },
+                    SeenCommand {
+                        line: "make".to_owned(),
+                        failed: true,
+                    },
+                ]),
+                ..Facts::default()
+            },
+            ..Seen::default()
+        }
+    }
+
+    #[test]
+    fn what_a_child_says_is_compared_with_what_was_seen() {
+        let contract = contract(&json!("checked"));
+        for (report, contradicted) in [
+            (
+                json!({"changedFiles": ["src/a.rs", "./tests/b.rs: new test"], "residualRisks": []}),
+                false,
+            ),
+            (
+                json!({"changedFiles": ["/work/x/src/a.rs"], "residualRisks": []}),
+                false,
+            ),
+            (
+                json!({"changedFiles": ["src/"], "residualRisks": []}),
+                false,
+            ),
+            (
+                json!({"changedFiles": ["src/other.rs"], "residualRisks": []}),
+                true,
+            ),
+            (
+                json!({"commandsRun": [{"command": "cargo  test", "result": "passed"}], "residualRisks": []}),
+                false,
+            ),
+            (
+                json!({"commandsRun": [{"command": "make", "result": "passed"}], "residualRisks": []}),
+                true,
+            ),
+            (
+                json!({"commandsRun": [{"command": "make", "result": "failed"}], "residualRisks": []}),
+                false,
+            ),
+            (
+                json!({"commandsRun": [{"command": "npm test", "result": "passed"}], "residualRisks": []}),
+                true,
+            ),
+            (
+                json!({"commandsRun": [{"command": "npm test", "result": "not-run"}], "residualRisks": []}),
+                false,
+            ),
+        ] {
+            let findings = contract.findings(&seen(&report));
+            let is = findings.iter().any(Finding::is_contradiction);
+            assert_eq!(is, contradicted, "{report}: {findings:?}");
+            assert_eq!(findings.is_empty(), !contradicted, "{report}: {findings:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_seen_needs_nobodys_word_and_the_rest_is_asked_for() {
+        let contract = contract(&json!("checked"));
+        // Only what nobody but the child can say is missing when it says nothing.
+        let silent = Seen {
+            report: None,
+            notes: strings(&["there is no report"]),
+            ..seen(&json!({}))
+        };
+        let findings = contract.findings(&silent);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(findings[0].text().contains("residualRisks"));
+        let mut staged = seen(&json!({"residualRisks": []}));
+        staged.facts.staged = Some(strings(&["x"]));
+        assert!(contract.findings(&staged)[0].text().contains("staged"));
+        staged.report.as_mut().unwrap().no_staged_files = Some(true);
+        assert!(
+            contract
+                .findings(&staged)
+                .iter()
+                .any(Finding::is_contradiction)
+        );
+        // Where nothing can be seen its word is what there is.
+        let blind = Seen {
+            facts: Facts::default(),
+            ..seen(
+                &json!({"changedFiles": ["a"], "commandsRun": [], "residualRisks": [], "noStagedFiles": true}),
+            )
+        };
+        assert_eq!(contract.findings(&blind), Vec::new());
+        let blind = Seen {
+            facts: Facts::default(),
+            ..silent
+        };
+        assert_eq!(contract.findings(&blind).len(), 4);
+    }
+
+    #[test]
+    fn criteria_are_met_by_name_with_evidence() {
+        let two = contract(
+            &json!({"criteria": ["one", {"id": "x", "must": "two", "severity": "recommended"}, "three"]}),
+        );
+        let entry = |id: &str, status: &str, evidence: &str| json!({"id": id, "status": status, "evidence": evidence});
+        for (entries, missing) in [
+            (
+                json!([
+                    entry("criterion-1", "satisfied", "e"),
+                    entry("criterion-3", "satisfied", "e")
+                ]),
+                0,
+            ),
+            (
+                json!([
+                    entry("CRITERION-1", "done", "e"),
+                    entry("three", "satisfied", "e")
+                ]),
+                0,
+            ),
+            (json!([entry("criterion-1", "satisfied", "e")]), 1),
+            (
+                json!([
+                    entry("criterion-1", "not-satisfied", "e"),
+                    entry("criterion-3", "satisfied", "e")
+                ]),
+                1,
+            ),
+            (
+                json!([
+                    entry("criterion-1", "not-applicable", "e"),
+                    entry("criterion-3", "satisfied", " ")
+                ]),
+                2,
+            ),
+            (json!([]), 2),
+        ] {
+            let findings = two.findings(&seen(
+                &json!({"criteriaSatisfied": entries, "residualRisks": []}),
+            ));
+            assert_eq!(findings.len(), missing, "{entries}: {findings:?}");
+        }
+        let one = contract(&json!({"criteria": ["only"]}));
+        let report = json!({"criteriaSatisfied": [{"status": "satisfied", "evidence": "e"}]});
+        assert_eq!(one.findings(&seen(&report)), Vec::new());
+    }
+
+    #[test]
+    fn work_counts_only_when_every_command_was_seen_to_succeed() {
+        let contract = contract(&json!({"verify": [
+            {"id": "a", "command": "true"},
+            {"id": "b", "command": "true", "allowFailure": true},
+        ]}));
+        let result = |id: &str, end: CheckEnd| CheckResult {
+            id: id.to_owned(),
+            end,
+            milliseconds: 1,
+            output: Digest::of(b""),
+            sandbox: "none".to_owned(),
+        };
+        let fine = || result("b", CheckEnd::Code(0));
+        for (results, is_fine) in [
+            (vec![result("a", CheckEnd::Code(0)), fine()], true),
+            (
+                vec![
+                    result("a", CheckEnd::Code(0)),
+                    result("b", CheckEnd::Code(1)),
+                ],
+                true,
+            ),
+            (vec![result("a", CheckEnd::Code(0))], false),
+            (vec![], false),
+            (vec![result("a", CheckEnd::Code(1)), fine()], false),
+            (vec![result("a", CheckEnd::Signal(9)), fine()], false),
+            (vec![result("a", CheckEnd::TimedOut), fine()], false),
+            (
+                vec![result("a", CheckEnd::NotStarted("x".to_owned())), fine()],
+                false,
+            ),
+        ] {
+            let seen = Seen {
+                results,
+                ..Seen::default()
+            };
+            assert_eq!(contract.findings(&seen).is_empty(), is_fine, "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn tests_are_looked_for_in_the_changes() {
+        let changed = strings(&["tests/b.rs"]);
+        let patch = "+++ b/tests/b.rs\n+fn it_works() {}\n-fn it_failed() {}\n";
+        for (claim, is_found) in [
+            ("tests/b.rs", true),
+            ("tests/b.rs::anything", true),
+            ("it_works", true),
+            ("module::it_works", true),
+            ("it_failed", false),
+            ("tests/c.rs", false),
+            ("never_written", false),
+        ] {
+            let report = report_of(&json!({"testsAddedOrUpdated": [claim]}))
+                .report
+                .unwrap();
+            let missing = tests_not_found(&report, &changed, patch);
+            assert_eq!(missing.is_empty(), is_found, "{claim}");
+        }
+    }
+}

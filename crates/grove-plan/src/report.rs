@@ -1,0 +1,791 @@
+//! What a child says of its own work: found in whatever form it was given, and put into one.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The tag of a fence, and the name of the tool, with which a report is given.
+pub const REPORT_TAG: &str = "acceptance-report";
+/// The words before a report without a fence.
+const MARKER: &str = "ACCEPTANCE_REPORT:";
+/// How much of a text is looked through for a report that is in no block, and how many objects of it.
+const MOST_SEARCHED: usize = 64 << 10;
+const MOST_OBJECTS: usize = 50;
+
+/// What a child says of its work.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Report {
+    /// What it says about each criterion.
+    pub criteria_satisfied: Vec<CriterionReport>,
+    /// The files that it changed.
+    pub changed_files: Option<Vec<String>>,
+    /// The tests that it added or changed.
+    pub tests_added_or_updated: Option<Vec<String>>,
+    /// The commands that it ran.
+    pub commands_run: Option<Vec<CommandReport>>,
+    /// What checks printed.
+    pub validation_output: Option<Vec<String>>,
+    /// What may still go wrong.
+    pub residual_risks: Option<Vec<String>>,
+    /// Whether nothing is staged.
+    pub no_staged_files: Option<bool>,
+    /// What was changed, in words.
+    pub diff_summary: Option<String>,
+    /// What a review found.
+    pub review_findings: Option<Vec<String>>,
+    /// Anything else.
+    pub manual_notes: Option<String>,
+}
+
+/// What a child says about one criterion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CriterionReport {
+    /// Which; none when it did not say.
+    pub id: Option<String>,
+    /// Whether it is met.
+    pub status: CriterionStatus,
+    /// How that is known.
+    pub evidence: String,
+}
+
+/// Whether a criterion is met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CriterionStatus {
+    /// It is.
+    Satisfied,
+    /// It is not.
+    NotSatisfied,
+    /// It does not apply.
+    NotApplicable,
+}
+
+/// A command that a child says it ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandReport {
+    /// The line.
+    pub command: String,
+    /// How it says that it ended.
+    pub result: CommandStatus,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CommandStatus {
+    /// Well.
+    Passed,
+    /// Not well.
+    Failed,
+    /// It was not run.
+    NotRun,
+}
+
+/// A report as it was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FoundReport {
+    /// The report, if one can be read.
+    pub report: Option<Report>,
+    /// What was understood though it was written otherwise, or why nothing could be read.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// The same with what was said later.
+    #[must_use]
+    pub fn with(self, later: Self) -> Self {
+        let mut criteria = later.criteria_satisfied;
+        let is_new = |it: &CriterionReport| !criteria.iter().any(|said| said.id == it.id);
+        let kept: Vec<CriterionReport> =
+            self.criteria_satisfied.into_iter().filter(is_new).collect();
+        criteria.extend(kept);
+        Self {
+            criteria_satisfied: criteria,
+            changed_files: later.changed_files.or(self.changed_files),
+            tests_added_or_updated: later.tests_added_or_updated.or(self.tests_added_or_updated),
+            commands_run: later.commands_run.or(self.commands_run),
+            validation_output: later.validation_output.or(self.validation_output),
+            residual_risks: later.residual_risks.or(self.residual_risks),
+            no_staged_files: later.no_staged_files.or(self.no_staged_files),
+            diff_summary: later.diff_summary.or(self.diff_summary),
+            review_findings: later.review_findings.or(self.review_findings),
+            manual_notes: later.manual_notes.or(self.manual_notes),
+        }
+    }
+}
+
+/// Finds the report in what a child said.
+pub fn report_in(text: &str) -> FoundReport {
+    let mut notes = Vec::new();
+    for place in places(text) {
+        let body = text.get(place.body.clone()).unwrap_or_default();
+        let Some(value) = lenient(body) else {
+            notes.push(format!("the {} is not JSON", place.kind));
+            continue;
+        };
+        let found = report_of(&value);
+        if found.report.is_some() {
+            let mut notes: Vec<String> = place.note.map(str::to_owned).into_iter().collect();
+            notes.extend(found.notes);
+            return FoundReport {
+                report: found.report,
+                notes,
+            };
+        }
+        if place.is_named {
+            notes.extend(found.notes);
+        }
+    }
+    if notes.is_empty() {
+        notes.push("there is no report".to_owned());
+    }
+    FoundReport {
+        report: None,
+        notes,
+    }
+}
+
+/// What a child said without its report.
+pub fn without_report(text: &str) -> String {
+    let place = places(text).into_iter().find(|place| {
+        let body = text.get(place.body.clone()).unwrap_or_default();
+        lenient(body).is_some_and(|value| report_of(&value).report.is_some())
+    });
+    let Some(place) = place else {
+        return text.to_owned();
+    };
+    let before = text.get(..place.whole.start).unwrap_or_default().trim_end();
+    let after = text.get(place.whole.end..).unwrap_or_default().trim();
+    match (before.is_empty(), after.is_empty()) {
+        (_, true) => before.to_owned(),
+        (true, false) => after.to_owned(),
+        (false, false) => format!("{before}\n\n{after}"),
+    }
+}
+
+/// Reads a report that was given as data.
+pub fn report_of(value: &Value) -> FoundReport {
+    let inner = ["acceptance", "acceptanceReport", "acceptance_report"];
+    let inner = inner.iter().find_map(|key| value.get(key));
+    let Some(fields) = inner.unwrap_or(value).as_object() else {
+        let notes = vec!["the report is not an object".to_owned()];
+        return FoundReport {
+            report: None,
+            notes,
+        };
+    };
+    let mut reader = Reader::default();
+    let report = reader.report(fields);
+    let says_something = report
+        != Report {
+            manual_notes: report.manual_notes.clone().filter(|_| reader.is_only_notes),
+            ..Report::default()
+        };
+    FoundReport {
+        report: says_something.then_some(report),
+        notes: if says_something || !reader.notes.is_empty() {
+            reader.notes
+        } else {
+            vec!["the report has none of the fields that a report has".to_owned()]
+        },
+    }
+}
+
+/// Somewhere that a report may be.
+struct ReportPlace {
+    kind: &'static str,
+    /// Whether it calls itself a report.
+    is_named: bool,
+    note: Option<&'static str>,
+    whole: Range<usize>,
+    body: Range<usize>,
+}
+
+/// Where reports may be, the likeliest first.
+fn places(text: &str) -> Vec<ReportPlace> {
+    let mut places = Vec::new();
+    let fences = fences(text);
+    for fence in &fences {
+        let tag = fence.tag.to_ascii_lowercase();
+        let squeezed: String = tag.chars().filter(char::is_ascii_alphanumeric).collect();
+        if squeezed.starts_with("acceptancereport") {
+            let note = if !fence.is_closed {
+                Some("the fence of the report is not closed")
+            } else if tag != REPORT_TAG {
+                Some("the fence of the report has another tag")
+            } else {
+                None
+            };
+            places.push(fence.place("fence of the report", true, note));
+        }
+    }
+    let upper = text.to_ascii_uppercase();
+    for (start, _) in upper.match_indices(MARKER).take(MOST_OBJECTS) {
+        if let Some(body) = balanced(text, start + MARKER.len()) {
+            places.push(ReportPlace {
+                kind: "report after its marker",
+                is_named: true,
+                note: None,
+                whole: start..body.end,
+                body,
+            });
+        }
+    }
+    for fence in fences.iter().rev() {
+        let tag = fence.tag.to_ascii_lowercase();
+        if matches!(
+            tag.as_str(),
+            "" | "json" | "json5" | "jsonc" | "javascript" | "js"
+        ) {
+            places.push(fence.place(
+                "block",
+                false,
+                Some("the report is in a block of another kind"),
+            ));
+        }
+    }
+    // Whatever is written out as an object on its own near the end, the last first.
+    let near = text.floor_char_boundary(text.len().saturating_sub(MOST_SEARCHED));
+    let starts = text.rmatch_indices('{').map(|(at, _)| at);
+    let starts = starts.take_while(|at| *at >= near).take(MOST_OBJECTS);
+    let objects: Vec<Range<usize>> = starts.filter_map(|at| balanced(text, at)).collect();
+    let is_inside = |body: &Range<usize>| {
+        let mut others = objects.iter().filter(|other| *other != body);
+        others.any(|other| other.start <= body.start && body.end <= other.end)
+    };
+    for body in objects.iter().filter(|body| !is_inside(body)) {
+        places.push(ReportPlace {
+            kind: "object",
+            is_named: false,
+            note: Some("the report is in no block"),
+            whole: body.clone(),
+            body: body.clone(),
+        });
+    }
+    places
+}
+
+struct Fence<'a> {
+    tag: &'a str,
+    whole: Range<usize>,
+    body: Range<usize>,
+    is_closed: bool,
+}
+
+impl Fence<'_> {
+    fn place(&self, kind: &'static str, is_named: bool, note: Option<&'static str>) -> ReportPlace {
+        ReportPlace {
+            kind,
+            is_named,
+            note,
+            whole: self.whole.clone(),
+            body: self.body.clone(),
+        }
+    }
+}
+
+/// The fenced blocks of a text; the last may be open.
+fn fences(text: &str) -> Vec<Fence<'_>> {
+    let mut fences: Vec<Fence<'_>> = Vec::new();
+    let mut open: Option<(usize, &str, &str, usize)> = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let (start, end) = (at, at + line.len());
+        at = end;
+        let trimmed = line.trim();
+        match open {
+            None => {
+                let mark = ["```", "~~~"]
+                    .into_iter()
+                    .find(|mark| trimmed.starts_with(mark));
+                if let Some(mark) = mark {
+                    let run = trimmed.trim_start_matches(|c| mark.starts_with(c));
+                    let length = trimmed.len() - run.len();
+                    let mark = trimmed.get(..length).unwrap_or(mark);
+                    let tag = run.split_whitespace().next().unwrap_or_default();
+                    open = Some((start, mark, tag, end));
+                }
+            }
+            Some((began, mark, tag, body)) if trimmed == mark => {
+                fences.push(Fence {
+                    tag,
+                    whole: began..end,
+                    body: body..start,
+                    is_closed: true,
+                });
+                open = None;
+            }
+            Some(_) => {}
+        }
+    }
+    if let Some((began, _, tag, body)) = open {
+        fences.push(Fence {
+            tag,
+            whole: began..text.len(),
+            body: body..text.len(),
+            is_closed: false,
+        });
+    }
+    fences
+}
+
+/// The first object at or after a place, up to the brace that closes it or, when none does, to the end.
+fn balanced(text: &str, from: usize) -> Option<Range<usize>> {
+    let rest = text.get(from..)?;
+    let start = from + rest.find('{')?;
+    let (mut depth, mut quoted, mut escaped) = (0_u32, false, false);
+    for (at, c) in text.get(start..)?.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            '{' if !quoted => depth += 1,
+            '}' if !quoted => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return Some(start..start + at + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// JSON, or what people and models write instead: comments, single quotes, trailing commas, a missing end.
+fn lenient(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let object = balanced(text, 0).and_then(|range| text.get(range));
+    let candidates = [Some(text), object];
+    for candidate in candidates.into_iter().flatten() {
+        if let Ok(value) = serde_json::from_str(candidate) {
+            return Some(value);
+        }
+        if let Ok(value) = serde_json::from_str(&strict(candidate)) {
+            return Some(value);
+        }
+    }
+    // One that was cut off is closed where it ends.
+    serde_json::from_str(&strict(&closed(text)?)).ok()
+}
+
+/// The same with double quotes, quoted keys, and without comments and commas that nothing follows. What is no such text
+/// becomes no JSON either.
+fn strict(text: &str) -> String {
+    let mut strict = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '"' | '\'' => {
+                strict.push('"');
+                while let Some(inner) = rest.next() {
+                    match inner {
+                        '\\' => match rest.next() {
+                            Some('\'') => strict.push('\''),
+                            Some(escaped) => strict.extend(['\\', escaped]),
+                            None => {}
+                        },
+                        '"' if c == '\'' => strict.push_str("\\\""),
+                        '\n' => strict.push_str("\\n"),
+                        end if end == c => break,
+                        other => strict.push(other),
+                    }
+                }
+                strict.push('"');
+            }
+            '/' if rest.peek() == Some(&'/') => while rest.next_if(|c| *c != '\n').is_some() {},
+            '}' | ']' => {
+                let kept = strict.trim_end().trim_end_matches(',').len();
+                strict.truncate(kept);
+                strict.push(c);
+            }
+            c if c.is_ascii_alphabetic() || c == '_' => {
+                let mut word = String::from(c);
+                while let Some(next) =
+                    rest.next_if(|c| c.is_ascii_alphanumeric() || "_-".contains(*c))
+                {
+                    word.push(next);
+                }
+                if matches!(word.as_str(), "true" | "false" | "null") {
+                    strict.push_str(&word);
+                } else {
+                    strict.extend(["\"", &word, "\""]);
+                }
+            }
+            other => strict.push(other),
+        }
+    }
+    strict
+}
+
+/// A text that stops inside an object, with what is open closed.
+fn closed(text: &str) -> Option<String> {
+    let start = text.find('{')?;
+    let mut open = Vec::new();
+    let (mut quoted, mut escaped) = (false, false);
+    for c in text.get(start..)?.chars() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            '{' if !quoted => open.push('}'),
+            '[' if !quoted => open.push(']'),
+            '}' | ']' if !quoted => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    let mut closed = text.get(start..)?.trim_end().to_owned();
+    if quoted {
+        closed.push('"');
+    }
+    let kept = closed.trim_end_matches([',', ' ', '\n', ':']).len();
+    closed.truncate(kept);
+    closed.extend(open.iter().rev());
+    Some(closed)
+}
+
+/// The fields of a report, and other names for them.
+const FIELDS: &[(&str, &[&str])] = &[
+    (
+        "criteriasatisfied",
+        &["criteria", "criterion", "criteriastatus", "criteriaresults"],
+    ),
+    (
+        "changedfiles",
+        &["fileschanged", "files", "modifiedfiles", "changes"],
+    ),
+    (
+        "testsaddedorupdated",
+        &[
+            "tests",
+            "testsadded",
+            "testsupdated",
+            "addedtests",
+            "newtests",
+        ],
+    ),
+    ("commandsrun", &["commands", "commandsexecuted", "ran"]),
+    (
+        "validationoutput",
+        &["validation", "testoutput", "validationoutputs"],
+    ),
+    (
+        "residualrisks",
+        &["risks", "risk", "residualrisk", "remainingrisks"],
+    ),
+    ("nostagedfiles", &["nothingstaged"]),
+    ("diffsummary", &["summary", "diff"]),
+    ("reviewfindings", &["findings", "review"]),
+    ("manualnotes", &[]),
+    ("notes", &["note", "comments"]),
+];
+
+#[derive(Default)]
+struct Reader {
+    notes: Vec<String>,
+    /// Whether its notes are there only under the name that says nothing on its own.
+    is_only_notes: bool,
+}
+
+impl Reader {
+    fn report(&mut self, fields: &Map<String, Value>) -> Report {
+        let mut known: BTreeMap<&str, &Value> = BTreeMap::new();
+        for (key, value) in fields {
+            let squeezed: String = key.chars().filter(|c| c.is_alphanumeric()).collect();
+            let squeezed = squeezed.to_lowercase();
+            let row = FIELDS
+                .iter()
+                .find(|(name, others)| *name == squeezed || others.contains(&squeezed.as_str()));
+            match row {
+                Some((name, _)) if !value.is_null() => {
+                    known.entry(name).or_insert(value);
+                }
+                Some(_) => {}
+                None => self.notes.push(format!("`{key}` is no field of a report")),
+            }
+        }
+        let list = |name: &str| known.get(name).map(|value| texts(value));
+        let lists = (
+            list("changedfiles"),
+            list("testsaddedorupdated"),
+            list("validationoutput"),
+            list("residualrisks"),
+            list("reviewfindings"),
+        );
+        let text = |name: &str| {
+            let text = known.get(name).map(|value| texts(value).join("\n"));
+            text.filter(|text| !text.trim().is_empty())
+        };
+        let (manual, notes) = (text("manualnotes"), text("notes"));
+        self.is_only_notes = manual.is_none() && notes.is_some();
+        let diff_summary = text("diffsummary");
+        let criteria = known.get("criteriasatisfied");
+        let criteria = criteria.map(|value| self.criteria(value));
+        let commands = known.get("commandsrun");
+        Report {
+            criteria_satisfied: criteria.unwrap_or_default(),
+            changed_files: lists.0,
+            tests_added_or_updated: lists.1,
+            commands_run: commands.map(|value| commands_of(value)),
+            validation_output: lists.2,
+            residual_risks: lists.3,
+            no_staged_files: known.get("nostagedfiles").and_then(|value| yes(value)),
+            diff_summary,
+            review_findings: lists.4,
+            manual_notes: manual.or(notes),
+        }
+    }
+
+    fn criteria(&mut self, value: &Value) -> Vec<CriterionReport> {
+        let named = |id: &String, value: &Value| {
+            let mut value = match value {
+                Value::Object(fields) => fields.clone(),
+                other => Map::from_iter([("status".to_owned(), other.clone())]),
+            };
+            value
+                .entry("id")
+                .or_insert_with(|| Value::String(id.clone()));
+            Value::Object(value)
+        };
+        let items: Vec<Value> = match value {
+            Value::Array(items) => items.clone(),
+            Value::Object(fields) if !fields.contains_key("status") => {
+                fields.iter().map(|(id, value)| named(id, value)).collect()
+            }
+            one => vec![one.clone()],
+        };
+        let items = items.iter().enumerate();
+        items
+            .filter_map(|(at, item)| {
+                let read = criterion(item);
+                if read.is_none() {
+                    let note = format!("`criteriaSatisfied[{at}]` says neither yes nor no");
+                    self.notes.push(note);
+                }
+                read
+            })
+            .collect()
+    }
+}
+
+fn criterion(item: &Value) -> Option<CriterionReport> {
+    if let Value::String(id) = item {
+        // A bare name among what is satisfied says that it is, and gives no evidence.
+        return Some(CriterionReport {
+            id: Some(id.trim().to_owned()),
+            status: CriterionStatus::Satisfied,
+            evidence: String::new(),
+        });
+    }
+    let first = |names: &[&str]| names.iter().find_map(|name| item.get(name));
+    let status = first(&["status", "satisfied", "result", "met", "passed"])?;
+    let evidence = first(&["evidence", "proof", "reason", "details", "note"]);
+    let id = first(&["id", "criterion", "name"]).and_then(Value::as_str);
+    let word = match status {
+        Value::Bool(flag) => flag.to_string(),
+        other => other
+            .as_str()?
+            .trim()
+            .to_lowercase()
+            .replace([' ', '_'], "-"),
+    };
+    let status = match word.as_str() {
+        "satisfied" | "done" | "met" | "yes" | "true" | "pass" | "passed" | "ok" | "complete"
+        | "completed" => CriterionStatus::Satisfied,
+        "not-satisfied" | "unsatisfied" | "no" | "false" | "fail" | "failed" | "unmet"
+        | "not-met" | "partial" | "incomplete" => CriterionStatus::NotSatisfied,
+        "not-applicable" | "n/a" | "na" | "skipped" => CriterionStatus::NotApplicable,
+        _ => return None,
+    };
+    Some(CriterionReport {
+        id: id.map(|id| id.trim().to_owned()),
+        status,
+        evidence: evidence.map(|it| texts(it).join("; ")).unwrap_or_default(),
+    })
+}
+
+fn commands_of(value: &Value) -> Vec<CommandReport> {
+    let items = match value {
+        Value::Array(items) => items.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let command = |item: &Value| {
+        if let Value::String(line) = item {
+            let command = line.clone();
+            let result = CommandStatus::Passed;
+            return Some(CommandReport { command, result });
+        }
+        let first = |names: &[&str]| names.iter().find_map(|name| item.get(name));
+        let command = first(&["command", "cmd", "line"])?.as_str()?.to_owned();
+        let result = match first(&["result", "status", "exitCode", "exit_code", "outcome"]) {
+            Some(Value::Number(code)) if code.as_i64() == Some(0) => CommandStatus::Passed,
+            Some(Value::Number(_) | Value::Bool(false)) => CommandStatus::Failed,
+            Some(Value::String(word)) => match word.trim().to_lowercase().as_str() {
+                "failed" | "fail" | "error" | "failure" | "red" => CommandStatus::Failed,
+                "not-run" | "not run" | "not_run" | "skipped" => CommandStatus::NotRun,
+                _ => CommandStatus::Passed,
+            },
+            _ => CommandStatus::Passed,
+        };
+        Some(CommandReport { command, result })
+    };
+    items.iter().filter_map(command).collect()
+}
+
+/// A list of texts, however it was written.
+fn texts(value: &Value) -> Vec<String> {
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Null => None,
+        Value::Object(fields) => {
+            let names = [
+                "path",
+                "file",
+                "name",
+                "test",
+                "risk",
+                "text",
+                "description",
+            ];
+            let named = names.iter().find_map(|name| fields.get(*name)?.as_str());
+            Some(named.map_or_else(|| value.to_string(), str::to_owned))
+        }
+        other => Some(other.to_string()),
+    };
+    let all = match value {
+        Value::Array(items) => items.iter().filter_map(text).collect(),
+        one => text(one).into_iter().collect::<Vec<String>>(),
+    };
+    let is_filled = |text: &String| {
+        let trimmed = text.trim();
+        !trimmed.is_empty() && !["none", "n/a", "-"].contains(&trimmed.to_lowercase().as_str())
+    };
+    all.into_iter().filter(is_filled).collect()
+}
+
+fn yes(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(flag) => Some(*flag),
+        Value::String(word) => match word.trim().to_lowercase().as_str() {
+            "true" | "yes" => Some(true),
+            "false" | "no" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str =
+        r#"{"criteriaSatisfied":[{"id":"criterion-1","status":"satisfied","evidence":"e"}]}"#;
+
+    fn satisfied(text: &str) -> bool {
+        let found = report_in(text);
+        let criteria = found.report.map(|report| report.criteria_satisfied);
+        criteria.is_some_and(|all| {
+            all.len() == 1 && all[0].status == CriterionStatus::Satisfied && all[0].evidence == "e"
+        })
+    }
+
+    #[test]
+    fn a_report_is_found_in_every_form_that_models_write() {
+        let fence = |tag: &str, body: &str| format!("Done.\n\n```{tag}\n{body}\n```\n");
+        for text in [
+            fence(REPORT_TAG, WHOLE),
+            fence("Acceptance-Report", WHOLE),
+            fence("acceptance_report", WHOLE),
+            fence("json", WHOLE),
+            fence("", WHOLE),
+            fence(REPORT_TAG, &format!("{{\"acceptance\": {WHOLE}}}")),
+            fence(REPORT_TAG, "{\"x\": 1}") + &fence(REPORT_TAG, WHOLE),
+            format!("Done.\n```{REPORT_TAG}\n{WHOLE}"),
+            format!("Done. ACCEPTANCE_REPORT: {WHOLE} That is all."),
+            format!("Done. {WHOLE}"),
+            fence(
+                REPORT_TAG,
+                r#"{"criteria_satisfied":[{"id":"criterion-1","status":"satisfied","evidence":"e",},],}"#,
+            ),
+            fence(
+                REPORT_TAG,
+                r"{criteria: [{id: 'criterion-1', status: 'done', evidence: 'e'}]} // so",
+            ),
+            fence(
+                REPORT_TAG,
+                r#"{"criteria": {"criterion-1": {"met": true, "evidence": "e"}}}"#,
+            ),
+            format!(
+                "```{REPORT_TAG}\n{{\"criteriaSatisfied\":[{{\"id\":\"criterion-1\",\"status\":\"satisfied\",\"evidence\":\"e"
+            ),
+        ] {
+            assert!(satisfied(&text), "{text}: {:?}", report_in(&text));
+        }
+    }
+
+    #[test]
+    fn prose_and_other_data_are_no_report() {
+        for text in [
+            "",
+            "All tests pass. Everything is satisfied.",
+            "```json\n{\"name\": \"x\", \"version\": 1}\n```",
+            "{\"notes\": \"n\"}",
+            "```acceptance-report\n{\"notes\": \"n\"}\n```",
+            "```acceptance-report\nall good\n```",
+            "ACCEPTANCE_REPORT: none",
+            "[1, 2, 3]",
+        ] {
+            let found = report_in(text);
+            assert_eq!(found.report, None, "{text}");
+            assert!(!found.notes.is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_answer_is_what_is_left() {
+        let text = format!("The answer.\n\n```{REPORT_TAG}\n{WHOLE}\n```\n\nBye.");
+        assert_eq!(without_report(&text), "The answer.\n\nBye.");
+        let text = format!("The answer.\nACCEPTANCE_REPORT: {WHOLE}");
+        assert_eq!(without_report(&text), "The answer.");
+        for kept in ["The answer.", "```json\n{\"a\": 1}\n```"] {
+            assert_eq!(without_report(kept), kept);
+        }
+    }
+
+    #[test]
+    fn values_are_understood_however_they_are_written() {
+        let value = serde_json::json!({
+            "files_changed": [{"path": "a.rs"}, "b.rs"],
+            "tests": "none",
+            "commands": ["make", {"cmd": "cargo test", "exitCode": 1}, {"command": "x", "result": "not-run"}],
+            "risks": [],
+            "noStagedFiles": "yes",
+            "summary": "  ",
+        });
+        let report = report_of(&value).report.unwrap();
+        assert_eq!(
+            report.changed_files,
+            Some(vec!["a.rs".to_owned(), "b.rs".to_owned()])
+        );
+        assert_eq!(report.tests_added_or_updated, Some(vec![]));
+        let commands = report.commands_run.unwrap();
+        let results: Vec<CommandStatus> = commands.iter().map(|it| it.result).collect();
+        assert_eq!(
+            results,
+            [
+                CommandStatus::Passed,
+                CommandStatus::Failed,
+                CommandStatus::NotRun
+            ]
+        );
+        assert_eq!(report.residual_risks, Some(vec![]));
+        assert_eq!(report.no_staged_files, Some(true));
+        assert_eq!(report.diff_summary, None);
+    }
+}

@@ -1,0 +1,298 @@
+//! Small things that people read and that larger tests would not miss.
+
+use std::collections::BTreeMap;
+
+use grove_plan::{
+    CallId, CapturedWork, Check, EffectKind, Execution, Fact, Finish, ModelFailure, NodeId,
+    Outcome, Output, Question, RunView, StopReason, Usage, Variables, Wish, WorktreePlan, compose,
+    parse_request,
+};
+use grove_spec::Digest;
+use serde_json::json;
+
+use crate::world::{World, chain, child, ended, model_failure, text};
+
+fn want(world: &mut World, id: &str, wish: Wish) {
+    let (by, id) = ("x".to_owned(), id.to_owned());
+    world.tell(Fact::Wanted { by, id, wish }).unwrap();
+}
+
+fn view(world: &World) -> RunView {
+    RunView::of("r", &world.plan, &world.state, &|digest| {
+        let structured = *digest == Digest::of(b"{}");
+        Some(if structured { "{}" } else { "said" }.to_owned())
+    })
+}
+
+#[test]
+fn every_state_says_why() {
+    let by = "x".to_owned();
+    let asking = Question {
+        call: CallId("c".to_owned()),
+        text: "Which?".to_owned(),
+    };
+    for (execution, reason) in [
+        (
+            Execution::Stopped(StopReason::Wanted { by: by.clone() }),
+            Some("stopped by x"),
+        ),
+        (
+            Execution::Paused(StopReason::Paused { by }),
+            Some("paused by x"),
+        ),
+        (Execution::Asking(asking), Some("Which?")),
+        (Execution::Lost("gone".to_owned()), Some("gone")),
+        (Execution::Complete, None),
+    ] {
+        assert_eq!(execution.reason().as_deref(), reason);
+    }
+}
+
+#[test]
+fn a_view_has_the_cause_of_what_waits_or_was_stopped_and_when_it_was() {
+    let question = Question {
+        call: CallId("c0".to_owned()),
+        text: "Which?".to_owned(),
+    };
+    let mut world = World::submitted(chain(vec![child()]));
+    let start = world.lease(EffectKind::Start);
+    world.answer(&start, ended(Finish::Asked(question), text("said")));
+    world.prove();
+    let asking = view(&world);
+    assert_eq!(asking.cause.unwrap()["text"], "Which?");
+    assert_eq!(asking.submitted_at, Some(1_000_001));
+    assert_eq!(asking.nodes[0].attempts[0].started_at, Some(1_000_002));
+    want(&mut world, "stop", Wish::Stop { now: false });
+    let stopped = view(&world);
+    assert_eq!(stopped.state, "stopped");
+    assert!(stopped.cause.is_some() && stopped.nodes[0].cause.is_some());
+    assert!(stopped.ended_at > stopped.submitted_at);
+}
+
+#[test]
+fn whoever_is_lost_says_why() {
+    let mut world = World::submitted(chain(vec![child()]));
+    for _ in 0..4 {
+        let (effect, epoch) = world.lease(EffectKind::Start);
+        let why = "gone".to_owned();
+        world.tell(Fact::Gone { effect, epoch, why }).unwrap();
+        world.prove();
+    }
+    let lost = view(&world);
+    assert_eq!(lost.state, "lost");
+    assert!(
+        lost.cause.is_some_and(|cause| cause.is_string()),
+        "{:?}",
+        lost.reason
+    );
+}
+
+#[test]
+fn data_and_the_file_of_an_answer_are_shown() {
+    let mut world = World::submitted(chain(vec![child()]));
+    let start = world.lease(EffectKind::Start);
+    let output = Output {
+        structured: Some(Digest::of(b"{}")),
+        path: Some("out.md".to_owned()),
+        ..text("said")
+    };
+    world.answer(&start, ended(Finish::Answered, output));
+    world.prove();
+    let shown = &view(&world).nodes[0].output;
+    assert_eq!(shown.structured, Some(json!({})));
+    assert_eq!(shown.path.as_deref(), Some("out.md"));
+}
+
+#[test]
+fn the_time_of_one_child_is_not_the_time_of_all() {
+    let mut children = vec![child(), child()];
+    children[0].limits.max_execution_time_ms = Some(50);
+    let mut plan = chain(children);
+    plan.nodes[1].after.clear();
+    let mut world = World::submitted(plan);
+    world.lease(EffectKind::Start);
+    let timer = world.open(EffectKind::Timer).unwrap();
+    world.tell(Fact::Fired { timer }).unwrap();
+    assert!(world.state.stop.is_none());
+    assert_eq!(world.state_of("2"), "queued");
+}
+
+#[test]
+fn the_result_is_of_the_last_step_alone() {
+    let mut plan = chain(vec![child(), child(), child()]);
+    plan.nodes[1].id = NodeId::step(2).member(0);
+    plan.nodes[2].id = NodeId::step(2).member(1);
+    for node in &mut plan.nodes[1..] {
+        node.after = vec![NodeId::step(1)];
+        node.group = Some(NodeId::step(2));
+    }
+    plan.groups
+        .insert(NodeId::step(2), grove_plan::GroupRules::default());
+    let mut world = World::submitted(plan);
+    for finish in [
+        Finish::Answered,
+        Finish::Answered,
+        model_failure(ModelFailure::Auth),
+    ] {
+        let start = world.lease(EffectKind::Start);
+        world.answer(&start, ended(finish, text("said")));
+        world.prove();
+    }
+    let result = view(&world).result.unwrap();
+    assert!(result.starts_with("1/2 succeeded"), "{result}");
+    assert!(!result.contains("=== 1 "), "{result}");
+    assert!(
+        result.contains("=== 2.1 scout: FAILED: model error"),
+        "{result}"
+    );
+}
+
+#[test]
+fn a_tree_that_cannot_be_made_or_stored_is_said() {
+    let plan = || {
+        let mut child = child();
+        child.place.worktree = Some(WorktreePlan {
+            repository: "/r".into(),
+            base: "0".repeat(40),
+            subfolder: "".into(),
+        });
+        World::submitted(chain(vec![child]))
+    };
+    let impossible = || Outcome::Impossible {
+        why: "no room".to_owned(),
+    };
+    let mut world = plan();
+    let make = world.lease(EffectKind::Make);
+    world.answer(&make, impossible());
+    assert_eq!(world.state_of("1"), "failed");
+    for fails_at in [EffectKind::Capture, EffectKind::Remove] {
+        let mut world = plan();
+        let make = world.lease(EffectKind::Make);
+        world.answer(
+            &make,
+            Outcome::Made {
+                folder: "/w".into(),
+            },
+        );
+        let start = world.lease(EffectKind::Start);
+        world.answer(&start, ended(Finish::Answered, text("said")));
+        world.prove();
+        if fails_at == EffectKind::Remove {
+            let capture = world.lease(EffectKind::Capture);
+            let captured = CapturedWork {
+                patch: Digest::of(b"p"),
+                files: 1,
+                ignored: None,
+                left: None,
+            };
+            world.answer(&capture, Outcome::Captured(captured));
+        }
+        let effect = world.lease(fails_at);
+        world.answer(&effect, impossible());
+        assert_eq!(world.state_of("1"), "complete");
+        let tree = view(&world).nodes[0].worktree.clone().unwrap();
+        assert_eq!(tree.kept.as_deref(), Some("no room"));
+    }
+}
+
+#[test]
+fn a_tree_that_nobody_took_is_not_waited_for_when_everything_stops() {
+    let mut children = vec![child(), child()];
+    for child in &mut children {
+        child.place.worktree = Some(WorktreePlan {
+            repository: "/r".into(),
+            base: "0".repeat(40),
+            subfolder: "".into(),
+        });
+    }
+    let mut plan = chain(children);
+    plan.nodes[1].after.clear();
+    let mut world = World::submitted(plan);
+    let make = world.lease(EffectKind::Make);
+    want(&mut world, "stop", Wish::Stop { now: false });
+    assert_eq!(
+        ["1", "2"].map(|id| world.state_of(id)),
+        ["queued", "stopped"]
+    );
+    world.answer(
+        &make,
+        Outcome::Made {
+            folder: "/w".into(),
+        },
+    );
+    let capture = world.lease(EffectKind::Capture);
+    assert_eq!(capture.0.of.node, NodeId::step(1));
+}
+
+#[test]
+fn a_paused_child_is_stopped_with_everything() {
+    let mut world = World::submitted(chain(vec![child()]));
+    let start = world.lease(EffectKind::Start);
+    want(&mut world, "pause", Wish::Pause { node: None });
+    world.answer(&start, ended(Finish::Interrupted, text("said")));
+    world.prove();
+    assert_eq!(world.state_of("1"), "paused");
+    want(&mut world, "stop", Wish::Stop { now: false });
+    assert_eq!(world.state_of("1"), "stopped");
+}
+
+#[test]
+fn variables_of_lists_and_folders_are_put_in() {
+    let variables = Variables {
+        task: "t".to_owned(),
+        previous: "p".to_owned(),
+        chain_dir: "/shared".to_owned(),
+        outputs: BTreeMap::new(),
+        item: Some((
+            "item".to_owned(),
+            json!({ "list": ["a", "b"], "0": "zero" }),
+        )),
+    };
+    for (template, expected) in [
+        ("{chain_dir}/x {previous}", "/shared/x p"),
+        ("{item.list.1} {previous}", "b p"),
+        ("{item.0} {previous}", "zero p"),
+        ("{items} {previous}", "{items} p"),
+    ] {
+        assert_eq!(compose(template, &variables), expected);
+    }
+    assert!(compose("{task}", &variables).ends_with("\np"));
+}
+
+#[test]
+fn a_command_is_shown_as_it_was_written() {
+    let check = |words: &[&str]| Check {
+        id: "a".to_owned(),
+        command: words.iter().map(|&word| word.to_owned()).collect(),
+        timeout_ms: None,
+        cwd: None,
+        env: BTreeMap::new(),
+        allow_failure: false,
+        network: false,
+    };
+    for (words, shown) in [
+        (&["/bin/sh", "-c", "make test"][..], "make test"),
+        (&["/bin/sh", "-x", "make"], "/bin/sh -x make"),
+        (&["env", "-c", "make"], "env -c make"),
+        (&["make", "test"], "make test"),
+    ] {
+        assert_eq!(check(words).line(), shown);
+    }
+}
+
+#[test]
+fn a_sum_is_estimated_when_a_part_is_and_a_number_is_above_zero() {
+    for (one, other) in [(true, false), (false, true)] {
+        let usage = |estimated| Usage {
+            estimated,
+            ..Usage::default()
+        };
+        let mut sum = usage(one);
+        sum += usage(other);
+        assert!(sum.estimated);
+    }
+    for (number, is_fine) in [(0, false), (1, true)] {
+        let request = json!({ "agent": "a", "task": "t", "maxTokens": number });
+        assert_eq!(parse_request(&request).is_ok(), is_fine);
+    }
+}

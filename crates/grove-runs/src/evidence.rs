@@ -1,0 +1,312 @@
+//! Gathers what shows whether a child's work counts: what it says, and what can be seen without asking it.
+
+use std::path::{Path, PathBuf};
+
+use grove_exec::Git;
+use grove_plan::{
+    Body, Fact, Facts, FoundReport, NodeId, Report, ReviewVerdict, SeenCommand, TreeBefore,
+    report_in, report_of, tests_not_found,
+};
+use grove_store::{LoadedRun, Store};
+use serde_json::{Value, json};
+
+use crate::tools::ACCEPTANCE_REPORT;
+
+/// The engine whose calls of tools are in the journal.
+const NATIVE: &str = "native";
+/// How much of a change somebody is shown who looks at it.
+const MOST_DIFF: usize = 48 << 10;
+
+/// A child whose work is looked at.
+pub(crate) struct Work<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) run: &'a LoadedRun,
+    pub(crate) node: &'a NodeId,
+    pub(crate) git: &'a Git,
+    /// Where it worked.
+    pub(crate) folder: PathBuf,
+    /// A folder for indexes.
+    pub(crate) scratch: PathBuf,
+}
+
+/// The files before a child and now.
+pub(crate) struct Trees {
+    pub(crate) before: String,
+    pub(crate) now: String,
+}
+
+/// The files of a folder before a child begins.
+pub(crate) fn look(git: &Git, folder: &Path, scratch: &Path) -> TreeBefore {
+    let _ = grove_fs::files::make_folder(scratch);
+    let tree = git.tree(folder, scratch).ok().flatten();
+    let staged = match &tree {
+        Some(_) => git.staged(folder).unwrap_or_default(),
+        None => Vec::new(),
+    };
+    let _ = grove_fs::files::remove_folder(scratch);
+    TreeBefore { tree, staged }
+}
+
+impl Work<'_> {
+    /// The files before it and now; none where version control does not know them.
+    pub(crate) fn trees(&self) -> Option<Trees> {
+        let child = self.run.plan.child(self.node)?;
+        let before = match &child.place.worktree {
+            Some(tree) => tree.base.clone(),
+            None => self.run.state.nodes.get(self.node)?.before.clone()?.tree?,
+        };
+        let _ = grove_fs::files::make_folder(&self.scratch);
+        let now = self.git.tree(&self.folder, &self.scratch).ok().flatten();
+        let _ = grove_fs::files::remove_folder(&self.scratch);
+        Some(Trees { before, now: now? })
+    }
+
+    /// What can be seen without asking the child.
+    pub(crate) fn facts(&self, report: Option<&Report>, trees: Option<&Trees>) -> Facts {
+        let (commands, written) = self.calls();
+        let mut facts = Facts {
+            commands,
+            written,
+            ..Facts::default()
+        };
+        let Some(trees) = trees else {
+            return facts;
+        };
+        facts.changed = self
+            .git
+            .changed(&self.folder, &trees.before, &trees.now)
+            .ok();
+        let node = self.run.state.nodes.get(self.node);
+        let before = node.and_then(|node| node.before.as_ref());
+        let before = before.map_or(&[][..], |before| &before.staged);
+        facts.staged = self.git.staged(&self.folder).ok().map(|staged| {
+            let new = staged.into_iter().filter(|file| !before.contains(file));
+            new.collect()
+        });
+        if let (Some(report), Some(changed)) = (report, &facts.changed) {
+            let patch = self.patch(trees);
+            facts.tests_not_found = tests_not_found(report, changed, &patch);
+        }
+        facts
+    }
+
+    /// What it changed.
+    pub(crate) fn patch(&self, trees: &Trees) -> String {
+        let patch = self.git.patch(&self.folder, &trees.before, &trees.now);
+        String::from_utf8_lossy(&patch.unwrap_or_default()).into_owned()
+    }
+
+    /// The commands that it ran and the files that its tools wrote, by the journal.
+    fn calls(&self) -> (Option<Vec<SeenCommand>>, Vec<String>) {
+        let (mut commands, mut written) = (Vec::new(), Vec::new());
+        let mut open = std::collections::BTreeMap::new();
+        for event in &self.run.events {
+            match &event.fact {
+                Fact::Called { of, call, .. } if of.node == *self.node => {
+                    let arguments = self.value(&call.arguments);
+                    let text = |name: &str| {
+                        let text = arguments.get(name).and_then(Value::as_str);
+                        text.map(str::to_owned)
+                    };
+                    match call.tool.as_str() {
+                        "bash" => {
+                            let line = text("command").unwrap_or_default();
+                            open.insert((of.clone(), call.id.clone()), commands.len());
+                            commands.push(SeenCommand { line, failed: true });
+                        }
+                        "write" | "edit" => written.extend(text("path")),
+                        _ => {}
+                    }
+                }
+                Fact::Returned {
+                    of, call, outcome, ..
+                } => {
+                    let at = open.remove(&(of.clone(), call.clone()));
+                    if let Some(command) = at.and_then(|at| commands.get_mut(at)) {
+                        command.failed = outcome.is_error;
+                    }
+                }
+                _ => {}
+            }
+        }
+        let child = self.run.plan.child(self.node);
+        let is_native = child.is_some_and(|child| child.engine == NATIVE);
+        (is_native.then_some(commands), written)
+    }
+
+    /// What the child says of its work: through the tool, else in its words; a later try adds to an earlier one.
+    pub(crate) fn report(&self) -> FoundReport {
+        let attempts = self
+            .run
+            .state
+            .nodes
+            .get(self.node)
+            .map(|node| &node.attempts);
+        let attempts = attempts.into_iter().flatten().enumerate();
+        let mut whole: Option<Report> = None;
+        let mut notes = Vec::new();
+        for (at, attempt) in attempts {
+            let of = |n: u32| usize::try_from(n).is_ok_and(|n| n == at + 1);
+            let mut called = self
+                .run
+                .events
+                .iter()
+                .filter_map(|event| match &event.fact {
+                    Fact::Called {
+                        of: whose, call, ..
+                    } if whose.node == *self.node
+                        && of(whose.n)
+                        && call.tool == ACCEPTANCE_REPORT =>
+                    {
+                        Some(report_of(&self.value(&call.arguments)))
+                    }
+                    _ => None,
+                });
+            let text = attempt.output().and_then(|output| output.text);
+            let text = text.and_then(|digest| self.store.artifact(&digest).ok().flatten());
+            let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
+            let found = called.rfind(|found| found.report.is_some());
+            let found = found.unwrap_or_else(|| report_in(&text));
+            notes = found.notes;
+            whole = match (whole, found.report) {
+                (Some(earlier), Some(later)) => Some(earlier.with(later)),
+                (earlier, later) => earlier.or(later),
+            };
+        }
+        FoundReport {
+            report: whole,
+            notes,
+        }
+    }
+
+    fn value(&self, body: &Body) -> Value {
+        match body {
+            Body::Inline(value) => value.clone(),
+            Body::Artifact(digest) => {
+                let bytes = self.store.artifact(digest).ok().flatten();
+                let bytes = bytes.unwrap_or_default();
+                serde_json::from_slice(&bytes).unwrap_or_default()
+            }
+        }
+    }
+
+    /// What somebody is told who looks at it.
+    pub(crate) fn for_review(&self, focus: Option<&str>) -> String {
+        let mut parts = vec![
+            "Look at what another agent did. Decide whether something stands in the way of taking its work: wrong, missing, \
+unsafe, or not what was asked. Look at the files yourself; take its word for nothing. Change nothing. Your result is an \
+object: {\"blockers\": [what stands in the way, each in a sentence with its file], \"notes\": [what else should be known]}; \
+both are empty lists when there is nothing."
+                .to_owned(),
+        ];
+        if let Some(focus) = focus {
+            parts.push(format!("Above all: {focus}"));
+        }
+        let child = self.run.plan.child(self.node);
+        let told = child.and_then(|child| {
+            let node = self.run.state.nodes.get(self.node)?;
+            let digest = node
+                .attempts
+                .first()
+                .and_then(|it| it.told)
+                .unwrap_or(child.told);
+            let bytes = self.store.artifact(&digest).ok().flatten()?;
+            let told: crate::Told = serde_json::from_slice(&bytes).ok()?;
+            Some(told.message)
+        });
+        parts.push(format!("What it was asked:\n{}", told.unwrap_or_default()));
+        if let Some(contract) = child.and_then(|child| child.contract.as_ref()) {
+            let criteria = contract.criteria.iter();
+            let lines = criteria.map(|it| format!("- {}: {}", it.id, it.must));
+            let lines: Vec<String> = lines.collect();
+            if !lines.is_empty() {
+                parts.push(format!("What must be so:\n{}", lines.join("\n")));
+            }
+        }
+        let seen = self
+            .run
+            .state
+            .nodes
+            .get(self.node)
+            .and_then(|node| node.seen.as_ref());
+        if let Some(seen) = seen {
+            let checks = seen.results.iter();
+            let lines: Vec<String> = checks.map(|it| format!("- {} {}", it.id, it.end)).collect();
+            if !lines.is_empty() {
+                parts.push(format!(
+                    "Commands that were run on it:\n{}",
+                    lines.join("\n")
+                ));
+            }
+            if let Some(report) = &seen.report {
+                let report = serde_json::to_string_pretty(report).unwrap_or_default();
+                parts.push(format!("What it says of its work:\n{report}"));
+            }
+        }
+        parts.push(match self.trees() {
+            Some(trees) => {
+                let patch = self.patch(&trees);
+                let end = patch.floor_char_boundary(MOST_DIFF);
+                let cut = if end < patch.len() {
+                    "\n[cut: read the files]"
+                } else {
+                    ""
+                };
+                format!(
+                    "What it changed:\n{}{cut}",
+                    patch.get(..end).unwrap_or_default()
+                )
+            }
+            None => "What it changed cannot be listed: there is no version control.".to_owned(),
+        });
+        parts.join("\n\n")
+    }
+}
+
+/// The form in which somebody who looks at work says what was found.
+pub(crate) fn review_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "blockers": {
+                "type": "array",
+                "items": { "type": "string" },
+                "description": "what stands in the way, each in a sentence with its file; empty when nothing does",
+            },
+            "notes": {
+                "type": "array",
+                "items": { "type": "string" },
+                "description": "what else should be known",
+            },
+        },
+        "required": ["blockers", "notes"],
+        "additionalProperties": false,
+    })
+}
+
+/// What somebody found who looked at work; none when it did not say.
+pub(crate) fn review_verdict(structured: Option<&Value>, text: &str) -> Option<ReviewVerdict> {
+    let read = |value: &Value| {
+        let list = |name: &str| -> Option<Vec<String>> {
+            let items = value.get(name)?.as_array()?.iter();
+            Some(
+                items
+                    .map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned))
+                    .collect(),
+            )
+        };
+        Some(ReviewVerdict {
+            blockers: list("blockers")?,
+            notes: list("notes").unwrap_or_default(),
+        })
+    };
+    structured.and_then(read).or_else(|| {
+        // An engine without schemas says it in its words, in the same form.
+        let starts = text.rmatch_indices('{').take(50);
+        starts.into_iter().find_map(|(at, _)| {
+            let end = text.rfind('}')?;
+            let value = serde_json::from_str(text.get(at..=end)?).ok()?;
+            read(&value)
+        })
+    })
+}

@@ -1,0 +1,186 @@
+//! The folders and files of skills: made, changed, renamed, deleted, switched off and on.
+
+use std::path::{Path, PathBuf};
+
+use grove_catalog::eligibility::entry_key;
+use grove_catalog::entry::Entries;
+use grove_catalog::identity::Layout;
+use grove_catalog::snapshot::Skill;
+use grove_catalog::state::State;
+use grove_fs::files;
+use grove_spec::agent::compose::{self, Ask};
+use grove_spec::config::LayerScope;
+use grove_spec::package::Kind;
+use grove_spec::skill;
+use grove_spec::text::one_line;
+use serde_json::Value;
+
+use super::agent_files::field;
+use super::own_files::sanitised;
+use super::{Changed, ManageError, Managed, Manager, SKILLS};
+use crate::library::Look;
+use crate::planning::PlannedRoot;
+use crate::sources::Sources;
+
+/// A skill that is to be made.
+#[derive(Debug, Clone)]
+pub struct NewSkill<'a> {
+    /// Its name, as typed.
+    pub name: &'a str,
+    /// Whose it is.
+    pub scope: LayerScope,
+    /// Its fields and its text.
+    pub asks: &'a [Ask],
+}
+
+impl Managed for Skill {
+    fn all(look: &Look) -> Entries<'_, Self> {
+        look.snapshot.entries()
+    }
+
+    fn bytes(&self, sources: &Sources) -> Option<Vec<u8>> {
+        sources.skills.read(self)
+    }
+
+    fn planned<'a>(&self, sources: &'a Sources) -> Option<&'a PlannedRoot> {
+        sources.skills.planned(self)
+    }
+
+    fn is_read(&self) -> bool {
+        self.content.size > 0
+    }
+
+    fn has_folder(&self) -> bool {
+        self.place.layout == Layout::Folder
+    }
+
+    fn renamed(
+        &self,
+        file: &Path,
+        before: &str,
+        name: &str,
+        package: Option<&str>,
+    ) -> Result<(PathBuf, String), ManageError> {
+        if package.is_some() {
+            return Err(ManageError::asked("a skill has no package"));
+        }
+        let after = compose::rename_skill(before, name).map_err(field)?;
+        let file = match (self.place.layout, file.parent()) {
+            (Layout::Folder, Some(folder)) => folder.with_file_name(name).join("SKILL.md"),
+            (Layout::Flat, _) => file.with_file_name(format!("{name}.md")),
+            _ => {
+                let message = format!("{} is the skill of its whole root", file.display());
+                return Err(ManageError::refused(message)
+                    .hint("rename the folder yourself, and `name` in the file"));
+            }
+        };
+        Ok((file, after))
+    }
+}
+
+impl Manager {
+    /// Makes a skill's folder and file.
+    pub fn create_skill(&mut self, asked: &NewSkill<'_>) -> Result<Changed, ManageError> {
+        let name = sanitised(asked.name)?;
+        if !skill::is_standard_name(&name) {
+            let message = format!("no skill can be called `{}`", one_line(&name));
+            return Err(ManageError::asked(message).hint("choose a shorter name"));
+        }
+        let place = self.new_file(asked.scope, &Path::new(SKILLS).join(&name).join("SKILL.md"))?;
+        let file = place.path().to_path_buf();
+        self.require_new(Kind::Skills, &name, asked.scope, None)?;
+        if file.parent().is_some_and(files::is_there) {
+            return Err(ManageError::file_exists(file.parent().unwrap_or(&file)));
+        }
+        let text = compose::create_skill(&name, asked.asks).map_err(field)?;
+        if skill::parse(&text).skill.description.is_none() {
+            return Err(ManageError::field("description", "a new skill needs one"));
+        }
+        place.create(text.as_bytes(), None)?;
+        let mut report = self.report::<Skill>(&name, asked.scope, file, true, Vec::new());
+        let notes = Skill::own_files(self).stands_in_for(&report.file);
+        report.notes.extend(notes);
+        Ok(report)
+    }
+
+    /// Changes fields and text of a skill's file.
+    pub fn edit_skill(
+        &mut self,
+        name: &str,
+        scope: Option<LayerScope>,
+        asks: &[Ask],
+    ) -> Result<Changed, ManageError> {
+        let files = Skill::own_files(self);
+        let (skill, scope) = files.own(name, scope)?;
+        let (name, location) = (skill.name().to_owned(), files.location(skill));
+        let (place, before) = files.readable(skill)?;
+        let after = compose::change_skill(&before, asks).map_err(field)?;
+        let changed = after != before;
+        if changed {
+            place.replace(before.as_bytes(), after.as_bytes())?;
+        }
+        Ok(self.report::<Skill>(&name, scope, location, changed, Vec::new()))
+    }
+
+    /// Switches a skill off or on in the configuration of a scope, for every skill of its name or `skillKey`.
+    ///
+    /// Where another file decides otherwise, nothing is changed and that is the error.
+    pub fn switch_skill(
+        &mut self,
+        name: &str,
+        scope: LayerScope,
+        is_on: bool,
+    ) -> Result<Changed, ManageError> {
+        let skills = self.look.snapshot.entries();
+        // What is off may have somebody in its place who is on.
+        let named = skills.named(name).into_iter();
+        let mut off = named.filter(|at| {
+            let skill = skills.all.get(*at);
+            skill.is_some_and(|skill| skill.state == State::Disabled)
+        });
+        let at = match off.next().filter(|_| is_on) {
+            Some(at) => at,
+            None => skills
+                .find_first(name)
+                .map_err(|near| ManageError::nobody("skill", name, &near))?,
+        };
+        let skill = skills.all.get(at);
+        let skill = skill.ok_or_else(|| ManageError::nobody("skill", name, &[]))?;
+        let (name, location) = (skill.name().to_owned(), skills.location(skill));
+        let key = entry_key(skill.file().requirements.as_deref(), &name).to_owned();
+        let path = ["skills", "entries", &key, "enabled"];
+        let mut config = self.config(scope)?;
+        let before = config.saved();
+        if is_on {
+            config.remove_value(&path)?;
+        } else {
+            config.set_value(&path, &Value::from(false))?;
+        }
+        let changed = config.write()?;
+        let mut report = self.report::<Skill>(&name, scope, location, changed, Vec::new());
+        report.file.clone_from(&config.path);
+        let is_as_asked = (report.state == Some(State::Disabled)) != is_on;
+        if is_as_asked {
+            return Ok(report);
+        }
+        if self.waits_for_trust(&config.path) {
+            let note = "the project's configuration counts once `grove trust` was run";
+            report.notes.push(note.to_owned());
+            return Ok(report);
+        }
+        if !is_on && report.state.is_some_and(|state| !state.is_usable()) {
+            return Ok(report);
+        }
+        config.restore(before)?;
+        let (stays, hint) = if is_on {
+            (
+                "off",
+                "another configuration switches it off: give the other `--scope`, or see `grove config`",
+            )
+        } else {
+            ("on", "another configuration says so: see `grove config`")
+        };
+        let message = format!("`{}` stays switched {stays}", one_line(&name));
+        Err(ManageError::refused(message).hint(hint))
+    }
+}

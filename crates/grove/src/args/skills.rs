@@ -1,0 +1,74 @@
+//! `grove skills create | edit | rename | delete | enable | disable`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{DeleteArgs, NamedArgs, OwnScope, Whose};
+use crate::agent_fields::pair;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ManageSkills {
+    /// Make a skill
+    Create {
+        /// Its name, which is also its folder's; what a name cannot have is left out of it
+        name: String,
+        #[command(flatten)]
+        asked: SkillFields,
+        /// Whose it is
+        #[arg(long, value_enum, default_value_t = OwnScope::User)]
+        scope: OwnScope,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Change fields or the text of a skill, and nothing else of its file
+    Edit {
+        /// Its name, or id@root
+        name: String,
+        #[command(flatten)]
+        asked: SkillFields,
+        /// Remove this field from the file (repeatable)
+        #[arg(long, value_name = "FIELD")]
+        unset: Vec<String>,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Give a skill and its folder another name
+    Rename {
+        /// Its name, or id@root
+        name: String,
+        /// The other name
+        to: String,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Delete a skill's folder with everything in it
+    Delete(DeleteArgs),
+    /// Switch a skill on
+    Enable(NamedArgs),
+    /// Switch a skill off
+    Disable(NamedArgs),
+}
+
+/// What is asked of a skill's fields and text.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct SkillFields {
+    /// What it does and when to use it
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) description: Option<String>,
+    /// Any field, by its name in the file; an empty value is no value (repeatable)
+    #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = pair)]
+    pub(crate) fields: Vec<(String, String)>,
+    /// Its text
+    #[arg(
+        long,
+        value_name = "TEXT",
+        allow_hyphen_values = true,
+        conflicts_with = "body_file"
+    )]
+    pub(crate) body: Option<String>,
+    /// The file with its text; `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) body_file: Option<PathBuf>,
+}

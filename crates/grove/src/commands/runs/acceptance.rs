@@ -1,0 +1,128 @@
+//! What is asked of a child's work, and who looks at it.
+
+use grove_catalog::root::Source;
+use grove_plan::{AuthorFacts, Contract, Inputs, PlannedTask};
+use grove_spec::acceptance::Acceptance;
+use grove_spec::agent::Agent as AgentFile;
+use grove_spec::chain::Task;
+use serde_json::json;
+
+use super::children::{Finding, FoundChild};
+use crate::command_error::CommandError;
+
+impl Finding<'_> {
+    /// What is asked of a child's work: what was typed, else what its task asks, else the request, else its agent.
+    pub(super) fn contract(
+        &self,
+        task: &Task,
+        file: &AgentFile,
+        of_agent: Option<Source>,
+        author: &AuthorFacts,
+    ) -> Result<Option<Contract>, CommandError> {
+        let typed = self.typed_acceptance()?;
+        let of_request = match &self.asked.acceptance {
+            Some(value) => Some(parse(value)?),
+            None => None,
+        };
+        let asked = typed
+            .as_ref()
+            .or(task.acceptance.as_ref())
+            .or(of_request.as_ref());
+        let Some(acceptance) = asked.or(file.acceptance.as_ref()) else {
+            return Ok(None);
+        };
+        let contract = Contract::of(acceptance, author).map_err(CommandError::usage)?;
+        // What the person did not write is a stranger's until somebody has read it: a project's, a package's, a folder's
+        // that was named, and what settings put in its place.
+        let is_own = |source| matches!(source, Source::User | Source::Managed | Source::Bundled);
+        let is_strange = match asked {
+            None => !of_agent.is_some_and(is_own),
+            Some(_) if typed.is_none() && task.acceptance.is_some() => {
+                self.asked.chain_name.is_some() && !self.saved_chain.is_some_and(is_own)
+            }
+            Some(_) => false,
+        };
+        let commands = contract.as_ref().and_then(Contract::commands_digest);
+        if let (Some(contract), Some(digest), true) = (&contract, commands, is_strange) {
+            self.require_approval(&task.agent, contract, &digest.to_string())?;
+        }
+        Ok(contract)
+    }
+
+    fn typed_acceptance(&self) -> Result<Option<Acceptance>, CommandError> {
+        if self.accept.is_none() && self.verify.is_empty() {
+            return Ok(None);
+        }
+        let mut value = json!({});
+        if let Some(level) = self.accept {
+            value["level"] = json!(level);
+            if level == "none" {
+                value["reason"] = json!("asked for on the command line");
+            }
+        }
+        if !self.verify.is_empty() {
+            value["verify"] = json!(self.verify);
+        }
+        parse(&value).map(Some)
+    }
+
+    fn require_approval(
+        &self,
+        agent: &str,
+        contract: &Contract,
+        digest: &str,
+    ) -> Result<(), CommandError> {
+        let mut approved = self.approved.iter();
+        if approved.any(|it| digest.starts_with(it) && it.len() >= 12) {
+            return Ok(());
+        }
+        let commands = contract.verify.iter();
+        let lines = commands.map(|check| {
+            let network = if check.network {
+                " (with the network)"
+            } else {
+                ""
+            };
+            format!("it runs: {}{network}", check.line())
+        });
+        let message = format!("`{agent}` asks for commands that nobody approved");
+        let approve = format!("approve them with --approve {}", &digest[..16]);
+        Err(CommandError::finding(message).hints(lines.chain([approve])))
+    }
+
+    /// Whoever looks at a child's work: another child with a context of its own and tools that change nothing.
+    pub(super) fn reviewer(&self, author: &FoundChild) -> Result<Option<FoundChild>, CommandError> {
+        let of = &author.request;
+        let Some(review) = of.contract.as_ref().and_then(|it| it.review.as_ref()) else {
+            return Ok(None);
+        };
+        let task = Task {
+            agent: review.agent.clone(),
+            label: Some(format!("review of {}", of.id)),
+            ..Task::default()
+        };
+        let planned = PlannedTask {
+            id: of.id.reviewer(),
+            after: Vec::new(),
+            group: None,
+            task: &task,
+            settings: None,
+            text: String::new(),
+            inputs: Some(Inputs {
+                reviews: Some(of.id.clone()),
+                ..Inputs::default()
+            }),
+        };
+        let mut found = self.child(&planned)?;
+        if found.request.address == of.address {
+            let message = format!("`{}` would review its own work", of.agent);
+            return Err(CommandError::usage(message).hint("name another agent in `review.agent`"));
+        }
+        grove_runs::make_reviewer(&mut found.request, of);
+        Ok(Some(found))
+    }
+}
+
+fn parse(value: &serde_json::Value) -> Result<Acceptance, CommandError> {
+    Acceptance::parse(value).map_err(|faults| CommandError::usage(faults.join("; ")))
+}

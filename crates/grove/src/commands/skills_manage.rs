@@ -1,0 +1,95 @@
+//! `grove skills create | edit | rename | delete | enable | disable`.
+
+use grove_skills::Environment;
+use grove_skills::managing::{Manager, NewSkill, Renaming};
+use grove_spec::agent::compose::Ask;
+use grove_spec::config::LayerScope;
+use grove_spec::package::Kind;
+
+use super::Outcome;
+use super::change_report::{self, layer, read_text};
+use crate::args::{ManageSkills, SkillFields};
+use crate::command_error::{CommandError, ErrorKind};
+use crate::output::Output;
+
+pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut Output) -> Outcome {
+    if let ManageSkills::Delete(asked) = command
+        && !change_report::may_delete(environment, Kind::Skills, asked, out)?
+    {
+        return Ok(ErrorKind::Finding.exit_code());
+    }
+    let asks = match command {
+        ManageSkills::Create { asked, .. } => asks(environment, asked, &[])?,
+        ManageSkills::Edit { asked, unset, .. } => asks(environment, asked, unset)?,
+        _ => Vec::new(),
+    };
+    if asks.is_empty() && matches!(command, ManageSkills::Edit { .. }) {
+        let error = CommandError::usage("nothing is to be changed");
+        return Err(error.hint("give `--description TEXT`, `--set FIELD=VALUE` or `--body TEXT`"));
+    }
+    let (verb, name) = match command {
+        ManageSkills::Create { name, .. } => ("create", name),
+        ManageSkills::Edit { name, .. } => ("edit", name),
+        ManageSkills::Rename { name, .. } => ("rename", name),
+        ManageSkills::Delete(asked) => ("delete", &asked.named.name),
+        ManageSkills::Enable(asked) => ("enable", &asked.name),
+        ManageSkills::Disable(asked) => ("disable", &asked.name),
+    };
+    let mut manager = Manager::new(environment, &format!("skills {verb} {name}"))?;
+    let (json, changed) = match command {
+        ManageSkills::Create { scope, json, .. } => {
+            let asked = NewSkill {
+                name,
+                scope: layer(*scope),
+                asks: &asks,
+            };
+            (*json, manager.create_skill(&asked)?)
+        }
+        ManageSkills::Edit { whose, .. } => {
+            let scope = whose.scope.map(layer);
+            (whose.json, manager.edit_skill(name, scope, &asks)?)
+        }
+        ManageSkills::Rename { to, whose, .. } => {
+            let asked = Renaming {
+                name,
+                to,
+                package: None,
+                scope: whose.scope.map(layer),
+            };
+            (whose.json, manager.rename(Kind::Skills, &asked)?)
+        }
+        ManageSkills::Delete(asked) => {
+            let (_, json, changed) =
+                change_report::delete(&mut manager, Kind::Skills, &asked.named)?;
+            (json, changed)
+        }
+        ManageSkills::Enable(asked) | ManageSkills::Disable(asked) => {
+            // The configuration that is written unless told otherwise is the user's.
+            let scope = asked.whose.scope.map_or(LayerScope::User, layer);
+            let is_on = matches!(command, ManageSkills::Enable(_));
+            (asked.whose.json, manager.switch_skill(name, scope, is_on)?)
+        }
+    };
+    change_report::print(environment, "skills", verb, &changed, json, out);
+    Ok(0)
+}
+
+fn asks(
+    environment: &Environment,
+    asked: &SkillFields,
+    unset: &[String],
+) -> Result<Vec<Ask>, CommandError> {
+    let description = asked.description.iter();
+    let mut asks: Vec<Ask> = description
+        .map(|text| Ask::Set("description".to_owned(), text.clone()))
+        .collect();
+    let fields = asked.fields.iter();
+    asks.extend(fields.map(|(key, value)| Ask::Set(key.clone(), value.clone())));
+    asks.extend(unset.iter().map(|key| Ask::Unset(key.clone())));
+    let body = match &asked.body_file {
+        Some(file) => Some(read_text(environment, file)?),
+        None => asked.body.clone(),
+    };
+    asks.extend(body.map(Ask::Body));
+    Ok(asks)
+}
