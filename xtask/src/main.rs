@@ -46,6 +46,7 @@ cargo xtask <command>
       [--events 1000] [--runs 10000]
   bench acceptance              children that are honest and children that are not, beside pi-subagents
   nemesis one                   kill -9 of everybody at every point of one run, on the release build
+  nemesis gates                 the same for a run whose work is asked for what is missing, verified and reviewed
   nemesis shapes [--runs 20]    seven shapes of processes, two children each, one of them stopped
   nemesis verify [--runs 20]    nine ways in which a command hangs, each over half a second after its limit
   fuzz TARGET [--seconds 60]    coverage-guided fuzzing of a target in fuzz/fuzz_targets

@@ -14,7 +14,16 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let is_release = !arguments.flag("--debug");
     arguments.finish()?;
     let (test, variable, value) = match what.as_deref() {
-        Some("one") => ("run_sessions::nemesis", "GROVE_NEMESIS_ALL", "1".to_owned()),
+        Some("one") => (
+            "run_sessions::nemesis::whoever_is_killed_nothing",
+            "GROVE_NEMESIS_ALL",
+            "1".to_owned(),
+        ),
+        Some("gates") => (
+            "run_sessions::nemesis::whoever_is_killed_while",
+            "GROVE_NEMESIS_ALL",
+            "1".to_owned(),
+        ),
         Some("shapes") => (
             "run_sessions::shapes",
             "GROVE_SHAPES_TIMES",
@@ -25,7 +34,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             "GROVE_VERIFY_TIMES",
             times.to_string(),
         ),
-        _ => return Err("which nemesis? one, shapes or verify [--runs 20]".to_owned()),
+        _ => return Err("which nemesis? one, gates, shapes or verify [--runs 20]".to_owned()),
     };
     let mut cargo = workspace::cargo();
     cargo.args(["test", "--quiet", "--package", "grove", "--test", "it"]);

@@ -26,7 +26,7 @@ fn installed(variable: &str) -> PathBuf {
 }
 
 /// A home with an agent, the programs in its search path, and a provider for each of their interfaces.
-fn scene(server: &ModelServer) -> Session {
+pub(super) fn scene(server: &ModelServer) -> Session {
     let session = crate::session();
     let bin = session.path("bin");
     let path = format!("{}:{PATH}", bin.display());
@@ -60,12 +60,12 @@ fn scene(server: &ModelServer) -> Session {
     session
 }
 
-fn server(script: Value) -> ModelServer {
+pub(super) fn server(script: Value) -> ModelServer {
     let script: ScriptFile = serde_json::from_value(script).unwrap();
     ModelServer::start(Script::from(script)).unwrap()
 }
 
-fn call(engine: &str, tool: &str, command: &str) -> Value {
+pub(super) fn call(engine: &str, tool: &str, command: &str) -> Value {
     let arguments = match engine {
         "codex" => json!({ "cmd": command }),
         _ => json!({ "command": command, "description": "d" }),

@@ -397,3 +397,73 @@ fn work_counts_by_what_it_is_and_not_by_what_is_said_of_it() {
         assert_eq!(sleepers(left), 0, "{left}");
     }
 }
+
+/// Every level, passed and failed by the real Claude Code.
+#[test]
+fn the_same_gates_stand_before_an_agent_program() {
+    let whole = report(
+        &json!({ "changedFiles": ["answer"], "residualRisks": [], "commandsRun": [], "noStagedFiles": true }),
+    );
+    let lie = report(
+        &json!({ "changedFiles": ["src/lib.txt"], "residualRisks": [], "commandsRun": [], "noStagedFiles": true }),
+    );
+    let review = || json!({ "verify": ["sh check.sh"], "review": { "agent": "judge" } });
+    let verdict = |blockers: Value| json!({ "structured": { "blockers": blockers, "notes": [] } });
+    for (acceptance, says, reviewer, expected) in [
+        (json!("attested"), whole.as_str(), json!([]), "attested"),
+        (json!("attested"), "Done.", json!([]), "rejected"),
+        (json!("checked"), &whole, json!([]), "checked"),
+        (json!("checked"), &lie, json!([]), "rejected"),
+        (
+            json!({ "verify": ["sh check.sh"] }),
+            "Done.",
+            json!([]),
+            "verified",
+        ),
+        (
+            json!({ "verify": ["test -e never"] }),
+            "Done.",
+            json!([]),
+            "rejected",
+        ),
+        (review(), "Done.", json!([verdict(json!([]))]), "reviewed"),
+        (
+            review(),
+            "Done.",
+            json!([verdict(json!(["wrong"]))]),
+            "rejected",
+        ),
+    ] {
+        let server = super::engines::server(json!({ "marked": [
+            { "marker": "Look at what another agent did", "turns": reviewer },
+            { "marker": "TASK-MARK", "turns": [
+                { "calls": [super::engines::call("claude", "Bash", "echo right > answer")] },
+                { "text": says },
+            ] },
+        ], "otherwise": { "text": "a title" } }));
+        let session = super::engines::scene(&server);
+        session.definition(
+            "home/.grove/agents/judge.md",
+            "engine: native\nmodel: for-claude/m\n",
+            "You judge.",
+        );
+        session.definition(
+            "home/.grove/agents/worker.md",
+            "tools: read, write, bash\nengine: claude\nmodel: for-claude/claude-sonnet-4-5\n",
+            "You work.",
+        );
+        repository(&session, false);
+        let request = json!({ "agent": "worker", "task": "TASK-MARK", "acceptance": acceptance });
+        session.file("home/request.json", request.to_string());
+        let file = session.path("home/request.json").display().to_string();
+        let outcome = session.grove(["run", "--request", &file, "--json"]);
+        let run = run_of(&outcome.stdout);
+        assert_eq!(
+            run["acceptance"], expected,
+            "{acceptance}: {}",
+            run["nodes"][0]["rejected"]
+        );
+        assert_eq!(run["nodes"][0]["engine"], "claude");
+        outcome.fails(if expected == "rejected" { 5 } else { 0 });
+    }
+}

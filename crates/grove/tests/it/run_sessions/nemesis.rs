@@ -1,7 +1,8 @@
 //! `kill -9` of supervisor, keeper, tool and client at every point of one run: whoever comes next finds a journal that folds
 //! to what is listed, nothing ran twice, the run ends in a state that says what happened, and nothing of it is left.
 //!
-//! Here a short list; `cargo xtask nemesis one` goes through all points.
+//! Here a short list; `cargo xtask nemesis one` goes through all points, and `nemesis gates` through those of a run whose work
+//! is looked at: asked for what is missing, verified twice, and reviewed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -118,19 +119,75 @@ fn script(command: &str) -> Script {
     })
 }
 
+/// What the run is that somebody is killed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Act {
+    /// Text, calls, data and a retry.
+    One,
+    /// Work that is looked at.
+    Gates,
+}
+
 struct Scene {
     server: ModelServer,
     session: Session,
+    act: Act,
 }
 
 impl Scene {
-    fn new(command: &str) -> Self {
+    fn new(act: Act, command: &str) -> Self {
+        match act {
+            Act::One => Self::one(command),
+            Act::Gates => Self::gates(command),
+        }
+    }
+
+    /// A child that forgets something, is asked for it, mends it, and is looked at by another.
+    fn gates(command: &str) -> Self {
+        let command = command.to_owned();
+        let (server, session) = super::graphs::scene(move |task, turns| {
+            if task.starts_with("Look at what another agent did") {
+                let fine = json!({ "blockers": [], "notes": [] });
+                return Reply::call("structured_output", fine);
+            }
+            match turns {
+                0 => super::bash(&command),
+                2 => super::bash("touch mended"),
+                _ => Reply::text("Done."),
+            }
+        });
+        let request = json!({
+            "agent": "worker",
+            "task": TASK,
+            "acceptance": { "verify": ["test -e mended"], "review": { "agent": "judge" } },
+        });
+        session.file("project/request.json", request.to_string());
+        let line = "git init -q . && git add request.json && git -c user.name=t -c user.email=t@t commit -qm first";
+        let made = Command::new("sh")
+            .args(["-c", line])
+            .current_dir(session.path("project"))
+            .status();
+        assert!(made.unwrap().success());
+        let act = Act::Gates;
+        Self {
+            server,
+            session,
+            act,
+        }
+    }
+
+    fn one(command: &str) -> Self {
         let server = ModelServer::start(script(command)).unwrap();
         let session = super::scene(&server);
         session.definition(super::AGENT, "tools: bash, write\n", "You count.");
         let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
         session.file("project/schema.json", schema.to_string());
-        Self { server, session }
+        let act = Act::One;
+        Self {
+            server,
+            session,
+            act,
+        }
     }
 
     /// The program under `strace`, which does what `options` say.
@@ -168,8 +225,11 @@ impl Scene {
         supervisor
     }
 
-    fn words<'a>(more: &[&'a str]) -> Vec<&'a str> {
-        super::run(TASK, &[&["--schema", "schema.json"], more].concat())
+    fn words<'a>(act: Act, more: &[&'a str]) -> Vec<&'a str> {
+        match act {
+            Act::One => super::run(TASK, &[&["--schema", "schema.json"], more].concat()),
+            Act::Gates => [&["run", "--request", "request.json"], more].concat(),
+        }
     }
 
     /// The run, if one was accepted.
@@ -179,17 +239,18 @@ impl Scene {
     }
 
     /// How often each system call is made by whoever makes it most often, when nobody is killed.
-    fn count(words: &[&str], of_client: bool) -> BTreeMap<String, usize> {
-        let scene = Self::new(COMMAND);
+    fn count(act: Act, of_client: bool) -> BTreeMap<String, usize> {
+        let scene = Self::new(act, COMMAND);
+        let words = Self::words(act, &[]);
         let trace = vec!["-e".to_owned(), format!("trace={}", CALLS.join(","))];
         let mut traced = if of_client {
             let supervisor = scene.supervisor(&["-e".to_owned(), "trace=none".to_owned()]);
-            let mut client = scene.traced(&trace, words);
+            let mut client = scene.traced(&trace, &words);
             wait_for(&mut client);
             supervisor
         } else {
             let supervisor = scene.supervisor(&trace);
-            scene.session.grove(words.to_vec()).ok();
+            scene.session.grove(words).ok();
             supervisor
         };
         // Asked to end, `strace` writes down what it has seen; killed, it would not.
@@ -239,25 +300,25 @@ fn injected(call: &str, n: usize) -> Vec<String> {
 }
 
 /// Kills somebody, lets somebody else go on, and looks at what there is.
-fn strike(point: &Point) -> Result<&'static str, String> {
+fn strike(act: Act, point: &Point) -> Result<&'static str, String> {
     let command = match point {
         Point::Tool(_, command) => command,
         _ => COMMAND,
     };
-    let scene = Scene::new(command);
+    let scene = Scene::new(act, command);
     let traced = match point {
         Point::Supervisor(call, n) => {
             let supervisor = scene.supervisor(&injected(call, *n));
-            scene.session.grove(Scene::words(&["--bg"])).ok();
+            scene.session.grove(Scene::words(act, &["--bg"])).ok();
             Some(supervisor)
         }
         Point::Client(call, n) => {
-            let mut client = scene.traced(&injected(call, *n), &Scene::words(&[]));
+            let mut client = scene.traced(&injected(call, *n), &Scene::words(act, &[]));
             wait_for(&mut client);
             Some(client)
         }
         Point::Tool(..) => {
-            scene.session.grove(Scene::words(&["--bg"])).ok();
+            scene.session.grove(Scene::words(act, &["--bg"])).ok();
             None
         }
     };
@@ -325,7 +386,12 @@ fn check_state(scene: &Scene, run: &str, shown: &Value) -> Result<(), String> {
         ));
     }
     let nodes = &shown["nodes"][0];
-    if folded.word() != "complete" || nodes["output"]["structured"] != json!({ "n": 3 }) {
+    let is_right = match scene.act {
+        Act::One => nodes["output"]["structured"] == json!({ "n": 3 }),
+        // One verdict, after everything was looked at, whoever was killed meanwhile.
+        Act::Gates => shown["acceptance"] == "reviewed" && nodes["output"]["text"] == "Done.",
+    };
+    if folded.word() != "complete" || !is_right {
         return Err(format!("it ended as {shown}"));
     }
     if nodes["notProvenEnded"] != Value::Null {
@@ -376,9 +442,9 @@ fn check_effects(scene: &Scene, shown: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn all_points() -> Vec<Point> {
-    let of_supervisor = Scene::count(&Scene::words(&[]), false);
-    let of_client = Scene::count(&Scene::words(&[]), true);
+fn all_points(act: Act) -> Vec<Point> {
+    let of_supervisor = Scene::count(act, false);
+    let of_client = Scene::count(act, true);
     println!(
         "system calls of the supervisor's tree {of_supervisor:?}, of the client {of_client:?}"
     );
@@ -395,8 +461,14 @@ fn all_points() -> Vec<Point> {
     points
 }
 
-fn few_points() -> Vec<Point> {
+fn few_points(act: Act) -> Vec<Point> {
     let supervisor = |call: &str, n| Point::Supervisor(call.to_owned(), n);
+    if act == Act::Gates {
+        // The look before, the first verification, the asking, the second, and the review.
+        return [2, 12, 16, 22, 28, 33]
+            .map(|n| supervisor("fdatasync", n))
+            .to_vec();
+    }
     let mut points = vec![
         supervisor("fdatasync", 3),
         supervisor("fdatasync", 8),
@@ -415,11 +487,24 @@ fn few_points() -> Vec<Point> {
 
 #[test]
 fn whoever_is_killed_nothing_is_lost_and_nothing_runs_twice() {
+    strike_all(Act::One);
+}
+
+#[test]
+fn whoever_is_killed_while_work_is_looked_at_there_is_one_verdict() {
+    strike_all(Act::Gates);
+}
+
+fn strike_all(act: Act) {
     let is_all = std::env::var_os(ALL).is_some();
-    let points = if is_all { all_points() } else { few_points() };
+    let points = if is_all {
+        all_points(act)
+    } else {
+        few_points(act)
+    };
     let (mut failed, mut outcomes) = (Vec::new(), BTreeMap::<&str, usize>::new());
     for point in &points {
-        match strike(point) {
+        match strike(act, point) {
             Ok(outcome) => *outcomes.entry(outcome).or_default() += 1,
             Err(message) => {
                 println!("FAILED {point}: {message}");
