@@ -88,14 +88,11 @@ fn a_key_has_32_bytes_and_says_nothing_of_itself() {
         .map(|at| u8::from_str_radix(&seed[at * 2..at * 2 + 2], 16).unwrap())
         .collect();
     let key = SigningKey::from_seed(&bytes).unwrap();
-    let public: String = key
-        .public()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    assert_eq!(
-        public,
-        "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
-    );
+    let public = [
+        0xd7, 0x5a, 0x98, 0x01, 0x82, 0xb1, 0x0a, 0xb7, 0xd5, 0x4b, 0xfe, 0xd3, 0xc9, 0x64, 0x07,
+        0x3a, 0x0e, 0xe1, 0x72, 0xf3, 0xda, 0xa6, 0x23, 0x25, 0xaf, 0x02, 0x1a, 0x68, 0xf7, 0x07,
+        0x51, 0x1a,
+    ];
+    assert_eq!(key.public(), public);
     assert!(key.sign(b"").starts_with(&[0xe5, 0x56, 0x43, 0x00]));
 }

@@ -60,6 +60,11 @@ pub(super) fn show(runs: &Runs, arguments: &LedgerArguments, out: &mut Output) -
             let result = node.checks.iter().find(|result| result.id == check.id);
             out.line(&format!("    {}", check_line(check, result)));
         }
+        for (what, lines) in remarks(node) {
+            for line in lines {
+                out.line(&format!("    {what}: {line}"));
+            }
+        }
     }
     for fault in &faults {
         out.line(&format!("CHANGED: {fault}"));
@@ -72,6 +77,21 @@ pub(super) fn show(runs: &Runs, arguments: &LedgerArguments, out: &mut Output) -
         });
     }
     Ok(u8::from(!faults.is_empty()))
+}
+
+/// What else there is to know of a child's work, and what each line is.
+fn remarks(node: &NodeView) -> [(&'static str, &[String]); 4] {
+    let report = node.seen.as_ref().and_then(|seen| seen.report.as_ref());
+    let risks = report.and_then(|report| report.residual_risks.as_deref());
+    let review = node.review.as_ref();
+    let blockers = review.map(|review| review.blockers.as_slice());
+    let notes = review.map(|review| review.notes.as_slice());
+    [
+        ("missing", &node.missing),
+        ("residual risk", risks.unwrap_or_default()),
+        ("review, in the way", blockers.unwrap_or_default()),
+        ("review", notes.unwrap_or_default()),
+    ]
 }
 
 /// A journal that was changed may say what cannot be: then it is said where it was changed.
@@ -105,8 +125,11 @@ fn ledger(loaded: &LoadedRun, view: &RunView) -> Value {
                 "contract": contract,
                 "contractDigest": contract.as_ref().map(Contract::digest),
                 "checks": node.checks,
+                "seen": node.seen,
+                "review": node.review,
                 "acceptance": node.acceptance,
                 "rejected": node.rejected,
+                "missing": node.missing,
                 "patch": node.patch.as_ref().map(|patch| patch.digest),
             })
         })
