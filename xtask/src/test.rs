@@ -39,6 +39,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
         verdict.step("install skills-ref", tools::install_oracle);
         verdict.step("install mcp", tools::install_mcp);
         verdict.step("install pyyaml", tools::install_yaml);
+        verdict.step("install securesystemslib", tools::install_signatures);
         verdict.step("install node", tools::install_node);
         verdict.step("install pi", tools::install_pi);
         verdict.step("install claude", || tools::CLAUDE.install());

@@ -14,7 +14,7 @@ pub(crate) use agents::{CLAUDE, CODEX, COPILOT};
 pub(crate) use node::{
     install_node, install_pi, node_program, pi_package, pi_subagents_acceptance,
 };
-pub(crate) use oracle::{install_mcp, install_oracle, install_yaml};
+pub(crate) use oracle::{install_mcp, install_oracle, install_signatures, install_yaml};
 pub(crate) use system_packages::{install_system_packages, strace_program};
 
 use std::path::PathBuf;

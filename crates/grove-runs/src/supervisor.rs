@@ -15,19 +15,19 @@ use std::time::{Duration, Instant};
 use grove_exec::{Keeper, Liveness, Owner, StopTokens, now};
 use grove_fs::lock::Lock;
 use grove_plan::{Attempt, EffectId, EffectKind, Fact, Holder, Outcome};
-use grove_store::{Draft, OpenRow, Store, StoreError};
+use grove_store::{Draft, OpenRow, Store};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::Skills;
 use crate::mcp::McpServer;
 use crate::models::Models;
 use crate::native::{Inbox, append};
 use crate::places::RunPlaces;
 use crate::recovery;
 use crate::submission::RunRequest;
+use crate::{JournalError, Skills};
 
 /// How often a supervisor looks round without being woken.
 const TICK: Duration = Duration::from_millis(500);
@@ -70,7 +70,7 @@ pub enum SupervisorError {
     Folder(#[from] grove_fs::FsError),
     /// The journal cannot be used.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Journal(#[from] JournalError),
     /// It cannot be woken.
     #[error("the supervisor cannot listen")]
     Socket(#[source] std::io::Error),
@@ -126,7 +126,7 @@ impl Supervisor {
         grove_fs::files::make_folder(places.folder())?;
         let lock = Lock::take(&places.supervisor(&options.surroundings), Duration::ZERO);
         let lock = lock.map_err(|_| SupervisorError::Another)?;
-        let store = Arc::new(Store::open(&places.journal())?);
+        let store = Arc::new(places.open_journal()?);
         let name = places.wake_name(&options.surroundings);
         let bind = || {
             let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)?;

@@ -33,6 +33,15 @@ pub enum ChainFault {
     /// The last events are missing.
     #[error("the journal ends before its last event")]
     CutOff,
+    /// The run is over, and there is no signature that says so.
+    #[error("the end of the run was not signed, or its signature was taken away")]
+    NotSigned,
+    /// A signature is under something else than what is there.
+    #[error("what was signed at event {0} is not what is there")]
+    Signature(u64),
+    /// Somebody else signed.
+    #[error("event {0} was signed with another key than that of this installation")]
+    OtherKey(u64),
     /// A text that an event names is missing or another one.
     #[error("artifact {0} is missing or not as it was written")]
     Artifact(Digest),

@@ -10,6 +10,7 @@ mod error;
 mod journal;
 mod reading;
 mod schema;
+mod signing;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ use rusqlite::{Connection, OpenFlags};
 pub use error::StoreError;
 pub use journal::{ChainFault, chain_hash};
 pub use reading::{LoadedRun, OpenRow, RunFilter, RunRow};
+pub use signing::SigningKey;
 pub use writer::{Appended, Pruned, Submitted};
 
 use writer::Job;
@@ -76,31 +78,49 @@ pub struct Store {
     jobs: Option<SyncSender<Job>>,
     writer: Option<JoinHandle<()>>,
     reader: Mutex<Connection>,
+    /// Signs the ends of runs; without it nothing is signed, and signatures are not looked at.
+    key: Option<SigningKey>,
 }
 
 impl Store {
     /// Opens the file, making it or bringing it to the newest version. Its folder has to be there.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::open_with(path, None)
+    }
+
+    /// The same, and whenever a run is over, that is signed.
+    pub fn open_signing(path: &Path, key: SigningKey) -> Result<Self, StoreError> {
+        Self::open_with(path, Some(key))
+    }
+
+    fn open_with(path: &Path, key: Option<SigningKey>) -> Result<Self, StoreError> {
         let mut connection = connect(path)?;
         schema::migrate(&mut connection)?;
         let reader = connect(path)?;
         reader.pragma_update(None, "query_only", true)?;
         let (jobs, waiting) = sync_channel(QUEUE);
+        let writers_key = key.clone();
         let writer = std::thread::Builder::new()
             .name("journal".to_owned())
-            .spawn(move || writer::run(connection, &waiting))
+            .spawn(move || writer::run(connection, writers_key, &waiting))
             .map_err(StoreError::Thread)?;
         Ok(Self {
             path: path.to_path_buf(),
             jobs: Some(jobs),
             writer: Some(writer),
             reader: Mutex::new(reader),
+            key,
         })
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The key that signs.
+    pub fn key(&self) -> Option<&SigningKey> {
+        self.key.as_ref()
     }
 
     fn reader(&self) -> MutexGuard<'_, Connection> {

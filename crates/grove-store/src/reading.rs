@@ -5,7 +5,7 @@ use grove_spec::Digest;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use crate::journal::{ChainFault, verify};
-use crate::{Store, StoreError};
+use crate::{Store, StoreError, signing};
 
 /// Runs that a list has when nobody says how many.
 const LISTED: usize = 50;
@@ -224,7 +224,7 @@ impl Store {
         Ok(statement.exists([run])?)
     }
 
-    /// Follows the chain of hashes of a run and looks at the texts it speaks of.
+    /// Follows the chain of hashes of a run, looks at the texts it speaks of and, with a key, at its signatures.
     pub fn verify(&self, run: &str) -> Result<Option<ChainFault>, StoreError> {
         let connection = self.reader();
         let loaded = load_rows(&connection, run)?;
@@ -247,7 +247,10 @@ impl Store {
                 return Ok(Some(ChainFault::Artifact(digest)));
             }
         }
-        Ok(None)
+        let Some(key) = &self.key else {
+            return Ok(None);
+        };
+        signing::verify(&connection, key, &load(&connection, run)?, &bodies)
     }
 }
 

@@ -75,6 +75,16 @@ const MIGRATIONS: &[&str] = &["
         head TEXT NOT NULL,
         pruned_at INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
+", "
+    -- What was signed each time that a run was over, and the signature.
+    CREATE TABLE signatures (
+        run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+        seq INTEGER NOT NULL,
+        signed TEXT NOT NULL,
+        key BLOB NOT NULL,
+        signature BLOB NOT NULL,
+        PRIMARY KEY (run, seq)
+    ) STRICT, WITHOUT ROWID;
 "];
 
 /// The version that this program writes.

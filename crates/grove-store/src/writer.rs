@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 
 use crate::journal::{body_of, chain_hash, chain_start};
 use crate::reading;
+use crate::signing::{self, SigningKey};
 use crate::{Draft, Store, StoreError, Submission};
 
 /// Events that are written in one commit at most, so that nobody waits for ever.
@@ -104,10 +105,13 @@ impl Store {
 }
 
 /// Writes until nobody can give work any more.
-pub(crate) fn run(connection: Connection, jobs: &Receiver<Job>) {
+pub(crate) fn run(connection: Connection, key: Option<SigningKey>, jobs: &Receiver<Job>) {
     let mut writer = Writer {
         connection,
-        known: HashMap::new(),
+        known: KnownRuns {
+            runs: HashMap::new(),
+            key,
+        },
     };
     while let Ok(first) = jobs.recv() {
         let more = std::iter::from_fn(|| jobs.try_recv().ok());
@@ -123,9 +127,16 @@ struct KnownRun {
     head: Digest,
 }
 
+/// What the writer knows beside the file.
+struct KnownRuns {
+    runs: HashMap<String, KnownRun>,
+    /// Signs the ends of runs.
+    key: Option<SigningKey>,
+}
+
 struct Writer {
     connection: Connection,
-    known: HashMap<String, KnownRun>,
+    known: KnownRuns,
 }
 
 /// A reply that is sent once the group is durable, or with the reason why it is not.
@@ -135,8 +146,8 @@ impl Writer {
     /// Writes a group in one commit. A refused event leaves the others of its group alone; a failed commit fails all.
     fn write(&mut self, group: Vec<Job>) {
         let mut pending: Vec<Pending> = Vec::with_capacity(group.len());
-        if self.known.len() > KEPT {
-            self.known.clear();
+        if self.known.runs.len() > KEPT {
+            self.known.runs.clear();
         }
         let known = &mut self.known;
         let behavior = TransactionBehavior::Immediate;
@@ -160,7 +171,7 @@ impl Writer {
         };
         if result.is_err() {
             // What memory says is not what the file says.
-            self.known.clear();
+            self.known.runs.clear();
         }
         let error = result.err();
         for reply in pending {
@@ -200,7 +211,7 @@ fn with_sources(error: &StoreError) -> String {
 /// Does one job; what it says is sent when the group is durable.
 fn do_job(
     transaction: &Transaction<'_>,
-    known: &mut HashMap<String, KnownRun>,
+    known: &mut KnownRuns,
     fault: &mut Option<String>,
     job: Job,
 ) -> Pending {
@@ -224,7 +235,7 @@ fn do_job(
             let result = prune(transaction, &runs, at);
             note(result.as_ref().err());
             for run in &runs {
-                known.remove(run);
+                known.runs.remove(run);
             }
             pending(result, reply)
         }
@@ -233,7 +244,7 @@ fn do_job(
 
 fn submit(
     transaction: &Transaction<'_>,
-    known: &mut HashMap<String, KnownRun>,
+    known: &mut KnownRuns,
     submission: Submission,
 ) -> Result<Submitted, StoreError> {
     let Submission {
@@ -281,7 +292,7 @@ fn submit(
         state: State::default(),
         head,
     };
-    known.insert(id.clone(), fresh);
+    known.runs.insert(id.clone(), fresh);
     let draft = Draft {
         fact: Fact::Submitted { owner, key },
         artifacts,
@@ -296,10 +307,11 @@ fn submit(
 
 fn append(
     transaction: &Transaction<'_>,
-    known: &mut HashMap<String, KnownRun>,
+    known: &mut KnownRuns,
     run: &str,
     draft: Draft,
 ) -> Result<Appended, StoreError> {
+    let key = known.key.clone();
     let current = up_to_date(transaction, known, run)?;
     let event = Event {
         seq: current.state.seq.saturating_add(1),
@@ -309,9 +321,16 @@ fn append(
     let step = advance(&current.plan, &mut current.state, &event)?;
     let written = write_event(transaction, run, current, &event, &step, &draft.artifacts);
     let is_over = current.state.ended.is_some();
-    if let Err(error) = written {
+    let head = current.head.to_string();
+    let signed = match &key {
+        Some(key) if is_over => {
+            written.and_then(|()| signing::sign(transaction, key, run, number(event.seq), &head))
+        }
+        _ => written,
+    };
+    if let Err(error) = signed {
         // The state went ahead of the file; whoever comes next reads it again.
-        known.remove(run);
+        known.runs.remove(run);
         return Err(StoreError::Group(with_sources(&error)));
     }
     let open = current.state.open.keys();
@@ -327,14 +346,14 @@ fn append(
 /// What is known of a run, with what other processes have recorded since.
 fn up_to_date<'a>(
     transaction: &Transaction<'_>,
-    known: &'a mut HashMap<String, KnownRun>,
+    known: &'a mut KnownRuns,
     run: &str,
 ) -> Result<&'a mut KnownRun, StoreError> {
     let mut last = transaction.prepare_cached("SELECT seq FROM runs WHERE id = ?1")?;
     let last: Option<i64> = last.query_row([run], |row| row.get(0)).optional()?;
     let last = last.ok_or_else(|| StoreError::NoRun(run.to_owned()))?;
     let is_current = |it: &KnownRun| i64::try_from(it.state.seq).is_ok_and(|seq| seq == last);
-    if !known.get(run).is_some_and(is_current) {
+    if !known.runs.get(run).is_some_and(is_current) {
         let loaded = reading::load(transaction, run)?;
         let head = loaded.head.parse().map_err(|_| StoreError::Row {
             run: run.to_owned(),
@@ -345,9 +364,10 @@ fn up_to_date<'a>(
             state: loaded.state,
             head,
         };
-        known.insert(run.to_owned(), fresh);
+        known.runs.insert(run.to_owned(), fresh);
     }
     known
+        .runs
         .get_mut(run)
         .ok_or_else(|| StoreError::NoRun(run.to_owned()))
 }

@@ -9,6 +9,7 @@ use crate::step;
 const VERSION: &str = "0.1.1";
 const MCP_VERSION: &str = "2.3.0";
 const MCP_SERVER_VERSION: &str = "2026.10.19";
+const SIGNATURES_VERSION: &str = "1.6.0";
 const YAML_VERSION: &str = "6.0.3";
 
 /// Installs `skills-ref`, with which our validation is compared.
@@ -29,6 +30,13 @@ pub(crate) fn install_oracle() -> Result<(), String> {
 pub(crate) fn install_yaml() -> Result<(), String> {
     marker::once("pyyaml", YAML_VERSION, || {
         pip_install(&format!("PyYAML=={YAML_VERSION}"))
+    })
+}
+
+/// Installs a library that checks signed envelopes, with which attestations are checked.
+pub(crate) fn install_signatures() -> Result<(), String> {
+    marker::once("securesystemslib", SIGNATURES_VERSION, || {
+        pip_install(&format!("securesystemslib=={SIGNATURES_VERSION}"))
     })
 }
 

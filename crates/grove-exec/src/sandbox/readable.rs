@@ -203,7 +203,10 @@ impl Seclusion {
         reads.extend(tools);
         let path = value("PATH").unwrap_or_default();
         for folder in path.split(':').map(Path::new) {
-            let beside = folder.parent().filter(|_| folder.ends_with("bin"));
+            // Libraries lie beside programs; but in a home folder, so does everything else (`.local/bin`).
+            let is_in_home = home.is_some_and(|home| folder.starts_with(home));
+            let beside = folder.parent();
+            let beside = beside.filter(|_| folder.ends_with("bin") && !is_in_home);
             let both = [Some(folder), beside].into_iter().flatten();
             reads.extend(
                 both.filter(|it| is_apart_from(it, home))
@@ -286,4 +289,58 @@ fn entries(folder: &Path) -> Vec<(PathBuf, bool)> {
         Some((PathBuf::from(OsStr::from_bytes(name)), is_link))
     });
     names.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_open_tool_chains_and_neither_the_home_folder_nor_what_is_above_it() {
+        let variables = [
+            ("HOME", "/people/p"),
+            (
+                "PATH",
+                "/people/p/.local/bin:/people/p:/people:/tools/node/bin:relative/bin:/:/own",
+            ),
+            ("GOPATH", "/people/p"),
+            ("CARGO_HOME", "/tools/cargo"),
+            ("MY_SECRETS", "/tools/secrets"),
+        ];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let seclusion = Seclusion::about(&["/work/it".into()], &["/state".into()], &variables);
+        let has = |path: &str| seclusion.reads.contains(&PathBuf::from(path));
+        for path in [
+            "/usr",
+            "/work/it",
+            "/people/p/.rustup",
+            "/people/p/.local/bin",
+            "/tools/node/bin",
+            "/tools/node",
+            "/tools/cargo",
+        ] {
+            assert!(has(path), "{path}");
+        }
+        for path in [
+            "/",
+            "/people",
+            "/people/p",
+            "/people/p/.local",
+            "/tools",
+            "/tools/secrets",
+            "/own",
+            "relative/bin",
+        ] {
+            assert!(!has(path), "{path}");
+        }
+        for path in [
+            "/state",
+            "/people/p/.ssh",
+            "/tools/cargo/credentials.toml",
+            "/etc/shadow",
+        ] {
+            assert!(seclusion.hidden.contains(&PathBuf::from(path)), "{path}");
+        }
+        assert!(!seclusion.network);
+    }
 }

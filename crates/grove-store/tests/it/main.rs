@@ -8,3 +8,4 @@ mod damage;
 mod journal;
 mod processes;
 mod scene;
+mod signatures;

@@ -180,16 +180,7 @@ pub(crate) enum RunsCommand {
         json: bool,
     },
     /// What was asked of the work, what was seen of it, and whether it counts
-    Ledger {
-        /// Its id, or any beginning that is its alone
-        run: String,
-        /// Look whether anything was changed since it was recorded
-        #[arg(long)]
-        verify: bool,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Ledger(LedgerArguments),
     /// End a run; what it has is kept
     Stop {
         /// Its id, or any beginning that is its alone
@@ -210,4 +201,24 @@ pub(crate) enum RunsCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// What is printed of a run's ledger.
+#[derive(Debug, Args)]
+pub(crate) struct LedgerArguments {
+    /// Its id, or any beginning that is its alone
+    #[arg(required_unless_present = "public_key")]
+    pub(crate) run: Option<String>,
+    /// Look whether anything was changed since it was recorded
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Print it as an in-toto statement in a signed DSSE envelope, when the run is over and nothing was changed
+    #[arg(long, conflicts_with_all = ["verify", "json"])]
+    pub(crate) attest: bool,
+    /// Print the key of this installation that signatures are checked with, as PEM
+    #[arg(long, conflicts_with_all = ["run", "verify", "attest"])]
+    pub(crate) public_key: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -2,6 +2,7 @@
 //! and closing a view stops nothing.
 
 mod acceptance;
+mod attestation;
 mod children;
 mod controlling;
 mod following;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 
 use grove_exec::{Liveness, MARK, Owner, now};
 use grove_plan::{EffectKind, Event, Fact, RunView, Wish};
-use grove_runs::{ChildWish, RunPlaces, submit};
+use grove_runs::{ChildWish, JournalError, RunPlaces, submit};
 use grove_skills::{Environment, Parts, Request, World};
 use grove_spec::Digest;
 use grove_store::{Draft, LoadedRun, OpenRow, RunFilter, RunRow, Store, StoreError};
@@ -51,7 +52,7 @@ impl Runs {
     fn open(environment: &Environment) -> Result<Self, CommandError> {
         let places = RunPlaces::in_state(&environment.state);
         grove_fs::files::make_folder(places.folder())?;
-        let store = Store::open(&places.journal())?;
+        let store = places.open_journal()?;
         Ok(Self {
             places,
             store: Arc::new(store),
@@ -100,6 +101,16 @@ impl Runs {
         match self.store.append(run, draft) {
             Err(error) if !error.is_refusal() => Err(error.into()),
             _ => Ok(()),
+        }
+    }
+}
+
+impl From<JournalError> for CommandError {
+    fn from(error: JournalError) -> Self {
+        match error {
+            JournalError::Folder(error) => error.into(),
+            JournalError::Store(error) => error.into(),
+            error @ JournalError::Key { .. } => Self::finding(error),
         }
     }
 }
@@ -225,7 +236,7 @@ pub(super) fn manage(
             let wish = ChildWish::Answer(answer.clone());
             controlling::go_on(environment, &runs, arguments, wish, out)
         }
-        RunsCommand::Ledger { run, verify, json } => ledger::show(&runs, run, *verify, *json, out),
+        RunsCommand::Ledger(arguments) => ledger::show(&runs, arguments, out),
         RunsCommand::Diff { run, json } => patches::diff(&runs, run, *json, out),
         RunsCommand::Apply { run, json } => patches::apply(environment, &runs, run, *json, out),
         RunsCommand::Stop { run, now } => {

@@ -10,6 +10,7 @@ mod graphs;
 mod held_tools;
 mod known_cases;
 mod leaving;
+mod ledger;
 mod limits;
 pub(crate) mod mcp_tools;
 mod nemesis;

@@ -1,60 +1,47 @@
 //! `grove runs ledger`: what was asked of the work, what was seen of it, and whether it counts, apart from prose.
 
-use grove_plan::{Check, CheckResult, Contract, NodeView};
+use grove_plan::{Check, CheckResult, Contract, NodeView, RunView};
+use grove_store::{LoadedRun, SigningKey, StoreError};
 use serde_json::{Value, json};
 
-use super::Runs;
+use super::{Runs, attestation};
+use crate::args::LedgerArguments;
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
 use crate::output::Output;
 
-/// Prints the ledger of a run.
-pub(super) fn show(
-    runs: &Runs,
-    given: &str,
-    verify: bool,
-    json: bool,
-    out: &mut Output,
-) -> Outcome {
-    let loaded = runs.load(given)?;
+/// Prints the ledger of a run, or the key with which ledgers are signed.
+pub(super) fn show(runs: &Runs, arguments: &LedgerArguments, out: &mut Output) -> Outcome {
+    let Some(given) = &arguments.run else {
+        let key = signing_key(runs)?;
+        if arguments.json {
+            out.json(&attestation::public_json(key));
+        } else {
+            out.line(&attestation::public_pem(key));
+        }
+        return Ok(0);
+    };
+    let id = runs.store.find(given)?;
+    let loaded = match runs.store.load(&id) {
+        Err(error) if arguments.verify => {
+            return unreadable(runs, &id, &error, arguments.json, out);
+        }
+        loaded => loaded?,
+    };
     let view = runs.view(&loaded);
-    let faults = if verify {
+    if arguments.attest {
+        return attest(runs, &loaded, &view, out);
+    }
+    let faults = if arguments.verify {
         faults(runs, &loaded.id, &view.nodes)?
     } else {
         Vec::new()
     };
-    let contract = |node: &NodeView| {
-        let child = loaded.plan.child(&node.id);
-        child.and_then(|child| child.contract.clone())
-    };
-    if json {
-        let nodes: Vec<Value> = view
-            .nodes
-            .iter()
-            .map(|node| {
-                let contract = contract(node);
-                json!({
-                    "node": node.id,
-                    "agent": node.agent,
-                    "state": node.state,
-                    "contract": contract,
-                    "contractDigest": contract.as_ref().map(Contract::digest),
-                    "checks": node.checks,
-                    "acceptance": node.acceptance,
-                    "rejected": node.rejected,
-                    "patch": node.patch.as_ref().map(|patch| patch.digest),
-                })
-            })
-            .collect();
-        out.json(&json!({
-            "schema": "grove.ledger/1",
-            "run": loaded.id,
-            "head": loaded.head,
-            "acceptance": view.acceptance,
-            "nodes": nodes,
-            "verified": verify.then_some(faults.is_empty()),
-            "faults": faults,
-        }));
+    if arguments.json {
+        let mut ledger = ledger(&loaded, &view);
+        ledger["verified"] = json!(arguments.verify.then_some(faults.is_empty()));
+        ledger["faults"] = json!(faults);
+        out.json(&ledger);
         return Ok(u8::from(!faults.is_empty()));
     }
     out.line(&format!(
@@ -68,18 +55,125 @@ pub(super) fn show(
             "  {} {} {}{why}",
             node.id, node.agent, node.acceptance
         ));
-        for check in contract(node).iter().flat_map(|contract| &contract.verify) {
+        let contract = contract(&loaded, node);
+        for check in contract.iter().flat_map(|contract| &contract.verify) {
             let result = node.checks.iter().find(|result| result.id == check.id);
             out.line(&format!("    {}", check_line(check, result)));
+        }
+        for (what, lines) in remarks(node) {
+            for line in lines {
+                out.line(&format!("    {what}: {line}"));
+            }
         }
     }
     for fault in &faults {
         out.line(&format!("CHANGED: {fault}"));
     }
-    if verify && faults.is_empty() {
-        out.line("nothing was changed since it was recorded");
+    if arguments.verify && faults.is_empty() {
+        out.line(if loaded.state.ended.is_some() {
+            "nothing was changed since it was recorded and signed"
+        } else {
+            "nothing was changed since it was recorded; it is signed when the run is over"
+        });
     }
     Ok(u8::from(!faults.is_empty()))
+}
+
+/// What else there is to know of a child's work, and what each line is.
+fn remarks(node: &NodeView) -> [(&'static str, &[String]); 4] {
+    let report = node.seen.as_ref().and_then(|seen| seen.report.as_ref());
+    let risks = report.and_then(|report| report.residual_risks.as_deref());
+    let review = node.review.as_ref();
+    let blockers = review.map(|review| review.blockers.as_slice());
+    let notes = review.map(|review| review.notes.as_slice());
+    [
+        ("missing", &node.missing),
+        ("residual risk", risks.unwrap_or_default()),
+        ("review, in the way", blockers.unwrap_or_default()),
+        ("review", notes.unwrap_or_default()),
+    ]
+}
+
+/// A journal that was changed may say what cannot be: then it is said where it was changed.
+fn unreadable(runs: &Runs, id: &str, error: &StoreError, json: bool, out: &mut Output) -> Outcome {
+    let fault = runs.store.verify(id)?;
+    let fault = fault.map_or_else(|| error.to_string(), |fault| fault.to_string());
+    if json {
+        out.json(&json!({
+            "schema": "grove.ledger/1",
+            "run": id,
+            "verified": false,
+            "faults": [fault],
+        }));
+    } else {
+        out.line(&format!("CHANGED: {fault}"));
+    }
+    Ok(1)
+}
+
+/// Everything that was recorded, as data.
+fn ledger(loaded: &LoadedRun, view: &RunView) -> Value {
+    let nodes: Vec<Value> = view
+        .nodes
+        .iter()
+        .map(|node| {
+            let contract = contract(loaded, node);
+            json!({
+                "node": node.id,
+                "agent": node.agent,
+                "state": node.state,
+                "contract": contract,
+                "contractDigest": contract.as_ref().map(Contract::digest),
+                "checks": node.checks,
+                "seen": node.seen,
+                "review": node.review,
+                "acceptance": node.acceptance,
+                "rejected": node.rejected,
+                "missing": node.missing,
+                "patch": node.patch.as_ref().map(|patch| patch.digest),
+            })
+        })
+        .collect();
+    json!({
+        "schema": "grove.ledger/1",
+        "run": loaded.id,
+        "head": loaded.head,
+        "acceptance": view.acceptance,
+        "nodes": nodes,
+    })
+}
+
+fn contract(loaded: &LoadedRun, node: &NodeView) -> Option<Contract> {
+    let child = loaded.plan.child(&node.id);
+    child.and_then(|child| child.contract.clone())
+}
+
+/// Prints what a run came to for programs elsewhere. What was changed is not attested.
+fn attest(runs: &Runs, loaded: &LoadedRun, view: &RunView, out: &mut Output) -> Outcome {
+    if loaded.state.ended.is_none() {
+        let message = format!("run {} is not over: there is nothing to attest", loaded.id);
+        return Err(CommandError::finding(message).hint("`grove runs wait` waits for it"));
+    }
+    let faults = faults(runs, &loaded.id, &view.nodes)?;
+    if !faults.is_empty() {
+        let message = format!("run {} is not as it was recorded", loaded.id);
+        return Err(CommandError::finding(message).hints(faults));
+    }
+    let key = signing_key(runs)?;
+    let ledger = ledger(loaded, view);
+    out.json(&attestation::envelope(
+        runs,
+        key,
+        loaded,
+        &view.nodes,
+        &ledger,
+    )?);
+    Ok(0)
+}
+
+fn signing_key(runs: &Runs) -> Result<&SigningKey, CommandError> {
+    let key = runs.store.key();
+    key.ok_or_else(|| CommandError::finding("there is no key that signs ledgers"))
 }
 
 fn check_line(check: &Check, result: Option<&CheckResult>) -> String {

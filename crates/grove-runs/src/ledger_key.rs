@@ -1,0 +1,62 @@
+//! The key with which this installation signs the ends of runs.
+
+use grove_fs::FsError;
+use grove_fs::spot::Spot;
+use grove_store::{SigningKey, Store, StoreError};
+
+use crate::RunPlaces;
+
+/// Bytes of the secret that a key grows from.
+const SEED: usize = 32;
+
+/// Why the journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// A file cannot be used.
+    #[error("the state folder of runs cannot be used")]
+    Folder(#[from] FsError),
+    /// The journal cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The key is not what it should be.
+    #[error("the key that signs ledgers, {path}, {problem}")]
+    Key {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What is wrong.
+        problem: &'static str,
+    },
+}
+
+impl RunPlaces {
+    /// Opens the journal with the key of this installation, which is made if there is none. The folder has to be there.
+    pub fn open_journal(&self) -> Result<Store, JournalError> {
+        let key = self.signing_key()?;
+        Ok(Store::open_signing(&self.journal(), key)?)
+    }
+
+    fn signing_key(&self) -> Result<SigningKey, JournalError> {
+        let path = self.folder().join("ledger.key");
+        if !grove_fs::files::is_there(&path) {
+            let mut seed = [0; SEED];
+            getrandom::fill(&mut seed).map_err(|_| JournalError::Key {
+                path: path.clone(),
+                problem: "could not be made: there is no randomness",
+            })?;
+            let made = grove_fs::atomic::create_at(&Spot::at(&path)?, &seed, Some(0o600));
+            // Somebody else may have made it meanwhile: then theirs is the one.
+            if made.is_err() && !grove_fs::files::is_there(&path) {
+                made?;
+            }
+        }
+        let wrong = |problem| JournalError::Key {
+            path: path.clone(),
+            problem,
+        };
+        if grove_fs::files::mode(&path)? & 0o077 != 0 {
+            return Err(wrong("can be read by others: give it mode 600"));
+        }
+        let seed = grove_fs::files::read_bounded(&path, SEED as u64)?;
+        SigningKey::from_seed(&seed).ok_or_else(|| wrong("is no key"))
+    }
+}
