@@ -1,7 +1,7 @@
 //! What effects do: one function for each command.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use grove_exec::{Git, Program, StopTokens, end_marked, now};
@@ -14,10 +14,12 @@ use grove_store::{LoadedRun, OpenRow};
 use serde_json::Value;
 
 use super::{Shared, answered, draft, mark, start_of};
-use crate::attempt_log::AttemptLog;
+use crate::attempt_log::{AttemptLog, LogLine};
 use crate::evidence::{Work, look, review_verdict};
+use crate::mcp::{MCP, McpPlace, McpTools};
 use crate::native::{ChildEnd, Inbox, NativeChild, SentMessage, append};
 use crate::program::ProgramChild;
+use crate::session_file::write_session;
 use crate::submission::RunRequest;
 use crate::told::{self, Told};
 use crate::tools::{ToolRow, Toolbox, WorkFolder};
@@ -42,11 +44,13 @@ impl Shared {
         let OpenRow { run, effect, .. } = &row;
         let fact = match &row.command {
             Command::Start { of, model, .. } => {
+                self.write_session(run, of).await;
                 let driven = self.drive(run, of, epoch, model, (stop, inbox)).await;
                 if let Some(end) = driven {
                     let (ending, artifacts) = end.recorded();
                     let fact = answered(effect, epoch, Outcome::Ended(ending));
                     self.record(run, fact, artifacts).await;
+                    self.write_session(run, of).await;
                 }
                 return;
             }
@@ -107,6 +111,23 @@ impl Shared {
             }
         };
         self.record(run, fact, Vec::new()).await;
+    }
+
+    /// Brings the file of a child's session to what the journal says. It is a view: what keeps it from being written is
+    /// noted and keeps nobody from working.
+    async fn write_session(self: &Arc<Self>, run: &str, of: &Attempt) {
+        let (shared, run, of) = (Arc::clone(self), run.to_owned(), of.clone());
+        let written = tokio::task::spawn_blocking(move || {
+            let places = &shared.options.places;
+            let loaded = shared.store.load(&run).map_err(|error| error.to_string());
+            let written =
+                loaded.and_then(|loaded| write_session(&shared.store, places, &loaded, &of.node));
+            if let Err(why) = written {
+                let text = format!("the file of the session is not current: {why}");
+                AttemptLog::open(&places.log(&run, &of)).write(&LogLine::Note { text });
+            }
+        });
+        let _ = written.await;
     }
 
     /// Drives a native child to its end. None when it is not ours any more.
@@ -276,6 +297,8 @@ impl Shared {
             temp: Some(std::env::temp_dir().to_string_lossy().into_owned()),
         };
         let recording = request.recording.as_ref();
+        let at = child.models.iter().position(|known| known == model);
+        let context = at.and_then(|at| child.facts(at).context);
         let idle = child.limits.model_idle_ms.map(Duration::from_millis);
         let models = &self.options.models;
         let model = models.source(model, idle, recording, &places).await;
@@ -292,6 +315,19 @@ impl Shared {
             None => None,
         };
         let timeout = child.limits.tool_timeout_ms.unwrap_or(TOOL_TIMEOUT_MS);
+        let log = AttemptLog::open(&self.options.places.log(run, of));
+        let place = McpPlace {
+            keeper: self.options.keeper.clone(),
+            mark: mark(run, of),
+            environment: self.options.environment.clone(),
+            work: work.path().to_path_buf(),
+            pipes: self.options.places.program_folder(run, of),
+            limit: Duration::from_millis(timeout),
+        };
+        let (mcp, notes) = McpTools::start(place, &self.options.mcp, &child.tools.allowed).await;
+        for text in notes {
+            log.write(&LogLine::Note { text });
+        }
         let toolbox = Toolbox {
             allowed: child.tools.allowed.clone(),
             work,
@@ -304,8 +340,13 @@ impl Shared {
             schema,
             reports: child.contract.as_ref().is_some_and(Contract::wants_report),
             secrets: model.secrets.clone(),
+            of_skills: Mutex::default(),
+            mcp,
             outputs,
         };
+        for address in &child.skills {
+            toolbox.give_variables(toolbox.skills.environment(address));
+        }
         Ok(NativeChild {
             store: Arc::clone(&self.store),
             run: run.to_owned(),
@@ -314,7 +355,8 @@ impl Shared {
             model,
             toolbox,
             limits: child.limits.clone(),
-            log: AttemptLog::open(&self.options.places.log(run, of)),
+            context,
+            log,
             stop,
             inbox,
             news: self.news.clone(),
@@ -457,7 +499,9 @@ impl Shared {
     async fn prove(&self, run: &str, of: &Attempt) -> Proof {
         let ran_commands = self.store.load(run).map_or(true, |loaded| {
             let engine = loaded.plan.child(&of.node).map(|child| child.engine.as_str());
-            if engine != Some(NATIVE) {
+            let child = loaded.plan.child(&of.node);
+            let mut tools = child.into_iter().flat_map(|child| &child.tools.allowed);
+            if engine != Some(NATIVE) || tools.any(|tool| tool.starts_with(MCP)) {
                 return true;
             }
             let mut facts = loaded.events.iter().map(|event| &event.fact);

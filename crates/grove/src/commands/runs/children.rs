@@ -32,6 +32,8 @@ pub(super) struct Finding<'a> {
     pub(super) models: &'a ModelSettings,
     pub(super) asked: &'a RunRequest,
     pub(super) recording: Option<&'a Recording>,
+    /// The conversation that children are forked from.
+    pub(super) history: &'a [Value],
     /// Where the run was asked for.
     pub(super) folder: &'a Path,
     /// The files that answers are written to, by the step of several.
@@ -88,6 +90,13 @@ impl Finding<'_> {
         let schema = self.schema(task)?;
         if engine.program.is_some() && (has_recording || schema.is_some()) {
             let message = format!("engine `{}` takes no recording and no schema", engine.name);
+            return Err(CommandError::usage(message).hint("choose `--engine native` for that"));
+        }
+        if engine.program.is_some() && !self.history.is_empty() {
+            let message = format!(
+                "engine `{}` cannot begin with another's conversation",
+                engine.name
+            );
             return Err(CommandError::usage(message).hint("choose `--engine native` for that"));
         }
         let wanted = WantedModels {
@@ -154,11 +163,14 @@ impl Finding<'_> {
                 task: format!("{}{}", files.lines(), planned.text),
                 output: files.output.clone(),
                 prompt: made.prompt.text.clone(),
+                history: self.history.to_vec(),
                 tools: made.prompt.tools.clone(),
+                skills: made.prompt.active.clone(),
                 denied_tools: made.prompt.denied_tools.clone(),
                 engine: engine.name,
                 program: engine.program,
                 models: chosen.names,
+                model_facts: chosen.facts,
                 fallback_after_writes: file.fallback_after_writes,
                 readable: readable(&look.snapshot, &made),
                 worktree: self.worktree(planned, &folder)?,
