@@ -4,10 +4,14 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 
 use crate::error::FsError;
+
+/// How long another process may take to complete a file.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// A file that is written to at its end.
 #[derive(Debug)]
@@ -96,9 +100,77 @@ impl GrowingFile {
     }
 }
 
+/// Makes a file that only grows what it should be: what is not so is cut off, from the line that differs on, and what is
+/// missing is added. One process at a time does so.
+pub fn complete(path: &Path, wanted: &[u8]) -> Result<(), FsError> {
+    let fail = |error: std::io::Error| FsError::new("write", path, error);
+    if let Some(folder) = path.parent() {
+        crate::files::make_folder(folder)?;
+    }
+    let _lock = crate::lock::Lock::take(path, LONGEST_WAIT)?;
+    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+    let mut file = File::options()
+        .read(true)
+        .append(true)
+        .create(true)
+        .custom_flags(flags)
+        .mode(0o600)
+        .open(path)
+        .map_err(fail)?;
+    let mut there = Vec::new();
+    let most = (wanted.len() as u64).saturating_add(1);
+    std::io::Read::by_ref(&mut file)
+        .take(most)
+        .read_to_end(&mut there)
+        .map_err(fail)?;
+    let pairs = there.iter().zip(wanted);
+    let same = pairs.take_while(|(there, wanted)| there == wanted).count();
+    let begun = there.get(..same).unwrap_or_default();
+    let whole = begun.iter().rposition(|byte| *byte == b'\n');
+    let kept = whole.map_or(0, |at| at + 1);
+    let size = file.metadata().map_err(fail)?.len();
+    if size > kept as u64 {
+        file.set_len(kept as u64).map_err(fail)?;
+    }
+    let missing = wanted.get(kept..).unwrap_or_default();
+    if !missing.is_empty() {
+        file.write_all(missing).map_err(fail)?;
+    }
+    file.sync_data().map_err(fail)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_completed_from_every_point_at_which_its_writer_was_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let wanted = b"{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n";
+        for cut in 0..=wanted.len() {
+            std::fs::write(&path, &wanted[..cut]).unwrap();
+            complete(&path, wanted).unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), wanted, "cut at {cut}");
+        }
+        // What somebody else wrote behind it or into it goes.
+        for wrong in [
+            &b"{\"a\":1}\nx\n{\"c\":3}\n"[..],
+            b"no\n",
+            &[&wanted[..], b"more\n"].concat(),
+        ] {
+            std::fs::write(&path, wrong).unwrap();
+            complete(&path, wanted).unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), wanted);
+        }
+        // The counter-case: what is right is not written again.
+        let before = std::fs::metadata(&path).unwrap().modified().unwrap();
+        complete(&path, wanted).unwrap();
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().modified().unwrap(),
+            before
+        );
+    }
 
     #[test]
     fn lines_are_given_once_and_whole() {

@@ -223,6 +223,14 @@ pub fn make_folder(path: &Path) -> Result<(), FsError> {
     std::fs::create_dir_all(path).map_err(|error| FsError::new("create", path, error))
 }
 
+/// Makes a pipe with a name that only this user can open, in place of what an earlier process left there.
+pub fn make_pipe(path: &Path) -> Result<(), FsError> {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    remove(path)?;
+    let made = mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0);
+    made.map_err(|error| FsError::new("create", path, error))
+}
+
 /// Removes a file; one that is not there is as good as removed.
 pub fn remove(path: &Path) -> Result<(), FsError> {
     match std::fs::remove_file(path) {

@@ -10,6 +10,7 @@ mod assembly;
 mod client;
 mod endpoint;
 mod error;
+mod known_models;
 mod network;
 mod openai;
 mod openai_chat;
@@ -28,10 +29,9 @@ pub use assembly::AnswerLimits;
 pub use client::{AskSettings, Asking, Deadlines, HttpModel, ModelClient, OnEvent};
 pub use endpoint::{Endpoint, EndpointError};
 pub use error::{Bound, MESSAGE_LIMIT, ModelError, ProviderError};
+pub use known_models::KNOWN_MODELS_DATE;
 pub use network::{BadCertificates, Network};
-pub use provider::{
-    FoundModel, KeyError, KeySource, KnownModel, NoSuchModel, Prices, Provider, Providers,
-};
+pub use provider::{FoundModel, KeyError, KeySource, KnownModel, NoSuchModel, Provider, Providers};
 pub use recording::{Places, Player, Recorder, RecordingSink, ReplayError};
 pub use relay::{AnswerCounter, AskedRequest, CountedAnswer, Relay, RelayedAnswer};
 pub use request::{Block, Message, ModelRequest, Role, Thinking, ToolChoice, ToolDefinition};

@@ -5,11 +5,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use grove_plan::Usage;
+use grove_plan::ModelFacts;
 use grove_spec::text::{first_names, one_line};
 use serde::{Deserialize, Serialize};
 
 use crate::endpoint::{Endpoint, EndpointError};
+use crate::known_models::known;
 use crate::request::Thinking;
 use crate::secret::Secret;
 use crate::wire::Api;
@@ -34,61 +35,22 @@ pub struct Provider {
     pub families: Vec<String>,
 }
 
-/// What is known of a model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A model that a provider is known to have, and what its configuration says of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownModel {
     /// Its id.
     pub id: String,
-    /// How many tokens it can read.
-    #[serde(default)]
-    pub context: Option<u64>,
-    /// What it costs.
-    #[serde(default)]
-    pub prices: Option<Prices>,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub facts: ModelFacts,
 }
 
 impl From<&str> for KnownModel {
     fn from(id: &str) -> Self {
         Self {
             id: id.to_owned(),
-            context: None,
-            prices: None,
+            facts: ModelFacts::default(),
         }
-    }
-}
-
-/// Money for a million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Prices {
-    /// Of input.
-    pub input: f64,
-    /// Of output.
-    pub output: f64,
-    /// Of input that is read from a cache; that of input where it is not given.
-    #[serde(default)]
-    pub cached: Option<f64>,
-    /// Of input that is written to a cache; that of input where it is not given.
-    #[serde(default)]
-    pub cache_write: Option<f64>,
-}
-
-impl Prices {
-    /// What a use costs.
-    pub fn cost(&self, usage: &Usage) -> f64 {
-        let reasoning = if usage.reasoning_in_output {
-            0
-        } else {
-            usage.reasoning
-        };
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "no use has more tokens than a float is exact for"
-        )]
-        let money = |tokens: u64, price: f64| tokens as f64 * price / 1e6;
-        money(usage.input, self.input)
-            + money(usage.output.saturating_add(reasoning), self.output)
-            + money(usage.cached, self.cached.unwrap_or(self.input))
-            + money(usage.cache_write, self.cache_write.unwrap_or(self.input))
     }
 }
 
@@ -357,6 +319,20 @@ impl Provider {
         }
     }
 
+    /// What is known of a model of its: what it is said to have, else what is publicly known, where it is the makers' own
+    /// address. Somebody else's may ask any price.
+    fn facts(&self, id: &str) -> ModelFacts {
+        let mut models = self.models.iter();
+        let said = models.find(|model| model.id == id);
+        let said = said.map(|model| model.facts).unwrap_or_default();
+        let is_makers = self.base_url.trim_end_matches('/') == self.api.usual_address();
+        let known = is_makers.then(|| known(id)).flatten().unwrap_or_default();
+        ModelFacts {
+            context: said.context.or(known.context),
+            prices: said.prices.or(known.prices),
+        }
+    }
+
     /// Where it is asked, with its key.
     pub fn endpoint(&self, key: Option<Secret>) -> Result<Endpoint, EndpointError> {
         Endpoint::new(self.api, &self.base_url, key)
@@ -373,7 +349,7 @@ pub struct FoundModel<'a> {
     /// How much it is to think, if the name says so.
     pub thinking: Option<Thinking>,
     /// What is known of it.
-    pub known: Option<&'a KnownModel>,
+    pub facts: ModelFacts,
 }
 
 impl FoundModel<'_> {
@@ -396,7 +372,7 @@ fn found<'a>(provider: &'a Provider, id: &str, thinking: Option<Thinking>) -> Fo
         provider,
         id: id.to_owned(),
         thinking,
-        known: provider.models.iter().find(|model| model.id == id),
+        facts: provider.facts(id),
     }
 }
 

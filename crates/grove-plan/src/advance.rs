@@ -14,6 +14,7 @@ use grove_spec::Digest;
 use crate::command::{Command, Doubt};
 use crate::event::{Call, CallOutcome, Ending, Event, Fact, Holder, Outcome, Proof, Times, Turn};
 use crate::ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
+use crate::money::cost_of;
 use crate::plan::{Plan, limit_reached};
 use crate::refused::{Damaged, Refused};
 use crate::state::{
@@ -61,6 +62,7 @@ pub fn advance(plan: &Plan, state: &mut State, event: &Event) -> Result<Step, Re
             holder,
         } => run.leased(effect, *epoch, holder)?,
         Fact::Told { of, epoch, told } => run.told(of, *epoch, *told)?,
+        Fact::Compacted { of, epoch, turns } => run.compacted(of, *epoch, *turns)?,
         Fact::Turned { of, epoch, turn } => run.turned(of, *epoch, turn)?,
         Fact::Called { of, epoch, call } => run.called(of, *epoch, call)?,
         Fact::Returned {
@@ -182,6 +184,16 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// A cut only moves on.
+    fn compacted(&mut self, of: &Attempt, epoch: u32, turns: u64) -> Result<(), Refused> {
+        self.check_epoch(of, epoch)?;
+        match self.attempt_mut(of) {
+            Some(attempt) if attempt.compacted < turns => attempt.compacted = turns,
+            _ => return Err(Refused::Duplicate),
+        }
+        Ok(())
+    }
+
     fn turned(&mut self, of: &Attempt, epoch: u32, turn: &Turn) -> Result<(), Refused> {
         self.check_epoch(of, epoch)?;
         self.spend(of, turn.usage);
@@ -198,6 +210,13 @@ impl Run<'_> {
         let spent = self.state.spent.counted();
         if let Some(cause) = reached(self.plan.tree.max_tokens, spent) {
             return self.stop_everything(&StopReason::Limit { cause }, false);
+        }
+        if let Some(limit) = self.plan.tree.max_cost {
+            let cost = cost_of(self.plan, self.state);
+            let cost = cost.unwrap_or(u64::MAX);
+            if let Some(cause) = limit_reached(LimitKind::Cost, Some(limit), cost) {
+                return self.stop_everything(&StopReason::Limit { cause }, false);
+            }
         }
         let child = self.plan.child(&of.node);
         let limit = child.and_then(|child| child.limits.max_tokens);

@@ -71,6 +71,15 @@ pub enum Fact {
         /// The artifact with what it is told.
         told: Digest,
     },
+    /// A conversation was too long for its model: it is told in short before one of its turns.
+    Compacted {
+        /// Whose conversation.
+        of: Attempt,
+        /// The epoch of its start.
+        epoch: u32,
+        /// How many turns of the session are told in short from now on.
+        turns: u64,
+    },
     /// A model answered.
     Turned {
         /// Whose model.

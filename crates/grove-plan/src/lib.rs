@@ -15,6 +15,7 @@ mod event;
 mod evidence;
 mod ids;
 mod layout;
+mod money;
 mod plan;
 mod refused;
 mod report;
@@ -35,6 +36,7 @@ pub use event::{
 pub use evidence::{Facts, Finding, Seen, SeenCommand, tests_not_found};
 pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
 pub use layout::{Layout, LayoutRules, PlannedTask, lay_out};
+pub use money::{ModelFacts, Prices};
 pub use plan::{
     Child, GroupRules, Inputs, Limits, Node, Place, Plan, Tools, TreeLimits, Work, WorktreePlan,
 };

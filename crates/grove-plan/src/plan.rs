@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contract::Contract;
 use crate::ids::NodeId;
+use crate::money::ModelFacts;
 use crate::state::{Cause, LimitKind};
 
 /// What a run is to do, with everything resolved before any child starts. It is named by its digest, and has no ids,
@@ -129,10 +130,16 @@ pub struct Child {
     pub program: Option<PathBuf>,
     /// The models to try, in order, as `provider/id[:thinking]`.
     pub models: Vec<String>,
+    /// What is known of each of them.
+    #[serde(default)]
+    pub model_facts: Vec<ModelFacts>,
     /// Whether another model may go on after a tool has changed something.
     pub fallback_after_writes: bool,
     /// What it may call.
     pub tools: Tools,
+    /// Addresses of the skills whose text is in its prompt.
+    #[serde(default)]
+    pub skills: Vec<String>,
     /// Where it works.
     pub place: Place,
     /// What it may spend.
@@ -159,8 +166,10 @@ impl Child {
             engine: "native".to_owned(),
             program: None,
             models: vec![model.to_owned()],
+            model_facts: Vec::new(),
             fallback_after_writes: false,
             tools: Tools::default(),
+            skills: Vec::new(),
             place: Place::default(),
             limits: Limits::default(),
             schema: None,
@@ -272,4 +281,6 @@ pub struct TreeLimits {
     pub timeout_ms: Option<u64>,
     /// Tokens that count.
     pub max_tokens: Option<u64>,
+    /// Money, in millionths.
+    pub max_cost: Option<u64>,
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use grove_spec::chain::{self, Step};
+use grove_spec::money::millionths;
 use grove_spec::text::first_names;
 use grove_spec::{Code, Diagnostic};
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,12 @@ pub struct Request {
     pub timeout_ms: Option<u64>,
     /// Tokens that count.
     pub max_tokens: Option<u64>,
+    /// Money, in millionths.
+    pub max_cost: Option<u64>,
+    /// `fresh`, or `fork` and, after a colon, the session that the children are forked from.
+    pub context: Option<String>,
+    /// The folder for files of sessions.
+    pub session_dir: Option<PathBuf>,
     /// The JSON Schema that the output has to meet.
     pub output_schema: Option<Value>,
     /// Submitting the same key twice gives one run.
@@ -80,6 +87,10 @@ impl Request {
 enum Form {
     Text,
     Number,
+    /// `fresh`, `fork` or `fork:SESSION`.
+    Context,
+    /// An amount, kept in millionths.
+    Money,
     Flag,
     Object,
     List,
@@ -108,12 +119,9 @@ const FIELDS: &[(&str, &[&str], Form)] = &[
     ("failFast", &[], Form::Flag),
     ("worktree", &[], Form::Flag),
     ("acceptance", &[], Form::Any),
-    ("maxCost", &[], Form::NotYet("limit `maxTokens` instead")),
-    (
-        "context",
-        &[],
-        Form::NotYet("leave it out; the child begins fresh"),
-    ),
+    ("maxCost", &[], Form::Money),
+    ("context", &[], Form::Context),
+    ("sessionDir", &[], Form::Text),
     ("output", &[], Form::NotYet("take the result from the run")),
     (
         "skills",
@@ -145,7 +153,10 @@ pub fn parse_request(value: &Value) -> Result<Request, Vec<Diagnostic>> {
         };
         if let Some((message, help)) = misfit(key, form, value) {
             findings.push(wrong(&message, help));
-        } else if known.insert((*name).to_owned(), value.clone()).is_some() {
+        } else if known
+            .insert((*name).to_owned(), kept(form, value))
+            .is_some()
+        {
             let message = format!("`{name}` is given twice, once as `{key}`");
             findings.push(wrong(&message, "keep one of them"));
         }
@@ -190,6 +201,14 @@ fn wrong(message: &str, help: &str) -> Diagnostic {
     Diagnostic::new(Code::RequestInvalid, message).with_help(help)
 }
 
+/// A value as it is kept.
+fn kept(form: &Form, value: &Value) -> Value {
+    match form {
+        Form::Money => json!(value.as_f64().and_then(millionths)),
+        _ => value.clone(),
+    }
+}
+
 /// What is wrong with a value, and what to do.
 fn misfit(key: &str, form: &Form, value: &Value) -> Option<(String, &'static str)> {
     let (fits, wanted, help) = match form {
@@ -197,6 +216,18 @@ fn misfit(key: &str, form: &Form, value: &Value) -> Option<(String, &'static str
         Form::Number => (
             value.as_u64().is_some_and(|number| number > 0),
             "a whole number above zero",
+            "write a number",
+        ),
+        Form::Context => (
+            value
+                .as_str()
+                .is_some_and(|word| matches!(word, "fresh" | "fork") || word.starts_with("fork:")),
+            "`fresh`, `fork` or `fork:RUN.NODE`",
+            "write one of them",
+        ),
+        Form::Money => (
+            value.as_f64().and_then(millionths).is_some(),
+            "an amount above zero",
             "write a number",
         ),
         Form::Flag => (value.is_boolean(), "true or false", "write true or false"),
@@ -236,8 +267,8 @@ mod tests {
                 Err("`tasc` is no field of a request"),
             ),
             (
-                json!({"maxCost": 1, "agent": "a", "task": "x"}),
-                Err("`maxCost` is not run by this version"),
+                json!({"maxCost": 0, "agent": "a", "task": "x"}),
+                Err("`maxCost` has to be an amount above zero"),
             ),
             (
                 json!({"agent": "a", "task": "x", "tasks": []}),

@@ -167,6 +167,8 @@ pub struct AttemptState {
     pub ended: Option<Times>,
     /// Answers of the model.
     pub turns: u32,
+    /// Turns of its session that are told in short.
+    pub compacted: u64,
     /// What they cost.
     pub usage: Usage,
     /// Calls of tools.
@@ -365,6 +367,8 @@ pub enum LimitKind {
     Turns,
     /// Calls of tools.
     ToolCalls,
+    /// Money, in millionths.
+    Cost,
 }
 
 impl LimitKind {
@@ -373,6 +377,7 @@ impl LimitKind {
             Self::Tokens => "tokens",
             Self::Turns => "turns",
             Self::ToolCalls => "tool calls",
+            Self::Cost => "millionths of money",
         }
     }
 }

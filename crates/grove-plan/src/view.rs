@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use grove_spec::Digest;
+use grove_spec::money::amount;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -10,6 +11,7 @@ use crate::contract::{Accepted, CheckResult, Contract};
 use crate::event::{Proof, ReviewVerdict, Times};
 use crate::evidence::Seen;
 use crate::ids::NodeId;
+use crate::money::cost_of;
 use crate::plan::{Child, Node, Plan};
 use crate::report::without_report;
 use crate::state::{AttemptState, Execution, NodeState, State};
@@ -181,7 +183,7 @@ impl RunView {
             acceptance: acceptance_of(&nodes),
             nodes,
             usage: state.spent,
-            cost: None,
+            cost: cost_of(plan, state).map(amount),
             submitted_at: state.submitted.map(wall),
             ended_at: state.ended.map(wall),
             result,

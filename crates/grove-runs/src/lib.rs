@@ -9,11 +9,13 @@ mod attempt_log;
 mod control;
 mod evidence;
 mod identity;
+mod mcp;
 mod models;
 mod native;
 mod places;
 mod program;
 mod recovery;
+mod session_file;
 mod submission;
 mod supervisor;
 mod told;
@@ -24,10 +26,13 @@ mod worktrees;
 pub use attempt_log::{AttemptTail, LogLine};
 pub use control::{ChildWish, ControlError, wish_for_child};
 pub use identity::{new_owner_token, new_run_id};
+pub use mcp::McpServer;
 pub use models::{ModelSource, Models, Recording};
 pub use native::about;
+pub use native::{ForkError, history};
 pub use places::RunPlaces;
 pub use program::{OWN_MODEL, try_program};
+pub use session_file::write_session;
 pub use submission::{
     ChildRequest, RunRequest, SubmitError, SubmittedRun, can_write, make_reviewer, submit,
     surroundings_of,
@@ -36,10 +41,15 @@ pub use supervisor::{SkillsOf, Supervisor, SupervisorError, SupervisorOptions, w
 pub use told::{BOUNDARY, Told};
 pub use tools::{TOOLS, ToolRow};
 
+use grove_model::Secret;
+
 /// Activates skills for children.
 pub trait Skills: Send + Sync {
     /// A skill, or why there is none, for a model.
     fn activate(&self, name: &str) -> Result<GivenSkill, String>;
+
+    /// What a skill that the child has from the beginning puts into the environment of its commands.
+    fn environment(&self, address: &str) -> Vec<(String, Secret)>;
 }
 
 /// A skill that a child was given.
@@ -49,6 +59,8 @@ pub struct GivenSkill {
     pub text: String,
     /// The folder that it may read from now on; none for a group.
     pub folder: Option<std::path::PathBuf>,
+    /// What the child's commands have in their environment from now on.
+    pub environment: Vec<(String, Secret)>,
 }
 
 /// The README's example is a test.

@@ -1,5 +1,6 @@
 //! The built-in engine: a loop over a model API, as a task.
 
+mod compaction;
 mod conversation;
 
 use std::fmt::Write as _;
@@ -13,7 +14,7 @@ use grove_model::{
 };
 use grove_plan::{
     Attempt, Body, Call, CallId, CallOutcome, Cause, EffectId, EffectKind, Ending, Fact, Finish,
-    Limits, Outcome, Output, Question, ReviewVerdict, Turn, Usage,
+    Limits, ModelFailure, NodeId, Outcome, Output, Question, ReviewVerdict, Turn, Usage,
 };
 use grove_spec::Digest;
 use grove_store::{Appended, Draft, LoadedRun, Store, StoreError};
@@ -23,15 +24,15 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::attempt_log::{AttemptLog, LogLine};
 use crate::models::ModelSource;
-use crate::told::Told;
+use crate::places::RunPlaces;
+use crate::told::{self, Told};
 use crate::tools::{CONTACT_SUPERVISOR, ToolResult, Toolbox, WorkFolder};
+use compaction::Window;
 pub(crate) use conversation::asked_for;
 use conversation::{Conversation, PendingCall};
 
 /// A body longer than this is an artifact of its own.
 const MOST_INLINE: usize = 32 << 10;
-/// Tokens of one answer.
-const MOST_OUTPUT_TOKENS: u32 = 16_384;
 /// Values that do not meet the schema before a child has failed.
 pub(crate) const MOST_SCHEMA_TRIES: usize = 3;
 /// What a model is told of a call that was begun before a crash.
@@ -51,6 +52,8 @@ pub(crate) struct NativeChild {
     pub(crate) model: ModelSource,
     pub(crate) toolbox: Toolbox,
     pub(crate) limits: Limits,
+    /// How many tokens the model can read, if that is known.
+    pub(crate) context: Option<u64>,
     pub(crate) log: AttemptLog,
     /// Cancelled when the child is to stop.
     pub(crate) stop: StopTokens,
@@ -129,7 +132,9 @@ impl From<StoreError> for NotOurs {
 impl NativeChild {
     /// Drives the child until it ends, from its journal on.
     pub(crate) async fn drive(&self, loaded: &LoadedRun, told: Told) -> Result<ChildEnd, NotOurs> {
-        let mut conversation = match Conversation::of(&self.store, loaded, &self.of, told) {
+        let window = Window::new(self.context);
+        let mut conversation = match Conversation::of(&self.store, loaded, &self.of, (told, window))
+        {
             Ok(conversation) => conversation,
             Err(message) => return Ok(ChildEnd::failed(Cause::Input { message })),
         };
@@ -141,6 +146,8 @@ impl NativeChild {
         for name in conversation.skills_given() {
             let _ = self.toolbox.skill(name);
         }
+        // What requests took that were too long.
+        let mut lost = Usage::default();
         loop {
             for call in conversation.pending_calls() {
                 let made = conversation.calls_begun();
@@ -163,9 +170,22 @@ impl NativeChild {
             if self.stop.is_told() {
                 return Ok(conversation.end(Finish::Interrupted));
             }
-            let answer = match self.ask(&conversation).await {
+            let overhead = self.tools_bytes();
+            if let Some(turns) = conversation.too_long(overhead) {
+                self.compact(&mut conversation, turns).await?;
+            }
+            let mut answer = match self.ask(&conversation).await {
                 Ok(answer) => answer,
                 Err((error, partial)) => {
+                    // What is known of the window may be wrong, or nothing.
+                    let is_too_long = error.failure() == Some(ModelFailure::ContextTooLong);
+                    if let Some(turns) = conversation.half().filter(|_| is_too_long) {
+                        if let ModelError::Provider(error) = &error {
+                            lost += error.usage;
+                        }
+                        self.compact(&mut conversation, turns).await?;
+                        continue;
+                    }
                     let mut end = conversation.end(finish_of(&error));
                     if !partial.is_empty() {
                         end.text = partial;
@@ -173,12 +193,34 @@ impl NativeChild {
                     if let ModelError::Provider(error) = error {
                         end.lost = error.usage;
                     }
+                    end.lost += std::mem::take(&mut lost);
                     return Ok(end);
                 }
             };
+            answer.lost += std::mem::take(&mut lost);
             self.record_turn(&answer).await?;
-            conversation.add_turn(answer.blocks, &answer.stop);
+            conversation.add_turn(answer.blocks, &answer.stop, &answer.usage);
         }
+    }
+
+    /// Tells the turns before a cut in short from now on. The cut is recorded first, so that it is the same after a crash.
+    async fn compact(&self, conversation: &mut Conversation, turns: u64) -> Result<(), NotOurs> {
+        let fact = Fact::Compacted {
+            of: self.of.clone(),
+            epoch: self.epoch,
+            turns,
+        };
+        self.append(fact, Vec::new()).await?;
+        let text = format!("the first {turns} turns are told in short from now on");
+        self.log.write(&LogLine::Note { text });
+        conversation.compact(turns);
+        Ok(())
+    }
+
+    /// What the tools take of a request.
+    fn tools_bytes(&self) -> usize {
+        let tools = serde_json::to_vec(&self.toolbox.definitions());
+        tools.map_or(0, |bytes| bytes.len())
     }
 
     /// Hears what it was told meanwhile. That is recorded first, so that it is heard at the same place after a crash.
@@ -232,7 +274,7 @@ impl NativeChild {
             // A conversation in which tools were called has to say which there are, also when none may be called.
             tools: self.toolbox.definitions(),
             tool_choice,
-            max_output_tokens: MOST_OUTPUT_TOKENS,
+            max_output_tokens: conversation.window().output(),
             thinking: self.model.thinking.unwrap_or(Thinking::Off),
         };
         let mut said = String::new();
@@ -448,6 +490,64 @@ impl ChildEnd {
         };
         (ending, text.into_iter().chain(structured).collect())
     }
+}
+
+/// Tools whose calls say nothing to a child that is forked from the one that made them.
+const PARENTS_ONLY: [&str; 2] = ["subagent", CONTACT_SUPERVISOR];
+
+/// Why nothing can be forked from a session.
+#[derive(Debug, thiserror::Error)]
+pub enum ForkError {
+    /// The run has no such child, or it has not begun.
+    #[error("there is no session `{0}`")]
+    NoSession(String),
+    /// Nothing was answered in it yet.
+    #[error("session `{0}` has no answer yet that a fork could begin after")]
+    NoLeaf(String),
+    /// It is an agent program's own, or it cannot be read.
+    #[error("session `{session}` cannot be read: {why}")]
+    NotReadable {
+        /// Which.
+        session: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// The conversation of a child so far, for one that is forked from it.
+pub fn history(
+    store: &Store,
+    places: &RunPlaces,
+    run: &LoadedRun,
+    node: &NodeId,
+) -> Result<Vec<Value>, ForkError> {
+    let session = format!("{}.{node}", run.id);
+    let attempts = run.state.nodes.get(node).map(|node| node.attempts.len());
+    let n = attempts.and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+    let child = run.plan.child(node).filter(|_| n > 0);
+    let Some(child) = child else {
+        return Err(ForkError::NoSession(session));
+    };
+    let not_readable = |why: String| ForkError::NotReadable {
+        session: session.clone(),
+        why,
+    };
+    if child.engine != "native" {
+        let why = format!("engine `{}` keeps it", child.engine);
+        return Err(not_readable(why));
+    }
+    let node = node.clone();
+    let of = Attempt { node, n };
+    // An attempt that began has what it was told in the journal.
+    let nothing = |_: &NodeId| String::new();
+    let told = told::of_attempt(store, places, run, &of, &nothing).map_err(&not_readable)?;
+    let told = (told.told, Window::new(None));
+    let conversation = Conversation::of(store, run, &of, told).map_err(&not_readable)?;
+    let messages = conversation.for_fork(&PARENTS_ONLY);
+    let messages = messages.ok_or_else(|| ForkError::NoLeaf(session.clone()))?;
+    let values = messages.iter().map(serde_json::to_value);
+    let values: Result<Vec<Value>, _> = values.collect();
+    values.map_err(|error| not_readable(error.to_string()))
 }
 
 /// Records a fact without holding up the runtime.

@@ -48,6 +48,20 @@ impl RunPlaces {
         self.of_run(run).join(format!("{}.jsonl", file_name(of)))
     }
 
+    /// The file of a child's session, in a folder that somebody chose or among what is kept of the run.
+    pub fn session(&self, run: &str, node: &NodeId, folder: Option<&Path>) -> PathBuf {
+        let of = Attempt {
+            node: node.clone(),
+            n: 0,
+        };
+        let name = file_name(&of);
+        let name = name.trim_end_matches("-0");
+        match folder {
+            Some(folder) => folder.join(format!("{run}.{name}.jsonl")),
+            None => self.of_run(run).join(format!("{name}.session.jsonl")),
+        }
+    }
+
     /// The folder of outputs that are too long for a model.
     pub fn outputs(&self, run: &str, of: &Attempt) -> PathBuf {
         self.of_run(run).join(format!("{}-outputs", file_name(of)))

@@ -7,16 +7,18 @@ use std::path::PathBuf;
 use grove_exec::{Program, now};
 use grove_model::Provider;
 use grove_plan::{
-    Child, Contract, GroupRules, Inputs, Limits, Node, NodeId, Place, Plan, Tools, TreeLimits,
-    Work, WorktreePlan,
+    Child, Contract, GroupRules, Inputs, Limits, ModelFacts, Node, NodeId, Place, Plan, Tools,
+    TreeLimits, Work, WorktreePlan,
 };
 use grove_spec::Digest;
+use grove_spec::agent::formats::restriction::denies_server_tool;
 use grove_store::{Store, StoreError, Submission};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::evidence::review_schema;
 use crate::identity::{new_owner_token, new_run_id};
+use crate::mcp::{MCP, McpServer, selected};
 use crate::models::Recording;
 use crate::program::RUNTIME_TOOLS;
 use crate::told::Told;
@@ -46,6 +48,12 @@ pub struct RunRequest {
     pub submit_key: Option<String>,
     /// Whether nobody waits for it.
     pub background: bool,
+    /// The servers of `mcp:` tools that there are.
+    #[serde(default)]
+    pub mcp_servers: Vec<String>,
+    /// The folder for files of sessions, where somebody chose one.
+    #[serde(default)]
+    pub session_dir: Option<PathBuf>,
     /// A recording of the model's side.
     pub recording: Option<Recording>,
     /// Which surroundings the supervisor has to have.
@@ -75,8 +83,14 @@ pub struct ChildRequest {
     /// The agent's prompt, skills included.
     #[serde(skip)]
     pub prompt: String,
+    /// The conversation that it is forked from.
+    #[serde(skip)]
+    pub history: Vec<Value>,
     /// The tools that the agent lists; none means those that read.
     pub tools: Option<Vec<String>>,
+    /// Addresses of the skills whose text is in its prompt.
+    #[serde(default)]
+    pub skills: Vec<String>,
     /// Tools that it does not get, whatever it lists or is usual.
     pub denied_tools: BTreeSet<String>,
     /// What drives it: `native`, or the name of an agent program.
@@ -85,6 +99,9 @@ pub struct ChildRequest {
     pub program: Option<PathBuf>,
     /// The models to try, in order.
     pub models: Vec<String>,
+    /// What is known of each of them.
+    #[serde(default)]
+    pub model_facts: Vec<ModelFacts>,
     /// Whether another model may go on after a tool has changed something.
     pub fallback_after_writes: bool,
     /// Where it works.
@@ -138,8 +155,18 @@ pub enum SubmitError {
 
 /// A name for the surroundings that a supervisor needs: which providers, keys and addresses there are. Only a digest of
 /// them leaves the process.
-pub fn surroundings_of(variables: &BTreeMap<String, String>, configured: &[Provider]) -> String {
+pub fn surroundings_of(
+    variables: &BTreeMap<String, String>,
+    configured: &[Provider],
+    mcp: &[McpServer],
+) -> String {
     let mut text = serde_json::to_string(configured).unwrap_or_default();
+    for server in mcp {
+        let _ = write!(text, "{}={:?}\0", server.name, server.command);
+        for (name, value) in &server.environment {
+            let _ = write!(text, "{name}={}\0", Digest::of(value.reveal().as_bytes()));
+        }
+    }
     for (name, value) in variables {
         let _ = write!(text, "{name}={}\0", Digest::of(value.as_bytes()));
     }
@@ -155,6 +182,9 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
     }
     notes.dedup();
     let mut plan = Plan::of(nodes);
+    if request.tree.max_cost.is_some() {
+        prices_are_known(&plan)?;
+    }
     plan.groups.clone_from(&request.groups);
     plan.tree = request.tree.clone();
     let token = new_owner_token();
@@ -177,6 +207,23 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
     })
 }
 
+/// A limit on money can be held only where every price is known.
+fn prices_are_known(plan: &Plan) -> Result<(), SubmitError> {
+    for node in &plan.nodes {
+        let Work::Child(child) = &node.work;
+        let models = child.models.iter().enumerate();
+        let mut unknown = models.filter(|(at, _)| child.facts(*at).prices.is_none());
+        if let Some((_, model)) = unknown.next() {
+            return Err(SubmitError::Refused {
+                message: format!("`maxCost` cannot be held: the prices of `{model}` are not known"),
+                help: "say them as `models = [{ id = \"…\", input = …, output = … }]` of its provider, or limit `maxTokens`"
+                    .to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// The node of a child, and the texts that it names.
 fn node(
     run: &RunRequest,
@@ -184,7 +231,7 @@ fn node(
     artifacts: &mut Vec<Vec<u8>>,
     notes: &mut Vec<String>,
 ) -> Result<Node, SubmitError> {
-    let (mut tools, unknown) = tools_of(request)?;
+    let (mut tools, unknown) = tools_of(request, &run.mcp_servers)?;
     notes.extend(unknown);
     if let Some(program) = Program::named(&request.engine) {
         let (_, missing) = program.tools(&tools.allowed);
@@ -203,13 +250,16 @@ fn node(
         })?;
     }
     let can_ask = tools.allowed.iter().any(|name| name == CONTACT_SUPERVISOR);
-    let told = Told::new(
+    let mut told = Told::new(
         &request.prompt,
         &request.task,
         request.output_schema.is_some(),
         can_ask,
         request.contract.as_ref(),
     );
+    if !request.history.is_empty() {
+        told = told.after(request.history.clone());
+    }
     let mut stored = |bytes: Vec<u8>| {
         let digest = Digest::of(&bytes);
         artifacts.push(bytes);
@@ -239,8 +289,10 @@ fn node(
         engine: request.engine.clone(),
         program: request.program.clone(),
         models: request.models.clone(),
+        model_facts: request.model_facts.clone(),
         fallback_after_writes: request.fallback_after_writes,
         tools,
+        skills: request.skills.clone(),
         place: Place {
             folder: request.folder.clone(),
             readable: request.readable.clone(),
@@ -290,7 +342,10 @@ pub fn make_reviewer(request: &mut ChildRequest, author: &ChildRequest) {
 }
 
 /// The tools of a child, in our words. One that nobody provides is said; when none is left the child is refused.
-fn tools_of(request: &ChildRequest) -> Result<(Tools, Vec<String>), SubmitError> {
+fn tools_of(
+    request: &ChildRequest,
+    servers: &[String],
+) -> Result<(Tools, Vec<String>), SubmitError> {
     let usual = || {
         ["read", "ls", "find", "grep", "skill"]
             .map(str::to_owned)
@@ -302,14 +357,22 @@ fn tools_of(request: &ChildRequest) -> Result<(Tools, Vec<String>), SubmitError>
         denied.any(|name| row.is_called(name))
     };
     let mut listed = request.tools.clone().unwrap_or_else(usual);
-    listed.retain(|name| match ToolRow::by_name(name) {
-        Some(row) if is_denied(row) => {
+    let is_kept_away = |name: &str| {
+        let mut denied = request.denied_tools.iter();
+        ToolRow::by_name(name).map_or_else(
+            || denied.any(|denied| denies_server_tool(denied, name)),
+            is_denied,
+        )
+    };
+    listed.retain(|name| {
+        let is_kept_away = is_kept_away(name);
+        if is_kept_away {
             let agent = &request.agent;
-            let note = format!("the file of agent `{agent}` keeps `{name}` from it");
-            notes.push(note);
-            false
+            notes.push(format!(
+                "the file of agent `{agent}` keeps `{name}` from it"
+            ));
         }
-        _ => true,
+        !is_kept_away
     });
     for name in &listed {
         match ToolRow::by_name(name) {
@@ -317,6 +380,14 @@ fn tools_of(request: &ChildRequest) -> Result<(Tools, Vec<String>), SubmitError>
                 allowed.push(row.name.to_owned());
             }
             Some(_) => {}
+            None if selected(name)
+                .is_some_and(|(server, _)| servers.iter().any(|it| it == server)) =>
+            {
+                allowed.push(name.clone());
+            }
+            None if name.starts_with(MCP) => notes.push(format!(
+                "tool `{name}` is of a server that `[mcp]` of the configuration does not have"
+            )),
             None => notes.push(format!(
                 "tool `{name}` is not provided by the built-in engine"
             )),

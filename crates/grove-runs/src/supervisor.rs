@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::Skills;
+use crate::mcp::McpServer;
 use crate::models::Models;
 use crate::native::{Inbox, append};
 use crate::places::RunPlaces;
@@ -46,6 +47,8 @@ pub struct SupervisorOptions {
     pub models: Models,
     /// What children know.
     pub skills: Box<SkillsOf>,
+    /// Servers of `mcp:` tools.
+    pub mcp: Vec<McpServer>,
     /// What keeps trees of processes.
     pub keeper: Keeper,
     /// The environment of children's commands.

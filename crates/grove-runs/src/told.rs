@@ -4,6 +4,7 @@ use grove_plan::{Attempt, Contract, Inputs, NodeId, RunView, Texts, Variables, c
 use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::places::RunPlaces;
 
@@ -14,12 +15,17 @@ pub struct Told {
     pub system: String,
     /// The first message.
     pub message: String,
+    /// The conversation before it, where the child was forked from another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<Value>,
 }
 
 /// What every child is told about being one: the same for equal work, so without ids and paths of a run.
 pub const BOUNDARY: &str = "You are a child agent: another agent or a person gave you one task and reads only your last \
 message. Do the task yourself with the tools you have, do not start other agents, and end with the whole result in your \
 last message.";
+/// The same for one that knows what another has said.
+const FORKED: &str = "\n\nWhat was said before your task is another's conversation: know it, and do your own task alone.";
 /// The same about asking.
 const CANNOT_ASK: &str = " You cannot ask back.";
 const CAN_ASK: &str =
@@ -52,7 +58,15 @@ impl Told {
         Self {
             system,
             message: task.to_owned(),
+            history: Vec::new(),
         }
+    }
+
+    /// The same after the conversation of another child.
+    pub(crate) fn after(mut self, history: Vec<Value>) -> Self {
+        self.system.push_str(FORKED);
+        self.history = history;
+        self
     }
 
     /// The artifact.

@@ -7,7 +7,7 @@ mod shell_tool;
 mod work_folder;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use grove_exec::{Keeper, StopTokens};
@@ -16,6 +16,7 @@ use grove_plan::report_of;
 use serde_json::{Value, json};
 
 use crate::Skills;
+use crate::mcp::McpTools;
 pub(crate) use work_folder::WorkFolder;
 
 /// The tool through which a child gives a value that meets a schema.
@@ -235,6 +236,10 @@ pub(crate) struct Toolbox {
     pub(crate) reports: bool,
     /// Values that are masked in what tools give.
     pub(crate) secrets: Vec<Secret>,
+    /// What the child's skills put into the environment of its commands.
+    pub(crate) of_skills: Mutex<Vec<(String, Secret)>>,
+    /// Tools of servers.
+    pub(crate) mcp: McpTools,
     /// Where outputs are that are too long for a model.
     pub(crate) outputs: PathBuf,
 }
@@ -244,6 +249,7 @@ impl Toolbox {
     pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
         let rows = TOOLS.iter().filter(|row| self.allows(row.name));
         let mut all: Vec<ToolDefinition> = rows.map(ToolRow::definition).collect();
+        all.extend(self.mcp.definitions());
         all.extend(self.schema.as_ref().map(|(schema, _)| ToolDefinition {
             name: STRUCTURED_OUTPUT.to_owned(),
             description: "Gives the result as data and ends the work.".to_owned(),
@@ -264,13 +270,19 @@ impl Toolbox {
 
     /// Whether a call of a tool can change files.
     pub(crate) fn writes(&self, name: &str) -> bool {
-        ToolRow::by_name(name).is_some_and(|row| row.writes && self.allows(row.name))
+        let of_server = self.mcp.writes(name);
+        of_server.unwrap_or_else(|| {
+            ToolRow::by_name(name).is_some_and(|row| row.writes && self.allows(row.name))
+        })
     }
 
     /// Runs a tool. One that is not allowed is refused here, whatever the model was told.
     pub(crate) async fn run(&self, name: &str, arguments: &Value, stop: &StopTokens) -> ToolResult {
         if let Some(result) = self.structured(name, arguments) {
             return result;
+        }
+        if let Some(result) = self.mcp.call(name, arguments, stop).await {
+            return self.masked(ToolResult::of(result));
         }
         if self.reports && name == ACCEPTANCE_REPORT {
             let found = report_of(arguments);
@@ -285,16 +297,47 @@ impl Toolbox {
             let message = format!("there is no tool `{name}`; there are: {allowed}");
             return ToolResult::of(Err(message));
         };
-        let mut result = ToolResult::of(match row.name {
+        self.masked(ToolResult::of(match row.name {
             "bash" => self.bash(arguments, stop).await,
             CONTACT_SUPERVISOR => text_of(arguments, "message").map(|_| "noted".to_owned()),
             "skill" => text_of(arguments, "name").and_then(|name| self.skill(&name)),
             _ => self.on_files(row.name, arguments),
-        });
-        for secret in &self.secrets {
+        }))
+    }
+
+    /// A result without any value that nobody may see.
+    fn masked(&self, mut result: ToolResult) -> ToolResult {
+        for secret in self.all_secrets() {
             result.text = secret.masked(&result.text);
         }
         result
+    }
+
+    /// Every value that nobody may see, the longest first: one may be a part of another.
+    fn all_secrets(&self) -> Vec<Secret> {
+        let of_skills = self.variables_of_skills();
+        let of_skills = of_skills.into_iter().map(|(_, value)| value);
+        let given = self.secrets.iter().chain(self.mcp.secrets()).cloned();
+        let mut all: Vec<Secret> = given.chain(of_skills).collect();
+        all.sort_by_key(|secret| std::cmp::Reverse(secret.reveal().len()));
+        all
+    }
+
+    fn variables_of_skills(&self) -> Vec<(String, Secret)> {
+        let known = self.of_skills.lock();
+        known.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts what a skill needs into the environment of the commands that follow.
+    pub(crate) fn give_variables(&self, variables: Vec<(String, Secret)>) {
+        let mut known = self
+            .of_skills
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for (name, value) in variables {
+            known.retain(|(there, _)| *there != name);
+            known.push((name, value));
+        }
     }
 
     /// Gives the text of a skill, and lets its files be read from now on.
@@ -303,6 +346,7 @@ impl Toolbox {
         if let Some(folder) = &given.folder {
             self.work.grant(folder);
         }
+        self.give_variables(given.environment);
         Ok(given.text)
     }
 

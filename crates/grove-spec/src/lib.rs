@@ -21,6 +21,7 @@ pub mod hidden_text;
 pub mod json;
 #[cfg(test)]
 mod malformed_values;
+pub mod money;
 pub mod package;
 pub mod quoted_frontmatter;
 pub mod render;
@@ -28,6 +29,7 @@ pub mod skill;
 #[cfg(test)]
 mod strictest_tests;
 pub mod text;
+pub mod variables;
 pub mod wildcard;
 mod words;
 pub mod yaml;

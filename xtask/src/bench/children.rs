@@ -190,7 +190,7 @@ impl OurSupervisor {
             .stdout(Stdio::null());
         let process = command.spawn().map_err(|error| error.to_string())?;
         let places = RunPlaces::in_state(&home.join(".local/state/grove"));
-        let surroundings = surroundings_of(&variables.into_iter().collect(), &[]);
+        let surroundings = surroundings_of(&variables.into_iter().collect(), &[], &[]);
         let supervisor = Self {
             process,
             places,
@@ -223,6 +223,9 @@ impl OurSupervisor {
             engine: "native".to_owned(),
             program: None,
             models: vec!["anthropic/m".to_owned()],
+            model_facts: Vec::new(),
+            skills: Vec::new(),
+            history: Vec::new(),
             fallback_after_writes: false,
             folder: folder.to_path_buf(),
             worktree: None,
@@ -243,6 +246,8 @@ impl OurSupervisor {
             submit_key: None,
             background: true,
             recording: None,
+            mcp_servers: Vec::new(),
+            session_dir: None,
             surroundings: self.surroundings.clone(),
         };
         let submitted = submit(store, &request).map_err(|error| error.to_string())?;

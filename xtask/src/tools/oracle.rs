@@ -8,6 +8,7 @@ use crate::step;
 
 const VERSION: &str = "0.1.1";
 const MCP_VERSION: &str = "2.3.0";
+const MCP_SERVER_VERSION: &str = "2026.10.19";
 const YAML_VERSION: &str = "6.0.3";
 
 /// Installs `skills-ref`, with which our validation is compared.
@@ -31,16 +32,20 @@ pub(crate) fn install_yaml() -> Result<(), String> {
     })
 }
 
-/// Installs the official MCP SDK, which is the client that the server is asked by.
+/// Installs the official MCP SDK, which is the client that the server is asked by, and a server that children call.
 pub(crate) fn install_mcp() -> Result<(), String> {
     marker::once("mcp", MCP_VERSION, || {
         pip_install(&format!("mcp=={MCP_VERSION}"))
+    })?;
+    marker::once("mcp-server-time", MCP_SERVER_VERSION, || {
+        pip_install(&format!("mcp-server-time=={MCP_SERVER_VERSION}"))
     })
 }
 
 /// The Python that can import `mcp`.
 pub(super) fn mcp_python() -> Result<PathBuf, String> {
-    if marker::is_installed("mcp", MCP_VERSION) {
+    let has_server = marker::is_installed("mcp-server-time", MCP_SERVER_VERSION);
+    if marker::is_installed("mcp", MCP_VERSION) && has_server {
         Ok(environment_python())
     } else {
         Err("the MCP SDK is not installed; run `cargo xtask test`".to_owned())

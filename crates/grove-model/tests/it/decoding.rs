@@ -82,6 +82,11 @@ proptest! {
         let (answer, _) = decode(&[&whole]);
         let answer = answer.unwrap();
         prop_assert_eq!(answer.text(), reply.text.unwrap_or_default());
+        let thoughts = answer.blocks.iter().find_map(|block| match block {
+            Block::Thinking { text, .. } => Some(text.clone()),
+            _ => None,
+        });
+        prop_assert_eq!(thoughts, reply.thinking);
         let calls = answer.blocks.iter().filter_map(|block| match block {
             Block::ToolUse { name, input, .. } => Some((name.clone(), input.clone())),
             _ => None,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use grove_model::{Api, KeySource, KnownModel, NoSuchModel, Prices, Provider, Providers, Thinking};
-use grove_plan::Usage;
+use grove_model::{Api, KeySource, KnownModel, NoSuchModel, Provider, Providers, Thinking};
+use grove_plan::{ModelFacts, Usage};
 
 use crate::world::{KEY, runtime};
 
@@ -25,8 +25,10 @@ fn provider(name: &str, models: &[&str]) -> Provider {
             .iter()
             .map(|id| KnownModel {
                 id: (*id).to_owned(),
-                context: Some(1000),
-                prices: None,
+                facts: ModelFacts {
+                    context: Some(1000),
+                    prices: None,
+                },
             })
             .collect(),
         families: Vec::new(),
@@ -214,12 +216,7 @@ fn built_in_providers_follow_their_variables_and_configuration_replaces_them() {
     let providers = Providers::new(vec![provider("anthropic", &["m"])], &variables);
     assert_eq!(providers.all().len(), 2);
     assert_eq!(
-        providers
-            .find("anthropic/m", None)
-            .unwrap()
-            .known
-            .unwrap()
-            .context,
+        providers.find("anthropic/m", None).unwrap().facts.context,
         Some(1000)
     );
     assert_eq!(
@@ -232,11 +229,33 @@ fn built_in_providers_follow_their_variables_and_configuration_replaces_them() {
 }
 
 #[test]
+fn what_is_publicly_known_counts_at_the_makers_address_and_after_what_is_said() {
+    let key = ("ANTHROPIC_API_KEY", KEY);
+    let elsewhere = ("ANTHROPIC_BASE_URL", "http://127.0.0.1:7");
+    let facts = |configured: Vec<Provider>, names: &[(&str, &str)]| {
+        let providers = Providers::new(configured, &variables(names));
+        let found = providers.find("anthropic/claude-sonnet-4-5", None);
+        found.unwrap().facts
+    };
+    let own = facts(Vec::new(), &[key]);
+    assert_eq!(own.context, Some(200_000));
+    assert_eq!(own.prices.unwrap().output, 15_000_000);
+    assert_eq!(facts(Vec::new(), &[key, elsewhere]), ModelFacts::default());
+    let said = Provider {
+        base_url: Api::Anthropic.usual_address().to_owned(),
+        ..provider("anthropic", &["claude-sonnet-4-5"])
+    };
+    let said = facts(vec![said], &[key]);
+    assert_eq!(said.context, Some(1000));
+    assert_eq!(said.prices, own.prices);
+}
+
+#[test]
 fn configuration_has_the_form_that_is_promised() {
     let read: Provider = serde_json::from_value(serde_json::json!({
         "name": "house", "api": "anthropic", "base_url": "https://models.example",
         "key": { "command": ["pass", "show", "house"] },
-        "models": [{ "id": "a", "context": 200_000, "prices": { "input": 3.0, "output": 15.0, "cached": 0.3 } }],
+        "models": [{ "id": "a", "context": 200_000, "prices": { "input": 3_000_000, "output": 15_000_000, "cached": 300_000 } }],
     }))
     .unwrap();
     assert_eq!(
@@ -254,8 +273,8 @@ fn configuration_has_the_form_that_is_promised() {
         cache_write: 1_000_000,
         ..Usage::default()
     };
-    let prices: Prices = read.models[0].prices.unwrap();
-    assert!((prices.cost(&usage) - 39.0).abs() < 1e-9);
+    let prices = read.models[0].facts.prices.unwrap();
+    assert_eq!(prices.cost(&usage), 39_000_000);
     for word in ["openai-responses", "openai-chat"] {
         let api: Api = serde_json::from_value(word.into()).unwrap();
         assert_eq!(api.word(), word);

@@ -10,6 +10,7 @@ use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 use serde_json::Value;
 
+use super::compaction::Window;
 use super::{ChildEnd, UNKNOWN_OUTCOME, calls_of, goes_on};
 use crate::told::Told;
 use crate::tools::{CONTACT_SUPERVISOR, STRUCTURED_OUTPUT, ToolResult, question_of};
@@ -23,6 +24,11 @@ const NO_ANSWER: &str = "no answer was given; go on as well as you can without o
 /// What was said so far, in all tries of one session.
 pub(super) struct Conversation {
     told: Told,
+    window: Window,
+    /// How many turns are told in short.
+    compacted: usize,
+    /// The tokens of everything up to the last answer, as the provider counted them.
+    counted: Option<u64>,
     /// What was said before the first answer, beside the task.
     at_first: Vec<String>,
     turns: Vec<TurnSoFar>,
@@ -31,14 +37,14 @@ pub(super) struct Conversation {
 }
 
 /// An answer of the model, and what its calls came to.
-struct TurnSoFar {
-    blocks: Vec<Block>,
+pub(super) struct TurnSoFar {
+    pub(super) blocks: Vec<Block>,
     goes_on: bool,
-    results: BTreeMap<String, (String, bool)>,
+    pub(super) results: BTreeMap<String, (String, bool)>,
     /// Calls that were begun.
     begun: Vec<String>,
     /// What the child was told then, beside the results.
-    heard: Vec<String>,
+    pub(super) heard: Vec<String>,
 }
 
 /// A call whose result the model has not been told.
@@ -65,10 +71,13 @@ impl Conversation {
         store: &Store,
         run: &LoadedRun,
         of: &Attempt,
-        told: Told,
+        (told, window): (Told, Window),
     ) -> Result<Self, String> {
         let mut conversation = Self {
             told,
+            window,
+            compacted: 0,
+            counted: None,
             at_first: Vec::new(),
             turns: Vec::new(),
             earlier: 0,
@@ -94,8 +103,11 @@ impl Conversation {
                         serde_json::from_value(blocks).map_err(|error| error.to_string())?;
                     let stop = serde_json::from_value(Value::String(turn.stop.clone()));
                     let is_pause = stop.is_ok_and(|stop: StopKind| goes_on(&stop));
-                    self.push(blocks, is_pause);
+                    self.push(blocks, is_pause, &turn.usage);
                 }
+                Fact::Compacted {
+                    of: whose, turns, ..
+                } if whose == of => self.compact(*turns),
                 Fact::Called {
                     of: whose, call, ..
                 } if whose == of => {
@@ -133,6 +145,16 @@ impl Conversation {
             Said::Message(digest) | Said::Answer(digest) => Some(words(store, digest)?),
             Said::Findings(findings) => Some(asked_for(findings)),
         };
+        self.settle_open_calls(&mut words);
+        if let Some(words) = words {
+            self.hear(words);
+        }
+        self.earlier = self.turns.len();
+        Ok(())
+    }
+
+    /// Gives every call of the last turn a result: an answer to a question, or what is known of it.
+    fn settle_open_calls(&mut self, words: &mut Option<String>) {
         if let Some(last) = self.turns.last_mut() {
             let open = calls_of(&last.blocks).filter(|(id, _, _)| !last.results.contains_key(*id));
             let open: Vec<(String, bool)> = open
@@ -151,11 +173,6 @@ impl Conversation {
                 last.results.insert(id, result);
             }
         }
-        if let Some(words) = words {
-            self.hear(words);
-        }
-        self.earlier = self.turns.len();
-        Ok(())
     }
 
     /// Something that the child is told after whatever was said before.
@@ -166,7 +183,10 @@ impl Conversation {
         }
     }
 
-    fn push(&mut self, blocks: Vec<Block>, goes_on: bool) {
+    fn push(&mut self, blocks: Vec<Block>, goes_on: bool, usage: &Usage) {
+        let counted = [usage.input, usage.cached, usage.cache_write, usage.output];
+        let counted = counted.into_iter().fold(0, u64::saturating_add);
+        self.counted = (counted > 0 && !usage.estimated).then_some(counted);
         self.turns.push(TurnSoFar {
             blocks,
             goes_on,
@@ -176,9 +196,59 @@ impl Conversation {
         });
     }
 
-    pub(super) fn add_turn(&mut self, blocks: Vec<Block>, stop: &StopKind) {
+    pub(super) fn add_turn(&mut self, blocks: Vec<Block>, stop: &StopKind, usage: &Usage) {
         let is_pause = goes_on(stop);
-        self.push(blocks, is_pause);
+        self.push(blocks, is_pause, usage);
+    }
+
+    pub(super) fn window(&self) -> Window {
+        self.window
+    }
+
+    /// Tells so many turns in short from now on.
+    pub(super) fn compact(&mut self, turns: u64) {
+        let turns = usize::try_from(turns).unwrap_or(usize::MAX);
+        self.compacted = turns.min(self.turns.len());
+        self.counted = None;
+    }
+
+    /// How many turns have to be told in short, when the next request is too long; `tools` are the bytes of the tools. The
+    /// last turn is always told whole.
+    pub(super) fn too_long(&self, tools: usize) -> Option<u64> {
+        let size = |turns: &[TurnSoFar]| -> usize {
+            let messages = turns.iter().flat_map(|turn| self.messages_of(turn));
+            messages.map(|message| written(&message)).sum()
+        };
+        let last = self.turns.last()?;
+        let since = self.messages_of(last).nth(1);
+        let since = since.map_or(0, |message| written(&message));
+        let history: usize = self.history().iter().map(written).sum();
+        let fixed = self.told.system.len() + history + tools;
+        let told = |cut: usize| written(&self.first(cut));
+        let kept = self.turns.get(self.compacted..).unwrap_or_default();
+        let request = fixed + told(self.compacted) + size(kept);
+        if !self.window.is_full(request, self.counted, since) {
+            return None;
+        }
+        let mut left = size(kept);
+        let mut cut = self.compacted;
+        while cut + 1 < self.turns.len() {
+            left -= self
+                .turns
+                .get(cut)
+                .map_or(0, |turn| size(std::slice::from_ref(turn)));
+            cut += 1;
+            if fixed + told(cut) + left <= self.window.after_cut() {
+                break;
+            }
+        }
+        (cut > self.compacted).then_some(cut as u64)
+    }
+
+    /// Half of what is told whole, for a provider that says it is too long; none when that is one turn.
+    pub(super) fn half(&self) -> Option<u64> {
+        let whole = self.turns.len().checked_sub(self.compacted)?;
+        (whole >= 2).then(|| (self.compacted + whole / 2) as u64)
     }
 
     pub(super) fn add_result(&mut self, call: &PendingCall, result: &ToolResult) {
@@ -311,31 +381,80 @@ impl Conversation {
     }
 
     pub(super) fn messages(&self) -> Vec<Message> {
+        let mut messages = self.history();
+        let first = self.first(self.compacted);
+        match messages.last_mut() {
+            Some(last) if last.role == Role::User => last.content.extend(first.content),
+            _ => messages.push(first),
+        }
+        let kept = self.turns.get(self.compacted..).unwrap_or_default();
+        messages.extend(kept.iter().flat_map(|turn| self.messages_of(turn)));
+        messages
+    }
+
+    /// What another has said before.
+    fn history(&self) -> Vec<Message> {
+        let history = self.told.history.iter().cloned();
+        history
+            .filter_map(|message| serde_json::from_value(message).ok())
+            .collect()
+    }
+
+    /// The whole conversation for a child that is forked from it: every call has a result, and what only this child could
+    /// do is left out.
+    pub(super) fn for_fork(mut self, parents_only: &[&str]) -> Option<Vec<Message>> {
+        self.settle_open_calls(&mut None);
+        self.turns.last()?;
+        let mut messages = self.messages();
+        let mut left_out = Vec::new();
+        for message in &mut messages {
+            message.content.retain(|block| match block {
+                Block::ToolUse { id, name, .. } if parents_only.contains(&name.as_str()) => {
+                    left_out.push(id.clone());
+                    false
+                }
+                Block::ToolResult { id, .. } => !left_out.contains(id),
+                _ => true,
+            });
+        }
+        messages.retain(|message| !message.content.is_empty());
+        Some(messages)
+    }
+
+    /// The first message: the task, what was said beside it, and in short the turns before a cut.
+    fn first(&self, cut: usize) -> Message {
         let mut first = Message::user(self.told.message.clone());
         let also = self.at_first.iter().cloned();
         first.content.extend(also.map(Block::text));
-        let mut messages = vec![first];
-        for turn in &self.turns {
-            messages.push(Message::assistant(turn.blocks.clone()));
-            let results = calls_of(&turn.blocks).filter_map(|(id, _, _)| {
-                let (content, is_error) = turn.results.get(id)?.clone();
-                let id = id.clone();
-                Some(Block::ToolResult {
-                    id,
-                    content,
-                    is_error,
-                })
-            });
-            let heard = turn.heard.iter().cloned().map(Block::text);
-            let content: Vec<Block> = results.chain(heard).collect();
-            if !content.is_empty() {
-                messages.push(Message {
-                    role: Role::User,
-                    content,
-                });
-            }
-        }
-        messages
+        let before = self.turns.get(..cut).filter(|turns| !turns.is_empty());
+        let before = before.map(|turns| Block::text(self.window.told_of(turns)));
+        first.content.extend(before);
+        first
+    }
+
+    /// A turn as messages: what the model said, and what came of it.
+    fn messages_of(&self, turn: &TurnSoFar) -> impl Iterator<Item = Message> {
+        let results = calls_of(&turn.blocks).filter_map(|(id, name, _)| {
+            let (content, is_error) = turn.results.get(id)?;
+            // Instructions are told whole.
+            let content = match name.as_str() {
+                "skill" => content.clone(),
+                _ => self.window.result(content),
+            };
+            Some(Block::ToolResult {
+                id: id.clone(),
+                content,
+                is_error: *is_error,
+            })
+        });
+        let heard = turn.heard.iter().cloned().map(Block::text);
+        let content: Vec<Block> = results.chain(heard).collect();
+        let answer = (!content.is_empty()).then_some(Message {
+            role: Role::User,
+            content,
+        });
+        let said = Message::assistant(turn.blocks.clone());
+        std::iter::once(said).chain(answer)
     }
 
     /// The last words of the model.
@@ -350,6 +469,11 @@ impl Conversation {
         let found = texts.find(|text| !text.trim().is_empty());
         found.unwrap_or_default()
     }
+}
+
+/// The bytes of a message as it is written.
+fn written(message: &Message) -> usize {
+    serde_json::to_vec(message).map_or(0, |bytes| bytes.len())
 }
 
 /// What a child is told whose work does not have everything.

@@ -1,7 +1,7 @@
 //! What effects do: one function for each command.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use grove_exec::{Git, Program, StopTokens, end_marked, now};
@@ -14,10 +14,12 @@ use grove_store::{LoadedRun, OpenRow};
 use serde_json::Value;
 
 use super::{Shared, answered, draft, mark, start_of};
-use crate::attempt_log::AttemptLog;
+use crate::attempt_log::{AttemptLog, LogLine};
 use crate::evidence::{Work, look, review_verdict};
+use crate::mcp::{MCP, McpPlace, McpTools};
 use crate::native::{ChildEnd, Inbox, NativeChild, SentMessage, append};
 use crate::program::{ProgramChild, Talk};
+use crate::session_file::write_session;
 use crate::submission::RunRequest;
 use crate::told::{self, Told};
 use crate::tools::{ToolRow, Toolbox, WorkFolder};
@@ -42,11 +44,13 @@ impl Shared {
         let OpenRow { run, effect, .. } = &row;
         let fact = match &row.command {
             Command::Start { of, model, .. } => {
+                self.write_session(run, of).await;
                 let driven = self.drive(run, of, epoch, model, (stop, inbox)).await;
                 if let Some(end) = driven {
                     let (ending, artifacts) = end.recorded();
                     let fact = answered(effect, epoch, Outcome::Ended(ending));
                     self.record(run, fact, artifacts).await;
+                    self.write_session(run, of).await;
                 }
                 return;
             }
@@ -107,6 +111,23 @@ impl Shared {
             }
         };
         self.record(run, fact, Vec::new()).await;
+    }
+
+    /// Brings the file of a child's session to what the journal says. It is a view: what keeps it from being written is
+    /// noted and keeps nobody from working.
+    async fn write_session(self: &Arc<Self>, run: &str, of: &Attempt) {
+        let (shared, run, of) = (Arc::clone(self), run.to_owned(), of.clone());
+        let written = tokio::task::spawn_blocking(move || {
+            let places = &shared.options.places;
+            let loaded = shared.store.load(&run).map_err(|error| error.to_string());
+            let written =
+                loaded.and_then(|loaded| write_session(&shared.store, places, &loaded, &of.node));
+            if let Err(why) = written {
+                let text = format!("the file of the session is not current: {why}");
+                AttemptLog::open(&places.log(&run, &of)).write(&LogLine::Note { text });
+            }
+        });
+        let _ = written.await;
     }
 
     /// Drives a native child to its end. None when it is not ours any more.
@@ -234,7 +255,10 @@ impl Shared {
         if model.relay.is_none() {
             environment.extend(self.options.models.variables_of(program));
         }
-        let toolbox = Arc::new(self.toolbox(loaded, child, of)?);
+        let log = Arc::new(AttemptLog::open(&self.options.places.log(run, of)));
+        // Servers are the built-in engine's: a program has its own way to them.
+        let toolbox = self.toolbox(loaded, child, of, (&[], &log)).await?;
+        let toolbox = Arc::new(toolbox);
         let home = self.options.places.program_home(run, &of.node);
         let driven = ProgramChild {
             store: &self.store,
@@ -256,7 +280,7 @@ impl Shared {
             mark: mark(run, of),
             environment,
             folder: self.options.places.program_folder(run, of),
-            log: Arc::new(AttemptLog::open(&self.options.places.log(run, of))),
+            log,
             stop,
             news: self.news.clone(),
         };
@@ -275,7 +299,9 @@ impl Shared {
         let run = loaded.id.as_str();
         let request: RunRequest = serde_json::from_str(&loaded.request)
             .map_err(|error| input(format!("the request cannot be read: {error}")))?;
-        let mut toolbox = self.toolbox(loaded, child, of)?;
+        let log = AttemptLog::open(&self.options.places.log(run, of));
+        let servers = (child.tools.allowed.as_slice(), &log);
+        let mut toolbox = self.toolbox(loaded, child, of, servers).await?;
         let places = Places {
             run_ids: vec![run.to_owned()],
             work: Some(toolbox.work.path().to_string_lossy().into_owned()),
@@ -284,11 +310,16 @@ impl Shared {
             temp: Some(std::env::temp_dir().to_string_lossy().into_owned()),
         };
         let recording = request.recording.as_ref();
+        let at = child.models.iter().position(|known| known == model);
+        let context = at.and_then(|at| child.facts(at).context);
         let idle = child.limits.model_idle_ms.map(Duration::from_millis);
         let models = &self.options.models;
         let model = models.source(model, idle, recording, &places).await;
         let model = model.map_err(input)?;
         toolbox.secrets.clone_from(&model.secrets);
+        for address in &child.skills {
+            toolbox.give_variables(toolbox.skills.environment(address));
+        }
         Ok(NativeChild {
             store: Arc::clone(&self.store),
             run: run.to_owned(),
@@ -297,7 +328,8 @@ impl Shared {
             model,
             toolbox,
             limits: child.limits.clone(),
-            log: AttemptLog::open(&self.options.places.log(run, of)),
+            context,
+            log,
             stop,
             inbox,
             news: self.news.clone(),
@@ -305,7 +337,13 @@ impl Shared {
     }
 
     /// Everything that the tools of a child need.
-    fn toolbox(&self, loaded: &LoadedRun, child: &Child, of: &Attempt) -> Result<Toolbox, Cause> {
+    async fn toolbox(
+        &self,
+        loaded: &LoadedRun,
+        child: &Child,
+        of: &Attempt,
+        (servers, log): (&[String], &AttemptLog),
+    ) -> Result<Toolbox, Cause> {
         let run = loaded.id.as_str();
         let folder = self.work_folder(loaded, of, child);
         let mut work = WorkFolder::new(&folder, &child.place.readable).map_err(input)?;
@@ -331,6 +369,18 @@ impl Shared {
             None => None,
         };
         let timeout = child.limits.tool_timeout_ms.unwrap_or(TOOL_TIMEOUT_MS);
+        let place = McpPlace {
+            keeper: self.options.keeper.clone(),
+            mark: mark(run, of),
+            environment: self.options.environment.clone(),
+            work: work.path().to_path_buf(),
+            pipes: self.options.places.program_folder(run, of),
+            limit: Duration::from_millis(timeout),
+        };
+        let (mcp, notes) = McpTools::start(place, &self.options.mcp, servers).await;
+        for text in notes {
+            log.write(&LogLine::Note { text });
+        }
         Ok(Toolbox {
             allowed: child.tools.allowed.clone(),
             work,
@@ -343,6 +393,8 @@ impl Shared {
             schema,
             reports: child.contract.as_ref().is_some_and(Contract::wants_report),
             secrets: Vec::new(),
+            of_skills: Mutex::default(),
+            mcp,
             outputs,
         })
     }
@@ -483,7 +535,9 @@ impl Shared {
     async fn prove(&self, run: &str, of: &Attempt) -> Proof {
         let ran_commands = self.store.load(run).map_or(true, |loaded| {
             let engine = loaded.plan.child(&of.node).map(|child| child.engine.as_str());
-            if engine != Some(NATIVE) {
+            let child = loaded.plan.child(&of.node);
+            let mut tools = child.into_iter().flat_map(|child| &child.tools.allowed);
+            if engine != Some(NATIVE) || tools.any(|tool| tool.starts_with(MCP)) {
                 return true;
             }
             let mut facts = loaded.events.iter().map(|event| &event.fact);

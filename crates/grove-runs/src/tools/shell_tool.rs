@@ -22,14 +22,20 @@ impl Toolbox {
         let wanted = number_of(arguments, "timeout").map(Duration::from_secs);
         let limit = wanted.map_or(self.tool_timeout, |wanted| wanted.min(self.tool_timeout));
         let sandbox = self.sandbox()?;
+        let mut environment = self.environment.clone();
+        for (name, value) in self.variables_of_skills() {
+            environment.retain(|(known, _)| *known != name);
+            environment.push((name, value.reveal().to_owned()));
+        }
+        let secrets = self.all_secrets();
         let order = Order {
-            environment: self.environment.clone(),
+            environment,
             limit_ms: millis(limit),
             grace_ms: millis(GRACE),
             sandbox,
             ..Order::shell(&line, self.work.path().to_path_buf(), &self.mark)
         };
-        let mut file = OutputFile::new(&self.outputs, &self.secrets);
+        let mut file = OutputFile::new(&self.outputs, &secrets);
         let end = self
             .keeper
             .run(&order, stop, |bytes| file.push(bytes))

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::kinds::{
-    AllowList, ConfigKind, Number, OptionalLimit, OptionalText, OwnNumber, Packages, Switch, Texts,
+    AllowList, ConfigKind, Money, Number, OptionalLimit, OptionalText, OwnNumber, Packages, Switch,
+    Texts,
 };
 use super::layer::{KeyAndValue, LayerReader};
-use super::{LayerScope, Origin, ProviderEntry, SkillEntry, Sourced};
+use super::{LayerScope, McpEntry, Origin, ProviderEntry, SkillEntry, Sourced};
 use crate::agent::overrides::{Field, Overrides};
 use crate::text::without_credentials;
 
@@ -57,6 +58,8 @@ macro_rules! config_keys {
             pub entries: BTreeMap<String, SkillEntry>,
             /// Who has models.
             pub providers: BTreeMap<String, Sourced<ProviderEntry>>,
+            /// Servers of `mcp:` tools.
+            pub mcp: BTreeMap<String, Sourced<McpEntry>>,
             /// `agents.disable_builtins` and `agents.overrides`, if the file has any of it.
             pub agents: Option<Overrides>,
         }
@@ -97,6 +100,8 @@ macro_rules! config_keys {
             pub entries: BTreeMap<String, SkillEntry>,
             /// Who has models.
             pub providers: BTreeMap<String, Sourced<ProviderEntry>>,
+            /// Servers of `mcp:` tools.
+            pub mcp: BTreeMap<String, Sourced<McpEntry>>,
             /// What each file says about agents, weakest first. Who wins is decided agent by agent.
             pub agent_overrides: Vec<Overrides>,
         }
@@ -109,6 +114,7 @@ macro_rules! config_keys {
                     $($then: Sourced::default_value($then_default),)*
                     entries: BTreeMap::new(),
                     providers: BTreeMap::new(),
+                    mcp: BTreeMap::new(),
                     agent_overrides: Vec::new(),
                 }
             }
@@ -170,6 +176,7 @@ config_keys! {
         run_timeout_ms: Option<u64> = "runs.timeoutMs", OptionalLimit, None, "Milliseconds that a whole run may take.";
         run_max_execution_time_ms: Option<u64> = "runs.maxExecutionTimeMs", OptionalLimit, None, "Milliseconds that one child may take; half an hour, and two hours in the background, where nothing is said.";
         run_max_tokens: Option<u64> = "runs.maxTokens", OptionalLimit, None, "Tokens that a whole run may use.";
+        run_max_cost: Option<u64> = "runs.maxCost", Money, None, "Money that a whole run may cost, in the currency of the prices; shown in millionths. A run whose prices are not known is refused.";
         run_tool_timeout_ms: Option<u64> = "runs.toolTimeoutMs", OptionalLimit, None, "Milliseconds that one call of a tool may take; ten minutes where nothing is said.";
         run_reviewer: Option<String> = "runs.reviewer", OptionalText, None, "The agent that looks at work which has to be reviewed, when no other is named.";
         run_concurrency: u64 = "runs.concurrency", OwnNumber, 4, "How many children of one step run at a time.";
@@ -184,17 +191,19 @@ macro_rules! rows {
     ($($($column:literal),*;)*) => { [$(($($column),*)),*] };
 }
 
-/// The keys below `skills.entries.KEY` and `providers.NAME` and the one about all agents, which are read one by one: whether a project may
+/// The keys below `skills.entries.KEY`, `providers.NAME` and `mcp.NAME` and the one about all agents, which are read one by one: whether a project may
 /// set it, what it takes, its default and what it does.
-const OTHERS: [(&str, bool, &str, &str, &str); 9] = rows! {
+const OTHERS: [(&str, bool, &str, &str, &str); 11] = rows! {
     "skills.entries.KEY.enabled", true, "true or false", "true", "Switches one skill off. KEY is its `skillKey` or its name.";
-    "skills.entries.KEY.env", false, "table of texts", "{}", "Variables for the skill. They satisfy `requires.env`; values are never shown.";
+    "skills.entries.KEY.env", false, "table of texts", "{}", "Variables for the skill. They satisfy `requires.env` and are in the environment of commands of a child that has the skill; values are never shown, and variables that make programs load something else are refused.";
     "skills.entries.KEY.api_key", false, "text", "(none)", "The value for the skill's `primaryEnv`. It is never shown.";
     "skills.entries.KEY.config", false, "table", "{}", "Configuration for the skill. Set paths satisfy `requires.config`.";
     "providers.NAME.api", false, "`anthropic`, `openai-responses` or `openai-chat`", "(none)", "How the provider is spoken to. NAME stands before the `/` in models' names.";
     "providers.NAME.base_url", false, "address", "(the interface's own)", "Where it is.";
     "providers.NAME.key", false, "table with `env`, `file` or `command`", "(none)", "Where its key is: a variable, a file, or a program with its arguments that prints it. The key itself is never in the file.";
-    "providers.NAME.models", false, "list of texts", "[]", "The models it has, so that their ids alone lead to it.";
+    "providers.NAME.models", false, "list of ids or tables", "[]", "The models it has, so that their ids alone lead to it: an id, or a table with `id`, `context` (tokens), and prices of a million tokens: `input`, `output`, `cached`, `cache_write`. What is said here counts before what is known.";
+    "mcp.NAME.command", false, "list of texts", "(none)", "The program and its arguments that speaks MCP on its standard input and output. Agents list its tools as `mcp:NAME` or `mcp:NAME/TOOL`.";
+    "mcp.NAME.env", false, "table of texts", "{}", "Variables that it alone is given. Values are never shown; variables that make programs load something else are refused.";
     "agents.disable_builtins", true, "true or false", "false", "Switches off every agent that comes with Grove. `disabled = false` under an agent's name keeps that one.";
 };
 

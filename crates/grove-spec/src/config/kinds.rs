@@ -3,6 +3,8 @@
 use serde::Serialize;
 use toml::de::DeValue;
 
+use crate::money::millionths;
+
 /// A kind of value.
 pub(super) trait ConfigKind {
     /// The value in the settings.
@@ -184,6 +186,30 @@ impl ConfigKind for OptionalLimit {
     fn narrowed(in_force: &Self::Value, value: Self::Value) -> Option<Self::Value> {
         let is_lower = in_force.is_none_or(|in_force| value.is_some_and(|it| it <= in_force));
         is_lower.then_some(value)
+    }
+}
+
+/// A limit on money that there need not be, in millionths. A project may set or lower it.
+pub(super) struct Money;
+
+impl ConfigKind for Money {
+    type Value = Option<u64>;
+    const TAKES: &'static str = "amount";
+    const MUST_BE: &'static str = "an amount above zero";
+    const MAY_NARROW: bool = true;
+    const WITHOUT: &'static str = "(none)";
+
+    fn read(value: &DeValue<'_>) -> Option<Self::Value> {
+        let amount: f64 = match value {
+            DeValue::Integer(number) => number.as_str().parse().ok()?,
+            DeValue::Float(number) => number.as_str().parse().ok()?,
+            _ => return None,
+        };
+        millionths(amount).map(Some)
+    }
+
+    fn narrowed(in_force: &Self::Value, value: Self::Value) -> Option<Self::Value> {
+        OptionalLimit::narrowed(in_force, value)
     }
 }
 

@@ -1,6 +1,7 @@
 //! One `config.toml` read into a layer.
 
 mod agents;
+mod mcp_servers;
 mod providers;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use super::{LayerScope, Origin, SkillEntry, Sourced};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::skill::body::position_of;
+use crate::variables::is_refused;
 
 /// Reads one file. A syntax error loses the lines the TOML parser cannot recover, never more.
 pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Layer, Vec<Diagnostic>) {
@@ -90,6 +92,11 @@ impl LayerReader<'_> {
                         self.provider(name, provider);
                     }
                 }
+                ("mcp", DeValue::Table(inner)) => {
+                    for (name, server) in inner {
+                        self.mcp_server(name, server);
+                    }
+                }
                 ("agents.overrides", DeValue::Table(inner)) => {
                     for (name, fields) in inner {
                         self.agent(name, fields);
@@ -113,7 +120,7 @@ impl LayerReader<'_> {
                 }
             }
             "limits" | "catalog" | "skills" | "skills.entries" | "agents" | "agents.overrides"
-            | "runs" | "providers" => self.wrong(path, span, "a table"),
+            | "runs" | "providers" | "mcp" => self.wrong(path, span, "a table"),
             _ => {
                 let mut layer = std::mem::take(&mut self.layer);
                 if !layer.take(&key, self) {
@@ -189,11 +196,16 @@ impl LayerReader<'_> {
             return self.wrong(path, span, "a table of texts");
         };
         for (name, value) in table {
+            let path = format!("{path}.{}", name.get_ref());
             match value.get_ref().as_str() {
+                _ if is_refused(name.get_ref()) => {
+                    let wanted = "a variable that makes no program load or run something else";
+                    self.wrong(&path, &name.span(), wanted);
+                }
                 Some(text) => {
                     env.insert(name.get_ref().to_string(), text.to_owned());
                 }
-                None => self.wrong(&format!("{path}.{}", name.get_ref()), &name.span(), "text"),
+                None => self.wrong(&path, &name.span(), "text"),
             }
         }
     }

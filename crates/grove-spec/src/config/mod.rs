@@ -82,7 +82,38 @@ pub struct ProviderEntry {
     /// Where its key is.
     pub key: Option<KeyPlace>,
     /// The models it is known to have.
-    pub models: Vec<String>,
+    pub models: Vec<ModelEntry>,
+}
+
+/// What a configuration says of a model. Prices are of a million tokens, in millionths.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ModelEntry {
+    /// Its id.
+    pub id: String,
+    /// How many tokens it can read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<u64>,
+    /// What its input costs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<u64>,
+    /// What its output costs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<u64>,
+    /// What input costs that is read from a cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached: Option<u64>,
+    /// What input costs that is written to a cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<u64>,
+}
+
+/// A server of `mcp:` tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct McpEntry {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Variables that it alone is given; values are never shown.
+    pub env: BTreeMap<String, String>,
 }
 
 /// Where a key is.
@@ -131,6 +162,7 @@ impl Settings {
         }
         // Only a user's file has any.
         self.providers.extend(layer.providers);
+        self.mcp.extend(layer.mcp);
         self.agent_overrides.extend(layer.agents);
     }
 

@@ -78,6 +78,15 @@ fn chunks(
         chunk
     };
     let mut chunks = vec![chunk(json!({ "role": "assistant", "content": "" }), None)];
+    for part in reply
+        .thinking
+        .as_ref()
+        .map(|thinking| pieces(thinking, reply.pieces))
+        .unwrap_or_default()
+    {
+        // As servers of open models say it.
+        chunks.push(chunk(json!({ "reasoning_content": part }), None));
+    }
     for part in text
         .map(|text| pieces(text, reply.pieces))
         .unwrap_or_default()

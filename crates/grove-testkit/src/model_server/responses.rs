@@ -17,7 +17,9 @@ pub(super) fn answer(reply: &ScriptedReply, asked: &Value, number: usize) -> Ans
         .iter()
         .enumerate()
         .map(|(index, call)| call_item(call, number, index));
-    let items: Vec<Value> = text.into_iter().chain(calls).collect();
+    let thinking = reply.thinking.as_ref();
+    let thinking = thinking.map(|thinking| reasoning_item(thinking, number));
+    let items: Vec<Value> = thinking.into_iter().chain(text).chain(calls).collect();
     let response = response(reply, asked, number, "completed", &items);
     if asked["stream"] != true {
         return Answer::json(200, &response);
@@ -84,6 +86,16 @@ fn text_item(text: &str, number: usize) -> Value {
     })
 }
 
+fn reasoning_item(thinking: &str, number: usize) -> Value {
+    json!({
+        "type": "reasoning",
+        "id": format!("rs_{number}"),
+        "status": "completed",
+        "summary": [{ "type": "summary_text", "text": thinking }],
+        "encrypted_content": format!("{} bytes", thinking.len()),
+    })
+}
+
 fn call_item(call: &ToolCall, number: usize, index: usize) -> Value {
     let mut item = json!({
         "type": "function_call",
@@ -108,7 +120,9 @@ fn item_events(events: &mut Vec<Value>, index: usize, item: &Value, n_pieces: us
         if !kind.starts_with("response.output_item") {
             event["item_id"] = id.clone();
         }
-        if kind.contains("text") || kind.contains("part") {
+        if kind.contains("summary") {
+            event["summary_index"] = 0.into();
+        } else if kind.contains("text") || kind.contains("part") {
             event["content_index"] = 0.into();
         }
         event[key] = value.clone();
@@ -127,6 +141,23 @@ fn item_events(events: &mut Vec<Value>, index: usize, item: &Value, n_pieces: us
         }
         push("response.output_text.done", "text", &part["text"]);
         push("response.content_part.done", "part", part);
+    } else if item["type"] == "reasoning" {
+        started["summary"] = json!([]);
+        started["encrypted_content"] = Value::Null;
+        push("response.output_item.added", "item", &started);
+        let part = &item["summary"][0];
+        let mut empty = part.clone();
+        empty["text"] = "".into();
+        push("response.reasoning_summary_part.added", "part", &empty);
+        let text = part["text"].as_str().unwrap_or_default();
+        for delta in pieces(text, n_pieces) {
+            push(
+                "response.reasoning_summary_text.delta",
+                "delta",
+                &delta.into(),
+            );
+        }
+        push("response.reasoning_summary_part.done", "part", part);
     } else {
         started["arguments"] = "".into();
         push("response.output_item.added", "item", &started);

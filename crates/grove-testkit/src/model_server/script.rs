@@ -157,7 +157,7 @@ pub struct ScriptedReply {
     pub text: Option<String>,
     /// How often it says it, for large answers.
     pub repeat: usize,
-    /// What it thinks; told by Anthropic's format alone.
+    /// What it thinks.
     pub thinking: Option<String>,
     /// What it calls.
     pub calls: Vec<ToolCall>,

@@ -19,6 +19,12 @@ pub(crate) struct RunArgs {
     /// How many children of a step run at a time
     #[arg(long, value_name = "N")]
     pub(crate) concurrency: Option<u64>,
+    /// Begin with the conversation of another child: RUN or RUN.NODE; of the child that this is, when none is named
+    #[arg(long, value_name = "SESSION", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) fork: Option<String>,
+    /// The folder for files of sessions
+    #[arg(long, value_name = "DIR")]
+    pub(crate) session_dir: Option<PathBuf>,
     /// The model, as `provider/id[:thinking]`
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
@@ -34,6 +40,9 @@ pub(crate) struct RunArgs {
     /// How many tokens it may use
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
+    /// What it may cost, in the currency of the prices
+    #[arg(long, value_name = "AMOUNT")]
+    pub(crate) max_cost: Option<f64>,
     /// A JSON Schema that the result has to meet
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
@@ -122,6 +131,11 @@ pub(crate) enum RunsCommand {
         /// Print JSON
         #[arg(long)]
         json: bool,
+    },
+    /// The file with a child's session, brought to what the journal says
+    Session {
+        /// The run, or one child of it as RUN.NODE
+        run: String,
     },
     /// Let a child pause; it can go on later
     Interrupt {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use grove_skills::{Environment, Parts, Request, World};
 use grove_spec::Diagnostic;
 use grove_spec::agent::overrides::Overrides;
-use grove_spec::config::{KeyPlace, Origin, ProviderEntry, Settings, Sourced};
+use grove_spec::config::{KeyPlace, McpEntry, Origin, ProviderEntry, Settings, Sourced};
 use serde_json::json;
 
 use super::{Outcome, tilde};
@@ -131,6 +131,7 @@ fn rows(settings: &Settings) -> Vec<Row> {
         }
     }
     rows.extend(settings.providers.iter().flat_map(provider_rows));
+    rows.extend(settings.mcp.iter().flat_map(mcp_rows));
     rows.extend(settings.agent_overrides.iter().flat_map(agent_rows));
     rows
 }
@@ -154,6 +155,22 @@ fn provider_rows((name, provider): (&String, &Sourced<ProviderEntry>)) -> Vec<Ro
         set_in: provider.origin.clone().map_or(SetIn::Default, SetIn::Line),
     });
     rows.collect()
+}
+
+/// A server; of its variables the names alone, and of its command the program, since arguments may be secret.
+fn mcp_rows((name, server): (&String, &Sourced<McpEntry>)) -> Vec<Row> {
+    let entry = &server.value;
+    let names: Vec<&String> = entry.env.keys().collect();
+    let rows = [
+        ("command", json!(entry.command.first())),
+        ("env", json!(names)),
+    ];
+    let rows = rows.map(|(field, value)| Row {
+        key: format!("mcp.{name}.{field}"),
+        value,
+        set_in: server.origin.clone().map_or(SetIn::Default, SetIn::Line),
+    });
+    rows.into()
 }
 
 /// What one file says about agents; what the last file says counts.

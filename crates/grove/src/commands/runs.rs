@@ -5,6 +5,7 @@ mod acceptance;
 mod children;
 mod controlling;
 mod following;
+mod forks;
 mod health;
 mod ledger;
 mod model_settings;
@@ -208,6 +209,7 @@ pub(super) fn manage(
             };
             following.follow(out)
         }
+        RunsCommand::Session { run } => forks::print_session(&runs, run, out),
         RunsCommand::Interrupt { run } => {
             controlling::tell(environment, &runs, run, ChildWish::Pause, out)
         }
@@ -402,6 +404,9 @@ fn line_of(event: &Event) -> String {
             format!("{effect} taken by process {} (epoch {epoch})", holder.pid)
         }
         Fact::Told { of, .. } => format!("{of} is told what was put together for it"),
+        Fact::Compacted { of, turns, .. } => {
+            format!("{of} its first {turns} turns are told in short")
+        }
         Fact::Turned { of, turn, .. } => format!(
             "{of} the model answered: {} in, {} out, {}",
             turn.usage.input, turn.usage.output, turn.stop

@@ -48,6 +48,7 @@ mod pi_file_sessions;
 mod plugin_sessions;
 mod prompt_sessions;
 mod real_corpus;
+mod real_mcp_server;
 mod reference_oracle;
 mod regressions;
 mod run_sessions;

@@ -2,17 +2,23 @@
 //! off, is stopped by a limit, and goes on after its supervisor was killed.
 
 mod acceptance;
+mod compaction;
 mod engines;
+mod forks;
 mod gates;
 mod graphs;
 mod held_tools;
+mod known_cases;
 mod leaving;
+mod limits;
+pub(crate) mod mcp_tools;
 mod nemesis;
 mod sandboxed;
 mod secrets;
 mod sessions;
 mod settings;
 mod shapes;
+mod skill_variables;
 mod told;
 mod verdicts;
 mod worktrees;
@@ -108,19 +114,6 @@ fn tools_run_where_the_child_works_and_nowhere_else() {
     ] {
         assert!(last.contains(told), "{told} in {last}");
     }
-}
-
-#[test]
-fn a_limit_ends_the_child_and_its_command() {
-    let server = server(vec![bash("sleep 3019.5")]);
-    let session = scene(&server);
-    let began = Instant::now();
-    let outcome = session
-        .grove(run("Sleep", &["--timeout", "1", "--json"]))
-        .fails(6);
-    assert!(began.elapsed() < Duration::from_secs(8));
-    assert_eq!(run_of(&outcome.stdout)["cause"]["kind"], "timedOut");
-    assert_eq!(sleepers("3019.5"), 0);
 }
 
 #[test]

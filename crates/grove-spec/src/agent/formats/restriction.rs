@@ -256,6 +256,27 @@ fn denies(denied: &str, tool: &str) -> bool {
     denied.eq_ignore_ascii_case(tool)
         || denied.eq_ignore_ascii_case(name)
         || (denied.starts_with("mcp__") && name.strip_prefix(denied).is_some_and(of_server))
+        || denies_server_tool(denied, tool)
+}
+
+/// Whether a name that is denied means an entry `mcp:SERVER` or `mcp:SERVER/TOOL`, in the words of a list or of a host that
+/// writes `mcp__SERVER__TOOL`. A server that is listed whole is denied with any tool of its: nobody could hold the rest.
+pub fn denies_server_tool(denied: &str, entry: &str) -> bool {
+    let plain = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    let of = |name: &str| -> Option<(String, Option<String>)> {
+        let (rest, mark) = match (name.strip_prefix("mcp:"), name.strip_prefix("mcp__")) {
+            (Some(rest), _) => (rest, "/"),
+            (None, rest) => (rest?, "__"),
+        };
+        Some(match rest.split_once(mark) {
+            Some((server, tool)) => (plain(server), Some(tool).filter(|it| *it != "*").map(plain)),
+            None => (plain(rest), None),
+        })
+    };
+    let (Some((server, which)), Some((listed, tool))) = (of(denied), of(entry)) else {
+        return false;
+    };
+    server.eq_ignore_ascii_case(&listed) && (which.is_none() || tool.is_none() || tool == which)
 }
 
 fn is_empty(value: &Node) -> bool {

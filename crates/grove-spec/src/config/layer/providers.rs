@@ -3,9 +3,9 @@
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::super::kinds::{ConfigKind, OptionalText, Texts};
+use super::super::kinds::{ConfigKind, Money, Number, OptionalText, Texts};
 use super::{Item, LayerReader};
-use crate::config::{KeyPlace, LayerScope, ProviderEntry};
+use crate::config::{KeyPlace, LayerScope, ModelEntry, ProviderEntry};
 
 /// The words for interfaces.
 const INTERFACES: [&str; 3] = ["anthropic", "openai-responses", "openai-chat"];
@@ -48,9 +48,9 @@ impl LayerReader<'_> {
                         "a table with one of `env`, `file` and `command`",
                     ),
                 },
-                "models" => match Texts::read(value.get_ref()) {
+                "models" => match models(value.get_ref()) {
                     Some(models) => entry.models = models,
-                    None => self.wrong(&path, &span, Texts::MUST_BE),
+                    None => self.wrong(&path, &span, MODELS),
                 },
                 _ => self.unknown(&path, &span),
             }
@@ -65,6 +65,39 @@ impl LayerReader<'_> {
             providers.insert(name.get_ref().to_string(), sourced);
         }
     }
+}
+
+/// What a list of models has to be.
+const MODELS: &str = "a list of ids, or of tables with `id` and, where known, `context`, `input` and `output` (prices of a million tokens), `cached` and `cache_write`";
+
+fn models(value: &DeValue<'_>) -> Option<Vec<ModelEntry>> {
+    let items = value.as_array()?.iter();
+    items.map(|item| model(item.get_ref())).collect()
+}
+
+/// A model by its id, or with what is known of it. A price that nobody can read would be a limit that nobody holds.
+fn model(value: &DeValue<'_>) -> Option<ModelEntry> {
+    let DeValue::Table(table) = value else {
+        return Some(ModelEntry {
+            id: value.as_str()?.to_owned(),
+            ..ModelEntry::default()
+        });
+    };
+    let mut model = ModelEntry::default();
+    for (key, value) in table {
+        let value = value.get_ref();
+        match key.get_ref().as_ref() {
+            "id" => model.id = OptionalText::read(value)??,
+            "context" => model.context = Some(Number::read(value)?),
+            "input" => model.input = Some(Money::read(value)??),
+            "output" => model.output = Some(Money::read(value)??),
+            "cached" => model.cached = Some(Money::read(value)??),
+            "cache_write" => model.cache_write = Some(Money::read(value)??),
+            _ => return None,
+        }
+    }
+    let has_both = model.input.is_some() == model.output.is_some();
+    (!model.id.is_empty() && has_both).then_some(model)
 }
 
 /// Where a key is: exactly one of the three places.

@@ -32,6 +32,8 @@ pub(super) struct Finding<'a> {
     pub(super) models: &'a ModelSettings,
     pub(super) asked: &'a RunRequest,
     pub(super) recording: Option<&'a Recording>,
+    /// The conversation that children are forked from.
+    pub(super) history: &'a [Value],
     /// Where the run was asked for.
     pub(super) folder: &'a Path,
     /// The files that answers are written to, by the step of several.
@@ -94,6 +96,13 @@ impl Finding<'_> {
         if let Some(message) = engine.refusal(has_recording, schema.is_some()) {
             let hint = "choose `--engine native` for that";
             return Err(CommandError::usage(message).hint(hint));
+        }
+        if engine.program.is_some() && !self.history.is_empty() {
+            let message = format!(
+                "engine `{}` cannot begin with another's conversation",
+                engine.name
+            );
+            return Err(CommandError::usage(message).hint("choose `--engine native` for that"));
         }
         let wanted = WantedModels {
             named: asked
@@ -158,11 +167,14 @@ impl Finding<'_> {
                 task: format!("{}{}", files.lines(), planned.text),
                 output: files.output.clone(),
                 prompt: made.prompt.text.clone(),
+                history: self.history.to_vec(),
                 tools: made.prompt.tools.clone(),
+                skills: made.prompt.active.clone(),
                 denied_tools: made.prompt.denied_tools.clone(),
                 engine: engine.name,
                 program: engine.program,
                 models: chosen.names,
+                model_facts: chosen.facts,
                 fallback_after_writes: file.fallback_after_writes,
                 readable: readable(&look.snapshot, &made),
                 worktree: self.worktree(planned, &folder)?,

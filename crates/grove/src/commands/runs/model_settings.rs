@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use grove_exec::{PROGRAMS, Program};
-use grove_model::{Api, KeySource, Provider, Providers, Thinking};
-use grove_runs::{OWN_MODEL, Recording, surroundings_of};
+use grove_model::{Api, KeySource, KnownModel, Provider, Providers, Secret, Thinking};
+use grove_plan::{ModelFacts, Prices};
+use grove_runs::{McpServer, OWN_MODEL, Recording, surroundings_of};
 use grove_skills::{Environment, Parts, Request, World};
-use grove_spec::config::{KeyPlace, ProviderEntry, Settings};
+use grove_spec::config::{KeyPlace, McpEntry, ModelEntry, ProviderEntry, Settings, Sourced};
 
 use crate::command_error::CommandError;
 
@@ -19,6 +20,7 @@ const RECORDED: &str = "recorded/model";
 pub(crate) struct ModelSettings {
     pub(crate) configured: Vec<Provider>,
     pub(crate) variables: BTreeMap<String, String>,
+    pub(crate) mcp: Vec<McpServer>,
 }
 
 /// What is said about the models of a child, by whoever says it, the strongest first.
@@ -32,6 +34,7 @@ pub(super) struct WantedModels<'a> {
 #[derive(Default)]
 pub(super) struct ChosenModels {
     pub(super) names: Vec<String>,
+    pub(super) facts: Vec<ModelFacts>,
     pub(super) notes: Vec<String>,
 }
 
@@ -60,6 +63,7 @@ impl ModelSettings {
         Self {
             variables: wanted.collect(),
             configured,
+            mcp: settings.mcp.iter().map(mcp_server).collect(),
         }
     }
 
@@ -74,7 +78,7 @@ impl ModelSettings {
     }
 
     pub(super) fn surroundings(&self) -> String {
-        surroundings_of(&self.variables, &self.configured)
+        surroundings_of(&self.variables, &self.configured, &self.mcp)
     }
 
     pub(crate) fn providers(&self) -> Providers {
@@ -93,15 +97,18 @@ impl ModelSettings {
             let note = format!("engine `{engine}` chooses its own model, and not `{named}`");
             return ChosenModels {
                 names: vec![OWN_MODEL.to_owned()],
+                facts: Vec::new(),
                 notes: wanted.named.map(|_| note).into_iter().collect(),
             };
         }
         let level = wanted.thinking.and_then(Thinking::of_word);
         let providers = self.providers();
         let found = providers.find(named, None).ok();
+        let facts = found.as_ref().map(|found| found.facts);
         let name = found.map(|found| found.name_with(level));
         ChosenModels {
             names: vec![name.unwrap_or_else(|| named.to_owned())],
+            facts: facts.into_iter().collect(),
             notes: Vec::new(),
         }
     }
@@ -144,7 +151,10 @@ impl ModelSettings {
             .enumerate()
         {
             match providers.find(name, None) {
-                Ok(found) => chosen.names.push(found.name_with(level)),
+                Ok(found) => {
+                    chosen.names.push(found.name_with(level));
+                    chosen.facts.push(found.facts);
+                }
                 Err(error) if at == 0 => return Err(CommandError::usage(error.to_string())),
                 Err(error) => {
                     let note = format!("fallback model `{name}` is left out: {error}");
@@ -170,8 +180,35 @@ fn provider(environment: &Environment, name: &str, entry: &ProviderEntry) -> Pro
             KeyPlace::File(path) => KeySource::File(key_file(environment, path)),
             KeyPlace::Command(words) => KeySource::Command(words.clone()),
         }),
-        models: entry.models.iter().map(|id| id.as_str().into()).collect(),
+        models: entry.models.iter().map(known_model).collect(),
         families: Vec::new(),
+    }
+}
+
+fn mcp_server((name, entry): (&String, &Sourced<McpEntry>)) -> McpServer {
+    let variables = entry.value.env.iter();
+    McpServer {
+        name: name.clone(),
+        command: entry.value.command.clone(),
+        environment: variables
+            .map(|(name, value)| (name.clone(), Secret::new(value)))
+            .collect(),
+    }
+}
+
+fn known_model(entry: &ModelEntry) -> KnownModel {
+    let prices = entry.input.zip(entry.output);
+    KnownModel {
+        id: entry.id.clone(),
+        facts: ModelFacts {
+            context: entry.context,
+            prices: prices.map(|(input, output)| Prices {
+                input,
+                output,
+                cached: entry.cached,
+                cache_write: entry.cache_write,
+            }),
+        },
     }
 }
 

@@ -8,9 +8,11 @@ use grove_runs::{Recording, RunRequest as SubmittedRequest, SubmitError};
 use grove_skills::{Environment, Library, Look, LookAgain as _, Parts, Request};
 use grove_spec::Diagnostic;
 use grove_spec::chain::{Step, Task};
+use grove_spec::money::millionths;
 use serde_json::Value;
 
 use super::children::{Finding, FoundChild, Worktrees, least};
+use super::forks::forked_from;
 use super::model_settings::ModelSettings;
 use super::words;
 use crate::args::RunArgs;
@@ -72,6 +74,17 @@ pub(super) fn resolve(
     };
     let mut library = Library::new(there, request);
     let recording = recording(environment, arguments);
+    let session_dir = asked.request.session_dir.as_ref();
+    let session_dir = session_dir.map(|folder| environment.working.join(folder));
+    if let Some(folder) = &session_dir {
+        grove_fs::files::make_folder(folder)?;
+    }
+    let context = asked.request.context.as_deref();
+    let forked = context.and_then(|context| context.strip_prefix("fork"));
+    let history = match forked {
+        Some(named) => forked_from(environment, named.trim_start_matches(':'))?,
+        None => Vec::new(),
+    };
     let worktrees = Worktrees::new(arguments.include_changes);
     let (look, found) = library.look_until_steady(|look| {
         let models = ModelSettings::of(environment, &look.world.settings.settings);
@@ -83,6 +96,7 @@ pub(super) fn resolve(
             recording: recording.as_ref(),
             folder: &folder,
             worktrees: &worktrees,
+            history: &history,
             outputs: RefCell::default(),
             saved_chain: saved_source(look, &asked.request),
             verify: &arguments.verify,
@@ -127,11 +141,14 @@ pub(super) fn resolve(
             tree: TreeLimits {
                 timeout_ms: least([asked.timeout_ms, own_timeout, settings.run_timeout_ms.value]),
                 max_tokens: least([asked.max_tokens, settings.run_max_tokens.value]),
+                max_cost: least([asked.max_cost, settings.run_max_cost.value]),
             },
             submit_key: asked.submit_key,
             background: asked.background || background.unwrap_or(settings.run_in_background.value),
             recording,
             surroundings: models.surroundings(),
+            session_dir,
+            mcp_servers: models.mcp.iter().map(|it| it.name.clone()).collect(),
         },
     })
 }
@@ -263,6 +280,15 @@ fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<Asked, Co
         .map(|it| it.saturating_mul(1_000))
         .or(request.timeout_ms);
     request.max_tokens = arguments.max_tokens.or(request.max_tokens);
+    if let Some(amount) = arguments.max_cost {
+        let cost = millionths(amount);
+        request.max_cost =
+            Some(cost.ok_or_else(|| CommandError::usage("`--max-cost` is an amount above zero"))?);
+    }
+    if let Some(session) = &arguments.fork {
+        request.context = Some(format!("fork:{session}"));
+    }
+    request.session_dir = arguments.session_dir.clone().or(request.session_dir.take());
     request.concurrency = arguments.concurrency.or(request.concurrency);
     request.worktree = arguments.worktree.then_some(true).or(request.worktree);
     request.background |= arguments.background;

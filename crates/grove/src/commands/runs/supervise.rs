@@ -6,13 +6,16 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use grove_catalog::disclosure::Node;
+use grove_catalog::eligibility::entry_key;
 use grove_exec::{Keeper, allowed_variables};
-use grove_model::AskSettings;
+use grove_model::{AskSettings, Secret};
 use grove_runs::{
     GivenSkill, Models, RunPlaces, Skills, Supervisor, SupervisorError, SupervisorOptions, wake,
 };
 use grove_skills::disclosure::{Call, Disclosure};
-use grove_skills::{Environment, Library, Request};
+use grove_skills::{Environment, Library, Look, Request};
+use grove_spec::variables::is_refused;
 use tokio_util::sync::CancellationToken;
 
 use super::model_settings::ModelSettings;
@@ -88,6 +91,7 @@ pub(crate) fn supervise(environment: Environment) -> Outcome {
             keeper.clone(),
         ),
         keeper,
+        mcp: models.mcp,
         environment: passed_on(&environment),
         home: home.map(|home| home.to_string_lossy().into_owned()),
         idle: IDLE,
@@ -133,6 +137,25 @@ fn allow_many_files() {
     let _ = setrlimit(Resource::Nofile, most);
 }
 
+/// What the configuration gives a skill: its variables, and its key under the name that the skill says.
+fn variables_of(look: &Look, at: usize) -> Vec<(String, Secret)> {
+    let Some(skill) = look.snapshot.skills.get(at) else {
+        return Vec::new();
+    };
+    let needed = skill.content.parsed().skill.requirements.as_deref();
+    let key = entry_key(needed, skill.name());
+    let Some(entry) = look.world.settings.settings.entries.get(key) else {
+        return Vec::new();
+    };
+    let primary = needed.and_then(|needed| needed.primary_env.clone());
+    let primary = primary.filter(|name| !is_refused(name) && !entry.env.contains_key(name));
+    let of_key = primary.zip(entry.api_key.clone());
+    let all = entry.env.clone().into_iter().chain(of_key);
+    let set = all.filter(|(_, value)| !value.is_empty());
+    set.map(|(name, value)| (name, Secret::new(value)))
+        .collect()
+}
+
 /// The skills of a work folder, looked for when a child first asks.
 struct FolderSkills {
     library: Mutex<Library>,
@@ -161,9 +184,23 @@ impl Skills for FolderSkills {
         };
         let activated = Disclosure::new(&look, None).activate(&call);
         let activated = activated.map_err(|error| error.to_string())?;
+        let environment = match activated.node {
+            Node::Skill(at) => variables_of(&look, at),
+            Node::Group(_) => Vec::new(),
+        };
         Ok(GivenSkill {
             text: activated.text,
             folder: activated.boundary.map(|_| activated.folder),
+            environment,
         })
+    }
+
+    fn environment(&self, address: &str) -> Vec<(String, Secret)> {
+        let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = library.look();
+        let snapshot = &look.snapshot;
+        let mut skills = snapshot.skills.iter();
+        let at = skills.position(|skill| snapshot.address(skill) == address);
+        at.map_or_else(Vec::new, |at| variables_of(&look, at))
     }
 }

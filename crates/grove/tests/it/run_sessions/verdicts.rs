@@ -1,4 +1,4 @@
-//! What a model may do, and what the run is then: events and verdict, from one table.
+//! What a model may do, and what the run is then: events and verdict, from one table over every wire format.
 
 use grove_testkit::model_server::{
     Delivery, ModelServer, Reply, Script, ScriptedError, ScriptedReply, ToolCall,
@@ -6,7 +6,43 @@ use grove_testkit::model_server::{
 use grove_testkit::session::USER_CONFIG;
 use serde_json::{Value, json};
 
-use super::{bash, run, run_of, scene};
+use super::{bash, run_of, scene};
+
+/// A wire format: its word, what follows the address, and how it says that nothing is left to spend and that a request
+/// is too long.
+struct Wire {
+    api: &'static str,
+    base: &'static str,
+    quota: (u16, &'static str, &'static str),
+    too_long: (u16, &'static str, &'static str),
+}
+
+const ANTHROPIC: Wire = Wire {
+    api: "anthropic",
+    base: "",
+    quota: (
+        400,
+        "invalid_request_error",
+        "Your credit balance is too low to access the API.",
+    ),
+    too_long: (
+        400,
+        "invalid_request_error",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+    ),
+};
+
+const RESPONSES: Wire = Wire {
+    api: "openai-responses",
+    base: "/v1",
+    quota: (429, "insufficient_quota", "You exceeded your quota."),
+    too_long: (400, "context_length_exceeded", "Your input is too long."),
+};
+
+const CHAT: Wire = Wire {
+    api: "openai-chat",
+    ..RESPONSES
+};
 
 /// One thing that a model does.
 struct Case {
@@ -55,10 +91,15 @@ fn text(text: &str) -> ScriptedReply {
 }
 
 fn error(status: u16) -> ScriptedReply {
+    failure(status, None, "no")
+}
+
+fn failure(status: u16, kind: Option<&str>, message: &str) -> ScriptedReply {
     ScriptedReply {
         error: Some(ScriptedError {
             status,
-            message: "no".to_owned(),
+            kind: kind.map(str::to_owned),
+            message: message.to_owned(),
             headers: vec![("retry-after".to_owned(), "0".to_owned())],
             ..ScriptedError::default()
         }),
@@ -81,7 +122,13 @@ fn value(value: Value) -> ScriptedReply {
 
 const SCHEMA: &[&str] = &["--schema", "schema.json"];
 
-fn cases() -> Vec<Case> {
+fn cases(wire: &Wire) -> Vec<Case> {
+    let refused = |(status, kind, message)| failure(status, Some(kind), message);
+    let thought = ScriptedReply {
+        thinking: Some("Two and two is four.".to_owned()),
+        text: Some("Fine.".to_owned()),
+        ..ScriptedReply::default()
+    };
     let call = |command: &str| bash(command).into();
     let both = ScriptedReply {
         calls: ["one", "two"]
@@ -120,6 +167,7 @@ fn cases() -> Vec<Case> {
             vec![both, text("Fine.")],
             "turned called returned called returned turned",
         ),
+        Case::new("thinking", vec![thought], "turned"),
         Case {
             words: SCHEMA,
             result: Some(r#"{"n":3}"#.to_owned()),
@@ -148,6 +196,12 @@ fn cases() -> Vec<Case> {
                 .failed("schema", None, 1)
         },
         Case::new("401", vec![error(401)], "").failed("model", Some("auth"), 1),
+        Case::new("quota", vec![refused(wire.quota)], "").failed("model", Some("quota"), 1),
+        Case::new("context too long", vec![refused(wire.too_long)], "").failed(
+            "model",
+            Some("contextTooLong"),
+            1,
+        ),
         Case::new("429 then fine", vec![error(429), text("Fine.")], "turned"),
         // It is tried six times, and not once more.
         Case::new("500 for ever", vec![error(500); 6], "").failed("model", Some("overload"), 1),
@@ -184,20 +238,40 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn every_behaviour_has_its_events_and_its_verdict() {
+fn every_behaviour_has_its_events_and_its_verdict_in_anthropics_format() {
+    every_behaviour_has_its_events_and_its_verdict(&ANTHROPIC);
+}
+
+#[test]
+fn every_behaviour_has_its_events_and_its_verdict_in_the_format_of_responses() {
+    every_behaviour_has_its_events_and_its_verdict(&RESPONSES);
+}
+
+#[test]
+fn every_behaviour_has_its_events_and_its_verdict_in_the_format_of_chats() {
+    every_behaviour_has_its_events_and_its_verdict(&CHAT);
+}
+
+fn every_behaviour_has_its_events_and_its_verdict(wire: &Wire) {
+    let api = wire.api;
     let schema = json!({
         "type": "object",
         "properties": { "n": { "type": "integer" } },
         "required": ["n"],
     });
-    for case in cases() {
+    for case in cases(wire) {
         let name = case.name;
         let server = ModelServer::start(Script::replies(case.replies)).unwrap();
         let session = scene(&server);
         session.file("project/schema.json", schema.to_string());
-        session.file(USER_CONFIG, "[runs]\nmodelIdleMs = 2500\n");
-        let words = [&["--json"], case.words].concat();
-        let outcome = session.grove(run("Try", &words)).fails(case.code);
+        let (url, base) = (server.url(), wire.base);
+        let config = format!(
+            "[runs]\nmodelIdleMs = 2500\n[providers.local]\napi = '{api}'\nbase_url = '{url}{base}'\nkey = {{ env = 'ANTHROPIC_API_KEY' }}\n"
+        );
+        session.file(USER_CONFIG, config);
+        let words = ["run", "worker", "Try", "--model", "local/m", "--json"];
+        let words = [&words, case.words].concat();
+        let outcome = session.grove(words).fails(case.code);
         let lines: Vec<Value> = outcome
             .stdout
             .lines()
@@ -215,7 +289,11 @@ fn every_behaviour_has_its_events_and_its_verdict() {
             &[]
         };
         let expected: Vec<&str> = case.facts.split_whitespace().collect();
-        assert_eq!(between, [&expected, stopped].concat(), "{name}: {facts:?}");
+        assert_eq!(
+            between,
+            [&expected, stopped].concat(),
+            "{api}: {name}: {facts:?}"
+        );
         assert_eq!(facts[..2], ["submitted", "leased"], "{name}");
         assert_eq!(
             facts[facts.len() - 3..],
@@ -223,7 +301,7 @@ fn every_behaviour_has_its_events_and_its_verdict() {
             "{name}"
         );
         let run = run_of(&outcome.stdout);
-        assert_eq!(run["state"], case.state, "{name}: {run}");
+        assert_eq!(run["state"], case.state, "{api}: {name}: {run}");
         let cause = case
             .cause
             .map(|(kind, failure)| (json!(kind), json!(failure)));
@@ -246,6 +324,14 @@ fn every_behaviour_has_its_events_and_its_verdict() {
             None if name.contains("structured") || name.contains("data") => {}
             None => assert_eq!(given, "", "{name}"),
         }
-        assert_eq!(server.requests().len(), case.requests, "{name}");
+        assert_eq!(server.requests().len(), case.requests, "{api}: {name}");
+        if name == "thinking" {
+            let id = run["id"].as_str().unwrap();
+            let logs = session.grove(["runs", "logs", id, "--json"]).ok();
+            assert!(
+                logs.stdout.contains("Two and two is four."),
+                "{api}: {logs}"
+            );
+        }
     }
 }

@@ -221,3 +221,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_name_that_denies_a_server_or_its_tool_means_the_entry() {
+    for (denied, entry, expected) in [
+        ("mcp__it__try", "mcp:it/try", true),
+        ("mcp__it__try", "mcp:it", true),
+        ("mcp__it__try", "mcp:it/other", false),
+        ("mcp__it", "mcp:it/other", true),
+        ("mcp__it__*", "mcp:it/other", true),
+        ("mcp:it", "mcp:it/try", true),
+        ("mcp:my-server/a.b", "mcp:my-server/a.b", true),
+        ("mcp__my_server__a_b", "mcp:my-server/a.b", true),
+        ("mcp__it", "mcp:other", false),
+        ("bash", "mcp:it", false),
+        ("mcp__it", "bash", false),
+    ] {
+        assert_eq!(
+            denies_server_tool(denied, entry),
+            expected,
+            "{denied} {entry}"
+        );
+    }
+}

@@ -1,0 +1,212 @@
+//! A child's session as a file: a tree of entries, one a line, each with the entry that it comes after.
+//!
+//! It is a view of the journal and nothing reads it back: what is there after a crash is cut to the journal and completed
+//! from it. The journal's lease of an attempt is the session's: only its holder adds to it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use grove_plan::{Attempt, Body, CallOutcome, EffectKind, Fact, NodeId, Outcome, Said, Times};
+use grove_spec::Digest;
+use grove_store::{LoadedRun, Store};
+use serde_json::{Value, json};
+
+use crate::native::asked_for;
+use crate::places::RunPlaces;
+use crate::submission::RunRequest;
+use crate::told::Told;
+
+/// The version of the form.
+const SCHEMA: &str = "grove.session/1";
+
+/// Brings the file of a child's session to what the journal says, and gives its path.
+pub fn write_session(
+    store: &Store,
+    places: &RunPlaces,
+    run: &LoadedRun,
+    node: &NodeId,
+) -> Result<PathBuf, String> {
+    let request: Option<RunRequest> = serde_json::from_str(&run.request).ok();
+    let folder = request.and_then(|request| request.session_dir);
+    let path = places.session(&run.id, node, folder.as_deref());
+    let text = Session::new(store, run, node).text()?;
+    let written = grove_fs::append::complete(&path, text.as_bytes());
+    written.map_err(|error| format!("{error}: {}", error.source))?;
+    Ok(path)
+}
+
+struct Session<'a> {
+    store: &'a Store,
+    run: &'a LoadedRun,
+    node: &'a NodeId,
+    text: String,
+    /// The last entry of each attempt.
+    last: BTreeMap<u32, String>,
+}
+
+impl<'a> Session<'a> {
+    fn new(store: &'a Store, run: &'a LoadedRun, node: &'a NodeId) -> Self {
+        Self {
+            store,
+            run,
+            node,
+            text: String::new(),
+            last: BTreeMap::new(),
+        }
+    }
+
+    fn text(mut self) -> Result<String, String> {
+        let child = self.run.plan.child(self.node);
+        let child = child.ok_or_else(|| format!("there is no child `{}`", self.node))?;
+        let id = format!("{}.{}", self.run.id, self.node);
+        let header = json!({
+            "type": "session", "schema": SCHEMA, "id": id, "agent": child.agent, "cwd": child.place.folder,
+        });
+        self.line(&header);
+        for event in &self.run.events {
+            self.take(event.seq, event.at, &event.fact)?;
+        }
+        Ok(self.text)
+    }
+
+    fn line(&mut self, value: &Value) {
+        self.text.push_str(&value.to_string());
+        self.text.push('\n');
+    }
+
+    /// An entry after the last one of its attempt, or of the attempt that it goes on from.
+    fn entry(&mut self, (seq, at): (u64, Times), of: &Attempt, part: &str, what: Value) {
+        let earlier = || {
+            let at = usize::try_from(of.n).ok()?.checked_sub(1)?;
+            let attempts = &self.run.state.nodes.get(self.node)?.attempts;
+            let from = attempts.get(at)?.continues.as_ref()?;
+            self.last.get(&from.n)
+        };
+        let parent = self.last.get(&of.n).or_else(earlier).cloned();
+        let id = format!("{seq}{part}");
+        let mut entry = json!({ "id": id, "parentId": parent, "at": at.wall, "attempt": of.n });
+        if let (Value::Object(entry), Value::Object(what)) = (&mut entry, what) {
+            entry.extend(what);
+        }
+        self.line(&entry);
+        self.last.insert(of.n, id);
+    }
+
+    fn take(&mut self, seq: u64, at: Times, fact: &Fact) -> Result<(), String> {
+        let when = (seq, at);
+        let is_ours = |of: &Attempt| of.node == *self.node;
+        match fact {
+            Fact::Leased { effect, epoch, .. }
+                if *epoch == 1 && effect.kind == EffectKind::Start && is_ours(&effect.of) =>
+            {
+                self.begin(when, &effect.of)?;
+            }
+            Fact::Told { of, told, .. } if is_ours(of) => {
+                let told = self.told(told)?;
+                self.entry(when, of, "", message("user", &json!([text(&told.message)])));
+            }
+            Fact::Turned { of, turn, .. } if is_ours(of) => {
+                let mut what = message("assistant", &self.body(&turn.content)?);
+                what["usage"] = json!(turn.usage);
+                what["stop"] = json!(turn.stop);
+                self.entry(when, of, "", what);
+            }
+            Fact::Returned {
+                of, call, outcome, ..
+            } if is_ours(of) => {
+                let CallOutcome { content, is_error } = outcome;
+                let content = self.body(content)?;
+                let result = json!({ "kind": "toolResult", "id": call, "content": content, "isError": is_error });
+                self.entry(when, of, "", message("user", &json!([result])));
+            }
+            Fact::Answered {
+                effect,
+                outcome: Outcome::Sent { message: words },
+                ..
+            } if is_ours(&effect.of) => {
+                let words = self.words(words)?;
+                self.entry(
+                    when,
+                    &effect.of,
+                    "",
+                    message("user", &json!([text(&words)])),
+                );
+            }
+            Fact::Answered {
+                effect,
+                outcome: Outcome::Ended(ending),
+                ..
+            } if is_ours(&effect.of) => {
+                let what = json!({ "type": "end", "finish": ending.finish });
+                self.entry(when, &effect.of, "", what);
+            }
+            Fact::Compacted { of, turns, .. } if is_ours(of) => {
+                self.entry(
+                    when,
+                    of,
+                    "",
+                    json!({ "type": "compaction", "turns": turns }),
+                );
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What an attempt begins with: its task, or what was said to go on.
+    fn begin(&mut self, when: (u64, Times), of: &Attempt) -> Result<(), String> {
+        let child = self.run.plan.child(self.node);
+        let child = child.ok_or("there is no such child")?;
+        let at = usize::try_from(of.n).ok().and_then(|n| n.checked_sub(1));
+        let attempts = self.run.state.nodes.get(self.node);
+        let attempt = at.and_then(|at| attempts?.attempts.get(at));
+        let model = attempt.and_then(|attempt| child.models.get(attempt.model));
+        self.entry(when, of, "a", json!({ "type": "attempt", "model": model }));
+        let said = attempt.and_then(|attempt| attempt.continues.as_ref());
+        let words = match said.map(|it| &it.said) {
+            Some(Said::Message(digest) | Said::Answer(digest)) => Some(self.words(digest)?),
+            Some(Said::Findings(findings)) => Some(asked_for(findings)),
+            Some(Said::Nothing) => None,
+            // What is put together later is an entry of its own.
+            None if child.inputs.is_some() => None,
+            None => Some(self.told(&child.told)?.message),
+        };
+        if let Some(words) = words {
+            self.entry(when, of, "b", message("user", &json!([text(&words)])));
+        }
+        Ok(())
+    }
+
+    fn told(&self, digest: &Digest) -> Result<Told, String> {
+        serde_json::from_slice(&self.bytes(digest)?).map_err(|error| error.to_string())
+    }
+
+    fn words(&self, digest: &Digest) -> Result<String, String> {
+        Ok(String::from_utf8_lossy(&self.bytes(digest)?).into_owned())
+    }
+
+    fn body(&self, body: &Body) -> Result<Value, String> {
+        match body {
+            Body::Inline(value) => Ok(value.clone()),
+            Body::Artifact(digest) => {
+                serde_json::from_slice(&self.bytes(digest)?).map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    fn bytes(&self, digest: &Digest) -> Result<Vec<u8>, String> {
+        let bytes = self
+            .store
+            .artifact(digest)
+            .map_err(|error| error.to_string())?;
+        bytes.ok_or_else(|| format!("artifact {digest} is missing"))
+    }
+}
+
+fn message(role: &str, content: &Value) -> Value {
+    json!({ "type": "message", "message": { "role": role, "content": content } })
+}
+
+fn text(words: &str) -> Value {
+    json!({ "kind": "text", "text": words })
+}

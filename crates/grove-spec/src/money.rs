@@ -1,0 +1,44 @@
+//! Money as whole millionths, so that sums and comparisons are exact.
+
+/// An amount in millionths; none for what is no amount above zero.
+pub fn millionths(amount: f64) -> Option<u64> {
+    let is_amount = amount.is_finite() && amount > 0.0 && amount < 1e12;
+    #[expect(
+        clippy::cast_sign_loss,
+        reason = "it was seen to be above zero and far below the largest number"
+    )]
+    let whole = (amount * 1e6).round() as u64;
+    (is_amount && whole > 0).then_some(whole)
+}
+
+/// The amount that so many millionths are, for people.
+pub fn amount(millionths: u64) -> f64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "no bill has more digits than a float is exact for"
+    )]
+    let millionths = millionths as f64;
+    millionths / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_amount_is_above_zero_and_exact_to_a_millionth() {
+        for (given, expected) in [
+            (0.25, Some(250_000)),
+            (3.0, Some(3_000_000)),
+            (0.000_001, Some(1)),
+            (0.000_000_1, None),
+            (0.0, None),
+            (-1.0, None),
+            (f64::NAN, None),
+            (f64::INFINITY, None),
+        ] {
+            assert_eq!(millionths(given), expected, "{given}");
+        }
+        assert!((amount(250_000) - 0.25).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,132 @@
+//! Cases that users of another program for child agents know, on single runs, models and output, with the better rule where
+//! theirs is wrong. Limits, fallbacks, forks, groups and background runs have tables of their own.
+
+use grove_testkit::model_server::{Reply, ScriptedReply};
+use grove_testkit::session::USER_CONFIG;
+use serde_json::{Value, json};
+
+use super::{AGENT, bash, run, run_of, scene, server};
+
+#[test]
+fn a_task_of_any_length_is_told_whole() {
+    for length in [8_000, 8_001, 200_000] {
+        let server = server(vec![Reply::text("Read.")]);
+        let session = scene(&server);
+        let task = "x".repeat(length - 4) + " end";
+        let request = json!({ "agent": "worker", "task": task, "model": "anthropic/m" });
+        session.file("project/request.json", request.to_string());
+        session.grove("run --request request.json").ok();
+        let body: Value = server.requests()[0].json();
+        assert_eq!(body["messages"][0]["content"][0]["text"], task, "{length}");
+    }
+}
+
+#[test]
+fn a_level_of_thinking_is_the_models_own_before_the_agents() {
+    // What the agent says, the model that is recorded, the id that is sent, and whether it thinks.
+    for (model, thinking, recorded, id, thinks) in [
+        ("local/b", "high", "local/b:high", "b", true),
+        ("local/b:low", "high", "local/b:low", "b", true),
+        ("local/b:free", "high", "local/b:free:high", "b:free", true),
+        (
+            "local/llama:7b",
+            "high",
+            "local/llama:7b:high",
+            "llama:7b",
+            true,
+        ),
+        ("local/b", "off", "local/b:off", "b", false),
+        ("local/b:off", "high", "local/b:off", "b", false),
+    ] {
+        let server = server(vec![Reply::text("Yes.")]);
+        let session = scene(&server);
+        let url = server.url();
+        let config = format!(
+            "[providers.local]\napi = 'anthropic'\nbase_url = '{url}'\nkey = {{ env = 'ANTHROPIC_API_KEY' }}\n"
+        );
+        session.file(USER_CONFIG, config);
+        let fields = format!("tools: read\nmodel: {model}\nthinking: {thinking}\n");
+        session.definition(AGENT, &fields, "You work.");
+        let outcome = session.grove("run worker Look --json").ok();
+        let run = run_of(&outcome.stdout);
+        assert_eq!(run["nodes"][0]["attempts"][0]["model"], recorded);
+        let body: Value = server.requests()[0].json();
+        assert_eq!(
+            (&body["model"], body["thinking"].is_object()),
+            (&json!(id), thinks)
+        );
+    }
+}
+
+#[test]
+fn what_tools_print_and_what_a_model_says_of_errors_decides_nothing() {
+    let silent = ScriptedReply {
+        text: None,
+        ..ScriptedReply::default()
+    };
+    let text = |text: &str| ScriptedReply::from(Reply::text(text));
+    let failing = || ScriptedReply::from(bash("echo 'connection refused'; exit 127"));
+    for (name, replies, state, code) in [
+        (
+            "a command failed, and then an answer",
+            vec![failing(), text("It is missing.")],
+            "complete",
+            0,
+        ),
+        (
+            "a command failed, and no word after it",
+            vec![failing(), silent],
+            "failed",
+            1,
+        ),
+        (
+            "a command printed a word of failure",
+            vec![bash("echo 'grep timeout config'").into(), text("Found.")],
+            "complete",
+            0,
+        ),
+        (
+            "an answer about errors",
+            vec![text("Error: permission denied, out of memory")],
+            "complete",
+            0,
+        ),
+        (
+            "a passing error, then an answer",
+            vec![Reply::error(503, "busy").into(), text("Fine.")],
+            "complete",
+            0,
+        ),
+    ] {
+        let server = grove_testkit::model_server::ModelServer::start(
+            grove_testkit::model_server::Script::replies(replies),
+        )
+        .unwrap();
+        let session = scene(&server);
+        session.dir("project");
+        let outcome = session.grove(run("Look", &["--json"])).fails(code);
+        assert_eq!(run_of(&outcome.stdout)["state"], state, "{name}");
+    }
+}
+
+#[test]
+fn a_value_that_does_not_meet_the_schema_is_said_with_its_place() {
+    let server = server(vec![
+        Reply::call("structured_output", json!({ "a": 1 })),
+        Reply::call("structured_output", json!({ "a": "one" })),
+    ]);
+    let session = scene(&server);
+    let schema =
+        json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
+    session.file("project/schema.json", schema.to_string());
+    let outcome = session
+        .grove(run("Give", &["--schema", "schema.json", "--json"]))
+        .ok();
+    let run = run_of(&outcome.stdout);
+    assert_eq!(
+        run["nodes"][0]["output"]["structured"],
+        json!({ "a": "one" })
+    );
+    let told = String::from_utf8(server.requests()[1].body.clone()).unwrap();
+    assert!(told.contains("/a: 1 is not of type"), "{told}");
+}
