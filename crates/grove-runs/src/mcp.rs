@@ -110,17 +110,17 @@ pub(crate) fn selected(entry: &str) -> Option<(&str, Option<&str>)> {
 }
 
 impl McpTools {
-    /// None yet.
-    pub(crate) fn none(place: McpPlace) -> Self {
-        Self {
+    /// Starts the servers that the child's list names, and says which could not be.
+    pub(crate) async fn start(
+        place: McpPlace,
+        known: &[McpServer],
+        allowed: &[String],
+    ) -> (Self, Vec<String>) {
+        let mut all = Self {
             place,
             servers: Vec::new(),
             tools: Vec::new(),
-        }
-    }
-
-    /// Starts the servers that the child's list names, and says which could not be.
-    pub(crate) async fn start(&mut self, known: &[McpServer], allowed: &[String]) -> Vec<String> {
+        };
         let mut notes = Vec::new();
         let wanted: Vec<_> = allowed.iter().filter_map(|it| selected(it)).collect();
         for server in known {
@@ -133,9 +133,9 @@ impl McpTools {
                 server: server.clone(),
                 running: Mutex::new(None),
             };
-            match self.place.start(server).await {
+            match all.place.start(server).await {
                 Ok((running, offered)) => {
-                    notes.extend(self.take(server, &tools, offered));
+                    notes.extend(all.take(server, &tools, offered));
                     *of_child.running.lock().await = Some(running);
                 }
                 Err(why) => notes.push(format!(
@@ -143,9 +143,9 @@ impl McpTools {
                     server.name
                 )),
             }
-            self.servers.push(of_child);
+            all.servers.push(of_child);
         }
-        notes
+        (all, notes)
     }
 
     /// Takes the tools of a server that the child may call; says which of the wanted it does not have.

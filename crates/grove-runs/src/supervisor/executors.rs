@@ -255,7 +255,10 @@ impl Shared {
         if model.relay.is_none() {
             environment.extend(self.options.models.variables_of(program));
         }
-        let toolbox = Arc::new(self.toolbox(loaded, child, of)?);
+        let log = Arc::new(AttemptLog::open(&self.options.places.log(run, of)));
+        // Servers are the built-in engine's: a program has its own way to them.
+        let toolbox = self.toolbox(loaded, child, of, (&[], &log)).await?;
+        let toolbox = Arc::new(toolbox);
         let home = self.options.places.program_home(run, &of.node);
         let driven = ProgramChild {
             store: &self.store,
@@ -277,7 +280,7 @@ impl Shared {
             mark: mark(run, of),
             environment,
             folder: self.options.places.program_folder(run, of),
-            log: Arc::new(AttemptLog::open(&self.options.places.log(run, of))),
+            log,
             stop,
             news: self.news.clone(),
         };
@@ -296,7 +299,9 @@ impl Shared {
         let run = loaded.id.as_str();
         let request: RunRequest = serde_json::from_str(&loaded.request)
             .map_err(|error| input(format!("the request cannot be read: {error}")))?;
-        let mut toolbox = self.toolbox(loaded, child, of)?;
+        let log = AttemptLog::open(&self.options.places.log(run, of));
+        let servers = (child.tools.allowed.as_slice(), &log);
+        let mut toolbox = self.toolbox(loaded, child, of, servers).await?;
         let places = Places {
             run_ids: vec![run.to_owned()],
             work: Some(toolbox.work.path().to_string_lossy().into_owned()),
@@ -312,13 +317,8 @@ impl Shared {
         let model = models.source(model, idle, recording, &places).await;
         let model = model.map_err(input)?;
         toolbox.secrets.clone_from(&model.secrets);
-        let log = AttemptLog::open(&self.options.places.log(run, of));
-        let notes = toolbox
-            .mcp
-            .start(&self.options.mcp, &child.tools.allowed)
-            .await;
-        for text in notes {
-            log.write(&LogLine::Note { text });
+        for address in &child.skills {
+            toolbox.give_variables(toolbox.skills.environment(address));
         }
         Ok(NativeChild {
             store: Arc::clone(&self.store),
@@ -337,7 +337,13 @@ impl Shared {
     }
 
     /// Everything that the tools of a child need.
-    fn toolbox(&self, loaded: &LoadedRun, child: &Child, of: &Attempt) -> Result<Toolbox, Cause> {
+    async fn toolbox(
+        &self,
+        loaded: &LoadedRun,
+        child: &Child,
+        of: &Attempt,
+        (servers, log): (&[String], &AttemptLog),
+    ) -> Result<Toolbox, Cause> {
         let run = loaded.id.as_str();
         let folder = self.work_folder(loaded, of, child);
         let mut work = WorkFolder::new(&folder, &child.place.readable).map_err(input)?;
@@ -371,7 +377,11 @@ impl Shared {
             pipes: self.options.places.program_folder(run, of),
             limit: Duration::from_millis(timeout),
         };
-        let toolbox = Toolbox {
+        let (mcp, notes) = McpTools::start(place, &self.options.mcp, servers).await;
+        for text in notes {
+            log.write(&LogLine::Note { text });
+        }
+        Ok(Toolbox {
             allowed: child.tools.allowed.clone(),
             work,
             keeper: self.options.keeper.clone(),
@@ -384,13 +394,9 @@ impl Shared {
             reports: child.contract.as_ref().is_some_and(Contract::wants_report),
             secrets: Vec::new(),
             of_skills: Mutex::default(),
-            mcp: McpTools::none(place),
+            mcp,
             outputs,
-        };
-        for address in &child.skills {
-            toolbox.give_variables(toolbox.skills.environment(address));
-        }
-        Ok(toolbox)
+        })
     }
 
     /// Does something with a child's working tree, without holding up the others.
