@@ -45,6 +45,9 @@ pub struct Host {
     /// What is not known about it.
     #[serde(default)]
     pub unknown: Vec<String>,
+    /// Files and folders, below home or in the working folder, from which it has more skills than are followed here.
+    #[serde(default)]
+    pub not_followed: Vec<String>,
 }
 
 /// How a host scans a root.

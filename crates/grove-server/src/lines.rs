@@ -135,12 +135,13 @@ where
     }
 }
 
+const PARSE_ERROR: i32 = -32_700;
 const INVALID_REQUEST: i32 = -32_600;
 
 /// A message, or the answer to what is none; nothing where nothing may be answered.
 ///
-/// What is not even JSON is passed over, as other servers do: a client that sends back what it does not understand
-/// would be answered without end.
+/// What is not even JSON is answered too. A client that sends back what it does not understand is not answered without
+/// end: an answer that comes back is JSON.
 fn read(line: &[u8]) -> Result<Box<RxJsonRpcMessage<RoleServer>>, Option<Value>> {
     let line = line.trim_ascii();
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
@@ -150,8 +151,13 @@ fn read(line: &[u8]) -> Result<Box<RxJsonRpcMessage<RoleServer>>, Option<Value>>
     if let Ok(message) = serde_json::from_slice(line) {
         return Ok(Box::new(message));
     }
-    let json = serde_json::from_slice::<Value>(line).ok();
-    Err(json.as_ref().and_then(answer_to))
+    Err(match serde_json::from_slice::<Value>(line) {
+        Ok(json) => answer_to(&json),
+        Err(error) => {
+            let message = format!("the line is not JSON: {error}");
+            Some(error_answer(PARSE_ERROR, Some(&Value::Null), &message))
+        }
+    })
 }
 
 /// What is wrong with JSON that is no message. Notifications and answers are never answered.
@@ -168,8 +174,11 @@ fn answer_to(message: &Value) -> Option<Value> {
 }
 
 fn answer(id: Option<&Value>, about: &str) -> Value {
-    let mut answer =
-        json!({ "jsonrpc": "2.0", "error": { "code": INVALID_REQUEST, "message": about } });
+    error_answer(INVALID_REQUEST, id, about)
+}
+
+fn error_answer(code: i32, id: Option<&Value>, about: &str) -> Value {
+    let mut answer = json!({ "jsonrpc": "2.0", "error": { "code": code, "message": about } });
     if let (Some(id), Some(fields)) = (id, answer.as_object_mut()) {
         fields.insert("id".to_owned(), id.clone());
     }
@@ -193,8 +202,8 @@ mod tests {
             ),
             (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, Some(None)),
             ("[]", Some(None)),
-            ("{", None),
-            ("nonsense", None),
+            ("{", Some(Some(Value::Null))),
+            ("nonsense", Some(Some(Value::Null))),
             (
                 r#"{"jsonrpc":"2.0","method":"notifications/nothing","params":[1]}"#,
                 None,
@@ -204,7 +213,16 @@ mod tests {
         ] {
             let found = read(line.as_bytes()).expect_err(line);
             let found = found.map(|found| {
-                assert_eq!(found["error"]["code"], INVALID_REQUEST);
+                let is_json = serde_json::from_str::<Value>(line).is_ok();
+                let code = if is_json {
+                    INVALID_REQUEST
+                } else {
+                    PARSE_ERROR
+                };
+                assert_eq!(found["error"]["code"], code, "{line}");
+                // Sent back, it is not answered.
+                let sent_back = read(found.to_string().as_bytes());
+                assert!(!matches!(sent_back, Err(Some(_))), "{found}");
                 found.get("id").cloned()
             });
             assert_eq!(found, expected, "{line}");

@@ -9,7 +9,7 @@ use grove_catalog::Digest;
 use grove_catalog::disclosure::{Node, list_children};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::live::LiveLibrary;
-use grove_skills::search::{Audience, Query, Searcher};
+use grove_skills::search::{Audience, Query, Searcher, anything_fits};
 use grove_skills::{Library, Look, LookAgain as _, Parts, Unsteady};
 use tokio::sync::watch;
 
@@ -80,7 +80,12 @@ impl ServedLibrary {
             return "No skill fits these words.\n".to_owned();
         }
         let home = look.world.environment.home.as_deref();
-        list_children(&found.snapshot, &nodes, home).text
+        let listed = list_children(&found.snapshot, &nodes, home).text;
+        if anything_fits(&found.hits) {
+            listed
+        } else {
+            format!("Nothing fits well. The nearest are:\n{listed}")
+        }
     }
 
     /// Where each skill of a snapshot is served.

@@ -232,10 +232,12 @@ pub(crate) enum SkillsCommand {
         #[command(flatten)]
         look: Look,
     },
-    /// Everything that needs attention; exits 1 if there is anything
+    /// Everything that needs attention, by kind; exits 1 if there is anything
     Check {
         #[command(flatten)]
         look: Look,
+        #[command(flatten)]
+        only: FindingFilter,
     },
     /// The right skill for a task in plain words, for keywords or for a name
     Search(Box<SearchArgs>),
@@ -278,6 +280,23 @@ pub(crate) enum SkillsCommand {
     },
     #[command(flatten)]
     Manage(ManageSkills),
+}
+
+/// Which findings are wanted. Whoever asks for some of them is shown each one.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct FindingFilter {
+    /// Only findings with this code (repeatable)
+    #[arg(long = "code", value_name = "CODE", conflicts_with = "json")]
+    pub(crate) codes: Vec<String>,
+    /// Only findings about the skill of this name or id
+    #[arg(long, value_name = "NAME", conflicts_with = "json")]
+    pub(crate) name: Option<String>,
+    /// Only findings in the root with this label, as `grove skills roots` shows it
+    #[arg(long, value_name = "ROOT", conflicts_with = "json")]
+    pub(crate) label: Option<String>,
+    /// Only findings that weigh so much
+    #[arg(long, value_name = "SEVERITY", conflicts_with = "json")]
+    pub(crate) severity: Option<String>,
 }
 
 /// What is asked of a prompt.

@@ -145,7 +145,7 @@ fn skills(
     let flags = match command {
         SkillsCommand::List { look, .. }
         | SkillsCommand::Show { look, .. }
-        | SkillsCommand::Check { look }
+        | SkillsCommand::Check { look, .. }
         | SkillsCommand::Confusable { look }
         | SkillsCommand::Roots { look } => look,
         SkillsCommand::Search(arguments) => {
@@ -170,7 +170,7 @@ fn skills(
             skills_list::run(looked, form, states, out)
         }
         SkillsCommand::Show { name, look } => skills_show::run(looked, look, name, out)?,
-        SkillsCommand::Check { .. } => skills_check::run(looked, json, out),
+        SkillsCommand::Check { only, .. } => skills_check::run(looked, only, json, out)?,
         SkillsCommand::Confusable { .. } => skills_confusable::run(looked, json, out),
         // The commands of a conversation have returned above.
         _ => skills_roots::run(looked, json, out),

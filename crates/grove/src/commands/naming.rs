@@ -44,9 +44,19 @@ pub(super) fn known_host(
     let known: Vec<&str> = known.collect();
     let host = known.iter().find(|host| host.eq_ignore_ascii_case(name));
     host.copied().ok_or_else(|| {
-        CommandError::usage(format!("unknown host `{name}`"))
-            .hint(format!("{which}: {}", known.join(", ")))
+        unknown_word("host", name, &known).hint(format!("{which}: {}", known.join(", ")))
     })
+}
+
+/// A word that nobody knows, with those that are spelled nearly so.
+pub(super) fn unknown_word(what: &str, word: &str, known: &[&str]) -> CommandError {
+    let error = CommandError::usage(format!("unknown {what} `{word}`"));
+    let near = address::near_names(known.iter().copied(), word);
+    if near.is_empty() {
+        error
+    } else {
+        error.hint(format!("did you mean `{}`?", near.join("`, `")))
+    }
 }
 
 /// A word as a shell takes it unchanged.

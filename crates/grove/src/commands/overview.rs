@@ -3,6 +3,8 @@
 use grove_catalog::report;
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::state::State;
+use grove_fs::files;
+use grove_skills::Environment;
 use serde_json::{Value, json};
 
 use super::host_views::{self, HostView};
@@ -22,7 +24,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
             "snapshot": SnapshotJson::new(snapshot),
             "folder": environment.working.to_string_lossy(),
             "skills": count_sources(snapshot),
-            "hosts": views.iter().map(to_json).collect::<Vec<_>>(),
+            "hosts": views.iter().map(|view| to_json(view, environment)).collect::<Vec<_>>(),
             "maxSkills": limits.prompt_skills.value,
             "maxChars": limits.prompt_chars.value,
             "notRead": unread::count(snapshot),
@@ -42,6 +44,13 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     unread::say(snapshot, out);
     out.line("");
     out.painted(&table(&views).render(page(&environment.variables)));
+    for view in &views {
+        let paths = not_followed(view, environment);
+        if !paths.is_empty() {
+            let (title, paths) = (&view.title, paths.join(", "));
+            out.line(&format!("{title} has more from {paths}: not followed here"));
+        }
+    }
     if !attention.is_empty() {
         out.line("");
         out.line("Needs attention:");
@@ -56,11 +65,28 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     0
 }
 
-fn to_json(view: &HostView) -> Value {
+/// What a host reads on this machine besides, which its row does not count.
+fn not_followed(view: &HostView, environment: &Environment) -> Vec<String> {
+    let paths = view.host.iter().flat_map(|host| &host.not_followed);
+    let is_there = |path: &&String| {
+        let place = match path.strip_prefix("~/") {
+            Some(below) => environment.home.as_ref().map(|home| home.join(below)),
+            None => Some(environment.working.join(path)),
+        };
+        place.is_some_and(|place| files::is_there(&place))
+    };
+    paths.filter(is_there).cloned().collect()
+}
+
+fn to_json(view: &HostView, environment: &Environment) -> Value {
     let mut row = json!(view.counts());
     if let Some(row) = row.as_object_mut() {
         row.insert("name".to_owned(), json!(view.name));
         row.insert("title".to_owned(), json!(view.title));
+        let paths = not_followed(view, environment);
+        if !paths.is_empty() {
+            row.insert("notFollowed".to_owned(), json!(paths));
+        }
     }
     row
 }
@@ -191,7 +217,7 @@ fn next_steps(snapshot: &Snapshot) -> Vec<&'static str> {
         vec![
             "grove skills list         every skill with its state",
             "grove catalog             what a model is told",
-            "grove why NAME            why a skill or an agent is shown or missing, host by host",
+            "grove why NAME            why it is shown or missing, host by host",
         ]
     }
 }

@@ -225,7 +225,7 @@ fn overview() {
 
       grove skills list         every skill with its state
       grove catalog             what a model is told
-      grove why NAME            why a skill or an agent is shown or missing, host by host
+      grove why NAME            why it is shown or missing, host by host
     [exit code 0]
     ");
 }

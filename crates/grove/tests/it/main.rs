@@ -19,6 +19,7 @@ mod agreement;
 mod cache_sessions;
 mod catalog_sessions;
 mod chain_sessions;
+mod check_sessions;
 mod codex_role_sessions;
 mod config_sessions;
 mod documents;

@@ -142,6 +142,24 @@ fn only_hosts_of_this_machine_have_a_row() {
 }
 
 #[test]
+fn what_a_host_has_besides_and_is_not_followed_is_said() {
+    let session = crate::session().without_bundled();
+    session.dir("home/.claude");
+    session.done("").lacks(["not followed"]);
+    session.file("home/.claude/commands/deploy.md", "Deploy.");
+    let said = "Claude Code has more from ~/.claude/commands: not followed here";
+    session.done("").prints([said]);
+    let overview = session.json("");
+    let hosts = overview["hosts"].as_array().unwrap();
+    let claude = hosts.iter().find(|host| host["name"] == "claude").unwrap();
+    assert_eq!(
+        claude["notFollowed"],
+        serde_json::json!(["~/.claude/commands"])
+    );
+    assert!(hosts[0].get("notFollowed").is_none(), "{overview}");
+}
+
+#[test]
 fn what_was_not_read_is_said_in_one_line_wherever_skills_are_counted() {
     let session = crate::session().without_bundled();
     for name in ["a", "b", "c"] {
