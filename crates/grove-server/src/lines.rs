@@ -221,7 +221,8 @@ mod tests {
                 };
                 assert_eq!(found["error"]["code"], code, "{line}");
                 // Sent back, it is not answered.
-                assert_eq!(read(found.to_string().as_bytes()).err(), Some(None));
+                let sent_back = read(found.to_string().as_bytes());
+                assert!(!matches!(sent_back, Err(Some(_))), "{found}");
                 found.get("id").cloned()
             });
             assert_eq!(found, expected, "{line}");

@@ -57,6 +57,6 @@ mod tests {
             let found = command.find_subcommand("catalog");
             found.map(|it| it.get_arguments().count())
         };
-        assert_eq!(find(&command), find(&Cli::command().bin_name("grove")));
+        assert_eq!(find(&with_hosts(Cli::command())), find(&Cli::command()));
     }
 }
