@@ -53,8 +53,8 @@ fn limits_of_the_configuration_count_and_other_engines_are_refused() {
         (&json!("timedOut"), &json!(700))
     );
     session.file(USER_CONFIG, "[runs]\nengine = 'acp:goose acp'\n");
-    let outcome = session.grove(run("Go", &[])).fails(2);
-    outcome.says(["engine `acp:goose acp` is not run by this version"]);
+    let outcome = session.grove(run("Go", &[])).fails(1);
+    outcome.says(["there is no program `goose` in PATH"]);
     session.file(USER_CONFIG, "[runs]\nasyncByDefault = true\n");
     let begun = session.grove(run("Go", &[])).ok();
     assert_eq!(begun.stdout.trim().len(), 10, "an id: {begun}");
