@@ -341,7 +341,7 @@ mod tests {
                 false,
             ),
             (
-                json!({"changedFiles": ["/work/x/src/a.rs"], "residualRisks": []}),
+                json!({"changedFiles": ["/somewhere/src/a.rs"], "residualRisks": []}),
                 false,
             ),
             (

@@ -137,8 +137,7 @@ impl Finding<'_> {
             background: asked.background || file.background.unwrap_or_default(),
             fan_out: false,
             reviewer: settings.run_reviewer.value.clone(),
-            // A session of an agent program is over when the program is.
-            can_go_on: engine.program.is_none(),
+            can_go_on: Program::named(&engine.name).is_none_or(|program| program.can.resume),
         };
         let contract = match &planned.inputs {
             Some(inputs) if inputs.reviews.is_some() => None,

@@ -409,37 +409,50 @@ fn the_same_gates_stand_before_an_agent_program() {
     );
     let review = || json!({ "verify": ["sh check.sh"], "review": { "agent": "judge" } });
     let verdict = |blockers: Value| json!({ "structured": { "blockers": blockers, "notes": [] } });
+    let none = || json!([]);
     for (acceptance, says, reviewer, expected) in [
-        (json!("attested"), whole.as_str(), json!([]), "attested"),
-        (json!("attested"), "Done.", json!([]), "rejected"),
-        (json!("checked"), &whole, json!([]), "checked"),
-        (json!("checked"), &lie, json!([]), "rejected"),
+        (json!("attested"), vec![whole.as_str()], none(), "attested"),
+        (json!("attested"), vec!["Done.", &whole], none(), "attested"),
+        (
+            json!("attested"),
+            vec!["Done.", "Done."],
+            none(),
+            "rejected",
+        ),
+        (json!("checked"), vec![&whole], none(), "checked"),
+        (json!("checked"), vec![&lie], none(), "rejected"),
         (
             json!({ "verify": ["sh check.sh"] }),
-            "Done.",
-            json!([]),
+            vec!["Done."],
+            none(),
             "verified",
         ),
         (
             json!({ "verify": ["test -e never"] }),
-            "Done.",
-            json!([]),
+            vec!["Done.", "Done."],
+            none(),
             "rejected",
         ),
-        (review(), "Done.", json!([verdict(json!([]))]), "reviewed"),
         (
             review(),
-            "Done.",
-            json!([verdict(json!(["wrong"]))]),
+            vec!["Done."],
+            json!([verdict(json!([]))]),
+            "reviewed",
+        ),
+        (
+            review(),
+            vec!["Done.", "Done."],
+            json!([verdict(json!(["wrong"])), verdict(json!(["wrong"]))]),
             "rejected",
         ),
     ] {
+        let mut turns = vec![
+            json!({ "calls": [super::engines::call("claude", "Bash", "echo right > answer")] }),
+        ];
+        turns.extend(says.iter().map(|says| json!({ "text": says })));
         let server = super::engines::server(json!({ "marked": [
             { "marker": "Look at what another agent did", "turns": reviewer },
-            { "marker": "TASK-MARK", "turns": [
-                { "calls": [super::engines::call("claude", "Bash", "echo right > answer")] },
-                { "text": says },
-            ] },
+            { "marker": "TASK-MARK", "turns": turns },
         ], "otherwise": { "text": "a title" } }));
         let session = super::engines::scene(&server);
         session.definition(
