@@ -16,6 +16,7 @@ mod evidence;
 mod ids;
 mod layout;
 mod money;
+mod picture;
 mod plan;
 mod refused;
 mod report;

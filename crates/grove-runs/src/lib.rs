@@ -36,8 +36,8 @@ pub use places::RunPlaces;
 pub use program::{OWN_MODEL, try_program};
 pub use session_file::write_session;
 pub use submission::{
-    ChildRequest, RunRequest, SubmitError, SubmittedRun, can_write, make_reviewer, submit,
-    surroundings_of,
+    ChildRequest, PlannedRun, RunRequest, SubmitError, SubmittedRun, can_write, make_reviewer,
+    plan_of, submit, surroundings_of,
 };
 pub use supervisor::{SkillsOf, Supervisor, SupervisorError, SupervisorOptions, wake};
 pub use told::{BOUNDARY, Told};

@@ -173,8 +173,19 @@ pub fn surroundings_of(
     Digest::of(text.as_bytes()).first_digits(12)
 }
 
-/// Makes a plan and records it. Nothing has started when this returns.
-pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, SubmitError> {
+/// A plan with everything resolved, and the texts that it names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedRun {
+    /// The plan.
+    pub plan: Plan,
+    /// The texts.
+    pub artifacts: Vec<Vec<u8>>,
+    /// What people should know about what was asked for.
+    pub notes: Vec<String>,
+}
+
+/// Makes a plan. Nothing is recorded.
+pub fn plan_of(request: &RunRequest) -> Result<PlannedRun, SubmitError> {
     let mut artifacts = vec![request.task.clone().into_bytes()];
     let (mut nodes, mut notes) = (Vec::new(), Vec::new());
     for child in &request.children {
@@ -187,6 +198,20 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
     }
     plan.groups.clone_from(&request.groups);
     plan.tree = request.tree.clone();
+    Ok(PlannedRun {
+        plan,
+        artifacts,
+        notes,
+    })
+}
+
+/// Makes a plan and records it. Nothing has started when this returns.
+pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, SubmitError> {
+    let PlannedRun {
+        plan,
+        artifacts,
+        notes,
+    } = plan_of(request)?;
     let token = new_owner_token();
     let submission = Submission {
         id: new_run_id(),

@@ -17,7 +17,7 @@ pub(crate) use agents::{
 };
 pub(crate) use chains::{ChainLook, ChainsCommand};
 pub(crate) use export::ExportArgs;
-pub(crate) use runs::{GoOnArgs, LedgerArguments, RunArgs, RunsCommand};
+pub(crate) use runs::{GoOnArgs, LedgerArguments, PlanArgs, RunArgs, RunsCommand};
 pub(crate) use skills::{ManageSkills, SkillFields};
 
 /// Finds every skill you have, says which are usable and why, and what a model would see of them.
@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Prompt(Box<PromptArgs>),
     /// Run an agent as a child and print its result
     Run(Box<RunArgs>),
+    /// What a run would be, with everything resolved and nothing started
+    Plan(Box<PlanArgs>),
     /// Look after runs: what they do, what came of them, and letting them go on
     #[command(subcommand)]
     Runs(RunsCommand),

@@ -217,6 +217,13 @@ fn somebody_else_looks_and_what_it_finds_is_asked_for() {
             answer(&mut world, second);
         }
         assert_eq!(accepted(&world).word(), word);
+        // How the reviewer fared is no part of how far the run is.
+        let run = if word == "reviewed" {
+            "running"
+        } else {
+            "complete"
+        };
+        assert_eq!(world.state.run().word(), run);
         let next = if word == "reviewed" {
             "queued"
         } else {

@@ -296,3 +296,68 @@ fn a_sum_is_estimated_when_a_part_is_and_a_number_is_above_zero() {
         assert_eq!(parse_request(&request).is_ok(), is_fine);
     }
 }
+
+#[test]
+fn each_model_is_tried_once_and_a_try_waits_before_it_runs() {
+    let mut two = child();
+    two.models = vec!["p/a".to_owned(), "p/b".to_owned()];
+    let mut world = World::submitted(chain(vec![two]));
+    assert_eq!(view(&world).nodes[0].attempts[0].state, "queued");
+    for _ in 0..2 {
+        let start = world.lease(EffectKind::Start);
+        let refused = ended(model_failure(ModelFailure::Rate), Output::default());
+        world.answer(&start, refused);
+        world.prove();
+    }
+    assert_eq!(world.state_of("1"), "failed");
+    let tried: Vec<String> = view(&world).nodes[0]
+        .attempts
+        .iter()
+        .map(|attempt| attempt.model.clone())
+        .collect();
+    assert_eq!(tried, ["p/a", "p/b"]);
+}
+
+#[test]
+fn a_run_waits_until_somebody_takes_it() {
+    let mut world = World::submitted(chain(vec![child()]));
+    assert_eq!(world.state.run().word(), "queued");
+    world.lease(EffectKind::Start);
+    assert_eq!(world.state.run().word(), "running");
+}
+
+#[test]
+fn whoever_was_told_to_stop_is_not_told_again_and_the_first_reason_stays() {
+    let mut timed = child();
+    timed.limits.max_execution_time_ms = Some(50);
+    let mut world = World::submitted(chain(vec![timed]));
+    let start = world.lease(EffectKind::Start);
+    let timer = world.open(EffectKind::Timer).unwrap();
+    let stops = |world: &World| {
+        let open = world.state.open.keys();
+        open.filter(|id| id.kind == EffectKind::Stop).count()
+    };
+    want(&mut world, "one", Wish::Stop { now: false });
+    want(&mut world, "two", Wish::Stop { now: false });
+    assert_eq!(stops(&world), 1);
+    world.tell(Fact::Fired { timer }).unwrap();
+    assert_eq!(stops(&world), 1);
+    want(&mut world, "now", Wish::Stop { now: true });
+    assert_eq!(stops(&world), 2);
+    world.answer(&start, ended(Finish::Interrupted, text("said")));
+    world.prove();
+    assert_eq!(world.state_of("1"), "stopped");
+}
+
+#[test]
+fn a_context_is_fresh_or_a_fork() {
+    for (context, is_fine) in [
+        ("fresh", true),
+        ("fork", true),
+        ("fork:r.1", true),
+        ("old", false),
+    ] {
+        let request = json!({ "agent": "a", "task": "t", "context": context });
+        assert_eq!(parse_request(&request).is_ok(), is_fine, "{context}");
+    }
+}

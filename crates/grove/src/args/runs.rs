@@ -4,6 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+/// A request for a run that is only looked at.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Print the graph in the language of Mermaid
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) mermaid: bool,
+}
+
 /// A request for a run.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RunArgs {

@@ -99,6 +99,7 @@ pub(crate) fn run(
         Some(Command::Chains(command)) => chains::run(environment, &command, out),
         Some(Command::Prompt(arguments)) => prompt::run(environment, &arguments, looked, out),
         Some(Command::Run(arguments)) => runs::run(&environment, &arguments, out),
+        Some(Command::Plan(arguments)) => runs::plan(&environment, &arguments, out),
         Some(Command::Runs(command)) => runs::manage(&environment, &command, out),
         Some(Command::Supervise) => runs::supervise(environment),
         Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),

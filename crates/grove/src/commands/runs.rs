@@ -11,6 +11,7 @@ mod health;
 mod ledger;
 mod model_settings;
 mod patches;
+mod planning;
 mod progress;
 mod request;
 mod supervise;
@@ -21,14 +22,14 @@ use std::sync::Arc;
 
 use grove_exec::{Liveness, MARK, Owner, now};
 use grove_plan::{EffectKind, Event, Fact, RunView, Wish};
-use grove_runs::{ChildWish, JournalError, RunPlaces, submit};
+use grove_runs::{ChildWish, JournalError, RunPlaces, plan_of, submit};
 use grove_skills::{Environment, Parts, Request, World};
 use grove_spec::Digest;
 use grove_store::{Draft, LoadedRun, OpenRow, RunFilter, RunRow, Store, StoreError};
 use serde_json::{Value, json};
 
 use super::Outcome;
-use crate::args::{RunArgs, RunsCommand};
+use crate::args::{PlanArgs, RunArgs, RunsCommand};
 use crate::command_error::CommandError;
 use crate::output::{Output, columns};
 use crate::table::Table;
@@ -160,6 +161,26 @@ pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Outp
         width: columns(&environment.variables),
     };
     following.follow(out)
+}
+
+/// `grove plan`.
+pub(super) fn plan(environment: &Environment, arguments: &PlanArgs, out: &mut Output) -> Outcome {
+    let resolved = request::resolve(environment, &arguments.run)?;
+    for warning in &resolved.warnings {
+        out.diagnostic(warning);
+    }
+    let planned = plan_of(&resolved.request)?;
+    for note in resolved.notes.iter().chain(&planned.notes) {
+        out.note(&format!("note: {note}"));
+    }
+    if arguments.mermaid {
+        out.text(&planned.plan.mermaid());
+    } else if arguments.run.json {
+        out.json(&planned.plan);
+    } else {
+        planning::print(&planned, out);
+    }
+    Ok(0)
 }
 
 /// `grove runs …`.

@@ -278,3 +278,32 @@ fn steps_share_files_and_an_answer_is_written_where_it_was_to_be() {
     session.grove(["run", "worker", "go"]).ok();
     assert_eq!(session.read("project/notes.md"), "What I found.");
 }
+
+#[test]
+fn a_plan_is_shown_with_everything_resolved_and_nothing_started() {
+    let (server, session) = scene(|_, _| Reply::text("x"));
+    let words = [
+        "plan", "worker", "one", "->", "worker", "two", ",", "judge", "three",
+    ];
+    let shown = session.grove(words).ok();
+    for part in [
+        "1 worker → 2.0 worker + 2.1 judge",
+        "\n  task       one\n",
+        "\n  after      1\n",
+        "\n  models     anthropic/m\n",
+        "\n  tools      read, write, bash, skill\n",
+    ] {
+        assert!(shown.stdout.contains(part), "{part}: {}", shown.stdout);
+    }
+    let plan = session.json([&words[..], &["--json"]].concat());
+    assert_eq!(plan["schema"], "grove.plan/1");
+    assert_eq!(plan["nodes"][2]["after"], json!(["1"]));
+    let again = session.json([&words[..], &["--json"]].concat());
+    assert_eq!(plan, again, "the same request is the same plan");
+    let picture = session.grove([&words[..], &["--mermaid"]].concat()).ok();
+    assert!(picture.stdout.starts_with("flowchart TD\n"), "{picture}");
+    // What is wrong is said as before a run.
+    session.grove(["plan", "nobody", "x"]).fails(1);
+    assert_eq!(server.requests().len(), 0);
+    assert_eq!(session.json("runs list")["runs"], json!([]));
+}

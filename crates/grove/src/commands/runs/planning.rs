@@ -1,0 +1,77 @@
+//! `grove plan`: what a run would be.
+
+use grove_plan::{Child, Node, Work};
+use grove_runs::{PlannedRun, Told};
+use grove_spec::Digest;
+use grove_spec::text::one_line;
+
+use crate::output::Output;
+
+/// Prints the flow of a plan, and a block for each child.
+pub(super) fn print(planned: &PlannedRun, out: &mut Output) {
+    let plan = &planned.plan;
+    out.line(&format!("plan {}", plan.digest().first_digits(12)));
+    out.line(&one_line(&plan.flow()));
+    for node in &plan.nodes {
+        let Work::Child(child) = &node.work;
+        out.line("");
+        out.line(&format!("{} {} ({})", node.id, child.agent, child.address));
+        for (name, value) in rows(node, child, planned) {
+            out.line(&format!("  {name:<10} {}", one_line(&value)));
+        }
+    }
+    let limits = [
+        ("time", plan.tree.timeout_ms.map(|it| format!("{it} ms"))),
+        ("tokens", plan.tree.max_tokens.map(|it| it.to_string())),
+    ];
+    let limits = limits
+        .into_iter()
+        .filter_map(|(name, it)| Some(format!("{name} {}", it?)));
+    let limits: Vec<String> = limits.collect();
+    if !limits.is_empty() {
+        out.line("");
+        out.line(&format!("limits of the whole: {}", limits.join(", ")));
+    }
+}
+
+/// What is known of a child before it starts; what is not said is left out.
+fn rows(node: &Node, child: &Child, planned: &PlannedRun) -> Vec<(&'static str, String)> {
+    let after: Vec<&str> = node.after.iter().map(grove_plan::NodeId::as_str).collect();
+    let told = planned
+        .artifacts
+        .iter()
+        .find(|bytes| Digest::of(bytes) == child.told);
+    let told = told.and_then(|bytes| serde_json::from_slice::<Told>(bytes).ok());
+    let task = told.map(|told| told.message).unwrap_or_default();
+    let contract = child.contract.as_ref();
+    let tree = child.place.worktree.as_ref();
+    let rows = [
+        ("task", task),
+        ("after", after.join(", ")),
+        (
+            "reviews",
+            node.reviews
+                .as_ref()
+                .map_or_else(String::new, ToString::to_string),
+        ),
+        ("engine", child.engine.clone()),
+        ("models", child.models.join(", ")),
+        ("tools", child.tools.allowed.join(", ")),
+        ("folder", child.place.folder.display().to_string()),
+        (
+            "worktree",
+            tree.map_or_else(String::new, |tree| {
+                format!("of its own, from {}", tree.base)
+            }),
+        ),
+        ("output", child.output.clone().unwrap_or_default()),
+        (
+            "accepted",
+            contract.map_or_else(String::new, |it| format!("when {}", it.level_word())),
+        ),
+        ("told", child.told.first_digits(12)),
+    ];
+    rows.into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .collect()
+}
