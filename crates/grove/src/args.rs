@@ -494,7 +494,10 @@ pub(crate) struct TrustArgs {
 
 /// The arrows between the steps of `grove run`, which would be taken for options, as words.
 pub(crate) fn with_arrows(mut arguments: Vec<OsString>) -> Vec<OsString> {
-    if arguments.get(1).is_some_and(|word| word == "run") {
+    if arguments
+        .get(1)
+        .is_some_and(|word| word == "run" || word == "plan")
+    {
         let arrows = arguments.iter_mut().filter(|word| *word == "->");
         for arrow in arrows {
             *arrow = "→".into();

@@ -178,7 +178,7 @@ pub(super) fn plan(environment: &Environment, arguments: &PlanArgs, out: &mut Ou
     } else if arguments.run.json {
         out.json(&planned.plan);
     } else {
-        planning::print(&planned, out);
+        planning::print(&planned, &resolved.request.task, out);
     }
     Ok(0)
 }

@@ -8,10 +8,13 @@ use grove_spec::text::one_line;
 use crate::output::Output;
 
 /// Prints the flow of a plan, and a block for each child.
-pub(super) fn print(planned: &PlannedRun, out: &mut Output) {
+pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut Output) {
     let plan = &planned.plan;
     out.line(&format!("plan {}", plan.digest().first_digits(12)));
     out.line(&one_line(&plan.flow()));
+    if !task.trim().is_empty() {
+        out.line(&format!("task: {}", one_line(task)));
+    }
     for node in &plan.nodes {
         let Work::Child(child) = &node.work;
         out.line("");

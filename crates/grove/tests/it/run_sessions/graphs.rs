@@ -288,7 +288,8 @@ fn a_plan_is_shown_with_everything_resolved_and_nothing_started() {
     let shown = session.grove(words).ok();
     for part in [
         "1 worker → 2.0 worker + 2.1 judge",
-        "\n  task       one\n",
+        "\ntask: one\n",
+        "\n  task       {task}\n",
         "\n  after      1\n",
         "\n  models     anthropic/m\n",
         "\n  tools      read, write, bash, skill\n",
