@@ -296,10 +296,10 @@ fn a_plan_is_shown_with_everything_resolved_and_nothing_started() {
     ] {
         assert!(shown.stdout.contains(part), "{part}: {}", shown.stdout);
     }
-    let plan = session.json([&words[..], &["--json"]].concat());
+    let plan = session.json(words);
     assert_eq!(plan["schema"], "grove.plan/1");
     assert_eq!(plan["nodes"][2]["after"], json!(["1"]));
-    let again = session.json([&words[..], &["--json"]].concat());
+    let again = session.json(words);
     assert_eq!(plan, again, "the same request is the same plan");
     let picture = session.grove([&words[..], &["--mermaid"]].concat()).ok();
     assert!(picture.stdout.starts_with("flowchart TD\n"), "{picture}");
