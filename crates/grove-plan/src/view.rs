@@ -100,6 +100,28 @@ pub struct NodeView {
     pub not_proven_ended: Option<String>,
 }
 
+impl NodeView {
+    /// What somebody should know who takes its work, and what each line is.
+    pub fn remarks(&self) -> Vec<(&'static str, &str)> {
+        let report = self.seen.as_ref().and_then(|seen| seen.report.as_ref());
+        let risks = report.and_then(|report| report.residual_risks.as_deref());
+        let review = self.review.as_ref();
+        let blockers = review.map(|review| review.blockers.as_slice());
+        let notes = review.map(|review| review.notes.as_slice());
+        let kinds = [
+            ("missing", self.missing.as_slice()),
+            ("residual risk", risks.unwrap_or_default()),
+            ("review, in the way", blockers.unwrap_or_default()),
+            ("review", notes.unwrap_or_default()),
+        ];
+        let lines = kinds.into_iter().flat_map(|(what, lines)| {
+            let lines = lines.iter();
+            lines.map(move |line| (what, line.as_str()))
+        });
+        lines.collect()
+    }
+}
+
 /// A working tree that is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorktreeView {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use grove_plan::{
-    Body, Event, Execution, Fact, NodeId, NodeView, Plan, RunView, State, StopReason, Wish, advance,
+    Body, Event, Execution, Fact, NodeId, Plan, RunView, State, StopReason, Wish, advance,
 };
 use grove_runs::{about, wake};
 use grove_spec::text::one_line;
@@ -223,27 +223,11 @@ fn print_result(view: &RunView, out: &mut Output) {
         view.usage.input,
         view.usage.output,
     ));
-    for line in view.nodes.iter().flat_map(left_to_know) {
-        out.note(&format!("grove: {line}"));
+    for node in &view.nodes {
+        for (what, line) in node.remarks() {
+            out.note(&format!("grove: {}: {what}: {}", node.id, one_line(line)));
+        }
     }
-}
-
-/// What somebody should know who takes a child's work: what may still go wrong, what is missing, what a reviewer noted.
-fn left_to_know(node: &NodeView) -> Vec<String> {
-    let report = node.seen.as_ref().and_then(|seen| seen.report.as_ref());
-    let risks = report.and_then(|report| report.residual_risks.as_ref());
-    let notes = node.review.as_ref().map(|review| &review.notes);
-    let kinds = [
-        ("residual risk", risks),
-        ("missing", Some(&node.missing)),
-        ("the reviewer notes", notes),
-    ];
-    let line = |kind: &str, text: &String| format!("{}: {kind}: {}", node.id, one_line(text));
-    let all = kinds.into_iter().flat_map(|(kind, texts)| {
-        let texts = texts.into_iter().flatten();
-        texts.map(move |text| line(kind, text))
-    });
-    all.collect()
 }
 
 /// What to type so that a run goes on that waits for somebody.

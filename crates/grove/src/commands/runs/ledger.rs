@@ -1,6 +1,7 @@
 //! `grove runs ledger`: what was asked of the work, what was seen of it, and whether it counts, apart from prose.
 
 use grove_plan::{Check, CheckResult, Contract, NodeView, RunView};
+use grove_spec::text::one_line;
 use grove_store::{LoadedRun, SigningKey, StoreError};
 use serde_json::{Value, json};
 
@@ -60,10 +61,8 @@ pub(super) fn show(runs: &Runs, arguments: &LedgerArguments, out: &mut Output) -
             let result = node.checks.iter().find(|result| result.id == check.id);
             out.line(&format!("    {}", check_line(check, result)));
         }
-        for (what, lines) in remarks(node) {
-            for line in lines {
-                out.line(&format!("    {what}: {line}"));
-            }
+        for (what, line) in node.remarks() {
+            out.line(&format!("    {what}: {}", one_line(line)));
         }
     }
     for fault in &faults {
@@ -77,21 +76,6 @@ pub(super) fn show(runs: &Runs, arguments: &LedgerArguments, out: &mut Output) -
         });
     }
     Ok(u8::from(!faults.is_empty()))
-}
-
-/// What else there is to know of a child's work, and what each line is.
-fn remarks(node: &NodeView) -> [(&'static str, &[String]); 4] {
-    let report = node.seen.as_ref().and_then(|seen| seen.report.as_ref());
-    let risks = report.and_then(|report| report.residual_risks.as_deref());
-    let review = node.review.as_ref();
-    let blockers = review.map(|review| review.blockers.as_slice());
-    let notes = review.map(|review| review.notes.as_slice());
-    [
-        ("missing", &node.missing),
-        ("residual risk", risks.unwrap_or_default()),
-        ("review, in the way", blockers.unwrap_or_default()),
-        ("review", notes.unwrap_or_default()),
-    ]
 }
 
 /// A journal that was changed may say what cannot be: then it is said where it was changed.
