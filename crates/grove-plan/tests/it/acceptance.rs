@@ -183,6 +183,8 @@ fn what_nobody_asked_for_in_particular_is_claimed_and_handed_on() {
     answer(&mut world, says("x"));
     verify(&mut world, 1);
     assert_eq!(accepted(&world).word(), "claimed");
+    let shown = RunView::of("r", &world.plan, &world.state, &|_| None);
+    assert_eq!(shown.nodes[0].missing, ["a (`make`) ended with code 1"]);
     assert_eq!(world.state_of("2"), "queued");
 }
 

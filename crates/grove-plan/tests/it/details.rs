@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use grove_plan::{
-    CallId, CapturedWork, Check, EffectKind, Execution, Fact, Finish, ModelFailure, NodeId,
-    Outcome, Output, Question, RunView, StopReason, Usage, Variables, Wish, WorktreePlan, compose,
-    parse_request,
+    CallId, CapturedWork, Check, Child, Contract, EffectKind, Execution, Fact, Finish, GroupRules,
+    ModelFailure, NodeId, Outcome, Output, Question, RunView, StopReason, Usage, Variables, Wish,
+    WorktreePlan, compose, parse_request,
 };
 use grove_spec::Digest;
 use serde_json::json;
@@ -117,34 +117,100 @@ fn the_time_of_one_child_is_not_the_time_of_all() {
     assert_eq!(world.state_of("2"), "queued");
 }
 
+/// A step before, and children side by side after it, of which the rest is not begun once one was not done.
+fn two_steps(side_by_side: Vec<Child>) -> World {
+    let count = side_by_side.len();
+    let mut children = vec![child()];
+    children.extend(side_by_side);
+    let mut plan = chain(children);
+    let group = NodeId::step(2);
+    for at in 0..count {
+        let node = &mut plan.nodes[at + 1];
+        node.id = group.member(at);
+        node.after = vec![NodeId::step(1)];
+        node.group = Some(group.clone());
+    }
+    let rules = GroupRules {
+        concurrency: Some(1),
+        fail_fast: true,
+    };
+    plan.groups.insert(group, rules);
+    World::submitted(plan)
+}
+
 #[test]
 fn the_result_is_of_the_last_step_alone() {
-    let mut plan = chain(vec![child(), child(), child()]);
-    plan.nodes[1].id = NodeId::step(2).member(0);
-    plan.nodes[2].id = NodeId::step(2).member(1);
-    for node in &mut plan.nodes[1..] {
-        node.after = vec![NodeId::step(1)];
-        node.group = Some(NodeId::step(2));
-    }
-    plan.groups
-        .insert(NodeId::step(2), grove_plan::GroupRules::default());
-    let mut world = World::submitted(plan);
-    for finish in [
-        Finish::Answered,
-        Finish::Answered,
-        model_failure(ModelFailure::Auth),
-    ] {
+    let mut world = two_steps(vec![child(), child(), child(), child()]);
+    let failed = model_failure(ModelFailure::Auth);
+    for finish in [Finish::Answered, Finish::Answered, Finish::Answered, failed] {
         let start = world.lease(EffectKind::Start);
         world.answer(&start, ended(finish, text("said")));
         world.prove();
     }
     let result = view(&world).result.unwrap();
-    assert!(result.starts_with("1/2 succeeded"), "{result}");
+    assert!(result.starts_with("2/4 succeeded"), "{result}");
     assert!(!result.contains("=== 1 "), "{result}");
+    for block in [
+        "=== 2.2 scout: FAILED: model error",
+        "=== 2.3 scout: SKIPPED ===\n",
+    ] {
+        assert!(result.contains(block), "{block}: {result}");
+    }
+}
+
+#[test]
+fn work_that_does_not_count_is_said_first_among_several() {
+    let mut rejected = child();
+    rejected.contract = Some(Contract::verified(Vec::new(), false));
+    let mut world = two_steps(vec![rejected]);
+    let start = world.lease(EffectKind::Start);
+    world.answer(&start, ended(Finish::Answered, text("said")));
+    world.prove();
+    world.look();
+    let start = world.lease(EffectKind::Start);
+    world.answer(&start, ended(Finish::Answered, text("said")));
+    world.prove();
+    let verify = world.lease(EffectKind::Verify);
+    let why = "no".to_owned();
+    world.answer(&verify, Outcome::Impossible { why });
+    let result = view(&world).result.unwrap();
     assert!(
-        result.contains("=== 2.1 scout: FAILED: model error"),
+        result.contains("=== 2.0 scout: REJECTED: no ==="),
         "{result}"
     );
+    assert!(result.starts_with("0/1 succeeded"), "{result}");
+}
+
+#[test]
+fn work_that_cannot_be_stored_is_looked_at_all_the_same_and_once() {
+    let mut author = child();
+    author.contract = Some(Contract::verified(Vec::new(), false));
+    author.place.worktree = Some(WorktreePlan {
+        repository: "/r".into(),
+        base: "0".repeat(40),
+        subfolder: "".into(),
+    });
+    let mut world = World::submitted(chain(vec![author]));
+    let make = world.lease(EffectKind::Make);
+    world.answer(
+        &make,
+        Outcome::Made {
+            folder: "/w".into(),
+        },
+    );
+    let start = world.lease(EffectKind::Start);
+    world.answer(&start, ended(Finish::Answered, text("said")));
+    world.prove();
+    let capture = world.lease(EffectKind::Capture);
+    let why = "no room".to_owned();
+    world.answer(&capture, Outcome::Impossible { why });
+    let verify = world.lease(EffectKind::Verify);
+    world.answer(&verify, Outcome::Checked(Box::default()));
+    assert_eq!(
+        (world.state_of("1"), view(&world).acceptance),
+        ("complete", "verified")
+    );
+    assert!(world.state.open.is_empty());
 }
 
 #[test]
