@@ -6,6 +6,7 @@ use grove_plan::{
     Seen, Wish, Work,
 };
 use grove_spec::Digest;
+use proptest::prelude::*;
 
 use crate::world::{World, chain, child, ended, model_failure, text};
 
@@ -272,3 +273,42 @@ fn whoever_is_stopped_while_somebody_looks_is_stopped() {
     );
     assert_eq!(accepted(&world), &Accepted::None);
 }
+
+proptest! {
+    /// Whatever a child says is looked through for a report, and what is left is a part of it.
+    #[test]
+    fn any_text_is_looked_through(parts in prop::collection::vec(prop::sample::select(PARTS.to_vec()), 0..60)) {
+        let text = parts.concat();
+        let found = grove_plan::report_in(&text);
+        prop_assert!(found.report.is_some() || !found.notes.is_empty());
+        let left = grove_plan::without_report(&text);
+        prop_assert!(left.len() <= text.len() + 2);
+        if found.report.is_none() {
+            prop_assert_eq!(left, text);
+        }
+    }
+}
+
+/// What reports, and what is like one, are made of.
+const PARTS: [&str; 20] = [
+    "```",
+    "~~~",
+    "acceptance-report",
+    "json",
+    "\n",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    "'",
+    ":",
+    ",",
+    "\\",
+    "changedFiles",
+    "ACCEPTANCE_REPORT:",
+    "// x",
+    "é",
+    " ",
+    "\"residualRisks\": []",
+];
