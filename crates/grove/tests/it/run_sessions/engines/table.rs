@@ -142,8 +142,9 @@ fn cases(engine: &str, tool: &str) -> Vec<Case> {
             "cut stream",
             json!({ "text": "Words", "delivery": { "cutAfterBytes": 120 } }),
             "cutStream",
-            // Claude Code asks once more without a stream when it had noticed the cut in the middle of an event.
-            of(4..=5, 4..=4, 4..=4, 6..=6),
+            // Where a cut is noticed in the middle of an event, Claude Code asks once more without a stream, at each of its
+            // tries; when it is noticed is chance. How often a program asks is its own affair within twice its tries.
+            of(4..=8, 4..=8, 4..=8, 6..=12),
         ),
         Case {
             request: json!({ "timeoutMs": 5000 }),
