@@ -1,6 +1,6 @@
 //! Files that only grow, up to a bound.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -28,15 +28,7 @@ impl AppendedFile {
         if let Some(folder) = path.parent() {
             crate::files::make_folder(folder)?;
         }
-        // A link or a pipe that somebody put there must not be followed or waited for.
-        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
-        let file = File::options()
-            .append(true)
-            .create(true)
-            .custom_flags(flags)
-            .mode(0o600)
-            .open(path)
-            .map_err(fail)?;
+        let file = own_file().open(path).map_err(fail)?;
         let size = file.metadata().map_err(fail)?.len();
         Ok(Self {
             file,
@@ -108,15 +100,7 @@ pub fn complete(path: &Path, wanted: &[u8]) -> Result<(), FsError> {
         crate::files::make_folder(folder)?;
     }
     let _lock = crate::lock::Lock::take(path, LONGEST_WAIT)?;
-    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
-    let mut file = File::options()
-        .read(true)
-        .append(true)
-        .create(true)
-        .custom_flags(flags)
-        .mode(0o600)
-        .open(path)
-        .map_err(fail)?;
+    let mut file = own_file().read(true).open(path).map_err(fail)?;
     let mut there = Vec::new();
     let most = (wanted.len() as u64).saturating_add(1);
     std::io::Read::by_ref(&mut file)
@@ -137,6 +121,19 @@ pub fn complete(path: &Path, wanted: &[u8]) -> Result<(), FsError> {
         file.write_all(missing).map_err(fail)?;
     }
     file.sync_data().map_err(fail)
+}
+
+/// How a file is opened that is the user's alone and grows at its end.
+fn own_file() -> OpenOptions {
+    // A link or a pipe that somebody put there must not be followed or waited for.
+    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+    let mut options = File::options();
+    options
+        .append(true)
+        .create(true)
+        .custom_flags(flags)
+        .mode(0o600);
+    options
 }
 
 #[cfg(test)]

@@ -308,11 +308,11 @@ mod tests {
             ("MY_SECRETS", "/tools/secrets"),
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let seclusion = Seclusion::about(&["/work/it".into()], &["/state".into()], &variables);
+        let seclusion = Seclusion::about(&["/projects/it".into()], &["/state".into()], &variables);
         let has = |path: &str| seclusion.reads.contains(&PathBuf::from(path));
         for path in [
             "/usr",
-            "/work/it",
+            "/projects/it",
             "/people/p/.rustup",
             "/people/p/.local/bin",
             "/tools/node/bin",

@@ -24,6 +24,14 @@ fn view(world: &World) -> RunView {
     })
 }
 
+fn tree() -> WorktreePlan {
+    WorktreePlan {
+        repository: "/r".into(),
+        base: "0".repeat(40),
+        subfolder: "".into(),
+    }
+}
+
 #[test]
 fn every_state_says_why() {
     let by = "x".to_owned();
@@ -186,11 +194,7 @@ fn work_that_does_not_count_is_said_first_among_several() {
 fn work_that_cannot_be_stored_is_looked_at_all_the_same_and_once() {
     let mut author = child();
     author.contract = Some(Contract::verified(Vec::new(), false));
-    author.place.worktree = Some(WorktreePlan {
-        repository: "/r".into(),
-        base: "0".repeat(40),
-        subfolder: "".into(),
-    });
+    author.place.worktree = Some(tree());
     let mut world = World::submitted(chain(vec![author]));
     let make = world.lease(EffectKind::Make);
     world.answer(
@@ -218,11 +222,7 @@ fn work_that_cannot_be_stored_is_looked_at_all_the_same_and_once() {
 fn a_tree_that_cannot_be_made_or_stored_is_said() {
     let plan = || {
         let mut child = child();
-        child.place.worktree = Some(WorktreePlan {
-            repository: "/r".into(),
-            base: "0".repeat(40),
-            subfolder: "".into(),
-        });
+        child.place.worktree = Some(tree());
         World::submitted(chain(vec![child]))
     };
     let impossible = || Outcome::Impossible {
@@ -266,11 +266,7 @@ fn a_tree_that_cannot_be_made_or_stored_is_said() {
 fn a_tree_that_nobody_took_is_not_waited_for_when_everything_stops() {
     let mut children = vec![child(), child()];
     for child in &mut children {
-        child.place.worktree = Some(WorktreePlan {
-            repository: "/r".into(),
-            base: "0".repeat(40),
-            subfolder: "".into(),
-        });
+        child.place.worktree = Some(tree());
     }
     let mut plan = chain(children);
     plan.nodes[1].after.clear();

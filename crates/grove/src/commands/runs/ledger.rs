@@ -52,10 +52,11 @@ pub(super) fn show(runs: &Runs, arguments: &LedgerArguments, out: &mut Output) -
     for node in &view.nodes {
         let why = node.rejected.as_ref();
         let why = why.map_or_else(String::new, |why| format!(": {why}"));
-        out.line(&format!(
-            "  {} {} {}{why}",
-            node.id, node.agent, node.acceptance
-        ));
+        let word = match &node.reviews {
+            Some(author) => format!("looked at {author}: {}", node.state),
+            None => node.acceptance.to_owned(),
+        };
+        out.line(&format!("  {} {} {word}{why}", node.id, node.agent));
         let contract = contract(&loaded, node);
         for check in contract.iter().flat_map(|contract| &contract.verify) {
             let result = node.checks.iter().find(|result| result.id == check.id);
