@@ -208,15 +208,21 @@ fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Kills every process that belongs to a session.
+/// Kills every process that belongs to a session, and waits until they are gone: what is only being killed
+/// still holds its files.
 fn end_all(session: &Session) {
     let mark = format!("XDG_STATE_HOME={}", session.path("state").display());
-    for (pid, environment) in environments() {
-        let is_ours = environment.split('\0').any(|variable| variable == mark);
-        if is_ours && pid != std::process::id() {
-            let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+    until(|| {
+        let mut left = false;
+        for (pid, environment) in environments() {
+            let is_ours = environment.split('\0').any(|variable| variable == mark);
+            if is_ours && pid != std::process::id() {
+                left = true;
+                let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+            }
         }
-    }
+        !left
+    });
 }
 
 /// Every process with its environment.

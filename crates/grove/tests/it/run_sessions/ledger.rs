@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use super::acceptance::{last_run, worker};
-use super::end_all;
+use super::{end_all, until};
 
 /// A run that is over, with nobody who has its journal open.
 fn finished() -> (Session, String) {
@@ -18,9 +18,9 @@ fn finished() -> (Session, String) {
     let id = last_run(&session)["id"].as_str().unwrap().to_owned();
     end_all(&session);
     let store = open(&session);
-    store
-        .execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = delete;")
-        .unwrap();
+    // SQLite does not wait for others here, and one that was killed may still be closing the file.
+    let alone = "VACUUM; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = delete;";
+    until(|| store.execute_batch(alone).is_ok());
     (session, id)
 }
 
