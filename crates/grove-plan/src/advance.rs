@@ -4,6 +4,7 @@
 //! leaves the state as it was.
 
 mod acceptance;
+mod fan_out;
 mod wishes;
 mod worktrees;
 
@@ -305,7 +306,9 @@ impl Run<'_> {
                 | EffectKind::Capture
                 | EffectKind::Remove
                 | EffectKind::Look
-                | EffectKind::Verify,
+                | EffectKind::Verify
+                | EffectKind::Expand
+                | EffectKind::Collect,
                 outcome,
             ) => return self.of_node_answered(effect, outcome),
             _ => return Err(Refused::WrongOutcome(effect.clone())),
@@ -474,6 +477,10 @@ impl Run<'_> {
         let mut groups = self.groups();
         for node in &plan.nodes {
             let known = self.state.nodes.get(&node.id);
+            if known.is_some_and(|known| known.items.is_some()) {
+                self.go_on_with_items(&node.id);
+                continue;
+            }
             if known.is_none_or(|known| known.execution != Execution::Pending) {
                 continue;
             }
@@ -498,6 +505,7 @@ impl Run<'_> {
                         group.room -= 1;
                         self.begin(&node.id, 0, None);
                     }
+                    None if plan.fan_out(&node.id).is_some() => self.expand(&node.id),
                     None => self.begin(&node.id, 0, None),
                 }
             }

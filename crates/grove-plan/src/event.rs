@@ -229,11 +229,34 @@ pub enum Outcome {
     Checked(Box<Seen>),
     /// A working tree is no more.
     Removed,
-    /// A working tree could not be made, captured or removed.
+    /// The items of a list were found.
+    Expanded(Expanded),
+    /// What was said about all items is put together.
+    Collected(Output),
+    /// It could not be done: a working tree made, captured or removed, items found, outputs put together.
     Impossible {
         /// Why.
         why: String,
     },
+}
+
+/// The items that a step runs for, in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expanded {
+    /// The artifact with the list.
+    pub list: Digest,
+    /// The items.
+    pub items: Vec<Item>,
+}
+
+/// One item of a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    /// What tells it from the others, as it stands in the id of its node.
+    pub key: String,
+    /// What its child is called while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
 }
 
 /// The files before a child began.

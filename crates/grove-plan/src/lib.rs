@@ -13,6 +13,7 @@ mod compose;
 mod contract;
 mod event;
 mod evidence;
+mod fan_out;
 mod ids;
 mod layout;
 mod money;
@@ -28,18 +29,19 @@ mod view;
 
 pub use advance::{Step, advance, fold};
 pub use command::{Command, Doubt};
-pub use compose::{Variables, compose};
+pub use compose::{ItemValue, Variables, compose};
 pub use contract::{Accepted, AuthorFacts, Check, CheckEnd, CheckResult, Contract, ReviewPlan};
 pub use event::{
-    Body, Call, CallOutcome, CapturedWork, Ending, Event, Fact, Finish, Holder, Outcome, Output,
-    Proof, Question, ReviewVerdict, Times, TreeBefore, Turn, Wish,
+    Body, Call, CallOutcome, CapturedWork, Ending, Event, Expanded, Fact, Finish, Holder, Item,
+    Outcome, Output, Proof, Question, ReviewVerdict, Times, TreeBefore, Turn, Wish,
 };
 pub use evidence::{Facts, Finding, Seen, SeenCommand, tests_not_found};
 pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
-pub use layout::{Layout, LayoutRules, PlannedTask, lay_out};
+pub use layout::{Layout, LayoutRules, PlannedList, PlannedTask, lay_out};
 pub use money::{ModelFacts, Prices};
 pub use plan::{
-    Child, GroupRules, Inputs, Limits, Node, Place, Plan, Tools, TreeLimits, Work, WorktreePlan,
+    Child, FanOut, GroupRules, Inputs, Limits, Node, Place, Plan, Tools, TreeLimits, Work,
+    WorktreePlan,
 };
 pub use refused::{Damaged, Refused};
 pub use report::{

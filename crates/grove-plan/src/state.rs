@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::command::Command;
 use crate::contract::Accepted;
 use crate::event::{
-    CapturedWork, Ending, Holder, Output, Proof, Question, ReviewVerdict, Times, TreeBefore,
+    CapturedWork, Ending, Expanded, Holder, Output, Proof, Question, ReviewVerdict, Times,
+    TreeBefore,
 };
 use crate::evidence::Seen;
 use crate::ids::{CallId, EffectId, NodeId};
@@ -96,6 +97,12 @@ pub struct NodeState {
     /// The try whose words are the answer, when later ones only brought what was missing.
     #[serde(default)]
     pub answer: Option<u32>,
+    /// The items that it runs for, once they are known.
+    #[serde(default)]
+    pub items: Option<Expanded>,
+    /// What was said about all of them.
+    #[serde(default)]
+    pub collected: Option<Output>,
     /// The files before it began.
     #[serde(default)]
     pub before: Option<TreeBefore>,
@@ -143,6 +150,12 @@ impl NodeState {
             .answer
             .and_then(|n| usize::try_from(n).ok()?.checked_sub(1));
         answer.map_or(self.attempts.last(), |at| self.attempts.get(at))
+    }
+
+    /// What it said: its child, or those of all its items together.
+    pub fn output(&self) -> Option<&Output> {
+        let said = self.answering().and_then(AttemptState::output);
+        said.or(self.collected.as_ref())
     }
 
     /// The attempt under way, or the last one.
@@ -470,10 +483,10 @@ impl State {
             return Execution::Pending;
         }
         if executions().any(|it| !it.is_terminal()) {
-            // Whoever is looked at waits for whoever looks.
+            // Whoever is looked at waits for whoever looks, and a list for its items.
             let at_work = self.nodes.values().any(|node| {
                 let works = matches!(node.execution, Execution::Running | Execution::Queued);
-                works && !node.is_reviewed
+                works && !node.is_reviewed && node.items.is_none()
             });
             // What waits for somebody keeps the others waiting, once nobody is at work.
             let waiting = first(|it| matches!(it, Execution::Asking(_)))
@@ -494,10 +507,17 @@ impl State {
             let nodes = self.nodes.values().filter(|node| !node.is_review);
             nodes.map(|node| &node.execution)
         };
-        let first = |wanted: fn(&Execution) -> bool| asked_for().find(|it| wanted(it)).cloned();
-        first(|it| matches!(it, Execution::Stopped(_)))
-            .or_else(|| first(|it| matches!(it, Execution::Failed(_))))
-            .or_else(|| first(|it| matches!(it, Execution::Lost(_))))
-            .unwrap_or(Execution::Complete)
+        worst_of(asked_for).unwrap_or(Execution::Complete)
     }
+}
+
+/// The one that says what became of all: that they were stopped, else that one failed, else that one is lost.
+pub(crate) fn worst_of<'a, I>(all: impl Fn() -> I) -> Option<Execution>
+where
+    I: Iterator<Item = &'a Execution>,
+{
+    let first = |wanted: fn(&Execution) -> bool| all().find(|it| wanted(it)).cloned();
+    first(|it| matches!(it, Execution::Stopped(_)))
+        .or_else(|| first(|it| matches!(it, Execution::Failed(_))))
+        .or_else(|| first(|it| matches!(it, Execution::Lost(_))))
 }

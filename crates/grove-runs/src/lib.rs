@@ -9,6 +9,7 @@ mod attempt_log;
 mod control;
 mod evidence;
 mod identity;
+mod item_list;
 mod ledger_key;
 mod mcp;
 mod models;
@@ -36,8 +37,8 @@ pub use places::RunPlaces;
 pub use program::{OWN_MODEL, try_program};
 pub use session_file::write_session;
 pub use submission::{
-    ChildRequest, PlannedRun, RunRequest, SubmitError, SubmittedRun, can_write, make_reviewer,
-    plan_of, submit, surroundings_of,
+    ChildRequest, ListRequest, PlannedRun, RunRequest, SubmitError, SubmittedRun, can_write,
+    make_reviewer, plan_of, submit, surroundings_of,
 };
 pub use supervisor::{SkillsOf, Supervisor, SupervisorError, SupervisorOptions, wake};
 pub use told::{BOUNDARY, Told};

@@ -244,7 +244,9 @@ impl Shared {
                 | EffectKind::Capture
                 | EffectKind::Remove
                 | EffectKind::Look
-                | EffectKind::Verify => true,
+                | EffectKind::Verify
+                | EffectKind::Expand
+                | EffectKind::Collect => true,
             };
             if is_free && may_take {
                 self.take(row.clone());

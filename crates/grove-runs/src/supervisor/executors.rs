@@ -8,6 +8,7 @@ use grove_exec::{Git, Program, StopTokens, end_marked, now};
 use grove_model::Places;
 use grove_plan::{
     Attempt, Cause, Child, Command, Contract, Fact, NodeId, Outcome, Proof, Seen, TreeBefore,
+    Variables, compose,
 };
 use grove_spec::Digest;
 use grove_store::{LoadedRun, OpenRow};
@@ -16,6 +17,7 @@ use serde_json::Value;
 use super::{Shared, answered, draft, mark, start_of};
 use crate::attempt_log::{AttemptLog, LogLine};
 use crate::evidence::{Work, look, review_verdict};
+use crate::item_list::ItemList;
 use crate::mcp::{MCP, McpPlace, McpTools};
 use crate::native::{ChildEnd, Inbox, NativeChild, SentMessage, append};
 use crate::program::{ProgramChild, Talk};
@@ -88,6 +90,13 @@ impl Shared {
                     .await;
                 return;
             }
+            Command::Expand { node } | Command::Collect { node } => {
+                let is_expansion = matches!(row.command, Command::Expand { .. });
+                let (outcome, artifacts) = self.on_list(run, node, is_expansion).await;
+                self.record(run, answered(effect, epoch, outcome), artifacts)
+                    .await;
+                return;
+            }
             Command::Look { node } => {
                 let before = self.look_before(run, node).await;
                 answered(effect, epoch, Outcome::Looked(before))
@@ -148,10 +157,7 @@ impl Shared {
         let driven = self.drive_child(&loaded, (of, epoch), model, (stop, inbox));
         let end = driven.await;
         let mut end = end.unwrap_or_else(|cause| Some(ChildEnd::failed(cause)));
-        let is_review = loaded
-            .plan
-            .node(&of.node)
-            .is_some_and(|node| node.reviews.is_some());
+        let is_review = loaded.plan.reviews(&of.node).is_some();
         if let Some(end) = end.as_mut().filter(|_| is_review) {
             end.review = review_verdict(end.structured.as_ref(), &end.text);
         }
@@ -217,21 +223,26 @@ impl Shared {
             .child(loaded, child, (of, epoch), model, (stop, inbox))
             .await?;
         let end = native.drive(loaded, told).await.ok();
-        Ok(end.map(|end| self.with_output(end, child, &loaded.id, &native.toolbox.work)))
+        Ok(end.map(|end| self.with_output(end, loaded, &of.node, &native.toolbox.work)))
     }
 
     /// The end of a child whose answer is in the file that it was to be written to.
     fn with_output(
         &self,
         mut end: ChildEnd,
-        child: &Child,
-        run: &str,
+        loaded: &LoadedRun,
+        node: &NodeId,
         work: &WorkFolder,
     ) -> ChildEnd {
-        if let Some(output) = &child.output {
-            let chain_dir = self.options.places.chain_folder(run);
-            let path = output.replace("{chain_dir}", &chain_dir.to_string_lossy());
-            end.write_output(&path, work);
+        let child = loaded.plan.child(node);
+        if let Some(output) = child.and_then(|child| child.output.as_ref()) {
+            let chain_dir = self.options.places.chain_folder(&loaded.id);
+            let variables = Variables {
+                chain_dir: chain_dir.to_string_lossy().into_owned(),
+                item: told::item_of(&self.store, loaded, node),
+                ..Variables::default()
+            };
+            end.write_output(&compose(output, &variables), work);
         }
         end
     }
@@ -285,7 +296,7 @@ impl Shared {
             news: self.news.clone(),
         };
         let end = driven.drive().await.ok();
-        Ok(end.map(|end| self.with_output(end, child, run, &toolbox.work)))
+        Ok(end.map(|end| self.with_output(end, loaded, &of.node, &toolbox.work)))
     }
 
     async fn child(
@@ -427,6 +438,28 @@ impl Shared {
             .unwrap_or_else(|why| (Outcome::Impossible { why }, Vec::new()))
     }
 
+    /// Finds the items of a list, or puts together what was said about them.
+    async fn on_list(
+        self: &Arc<Self>,
+        run: &str,
+        node: &NodeId,
+        is_expansion: bool,
+    ) -> (Outcome, Vec<Vec<u8>>) {
+        let (shared, run, node) = (Arc::clone(self), run.to_owned(), node.clone());
+        let done = tokio::task::spawn_blocking(move || {
+            let loaded = shared.store.load(&run).map_err(|error| error.to_string())?;
+            let list = ItemList::of(&shared.store, &loaded, &node)?;
+            if is_expansion {
+                list.expand()
+            } else {
+                list.collect()
+            }
+        });
+        let done = done.await.map_err(|error| error.to_string());
+        done.and_then(|done| done)
+            .unwrap_or_else(|why| (Outcome::Impossible { why }, Vec::new()))
+    }
+
     /// Runs the commands that show whether a child's work counts.
     async fn verify(
         &self,
@@ -521,11 +554,8 @@ impl Shared {
     /// Where a child works.
     fn work_folder(&self, run: &LoadedRun, of: &Attempt, child: &Child) -> PathBuf {
         // Whoever looks at another's work does so where that is.
-        let reviews = run
-            .plan
-            .node(&of.node)
-            .and_then(|node| node.reviews.as_ref());
-        match self.worktree(run, reviews.unwrap_or(&of.node)) {
+        let reviews = run.plan.reviews(&of.node);
+        match self.worktree(run, reviews.as_ref().unwrap_or(&of.node)) {
             Some(tree) => tree.work_folder(),
             None => child.place.folder.clone(),
         }

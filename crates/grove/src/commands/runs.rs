@@ -373,8 +373,11 @@ fn show(view: &RunView, out: &mut Output) {
             "native" => String::new(),
             engine => format!(" by {engine}"),
         };
+        let items = node.items.map_or_else(String::new, |count| {
+            format!(" for {}", super::counted(count, "item"))
+        });
         out.line(&format!(
-            "  {} {}{engine} ({})",
+            "  {} {}{engine}{items} ({})",
             node.id, node.agent, node.state
         ));
         for attempt in &node.attempts {

@@ -12,6 +12,7 @@ mod known_cases;
 mod leaving;
 mod ledger;
 mod limits;
+mod lists;
 pub(crate) mod mcp_tools;
 mod nemesis;
 mod sandboxed;

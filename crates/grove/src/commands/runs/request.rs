@@ -144,7 +144,9 @@ pub(super) fn resolve(
                 max_cost: least([asked.max_cost, settings.run_max_cost.value]),
             },
             submit_key: asked.submit_key,
-            background: asked.background || background.unwrap_or(settings.run_in_background.value),
+            background: asked.background
+                || settings.run_force_background.value
+                || background.unwrap_or(settings.run_in_background.value),
             recording,
             surroundings: models.surroundings(),
             session_dir,
@@ -177,6 +179,7 @@ fn children(finding: &Finding<'_>, asked: &Asked) -> Result<FoundChildren, Comma
             .concurrency
             .unwrap_or(settings.run_concurrency.value),
         max_tasks: settings.run_max_tasks.value,
+        max_items: settings.run_max_items.value,
         has_variables: asked.is_chain,
     };
     let layout = lay_out(steps, rules).map_err(|findings| all_wrong(&findings))?;
