@@ -4,6 +4,7 @@
 //! leaves the state as it was.
 
 mod acceptance;
+mod delegation;
 mod fan_out;
 mod wishes;
 mod worktrees;
@@ -16,7 +17,7 @@ use crate::command::{Command, Doubt};
 use crate::event::{Call, CallOutcome, Ending, Event, Fact, Holder, Outcome, Proof, Times, Turn};
 use crate::ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
 use crate::money::cost_of;
-use crate::plan::{Plan, limit_reached};
+use crate::plan::{Plan, Work, limit_reached};
 use crate::refused::{Damaged, Refused};
 use crate::state::{
     AttemptState, CallState, Cause, Continued, Execution, LimitKind, NodeState, OpenEffect, Said,
@@ -80,6 +81,12 @@ pub fn advance(plan: &Plan, state: &mut State, event: &Event) -> Result<Step, Re
         Fact::Gone { effect, epoch, .. } => run.gone(effect, *epoch)?,
         Fact::Wanted { by, id, wish } => run.wanted(by, id, wish)?,
         Fact::Fired { timer } => run.fired(timer)?,
+        Fact::Delegated {
+            of,
+            run: id,
+            children,
+        } => run.delegated(of, id, *children)?,
+        Fact::Used { of, usage, cost } => run.used(of, *usage, *cost)?,
     }
     run.begin_what_is_ready();
     run.end_if_over();
@@ -120,6 +127,9 @@ impl Run<'_> {
     fn submitted(&mut self, owner: Digest) {
         self.state.submitted = Some(self.at);
         self.state.owner = Some(owner);
+        let of_plan = self.plan.nodes.iter().filter(|node| node.reviews.is_none());
+        let of_plan = of_plan.filter(|node| matches!(node.work, Work::Child(_)));
+        self.state.children = of_plan.count() as u64;
         for node in &self.plan.nodes {
             let known = NodeState {
                 is_review: node.reviews.is_some(),
@@ -245,7 +255,10 @@ impl Run<'_> {
     fn spent_on(&self, node: &NodeId) -> u64 {
         let node = self.state.nodes.get(node);
         let attempts = node.map_or(&[][..], |node| &node.attempts);
-        let spent = attempts.iter().map(|attempt| attempt.usage.counted());
+        let spent = attempts.iter().flat_map(|attempt| {
+            let below = attempt.nested.usage.counted();
+            [attempt.usage.counted(), below]
+        });
         spent.fold(0, u64::saturating_add)
     }
 

@@ -52,6 +52,27 @@ pub enum Fact {
         owner: Digest,
         /// Submitting the same key again gives the same run.
         key: Option<String>,
+        /// The child that asked for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<Parent>,
+    },
+    /// A child asked for a run of its own, or one below it did.
+    Delegated {
+        /// Which child.
+        of: Attempt,
+        /// The run.
+        run: String,
+        /// How many children it has.
+        children: u64,
+    },
+    /// A run that a child asked for, or one below it, has spent something.
+    Used {
+        /// Which child.
+        of: Attempt,
+        /// What.
+        usage: Usage,
+        /// What that cost, in millionths, where it is known.
+        cost: Option<u64>,
     },
     /// An executor took an effect.
     Leased {
@@ -141,6 +162,15 @@ pub enum Fact {
         /// The timer.
         timer: EffectId,
     },
+}
+
+/// The child that asked for a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    /// Its own run.
+    pub run: String,
+    /// The child.
+    pub of: Attempt,
 }
 
 /// Who executes an effect: enough to tell whether it is still there.

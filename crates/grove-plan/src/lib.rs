@@ -33,7 +33,7 @@ pub use compose::{ItemValue, Variables, compose};
 pub use contract::{Accepted, AuthorFacts, Check, CheckEnd, CheckResult, Contract, ReviewPlan};
 pub use event::{
     Body, Call, CallOutcome, CapturedWork, Ending, Event, Expanded, Fact, Finish, Holder, Item,
-    Outcome, Output, Proof, Question, ReviewVerdict, Times, TreeBefore, Turn, Wish,
+    Outcome, Output, Parent, Proof, Question, ReviewVerdict, Times, TreeBefore, Turn, Wish,
 };
 pub use evidence::{Facts, Finding, Seen, SeenCommand, tests_not_found};
 pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
@@ -50,8 +50,8 @@ pub use report::{
 };
 pub use request::{Request, parse_request};
 pub use state::{
-    AttemptState, CallState, Cause, Continued, Execution, LimitKind, ModelFailure, NodeState,
-    OpenEffect, RunClock, RunState, Said, State, StopReason, WorktreeState,
+    AttemptState, CallState, Cause, Continued, Execution, LimitKind, ModelFailure, NestedUse,
+    NodeState, OpenEffect, RunClock, RunState, Said, State, StopReason, WorktreeState,
 };
 pub use usage::Usage;
 pub use view::{NodeView, PatchView, RunView, Texts, said_by};

@@ -362,4 +362,18 @@ pub struct TreeLimits {
     pub max_tokens: Option<u64>,
     /// Money, in millionths.
     pub max_cost: Option<u64>,
+    /// How many runs are above this one.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub depth: u64,
+    /// How deep runs may be below the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_depth: Option<u64>,
+    /// How many children there may be, those of runs below included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_children: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_zero(value: &u64) -> bool {
+    *value == 0
 }

@@ -32,8 +32,10 @@ pub struct State {
     pub nodes: BTreeMap<NodeId, NodeState>,
     /// Effects that are to be done or under way.
     pub open: BTreeMap<EffectId, OpenEffect>,
-    /// What all attempts together have spent.
+    /// What all attempts together have spent, runs that they asked for included.
     pub spent: Usage,
+    /// How many children there are, those of runs below included.
+    pub children: u64,
     /// How long it has been at work.
     pub clock: RunClock,
     /// Why nothing new begins any more.
@@ -184,6 +186,10 @@ pub struct AttemptState {
     pub compacted: u64,
     /// What they cost.
     pub usage: Usage,
+    /// Runs that it asked for, and those below them.
+    pub delegated: Vec<String>,
+    /// What they cost.
+    pub nested: NestedUse,
     /// Calls of tools.
     pub calls: BTreeMap<CallId, CallState>,
     /// Whether a call that can change something was made.
@@ -215,6 +221,18 @@ impl AttemptState {
     pub fn output(&self) -> Option<&Output> {
         self.ending.as_ref().map(|ending| &ending.output)
     }
+}
+
+/// What runs have spent that a child asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NestedUse {
+    /// Tokens.
+    pub usage: Usage,
+    /// Money, in millionths.
+    pub cost: u64,
+    /// Whether some of it has no known price.
+    pub is_cost_unknown: bool,
 }
 
 /// A session that goes on: the messages of an earlier try, and what is said now.

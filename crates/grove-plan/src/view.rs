@@ -161,6 +161,9 @@ pub struct AttemptView {
     pub cause: Option<Value>,
     /// What it spent.
     pub usage: Usage,
+    /// Runs that it asked for, and those below them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub delegated: Vec<String>,
     /// Answers of the model.
     pub turns: u32,
     /// Calls of tools.
@@ -413,6 +416,7 @@ fn attempt_view(at: usize, child: &Child, attempt: &AttemptState) -> AttemptView
         state: attempt.execution.word(),
         cause: cause_of(&attempt.execution),
         usage: attempt.usage,
+        delegated: attempt.delegated.clone(),
         turns: attempt.turns,
         tool_calls: attempt.calls.len(),
         recoveries: attempt.recoveries,

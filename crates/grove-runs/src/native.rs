@@ -329,6 +329,14 @@ impl NativeChild {
         if appended.step.opened.iter().any(is_stop) {
             self.stop.tell(false);
         }
+        let others = appended.others.iter();
+        for other in others.clone() {
+            let _ = self.news.send(other.clone());
+        }
+        // Told to stop by a run above in the same moment.
+        if others.clone().any(|other| *other == self.run) {
+            self.stop.tell(false);
+        }
         if !appended.step.opened.is_empty() {
             let _ = self.news.send(self.run.clone());
         }
@@ -346,6 +354,8 @@ impl NativeChild {
             // To look at a value changes nothing, so it is looked at again.
             let result = match self.toolbox.structured(&call.name, &call.input) {
                 Some(result) => result,
+                // The run that it asked for is there, or is asked for now.
+                None if self.toolbox.delegates(&call.name) => self.run_tool(call).await,
                 None => ToolResult::of(Err(UNKNOWN_OUTCOME.to_owned())),
             };
             self.record_result(call, &result).await?;
@@ -378,8 +388,7 @@ impl NativeChild {
         if let Some(question) = question {
             return Ok(Settled::Asks(question));
         }
-        let run = self.toolbox.run(&call.name, &call.input, &self.stop);
-        let mut result = run.await;
+        let mut result = self.run_tool(call).await;
         let is_warned = self.limits.warn_tool_calls == Some(made + 1);
         if let Some(most) = most.filter(|_| is_warned) {
             let left = most.saturating_sub(made + 1);
@@ -389,6 +398,13 @@ impl NativeChild {
         self.log.write(&LogLine::ToolEnd { tool, failed });
         self.record_result(call, &result).await?;
         Ok(Settled::Result(result))
+    }
+
+    async fn run_tool(&self, call: &PendingCall) -> ToolResult {
+        let toolbox = &self.toolbox;
+        toolbox
+            .run_call(&call.name, &call.input, &self.stop, Some(&call.id))
+            .await
     }
 
     async fn record_result(&self, call: &PendingCall, result: &ToolResult) -> Result<(), NotOurs> {

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use grove_exec::{Program, now};
 use grove_model::Provider;
 use grove_plan::{
-    Child, Contract, FanOut, GroupRules, Inputs, Limits, ModelFacts, Node, NodeId, Place, Plan,
-    Tools, TreeLimits, Work, WorktreePlan,
+    Child, Contract, FanOut, GroupRules, Inputs, Limits, ModelFacts, Node, NodeId, Parent, Place,
+    Plan, Tools, TreeLimits, Work, WorktreePlan,
 };
 use grove_spec::Digest;
 use grove_spec::agent::formats::restriction::denies_server_tool;
@@ -22,7 +22,7 @@ use crate::mcp::{MCP, McpServer, selected};
 use crate::models::Recording;
 use crate::program::RUNTIME_TOOLS;
 use crate::told::Told;
-use crate::tools::{CONTACT_SUPERVISOR, ToolRow};
+use crate::tools::{CONTACT_SUPERVISOR, SUBAGENT, TOOLS, ToolRow};
 
 /// Half an hour for a child that somebody waits for, two hours for one in the background.
 const USUAL_TIME_MS: u64 = 30 * 60 * 1_000;
@@ -56,6 +56,9 @@ pub struct RunRequest {
     pub session_dir: Option<PathBuf>,
     /// A recording of the model's side.
     pub recording: Option<Recording>,
+    /// The child that asks for it.
+    #[serde(default)]
+    pub parent: Option<Parent>,
     /// Which surroundings the supervisor has to have.
     pub surroundings: String,
 }
@@ -247,6 +250,7 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
         folder: request.folder.to_string_lossy().into_owned(),
         owner: Digest::of(token.as_bytes()),
         key: request.submit_key.clone(),
+        parent: request.parent.clone(),
         artifacts,
         at: now(),
     };
@@ -315,11 +319,12 @@ fn node(
         })?;
     }
     let can_ask = tools.allowed.iter().any(|name| name == CONTACT_SUPERVISOR);
+    let can_delegate = tools.allowed.iter().any(|name| name == SUBAGENT);
     let mut told = Told::new(
         &request.prompt,
         &request.task,
         request.output_schema.is_some(),
-        can_ask,
+        (can_ask, can_delegate),
         request.contract.as_ref(),
     );
     if !request.history.is_empty() {
@@ -398,6 +403,20 @@ pub fn can_write(tools: Option<&[String]>, denied: &BTreeSet<String>) -> bool {
         .filter_map(|name| ToolRow::by_name(name));
     let mut rows = rows.filter(|row| !denied.iter().any(|name| row.is_called(name)));
     rows.any(|row| row.writes)
+}
+
+/// Powers only shrink: a child that another child asks for does not get what that one does not have. Servers' tools are
+/// those that both list, and who cannot change files has nobody do it.
+pub fn narrow(request: &mut ChildRequest, above: &Tools) {
+    if !above.can_write {
+        let writing = TOOLS.iter().filter(|row| row.writes);
+        let writing = writing.map(|row| row.name.to_owned());
+        request.denied_tools.extend(writing);
+    }
+    let is_of_both = |name: &String| !name.starts_with(MCP) || above.allowed.contains(name);
+    let listed = request.tools.iter().flatten();
+    let lost: Vec<String> = listed.filter(|name| !is_of_both(name)).cloned().collect();
+    request.denied_tools.extend(lost);
 }
 
 /// Makes a child one that looks at the work of another: where that is, with tools that change nothing, and with a verdict

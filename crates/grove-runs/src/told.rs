@@ -26,6 +26,9 @@ pub struct Told {
 pub const BOUNDARY: &str = "You are a child agent: another agent or a person gave you one task and reads only your last \
 message. Do the task yourself with the tools you have, do not start other agents, and end with the whole result in your \
 last message.";
+/// What of it is another for a child that may ask others.
+const ALONE: &str = "Do the task yourself with the tools you have, do not start other agents,";
+const DELEGATES: &str = "Do the task with the tools you have, ask other agents with `subagent` only for what the task calls for,";
 /// The same for one that knows what another has said.
 const FORKED: &str = "\n\nWhat was said before your task is another's conversation: know it, and do your own task alone.";
 /// The same about asking.
@@ -39,14 +42,18 @@ impl Told {
         prompt: &str,
         task: &str,
         has_schema: bool,
-        can_ask: bool,
+        (can_ask, can_delegate): (bool, bool),
         contract: Option<&Contract>,
     ) -> Self {
         let mut system = prompt.trim_end().to_owned();
         if !system.is_empty() {
             system.push_str("\n\n");
         }
-        system.push_str(BOUNDARY);
+        if can_delegate {
+            system.push_str(&BOUNDARY.replace(ALONE, DELEGATES));
+        } else {
+            system.push_str(BOUNDARY);
+        }
         system.push_str(if can_ask { CAN_ASK } else { CANNOT_ASK });
         if has_schema {
             system.push_str(

@@ -32,6 +32,13 @@ impl Run<'_> {
             return Err(Refused::WrongOutcome(effect.clone()));
         }
         self.close(effect);
+        let all = self.state.children.saturating_add(count);
+        if let Some(max) = self.plan.tree.max_children.filter(|max| all > *max) {
+            let message = format!("{count} items would make more than {max} children of one run");
+            self.end_list(id, failed(&message));
+            return Ok(());
+        }
+        self.state.children = all;
         if count == 0 && fan_out.fail_if_empty {
             self.end_list(id, failed("the list has no items"));
             return Ok(());

@@ -182,6 +182,8 @@ config_keys! {
         run_reviewer: Option<String> = "runs.reviewer", OptionalText, None, "The agent that looks at work which has to be reviewed, when no other is named.";
         run_concurrency: u64 = "runs.concurrency", OwnNumber, 4, "How many children of one step run at a time.";
         run_max_tasks: u64 = "runs.maxTasks", OwnNumber, 8, "How many tasks one step of a run may have.";
+        run_max_depth: u64 = "runs.maxDepth", OwnNumber, 2, "How deep below a run its children may ask for runs of their own.";
+        run_max_children: u64 = "runs.maxChildren", OwnNumber, 64, "How many children a run and all runs below it may have.";
         run_max_items: Option<u64> = "runs.chain.dynamicFanout.maxItems", OptionalLimit, None, "How many items a list may have whose `expand` says nothing itself.";
         run_model_idle_ms: Option<u64> = "runs.modelIdleMs", OptionalLimit, None, "Milliseconds of silence after which a model's answer has failed; five minutes for its first byte and three for the next ones where nothing is said.";
         run_keep_days: u64 = "runs.keepDays", OwnNumber, 30, "Days after which `grove runs prune` takes away a run that is over.";

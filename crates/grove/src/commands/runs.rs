@@ -359,6 +359,7 @@ fn row_json(row: &RunRow) -> Value {
         "endedAt": row.ended_at,
         "tokens": row.tokens,
         "acknowledged": row.acknowledged,
+        "parent": row.parent,
     })
 }
 
@@ -445,6 +446,11 @@ fn line_of(event: &Event) -> String {
         Fact::Turned { of, turn, .. } => format!(
             "{of} the model answered: {} in, {} out, {}",
             turn.usage.input, turn.usage.output, turn.stop
+        ),
+        Fact::Delegated { of, run, .. } => format!("{of} asked for run {run}"),
+        Fact::Used { of, usage, .. } => format!(
+            "{of} a run below it used {} in, {} out",
+            usage.input, usage.output
         ),
         Fact::Called { of, call, .. } => format!("{of} calls {}", call.tool),
         Fact::Returned {

@@ -3,6 +3,7 @@
 
 mod acceptance;
 mod compaction;
+mod delegation;
 mod engines;
 mod forks;
 mod gates;

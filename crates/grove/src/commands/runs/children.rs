@@ -10,7 +10,7 @@ use grove_catalog::root::Source;
 use grove_catalog::snapshot::Snapshot;
 use grove_exec::{Git, Program};
 use grove_plan::{AuthorFacts, Limits, NodeId, PlannedTask, Request as RunRequest, WorktreePlan};
-use grove_runs::{ChildRequest, ListRequest, Recording, RunPlaces, new_run_id};
+use grove_runs::{Above, ChildRequest, ListRequest, Recording, RunPlaces, new_run_id};
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
 use grove_skills::{Environment, Look};
 use grove_spec::Diagnostic;
@@ -45,6 +45,8 @@ pub(super) struct Finding<'a> {
     pub(super) accept: Option<&'a str>,
     /// Digests of contracts that a person has read.
     pub(super) approved: &'a [String],
+    /// The child that asks.
+    pub(super) above: Option<&'a Above>,
     /// Where working trees begin, by folder, so that all of a run begin alike.
     pub(super) worktrees: &'a Worktrees,
 }
@@ -110,6 +112,7 @@ impl Finding<'_> {
                 .as_deref()
                 .or(task.model.as_deref())
                 .or(file.model.as_deref())
+                .or(self.above.and_then(|above| above.model.as_deref()))
                 .or(settings.run_model.value.as_deref()),
             fallbacks: &file.fallback_models,
             thinking: file.thinking.as_deref(),
