@@ -332,7 +332,7 @@ fn append(
     draft: Draft,
 ) -> Result<Appended, StoreError> {
     let (mut appended, spent) = append_to(transaction, known, run, draft)?;
-    if let Some(spent) = spent.filter(|spent| spent.usage != Usage::default()) {
+    if let Some(spent) = spent.filter(|spent| !spent.usage.is_nothing()) {
         let at = appended.event.at;
         appended.others = spend_above(transaction, known, run, &spent, at)?;
     }
