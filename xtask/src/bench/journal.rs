@@ -1,6 +1,7 @@
 //! `cargo xtask bench journal`: what a durable event costs beside a bare `fdatasync` of the same run, what writing together
 //! gains, how long the reducer takes in a long run, and how long a list of many runs takes.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
@@ -95,6 +96,8 @@ fn bare_syncs(path: &Path, times: usize) -> std::io::Result<Samples> {
 fn submission(id: &str) -> Submission {
     let child = Child::new("scout", Digest::of(TOLD), "a/one");
     Submission {
+        parent: None,
+        again: None,
         id: id.to_owned(),
         plan: Plan::of(vec![Node::first(Work::Child(Box::new(child)))]),
         request: r#"{"agent":"scout","task":"look"}"#.to_owned(),
@@ -242,6 +245,8 @@ fn reducer(n_events: usize) -> Result<Samples, String> {
     let plan = submission("r1").plan;
     let mut state = State::default();
     let submitted = Fact::Submitted {
+        parent: None,
+        reused: BTreeMap::new(),
         owner: Digest::of(b"token"),
         key: None,
     };

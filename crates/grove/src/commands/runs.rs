@@ -2,6 +2,7 @@
 //! and closing a view stops nothing.
 
 mod acceptance;
+mod again;
 mod attestation;
 mod children;
 mod controlling;
@@ -267,6 +268,9 @@ pub(super) fn manage(
         RunsCommand::Resume { arguments, message } => {
             let wish = ChildWish::Resume(message.clone());
             controlling::go_on(environment, &runs, arguments, wish, out)
+        }
+        RunsCommand::Again { arguments, from } => {
+            again::run(environment, &runs, arguments, from.as_deref(), out)
         }
         RunsCommand::Answer { arguments, answer } => {
             let wish = ChildWish::Answer(answer.clone());
