@@ -21,7 +21,7 @@ use crate::identity::{new_owner_token, new_run_id};
 use crate::mcp::{MCP, McpServer, selected};
 use crate::models::Recording;
 use crate::program::RUNTIME_TOOLS;
-use crate::told::Told;
+use crate::told::{Boundary, Told};
 use crate::tools::{CONTACT_SUPERVISOR, SUBAGENT, TOOLS, ToolRow};
 
 /// Half an hour for a child that somebody waits for, two hours for one in the background.
@@ -359,14 +359,13 @@ fn node(
         })?;
     }
     let can_ask = tools.allowed.iter().any(|name| name == CONTACT_SUPERVISOR);
-    let can_delegate = tools.allowed.iter().any(|name| name == SUBAGENT);
-    let mut told = Told::new(
-        &request.prompt,
-        &request.task,
-        request.output_schema.is_some(),
-        (can_ask, can_delegate),
-        request.contract.as_ref(),
-    );
+    let boundary = Boundary {
+        has_schema: request.output_schema.is_some(),
+        can_ask,
+        can_delegate: tools.allowed.iter().any(|name| name == SUBAGENT),
+        contract: request.contract.as_ref(),
+    };
+    let mut told = Told::new(&request.prompt, &request.task, &boundary);
     if !request.history.is_empty() {
         told = told.after(request.history.clone());
     }

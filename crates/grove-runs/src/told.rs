@@ -36,31 +36,42 @@ const CANNOT_ASK: &str = " You cannot ask back.";
 const CAN_ASK: &str =
     " When something is missing that you cannot find out, ask with `contact_supervisor`.";
 
+/// What a child is told about being one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Boundary<'a> {
+    /// Whether its result is data.
+    pub has_schema: bool,
+    /// Whether it can ask back.
+    pub can_ask: bool,
+    /// Whether it can ask other agents.
+    pub can_delegate: bool,
+    /// What is asked of its work.
+    pub contract: Option<&'a Contract>,
+}
+
 impl Told {
     /// Puts an agent's prompt, the boundary and the task together.
-    pub fn new(
-        prompt: &str,
-        task: &str,
-        has_schema: bool,
-        (can_ask, can_delegate): (bool, bool),
-        contract: Option<&Contract>,
-    ) -> Self {
+    pub fn new(prompt: &str, task: &str, boundary: &Boundary<'_>) -> Self {
         let mut system = prompt.trim_end().to_owned();
         if !system.is_empty() {
             system.push_str("\n\n");
         }
-        if can_delegate {
+        if boundary.can_delegate {
             system.push_str(&BOUNDARY.replace(ALONE, DELEGATES));
         } else {
             system.push_str(BOUNDARY);
         }
-        system.push_str(if can_ask { CAN_ASK } else { CANNOT_ASK });
-        if has_schema {
+        system.push_str(if boundary.can_ask {
+            CAN_ASK
+        } else {
+            CANNOT_ASK
+        });
+        if boundary.has_schema {
             system.push_str(
                 " Your result is data: give it by calling `structured_output` once, with a value that meets its schema.",
             );
         }
-        if let Some(contract) = contract {
+        if let Some(contract) = boundary.contract {
             system.push_str("\n\n");
             system.push_str(&contract.section());
         }
