@@ -9,6 +9,7 @@ mod children;
 mod contender;
 mod discovery;
 mod floor;
+mod graph;
 mod journal;
 mod ours;
 mod pi;
@@ -52,6 +53,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("catalog") => catalog::run(arguments),
         Some("catalog-hosts") => visible::run(arguments),
         Some("children") => children::run(arguments),
+        Some("graph") => graph::run(arguments),
         Some("journal") => journal::run(arguments),
         Some("acceptance") => acceptance::run(arguments),
         Some("prompt") => prompt::run(arguments),
@@ -60,7 +62,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("search-quality") => search_quality::run(arguments),
         Some("serve") => serve::run(arguments),
         Some("trust") => trust::run(arguments),
-        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-budget, catalog-hosts, children, journal, prompt, reload, search, search-quality, serve or trust".to_owned()),
+        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-budget, catalog-hosts, children, graph, journal, prompt, reload, search, search-quality, serve or trust".to_owned()),
     }
 }
 

@@ -42,6 +42,7 @@ cargo xtask <command>
       [--failures] [--skills DIR --tasks FILE]
   bench children                1,000 children in one supervisor, beside pi, Codex and Claude Code
       [--count 1000] [--peers 4]
+  bench graph [--runs N]        1 to 1,000 children of one list side by side, beside the model server alone
   bench journal                 a durable event beside a bare fdatasync; a list of 10,000 runs
       [--events 1000] [--runs 10000]
   bench acceptance              children that are honest and children that are not, beside pi-subagents
