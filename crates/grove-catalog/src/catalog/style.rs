@@ -242,7 +242,7 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
 /// Names and paths are short and have no blanks. Without early exit the compiler makes wide compares of both loops.
 pub(crate) fn is_ascii_line(text: &str) -> bool {
     let bytes = text.as_bytes();
-    if bytes.len() < 64 && bytes.iter().all(|b| b.is_ascii_graphic()) {
+    if bytes.len() < 64 && bytes.iter().all(u8::is_ascii_graphic) {
         return true;
     }
     let mut odd = 0_u8;

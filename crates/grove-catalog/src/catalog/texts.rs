@@ -106,7 +106,7 @@ impl<'a> Material<'a> {
                 let inside = counted(node.n_skills - 1, "skill");
                 text.description = format!("({inside} inside) {}", text.description).into();
                 text.prefix = prefixes.of_index();
-                text.rest = ANY_INDEX_FILE.to_owned();
+                ANY_INDEX_FILE.clone_into(&mut text.rest);
                 text.cost = cost(text);
             }
         }
