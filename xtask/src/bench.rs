@@ -3,6 +3,7 @@
 //! Machines are noisy, so nothing here compares with a number of another day.
 
 mod acceptance;
+mod against_hosts;
 mod agents;
 mod catalog;
 mod children;
@@ -41,6 +42,9 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let which = arguments.next_word();
     if which.as_deref() == Some("catalog-budget") {
         return spending::run(arguments);
+    }
+    if which.as_deref() == Some("catalog-against-hosts") {
+        return against_hosts::run(arguments);
     }
     // To try a benchmark out, not to measure: `--debug` takes the program as it is built for the tests.
     if cfg!(debug_assertions) && !arguments.flag("--debug") {

@@ -52,7 +52,9 @@ pub fn collision_key(name: &str) -> String {
 pub fn is_unportable(folder: &str) -> bool {
     // Most names are plain and longer than any device's; this is asked of every skill.
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
-    if folder.len() > LONGEST_DEVICE && folder.bytes().all(is_plain) {
+    // Without early exit the compiler makes wide compares of it.
+    let all_plain = || folder.bytes().fold(true, |all, b| all & is_plain(b));
+    if folder.len() > LONGEST_DEVICE && all_plain() {
         return false;
     }
     folder.ends_with(['.', ' '])

@@ -212,7 +212,7 @@ impl SkillsRequest {
     pub(crate) fn answer(self, look: &Look, session: &SessionCell) -> Result<String, String> {
         let limits = &look.world.settings.settings.limits;
         let asked = CatalogOptions {
-            style: Style::Xml,
+            style: Style::Names,
             budget: Budget::chars(limits.prompt_chars.count(), limits.prompt_skills.count()),
             index_dir: None,
             exact: None,
@@ -227,7 +227,7 @@ impl SkillsRequest {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        text.push_str("Here, call `skill` with a name in place of reading its location.\n");
+        text.push_str("To open one, call `skill` with its name.\n");
         let _ = writeln!(text, "catalog digest: {}", told.catalog.digest);
         Ok(text)
     }

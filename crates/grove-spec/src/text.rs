@@ -178,8 +178,11 @@ struct Markup<'a> {
 
 impl<'a> Markup<'a> {
     fn of(bytes: &'a [u8]) -> Self {
-        // Setting up two wide searches costs more than looking at a few dozen bytes one by one.
-        let may_have = bytes.len() >= 64 || bytes.iter().any(|b| entity(*b).is_some());
+        // Setting up two wide searches costs more than looking at a few dozen bytes; without early exit the compiler makes
+        // wide compares of it.
+        let is_markup = |b: u8| b == b'&' || b == b'<' || b == b'>' || b == b'"' || b == b'\'';
+        let may_have =
+            bytes.len() >= 64 || bytes.iter().fold(0, |any, b| any | u8::from(is_markup(*b))) != 0;
         let mut markup = Self {
             bytes,
             tag: None,

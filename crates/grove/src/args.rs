@@ -89,11 +89,14 @@ pub(crate) enum Command {
     },
     /// Serve skills to a host over MCP: on stdin and stdout, or over HTTP
     Mcp(Box<McpArgs>),
-    /// Check skill files strictly: folders, SKILL.md files, or folders of skills
+    /// Check files strictly: skills and folders of them, agents, chains, manifests, settings
     Validate {
         /// What to check
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<PathBuf>,
+        /// Write what was understood in spite of its form so that every reader understands it, and show the difference
+        #[arg(long)]
+        fix: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -215,6 +218,8 @@ pub(crate) enum StyleArg {
     Markdown,
     /// One object
     Json,
+    /// One line a skill and no locations, for a program that opens a skill by its name
+    Names,
 }
 
 #[derive(Debug, Subcommand)]

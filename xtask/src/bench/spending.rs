@@ -36,7 +36,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     libraries.retain(|(name, _)| only.as_ref().is_none_or(|only| name.contains(only)));
     if let Some(size) = text_at {
         for (name, snapshot) in &libraries {
-            println!("=== {name} at {size}\n{}", made(snapshot, size).text);
+            let request = request(Style::Xml, Budget::chars(size, ENTRIES));
+            println!("=== {name} at {size}\n{}", catalog(snapshot, &request).text);
         }
         return Ok(());
     }
@@ -46,7 +47,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     for (name, snapshot) in &libraries {
         let cells: Vec<String> = BUDGETS
             .iter()
-            .map(|size| cell(&made(snapshot, *size)))
+            .map(|size| request(Style::Xml, Budget::chars(*size, ENTRIES)))
+            .map(|request| cell(&catalog(snapshot, &request)))
             .collect();
         println!("| {name} | {} |", cells.join(" | "));
     }
@@ -54,7 +56,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
 }
 
 /// Each collection with its name and number of skills.
-fn real_collections() -> Result<Vec<(String, Snapshot)>, String> {
+pub(super) fn real_collections() -> Result<Vec<(String, Snapshot)>, String> {
     let corpus = real_corpus()?;
     let folders = std::fs::read_dir(&corpus).map_err(|error| error.to_string())?;
     let mut folders: Vec<_> = folders
@@ -69,18 +71,19 @@ fn real_collections() -> Result<Vec<(String, Snapshot)>, String> {
     named.collect()
 }
 
-fn made(snapshot: &Snapshot, size: usize) -> Catalog {
-    let request = Request {
-        style: Style::Xml,
-        budget: Budget::chars(size, ENTRIES),
+/// A catalog for somebody who has used nothing yet.
+pub(super) fn request(style: Style, budget: Budget) -> Request<'static> {
+    static UNUSED: BTreeMap<String, u32> = BTreeMap::new();
+    Request {
+        style,
+        budget,
         home: None,
         index_dir: Path::new("/home/me/.cache/grove/index"),
         pinned: &[],
-        usage: &BTreeMap::new(),
+        usage: &UNUSED,
         expanded: &[],
         exclude: &[],
-    };
-    catalog(snapshot, &request)
+    }
 }
 
 fn cell(made: &Catalog) -> String {

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use grove_catalog::catalog::{self, Budget, Entry, EntryKind, Style};
-use grove_catalog::host_listing::{self, How, Options};
-use grove_catalog::hosts;
+use grove_catalog::host_listing::{self, HostListing, How, Options};
+use grove_catalog::hosts::{self, Host};
 use grove_skills::{Environment, Library, Request, View};
 use grove_testkit::catalog_reader;
 use grove_testkit::library::GeneratedLibrary;
@@ -155,15 +155,15 @@ fn own_row(home: &Path) -> Result<Row, String> {
     })
 }
 
-fn host_row(name: &str, home: &Path) -> Result<Row, String> {
-    let host = hosts::by_name(name).ok_or_else(|| format!("no host {name}"))?;
+/// What a host tells its model of the skills in a home.
+pub(super) fn listing(host: &Host, home: &Path) -> HostListing {
     let working = home.join("project");
     let environment = Environment {
         cache: None,
         ..Environment::for_home(home.to_path_buf(), working.clone())
     };
     let request = Request {
-        view: View::Host(name.to_owned()),
+        view: View::Host(host.name.clone()),
         ..Request::default()
     };
     let snapshot = Library::new(environment, request).load();
@@ -173,7 +173,12 @@ fn host_row(name: &str, home: &Path) -> Result<Row, String> {
         window_tokens: None,
         bodies: BTreeMap::new(),
     };
-    let listing = host_listing::render(&snapshot, &host, &options);
+    host_listing::render(&snapshot, host, &options)
+}
+
+fn host_row(name: &str, home: &Path) -> Result<Row, String> {
+    let host = hosts::by_name(name).ok_or_else(|| format!("no host {name}"))?;
+    let listing = listing(&host, home);
     let count = |wanted: &dyn Fn(How) -> bool| {
         let shown = listing.shown.iter();
         shown.filter(|one| wanted(one.how)).count()
@@ -224,15 +229,20 @@ impl Layout {
                 home
             }
         };
-        make_folder(&home.join("project"))?;
-        make_folder(&home.join(".claude"))?;
-        let link = home.join(".claude/skills");
-        // Left by an earlier run.
-        let _ = fs::remove_file(&link);
-        std::os::unix::fs::symlink(home.join(".agents/skills"), &link)
-            .map_err(|error| format!("cannot link {}: {error}", link.display()))?;
+        link_for_claude(&home)?;
         Ok(home)
     }
+}
+
+/// A project in a home, and a link for the host that does not read the folder that others share.
+pub(super) fn link_for_claude(home: &Path) -> Result<(), String> {
+    make_folder(&home.join("project"))?;
+    make_folder(&home.join(".claude"))?;
+    let link = home.join(".claude/skills");
+    // Left by an earlier run.
+    let _ = fs::remove_file(&link);
+    std::os::unix::fs::symlink(home.join(".agents/skills"), &link)
+        .map_err(|error| format!("cannot link {}: {error}", link.display()))
 }
 
 /// The same skills without their groups.
@@ -250,6 +260,6 @@ fn flatten(library: &GeneratedLibrary, root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn make_folder(folder: &Path) -> Result<(), String> {
+pub(super) fn make_folder(folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))
 }

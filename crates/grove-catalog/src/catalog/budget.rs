@@ -17,6 +17,8 @@ impl Unit {
     /// The size of a text.
     pub fn of(self, text: &str) -> usize {
         match self {
+            // Most texts are ASCII, and to know that is much less than to count.
+            Self::Chars if text.is_ascii() => text.len(),
             Self::Chars => text.chars().count(),
             Self::Bytes => text.len(),
         }

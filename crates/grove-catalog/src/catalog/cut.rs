@@ -166,10 +166,10 @@ mod tests {
         #[test]
         fn more_room_never_gives_less(
             words in prop::collection::vec("[a-zA-Z<&]{1,12}[.,;:!?]{0,1}|\\(|-|—|é{1,60}", 0..60),
-            styled in 0_usize..3,
+            styled in 0_usize..4,
         ) {
             let text = words.join(" ");
-            let style = [Style::Xml, Style::Markdown, Style::Json][styled];
+            let style = [Style::Xml, Style::Markdown, Style::Json, Style::Names][styled];
             let mut costs = CutCosts::new(&text, style, Unit::Bytes);
             for cut in cuts(&text) {
                 prop_assert_eq!(costs.of(cut), style.cost(&cut.of(&text), Unit::Bytes));

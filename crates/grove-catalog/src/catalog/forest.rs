@@ -157,11 +157,9 @@ impl<'a> Forest<'a> {
             Kind::Skill(_) => shown_name(self.names[id]).into_owned(),
             Kind::Group { root, path, part } if path.is_empty() && part.is_empty() => {
                 let root = root.and_then(|root| snapshot.roots.get(root));
-                format!("{}/", root.map_or("skills", |root| &root.label))
+                [root.map_or("skills", |root| &*root.label), "/"].concat()
             }
-            Kind::Group { path, part, .. } => {
-                format!("{}/", shown_name(&path_of(path, part)))
-            }
+            Kind::Group { path, part, .. } => [&*shown_name(&path_of(path, part)), "/"].concat(),
         }
     }
 

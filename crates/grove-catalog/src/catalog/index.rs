@@ -47,6 +47,8 @@ impl Files {
     pub(crate) fn of(material: &Material<'_>, page: &[(NodeId, Form)]) -> Self {
         let forest = &material.forest;
         let mut is_needed = vec![false; forest.nodes.len()];
+        // What is opened by its name needs no file.
+        let page = page.iter().filter(|_| material.style.has_locations());
         for (id, _) in page {
             is_needed[*id] = true;
         }

@@ -14,7 +14,7 @@ use crate::state::State;
 use super::Request;
 use super::cut::{Cut, CutCosts, cuts};
 use super::forest::{EVERYTHING, NodeId, is_named};
-use super::texts::{Material, any_index_file, closed_text};
+use super::texts::{ANY_INDEX_FILE, Material, closed_text};
 use super::writing::frame;
 
 /// How much of its description a skill comes with.
@@ -471,10 +471,7 @@ pub(crate) fn entry_cost(material: &Material<'_>, sight: &Sight, id: NodeId, for
                 let text = material.text(id);
                 material.bare(&text.name, &text.rest, description.is_some())
             }
-            Form::Closed { .. } => {
-                let name = material.forest.name(material.snapshot, id);
-                material.bare(&name, &any_index_file(), true)
-            }
+            Form::Closed { .. } => material.bare(&material.name(id), ANY_INDEX_FILE, true),
         }
 }
 
@@ -490,7 +487,14 @@ pub(crate) fn entry_text(
         Form::Closed { named } => {
             let held = |child: NodeId| sight.held(child, id);
             let (snapshot, forest) = (material.snapshot, &material.forest);
-            Some(closed_text(snapshot, forest, id, &held, named))
+            let mut text = closed_text(snapshot, forest, id, &held, named);
+            if id == EVERYTHING && !named {
+                text.push_str(": search for one by what it should do");
+                if material.style.has_locations() {
+                    text.push_str(", or read this list");
+                }
+            }
+            Some(text)
         }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Prefixes {
     lead: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct PrefixCost {
     whole: usize,
     alias: usize,
@@ -62,6 +62,9 @@ impl Prefixes {
             .map(|path| shown(path, home))
             .collect();
         let cost = |(prefix, shown): (usize, &String)| {
+            if !style.has_locations() {
+                return PrefixCost::default();
+            }
             let declared = declared(&alias(prefix), shown);
             PrefixCost {
                 whole: style.cost(shown, unit) + 1,
@@ -124,7 +127,7 @@ impl Prefixes {
         if aliases.has(prefix) {
             format!("{}/{rest}", alias(prefix))
         } else {
-            format!("{}/{rest}", self.shown[prefix])
+            [&self.shown[prefix], "/", rest].concat()
         }
     }
 

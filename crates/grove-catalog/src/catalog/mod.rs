@@ -36,8 +36,11 @@ pub use report::{Line, Report, Treatment};
 pub use style::{Style, entry_line};
 pub use update::update;
 
-/// What a reader is told before the entries, in every style.
+/// What a reader is told before entries with locations.
 pub const INSTRUCTIONS: &str = "Skills are instructions for particular tasks. Read the descriptions first. If exactly one clearly applies, read its location and follow it. If several could, take the most specific. If none does, use none. Never read more than one up front, and only after choosing. An entry for several skills: its location lists them; opening it is choosing, not a second skill.";
+
+/// What a reader is told before entries without locations.
+pub const INSTRUCTIONS_BY_NAME: &str = "Skills are instructions for particular tasks. Read the descriptions first. If exactly one clearly applies, open it by its name and follow it. If several could, take the most specific. If none does, use none. Never open more than one up front, and only after choosing. A name that ends in / stands for several skills: opening it lists them and is choosing, not a second skill.";
 
 /// What is asked of a catalog.
 #[derive(Debug, Clone)]

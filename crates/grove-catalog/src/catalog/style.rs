@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use grove_spec::text::{added_by_escape_xml, escape_xml, is_control, push_escaped_xml};
 
 use super::budget::Unit;
+use super::{INSTRUCTIONS, INSTRUCTIONS_BY_NAME};
 
 /// The shape of a catalog's text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub enum Style {
     Markdown,
     /// One JSON object with one skill a line.
     Json,
+    /// The short form: one line a skill, and no locations, for a reader whose program opens a skill by its name.
+    Names,
 }
 
 /// The text between the parts of an entry.
@@ -47,6 +50,12 @@ impl Style {
                 before_location: "\",\"location\":\"",
                 after: "\"},\n",
             },
+            Self::Names => Marks {
+                before_name: "- ",
+                before_description: ": ",
+                before_location: "",
+                after: "\n",
+            },
         }
     }
 
@@ -56,13 +65,27 @@ impl Style {
             Self::Xml => "</name><location>",
             Self::Markdown => "** [",
             Self::Json => "\",\"location\":\"",
+            Self::Names => "",
+        }
+    }
+
+    /// Whether an entry says where its file is.
+    pub(crate) const fn has_locations(self) -> bool {
+        !matches!(self, Self::Names)
+    }
+
+    /// What a reader is told before the entries.
+    pub(crate) const fn instructions(self) -> &'static str {
+        match self {
+            Self::Xml | Self::Markdown | Self::Json => INSTRUCTIONS,
+            Self::Names => INSTRUCTIONS_BY_NAME,
         }
     }
 
     /// Text from a file or a path, so that it cannot end what it is in.
     pub(crate) fn escape(self, text: &str) -> Cow<'_, str> {
         match self {
-            Self::Xml => escape_xml(text),
+            Self::Xml | Self::Names => escape_xml(text),
             Self::Markdown => escape_markdown(text),
             Self::Json => escape_json(text),
         }
@@ -82,7 +105,7 @@ impl Style {
     /// What a text costs once escaped.
     pub(crate) fn cost(self, text: &str, unit: Unit) -> usize {
         match self {
-            Self::Xml => unit.of(text) + added_by_escape_xml(text),
+            Self::Xml | Self::Names => unit.of(text) + added_by_escape_xml(text),
             Self::Markdown | Self::Json => unit.of(&self.escape(text)),
         }
     }
@@ -117,7 +140,7 @@ impl Style {
         } else {
             out.push_str(self.straight_to_location());
         }
-        for part in location {
+        for part in location.iter().filter(|_| self.has_locations()) {
             out.push_str(part);
         }
         out.push_str(marks.after);
@@ -125,7 +148,7 @@ impl Style {
 
     fn push(self, out: &mut String, text: &str) {
         match self {
-            Self::Xml => push_escaped_xml(out, text),
+            Self::Xml | Self::Names => push_escaped_xml(out, text),
             Self::Markdown | Self::Json => out.push_str(&self.escape(text)),
         }
     }
@@ -138,7 +161,7 @@ impl Style {
     /// What comes before the entries.
     pub(crate) fn opening(self, instructions: &str) -> String {
         match self {
-            Self::Xml => format!("{instructions}\n<available_skills>\n"),
+            Self::Xml | Self::Names => format!("{instructions}\n<available_skills>\n"),
             Self::Markdown => format!("## Skills\n\n{instructions}\n\n"),
             Self::Json => format!(
                 "{{\"instructions\":\"{}\",\"skills\":[\n",
@@ -150,7 +173,7 @@ impl Style {
     /// What comes after the entries.
     pub(crate) const fn closing(self) -> &'static str {
         match self {
-            Self::Xml => "</available_skills>\n",
+            Self::Xml | Self::Names => "</available_skills>\n",
             Self::Markdown => "",
             Self::Json => "]}\n",
         }
@@ -216,9 +239,12 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
 
 /// Whether a text is ASCII on one line, without control characters and double blanks.
 ///
-/// Without early exit the compiler makes wide compares of both loops.
+/// Names and paths are short and have no blanks. Without early exit the compiler makes wide compares of both loops.
 pub(crate) fn is_ascii_line(text: &str) -> bool {
     let bytes = text.as_bytes();
+    if bytes.len() < 64 && bytes.iter().all(u8::is_ascii_graphic) {
+        return true;
+    }
     let mut odd = 0_u8;
     for &b in bytes {
         // Control characters, and as signed bytes everything beyond ASCII.
@@ -271,13 +297,14 @@ mod tests {
 
     #[test]
     fn the_cost_of_an_entry_is_its_length() {
-        for style in [Style::Xml, Style::Markdown, Style::Json] {
+        for style in [Style::Xml, Style::Markdown, Style::Json, Style::Names] {
             for description in [None, Some("a <b> & \"c\" *d* [e] \\ 語")] {
                 let (name, location) = ("n<a>me", "~/a&b/SKILL.md");
                 let mut text = String::new();
                 style.entry(&mut text, name, description, location);
                 for unit in [Unit::Chars, Unit::Bytes] {
-                    let parts = [Some(name), description, Some(location)];
+                    let location = Some(location).filter(|_| style.has_locations());
+                    let parts = [Some(name), description, location];
                     let cost: usize = parts
                         .into_iter()
                         .flatten()

@@ -1,6 +1,7 @@
 //! What every possible entry says, and what that costs.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use grove_spec::text::counted;
@@ -10,7 +11,7 @@ use crate::snapshot::{Skill, Snapshot};
 use super::Request;
 use super::budget::Unit;
 use super::cut::shorten;
-use super::forest::{EVERYTHING, Forest, NodeId, Wishes};
+use super::forest::{Forest, NodeId, Wishes};
 use super::locations::{Prefixes, below_root};
 use super::style::{Style, one_line, shown_name};
 use super::two_threads::both;
@@ -19,8 +20,11 @@ use super::two_threads::both;
 /// skill can take the room of others.
 const LONGEST_DESCRIPTION: usize = 1_024;
 
-/// The name of an index file: sixteen digits, so that its cost is known before its content.
-pub(crate) const INDEX_NAME_DIGITS: usize = 16;
+/// What stands in for the name of an index file until its content is known: as many digits.
+pub(crate) const ANY_INDEX_FILE: &str = "0000000000000000.md";
+
+/// The digits of an index file's name, so that its cost is known before its content.
+pub(crate) const INDEX_NAME_DIGITS: usize = ANY_INDEX_FILE.len() - ".md".len();
 
 /// From so many skills on the second core pays.
 const SKILLS_FOR_TWO: usize = 2_000;
@@ -64,14 +68,27 @@ impl<'a> Material<'a> {
         let (style, unit) = (request.style, request.budget.unit);
         let prefixes = Prefixes::of(snapshot, request.home, request.index_dir, style, unit);
         let cost = |text: &SkillText<'_>| {
-            let parts = [&*text.name, &*text.description, &*text.rest];
+            let rest = if style.has_locations() {
+                &*text.rest
+            } else {
+                ""
+            };
+            let parts = [&*text.name, &*text.description, rest];
             parts.iter().map(|part| style.cost(part, unit)).sum()
+        };
+        let shared = if style.has_locations() {
+            BTreeSet::new()
+        } else {
+            shared_names(snapshot)
         };
         let of_skill = |skill: &'a Skill| {
             if !skill.model_invocable() {
                 return SkillText::default();
             }
             let mut text = of_skill(skill);
+            if shared.contains(skill.name()) {
+                text.name = one_line(&snapshot.address(skill)).into_owned().into();
+            }
             text.cost = cost(&text);
             text
         };
@@ -89,7 +106,7 @@ impl<'a> Material<'a> {
                 let inside = counted(node.n_skills - 1, "skill");
                 text.description = format!("({inside} inside) {}", text.description).into();
                 text.prefix = prefixes.of_index();
-                text.rest = any_index_file();
+                ANY_INDEX_FILE.clone_into(&mut text.rest);
                 text.cost = cost(text);
             }
         }
@@ -110,6 +127,14 @@ impl<'a> Material<'a> {
         skill.map_or(&self.of_groups, |skill| &self.texts[skill])
     }
 
+    /// What the entry of a node is called.
+    pub(crate) fn name(&self, id: NodeId) -> Cow<'_, str> {
+        match self.forest.skill(id) {
+            Some(skill) => (*self.texts[skill].name).into(),
+            None => self.forest.name(self.snapshot, id).into(),
+        }
+    }
+
     /// What a text costs.
     pub(crate) fn cost(&self, text: &str) -> usize {
         self.style.cost(text, self.unit)
@@ -117,7 +142,12 @@ impl<'a> Material<'a> {
 
     /// What an entry costs beside its description and the beginning of its location.
     pub(crate) fn bare(&self, name: &str, rest: &str, is_described: bool) -> usize {
-        self.cost(name) + self.cost(rest) + self.style.overhead(is_described)
+        let located = if self.style.has_locations() {
+            self.cost(rest)
+        } else {
+            0
+        };
+        self.cost(name) + located + self.style.overhead(is_described)
     }
 
     /// The entries that there would be if there were room for all, and what they would cost with their locations in full.
@@ -138,9 +168,14 @@ impl<'a> Material<'a> {
     }
 }
 
-/// What stands in for the name of an index file until its content is known.
-pub(crate) fn any_index_file() -> String {
-    format!("{:0>INDEX_NAME_DIGITS$}.md", "")
+/// Names that do not say which skill is meant.
+fn shared_names(snapshot: &Snapshot) -> BTreeSet<&str> {
+    let mut seen = BTreeSet::new();
+    let skills = snapshot.skills.iter();
+    let names = skills
+        .filter(|skill| skill.model_invocable())
+        .map(Skill::name);
+    names.filter(|name| !seen.insert(*name)).collect()
 }
 
 fn of_skill(skill: &Skill) -> SkillText<'_> {
@@ -181,9 +216,6 @@ pub(crate) fn closed_text(
     };
     let mut text = counted(n_skills, noun);
     if !is_named {
-        if id == EVERYTHING {
-            text.push_str(": search for one by what it should do, or read this list");
-        }
         return text;
     }
     let kept = node.children.iter().filter(|child| held(**child) > 0);

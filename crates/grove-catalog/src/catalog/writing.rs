@@ -7,8 +7,8 @@ use super::index;
 use super::ladder::{Form, Sight, entry_cost, entry_text, prefix};
 use super::locations::Aliases;
 use super::style::Style;
-use super::texts::Material;
-use super::{Catalog, Entry, EntryKind, INSTRUCTIONS, Request, report};
+use super::texts::{ANY_INDEX_FILE, Material};
+use super::{Catalog, Entry, EntryKind, Request, report};
 
 /// The catalog that shows exactly this.
 pub(crate) fn write(material: &Material<'_>, sight: &Sight, request: &Request<'_>) -> Catalog {
@@ -85,19 +85,28 @@ fn entry(
         Kind::Group { root, .. } => (EntryKind::Group, *root),
     };
     let begin = prefix(material, id, form);
-    let any_file = super::texts::any_index_file();
+    let has_locations = material.style.has_locations();
+    let is_file = has_locations || begin != prefixes.of_index();
     let rest = match (index_file, form) {
         (Some(file), _) => file,
         (None, Form::Skill(_)) => &material.text(id).rest,
-        (None, Form::Closed { .. }) => &any_file,
+        (None, Form::Closed { .. }) => ANY_INDEX_FILE,
     };
     Entry {
         kind,
         key: forest.key(snapshot, id),
-        name: forest.name(snapshot, id),
+        name: material.name(id).into_owned(),
         description: entry_text(material, sight, id, form),
-        location: prefixes.location(begin, rest, &prefixes.in_full()),
-        shown_location: prefixes.location(begin, rest, aliases),
+        location: if is_file {
+            prefixes.location(begin, rest, &prefixes.in_full())
+        } else {
+            String::new()
+        },
+        shown_location: if has_locations {
+            prefixes.location(begin, rest, aliases)
+        } else {
+            String::new()
+        },
         source: root
             .and_then(|root| snapshot.roots.get(root))
             .map(|root| root.source),
@@ -126,9 +135,9 @@ fn opening(style: Style, legend: &str) -> String {
     // The JSON style escapes the whole.
     let legend = match style {
         Style::Json => legend.into(),
-        Style::Xml | Style::Markdown => style.escape(legend),
+        Style::Xml | Style::Markdown | Style::Names => style.escape(legend),
     };
-    style.opening(&format!("{INSTRUCTIONS}{legend}"))
+    style.opening(&format!("{}{legend}", style.instructions()))
 }
 
 /// What a catalog costs beside its entries and aliases.

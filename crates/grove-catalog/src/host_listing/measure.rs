@@ -2,6 +2,17 @@
 
 use unicode_width::UnicodeWidthStr;
 
+use crate::hosts::Measure;
+
+/// What a list of another's would cost a host.
+pub fn cost(measure: Measure, text: &str) -> usize {
+    match measure {
+        Measure::Units => units(text),
+        Measure::Columns => text.lines().map(|line| columns(line) + 1).sum(),
+        Measure::Tokens => text.lines().map(|line| tokens(line.len() + 1)).sum(),
+    }
+}
+
 /// UTF-16 units, as JavaScript counts.
 pub(super) fn units(text: &str) -> usize {
     if text.is_ascii() {
@@ -58,6 +69,7 @@ mod tests {
             ("high→max — so", 13, 13),
         ] {
             assert_eq!(units(text), n_units, "{text}");
+            assert_eq!(cost(Measure::Units, text), n_units, "{text}");
             assert_eq!(columns(text), n_columns, "{text}");
         }
         assert_eq!([tokens(0), tokens(1), tokens(4), tokens(5)], [0, 1, 1, 2]);

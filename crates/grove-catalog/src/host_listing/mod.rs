@@ -14,6 +14,8 @@ mod fallback;
 mod measure;
 mod source_elements;
 
+pub use measure::cost;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -15,7 +15,7 @@ use super::instructions::{ELEMENT, Instructions};
 use super::{Block, BlockKind, LISTING, Own, Prompt};
 use serde::Serialize;
 
-use crate::catalog::INSTRUCTIONS;
+use crate::catalog::{INSTRUCTIONS, INSTRUCTIONS_BY_NAME};
 use crate::disclosure::boundary;
 use grove_spec::Digest;
 use grove_spec::words;
@@ -197,7 +197,8 @@ fn without_catalogs(text: &str) -> (String, usize) {
         return (text, 0);
     }
     // Without the catalog, what one does with it is about nothing.
-    let told = |line: &&str| !line.starts_with(INSTRUCTIONS);
+    let told =
+        |line: &&str| !line.starts_with(INSTRUCTIONS) && !line.starts_with(INSTRUCTIONS_BY_NAME);
     let kept: Vec<&str> = text.split('\n').filter(told).collect();
     (kept.join("\n"), cut)
 }

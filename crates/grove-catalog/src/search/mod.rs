@@ -97,13 +97,19 @@ words! {
 }
 
 impl Fit {
-    /// Chosen on the `tune` half of the search tasks, served and not (`cargo xtask bench search-quality`): what is
-    /// about less than the second share of what was asked is no answer.
+    /// Chosen on the `tune` half of the search tasks, served and not (`cargo xtask bench search-quality --settings`):
+    /// what is about less than the second share of what was asked is no answer, and neither is what is about one word
+    /// of several and about less than the third share beside it.
     const WELL: f32 = 0.35;
-    const PERHAPS: f32 = 0.19;
+    const PERHAPS: f32 = 0.18;
+    const BESIDE_ONE_WORD: f32 = 0.05;
 
-    fn of(share: f32, is_name: bool) -> Self {
-        if is_name || share >= Self::WELL {
+    fn of(share: f32, rest: f32, is_name: bool) -> Self {
+        if is_name {
+            Self::Well
+        } else if rest < Self::BESIDE_ONE_WORD {
+            Self::Hardly
+        } else if share >= Self::WELL {
             Self::Well
         } else if share >= Self::PERHAPS {
             Self::Perhaps
@@ -129,6 +135,8 @@ pub struct Hit {
     pub fit: Fit,
     /// How much of what was asked it is about, from 0 to 1.
     pub share: f32,
+    /// How much of that is left without the one word that it is most about; all, where few words were asked for.
+    pub rest: f32,
     /// The words that led to it, the most telling part first; empty when it was found by what it shares with
     /// other results, or by its name.
     pub why: Vec<Reason>,
@@ -154,12 +162,12 @@ pub fn search(snapshot: &Snapshot, index: &Index, query: &Query<'_>) -> Result<V
         })
     };
     let wanted = Wanted::of(index, query.text);
-    let Scored { mut scores, shares } = if wanted.is_empty() {
-        let nothing = vec![0.0; skills.len()];
-        Scored {
-            scores: nothing.clone(),
-            shares: nothing,
-        }
+    let Scored {
+        mut scores,
+        shares,
+        rests,
+    } = if wanted.is_empty() {
+        Scored::nothing(skills.len())
     } else {
         query::scores(index, &wanted, &allowed)?
     };
@@ -171,13 +179,15 @@ pub fn search(snapshot: &Snapshot, index: &Index, query: &Query<'_>) -> Result<V
     let hits = best.into_iter().map(|(document, score)| {
         let at = document as usize;
         let (skill, _) = *skills.get(at).ok_or(Damaged)?;
-        let share = shares.get(at).copied().unwrap_or(0.0);
+        let of = |all: &[f32]| all.get(at).copied().unwrap_or(0.0);
+        let (share, rest) = (of(&shares), of(&rests));
         let is_name = by_words.get(at).is_some_and(|by_words| score > *by_words);
         Ok(Hit {
             skill,
             score,
-            fit: Fit::of(share, is_name),
+            fit: Fit::of(share, rest, is_name),
             share,
+            rest,
             why: why(index, document, &wanted)?,
             path: path(snapshot, skill),
         })

@@ -3,7 +3,7 @@
 //! A word counts as it is written and by its stem. What is near to it counts less: the general list, what the
 //! library explains, a typing error. Then the words that the first documents share are looked for as well.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::entry::{FIELDS, until};
 use super::index::{Index, Term};
@@ -29,6 +29,8 @@ const FEEDBACK: f32 = 0.1;
 const COMMON: u32 = 4;
 /// What has less than this share of the best score is no answer.
 const FAINT: f32 = 0.03;
+/// Of so many words that were asked for one alone is no answer.
+const SEVERAL: usize = 4;
 /// Words that are compared with one that is not known.
 const MAX_COMPARED: u32 = 5_000;
 
@@ -46,6 +48,8 @@ pub(super) struct Wanted {
     terms: BTreeMap<u32, f32>,
     /// What a document would score that is about nothing but what was typed; words that nobody wrote count most.
     asked: f32,
+    /// Each word that was typed once: the stem that stands for it, if anybody wrote one, and what it is worth.
+    said: Vec<(Option<u32>, f32)>,
 }
 
 /// What documents are worth for a query.
@@ -54,6 +58,20 @@ pub(super) struct Scored {
     pub(super) scores: Vec<f32>,
     /// By document: how much of what was asked it is about, from 0 to 1.
     pub(super) shares: Vec<f32>,
+    /// By document: how much of that is left without the one word that it is most about.
+    pub(super) rests: Vec<f32>,
+}
+
+impl Scored {
+    /// Of a query that asks for nothing.
+    pub(super) fn nothing(documents: usize) -> Self {
+        let nothing = vec![0.0; documents];
+        Self {
+            scores: nothing.clone(),
+            shares: nothing.clone(),
+            rests: nothing,
+        }
+    }
 }
 
 impl Wanted {
@@ -62,8 +80,12 @@ impl Wanted {
         let mut all = words(until(text, MAX_QUERY));
         all.truncate(MAX_WORDS);
         let mut wanted = Self::default();
+        let mut known = BTreeSet::new();
         for word in &all {
-            wanted.word(index, word);
+            let said = wanted.word(index, word);
+            if known.insert(word) {
+                wanted.said.push(said);
+            }
         }
         for pair in all.windows(2) {
             // `web app` also means `webapp`.
@@ -88,34 +110,61 @@ impl Wanted {
         self.terms.is_empty()
     }
 
-    fn word(&mut self, index: &Index, word: &str) {
+    /// Looks for a word; gives the stem that stands for it, and what it is worth.
+    fn word(&mut self, index: &Index, word: &str) -> (Option<u32>, f32) {
         let weight = |number: u32| index.term(number).map_or(0.0, |term| term.weight);
         if let Some(number) = index.find_word(word) {
-            self.known(index, number, 1.0, word);
-            let stem = index.term(number).map(|term| index.stem_term(term.stem));
-            self.asked += weight(number) + stem.map_or(0.0, weight);
-            return;
+            let stem = self.known(index, number, 1.0, word);
+            let of_stem = stem.map_or(0.0, weight);
+            self.asked += weight(number) + of_stem;
+            return (stem, of_stem);
         }
         if let Some(term) = index.find_stem(&stem(word)) {
             *self.terms.entry(term).or_default() += 1.0;
             self.typed.push((term, word.to_owned()));
             self.asked += weight(term);
-            return;
+            return (Some(term), weight(term));
         }
         // A word and its stem, as rare as can be.
-        self.asked += 2.0 * term_weight(1, 1, index.documents() as usize);
-        if let Some(number) = spelled_nearly(index, word) {
-            self.known(index, number, MISSPELT, word);
-        }
+        let rarest = term_weight(1, 1, index.documents() as usize);
+        self.asked += 2.0 * rarest;
+        let meant = spelled_nearly(index, word);
+        let stem = meant.and_then(|number| self.known(index, number, MISSPELT, word));
+        (stem, rarest)
     }
 
-    fn known(&mut self, index: &Index, number: u32, worth: f32, typed: &str) {
+    fn known(&mut self, index: &Index, number: u32, worth: f32, typed: &str) -> Option<u32> {
         *self.terms.entry(number).or_default() += worth;
-        if let Some(term) = index.term(number) {
-            let stem = index.stem_term(term.stem);
-            *self.terms.entry(stem).or_default() += worth;
-            self.typed.push((stem, typed.to_owned()));
+        let stem = index.stem_term(index.term(number)?.stem);
+        *self.terms.entry(stem).or_default() += worth;
+        self.typed.push((stem, typed.to_owned()));
+        Some(stem)
+    }
+
+    /// By document: the share of what was asked that it is about, without the word that it is most about.
+    fn rests(&self, index: &Index) -> Result<Vec<f32>, Damaged> {
+        let documents = index.documents() as usize;
+        if self.said.len() < SEVERAL {
+            return Ok(vec![1.0; documents]);
         }
+        let (mut sums, mut most) = (vec![0.0_f32; documents], vec![0.0_f32; documents]);
+        for (stem, worth) in &self.said {
+            let Some(stem) = stem else { continue };
+            let term = index.term(*stem).ok_or(Damaged)?;
+            let postings = index.postings(&term).ok_or(Damaged)?;
+            for (document, about) in postings.iter() {
+                let at = document as usize;
+                let gained = worth * f32::from(about) / 255.0;
+                *sums.get_mut(at).ok_or(Damaged)? += gained;
+                let most = most.get_mut(at).ok_or(Damaged)?;
+                *most = most.max(gained);
+            }
+        }
+        let asked: f32 = self.said.iter().map(|(_, worth)| worth).sum();
+        let rests = sums.iter().zip(&most);
+        Ok(rests
+            .map(|(sum, most)| (sum - most) / asked.max(f32::MIN_POSITIVE))
+            .collect())
     }
 }
 
@@ -183,7 +232,11 @@ pub(super) fn scores(
     for score in scores.iter_mut().filter(|score| **score < least) {
         *score = 0.0;
     }
-    Ok(Scored { scores, shares })
+    Ok(Scored {
+        scores,
+        shares,
+        rests: wanted.rests(index)?,
+    })
 }
 
 fn add(

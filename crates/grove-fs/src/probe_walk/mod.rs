@@ -332,10 +332,11 @@ impl<T: Send> Output<T> {
     fn recalled<V: Visitor<Item = T>>(&mut self, shared: &Shared<'_, V>) -> Vec<Found<T>> {
         // In order, since what is met in order need not be sorted afterwards.
         self.recognised.sort_unstable_by_key(|range| range.start);
+        // With room for the few that come besides: thousands are not moved for them.
+        let mut recalled = Vec::with_capacity(self.recognised() + FEW);
         let numbers = std::mem::take(&mut self.recognised).into_iter().flatten();
-        numbers
-            .filter_map(|number| shared.visitor.recall(number))
-            .collect()
+        recalled.extend(numbers.filter_map(|number| shared.visitor.recall(number)));
+        recalled
     }
 
     /// How many files were recognised.

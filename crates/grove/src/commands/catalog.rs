@@ -73,6 +73,7 @@ fn style(style: StyleArg) -> Style {
         StyleArg::Xml => Style::Xml,
         StyleArg::Markdown => Style::Markdown,
         StyleArg::Json => Style::Json,
+        StyleArg::Names => Style::Names,
     }
 }
 

@@ -12,6 +12,9 @@ pub(super) fn run(shell: clap_complete::Shell, out: &mut Output) -> Outcome {
     let mut script = Vec::new();
     let mut command = with_hosts(Cli::command());
     clap_complete::generate(shell, &mut command, "grove", &mut script);
+    if shell == clap_complete::Shell::Bash {
+        script.extend_from_slice(include_bytes!("completions.bash"));
+    }
     out.exact(&script);
     Ok(0)
 }

@@ -4,6 +4,7 @@
 use grove_catalog::catalog::{Budget, Style, Treatment};
 use grove_catalog::host_listing::How;
 use grove_catalog::hosts::{self, Host};
+use grove_fs::files;
 use grove_skills::disclosure::{CatalogOptions, Disclosure};
 use grove_skills::{Environment, Look, Parts, Request, View, machine_hosts};
 use serde::Serialize;
@@ -66,6 +67,19 @@ impl HostView {
     pub(super) fn sight_of(&self, skill: usize) -> Option<Sight> {
         let mut shown = self.shown.iter();
         shown.find(|(at, _)| *at == skill).map(|(_, sight)| *sight)
+    }
+
+    /// What a host reads on this machine besides, which nothing here counts.
+    pub(super) fn not_followed(&self, environment: &Environment) -> Vec<String> {
+        let paths = self.host.iter().flat_map(|host| &host.not_followed);
+        let is_there = |path: &&String| {
+            let place = match path.strip_prefix("~/") {
+                Some(below) => environment.home.as_ref().map(|home| home.join(below)),
+                None => Some(environment.working.join(path)),
+            };
+            place.is_some_and(|place| files::is_there(&place))
+        };
+        paths.filter(is_there).cloned().collect()
     }
 
     /// Grove's own view, of what was looked at.
@@ -149,6 +163,18 @@ impl HostView {
             counts,
         }
     }
+}
+
+/// A sentence for every host that reads more than is known here.
+pub(super) fn not_followed<'v>(
+    views: &'v [HostView],
+    environment: &'v Environment,
+) -> impl Iterator<Item = String> + 'v {
+    views.iter().filter_map(|view| {
+        let paths = view.not_followed(environment);
+        let (title, listed) = (&view.title, paths.join(", "));
+        (!paths.is_empty()).then(|| format!("{title} has more from {listed}: not followed here"))
+    })
 }
 
 /// Grove's own view and that of every host on this machine, or the one view that was asked for.

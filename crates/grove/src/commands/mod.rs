@@ -14,6 +14,7 @@ mod config;
 mod doctor;
 mod engines;
 mod entry_listing;
+mod file_kind;
 mod host_views;
 mod input_text;
 mod known_hosts;
@@ -104,7 +105,9 @@ pub(crate) fn run(
         Some(Command::Supervise) => runs::supervise(environment),
         Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
         Some(Command::Mcp(arguments)) => mcp::run(environment, &arguments, out),
-        Some(Command::Validate { paths, json }) => validate::run(&environment, &paths, json, out),
+        Some(Command::Validate { paths, fix, json }) => {
+            validate::run(&environment, &paths, (json, fix), out)
+        }
         Some(Command::Trust(arguments)) => trust::grant(&environment, &arguments, out),
         Some(Command::Untrust { folder, json }) => {
             trust::revoke(&environment, folder.as_deref(), json, out)

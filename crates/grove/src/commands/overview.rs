@@ -3,7 +3,6 @@
 use grove_catalog::report;
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::state::State;
-use grove_fs::files;
 use grove_skills::Environment;
 use serde_json::{Value, json};
 
@@ -44,12 +43,8 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     unread::say(snapshot, out);
     out.line("");
     out.painted(&table(&views).render(page(&environment.variables)));
-    for view in &views {
-        let paths = not_followed(view, environment);
-        if !paths.is_empty() {
-            let (title, paths) = (&view.title, paths.join(", "));
-            out.line(&format!("{title} has more from {paths}: not followed here"));
-        }
+    for sentence in host_views::not_followed(&views, environment) {
+        out.line(&sentence);
     }
     if !attention.is_empty() {
         out.line("");
@@ -65,25 +60,12 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     0
 }
 
-/// What a host reads on this machine besides, which its row does not count.
-fn not_followed(view: &HostView, environment: &Environment) -> Vec<String> {
-    let paths = view.host.iter().flat_map(|host| &host.not_followed);
-    let is_there = |path: &&String| {
-        let place = match path.strip_prefix("~/") {
-            Some(below) => environment.home.as_ref().map(|home| home.join(below)),
-            None => Some(environment.working.join(path)),
-        };
-        place.is_some_and(|place| files::is_there(&place))
-    };
-    paths.filter(is_there).cloned().collect()
-}
-
 fn to_json(view: &HostView, environment: &Environment) -> Value {
     let mut row = json!(view.counts());
     if let Some(row) = row.as_object_mut() {
         row.insert("name".to_owned(), json!(view.name));
         row.insert("title".to_owned(), json!(view.title));
-        let paths = not_followed(view, environment);
+        let paths = view.not_followed(environment);
         if !paths.is_empty() {
             row.insert("notFollowed".to_owned(), json!(paths));
         }

@@ -3,14 +3,17 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use grove_fs::{FsError, files};
+use grove_fs::undo::{After, Recording};
+use grove_fs::{FsError, atomic, files};
 use grove_skills::{Environment, Library, Request, View};
 use grove_spec::config::Limits;
 use grove_spec::skill::file_limit::most_read;
-use grove_spec::skill::{Parsed, parse_within, strict};
+use grove_spec::skill::strict;
 use grove_spec::{Code, Diagnostic};
 use serde_json::json;
 
+use super::file_kind::FileKind;
+use super::mcp_install::difference;
 use super::{Outcome, absolute, counted};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::json::DiagnosticJson;
@@ -20,8 +23,11 @@ struct Checked {
     file: PathBuf,
     /// Whether it stands for a file; findings about folders and links are no files.
     is_file: bool,
+    kind: FileKind,
     text: Option<String>,
     findings: Vec<Diagnostic>,
+    /// The file as it should be written, where that is certain.
+    repaired: Option<String>,
 }
 
 impl Checked {
@@ -30,8 +36,10 @@ impl Checked {
         Self {
             file: path.to_path_buf(),
             is_file: false,
+            kind: FileKind::Skill,
             text: None,
             findings: vec![finding],
+            repaired: None,
         }
     }
 }
@@ -39,12 +47,23 @@ impl Checked {
 pub(super) fn run(
     environment: &Environment,
     paths: &[PathBuf],
-    json: bool,
+    (json, fix): (bool, bool),
     out: &mut Output,
 ) -> Outcome {
-    let mut all = Vec::new();
-    for path in paths {
-        all.extend(check(environment, &absolute(path, environment))?);
+    let look = || -> Result<Vec<Checked>, CommandError> {
+        let all = paths.iter().map(|path| absolute(path, environment));
+        let all = all.map(|path| check(environment, &path));
+        Ok(all
+            .collect::<Result<Vec<_>, _>>()?
+            .into_iter()
+            .flatten()
+            .collect())
+    };
+    let mut all = look()?;
+    let mut fixed = Vec::new();
+    if fix && all.iter().any(|checked| checked.repaired.is_some()) {
+        fixed = repair(environment, &all, json, out)?;
+        all = look()?;
     }
     let fails = all.iter().any(|checked| strict::fails(&checked.findings));
     if json {
@@ -54,6 +73,7 @@ pub(super) fn run(
             let findings = findings.map(|finding| DiagnosticJson::new(finding, Some(&file)));
             json!({
                 "file": file,
+                "kind": checked.kind.as_str(),
                 "valid": !strict::fails(&checked.findings),
                 "diagnostics": findings.collect::<Vec<_>>(),
             })
@@ -61,6 +81,7 @@ pub(super) fn run(
         out.json(&json!({
             "schema": "grove.validate/1",
             "valid": !fails,
+            "fixed": fixed,
             "files": files.collect::<Vec<_>>(),
         }));
         return Ok(ErrorKind::Finding.exit_code_if(fails));
@@ -68,11 +89,51 @@ pub(super) fn run(
     for checked in &all {
         for finding in &checked.findings {
             let finding = finding.clone().in_file(&checked.file);
-            out.finding(&finding, checked.text.as_deref());
+            let text = checked.text.as_deref();
+            out.finding(&finding, text.filter(|_| checked.kind.may_be_quoted()));
         }
+    }
+    if !fix && all.iter().any(|checked| checked.repaired.is_some()) {
+        out.note("hint: `--fix` writes what was understood so that every reader understands it");
     }
     out.line(&summary(&all));
     Ok(ErrorKind::Finding.exit_code_if(fails))
+}
+
+/// Writes what is certain, shows how, and keeps what was there; gives the files.
+fn repair(
+    environment: &Environment,
+    all: &[Checked],
+    json: bool,
+    out: &mut Output,
+) -> Result<Vec<String>, CommandError> {
+    let repairs = all.iter().filter_map(|checked| {
+        // A link stays and what it leads to is replaced.
+        let file = files::canonical(&checked.file).unwrap_or_else(|_| checked.file.clone());
+        Some((file, checked.text.as_deref()?, checked.repaired.as_deref()?))
+    });
+    let repairs: Vec<(PathBuf, &str, &str)> = repairs.collect();
+    let changes = repairs.iter().map(|(file, _, after)| {
+        let after = After::File(after.as_bytes());
+        (file.as_path(), after)
+    });
+    let changes: Vec<_> = changes.collect();
+    // A record is dropped with what was recorded if nothing was changed by then.
+    let recording = Recording::new(Some(&environment.state), "validate --fix");
+    recording.keep(&changes)?;
+    for (file, before, after) in &repairs {
+        if !json {
+            out.line(&format!("fixed {}", file.display()));
+            out.text(&difference(before, after));
+        }
+        let mode = files::mode(file).unwrap_or(0o644);
+        atomic::write_mode(file, after.as_bytes(), mode)?;
+    }
+    out.note("`grove undo` takes it back");
+    let fixed = repairs
+        .iter()
+        .map(|(file, ..)| file.to_string_lossy().into_owned());
+    Ok(fixed.collect())
 }
 
 fn summary(all: &[Checked]) -> String {
@@ -98,7 +159,7 @@ fn summary(all: &[Checked]) -> String {
 /// A skill folder, a skill file, or every skill below a folder.
 fn check(environment: &Environment, path: &Path) -> Result<Vec<Checked>, CommandError> {
     if files::is_folder(path) && files::is_there(&path.join("SKILL.md")) {
-        return Ok(vec![check_file(&path.join("SKILL.md"))]);
+        return Ok(vec![check_file(&path.join("SKILL.md"), FileKind::Skill)]);
     }
     if !files::is_folder(path) {
         return match files::identity(path) {
@@ -110,7 +171,7 @@ fn check(environment: &Environment, path: &Path) -> Result<Vec<Checked>, Command
                 path.display()
             ))
             .hint("give a skill folder, a SKILL.md, or a folder of skills")),
-            _ => Ok(vec![check_file(path)]),
+            _ => Ok(vec![check_file(path, FileKind::of(path))]),
         };
     }
     if let Err(error) = files::list(path, 1) {
@@ -134,7 +195,7 @@ fn check(environment: &Environment, path: &Path) -> Result<Vec<Checked>, Command
     let mut all: Vec<Checked> = snapshot
         .skills
         .iter()
-        .map(|skill| check_file(&snapshot.location(&skill.place)))
+        .map(|skill| check_file(&snapshot.location(&skill.place), FileKind::Skill))
         .collect();
     all.extend(
         snapshot.diagnostics.iter().map(|finding| {
@@ -177,7 +238,7 @@ fn unread(file: &Path, error: &FsError) -> Diagnostic {
     Diagnostic::new(code, format!("{error}: {}", error.source))
 }
 
-fn check_file(file: &Path) -> Checked {
+fn check_file(file: &Path, kind: FileKind) -> Checked {
     let limit = Limits::default().file_bytes.value;
     let bytes = match files::read_bounded(file, most_read(limit)) {
         Ok(bytes) => bytes,
@@ -189,23 +250,19 @@ fn check_file(file: &Path) -> Checked {
             }
             return Checked {
                 is_file: true,
+                kind,
                 ..Checked::finding(file, finding)
             };
         }
     };
-    let is_skill_md = file.file_name().is_some_and(|name| name == "SKILL.md");
-    let named_by = if is_skill_md {
-        file.parent().and_then(Path::file_name)
-    } else {
-        file.file_stem()
-    };
-    let folder = named_by.unwrap_or_default().to_string_lossy();
-    let parsed = parse_within(&bytes, limit).unwrap_or_else(Parsed::refused);
-    let findings = strict::validate(&parsed, &folder);
+    let findings = kind.findings(file, &bytes, limit);
+    let repaired = kind.repaired(&bytes, limit);
     Checked {
         file: file.to_path_buf(),
         is_file: true,
+        kind,
         text: String::from_utf8(bytes).ok(),
         findings,
+        repaired,
     }
 }

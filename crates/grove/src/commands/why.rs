@@ -83,6 +83,9 @@ pub(super) fn run(looked: &Looked, name: &str, json: bool, out: &mut Output) -> 
             print(answers, width, environment, out);
         }
     }
+    for sentence in host_views::not_followed(&views, environment) {
+        out.line(&sentence);
+    }
     Ok(0)
 }
 
@@ -98,6 +101,8 @@ fn nowhere(views: &[HostView], name: &str, environment: &Environment) -> Command
     let roots: BTreeSet<String> = roots.map(|root| tilde(&root.path, environment)).collect();
     let error = CommandError::finding(message);
     let error = error.hint(entry_listing::hint_for(&near(views, name), "skill"));
+    let elsewhere = host_views::not_followed(views, environment);
+    let error = elsewhere.fold(error, CommandError::hint);
     if roots.is_empty() {
         return error
             .hint("there is no folder of skills: `grove skills roots` shows where one could be");

@@ -16,6 +16,7 @@ mod agent_format_sessions;
 mod agent_host_programs;
 mod agent_sessions;
 mod agreement;
+mod author_sessions;
 mod cache_sessions;
 mod catalog_sessions;
 mod chain_sessions;

@@ -149,6 +149,11 @@ fn what_a_host_has_besides_and_is_not_followed_is_said() {
     session.file("home/.claude/commands/deploy.md", "Deploy.");
     let said = "Claude Code has more from ~/.claude/commands: not followed here";
     session.done("").prints([said]);
+    let missing = session.grove("why deploy");
+    assert_eq!(missing.code, 1, "{missing}");
+    assert!(missing.stderr.contains(said), "{missing}");
+    session.skill("home/.claude/skills/pdf", "pdf", "Joins files");
+    session.done("why pdf").prints([said]);
     let overview = session.json("");
     let hosts = overview["hosts"].as_array().unwrap();
     let claude = hosts.iter().find(|host| host["name"] == "claude").unwrap();

@@ -173,3 +173,15 @@ fn what_shares_a_stray_word_is_no_answer() {
         "well"
     );
 }
+
+#[test]
+fn one_word_of_several_is_no_answer_however_much_it_is_of_it() {
+    let session = session();
+    let fits = |words: &str| search(&session, &[words])["results"][0]["fits"].clone();
+    assert_eq!(fits("pdf oven grate polish"), "hardly");
+    // Two of them are, and so is one of a few.
+    assert_eq!(fits("joins pdf oven grate"), "well");
+    assert_eq!(fits("pdf oven grate"), "perhaps");
+    // A name is a name.
+    assert_eq!(fits("pdf-join"), "well");
+}

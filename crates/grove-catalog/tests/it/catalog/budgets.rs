@@ -1,6 +1,6 @@
 //! What a budget buys: the laws of the ladder over generated libraries, and cases of each step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use grove_catalog::State;
 use grove_catalog::catalog::{
@@ -162,6 +162,7 @@ fn nothing_is_said_when_there_is_nothing() {
 #[test]
 fn instructions_are_short() {
     assert!(grove_catalog::catalog::INSTRUCTIONS.len() <= 400);
+    assert!(grove_catalog::catalog::INSTRUCTIONS_BY_NAME.len() <= 400);
 }
 
 /// The first rung, groups, skills, descriptions, locations: each step is taken only when the ones before it were.
@@ -371,7 +372,7 @@ fn every_style_and_unit_keeps_the_budget_and_spends_it() {
     ));
     let snapshot = snapshot(&[Source::User], &skills);
     let usage = BTreeMap::new();
-    for style in [Style::Xml, Style::Markdown, Style::Json] {
+    for style in [Style::Xml, Style::Markdown, Style::Json, Style::Names] {
         for unit in [Unit::Chars, Unit::Bytes] {
             for size in [12_000, 40_000] {
                 let budget = Budget {
@@ -391,5 +392,63 @@ fn every_style_and_unit_keeps_the_budget_and_spends_it() {
                 );
             }
         }
+    }
+}
+
+/// Whoever opens a skill by its name needs neither a location nor an index file, and a name that says which one.
+#[test]
+fn the_short_form_has_names_that_lead_somewhere_and_no_locations() {
+    let usage = BTreeMap::new();
+    let short = |snapshot: &Snapshot, size: usize| {
+        let request = Request {
+            style: Style::Names,
+            ..request(Budget::chars(size, 150), &usage, &[])
+        };
+        catalog(snapshot, &request)
+    };
+    let few = [
+        Made::new(0, "a/twin", "One of two"),
+        Made::new(0, "b/twin", "The other"),
+        Made::new(0, "solo", "Does <things> alone"),
+    ];
+    let few = snapshot(&[Source::User], &few);
+    let made = short(&few, 2_000);
+    let entries: Vec<&str> = made
+        .text
+        .lines()
+        .filter(|it| it.starts_with("- "))
+        .collect();
+    let label = &few.roots[0].label;
+    let expected = [
+        format!("- a/twin@{label}: One of two"),
+        format!("- b/twin@{label}: The other"),
+        "- solo: Does &lt;things&gt; alone".to_owned(),
+    ];
+    assert_eq!(
+        BTreeSet::from_iter(entries),
+        expected.iter().map(String::as_str).collect()
+    );
+    assert!(
+        made.entries
+            .iter()
+            .all(|entry| entry.location.ends_with("/SKILL.md"))
+    );
+    let many = snapshot(&[Source::User], &shaped("grouped", 200));
+    for size in [2_000, 9_000, 30_000] {
+        let made = short(&many, size);
+        assert!(
+            made.index.is_empty() && !made.text.contains("SKILL.md"),
+            "{}",
+            made.text
+        );
+        assert!(!made.text.contains("Locations:"), "{}", made.text);
+        let used = made.entries.iter().map(|entry| entry.cost).sum::<usize>();
+        assert!(
+            made.entries
+                .iter()
+                .all(|entry| entry.shown_location.is_empty())
+        );
+        let frame = made.chars() - used;
+        assert!(frame < 500, "{frame}");
     }
 }

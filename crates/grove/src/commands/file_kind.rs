@@ -1,0 +1,191 @@
+//! What kind of file an author hands in, told by its name and the folders around it, and what is wrong with it.
+
+use std::path::Path;
+
+use grove_spec::agent::formats;
+use grove_spec::config::{self, LayerScope};
+use grove_spec::package::{Manifest, ManifestFile, read_settings};
+use grove_spec::skill::{Parsed, parse_within, print, strict};
+use grove_spec::{Code, Diagnostic, Severity, agent, chain};
+
+/// What a file is read as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileKind {
+    Skill,
+    Agent(agent::Format),
+    Chain(chain::Format),
+    Manifest(ManifestFile),
+    Config(LayerScope),
+    PiSettings,
+}
+
+impl FileKind {
+    /// Whatever says nothing else is a skill.
+    pub(super) fn of(file: &Path) -> Self {
+        let called = |path: Option<&Path>| {
+            let name = path.and_then(Path::file_name).unwrap_or_default();
+            name.to_str().unwrap_or_default().to_owned()
+        };
+        let (name, folder) = (called(Some(file)), called(file.parent()));
+        let around = called(file.parent().and_then(Path::parent));
+        if let Some(manifest) = ManifestFile::ALL
+            .iter()
+            .find(|it| file.ends_with(it.path()))
+        {
+            return Self::Manifest(*manifest);
+        }
+        if let Some(format) = chain::Format::of(&name) {
+            return Self::Chain(format);
+        }
+        match (name.as_str(), folder.as_str()) {
+            ("config.toml", ".grove") => return Self::Config(LayerScope::Project),
+            ("config.toml", "grove") => return Self::Config(LayerScope::User),
+            ("config.toml", ".codex") => return Self::Agent(agent::Format::CodexConfig),
+            ("opencode.json" | "opencode.jsonc", _) => {
+                return Self::Agent(agent::Format::OpencodeJson);
+            }
+            ("settings.json", ".pi") => return Self::PiSettings,
+            ("settings.json", "agent") if around == ".pi" => return Self::PiSettings,
+            _ => {}
+        }
+        let format = match around.as_str() {
+            ".claude" => agent::Format::Claude,
+            ".github" | ".copilot" => agent::Format::Copilot,
+            ".gemini" => agent::Format::Gemini,
+            ".opencode" | "opencode" => agent::Format::Opencode,
+            ".codex" => agent::Format::Codex,
+            _ => agent::Format::Native,
+        };
+        let is_agent = matches!(folder.as_str(), "agents" | "agent") && name != "SKILL.md";
+        if is_agent && format.takes(&name) {
+            return Self::Agent(format);
+        }
+        Self::Skill
+    }
+
+    /// The word for people and JSON.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Skill => "skill",
+            Self::Agent(_) => "agent",
+            Self::Chain(_) => "chain",
+            Self::Manifest(_) => "manifest",
+            Self::Config(_) | Self::PiSettings => "settings",
+        }
+    }
+
+    /// Whether lines of the file may be shown: any line of settings may be a secret.
+    pub(super) const fn may_be_quoted(self) -> bool {
+        match self {
+            Self::Skill | Self::Chain(_) | Self::Manifest(_) => true,
+            Self::Agent(format) => !format.is_settings(),
+            Self::Config(_) | Self::PiSettings => false,
+        }
+    }
+
+    /// All findings about a file, as its author should see them.
+    pub(super) fn findings(self, file: &Path, bytes: &[u8], limit: u64) -> Vec<Diagnostic> {
+        match self {
+            Self::Skill => {
+                let is_skill_md = file.file_name().is_some_and(|name| name == "SKILL.md");
+                let named_by = if is_skill_md {
+                    file.parent().and_then(Path::file_name)
+                } else {
+                    file.file_stem()
+                };
+                let folder = named_by.unwrap_or_default().to_string_lossy();
+                strict::validate(&parsed(bytes, limit), &folder)
+            }
+            Self::Agent(format) => {
+                let found = formats::read(bytes, format).into_iter();
+                found.flat_map(|agent| agent.parsed.diagnostics).collect()
+            }
+            Self::Chain(format) => chain::parse_bytes(bytes, format).diagnostics,
+            Self::Manifest(manifest) => Manifest::read(bytes, manifest).diagnostics,
+            Self::Config(scope) => match std::str::from_utf8(bytes) {
+                Ok(text) => config::parse(text, scope, file).1,
+                Err(error) => vec![Diagnostic::new(Code::Unreadable, error.to_string())],
+            },
+            Self::PiSettings => {
+                let read = read_settings(bytes);
+                let findings = read.fault.into_iter().chain(read.package_findings);
+                findings.chain(read.skill_findings).collect()
+            }
+        }
+    }
+
+    /// The file as it should be written, where that is certain: frontmatter that was understood although it is no YAML,
+    /// written so that every reader understands the same.
+    pub(super) fn repaired(self, bytes: &[u8], limit: u64) -> Option<String> {
+        if self != Self::Skill {
+            return None;
+        }
+        let text = std::str::from_utf8(bytes).ok()?;
+        let before = parsed(bytes, limit);
+        let is_repaired = |it: &Diagnostic| it.code == Code::YamlRepaired;
+        let is_error = |it: &Diagnostic| it.severity == Severity::Error;
+        let (head, body) = text.split_at_checked(before.body_offset)?;
+        let has_comments = head.lines().any(|line| line.trim_start().starts_with('#'));
+        let mut findings = before.diagnostics.iter();
+        if has_comments || findings.clone().any(is_error) || !findings.any(is_repaired) {
+            return None;
+        }
+        let written = print::print(&before.skill, body);
+        let after = parsed(written.as_bytes(), limit);
+        let mut findings = after.diagnostics.iter();
+        let is_right = !findings.any(|it| is_repaired(it) || is_error(it))
+            && print::print(&after.skill, body) == written;
+        is_right.then_some(written)
+    }
+}
+
+fn parsed(bytes: &[u8], limit: u64) -> Parsed {
+    parse_within(bytes, limit).unwrap_or_else(Parsed::refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_told_by_name_and_folder() {
+        for (file, kind) in [
+            ("/a/pdf/SKILL.md", "skill"),
+            ("/a/agents/SKILL.md", "skill"),
+            ("/a/notes.md", "skill"),
+            ("/h/.claude/agents/scout.md", "agent"),
+            ("/h/.codex/agents/scout.toml", "agent"),
+            ("/h/.codex/config.toml", "agent"),
+            ("/p/.opencode/agent/scout.md", "agent"),
+            ("/p/opencode.json", "agent"),
+            ("/p/agents/scout.md", "agent"),
+            ("/p/agents/build.chain.md", "chain"),
+            ("/p/chains/build.chain.json", "chain"),
+            ("/p/package.json", "manifest"),
+            ("/p/.claude-plugin/plugin.json", "manifest"),
+            ("/p/.grove/config.toml", "settings"),
+            ("/h/.config/grove/config.toml", "settings"),
+            ("/h/.pi/agent/settings.json", "settings"),
+        ] {
+            assert_eq!(FileKind::of(Path::new(file)).as_str(), kind, "{file}");
+        }
+        let claude = FileKind::of(Path::new("/h/.claude/agents/scout.md"));
+        assert_eq!(claude, FileKind::Agent(agent::Format::Claude));
+        assert!(claude.may_be_quoted());
+        assert!(!FileKind::of(Path::new("/p/opencode.json")).may_be_quoted());
+    }
+
+    #[test]
+    fn only_what_was_understood_is_written_anew() {
+        let repaired = |text: &str| FileKind::Skill.repaired(text.as_bytes(), 256_000);
+        let loose = "---\nname: pdf\ndescription: Use when: joining files\n---\n# Body\n";
+        let written = repaired(loose).unwrap();
+        assert!(written.ends_with("---\n# Body\n"), "{written}");
+        assert_eq!(parsed(written.as_bytes(), 256_000).diagnostics, []);
+        assert_eq!(repaired(&written), None, "there is nothing more to do");
+        let commented = loose.replace("name:", "# mine\nname:");
+        assert_eq!(repaired(&commented), None, "a comment would be lost");
+        assert_eq!(repaired("---\nname: [\n---\n"), None);
+        assert_eq!(repaired("no frontmatter"), None);
+    }
+}
