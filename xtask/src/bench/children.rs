@@ -233,6 +233,7 @@ impl OurSupervisor {
             limits: Limits::default(),
             output_schema: None,
             output: None,
+            file_only: false,
             contract: None,
             reviews: None,
         };
@@ -248,6 +249,7 @@ impl OurSupervisor {
             recording: None,
             mcp_servers: Vec::new(),
             session_dir: None,
+            max_output: None,
             surroundings: self.surroundings.clone(),
         };
         let submitted = submit(store, &request).map_err(|error| error.to_string())?;

@@ -79,7 +79,10 @@ impl LayerReader<'_> {
                 format!("{prefix}.{}", key.get_ref())
             };
             match (path.as_str(), value.get_ref()) {
-                ("limits" | "catalog" | "skills" | "agents" | "runs", DeValue::Table(inner)) => {
+                (
+                    "limits" | "catalog" | "skills" | "agents" | "runs" | "runs.attention",
+                    DeValue::Table(inner),
+                ) => {
                     self.table(inner, &path);
                 }
                 ("skills.entries", DeValue::Table(inner)) => {
@@ -120,7 +123,7 @@ impl LayerReader<'_> {
                 }
             }
             "limits" | "catalog" | "skills" | "skills.entries" | "agents" | "agents.overrides"
-            | "runs" | "providers" | "mcp" => self.wrong(path, span, "a table"),
+            | "runs" | "runs.attention" | "providers" | "mcp" => self.wrong(path, span, "a table"),
             _ => {
                 let mut layer = std::mem::take(&mut self.layer);
                 if !layer.take(&key, self) {

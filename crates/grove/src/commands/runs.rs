@@ -70,7 +70,7 @@ impl Runs {
             let bytes = self.store.artifact(digest).ok().flatten()?;
             String::from_utf8(bytes).ok()
         };
-        RunView::of(&run.id, &run.plan, &run.state, &text)
+        RunView::of(&run.id, &run.plan, &run.state, &text).bounded(&run.plan)
     }
 
     /// Whether somebody has to look after what a dead owner left, or after what nobody has taken. A process of a child
@@ -436,6 +436,7 @@ fn line_of(event: &Event) -> String {
             format!("{effect} taken by process {} (epoch {epoch})", holder.pid)
         }
         Fact::Told { of, .. } => format!("{of} is told what was put together for it"),
+        Fact::Noticed { of, why, .. } => format!("{of} may need somebody: {why}"),
         Fact::Compacted { of, turns, .. } => {
             format!("{of} its first {turns} turns are told in short")
         }

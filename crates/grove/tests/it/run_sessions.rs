@@ -2,6 +2,7 @@
 //! off, is stopped by a limit, and goes on after its supervisor was killed.
 
 mod acceptance;
+mod attention;
 mod compaction;
 mod engines;
 mod forks;
@@ -14,6 +15,8 @@ mod ledger;
 mod limits;
 pub(crate) mod mcp_tools;
 mod nemesis;
+mod parallel_calls;
+mod results;
 mod sandboxed;
 mod secrets;
 mod sessions;

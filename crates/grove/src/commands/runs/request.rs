@@ -7,7 +7,7 @@ use grove_plan::{LayoutRules, Request as RunRequest, TreeLimits, lay_out, parse_
 use grove_runs::{Recording, RunRequest as SubmittedRequest, SubmitError};
 use grove_skills::{Environment, Library, Look, LookAgain as _, Parts, Request};
 use grove_spec::Diagnostic;
-use grove_spec::chain::{Step, Task};
+use grove_spec::chain::Step;
 use grove_spec::money::millionths;
 use serde_json::Value;
 
@@ -123,6 +123,11 @@ pub(super) fn resolve(
         background = background.or(child.background);
         all.push(child.request);
     }
+    if asked.request.artifacts == Some(false) {
+        let note =
+            "`artifacts: false` has no effect: texts are kept with the run until it is pruned";
+        notes.push(note.to_owned());
+    }
     notes.sort();
     notes.dedup();
     // What one agent says about its time is about the run only when it is the only one.
@@ -148,6 +153,7 @@ pub(super) fn resolve(
             recording,
             surroundings: models.surroundings(),
             session_dir,
+            max_output: asked.max_output,
             mcp_servers: models.mcp.iter().map(|it| it.name.clone()).collect(),
         },
     })
@@ -258,11 +264,8 @@ fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<Asked, Co
         Some(file) => {
             let value = read_json(file, "the request")?;
             let request = parse_request(&value).map_err(|findings| all_wrong(&findings))?;
-            let mut steps = request.steps().map_err(|findings| all_wrong(&findings))?;
+            let steps = request.steps().map_err(|findings| all_wrong(&findings))?;
             let is_chain = request.chain.is_some() || request.chain_name.is_some();
-            if steps.is_none() && !is_chain {
-                steps = Some(vec![one(&request.agent, &request.task)]);
-            }
             Asked {
                 request,
                 steps,
@@ -329,14 +332,6 @@ fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
         steps: Some(typed.steps),
         is_chain: typed.is_chain,
     })
-}
-
-fn one(agent: &str, task: &str) -> Step {
-    Step::One(Box::new(Task {
-        agent: agent.to_owned(),
-        task: Some(task.to_owned()),
-        ..Task::default()
-    }))
 }
 
 fn recording(environment: &Environment, arguments: &RunArgs) -> Option<Recording> {
