@@ -490,7 +490,7 @@ fn few_points(act: Act) -> Vec<Point> {
     let supervisor = |call: &str, n| Point::Supervisor(call.to_owned(), n);
     if act == Act::Gates {
         // The look before, the first verification, the asking, the second, and the review.
-        return [2, 12, 16, 22, 28, 33]
+        return [2, 12, 16, 21, 25, 29]
             .map(|n| supervisor("fdatasync", n))
             .to_vec();
     }
