@@ -4,6 +4,8 @@
 //! leaves the state as it was.
 
 mod acceptance;
+mod delegation;
+mod fan_out;
 mod wishes;
 mod worktrees;
 
@@ -16,7 +18,7 @@ use crate::command::{Command, Doubt};
 use crate::event::{Call, CallOutcome, Ending, Event, Fact, Holder, Outcome, Proof, Times, Turn};
 use crate::ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
 use crate::money::cost_of;
-use crate::plan::{Plan, limit_reached};
+use crate::plan::{Plan, Work, limit_reached};
 use crate::refused::{Damaged, Refused};
 use crate::state::{
     AttemptState, CallState, Cause, Continued, Execution, LimitKind, NodeState, OpenEffect, Said,
@@ -81,6 +83,12 @@ pub fn advance(plan: &Plan, state: &mut State, event: &Event) -> Result<Step, Re
         Fact::Gone { effect, epoch, .. } => run.gone(effect, *epoch)?,
         Fact::Wanted { by, id, wish } => run.wanted(by, id, wish)?,
         Fact::Fired { timer } => run.fired(timer)?,
+        Fact::Delegated {
+            of,
+            run: id,
+            children,
+        } => run.delegated(of, id, *children)?,
+        Fact::Used { of, usage, cost } => run.used(of, *usage, *cost)?,
     }
     run.begin_what_is_ready();
     run.end_if_over();
@@ -121,6 +129,9 @@ impl Run<'_> {
     fn submitted(&mut self, owner: Digest) {
         self.state.submitted = Some(self.at);
         self.state.owner = Some(owner);
+        let of_plan = self.plan.nodes.iter().filter(|node| node.reviews.is_none());
+        let of_plan = of_plan.filter(|node| matches!(node.work, Work::Child(_)));
+        self.state.children = of_plan.count() as u64;
         for node in &self.plan.nodes {
             let known = NodeState {
                 is_review: node.reviews.is_some(),
@@ -257,7 +268,10 @@ impl Run<'_> {
     fn spent_on(&self, node: &NodeId) -> u64 {
         let node = self.state.nodes.get(node);
         let attempts = node.map_or(&[][..], |node| &node.attempts);
-        let spent = attempts.iter().map(|attempt| attempt.usage.counted());
+        let spent = attempts.iter().flat_map(|attempt| {
+            let below = attempt.nested.usage.counted();
+            [attempt.usage.counted(), below]
+        });
         spent.fold(0, u64::saturating_add)
     }
 
@@ -320,7 +334,9 @@ impl Run<'_> {
                 | EffectKind::Capture
                 | EffectKind::Remove
                 | EffectKind::Look
-                | EffectKind::Verify,
+                | EffectKind::Verify
+                | EffectKind::Expand
+                | EffectKind::Collect,
                 outcome,
             ) => return self.of_node_answered(effect, outcome),
             _ => return Err(Refused::WrongOutcome(effect.clone())),
@@ -490,6 +506,10 @@ impl Run<'_> {
         let mut groups = self.groups();
         for node in &plan.nodes {
             let known = self.state.nodes.get(&node.id);
+            if known.is_some_and(|known| known.items.is_some()) {
+                self.go_on_with_items(&node.id);
+                continue;
+            }
             if known.is_none_or(|known| known.execution != Execution::Pending) {
                 continue;
             }
@@ -514,6 +534,7 @@ impl Run<'_> {
                         group.room -= 1;
                         self.begin(&node.id, 0, None);
                     }
+                    None if plan.fan_out(&node.id).is_some() => self.expand(&node.id),
                     None => self.begin(&node.id, 0, None),
                 }
             }

@@ -72,6 +72,16 @@ pub enum Command {
         /// Whose.
         node: NodeId,
     },
+    /// Find the items that a step runs for.
+    Expand {
+        /// Which step.
+        node: NodeId,
+    },
+    /// Put together what was said about all items of a step.
+    Collect {
+        /// Which step.
+        node: NodeId,
+    },
     /// Say when a time has passed on the boot clock.
     Arm {
         /// How long.

@@ -16,8 +16,19 @@ pub struct Variables {
     pub chain_dir: String,
     /// `{outputs.NAME}`: what earlier steps said.
     pub outputs: BTreeMap<String, String>,
-    /// The item of a step that runs for each of a list: its name, and its value as JSON.
-    pub item: Option<(String, serde_json::Value)>,
+    /// The item of a step that runs for each of a list.
+    pub item: Option<ItemValue>,
+}
+
+/// An item of a list, as a task can speak of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemValue {
+    /// What it is called.
+    pub name: String,
+    /// What it is.
+    pub value: serde_json::Value,
+    /// Its key as it stands in the id of its node: `{item#key}`.
+    pub key: String,
 }
 
 /// Puts the variables into a task, in one pass: what is put in is not looked at again. Where the task does not speak of
@@ -60,8 +71,32 @@ fn value_of(name: &str, variables: &Variables) -> Option<String> {
     if let Some(output) = name.strip_prefix("outputs.") {
         return variables.outputs.get(output).cloned();
     }
-    let (item, value) = variables.item.as_ref()?;
-    let path = name.strip_prefix(item.as_str())?;
+    let item = variables.item.as_ref()?;
+    if name.strip_prefix(item.name.as_str()) == Some("#key") {
+        return Some(item.key.clone());
+    }
+    value_of_item(name, &item.name, &item.value)
+}
+
+/// The first thing in braces that a text wants of an item and that the item does not have.
+pub(crate) fn missing_of_item<'a>(
+    text: &'a str,
+    item: &str,
+    value: &serde_json::Value,
+) -> Option<&'a str> {
+    let mut marks = text.split('{').skip(1).filter_map(|rest| {
+        let (mark, _) = rest.split_once('}')?;
+        Some(mark)
+    });
+    marks.find(|mark| {
+        let path = mark.strip_prefix(item);
+        let is_of_item = path.is_some_and(|path| path.starts_with('.'));
+        is_of_item && value_of_item(mark, item, value).is_none()
+    })
+}
+
+fn value_of_item(name: &str, item: &str, value: &serde_json::Value) -> Option<String> {
+    let path = name.strip_prefix(item)?;
     let mut value = value;
     for part in path.split('.').skip(1) {
         value = match part.parse::<usize>() {
@@ -89,7 +124,11 @@ mod tests {
             previous: "before {task}".to_owned(),
             chain_dir: "/c".to_owned(),
             outputs: BTreeMap::from([("plan".to_owned(), "P{chain_dir}".to_owned())]),
-            item: Some(("file".to_owned(), json!({"path": "a.rs", "n": [7, 8]}))),
+            item: Some(ItemValue {
+                name: "file".to_owned(),
+                value: json!({"path": "a.rs", "n": [7, 8]}),
+                key: "a-rs".to_owned(),
+            }),
         };
         for (template, expected) in [
             ("{task}|{previous}", "say $& and {previous}|before {task}"),
@@ -99,6 +138,7 @@ mod tests {
                 "before {task}{outputs.none} {x} {",
             ),
             ("{previous}{file.path}:{file.n.1}", "before {task}a.rs:8"),
+            ("{previous}{file#key}", "before {task}a-rs"),
             (
                 "{previous}{files} {file.none}",
                 "before {task}{files} {file.none}",

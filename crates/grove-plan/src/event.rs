@@ -53,6 +53,27 @@ pub enum Fact {
         owner: Digest,
         /// Submitting the same key again gives the same run.
         key: Option<String>,
+        /// The child that asked for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<Parent>,
+    },
+    /// A child asked for a run of its own, or one below it did.
+    Delegated {
+        /// Which child.
+        of: Attempt,
+        /// The run.
+        run: String,
+        /// How many children it has.
+        children: u64,
+    },
+    /// A run that a child asked for, or one below it, has spent something.
+    Used {
+        /// Which child.
+        of: Attempt,
+        /// What.
+        usage: Usage,
+        /// What that cost, in millionths, where it is known.
+        cost: Option<u64>,
     },
     /// An executor took an effect.
     Leased {
@@ -153,6 +174,15 @@ pub enum Fact {
     },
 }
 
+/// The child that asked for a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    /// Its own run.
+    pub run: String,
+    /// The child.
+    pub of: Attempt,
+}
+
 /// Who executes an effect: enough to tell whether it is still there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -239,11 +269,34 @@ pub enum Outcome {
     Checked(Box<Seen>),
     /// A working tree is no more.
     Removed,
-    /// A working tree could not be made, captured or removed.
+    /// The items of a list were found.
+    Expanded(Expanded),
+    /// What was said about all items is put together.
+    Collected(Output),
+    /// It could not be done: a working tree made, captured or removed, items found, outputs put together.
     Impossible {
         /// Why.
         why: String,
     },
+}
+
+/// The items that a step runs for, in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expanded {
+    /// The artifact with the list.
+    pub list: Digest,
+    /// The items.
+    pub items: Vec<Item>,
+}
+
+/// One item of a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    /// What tells it from the others, as it stands in the id of its node.
+    pub key: String,
+    /// What its child is called while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
 }
 
 /// The files before a child began.

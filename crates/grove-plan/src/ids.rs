@@ -10,6 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[serde(transparent)]
 pub struct NodeId(String);
 
+/// How the id of whoever looks at another's work ends.
+const REVIEW: &str = ".review";
+
 impl NodeId {
     /// The step at a position, counted from one.
     pub fn step(position: usize) -> Self {
@@ -22,10 +25,29 @@ impl NodeId {
         Self(format!("{self}.{at}"))
     }
 
+    /// One of several at a step that runs for each item of a list.
+    #[must_use]
+    pub fn item(&self, key: &str) -> Self {
+        Self(format!("{self}[{key}]"))
+    }
+
+    /// The step of an item, and whether this is whoever looks at its work.
+    pub(crate) fn of_item(&self) -> Option<(Self, bool)> {
+        let (step, rest) = self.0.split_once('[')?;
+        let (_, end) = rest.rsplit_once(']')?;
+        Some((Self(step.to_owned()), !end.is_empty()))
+    }
+
     /// Whoever looks at the work of this one.
     #[must_use]
     pub fn reviewer(&self) -> Self {
-        Self(format!("{self}.review"))
+        Self(format!("{self}{REVIEW}"))
+    }
+
+    /// Whose work this one looks at, by its name alone.
+    pub(crate) fn author(&self) -> Option<Self> {
+        let author = self.0.strip_suffix(REVIEW)?;
+        Some(Self(author.to_owned()))
     }
 
     /// What belongs to the run as a whole.
@@ -94,10 +116,14 @@ pub enum EffectKind {
     Look,
     /// Gather what shows whether work counts.
     Verify,
+    /// Find the items of a list.
+    Expand,
+    /// Put together what was said about the items of a list.
+    Collect,
 }
 
 impl EffectKind {
-    const ALL: [(Self, &'static str); 10] = [
+    const ALL: [(Self, &'static str); 12] = [
         (Self::Start, "start"),
         (Self::Stop, "stop"),
         (Self::Prove, "prove"),
@@ -108,6 +134,8 @@ impl EffectKind {
         (Self::Remove, "remove"),
         (Self::Look, "look"),
         (Self::Verify, "verify"),
+        (Self::Expand, "expand"),
+        (Self::Collect, "collect"),
     ];
 
     /// The word for it.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use grove_spec::chain::{Group, GroupSettings, Step, Task};
+use grove_spec::chain::{FanOut, Group, GroupSettings, Step, Task};
 use grove_spec::{Code, Diagnostic};
 
 use crate::ids::NodeId;
@@ -12,6 +12,8 @@ use crate::plan::{GroupRules, Inputs};
 const PREVIOUS: &str = "{previous}";
 /// What the first step is told when its task says nothing.
 const TASK: &str = "{task}";
+/// What an item of a list is called when nothing else is said.
+const ITEM: &str = "item";
 
 /// What is said about steps where they say nothing themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub struct LayoutRules {
     pub concurrency: u64,
     /// How many tasks a step may have.
     pub max_tasks: u64,
+    /// How many items a list may have that says nothing itself.
+    pub max_items: Option<u64>,
     /// Whether tasks speak of each other: those of a chain do, others are told as they are.
     pub has_variables: bool,
 }
@@ -41,6 +45,19 @@ pub struct PlannedTask<'a> {
     pub text: String,
     /// Where they come from; none when it is told as it is.
     pub inputs: Option<Inputs>,
+    /// The list whose items it runs for.
+    pub list: Option<PlannedList<'a>>,
+}
+
+/// The list that a step runs for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedList<'a> {
+    /// The node whose output has it.
+    pub from: NodeId,
+    /// How many items it may have.
+    pub max_items: u64,
+    /// What was said about it.
+    pub said: &'a FanOut,
 }
 
 /// The nodes of a chain.
@@ -60,6 +77,7 @@ pub fn lay_out(steps: &[Step], rules: LayoutRules) -> Result<Layout<'_>, Vec<Dia
     let mut outputs: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
     for (at, step) in steps.iter().enumerate() {
         let id = NodeId::step(at + 1);
+        let mut list = None;
         let first = layout.tasks.len();
         let mut members: Vec<(NodeId, &Task, Option<&GroupSettings>)> = Vec::new();
         match step {
@@ -79,11 +97,16 @@ pub fn lay_out(steps: &[Step], rules: LayoutRules) -> Result<Layout<'_>, Vec<Dia
                     .groups
                     .insert(id.clone(), rules_of(&group.settings, rules));
             }
-            Step::FanOut(_) => findings.push(refused(
-                &id,
-                "a list of an earlier step is not run by this version",
-                "name the tasks in `parallel`",
-            )),
+            Step::FanOut(said) => {
+                match list_of(&id, said, &layout, &outputs, rules) {
+                    Ok(found) => list = Some(found),
+                    Err(finding) => findings.push(finding),
+                }
+                members.push((id.clone(), &said.template, Some(&said.settings)));
+                layout
+                    .groups
+                    .insert(id.clone(), rules_of(&said.settings, rules));
+            }
         }
         let before = (previous.as_slice(), &outputs);
         let new = members.into_iter().map(|(member, task, settings)| {
@@ -91,6 +114,16 @@ pub fn lay_out(steps: &[Step], rules: LayoutRules) -> Result<Layout<'_>, Vec<Dia
             planned(member, task, group, before, rules)
         });
         layout.tasks.extend(new);
+        if let (Some(list), Some(task)) = (list, layout.tasks.last_mut()) {
+            let item = list.said.expand.item.as_deref().unwrap_or(ITEM);
+            if let Some(inputs) = &mut task.inputs {
+                inputs.item = Some(item.to_owned());
+            }
+            outputs.insert(list.said.collect.output_name.clone(), vec![id.clone()]);
+            // It is not one of several: it is all of them.
+            task.group = None;
+            task.list = Some(list);
+        }
         let new = layout.tasks.get(first..).unwrap_or_default();
         previous = new.iter().map(|task| task.id.clone()).collect();
         for task in new {
@@ -130,8 +163,50 @@ fn planned<'a>(
             previous: previous.to_vec(),
             outputs: outputs.clone(),
             reviews: None,
+            item: None,
         }),
+        list: None,
     }
+}
+
+/// Where the list of a step comes from, and how long it may be.
+fn list_of<'a>(
+    id: &NodeId,
+    said: &'a FanOut,
+    layout: &Layout<'_>,
+    outputs: &BTreeMap<String, Vec<NodeId>>,
+    rules: LayoutRules,
+) -> Result<PlannedList<'a>, Diagnostic> {
+    let name = &said.expand.output;
+    let help = "name an output of one earlier step that has `outputSchema`";
+    let from = match outputs.get(name).map(Vec::as_slice) {
+        Some([one]) => one.clone(),
+        Some(_) => {
+            let message = format!("`{name}` is the output of several, and of no list");
+            return Err(refused(id, &message, help));
+        }
+        None => {
+            let message = format!("no earlier step gives an output called `{name}`");
+            return Err(refused(id, &message, help));
+        }
+    };
+    let giver = layout.tasks.iter().find(|task| task.id == from);
+    let is_data = giver.is_some_and(|it| it.list.is_some() || it.task.output_schema.is_some());
+    if !is_data {
+        let message = format!("the output `{name}` of step {from} is text and has no list");
+        return Err(refused(id, &message, "give that step an `outputSchema`"));
+    }
+    let max_items = said.expand.max_items.or(rules.max_items);
+    let max_items = max_items.ok_or_else(|| {
+        let message = "nothing says how many items there may be";
+        let help = "add `maxItems` to `expand`, or `runs.chain.dynamicFanout.maxItems` to the configuration";
+        refused(id, message, help)
+    })?;
+    Ok(PlannedList {
+        from,
+        max_items,
+        said,
+    })
 }
 
 fn rules_of(settings: &GroupSettings, rules: LayoutRules) -> GroupRules {
@@ -164,6 +239,7 @@ mod tests {
     const RULES: LayoutRules = LayoutRules {
         concurrency: 4,
         max_tasks: 3,
+        max_items: None,
         has_variables: true,
     };
 

@@ -14,6 +14,7 @@ mod compose;
 mod contract;
 mod event;
 mod evidence;
+mod fan_out;
 mod ids;
 mod layout;
 mod money;
@@ -30,19 +31,19 @@ mod view;
 pub use advance::{Step, advance, fold};
 pub use attention::{Attention, AttentionLimits};
 pub use command::{Command, Doubt};
-pub use compose::{Variables, compose};
+pub use compose::{ItemValue, Variables, compose};
 pub use contract::{Accepted, AuthorFacts, Check, CheckEnd, CheckResult, Contract, ReviewPlan};
 pub use event::{
-    Body, Call, CallOutcome, CapturedWork, Ending, Event, Fact, Finish, Holder, Outcome, Output,
-    Proof, Question, ReviewVerdict, Times, TreeBefore, Turn, Wish,
+    Body, Call, CallOutcome, CapturedWork, Ending, Event, Expanded, Fact, Finish, Holder, Item,
+    Outcome, Output, Parent, Proof, Question, ReviewVerdict, Times, TreeBefore, Turn, Wish,
 };
 pub use evidence::{Facts, Finding, Seen, SeenCommand, tests_not_found};
 pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
-pub use layout::{Layout, LayoutRules, PlannedTask, lay_out};
+pub use layout::{Layout, LayoutRules, PlannedList, PlannedTask, lay_out};
 pub use money::{ModelFacts, Prices};
 pub use plan::{
-    Child, GroupRules, Inputs, Limits, MaxOutput, Node, Place, Plan, Tools, TreeLimits, Work,
-    WorktreePlan,
+    Child, FanOut, GroupRules, Inputs, Limits, MaxOutput, Node, Place, Plan, Tools, TreeLimits,
+    Work, WorktreePlan,
 };
 pub use refused::{Damaged, Refused};
 pub use report::{
@@ -51,8 +52,8 @@ pub use report::{
 };
 pub use request::{Control, Request, parse_request};
 pub use state::{
-    AttemptState, CallState, Cause, Continued, Execution, LimitKind, ModelFailure, NodeState,
-    OpenEffect, RunClock, RunState, Said, State, StopReason, WorktreeState,
+    AttemptState, CallState, Cause, Continued, Execution, LimitKind, ModelFailure, NestedUse,
+    NodeState, OpenEffect, RunClock, RunState, Said, State, StopReason, WorktreeState,
 };
 pub use usage::Usage;
 pub use view::{NodeView, PatchView, RunView, Texts, said_by};

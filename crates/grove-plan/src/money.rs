@@ -61,6 +61,13 @@ impl Child {
     }
 }
 
+impl State {
+    /// What it has cost, in millionths; none where something was used that has no known price.
+    pub fn cost(&self, plan: &Plan) -> Option<u64> {
+        cost_of(plan, self)
+    }
+}
+
 /// What a run has cost, in millionths; none where something was used that has no known price.
 pub(crate) fn cost_of(plan: &Plan, state: &State) -> Option<u64> {
     let mut sum = 0_u64;
@@ -69,7 +76,11 @@ pub(crate) fn cost_of(plan: &Plan, state: &State) -> Option<u64> {
             continue;
         };
         for attempt in &node.attempts {
+            if attempt.nested.is_cost_unknown {
+                return None;
+            }
             sum = sum.saturating_add(cost_of_attempt(child, attempt)?);
+            sum = sum.saturating_add(attempt.nested.cost);
         }
     }
     Some(sum)

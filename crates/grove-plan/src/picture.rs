@@ -40,9 +40,19 @@ impl Plan {
     }
 }
 
-fn name_of(node: &Node) -> &str {
-    let Work::Child(child) = &node.work;
-    child.label.as_deref().unwrap_or(&child.agent)
+fn name_of(node: &Node) -> String {
+    let (child, of_each) = match &node.work {
+        Work::Child(child) => (&**child, String::new()),
+        Work::FanOut(it) => (
+            &it.child,
+            format!(
+                " for each of {}{}, at most {}",
+                it.from, it.path, it.max_items
+            ),
+        ),
+    };
+    let name = child.label.as_deref().unwrap_or(&child.agent);
+    format!("{name}{of_each}")
 }
 
 /// A label in quotes: whatever has a meaning there is written as its number.

@@ -97,10 +97,56 @@ impl Plan {
         self.nodes.iter().find(|node| node.id == *id)
     }
 
-    /// The child that a node runs.
+    /// The child that a node runs; for an item of a list the one of its step.
     pub fn child(&self, id: &NodeId) -> Option<&Child> {
-        let Work::Child(child) = &self.node(id)?.work;
-        Some(child)
+        if let Some(node) = self.node(id) {
+            return match &node.work {
+                Work::Child(child) => Some(child),
+                Work::FanOut(_) => None,
+            };
+        }
+        let (step, is_review) = id.of_item()?;
+        let fan_out = self.fan_out(&step)?;
+        if is_review {
+            fan_out.reviewer.as_ref()
+        } else {
+            Some(&fan_out.child)
+        }
+    }
+
+    /// What a node does that runs a child for each item of a list.
+    pub fn fan_out(&self, id: &NodeId) -> Option<&FanOut> {
+        match &self.node(id)?.work {
+            Work::FanOut(fan_out) => Some(fan_out),
+            Work::Child(_) => None,
+        }
+    }
+
+    /// Every child that there can be; one that runs for each item of a list once.
+    pub fn children(&self) -> impl Iterator<Item = &Child> {
+        self.nodes.iter().flat_map(|node| match &node.work {
+            Work::Child(child) => vec![&**child],
+            Work::FanOut(it) => [Some(&it.child), it.reviewer.as_ref()]
+                .into_iter()
+                .flatten()
+                .collect(),
+        })
+    }
+
+    /// Whose work a node looks at.
+    pub fn reviews(&self, id: &NodeId) -> Option<NodeId> {
+        match self.node(id) {
+            Some(node) => node.reviews.clone(),
+            None => id.of_item().and_then(|_| id.author()),
+        }
+    }
+
+    /// The step of several that a node belongs to.
+    pub fn group_of(&self, id: &NodeId) -> Option<NodeId> {
+        match self.node(id) {
+            Some(node) => node.group.clone(),
+            None => id.of_item().map(|(step, _)| step),
+        }
     }
 
     /// Its name: the digest of its JSON.
@@ -146,6 +192,36 @@ impl Node {
 pub enum Work {
     /// Runs one child agent.
     Child(Box<Child>),
+    /// Runs the same child for each item of a list.
+    FanOut(Box<FanOut>),
+}
+
+/// The same child for each item of a list that an earlier node gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FanOut {
+    /// The node whose output has the list.
+    pub from: NodeId,
+    /// Where in it the list is, as a JSON pointer.
+    pub path: String,
+    /// What an item is called in the task.
+    pub item: String,
+    /// What tells items apart, as a JSON pointer into an item; their position where there is none.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// How many items there may be.
+    pub max_items: u64,
+    /// Whether a list without items is a failure.
+    #[serde(default)]
+    pub fail_if_empty: bool,
+    /// The artifact with the JSON Schema that all outputs together have to meet.
+    #[serde(default)]
+    pub schema: Option<Digest>,
+    /// The child.
+    pub child: Child,
+    /// Whoever looks at the work of each.
+    #[serde(default)]
+    pub reviewer: Option<Child>,
 }
 
 /// A child agent, resolved.
@@ -237,6 +313,9 @@ pub struct Inputs {
     /// The node whose work is looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviews: Option<NodeId>,
+    /// What the item of a list is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item: Option<String>,
 }
 
 /// The tools of a child.
@@ -331,4 +410,18 @@ pub struct TreeLimits {
     pub max_tokens: Option<u64>,
     /// Money, in millionths.
     pub max_cost: Option<u64>,
+    /// How many runs are above this one.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub depth: u64,
+    /// How deep runs may be below the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_depth: Option<u64>,
+    /// How many children there may be, those of runs below included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_children: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_zero(value: &u64) -> bool {
+    *value == 0
 }

@@ -63,6 +63,14 @@ pub enum Refused {
     /// It cannot go on, since nothing is left that it may spend.
     #[error("it cannot go on: {0}")]
     Spent(Cause),
+    /// Runs are not asked for any deeper.
+    #[error("runs may be {0} deep, and this one would be deeper: do the work yourself")]
+    TooDeep(u64),
+    /// There are as many children as there may be.
+    #[error(
+        "a run and those below it may have {0} children, and these would be more: do the work yourself"
+    )]
+    TooMany(u64),
     /// It may not call tools so often.
     #[error("call {} is beyond the limit", .0.0)]
     BeyondLimit(CallId),

@@ -10,7 +10,8 @@ use crate::attention::Attention;
 use crate::command::Command;
 use crate::contract::Accepted;
 use crate::event::{
-    CapturedWork, Ending, Holder, Output, Proof, Question, ReviewVerdict, Times, TreeBefore,
+    CapturedWork, Ending, Expanded, Holder, Output, Proof, Question, ReviewVerdict, Times,
+    TreeBefore,
 };
 use crate::evidence::Seen;
 use crate::ids::{CallId, EffectId, NodeId};
@@ -32,8 +33,10 @@ pub struct State {
     pub nodes: BTreeMap<NodeId, NodeState>,
     /// Effects that are to be done or under way.
     pub open: BTreeMap<EffectId, OpenEffect>,
-    /// What all attempts together have spent.
+    /// What all attempts together have spent, runs that they asked for included.
     pub spent: Usage,
+    /// How many children there are, those of runs below included.
+    pub children: u64,
     /// How long it has been at work.
     pub clock: RunClock,
     /// Why nothing new begins any more.
@@ -97,6 +100,12 @@ pub struct NodeState {
     /// The try whose words are the answer, when later ones only brought what was missing.
     #[serde(default)]
     pub answer: Option<u32>,
+    /// The items that it runs for, once they are known.
+    #[serde(default)]
+    pub items: Option<Expanded>,
+    /// What was said about all of them.
+    #[serde(default)]
+    pub collected: Option<Output>,
     /// The files before it began.
     #[serde(default)]
     pub before: Option<TreeBefore>,
@@ -146,6 +155,12 @@ impl NodeState {
         answer.map_or(self.attempts.last(), |at| self.attempts.get(at))
     }
 
+    /// What it said: its child, or those of all its items together.
+    pub fn output(&self) -> Option<&Output> {
+        let said = self.answering().and_then(AttemptState::output);
+        said.or(self.collected.as_ref())
+    }
+
     /// The attempt under way, or the last one.
     pub fn last(&self) -> Option<&AttemptState> {
         self.attempts.last()
@@ -174,6 +189,10 @@ pub struct AttemptState {
     pub compacted: u64,
     /// What they cost.
     pub usage: Usage,
+    /// Runs that it asked for, and those below them.
+    pub delegated: Vec<String>,
+    /// What they cost.
+    pub nested: NestedUse,
     /// Calls of tools.
     pub calls: BTreeMap<CallId, CallState>,
     /// Whether a call that can change something was made.
@@ -205,6 +224,18 @@ impl AttemptState {
     pub fn output(&self) -> Option<&Output> {
         self.ending.as_ref().map(|ending| &ending.output)
     }
+}
+
+/// What runs have spent that a child asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NestedUse {
+    /// Tokens.
+    pub usage: Usage,
+    /// Money, in millionths.
+    pub cost: u64,
+    /// Whether some of it has no known price.
+    pub is_cost_unknown: bool,
 }
 
 /// A session that goes on: the messages of an earlier try, and what is said now.
@@ -473,10 +504,10 @@ impl State {
             return Execution::Pending;
         }
         if executions().any(|it| !it.is_terminal()) {
-            // Whoever is looked at waits for whoever looks.
+            // Whoever is looked at waits for whoever looks, and a list for its items.
             let at_work = self.nodes.values().any(|node| {
                 let works = matches!(node.execution, Execution::Running | Execution::Queued);
-                works && !node.is_reviewed
+                works && !node.is_reviewed && node.items.is_none()
             });
             // What waits for somebody keeps the others waiting, once nobody is at work.
             let waiting = first(|it| matches!(it, Execution::Asking(_)))
@@ -497,10 +528,17 @@ impl State {
             let nodes = self.nodes.values().filter(|node| !node.is_review);
             nodes.map(|node| &node.execution)
         };
-        let first = |wanted: fn(&Execution) -> bool| asked_for().find(|it| wanted(it)).cloned();
-        first(|it| matches!(it, Execution::Stopped(_)))
-            .or_else(|| first(|it| matches!(it, Execution::Failed(_))))
-            .or_else(|| first(|it| matches!(it, Execution::Lost(_))))
-            .unwrap_or(Execution::Complete)
+        worst_of(asked_for).unwrap_or(Execution::Complete)
     }
+}
+
+/// The one that says what became of all: that they were stopped, else that one failed, else that one is lost.
+pub(crate) fn worst_of<'a, I>(all: impl Fn() -> I) -> Option<Execution>
+where
+    I: Iterator<Item = &'a Execution>,
+{
+    let first = |wanted: fn(&Execution) -> bool| all().find(|it| wanted(it)).cloned();
+    first(|it| matches!(it, Execution::Stopped(_)))
+        .or_else(|| first(|it| matches!(it, Execution::Failed(_))))
+        .or_else(|| first(|it| matches!(it, Execution::Lost(_))))
 }

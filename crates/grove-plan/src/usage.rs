@@ -25,6 +25,20 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// What was added since an earlier sum of the same.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(earlier.input),
+            output: self.output.saturating_sub(earlier.output),
+            cached: self.cached.saturating_sub(earlier.cached),
+            cache_write: self.cache_write.saturating_sub(earlier.cache_write),
+            reasoning: self.reasoning.saturating_sub(earlier.reasoning),
+            reasoning_in_output: true,
+            estimated: self.estimated,
+        }
+    }
+
     /// The tokens that a limit counts: uncached input, cache writes, output, and reasoning unless it is in the output.
     pub fn counted(&self) -> u64 {
         let reasoning = if self.reasoning_in_output {

@@ -13,7 +13,7 @@ use crate::event::{Proof, ReviewVerdict, Times};
 use crate::evidence::Seen;
 use crate::ids::NodeId;
 use crate::money::cost_of;
-use crate::plan::{Child, Node, Plan};
+use crate::plan::{Child, Plan, Work};
 use crate::report::without_report;
 use crate::state::{AttemptState, Execution, NodeState, State};
 use crate::usage::Usage;
@@ -61,6 +61,9 @@ pub struct NodeView {
     pub agent: String,
     /// What it is called while it runs.
     pub label: Option<String>,
+    /// How many items it runs for; the others are its items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<usize>,
     /// What drives it.
     pub engine: String,
     /// How far it is.
@@ -164,6 +167,9 @@ pub struct AttemptView {
     pub cause: Option<Value>,
     /// What it spent.
     pub usage: Usage,
+    /// Runs that it asked for, and those below them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub delegated: Vec<String>,
     /// Answers of the model.
     pub turns: u32,
     /// Calls of tools.
@@ -223,11 +229,37 @@ impl RunView {
     /// What there is to see of a run.
     pub fn of(id: &str, plan: &Plan, state: &State, texts: Texts<'_>) -> Self {
         let run = state.run();
-        let nodes = plan.nodes.iter().filter_map(|node| {
-            let known = state.nodes.get(&node.id).cloned().unwrap_or_default();
-            Some(node_view(node, plan.child(&node.id)?, &known, texts))
-        });
-        let nodes: Vec<NodeView> = nodes.collect();
+        let mut nodes: Vec<NodeView> = Vec::with_capacity(plan.nodes.len());
+        let unknown = NodeState::default();
+        let known = |id: &NodeId| state.nodes.get(id).unwrap_or(&unknown);
+        for node in &plan.nodes {
+            let fan_out = match &node.work {
+                Work::Child(child) => {
+                    nodes.push(node_view(plan, &node.id, child, known(&node.id), texts));
+                    continue;
+                }
+                Work::FanOut(fan_out) => fan_out,
+            };
+            let list = known(&node.id);
+            let found = list.items.as_ref();
+            let found = found.map_or(&[][..], |found| &found.items);
+            let whole = node_view(plan, &node.id, &fan_out.child, list, texts);
+            nodes.push(NodeView {
+                items: Some(found.len()),
+                ..whole
+            });
+            for item in found {
+                let id = node.id.item(&item.key);
+                let mut view = node_view(plan, &id, &fan_out.child, known(&id), texts);
+                view.label.clone_from(&item.label);
+                nodes.push(view);
+            }
+            let reviewer = fan_out.reviewer.as_ref();
+            for (item, reviewer) in found.iter().zip(std::iter::repeat(reviewer)) {
+                let id = node.id.item(&item.key).reviewer();
+                nodes.extend(reviewer.map(|child| node_view(plan, &id, child, known(&id), texts)));
+            }
+        }
         let result = result_of(plan, &nodes);
         Self {
             schema: Self::SCHEMA,
@@ -272,7 +304,9 @@ fn wall(times: Times) -> u64 {
 
 /// Of several the one that matters: one that does not count, or the one that all have.
 fn acceptance_of(nodes: &[NodeView]) -> &'static str {
-    let authors = nodes.iter().filter(|node| node.reviews.is_none());
+    let authors = nodes
+        .iter()
+        .filter(|node| node.reviews.is_none() && node.items.is_none());
     let mut words = authors.map(|node| node.acceptance);
     let first = words.clone().next().unwrap_or("none");
     if words.clone().any(|word| word == "rejected") {
@@ -287,14 +321,15 @@ fn acceptance_of(nodes: &[NodeView]) -> &'static str {
 /// What a run came to: what the last step that was begun said; of several nodes each with how it ended.
 fn result_of(plan: &Plan, nodes: &[NodeView]) -> Option<String> {
     let mut authors = nodes.iter().filter(|node| node.reviews.is_none());
-    let begun = authors.rfind(|node| !node.attempts.is_empty())?;
-    let step = |id: &NodeId| plan.node(id).and_then(|node| node.group.clone());
+    let begun =
+        authors.rfind(|node| !node.attempts.is_empty() || node.output.structured.is_some())?;
+    let step = |id: &NodeId| plan.group_of(id);
     let Some(group) = step(&begun.id) else {
         return begun.output.text.clone();
     };
     let members: Vec<&NodeView> = nodes
         .iter()
-        .filter(|node| step(&node.id).as_ref() == Some(&group))
+        .filter(|node| step(&node.id).as_ref() == Some(&group) && node.reviews.is_none())
         .collect();
     let is_done = |node: &&&NodeView| node.state == "complete" && node.rejected.is_none();
     let done = members.iter().filter(is_done).count();
@@ -358,11 +393,17 @@ fn cause_of(execution: &Execution) -> Option<Value> {
     }
 }
 
-fn node_view(planned: &Node, child: &Child, node: &NodeState, texts: Texts<'_>) -> NodeView {
+fn node_view(
+    plan: &Plan,
+    id: &NodeId,
+    child: &Child,
+    node: &NodeState,
+    texts: Texts<'_>,
+) -> NodeView {
     let attempts = node.attempts.iter().enumerate();
     let attempts = attempts.map(|(at, attempt)| attempt_view(at, child, attempt));
     let last = node.last();
-    let output = node.answering().and_then(AttemptState::output);
+    let output = node.output();
     let text_of = |digest: Option<&Digest>| digest.and_then(texts);
     let structured = text_of(output.and_then(|output| output.structured.as_ref()));
     let tree = node.worktree.as_ref();
@@ -373,9 +414,10 @@ fn node_view(planned: &Node, child: &Child, node: &NodeState, texts: Texts<'_>) 
     let path = output.and_then(|output| output.path.clone());
     let proof = last.and_then(|attempt| attempt.proof.as_ref());
     NodeView {
-        id: planned.id.clone(),
+        id: id.clone(),
         agent: child.agent.clone(),
         label: child.label.clone(),
+        items: None,
         engine: child.engine.clone(),
         state: node.execution.word(),
         cause: cause_of(&node.execution),
@@ -393,7 +435,7 @@ fn node_view(planned: &Node, child: &Child, node: &NodeState, texts: Texts<'_>) 
         seen: seen.cloned(),
         attention: last.and_then(|last| last.attention),
         review: node.review.clone(),
-        reviews: planned.reviews.clone(),
+        reviews: plan.reviews(id),
         told: last.and_then(|last| last.told).unwrap_or(child.told),
         attempts: attempts.collect(),
         output: OutputView {
@@ -434,6 +476,7 @@ fn attempt_view(at: usize, child: &Child, attempt: &AttemptState) -> AttemptView
         state: attempt.execution.word(),
         cause: cause_of(&attempt.execution),
         usage: attempt.usage,
+        delegated: attempt.delegated.clone(),
         turns: attempt.turns,
         tool_calls: attempt.calls.len(),
         recoveries: attempt.recoveries,

@@ -72,12 +72,14 @@ pub fn wish_for_child(
     wish: ChildWish,
 ) -> Result<NodeId, ControlError> {
     let node = match named {
-        Some(node) if run.plan.child(node).is_some() => node.clone(),
+        Some(node) if run.state.nodes.contains_key(node) && run.plan.child(node).is_some() => {
+            node.clone()
+        }
         Some(node) => {
             return Err(ControlError::NoSuchChild {
                 run: run.id.clone(),
                 node: node.clone(),
-                names: run.plan.nodes.iter().map(|node| node.id.clone()).collect(),
+                names: run.state.nodes.keys().cloned().collect(),
             });
         }
         None => meant(run, &wish)?,

@@ -8,8 +8,10 @@
 mod attempt_log;
 mod attention;
 mod control;
+mod delegation;
 mod evidence;
 mod identity;
+mod item_list;
 mod ledger_key;
 mod mcp;
 mod models;
@@ -27,6 +29,7 @@ mod worktrees;
 
 pub use attempt_log::{AttemptTail, LogLine};
 pub use control::{ChildWish, ControlError, wish_for_child};
+pub use delegation::{Above, Delegation};
 pub use identity::{new_owner_token, new_run_id};
 pub use ledger_key::JournalError;
 pub use mcp::McpServer;
@@ -37,8 +40,8 @@ pub use places::RunPlaces;
 pub use program::{OWN_MODEL, try_program};
 pub use session_file::write_session;
 pub use submission::{
-    ChildRequest, PlannedRun, RunRequest, SubmitError, SubmittedRun, can_write, make_reviewer,
-    plan_of, submit, surroundings_of,
+    ChildRequest, ListRequest, PlannedRun, RunRequest, SubmitError, SubmittedRun, can_write,
+    make_reviewer, narrow, plan_of, submit, surroundings_of,
 };
 pub use supervisor::{SkillsOf, Supervisor, SupervisorError, SupervisorOptions, wake};
 pub use told::{BOUNDARY, Told};

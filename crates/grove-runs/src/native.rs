@@ -258,6 +258,14 @@ impl NativeChild {
         if appended.step.opened.iter().any(is_stop) {
             self.stop.tell(false);
         }
+        let others = appended.others.iter();
+        for other in others.clone() {
+            let _ = self.news.send(other.clone());
+        }
+        // Told to stop by a run above in the same moment.
+        if others.clone().any(|other| *other == self.run) {
+            self.stop.tell(false);
+        }
         if !appended.step.opened.is_empty() {
             let _ = self.news.send(self.run.clone());
         }

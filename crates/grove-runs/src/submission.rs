@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use grove_exec::{Program, now};
 use grove_model::Provider;
 use grove_plan::{
-    Child, Contract, GroupRules, Inputs, Limits, MaxOutput, ModelFacts, Node, NodeId, Place, Plan,
-    Tools, TreeLimits, Work, WorktreePlan,
+    Child, Contract, FanOut, GroupRules, Inputs, Limits, MaxOutput, ModelFacts, Node, NodeId,
+    Parent, Place, Plan, Tools, TreeLimits, Work, WorktreePlan,
 };
 use grove_spec::Digest;
 use grove_spec::agent::formats::restriction::denies_server_tool;
@@ -22,7 +22,7 @@ use crate::mcp::{MCP, McpServer, selected};
 use crate::models::Recording;
 use crate::program::RUNTIME_TOOLS;
 use crate::told::Told;
-use crate::tools::{CONTACT_SUPERVISOR, ToolRow};
+use crate::tools::{CONTACT_SUPERVISOR, SUBAGENT, TOOLS, ToolRow};
 
 /// Half an hour for a child that somebody waits for, two hours for one in the background.
 const USUAL_TIME_MS: u64 = 30 * 60 * 1_000;
@@ -59,6 +59,9 @@ pub struct RunRequest {
     pub session_dir: Option<PathBuf>,
     /// A recording of the model's side.
     pub recording: Option<Recording>,
+    /// The child that asks for it.
+    #[serde(default)]
+    pub parent: Option<Parent>,
     /// Which surroundings the supervisor has to have.
     pub surroundings: String,
 }
@@ -130,6 +133,29 @@ pub struct ChildRequest {
     /// The child whose work it looks at.
     #[serde(default)]
     pub reviews: Option<NodeId>,
+    /// The list whose items it runs for.
+    #[serde(default)]
+    pub list: Option<ListRequest>,
+}
+
+/// The list whose items a child runs for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListRequest {
+    /// The node whose output has it.
+    pub from: NodeId,
+    /// Where in it, as a JSON pointer.
+    pub path: String,
+    /// What an item is called in the task.
+    pub item: String,
+    /// What tells items apart, as a JSON pointer into an item.
+    pub key: Option<String>,
+    /// How many items there may be.
+    pub max_items: u64,
+    /// Whether a list without items is a failure.
+    pub fail_if_empty: bool,
+    /// The JSON Schema that all outputs together have to meet.
+    pub schema: Option<Value>,
 }
 
 /// A run that was submitted.
@@ -195,7 +221,10 @@ pub fn plan_of(request: &RunRequest) -> Result<PlannedRun, SubmitError> {
     let mut artifacts = vec![request.task.clone().into_bytes()];
     let (mut nodes, mut notes) = (Vec::new(), Vec::new());
     for child in &request.children {
-        nodes.push(node(request, child, &mut artifacts, &mut notes)?);
+        let node = node(request, child, &mut artifacts, &mut notes)?;
+        if let Some(reviewer) = of_items(&mut nodes, node) {
+            nodes.push(reviewer);
+        }
     }
     notes.dedup();
     let mut plan = Plan::of(nodes);
@@ -228,6 +257,7 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
         folder: request.folder.to_string_lossy().into_owned(),
         owner: Digest::of(token.as_bytes()),
         key: request.submit_key.clone(),
+        parent: request.parent.clone(),
         artifacts,
         at: now(),
     };
@@ -239,10 +269,23 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
     })
 }
 
+/// Gives whoever looks at the work of a list's items to the list. Any other node is given back.
+fn of_items(nodes: &mut [Node], node: Node) -> Option<Node> {
+    let author = nodes
+        .iter_mut()
+        .find(|it| Some(&it.id) == node.reviews.as_ref());
+    match (author.map(|author| &mut author.work), node.work) {
+        (Some(Work::FanOut(list)), Work::Child(reviewer)) => {
+            list.reviewer = Some(*reviewer);
+            None
+        }
+        (_, work) => Some(Node { work, ..node }),
+    }
+}
+
 /// A limit on money can be held only where every price is known.
 fn prices_are_known(plan: &Plan) -> Result<(), SubmitError> {
-    for node in &plan.nodes {
-        let Work::Child(child) = &node.work;
+    for child in plan.children() {
         let models = child.models.iter().enumerate();
         let mut unknown = models.filter(|(at, _)| child.facts(*at).prices.is_none());
         if let Some((_, model)) = unknown.next() {
@@ -278,18 +321,20 @@ fn node(
         let said = missing.iter().filter(|tool| *tool != "skill");
         notes.extend(said.map(|tool| format!("{} has no tool `{tool}`", program.title)));
     }
-    if let Some(schema) = &request.output_schema {
+    let of_list = request.list.as_ref().and_then(|list| list.schema.as_ref());
+    for schema in request.output_schema.iter().chain(of_list) {
         jsonschema::validator_for(schema).map_err(|error| SubmitError::Refused {
             message: format!("`outputSchema` is no JSON Schema: {error}"),
             help: "correct the schema".to_owned(),
         })?;
     }
     let can_ask = tools.allowed.iter().any(|name| name == CONTACT_SUPERVISOR);
+    let can_delegate = tools.allowed.iter().any(|name| name == SUBAGENT);
     let mut told = Told::new(
         &request.prompt,
         &request.task,
         request.output_schema.is_some(),
-        can_ask,
+        (can_ask, can_delegate),
         request.contract.as_ref(),
     );
     if !request.history.is_empty() {
@@ -300,8 +345,8 @@ fn node(
         artifacts.push(bytes);
         digest
     };
-    let schema = request.output_schema.as_ref();
-    let schema = schema.map(|schema| serde_json::to_vec(schema).unwrap_or_default());
+    let written = |schema: &Value| serde_json::to_vec(schema).unwrap_or_default();
+    let schema = request.output_schema.as_ref().map(written);
     let usual = if run.background {
         BACKGROUND_TIME_MS
     } else {
@@ -334,7 +379,7 @@ fn node(
             worktree: request.worktree.clone(),
         },
         limits,
-        schema: schema.map(stored),
+        schema: schema.map(&mut stored),
         output: request.output.clone(),
         file_only: request.file_only,
         contract: request.contract.clone(),
@@ -344,7 +389,20 @@ fn node(
         after: request.after.clone(),
         group: request.group.clone(),
         reviews: request.reviews.clone(),
-        work: Work::Child(Box::new(child)),
+        work: match &request.list {
+            None => Work::Child(Box::new(child)),
+            Some(list) => Work::FanOut(Box::new(FanOut {
+                from: list.from.clone(),
+                path: list.path.clone(),
+                item: list.item.clone(),
+                key: list.key.clone(),
+                max_items: list.max_items,
+                fail_if_empty: list.fail_if_empty,
+                schema: of_list.map(|schema| stored(written(schema))),
+                child,
+                reviewer: None,
+            })),
+        },
     })
 }
 
@@ -356,6 +414,20 @@ pub fn can_write(tools: Option<&[String]>, denied: &BTreeSet<String>) -> bool {
         .filter_map(|name| ToolRow::by_name(name));
     let mut rows = rows.filter(|row| !denied.iter().any(|name| row.is_called(name)));
     rows.any(|row| row.writes)
+}
+
+/// Powers only shrink: a child that another child asks for does not get what that one does not have. Servers' tools are
+/// those that both list, and who cannot change files has nobody do it.
+pub fn narrow(request: &mut ChildRequest, above: &Tools) {
+    if !above.can_write {
+        let writing = TOOLS.iter().filter(|row| row.writes);
+        let writing = writing.map(|row| row.name.to_owned());
+        request.denied_tools.extend(writing);
+    }
+    let is_of_both = |name: &String| !name.starts_with(MCP) || above.allowed.contains(name);
+    let listed = request.tools.iter().flatten();
+    let lost: Vec<String> = listed.filter(|name| !is_of_both(name)).cloned().collect();
+    request.denied_tools.extend(lost);
 }
 
 /// Makes a child one that looks at the work of another: where that is, with tools that change nothing, and with a verdict

@@ -21,6 +21,7 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::delegation::Delegation;
 use crate::mcp::McpServer;
 use crate::models::Models;
 use crate::native::{Inbox, append};
@@ -47,6 +48,8 @@ pub struct SupervisorOptions {
     pub models: Models,
     /// What children know.
     pub skills: Box<SkillsOf>,
+    /// Who finds what they ask other agents for.
+    pub delegation: Arc<dyn Delegation>,
     /// Servers of `mcp:` tools.
     pub mcp: Vec<McpServer>,
     /// What keeps trees of processes.
@@ -244,7 +247,9 @@ impl Shared {
                 | EffectKind::Capture
                 | EffectKind::Remove
                 | EffectKind::Look
-                | EffectKind::Verify => true,
+                | EffectKind::Verify
+                | EffectKind::Expand
+                | EffectKind::Collect => true,
             };
             if is_free && may_take {
                 self.take(row.clone());
@@ -366,8 +371,14 @@ impl Shared {
     /// Records a fact. One that is refused is another's to tell.
     async fn record(&self, run: &str, fact: Fact, artifacts: Vec<Vec<u8>>) {
         let appended = append(&self.store, run, draft(fact, artifacts)).await;
-        if appended.is_ok_and(|appended| !appended.step.opened.is_empty()) {
+        let Ok(appended) = appended else {
+            return;
+        };
+        if !appended.step.opened.is_empty() {
             let _ = self.news.send(run.to_owned());
+        }
+        for other in appended.others {
+            let _ = self.news.send(other);
         }
     }
 }
@@ -386,8 +397,14 @@ fn start_of(of: &Attempt) -> EffectId {
 }
 
 /// The path to an attempt from the root of its tree.
-pub(crate) fn mark(run: &str, of: &Attempt) -> String {
-    format!("{run}/{of}")
+pub(crate) fn mark(store: &Store, run: &str, of: &Attempt) -> String {
+    let mut path = format!("{run}/{of}");
+    let mut above = store.parent(run).ok().flatten();
+    while let Some(parent) = above {
+        path = format!("{}/{}/{path}", parent.run, parent.of);
+        above = store.parent(&parent.run).ok().flatten();
+    }
+    path
 }
 
 fn answered(effect: &EffectId, epoch: u32, outcome: Outcome) -> Fact {

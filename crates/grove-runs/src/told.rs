@@ -1,6 +1,8 @@
 //! What a child is told: the text of its system prompt and its first message, stored before it starts.
 
-use grove_plan::{Attempt, Contract, Inputs, NodeId, RunView, Texts, Variables, compose, said_by};
+use grove_plan::{
+    Attempt, Contract, Inputs, ItemValue, NodeId, RunView, Texts, Variables, compose, said_by,
+};
 use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,9 @@ pub struct Told {
 pub const BOUNDARY: &str = "You are a child agent: another agent or a person gave you one task and reads only your last \
 message. Do the task yourself with the tools you have, do not start other agents, and end with the whole result in your \
 last message.";
+/// What of it is another for a child that may ask others.
+const ALONE: &str = "Do the task yourself with the tools you have, do not start other agents,";
+const DELEGATES: &str = "Do the task with the tools you have, ask other agents with `subagent` only for what the task calls for,";
 /// The same for one that knows what another has said.
 const FORKED: &str = "\n\nWhat was said before your task is another's conversation: know it, and do your own task alone.";
 /// The same about asking.
@@ -37,14 +42,18 @@ impl Told {
         prompt: &str,
         task: &str,
         has_schema: bool,
-        can_ask: bool,
+        (can_ask, can_delegate): (bool, bool),
         contract: Option<&Contract>,
     ) -> Self {
         let mut system = prompt.trim_end().to_owned();
         if !system.is_empty() {
             system.push_str("\n\n");
         }
-        system.push_str(BOUNDARY);
+        if can_delegate {
+            system.push_str(&BOUNDARY.replace(ALONE, DELEGATES));
+        } else {
+            system.push_str(BOUNDARY);
+        }
         system.push_str(if can_ask { CAN_ASK } else { CANNOT_ASK });
         if has_schema {
             system.push_str(
@@ -104,19 +113,19 @@ pub(crate) fn of_attempt(
     let told = match (&digest, &child.inputs) {
         (Some(digest), _) => read(digest)?,
         (None, None) => read(&child.told)?,
-        (
-            None,
-            Some(Inputs {
-                reviews: Some(author),
-                ..
-            }),
-        ) => Told {
-            message: review(author),
-            ..read(&child.told)?
-        },
         (None, Some(inputs)) => {
             let template = read(&child.told)?;
-            let variables = variables(store, places, run, inputs);
+            if let Some(author) = run.plan.reviews(&of.node) {
+                let message = review(&author);
+                let told = Told {
+                    message,
+                    ..template
+                };
+                let to_store = Some(told.to_bytes());
+                return Ok(ToldAttempt { told, to_store });
+            }
+            let mut variables = variables(store, places, run, inputs);
+            variables.item = item_of(store, run, &of.node);
             Told {
                 message: compose(&template.message, &variables),
                 ..template
@@ -156,13 +165,37 @@ fn variables(store: &Store, places: &RunPlaces, run: &LoadedRun, inputs: &Inputs
     let texts: Texts<'_> = &text;
     let view = RunView::of(&run.id, &run.plan, &run.state, texts);
     let outputs = inputs.outputs.iter();
+    // What is data is told as data.
+    let said = |nodes: &[NodeId]| {
+        let mut of_one = view.nodes.iter().filter(|node| nodes == [node.id.clone()]);
+        let structured = of_one
+            .next()
+            .and_then(|node| node.output.structured.as_ref());
+        structured.map_or_else(|| said_by(&view, nodes), ToString::to_string)
+    };
     Variables {
         task: inputs.task.as_ref().and_then(text).unwrap_or_default(),
         previous: said_by(&view, &inputs.previous),
         chain_dir: places.chain_folder(&run.id).to_string_lossy().into_owned(),
         outputs: outputs
-            .map(|(name, nodes)| (name.clone(), said_by(&view, nodes)))
+            .map(|(name, nodes)| (name.clone(), said(nodes)))
             .collect(),
         item: None,
     }
+}
+
+/// The item of a list that a node runs for.
+pub(crate) fn item_of(store: &Store, run: &LoadedRun, id: &NodeId) -> Option<ItemValue> {
+    let step = run.plan.group_of(id)?;
+    let fan_out = run.plan.fan_out(&step)?;
+    let found = run.state.nodes.get(&step)?.items.as_ref()?;
+    let mut items = found.items.iter();
+    let at = items.position(|item| step.item(&item.key) == *id)?;
+    let bytes = store.artifact(&found.list).ok().flatten()?;
+    let list: Vec<Value> = serde_json::from_slice(&bytes).ok()?;
+    Some(ItemValue {
+        name: fan_out.item.clone(),
+        value: list.into_iter().nth(at)?,
+        key: found.items.get(at)?.key.clone(),
+    })
 }

@@ -16,6 +16,7 @@ use grove_plan::report_of;
 use serde_json::{Value, json};
 
 use crate::Skills;
+use crate::delegation::Delegate;
 use crate::mcp::McpTools;
 pub(crate) use work_folder::WorkFolder;
 
@@ -24,6 +25,9 @@ pub(crate) const STRUCTURED_OUTPUT: &str = "structured_output";
 
 /// The tool through which a child asks whoever gave it its task, or says how far it is.
 pub(crate) const CONTACT_SUPERVISOR: &str = "contact_supervisor";
+
+/// The tool through which a child asks other agents for work.
+pub(crate) const SUBAGENT: &str = "subagent";
 
 /// The tool through which a child says what its work is judged by.
 pub(crate) const ACCEPTANCE_REPORT: &str = "acceptance_report";
@@ -152,6 +156,44 @@ pub const TOOLS: &[ToolRow] = &[
         arguments: &[("name", "string", "the skill", true)],
     },
     ToolRow {
+        name: SUBAGENT,
+        others: &["Task", "Agent", "task", "runSubagent"],
+        // What it does is held to what the child may do itself.
+        writes: false,
+        description: "Asks other agents for work and gives what came of it. One: `agent` and `task`. Several side by side: \
+`tasks`, each with `agent` and `task`. One after the other: `chain`. With `background` it gives the run's id at once; `action` is \
+then `wait`, `status`, `answer` (with `message`) or `stop`, with `run`.",
+        arguments: &[
+            ("agent", "string", "who is asked", false),
+            ("task", "string", "for what", false),
+            ("tasks", "array", "tasks side by side", false),
+            ("chain", "array", "steps one after the other", false),
+            ("chainName", "string", "a saved chain", false),
+            ("model", "string", "the model, as provider/id", false),
+            ("cwd", "string", "where it works, below your folder", false),
+            (
+                "worktree",
+                "boolean",
+                "whether each has a working tree of its own",
+                false,
+            ),
+            (
+                "background",
+                "boolean",
+                "whether nobody waits for it",
+                false,
+            ),
+            (
+                "action",
+                "string",
+                "`run` when left out, `wait`, `status`, `answer` or `stop`",
+                false,
+            ),
+            ("run", "string", "the run that an action is about", false),
+            ("message", "string", "the answer", false),
+        ],
+    },
+    ToolRow {
         name: CONTACT_SUPERVISOR,
         others: &["intercom"],
         writes: false,
@@ -189,7 +231,10 @@ impl ToolRow {
 
     fn definition(&self) -> ToolDefinition {
         let properties = self.arguments.iter().map(|(name, form, meaning, _)| {
-            let property = json!({ "type": form, "description": meaning });
+            let mut property = json!({ "type": form, "description": meaning });
+            if *form == "array" {
+                property["items"] = json!({ "type": "object" });
+            }
             ((*name).to_owned(), property)
         });
         let required = self.arguments.iter().filter(|it| it.3).map(|it| it.0);
@@ -243,6 +288,8 @@ pub(crate) struct Toolbox {
     pub(crate) secrets: Vec<Secret>,
     /// What the child's skills put into the environment of its commands.
     pub(crate) of_skills: Mutex<Vec<(String, Secret)>>,
+    /// Who does what other agents are asked for.
+    pub(crate) delegate: Option<Delegate>,
     /// Tools of servers.
     pub(crate) mcp: McpTools,
     /// Where outputs are that are too long for a model.
@@ -276,8 +323,10 @@ impl Toolbox {
     /// Whether a call of a tool can change files.
     pub(crate) fn writes(&self, name: &str) -> bool {
         let of_server = self.mcp.writes(name);
-        of_server.unwrap_or_else(|| {
-            ToolRow::by_name(name).is_some_and(|row| row.writes && self.allows(row.name))
+        let can = |row: &ToolRow| row.writes && self.allows(row.name);
+        of_server.unwrap_or_else(|| match name {
+            SUBAGENT => TOOLS.iter().any(can),
+            _ => ToolRow::by_name(name).is_some_and(can),
         })
     }
 
@@ -302,8 +351,24 @@ impl Toolbox {
         self.masked(ToolResult::of(self.on_files(name, arguments)))
     }
 
+    /// Whether a call asks other agents, so that making it again with the same key is making it once.
+    pub(crate) fn delegates(&self, name: &str) -> bool {
+        name == SUBAGENT && self.allows(name) && self.delegate.is_some()
+    }
+
     /// Runs a tool. One that is not allowed is refused here, whatever the model was told.
     pub(crate) async fn run(&self, name: &str, arguments: &Value, stop: &StopTokens) -> ToolResult {
+        self.run_call(name, arguments, stop, None).await
+    }
+
+    /// The same, with the name that the model gave to the call.
+    pub(crate) async fn run_call(
+        &self,
+        name: &str,
+        arguments: &Value,
+        stop: &StopTokens,
+        call: Option<&str>,
+    ) -> ToolResult {
         if let Some(result) = self.structured(name, arguments) {
             return result;
         }
@@ -324,6 +389,10 @@ impl Toolbox {
             return ToolResult::of(Err(message));
         };
         self.masked(ToolResult::of(match row.name {
+            SUBAGENT => match &self.delegate {
+                Some(delegate) => delegate.call(arguments, call, stop).await,
+                None => Err("nobody can be asked here".to_owned()),
+            },
             "bash" => self.bash(arguments, stop).await,
             CONTACT_SUPERVISOR => text_of(arguments, "message").map(|_| "noted".to_owned()),
             "skill" => text_of(arguments, "name").and_then(|name| self.skill(&name)),

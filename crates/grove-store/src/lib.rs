@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use grove_plan::{Fact, Plan, Times};
+use grove_plan::{Fact, Parent, Plan, Times};
 use rusqlite::{Connection, OpenFlags};
 
 pub use error::StoreError;
@@ -52,6 +52,8 @@ pub struct Submission {
     pub owner: grove_spec::Digest,
     /// Submitting the same key twice gives one run.
     pub key: Option<String>,
+    /// The child that asks for it.
+    pub parent: Option<Parent>,
     /// Texts that the plan names by digest.
     pub artifacts: Vec<Vec<u8>>,
     /// When.

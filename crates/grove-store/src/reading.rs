@@ -1,6 +1,6 @@
 //! What is in the file. Reads are short, so that the write-ahead log can be folded back.
 
-use grove_plan::{Command, EffectId, Event, Holder, Plan, State, fold};
+use grove_plan::{Attempt, Command, EffectId, Event, Holder, NodeId, Parent, Plan, State, fold};
 use grove_spec::Digest;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
@@ -33,6 +33,8 @@ pub struct RunRow {
     pub tokens: u64,
     /// Whether its owner has the result.
     pub acknowledged: bool,
+    /// The run of the child that asked for it.
+    pub parent: Option<String>,
 }
 
 /// Which runs are listed.
@@ -80,6 +82,8 @@ pub struct LoadedRun {
     pub events: Vec<Event>,
     /// The hash of its last event.
     pub head: String,
+    /// The child that asked for it.
+    pub parent: Option<Parent>,
 }
 
 impl Store {
@@ -87,7 +91,7 @@ impl Store {
     pub fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
         let connection = self.reader();
         let mut statement = connection.prepare_cached(
-            "SELECT id, title, folder, state, reason, submitted_at, changed_at, ended_at, tokens, acknowledged
+            "SELECT id, title, folder, state, reason, submitted_at, changed_at, ended_at, tokens, acknowledged, parent
              FROM runs
              WHERE (?1 = 0 OR ended_at IS NULL) AND (?2 IS NULL OR ended_at < ?2)
              ORDER BY id DESC LIMIT ?3",
@@ -135,6 +139,33 @@ impl Store {
     /// A run with its journal.
     pub fn load(&self, run: &str) -> Result<LoadedRun, StoreError> {
         load(&self.reader(), run)
+    }
+
+    /// The child that asked for a run.
+    pub fn parent(&self, run: &str) -> Result<Option<Parent>, StoreError> {
+        Ok(load_rows(&self.reader(), run)?.parent)
+    }
+
+    /// How far a run is: its state, and whether it is over.
+    pub fn state_of(&self, run: &str) -> Result<(String, bool), StoreError> {
+        let connection = self.reader();
+        let mut statement = connection
+            .prepare_cached("SELECT state, ended_at IS NOT NULL FROM runs WHERE id = ?1")?;
+        let found = statement.query_row([run], |row| Ok((row.get(0)?, row.get(1)?)));
+        let found = found.optional()?;
+        found.ok_or_else(|| StoreError::NoRun(run.to_owned()))
+    }
+
+    /// The runs that a child asked for and that are not over.
+    pub fn open_below(&self, run: &str, of: &Attempt) -> Result<Vec<String>, StoreError> {
+        let connection = self.reader();
+        let mut statement = connection.prepare_cached(
+            "SELECT id FROM runs WHERE parent = ?1 AND parent_node = ?2 AND parent_try = ?3
+             AND ended_at IS NULL ORDER BY id",
+        )?;
+        let key = params![run, of.node.as_str(), of.n];
+        let rows = statement.query_map(key, |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// What a run was asked for, as JSON.
@@ -266,6 +297,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         ended_at: row.get::<_, Option<i64>>(7)?.map(unsigned),
         tokens: unsigned(row.get(8)?),
         acknowledged: row.get(9)?,
+        parent: row.get(10)?,
     })
 }
 
@@ -283,16 +315,17 @@ pub(crate) fn load(connection: &Connection, run: &str) -> Result<LoadedRun, Stor
 /// The row of a run; its journal is not read.
 fn load_rows(connection: &Connection, run: &str) -> Result<LoadedRun, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT plan, request, head FROM runs JOIN plans ON run = id WHERE id = ?1",
+        "SELECT plan, request, head, parent, parent_node, parent_try FROM runs JOIN plans ON run = id WHERE id = ?1",
     )?;
     let found = statement.query_row([run], |row| {
         Ok((
             row.get::<_, String>(0)?,
             row.get::<_, String>(1)?,
             row.get::<_, String>(2)?,
+            parent_of(row)?,
         ))
     });
-    let (plan, request, head) = found
+    let (plan, request, head, parent) = found
         .optional()?
         .ok_or_else(|| StoreError::NoRun(run.to_owned()))?;
     let plan = serde_json::from_str(&plan).map_err(|error| StoreError::Row {
@@ -306,7 +339,21 @@ fn load_rows(connection: &Connection, run: &str) -> Result<LoadedRun, StoreError
         state: State::default(),
         events: Vec::new(),
         head,
+        parent,
     })
+}
+
+fn parent_of(row: &Row<'_>) -> rusqlite::Result<Option<Parent>> {
+    let run: Option<String> = row.get(3)?;
+    let node: Option<String> = row.get(4)?;
+    let n: Option<u32> = row.get(5)?;
+    Ok(run.zip(node.zip(n)).map(|(run, (node, n))| Parent {
+        run,
+        of: Attempt {
+            node: NodeId::from(node.as_str()),
+            n,
+        },
+    }))
 }
 
 fn events_after(connection: &Connection, run: &str, seq: u64) -> Result<Vec<Event>, StoreError> {

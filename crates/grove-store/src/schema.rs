@@ -85,6 +85,12 @@ const MIGRATIONS: &[&str] = &["
         signature BLOB NOT NULL,
         PRIMARY KEY (run, seq)
     ) STRICT, WITHOUT ROWID;
+", "
+    -- The child that asked for a run: its own run, its node and its try.
+    ALTER TABLE runs ADD COLUMN parent TEXT;
+    ALTER TABLE runs ADD COLUMN parent_node TEXT;
+    ALTER TABLE runs ADD COLUMN parent_try INTEGER;
+    CREATE INDEX runs_by_parent ON runs (parent) WHERE parent IS NOT NULL;
 "];
 
 /// The version that this program writes.

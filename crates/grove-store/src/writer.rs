@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use grove_plan::{Attempt, EffectId, EffectKind, Event, Fact, Plan, State, Step, Times, advance};
+use grove_plan::{
+    Attempt, EffectId, EffectKind, Event, Fact, Parent, Plan, State, Step, Times, Usage, Wish,
+    advance,
+};
 use grove_spec::Digest;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
@@ -37,6 +40,8 @@ pub struct Appended {
     pub unheard: Vec<Attempt>,
     /// Whether the run is over.
     pub is_over: bool,
+    /// Other runs in which something follows from it: those above.
+    pub others: Vec<String>,
 }
 
 /// What pruning took away.
@@ -125,6 +130,7 @@ struct KnownRun {
     plan: Plan,
     state: State,
     head: Digest,
+    parent: Option<Parent>,
 }
 
 /// What the writer knows beside the file.
@@ -255,6 +261,7 @@ fn submit(
         folder,
         owner,
         key,
+        parent,
         artifacts,
         at,
     } = submission;
@@ -265,11 +272,19 @@ fn submit(
     if let Some(run) = before.transpose()?.flatten() {
         return Ok(Submitted { run, is_new: false });
     }
+    if let Some(parent) = &parent {
+        tell_above(transaction, known, parent, at, |of| Fact::Delegated {
+            of: of.clone(),
+            run: id.clone(),
+            children: plan.children().count() as u64,
+        })?;
+    }
     let head = chain_start(&id, &plan);
     transaction
         .prepare_cached(
-            "INSERT INTO runs (id, submit_key, title, folder, state, submitted_at, changed_at, seq, head)
-             VALUES (?1, ?2, ?3, ?4, 'pending', ?5, ?5, 0, ?6)",
+            "INSERT INTO runs (id, submit_key, title, folder, state, submitted_at, changed_at, seq, head,
+                parent, parent_node, parent_try)
+             VALUES (?1, ?2, ?3, ?4, 'pending', ?5, ?5, 0, ?6, ?7, ?8, ?9)",
         )?
         .execute(params![
             id,
@@ -278,6 +293,9 @@ fn submit(
             folder,
             number(at.wall),
             head.to_string(),
+            parent.as_ref().map(|it| &it.run),
+            parent.as_ref().map(|it| it.of.node.as_str()),
+            parent.as_ref().map(|it| it.of.n),
         ])?;
     transaction
         .prepare_cached("INSERT INTO plans (run, digest, plan, request) VALUES (?1, ?2, ?3, ?4)")?
@@ -291,10 +309,11 @@ fn submit(
         plan,
         state: State::default(),
         head,
+        parent: parent.clone(),
     };
     known.runs.insert(id.clone(), fresh);
     let draft = Draft {
-        fact: Fact::Submitted { owner, key },
+        fact: Fact::Submitted { owner, key, parent },
         artifacts,
         at,
     };
@@ -305,12 +324,34 @@ fn submit(
     })
 }
 
+/// Records an event; what the run spent by it is recorded in all runs above, in the same transaction.
 fn append(
     transaction: &Transaction<'_>,
     known: &mut KnownRuns,
     run: &str,
     draft: Draft,
 ) -> Result<Appended, StoreError> {
+    let (mut appended, spent) = append_to(transaction, known, run, draft)?;
+    if let Some(spent) = spent.filter(|spent| spent.usage != Usage::default()) {
+        let at = appended.event.at;
+        appended.others = spend_above(transaction, known, run, &spent, at)?;
+    }
+    Ok(appended)
+}
+
+/// What a run spent that a child asked for.
+struct SpentBelow {
+    parent: Parent,
+    usage: Usage,
+    cost: Option<u64>,
+}
+
+fn append_to(
+    transaction: &Transaction<'_>,
+    known: &mut KnownRuns,
+    run: &str,
+    draft: Draft,
+) -> Result<(Appended, Option<SpentBelow>), StoreError> {
     let key = known.key.clone();
     let current = up_to_date(transaction, known, run)?;
     let event = Event {
@@ -318,6 +359,8 @@ fn append(
         at: draft.at,
         fact: draft.fact,
     };
+    let before = current.parent.as_ref();
+    let before = before.map(|_| (current.state.spent, current.state.cost(&current.plan)));
     let step = advance(&current.plan, &mut current.state, &event)?;
     let written = write_event(transaction, run, current, &event, &step, &draft.artifacts);
     let is_over = current.state.ended.is_some();
@@ -335,12 +378,110 @@ fn append(
     }
     let open = current.state.open.keys();
     let sends = open.filter(|effect| effect.kind == EffectKind::Send);
-    Ok(Appended {
+    let spent = current
+        .parent
+        .clone()
+        .zip(before)
+        .map(|(parent, (usage, cost))| {
+            let now = current.state.cost(&current.plan).zip(cost);
+            SpentBelow {
+                parent,
+                usage: current.state.spent.since(&usage),
+                cost: now.map(|(now, then)| now.saturating_sub(then)),
+            }
+        });
+    let appended = Appended {
         unheard: sends.map(|effect| effect.of.clone()).collect(),
         event,
         step,
         is_over,
-    })
+        others: Vec::new(),
+    };
+    Ok((appended, spent))
+}
+
+/// Records what a run spent in every run above it, in the same transaction. Where one of them has come to an end by that,
+/// this run ends too.
+fn spend_above(
+    transaction: &Transaction<'_>,
+    known: &mut KnownRuns,
+    run: &str,
+    spent: &SpentBelow,
+    at: Times,
+) -> Result<Vec<String>, StoreError> {
+    let mut above = Some(spent.parent.clone());
+    let (mut others, mut is_ending) = (Vec::new(), false);
+    while let Some(Parent { run: id, of }) = above {
+        let fact = Fact::Used {
+            of: of.clone(),
+            usage: spent.usage,
+            cost: spent.cost,
+        };
+        append_one(transaction, known, &id, fact, at)?;
+        let current = up_to_date(transaction, known, &id)?;
+        let node = current.state.nodes.get(&of.node);
+        let attempt = node.and_then(|node| {
+            let at = usize::try_from(of.n).ok()?.checked_sub(1)?;
+            node.attempts.get(at)
+        });
+        is_ending |= attempt.is_some_and(|attempt| attempt.stopping.is_some());
+        above = current.parent.clone();
+        others.push(id);
+    }
+    let is_over = up_to_date(transaction, known, run)?.state.ended.is_some();
+    if is_ending && !is_over {
+        let wish = Fact::Wanted {
+            by: format!("the run above it, {}", spent.parent.run),
+            id: format!("above-{}", spent.parent.run),
+            wish: Wish::Stop { now: false },
+        };
+        // Told once is told.
+        match append_one(transaction, known, run, wish, at) {
+            Ok(()) | Err(StoreError::Refused(_)) => others.push(run.to_owned()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(others)
+}
+
+/// Records a fact in every run above; when one refuses it, none has it.
+fn tell_above(
+    transaction: &Transaction<'_>,
+    known: &mut KnownRuns,
+    parent: &Parent,
+    at: Times,
+    fact: impl Fn(&Attempt) -> Fact,
+) -> Result<(), StoreError> {
+    transaction.execute_batch("SAVEPOINT above")?;
+    let mut above = Some(parent.clone());
+    let mut told = Vec::new();
+    while let Some(Parent { run, of }) = above {
+        told.push(run.clone());
+        if let Err(error) = append_one(transaction, known, &run, fact(&of), at) {
+            transaction.execute_batch("ROLLBACK TO above; RELEASE above")?;
+            for run in &told {
+                known.runs.remove(run);
+            }
+            return Err(error);
+        }
+        above = up_to_date(transaction, known, &run)?.parent.clone();
+    }
+    Ok(transaction.execute_batch("RELEASE above")?)
+}
+
+fn append_one(
+    transaction: &Transaction<'_>,
+    known: &mut KnownRuns,
+    run: &str,
+    fact: Fact,
+    at: Times,
+) -> Result<(), StoreError> {
+    let draft = Draft {
+        fact,
+        artifacts: Vec::new(),
+        at,
+    };
+    append_to(transaction, known, run, draft).map(|_| ())
 }
 
 /// What is known of a run, with what other processes have recorded since.
@@ -363,6 +504,7 @@ fn up_to_date<'a>(
             plan: loaded.plan,
             state: loaded.state,
             head,
+            parent: loaded.parent,
         };
         known.runs.insert(run.to_owned(), fresh);
     }

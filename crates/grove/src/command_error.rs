@@ -108,6 +108,12 @@ impl CommandError {
         self
     }
 
+    /// The same with what to do, for a reader who sees nothing else.
+    pub(crate) fn message_with_hints(&self) -> String {
+        let hints = self.hints.iter().map(|hint| format!("\nhint: {hint}"));
+        format!("{}{}", self.message(), hints.collect::<String>())
+    }
+
     /// What went wrong, and what caused it, and what caused that.
     pub(crate) fn message(&self) -> String {
         let mut message = self.error.to_string();

@@ -95,6 +95,7 @@ fn bare_syncs(path: &Path, times: usize) -> std::io::Result<Samples> {
 fn submission(id: &str) -> Submission {
     let child = Child::new("scout", Digest::of(TOLD), "a/one");
     Submission {
+        parent: None,
         id: id.to_owned(),
         plan: Plan::of(vec![Node::first(Work::Child(Box::new(child)))]),
         request: r#"{"agent":"scout","task":"look"}"#.to_owned(),
@@ -242,6 +243,7 @@ fn reducer(n_events: usize) -> Result<Samples, String> {
     let plan = submission("r1").plan;
     let mut state = State::default();
     let submitted = Fact::Submitted {
+        parent: None,
         owner: Digest::of(b"token"),
         key: None,
     };

@@ -124,7 +124,7 @@ impl Run<'_> {
         let wants = self
             .contract(id)
             .is_some_and(|contract| contract.review.is_some());
-        if !wants || self.plan.node(&reviewer).is_none() {
+        if !wants || self.plan.child(&reviewer).is_none() {
             return false;
         }
         if let Some(node) = self.state.nodes.get_mut(id) {
@@ -136,10 +136,7 @@ impl Run<'_> {
 
     /// A reviewer is done: whoever is reviewed hears of it.
     pub(super) fn tell_author(&mut self, reviewer: &NodeId) {
-        let author = self
-            .plan
-            .node(reviewer)
-            .and_then(|node| node.reviews.clone());
+        let author = self.plan.reviews(reviewer);
         let known = self.state.nodes.get(reviewer);
         let (Some(author), Some(known)) = (author, known) else {
             return;

@@ -58,12 +58,14 @@ impl Run<'_> {
         let nodes: Vec<NodeId> = self.state.nodes.keys().cloned().collect();
         for id in nodes {
             let is_between = self.is_between_tries(&id);
+            let is_list = self.plan.fan_out(&id).is_some();
             let Some(node) = self.state.nodes.get_mut(&id) else {
                 continue;
             };
             match node.execution {
                 Execution::Pending => node.execution = stopped(why),
                 Execution::Paused(_) | Execution::Asking(_) => self.end_node(&id, stopped(why)),
+                Execution::Queued | Execution::Running if is_list => self.stop_list(&id, why),
                 Execution::Queued | Execution::Running if is_between => {
                     self.stop_between_tries(&id, why);
                 }
@@ -80,12 +82,13 @@ impl Run<'_> {
     fn pause(&mut self, wanted: Option<&NodeId>, why: &StopReason) -> Result<(), Refused> {
         let at_work =
             |execution: &Execution| matches!(execution, Execution::Queued | Execution::Running);
+        let is_child = |id: &NodeId| self.plan.child(id).is_some();
         let nodes: Vec<NodeId> = match wanted {
-            Some(node) if at_work(self.execution(node)?) => vec![node.clone()],
+            Some(node) if at_work(self.execution(node)?) && is_child(node) => vec![node.clone()],
             Some(node) => return Err(Refused::NotAtWork(node.clone())),
             None => {
                 let nodes = self.state.nodes.iter();
-                let nodes = nodes.filter(|(_, node)| at_work(&node.execution));
+                let nodes = nodes.filter(|(id, node)| at_work(&node.execution) && is_child(id));
                 nodes.map(|(id, _)| id.clone()).collect()
             }
         };
@@ -126,14 +129,17 @@ impl Run<'_> {
         self.state.ended = None;
         self.state.acknowledged = false;
         // What was not begun because of it may begin after it.
-        for node in self.state.nodes.values_mut() {
-            if node.execution == Execution::Skipped {
+        for (id, node) in &mut self.state.nodes {
+            // Whoever looks at an item's work is asked by the item.
+            let is_asked = node.is_review && id.of_item().is_some();
+            if node.execution == Execution::Skipped && !is_asked {
                 node.execution = Execution::Pending;
             }
         }
         if let Some(node) = self.state.nodes.get_mut(id) {
             (node.finalizations, node.answer) = (0, None);
         }
+        self.open_lists(id);
         let model = self
             .attempt(&self.last_attempt(id))
             .map_or(0, |it| it.model);
@@ -158,7 +164,7 @@ impl Run<'_> {
     fn steer(&mut self, node: &NodeId, message: Digest) -> Result<(), Refused> {
         let execution = self.execution(node)?;
         let at_work = matches!(execution, Execution::Queued | Execution::Running);
-        if !at_work || self.is_told_to_stop(node) {
+        if !at_work || self.plan.child(node).is_none() || self.is_told_to_stop(node) {
             return Err(Refused::NotAtWork(node.clone()));
         }
         let of = self.last_attempt(node);

@@ -51,7 +51,7 @@ impl Run<'_> {
         self.open(EffectId::new(&of, kind, k), command);
     }
 
-    /// Takes in what came of an effect on a working tree.
+    /// Takes in what came of an effect that belongs to a node and to no try.
     pub(super) fn of_node_answered(
         &mut self,
         effect: &EffectId,
@@ -95,6 +95,11 @@ impl Run<'_> {
             (EffectKind::Verify, Outcome::Checked(seen)) => {
                 self.close(effect);
                 self.checked(id, seen);
+            }
+            (EffectKind::Expand, Outcome::Expanded(found)) => self.expanded(effect, found)?,
+            (EffectKind::Collect, Outcome::Collected(output)) => self.collected(effect, output),
+            (EffectKind::Expand | EffectKind::Collect, Outcome::Impossible { why }) => {
+                self.not_expanded(effect, why);
             }
             (EffectKind::Verify, Outcome::Impossible { why }) => {
                 self.close(effect);

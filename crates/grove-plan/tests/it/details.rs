@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use grove_plan::{
     CallId, CapturedWork, Check, Child, Contract, EffectKind, Execution, Fact, Finish, GroupRules,
-    ModelFailure, NodeId, Outcome, Output, Question, RunView, StopReason, Usage, Variables, Wish,
-    WorktreePlan, compose, parse_request,
+    ItemValue, ModelFailure, NodeId, Outcome, Output, Question, RunView, StopReason, Usage,
+    Variables, Wish, WorktreePlan, compose, parse_request,
 };
 use grove_spec::Digest;
 use serde_json::json;
@@ -306,10 +306,11 @@ fn variables_of_lists_and_folders_are_put_in() {
         previous: "p".to_owned(),
         chain_dir: "/shared".to_owned(),
         outputs: BTreeMap::new(),
-        item: Some((
-            "item".to_owned(),
-            json!({ "list": ["a", "b"], "0": "zero" }),
-        )),
+        item: Some(ItemValue {
+            name: "item".to_owned(),
+            value: json!({ "list": ["a", "b"], "0": "zero" }),
+            key: "k".to_owned(),
+        }),
     };
     for (template, expected) in [
         ("{chain_dir}/x {previous}", "/shared/x p"),

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use grove_plan::{
     Accepted, Attempt, CallId, CapturedWork, Check, CheckEnd, CheckResult, Command, Contract,
-    EffectKind, Event, Execution, Fact, Finish, GroupRules, ModelFailure, Node, NodeId, Outcome,
-    Output, Plan, Proof, Question, ReviewPlan, ReviewVerdict, Seen, State, Step, Times, TreeBefore,
-    Wish, Work, WorktreePlan, advance, fold,
+    EffectKind, Event, Execution, Expanded, Fact, FanOut, Finish, GroupRules, Item, ModelFailure,
+    Node, NodeId, NodeState, Outcome, Output, Plan, Proof, Question, ReviewPlan, ReviewVerdict,
+    Seen, State, Step, Times, TreeBefore, Wish, Work, WorktreePlan, advance, fold,
 };
 use grove_spec::Digest;
 use proptest::prelude::*;
@@ -31,8 +31,9 @@ fn plans() -> impl Strategy<Value = Plan> {
     let joined = prop::collection::vec(any::<bool>(), 3);
     let tree = (any::<bool>(), prop::option::of(1_u64..60));
     let side_by_side = prop::option::of((1_u64..3, any::<bool>()));
-    (children, joined, tree, side_by_side).prop_map(
-        |(children, joined, (has_timeout, max_tokens), side_by_side)| {
+    let list = prop::option::of((any::<bool>(), 1_u64..3, any::<bool>()));
+    (children, joined, tree, side_by_side, list).prop_map(
+        |(children, joined, (has_timeout, max_tokens), side_by_side, list)| {
             let children = children.into_iter().map(
                 |(models, tokens, has_time, has_schema, budget, has_worktree)| {
                     let mut child = child();
@@ -95,12 +96,56 @@ fn plans() -> impl Strategy<Value = Plan> {
                 })
                 .collect();
             plan.nodes.extend(reviewers);
+            plan.nodes
+                .extend(list.map(|rules| list_after(&mut plan.groups, rules)));
             plan.tree.timeout_ms = has_timeout.then_some(100);
             plan.tree.max_tokens = max_tokens;
             plan
         },
     )
 }
+
+/// A node for each item of the list that the first one gives.
+fn list_after(
+    groups: &mut BTreeMap<NodeId, GroupRules>,
+    (fail_if_empty, concurrency, fail_fast): (bool, u64, bool),
+) -> Node {
+    let id = NodeId::from(LIST);
+    let rules = GroupRules {
+        concurrency: Some(concurrency),
+        fail_fast,
+    };
+    groups.insert(id.clone(), rules);
+    let mut each = child();
+    each.contract = fail_fast.then(|| Contract {
+        review: Some(ReviewPlan {
+            agent: "judge".to_owned(),
+            focus: None,
+            required: true,
+        }),
+        ..Contract::verified(vec![check_of("a")], false)
+    });
+    Node {
+        id,
+        after: vec![NodeId::step(1)],
+        group: None,
+        reviews: None,
+        work: Work::FanOut(Box::new(FanOut {
+            from: NodeId::step(1),
+            path: String::new(),
+            item: "item".to_owned(),
+            key: None,
+            max_items: 3,
+            fail_if_empty,
+            schema: None,
+            child: each,
+            reviewer: fail_fast.then(child),
+        })),
+    }
+}
+
+/// The step that runs for each item of a list.
+const LIST: &str = "4";
 
 fn check_of(id: &str) -> Check {
     Check {
@@ -117,10 +162,12 @@ fn check_of(id: &str) -> Check {
 /// A fact that somebody may report now, or may report wrongly.
 fn some_fact(state: &State, choice: u32, detail: u32) -> Fact {
     let node = NodeId::step(1 + detail as usize / 8 % 3);
-    let node = if detail.is_multiple_of(11) {
-        node.reviewer()
-    } else {
-        node
+    let node = match detail % 11 {
+        0 => node.reviewer(),
+        1 => NodeId::from(LIST).item("0"),
+        2 => NodeId::from(LIST).item("1"),
+        3 => NodeId::from(LIST),
+        _ => node,
     };
     let message = Digest::of(b"message");
     let wish = match detail % 8 {
@@ -207,11 +254,27 @@ fn some_outcome(kind: EffectKind, detail: u32) -> Outcome {
             }],
             ..Seen::default()
         })),
-        (EffectKind::Make | EffectKind::Capture | EffectKind::Remove | EffectKind::Verify, 0) => {
-            Outcome::Impossible {
-                why: "no".to_owned(),
-            }
-        }
+        (EffectKind::Expand, 1..) => Outcome::Expanded(Expanded {
+            list: Digest::of(b"list"),
+            items: (0..detail % 5)
+                .map(|at| Item {
+                    key: at.to_string(),
+                    label: None,
+                })
+                .collect(),
+        }),
+        (EffectKind::Collect, 1..) => Outcome::Collected(structured),
+        (
+            EffectKind::Make
+            | EffectKind::Capture
+            | EffectKind::Remove
+            | EffectKind::Verify
+            | EffectKind::Expand
+            | EffectKind::Collect,
+            0,
+        ) => Outcome::Impossible {
+            why: "no".to_owned(),
+        },
         (EffectKind::Send, 1..) => Outcome::Sent {
             message: Digest::of(b"message"),
         },
@@ -240,14 +303,14 @@ fn check(world: &World, was: &State) {
     let last = world.journal.last().map(|event| &event.fact);
     let is_resumed = |id: &NodeId| {
         matches!(last, Some(Fact::Wanted { wish: Wish::Resume { node, .. } | Wish::Answer { node, .. }, .. })
-            if node == id || was.nodes[id].execution == Execution::Skipped)
+            if node == id || was.nodes[id].execution == Execution::Skipped || *id == NodeId::from(LIST))
     };
     assert_eq!(fold(&world.plan, &world.journal).as_ref(), Ok(state));
     for (id, node) in &state.nodes {
         let before = was.nodes.get(id);
         if let Some(before) = before.filter(|before| before.execution.is_terminal())
             && !is_resumed(id)
-            && world.plan.node(id).unwrap().reviews.is_none()
+            && world.plan.reviews(id).is_none()
         {
             assert_eq!(before, node, "what has ended does not change");
         }
@@ -287,32 +350,34 @@ fn check(world: &World, was: &State) {
             !(node.execution.is_terminal() && is_left),
             "the tree of {id} is forgotten"
         );
-        let asks = world.plan.child(id).unwrap().contract.is_some();
+        let Some(child) = world.plan.child(id) else {
+            check_list(state, id);
+            continue;
+        };
+        let asks = child.contract.is_some();
         let is_judged = node.accepted != Accepted::None;
         assert!(
             node.accepted != Accepted::Verified || node.seen.is_some(),
             "{id} counts as verified though nothing was seen"
         );
-        let most = world.plan.child(id).unwrap().contract.as_ref();
+        let most = child.contract.as_ref();
         let most = most.map_or(0, |contract| contract.max_finalization_turns);
         assert!(node.finalizations <= most, "{id} is asked too often");
         assert!(
             !asks || node.execution != Execution::Complete || is_judged,
             "{id} counts unseen"
         );
-        let wants = world.plan.child(id).unwrap().place.worktree.is_some();
+        let wants = child.place.worktree.is_some();
         let is_running = node.execution == Execution::Running && node.verdict.is_none();
         let has = tree.is_some_and(|tree| tree.folder.is_some());
         assert!(!(wants && is_running) || has, "{id} runs without its tree");
     }
     for (id, rules) in &world.plan.groups {
-        let members = world
-            .plan
-            .nodes
-            .iter()
-            .filter(|node| node.group.as_ref() == Some(id));
-        let at_work = members.filter(|node| {
-            let known = &state.nodes[&node.id];
+        let nodes = state.nodes.iter();
+        let members = nodes.filter(|(node, _)| {
+            world.plan.group_of(node).as_ref() == Some(id) && world.plan.reviews(node).is_none()
+        });
+        let at_work = members.filter(|(_, known)| {
             // Whoever was let go on is beyond what began by itself, and whose work is being stored does not work.
             let next = known.next.as_ref();
             let is_resumed = known.attempts.len() > 1
@@ -328,6 +393,19 @@ fn check(world: &World, was: &State) {
     }
     check_limits(world);
     check_endings(world);
+}
+
+/// A list is over when its items are, and done only when all of them are.
+fn check_list(state: &State, id: &NodeId) {
+    let list = &state.nodes[id];
+    let Some(found) = &list.items else {
+        return;
+    };
+    let items = || found.items.iter().map(|it| &state.nodes[&id.item(&it.key)]);
+    let is_over = list.execution.is_terminal();
+    assert!(!is_over || items().all(|item| item.execution.is_terminal()));
+    assert!(list.collected.is_none() || items().all(NodeState::is_done));
+    assert_eq!(list.is_done(), list.collected.is_some() && is_over);
 }
 
 /// Whoever has reached a limit was told to stop, and made no request since.

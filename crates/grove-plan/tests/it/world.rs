@@ -86,6 +86,7 @@ pub(crate) fn submission() -> Fact {
     Fact::Submitted {
         owner: Digest::of(b"token"),
         key: None,
+        parent: None,
     }
 }
 

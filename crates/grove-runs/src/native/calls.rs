@@ -78,6 +78,8 @@ impl NativeChild {
             // To look at a value changes nothing, so it is looked at again.
             let result = match self.toolbox.structured(&call.name, &call.input) {
                 Some(result) => result,
+                // The run that it asked for is there, or is asked for now.
+                None if self.toolbox.delegates(&call.name) => self.run_tool(call).await,
                 None => ToolResult::of(Err(UNKNOWN_OUTCOME.to_owned())),
             };
             self.record_result(call, &result).await?;
@@ -125,7 +127,8 @@ impl NativeChild {
     /// Runs a tool; one that looks at files does so beside the others.
     async fn run_tool(&self, call: &PendingCall) -> ToolResult {
         if !self.toolbox.looks_at_files(&call.name) {
-            let run = self.toolbox.run(&call.name, &call.input, &self.stop);
+            let (id, stop) = (Some(call.id.as_str()), &self.stop);
+            let run = self.toolbox.run_call(&call.name, &call.input, stop, id);
             return run.await;
         }
         let toolbox = Arc::clone(&self.toolbox);

@@ -7,8 +7,8 @@ use std::time::Duration;
 use grove_exec::{Git, Program, StopTokens, end_marked, now};
 use grove_model::Places;
 use grove_plan::{
-    Attempt, Attention, Cause, Child, Command, Contract, Fact, NodeId, Outcome, Proof, Seen,
-    TreeBefore,
+    Attempt, Attention, Cause, Child, Command, Contract, Fact, NodeId, Outcome, Parent, Proof,
+    Seen, TreeBefore, Variables, compose,
 };
 use grove_spec::Digest;
 use grove_store::{LoadedRun, OpenRow};
@@ -17,7 +17,9 @@ use serde_json::Value;
 use super::{Shared, answered, draft, mark, start_of};
 use crate::attempt_log::{AttemptLog, LogLine};
 use crate::attention::watched;
+use crate::delegation::{Above, Delegate, stop_run};
 use crate::evidence::{Work, look, review_verdict};
+use crate::item_list::ItemList;
 use crate::mcp::{MCP, McpPlace, McpTools};
 use crate::native::{AnswerFile, ChildEnd, Inbox, NativeChild, SentMessage, append};
 use crate::program::{ProgramChild, Talk};
@@ -30,6 +32,8 @@ use crate::worktrees::ChildWorktree;
 
 /// Processes of an attempt that do not end within this are said to be left.
 const MOST_ENDING: Duration = Duration::from_secs(4);
+/// The same for the runs that a child asked for, which end their own processes first.
+const MOST_ENDING_BELOW: Duration = Duration::from_secs(15);
 /// One call of a tool, when nothing else is said.
 const TOOL_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
 
@@ -59,6 +63,7 @@ impl Shared {
                 if let Some(running) = self.running().get(&(run.clone(), start_of(of))) {
                     running.stop.tell(*now);
                 }
+                self.stop_below(run, of);
                 answered(effect, epoch, Outcome::Told)
             }
             Command::Send { of, message } => {
@@ -87,6 +92,13 @@ impl Shared {
             | Command::Capture { node }
             | Command::RemoveWorktree { node, .. } => {
                 let (outcome, artifacts) = self.on_worktree(run, node, &row.command).await;
+                self.record(run, answered(effect, epoch, outcome), artifacts)
+                    .await;
+                return;
+            }
+            Command::Expand { node } | Command::Collect { node } => {
+                let is_expansion = matches!(row.command, Command::Expand { .. });
+                let (outcome, artifacts) = self.on_list(run, node, is_expansion).await;
                 self.record(run, answered(effect, epoch, outcome), artifacts)
                     .await;
                 return;
@@ -151,10 +163,7 @@ impl Shared {
         let driven = self.drive_child(&loaded, (of, epoch), model, (stop, inbox));
         let end = driven.await;
         let mut end = end.unwrap_or_else(|cause| Some(ChildEnd::failed(cause)));
-        let is_review = loaded
-            .plan
-            .node(&of.node)
-            .is_some_and(|node| node.reviews.is_some());
+        let is_review = loaded.plan.reviews(&of.node).is_some();
         if let Some(end) = end.as_mut().filter(|_| is_review) {
             end.review = review_verdict(end.structured.as_ref(), &end.text);
         }
@@ -255,7 +264,12 @@ impl Shared {
             return end;
         };
         let chain_dir = self.options.places.chain_folder(&loaded.id);
-        let path = output.replace("{chain_dir}", &chain_dir.to_string_lossy());
+        let variables = Variables {
+            chain_dir: chain_dir.to_string_lossy().into_owned(),
+            item: told::item_of(&self.store, loaded, &of.node),
+            ..Variables::default()
+        };
+        let path = compose(output, &variables);
         let tries = loaded.state.nodes.get(&of.node).map(|node| &node.attempts);
         let tries = tries.map(Vec::as_slice).unwrap_or_default();
         let began = tries.first().and_then(|first| first.started);
@@ -321,7 +335,7 @@ impl Shared {
             toolbox: Arc::clone(&toolbox),
             home,
             keeper: &self.options.keeper,
-            mark: mark(run, of),
+            mark: mark(&self.store, run, of),
             environment,
             folder: self.options.places.program_folder(run, of),
             log,
@@ -414,7 +428,7 @@ impl Shared {
         let timeout = child.limits.tool_timeout_ms.unwrap_or(TOOL_TIMEOUT_MS);
         let place = McpPlace {
             keeper: self.options.keeper.clone(),
-            mark: mark(run, of),
+            mark: mark(&self.store, run, of),
             environment: self.options.environment.clone(),
             work: work.path().to_path_buf(),
             pipes: self.options.places.program_folder(run, of),
@@ -424,11 +438,23 @@ impl Shared {
         for text in notes {
             log.write(&LogLine::Note { text });
         }
+        let parent = Parent {
+            run: run.to_owned(),
+            of: of.clone(),
+        };
+        let above = Above::of(loaded, parent, work.path().to_path_buf());
+        let delegate = above.map(|above| Delegate {
+            store: Arc::clone(&self.store),
+            delegation: Arc::clone(&self.options.delegation),
+            above,
+            news: self.news.clone(),
+        });
         Ok(Toolbox {
+            delegate,
             allowed: child.tools.allowed.clone(),
             work,
             keeper: self.options.keeper.clone(),
-            mark: mark(run, of),
+            mark: mark(&self.store, run, of),
             environment: self.options.environment.clone(),
             tool_timeout: Duration::from_millis(timeout),
             // The skills of a repository are those of its working trees.
@@ -465,6 +491,28 @@ impl Shared {
                 }
                 _ => tree.capture(),
             })
+        });
+        let done = done.await.map_err(|error| error.to_string());
+        done.and_then(|done| done)
+            .unwrap_or_else(|why| (Outcome::Impossible { why }, Vec::new()))
+    }
+
+    /// Finds the items of a list, or puts together what was said about them.
+    async fn on_list(
+        self: &Arc<Self>,
+        run: &str,
+        node: &NodeId,
+        is_expansion: bool,
+    ) -> (Outcome, Vec<Vec<u8>>) {
+        let (shared, run, node) = (Arc::clone(self), run.to_owned(), node.clone());
+        let done = tokio::task::spawn_blocking(move || {
+            let loaded = shared.store.load(&run).map_err(|error| error.to_string())?;
+            let list = ItemList::of(&shared.store, &loaded, &node)?;
+            if is_expansion {
+                list.expand()
+            } else {
+                list.collect()
+            }
         });
         let done = done.await.map_err(|error| error.to_string());
         done.and_then(|done| done)
@@ -514,7 +562,7 @@ impl Shared {
         let verifying = Verifying {
             keeper: &self.options.keeper,
             environment: &self.options.environment,
-            mark: mark(run, &of),
+            mark: mark(&self.store, run, &of),
             folder,
             temporary: places
                 .join("verify")
@@ -565,18 +613,57 @@ impl Shared {
     /// Where a child works.
     fn work_folder(&self, run: &LoadedRun, of: &Attempt, child: &Child) -> PathBuf {
         // Whoever looks at another's work does so where that is.
-        let reviews = run
-            .plan
-            .node(&of.node)
-            .and_then(|node| node.reviews.as_ref());
-        match self.worktree(run, reviews.unwrap_or(&of.node)) {
+        let reviews = run.plan.reviews(&of.node);
+        match self.worktree(run, reviews.as_ref().unwrap_or(&of.node)) {
             Some(tree) => tree.work_folder(),
             None => child.place.folder.clone(),
         }
     }
 
+    /// Tells the runs that a child asked for to stop, and says which they are.
+    fn stop_below(&self, run: &str, of: &Attempt) -> Vec<String> {
+        let below = self.store.open_below(run, of).unwrap_or_default();
+        for nested in &below {
+            stop_run(&self.store, nested, &format!("the run above it, {run}"));
+            let _ = self.news.send(nested.clone());
+        }
+        below
+    }
+
+    /// Ends the runs that a child asked for: what it did not wait for ends with it. A child that goes on after a crash has
+    /// them still.
+    async fn end_below(&self, run: &str, of: &Attempt) -> bool {
+        let goes_on = self.store.load(run).is_ok_and(|loaded| {
+            let node = loaded.state.nodes.get(&of.node);
+            let last = node.and_then(|node| node.last());
+            last.is_some_and(|last| last.recovering && last.stopping.is_none())
+        });
+        if goes_on {
+            return true;
+        }
+        let below = self.stop_below(run, of);
+        let until = tokio::time::Instant::now() + MOST_ENDING_BELOW;
+        for nested in &below {
+            while self
+                .store
+                .state_of(nested)
+                .is_ok_and(|(_, is_over)| !is_over)
+            {
+                if tokio::time::Instant::now() > until {
+                    return false;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+        true
+    }
+
     /// Proves that nothing of an attempt is left. One that never ran a command has no processes.
     async fn prove(&self, run: &str, of: &Attempt) -> Proof {
+        if !self.end_below(run, of).await {
+            let why = "a run that it asked for did not end".to_owned();
+            return Proof::NotProven { why };
+        }
         let ran_commands = self.store.load(run).map_or(true, |loaded| {
             let engine = loaded.plan.child(&of.node).map(|child| child.engine.as_str());
             let child = loaded.plan.child(&of.node);
@@ -591,7 +678,7 @@ impl Shared {
         if !ran_commands {
             return Proof::Ended { scans: 0 };
         }
-        let mark = mark(run, of);
+        let mark = mark(&self.store, run, of);
         let ended = tokio::task::spawn_blocking(move || end_marked(&mark, MOST_ENDING)).await;
         match ended {
             Ok(tree) if tree.left.is_empty() => Proof::Ended { scans: tree.scans },

@@ -173,6 +173,7 @@ config_keys! {
         run_model: Option<String> = "runs.model", OptionalText, None, "The model of agents that name none, as `provider/id[:thinking]`.";
         run_engine: Option<String> = "runs.engine", OptionalText, None, "Who runs agents that name nobody; Grove's own loop, `native`, by default.";
         run_in_background: bool = "runs.asyncByDefault", Switch, false, "Whether `grove run` does not wait for the result.";
+        run_force_background: bool = "runs.forceTopLevelAsync", Switch, false, "Whether no `grove run` waits for the result, whatever it says itself.";
         run_timeout_ms: Option<u64> = "runs.timeoutMs", OptionalLimit, None, "Milliseconds that a whole run may take.";
         run_max_execution_time_ms: Option<u64> = "runs.maxExecutionTimeMs", OptionalLimit, None, "Milliseconds that one child may take; half an hour, and two hours in the background, where nothing is said.";
         run_max_tokens: Option<u64> = "runs.maxTokens", OptionalLimit, None, "Tokens that a whole run may use.";
@@ -181,6 +182,9 @@ config_keys! {
         run_reviewer: Option<String> = "runs.reviewer", OptionalText, None, "The agent that looks at work which has to be reviewed, when no other is named.";
         run_concurrency: u64 = "runs.concurrency", OwnNumber, 4, "How many children of one step run at a time.";
         run_max_tasks: u64 = "runs.maxTasks", OwnNumber, 8, "How many tasks one step of a run may have.";
+        run_max_depth: u64 = "runs.maxDepth", OwnNumber, 2, "How deep below a run its children may ask for runs of their own.";
+        run_max_children: u64 = "runs.maxChildren", OwnNumber, 64, "How many children a run and all runs below it may have.";
+        run_max_items: Option<u64> = "runs.chain.dynamicFanout.maxItems", OptionalLimit, None, "How many items a list may have whose `expand` says nothing itself.";
         run_model_idle_ms: Option<u64> = "runs.modelIdleMs", OptionalLimit, None, "Milliseconds of silence after which a model's answer has failed; five minutes for its first byte and three for the next ones where nothing is said.";
         run_attention: bool = "runs.attention.enabled", Switch, true, "Whether it is said that a child may need somebody.";
         run_attention_ms: u64 = "runs.attention.needsAttentionAfterMs", OwnNumber, 60_000, "Milliseconds in which a model says nothing before it is said that its child may need somebody.";

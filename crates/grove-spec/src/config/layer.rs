@@ -68,6 +68,18 @@ pub(super) struct LayerReader<'a> {
     diagnostics: Vec<Diagnostic>,
 }
 
+/// Tables whose keys are rows of the table of keys.
+const TABLES: [&str; 8] = [
+    "limits",
+    "catalog",
+    "skills",
+    "agents",
+    "runs",
+    "runs.attention",
+    "runs.chain",
+    "runs.chain.dynamicFanout",
+];
+
 type Item<'a, 'i> = &'a Spanned<DeValue<'i>>;
 
 impl LayerReader<'_> {
@@ -79,10 +91,9 @@ impl LayerReader<'_> {
                 format!("{prefix}.{}", key.get_ref())
             };
             match (path.as_str(), value.get_ref()) {
-                (
-                    "limits" | "catalog" | "skills" | "agents" | "runs" | "runs.attention",
-                    DeValue::Table(inner),
-                ) => {
+                // What other programs call `parallel.concurrency` is the same setting.
+                ("runs.parallel", DeValue::Table(inner)) => self.table(inner, "runs"),
+                (name, DeValue::Table(inner)) if TABLES.contains(&name) => {
                     self.table(inner, &path);
                 }
                 ("skills.entries", DeValue::Table(inner)) => {
@@ -122,8 +133,10 @@ impl LayerReader<'_> {
                     self.agents().disable_builtins = Some((is_on, origin));
                 }
             }
-            "limits" | "catalog" | "skills" | "skills.entries" | "agents" | "agents.overrides"
-            | "runs" | "runs.attention" | "providers" | "mcp" => self.wrong(path, span, "a table"),
+            "skills.entries" | "agents.overrides" | "runs.parallel" | "providers" | "mcp" => {
+                self.wrong(path, span, "a table");
+            }
+            _ if TABLES.contains(&path) => self.wrong(path, span, "a table"),
             _ => {
                 let mut layer = std::mem::take(&mut self.layer);
                 if !layer.take(&key, self) {

@@ -43,6 +43,7 @@ pub(crate) const TOLD: &[u8] = b"You are a scout.";
 pub(crate) fn submission(id: &str) -> Submission {
     let child = Child::new("scout", Digest::of(TOLD), "a/one");
     Submission {
+        parent: None,
         id: id.to_owned(),
         plan: Plan::of(vec![Node::first(Work::Child(Box::new(child)))]),
         request: r#"{"agent":"scout","task":"look"}"#.to_owned(),

@@ -15,7 +15,7 @@ pub(crate) struct PlanArgs {
 }
 
 /// A request for a run.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunArgs {
     /// An agent and what it is to do; `'->' AGENT [TASK]` for a next step, `, AGENT TASK` for another beside it
     #[arg(value_name = "AGENT TASK", required_unless_present = "request")]

@@ -359,6 +359,7 @@ fn row_json(row: &RunRow) -> Value {
         "endedAt": row.ended_at,
         "tokens": row.tokens,
         "acknowledged": row.acknowledged,
+        "parent": row.parent,
     })
 }
 
@@ -373,8 +374,11 @@ fn show(view: &RunView, out: &mut Output) {
             "native" => String::new(),
             engine => format!(" by {engine}"),
         };
+        let items = node.items.map_or_else(String::new, |count| {
+            format!(" for {}", super::counted(count, "item"))
+        });
         out.line(&format!(
-            "  {} {}{engine} ({})",
+            "  {} {}{engine}{items} ({})",
             node.id, node.agent, node.state
         ));
         for attempt in &node.attempts {
@@ -443,6 +447,11 @@ fn line_of(event: &Event) -> String {
         Fact::Turned { of, turn, .. } => format!(
             "{of} the model answered: {} in, {} out, {}",
             turn.usage.input, turn.usage.output, turn.stop
+        ),
+        Fact::Delegated { of, run, .. } => format!("{of} asked for run {run}"),
+        Fact::Used { of, usage, .. } => format!(
+            "{of} a run below it used {} in, {} out",
+            usage.input, usage.output
         ),
         Fact::Called { of, call, .. } => format!("{of} calls {}", call.tool),
         Fact::Returned {

@@ -4,6 +4,7 @@
 mod acceptance;
 mod attention;
 mod compaction;
+mod delegation;
 mod engines;
 mod forks;
 mod gates;
@@ -13,6 +14,7 @@ mod known_cases;
 mod leaving;
 mod ledger;
 mod limits;
+mod lists;
 pub(crate) mod mcp_tools;
 mod nemesis;
 mod parallel_calls;

@@ -111,6 +111,7 @@ impl Finding<'_> {
                 reviews: Some(of.id.clone()),
                 ..Inputs::default()
             }),
+            list: None,
         };
         let mut found = self.child(&planned)?;
         if found.request.address == of.address {

@@ -14,12 +14,12 @@ use grove_plan::{
     AttentionLimits, AuthorFacts, Control, Limits, NodeId, PlannedTask, Request as RunRequest,
     WorktreePlan,
 };
-use grove_runs::{ChildRequest, Recording, RunPlaces, new_run_id};
+use grove_runs::{Above, ChildRequest, ListRequest, Recording, RunPlaces, new_run_id};
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
 use grove_skills::{Environment, Look};
 use grove_spec::Diagnostic;
 use grove_spec::agent::{Agent as AgentFile, ContextMode, OutputFile, OutputMode};
-use grove_spec::chain::{OutputSchema, Task};
+use grove_spec::chain::{OnEmpty, OutputSchema, Task};
 use grove_spec::config::Settings;
 use grove_spec::text::{first_names, one_line};
 use serde_json::Value;
@@ -52,6 +52,8 @@ pub(super) struct Finding<'a> {
     pub(super) accept: Option<&'a str>,
     /// Digests of contracts that a person has read.
     pub(super) approved: &'a [String],
+    /// The child that asks.
+    pub(super) above: Option<&'a Above>,
     /// Where working trees begin, by folder, so that all of a run begin alike.
     pub(super) worktrees: &'a Worktrees,
 }
@@ -120,6 +122,7 @@ impl Finding<'_> {
                 .as_deref()
                 .or(task.model.as_deref())
                 .or(file.model.as_deref())
+                .or(self.above.and_then(|above| above.model.as_deref()))
                 .or(settings.run_model.value.as_deref()),
             fallbacks: &file.fallback_models,
             thinking: file.thinking.as_deref(),
@@ -207,6 +210,7 @@ impl Finding<'_> {
                 output_schema: schema,
                 contract,
                 reviews: None,
+                list: list_of(planned)?,
             },
             prompt: made,
         })
@@ -286,18 +290,20 @@ impl Finding<'_> {
         planned: &PlannedTask<'_>,
         folder: &Path,
     ) -> Option<String> {
+        if let (Some(output), Some(list)) = (file.as_mut(), &planned.list) {
+            let item = planned.inputs.as_ref()?.item.as_deref()?;
+            let speaks = output.contains(&format!("{{{item}"));
+            if !speaks && list.max_items > 1 {
+                *output = with_end_of_name(output, &format!("{{{item}#key}}"))?;
+            }
+            return None;
+        }
         let (output, group) = (file.as_mut()?, planned.group.as_ref()?);
         let path = folder.join(&*output);
         if self.outputs.borrow_mut().insert((group.clone(), path)) {
             return None;
         }
-        let old = Path::new(&*output);
-        let stem = old.file_stem()?.to_string_lossy();
-        let end = old
-            .extension()
-            .map_or_else(String::new, |end| format!(".{}", end.to_string_lossy()));
-        let name = format!("{stem}-{}{end}", planned.id);
-        *output = old.with_file_name(name).to_string_lossy().into_owned();
+        *output = with_end_of_name(output, planned.id.as_str())?;
         Some(format!(
             "step {} {what} {output}, since another has the same file",
             planned.id
@@ -306,12 +312,48 @@ impl Finding<'_> {
 
     fn schema(&self, task: &Task) -> Result<Option<Value>, CommandError> {
         match &task.output_schema {
-            Some(OutputSchema::Inline(schema)) => Ok(Some(schema.clone())),
-            Some(OutputSchema::File(file)) => {
-                let message = format!("the schema of `{file}` is not read by this version");
-                Err(CommandError::usage(message).hint("write the schema itself as `outputSchema`"))
-            }
+            Some(schema) => read_schema(schema).map(Some),
             None => Ok(self.asked.output_schema.clone()),
+        }
+    }
+}
+
+/// A path whose file name says more: `report.md` is `report-2.1.md`.
+fn with_end_of_name(path: &str, more: &str) -> Option<String> {
+    let old = Path::new(path);
+    let stem = old.file_stem()?.to_string_lossy();
+    let end = old
+        .extension()
+        .map_or_else(String::new, |end| format!(".{}", end.to_string_lossy()));
+    let name = format!("{stem}-{more}{end}");
+    Some(old.with_file_name(name).to_string_lossy().into_owned())
+}
+
+/// The list whose items a child runs for.
+fn list_of(planned: &PlannedTask<'_>) -> Result<Option<ListRequest>, CommandError> {
+    let Some(list) = &planned.list else {
+        return Ok(None);
+    };
+    let (expand, collect) = (&list.said.expand, &list.said.collect);
+    let schema = collect.output_schema.as_ref().map(read_schema);
+    let item = planned.inputs.as_ref().and_then(|it| it.item.clone());
+    Ok(Some(ListRequest {
+        from: list.from.clone(),
+        path: expand.path.clone(),
+        item: item.unwrap_or_default(),
+        key: expand.key.clone(),
+        max_items: list.max_items,
+        fail_if_empty: expand.on_empty == Some(OnEmpty::Fail),
+        schema: schema.transpose()?,
+    }))
+}
+
+fn read_schema(schema: &OutputSchema) -> Result<Value, CommandError> {
+    match schema {
+        OutputSchema::Inline(schema) => Ok(schema.clone()),
+        OutputSchema::File(file) => {
+            let message = format!("the schema of `{file}` is not read by this version");
+            Err(CommandError::usage(message).hint("write the schema itself as `outputSchema`"))
         }
     }
 }

@@ -16,9 +16,17 @@ pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut Output) {
         out.line(&format!("task: {}", one_line(task)));
     }
     for node in &plan.nodes {
-        let Work::Child(child) = &node.work;
+        let (child, list) = match &node.work {
+            Work::Child(child) => (&**child, None),
+            Work::FanOut(list) => (&list.child, Some(list)),
+        };
         out.line("");
         out.line(&format!("{} {} ({})", node.id, child.agent, child.address));
+        if let Some(list) = list {
+            let (from, path, most) = (&list.from, &list.path, list.max_items);
+            let each = format!("item of what {from} gives at `{path}`, at most {most}");
+            out.line(&format!("  {:<10} {}", "each", one_line(&each)));
+        }
         for (name, value) in rows(node, child, planned) {
             out.line(&format!("  {name:<10} {}", one_line(&value)));
         }

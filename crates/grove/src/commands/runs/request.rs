@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use grove_catalog::root::Source;
 use grove_plan::{LayoutRules, Request as RunRequest, TreeLimits, lay_out, parse_request};
-use grove_runs::{Recording, RunRequest as SubmittedRequest, SubmitError};
+use grove_runs::{Above, Recording, RunRequest as SubmittedRequest, SubmitError, narrow};
 use grove_skills::{Environment, Library, Look, LookAgain as _, Parts, Request};
 use grove_spec::Diagnostic;
 use grove_spec::chain::Step;
@@ -52,12 +52,39 @@ pub(super) fn resolve(
     arguments: &RunArgs,
 ) -> Result<ResolvedRun, CommandError> {
     let asked = asked_for(environment, arguments)?;
+    resolve_asked(environment, arguments, asked, None)
+}
+
+/// The same for what a child asks for.
+pub(super) fn resolve_below(
+    environment: &Environment,
+    value: &Value,
+    above: &Above,
+) -> Result<ResolvedRun, CommandError> {
+    let asked = read_request(value)?;
+    let there = Environment {
+        working: above.folder.clone(),
+        ..environment.clone()
+    };
+    resolve_asked(&there, &RunArgs::default(), asked, Some(above))
+}
+
+fn resolve_asked(
+    environment: &Environment,
+    arguments: &RunArgs,
+    asked: Asked,
+    above: Option<&Above>,
+) -> Result<ResolvedRun, CommandError> {
     let folder = match &asked.request.cwd {
         Some(folder) => environment.working.join(folder),
         None => environment.working.clone(),
     };
     if !grove_fs::files::is_folder(&folder) {
         let message = format!("there is no folder {}", folder.display());
+        return Err(CommandError::usage(message));
+    }
+    if let Some(above) = above.filter(|above| !is_below(&folder, &above.folder)) {
+        let message = format!("{} is outside {}", folder.display(), above.folder.display());
         return Err(CommandError::usage(message));
     }
     let there = Environment {
@@ -102,6 +129,7 @@ pub(super) fn resolve(
             verify: &arguments.verify,
             accept: arguments.accept.as_deref(),
             approved: &arguments.approve,
+            above,
         };
         let found = children(&finding, &asked)?;
         Ok::<_, CommandError>((look.clone(), found))
@@ -121,7 +149,11 @@ pub(super) fn resolve(
         notes.extend(child.notes);
         timeouts.extend(child.timeout_ms);
         background = background.or(child.background);
-        all.push(child.request);
+        let mut request = child.request;
+        if let Some(above) = above {
+            narrow(&mut request, &above.tools);
+        }
+        all.push(request);
     }
     if asked.request.artifacts == Some(false) {
         let note =
@@ -147,11 +179,24 @@ pub(super) fn resolve(
                 timeout_ms: least([asked.timeout_ms, own_timeout, settings.run_timeout_ms.value]),
                 max_tokens: least([asked.max_tokens, settings.run_max_tokens.value]),
                 max_cost: least([asked.max_cost, settings.run_max_cost.value]),
+                depth: above.map_or(0, |above| above.tree.depth.saturating_add(1)),
+                max_depth: least([
+                    Some(settings.run_max_depth.value),
+                    above.and_then(|above| above.tree.max_depth),
+                ]),
+                max_children: least([
+                    Some(settings.run_max_children.value),
+                    above.and_then(|above| above.tree.max_children),
+                ]),
             },
+            parent: above.map(|above| above.parent.clone()),
             submit_key: asked.submit_key,
-            background: asked.background || background.unwrap_or(settings.run_in_background.value),
+            background: asked.background
+                || settings.run_force_background.value
+                || background.unwrap_or(settings.run_in_background.value),
             recording,
-            surroundings: models.surroundings(),
+            surroundings: above
+                .map_or_else(|| models.surroundings(), |above| above.surroundings.clone()),
             session_dir,
             max_output: asked.max_output,
             mcp_servers: models.mcp.iter().map(|it| it.name.clone()).collect(),
@@ -183,6 +228,7 @@ fn children(finding: &Finding<'_>, asked: &Asked) -> Result<FoundChildren, Comma
             .concurrency
             .unwrap_or(settings.run_concurrency.value),
         max_tasks: settings.run_max_tasks.value,
+        max_items: settings.run_max_items.value,
         has_variables: asked.is_chain,
     };
     let layout = lay_out(steps, rules).map_err(|findings| all_wrong(&findings))?;
@@ -263,14 +309,7 @@ fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<Asked, Co
     let mut asked = match &arguments.request {
         Some(file) => {
             let value = read_json(file, "the request")?;
-            let request = parse_request(&value).map_err(|findings| all_wrong(&findings))?;
-            let steps = request.steps().map_err(|findings| all_wrong(&findings))?;
-            let is_chain = request.chain.is_some() || request.chain_name.is_some();
-            Asked {
-                request,
-                steps,
-                is_chain,
-            }
+            read_request(&value)?
         }
         None => typed(arguments)?,
     };
@@ -299,6 +338,26 @@ fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<Asked, Co
         request.output_schema = Some(read_json(file, "the schema")?);
     }
     Ok(asked)
+}
+
+/// What was asked for as JSON.
+fn read_request(value: &Value) -> Result<Asked, CommandError> {
+    let request = parse_request(value).map_err(|findings| all_wrong(&findings))?;
+    let steps = request.steps().map_err(|findings| all_wrong(&findings))?;
+    let is_chain = request.chain.is_some() || request.chain_name.is_some();
+    Ok(Asked {
+        request,
+        steps,
+        is_chain,
+    })
+}
+
+/// Whether a folder is another or below it, whatever links lead there.
+fn is_below(folder: &std::path::Path, top: &std::path::Path) -> bool {
+    let real = grove_fs::files::canonical;
+    real(folder)
+        .and_then(|folder| Ok(folder.starts_with(real(top)?)))
+        .unwrap_or_default()
 }
 
 /// What was typed as words.

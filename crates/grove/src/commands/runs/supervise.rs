@@ -11,7 +11,8 @@ use grove_catalog::eligibility::entry_key;
 use grove_exec::{Keeper, allowed_variables};
 use grove_model::{AskSettings, Secret};
 use grove_runs::{
-    GivenSkill, Models, RunPlaces, Skills, Supervisor, SupervisorError, SupervisorOptions, wake,
+    Above, Delegation, GivenSkill, Models, RunPlaces, RunRequest, Skills, Supervisor,
+    SupervisorError, SupervisorOptions, wake,
 };
 use grove_skills::disclosure::{Call, Disclosure};
 use grove_skills::{Environment, Library, Look, Request};
@@ -19,6 +20,7 @@ use grove_spec::variables::is_refused;
 use tokio_util::sync::CancellationToken;
 
 use super::model_settings::ModelSettings;
+use super::request;
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
 
@@ -96,6 +98,7 @@ pub(crate) fn supervise(environment: Environment) -> Outcome {
         home: home.map(|home| home.to_string_lossy().into_owned()),
         idle: IDLE,
         surroundings,
+        delegation: Arc::new(Resolving(environment.clone())),
         skills: Box::new(move |folder| Arc::new(FolderSkills::new(&environment, folder))),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -154,6 +157,17 @@ pub(super) fn variables_of(look: &Look, at: usize) -> Vec<(String, Secret)> {
     let set = all.filter(|(_, value)| !value.is_empty());
     set.map(|(name, value)| (name, Secret::new(value)))
         .collect()
+}
+
+/// Finds what children ask other agents for.
+struct Resolving(Environment);
+
+impl Delegation for Resolving {
+    fn resolve(&self, asked: &serde_json::Value, above: &Above) -> Result<RunRequest, String> {
+        let resolved = request::resolve_below(&self.0, asked, above);
+        let resolved = resolved.map_err(|error| error.message_with_hints())?;
+        Ok(resolved.request)
+    }
 }
 
 /// The skills of a work folder, looked for when a child first asks.

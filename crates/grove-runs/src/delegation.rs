@@ -1,0 +1,230 @@
+//! What a child asks other agents for: a run below its own, with its depth, its budget and no more than its powers.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use grove_exec::{StopTokens, now};
+use grove_plan::{Execution, Fact, Parent, RunView, Tools, TreeLimits, Wish};
+use grove_spec::Digest;
+use grove_store::{Draft, LoadedRun, Store};
+use serde_json::{Map, Value};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::control::{ChildWish, wish_for_child};
+use crate::identity::new_run_id;
+use crate::submission::{RunRequest, submit};
+
+/// How often a child that waits looks whether a run is over.
+const LOOK: Duration = Duration::from_millis(20);
+/// Characters of a result that a model is told.
+const MAX_RESULT: usize = 50_000;
+/// Who wants something when a child does.
+const BY: &str = "the child above";
+
+/// Finds everything about what a child asks for, as `grove run` does for a person.
+pub trait Delegation: Send + Sync {
+    /// A run that can be submitted, or why there is none.
+    fn resolve(&self, request: &Value, above: &Above) -> Result<RunRequest, String>;
+}
+
+/// The child that asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Above {
+    /// Which child of which run.
+    pub parent: Parent,
+    /// Where it works.
+    pub folder: PathBuf,
+    /// Its model, as `provider/id`; none where a program chooses it.
+    pub model: Option<String>,
+    /// What it may call.
+    pub tools: Tools,
+    /// What its run may spend, and how deep that is.
+    pub tree: TreeLimits,
+    /// Which surroundings its supervisor has.
+    pub surroundings: String,
+}
+
+impl Above {
+    /// A child of a run as one who asks.
+    pub fn of(run: &LoadedRun, parent: Parent, folder: PathBuf) -> Option<Self> {
+        let child = run.plan.child(&parent.of.node)?;
+        let request: RunRequest = serde_json::from_str(&run.request).ok()?;
+        let node = run.state.nodes.get(&parent.of.node);
+        let at = node
+            .and_then(|node| node.last())
+            .map_or(0, |last| last.model);
+        let model = child.models.get(at).filter(|name| name.contains('/'));
+        Some(Self {
+            folder,
+            model: model.cloned(),
+            tools: child.tools.clone(),
+            tree: run.plan.tree.clone(),
+            surroundings: request.surroundings,
+            parent,
+        })
+    }
+}
+
+/// What the tool of one child needs.
+pub(crate) struct Delegate {
+    pub(crate) store: Arc<Store>,
+    pub(crate) delegation: Arc<dyn Delegation>,
+    pub(crate) above: Above,
+    /// Wakes the supervisor.
+    pub(crate) news: UnboundedSender<String>,
+}
+
+impl Delegate {
+    /// Does what a call asks for. Made again with the same name it leads to the same run.
+    pub(crate) async fn call(
+        &self,
+        arguments: &Value,
+        call: Option<&str>,
+        stop: &StopTokens,
+    ) -> Result<String, String> {
+        let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+        let action = text("action").unwrap_or("run");
+        if action == "run" {
+            let run = self.begin(arguments, call)?;
+            let is_background = arguments.get("background") == Some(&Value::Bool(true));
+            return if is_background {
+                Ok(format!("run {run} has begun; `action: wait` waits for it"))
+            } else {
+                self.wait(&run, stop).await
+            };
+        }
+        let run = self.own(text("run").ok_or("`run` says which run is meant")?)?;
+        match action {
+            "wait" => self.wait(&run, stop).await,
+            "status" => self.told(&run),
+            "stop" => {
+                stop_run(&self.store, &run, BY);
+                let _ = self.news.send(run.clone());
+                self.wait(&run, stop).await
+            }
+            "answer" => {
+                let message = text("message").ok_or("`message` is the answer")?;
+                let loaded = self.store.load(&run).map_err(|error| error.to_string())?;
+                let wish = ChildWish::Answer(message.to_owned());
+                let told = wish_for_child(&self.store, &loaded, None, BY, wish);
+                told.map_err(|error| error.to_string())?;
+                let _ = self.news.send(run.clone());
+                self.wait(&run, stop).await
+            }
+            other => Err(format!(
+                "there is no action `{other}`: run, wait, status, answer, stop"
+            )),
+        }
+    }
+
+    fn begin(&self, arguments: &Value, call: Option<&str>) -> Result<String, String> {
+        let mut request: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
+        for of_tool in ["action", "run", "message"] {
+            request.remove(of_tool);
+        }
+        // What is left out may be given as nothing.
+        request.retain(|_, value| !value.is_null());
+        let mut run = self
+            .delegation
+            .resolve(&Value::Object(request), &self.above)?;
+        let of = &self.above.parent;
+        run.submit_key = call.map(|call| format!("{}/{}/{call}", of.run, of.of));
+        let submitted = submit(&self.store, &run).map_err(|error| match error {
+            crate::SubmitError::Store(error) => error.to_string(),
+            refused => refused.to_string(),
+        })?;
+        let _ = self.news.send(submitted.id.clone());
+        Ok(submitted.id)
+    }
+
+    /// A run that this very child asked for.
+    fn own(&self, given: &str) -> Result<String, String> {
+        let run = self.store.find(given).map_err(|error| error.to_string())?;
+        let parent = self.store.parent(&run).map_err(|error| error.to_string())?;
+        let own = &self.above.parent;
+        let is_own = parent.is_some_and(|it| it.run == own.run && it.of.node == own.of.node);
+        is_own
+            .then_some(run)
+            .ok_or_else(|| format!("run `{given}` is not yours"))
+    }
+
+    /// Waits until a run is over, or until it waits for somebody itself.
+    async fn wait(&self, run: &str, stop: &StopTokens) -> Result<String, String> {
+        loop {
+            let (state, is_over) = self
+                .store
+                .state_of(run)
+                .map_err(|error| error.to_string())?;
+            if is_over || state == "asking" || state == "paused" {
+                return self.told(run);
+            }
+            tokio::select! {
+                () = stop.soft.cancelled() => return Err("interrupted".to_owned()),
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+
+    /// What a model is told of a run.
+    fn told(&self, run: &str) -> Result<String, String> {
+        let loaded = self.store.load(run).map_err(|error| error.to_string())?;
+        let texts = |digest: &Digest| {
+            let bytes = self.store.artifact(digest).ok().flatten()?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let view = RunView::of(run, &loaded.plan, &loaded.state, &texts);
+        let mut text = format!("run {run} {}", view.state);
+        if let Execution::Asking(question) = loaded.state.run() {
+            let _ = write!(
+                text,
+                ": {}\nAnswer with `action: answer`, or ask whoever gave you the task.",
+                question.text
+            );
+            return Ok(text);
+        }
+        if let Some(reason) = &view.reason {
+            let _ = write!(text, ": {reason}");
+        }
+        if view.acceptance != "none" {
+            let _ = write!(text, " ({})", view.acceptance);
+        }
+        let patches = view.nodes.iter().filter(|node| node.patch.is_some());
+        for node in patches {
+            let _ = write!(
+                text,
+                "\n{} changed files: `grove runs diff {run}.{}`",
+                node.id, node.id
+            );
+        }
+        let result = view.result.unwrap_or_default();
+        let shown: String = result.chars().take(MAX_RESULT).collect();
+        let _ = write!(text, "\n\n{shown}");
+        if shown.len() < result.len() {
+            let _ = write!(text, "\n[cut: `grove runs show {run}` has all of it]");
+        }
+        let is_well = view.state == "complete" && view.acceptance != "rejected";
+        let is_open = loaded.state.ended.is_none();
+        if is_well || is_open {
+            Ok(text)
+        } else {
+            Err(text)
+        }
+    }
+}
+
+/// Tells a run to stop; one that is over already is.
+pub(crate) fn stop_run(store: &Store, run: &str, by: &str) {
+    let fact = Fact::Wanted {
+        by: by.to_owned(),
+        id: new_run_id(),
+        wish: Wish::Stop { now: false },
+    };
+    let draft = Draft {
+        fact,
+        artifacts: Vec::new(),
+        at: now(),
+    };
+    let _ = store.append(run, draft);
+}

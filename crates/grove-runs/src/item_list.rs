@@ -1,0 +1,95 @@
+//! The items of a list that an earlier child gave: found when the list is there, put together when all are done.
+
+use grove_plan::{Expanded, FanOut, NodeId, NodeView, Outcome, Output, RunView, said_by};
+use grove_spec::Digest;
+use grove_store::{LoadedRun, Store};
+use serde_json::Value;
+
+use crate::told::Told;
+
+/// What is said of a list without items.
+const NO_ITEMS: &str = "The list had no items.";
+
+/// A step that runs for each item of a list.
+pub(crate) struct ItemList<'a> {
+    store: &'a Store,
+    run: &'a LoadedRun,
+    id: &'a NodeId,
+    fan_out: &'a FanOut,
+}
+
+impl<'a> ItemList<'a> {
+    pub(crate) fn of(store: &'a Store, run: &'a LoadedRun, id: &'a NodeId) -> Result<Self, String> {
+        let fan_out = run.plan.fan_out(id).ok_or("the plan has no such list")?;
+        Ok(Self {
+            store,
+            run,
+            id,
+            fan_out,
+        })
+    }
+
+    /// The items of the list, and the artifact with them.
+    pub(crate) fn expand(&self) -> Result<(Outcome, Vec<Vec<u8>>), String> {
+        let from = &self.fan_out.from;
+        let giver = self.run.state.nodes.get(from);
+        let output = giver.and_then(|giver| giver.output()?.structured);
+        let output = output.ok_or_else(|| format!("step {from} gave no data"))?;
+        let output: Value = self.artifact(&output)?;
+        let list = self.fan_out.list(&output)?;
+        let told: Told = self.artifact(&self.fan_out.child.told)?;
+        let label = self.fan_out.child.label.as_deref();
+        let items = self.fan_out.items(list, &told.message, label)?;
+        let bytes = serde_json::to_vec(list).map_err(|error| error.to_string())?;
+        let list = Digest::of(&bytes);
+        Ok((Outcome::Expanded(Expanded { list, items }), vec![bytes]))
+    }
+
+    /// What was said about all items: as data, and as text.
+    pub(crate) fn collect(&self) -> Result<(Outcome, Vec<Vec<u8>>), String> {
+        let found = self.run.state.nodes.get(self.id);
+        let found = found.and_then(|node| node.items.as_ref());
+        let found = found.ok_or("nobody found the items")?;
+        let list: Vec<Value> = self.artifact(&found.list)?;
+        let ids: Vec<NodeId> = found.items.iter().map(|it| self.id.item(&it.key)).collect();
+        let text = |digest: &Digest| {
+            let bytes = self.store.artifact(digest).ok().flatten()?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let view = RunView::of(&self.run.id, &self.run.plan, &self.run.state, &text);
+        let said = ids
+            .iter()
+            .filter_map(|id| view.nodes.iter().find(|it| it.id == *id));
+        let said: Vec<&NodeView> = said.collect();
+        let all = Value::Array(self.fan_out.collected(&list, &said));
+        if let Some(schema) = &self.fan_out.schema {
+            let schema: Value = self.artifact(schema)?;
+            let validator = jsonschema::validator_for(&schema);
+            let validator = validator.map_err(|error| error.to_string())?;
+            if let Some(error) = validator.iter_errors(&all).next() {
+                return Err(format!("at `{}`: {error}", error.instance_path()));
+            }
+        }
+        let data = serde_json::to_vec(&all).map_err(|error| error.to_string())?;
+        let text = if ids.is_empty() {
+            NO_ITEMS.to_owned()
+        } else {
+            said_by(&view, &ids)
+        };
+        let output = Output {
+            text: Some(Digest::of(text.as_bytes())),
+            structured: Some(Digest::of(&data)),
+            ..Output::default()
+        };
+        Ok((Outcome::Collected(output), vec![text.into_bytes(), data]))
+    }
+
+    fn artifact<T: serde::de::DeserializeOwned>(&self, digest: &Digest) -> Result<T, String> {
+        let bytes = self
+            .store
+            .artifact(digest)
+            .map_err(|error| error.to_string())?;
+        let value = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        value.ok_or_else(|| format!("the artifact {} is not there", digest.first_digits(12)))
+    }
+}

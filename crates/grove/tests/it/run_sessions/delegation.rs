@@ -1,0 +1,238 @@
+//! Children that ask other agents: runs below a run, with its depth, its budget and no more than its powers.
+
+use grove_testkit::model_server::Reply;
+use grove_testkit::session::{Session, USER_CONFIG};
+use serde_json::{Value, json};
+
+use super::graphs::scene;
+use super::{bash, end_all, run_of, until};
+
+const BOSS: &str = "home/.grove/agents/boss.md";
+
+fn ask(agent: &str, task: &str) -> Reply {
+    Reply::call("subagent", json!({ "agent": agent, "task": task }))
+}
+
+/// The run that another one asked for.
+fn below(session: &Session, run: &Value) -> Value {
+    let delegated = &run["nodes"][0]["attempts"][0]["delegated"];
+    let id = delegated[0].as_str().unwrap_or_else(|| panic!("{run}"));
+    session.json(["runs", "show", id])
+}
+
+fn run_boss(session: &Session, words: &[&str], code: i32) -> Value {
+    let mut all = vec!["run", "boss", "lead", "--json"];
+    all.extend(words);
+    run_of(&session.grove(all).fails(code).stdout)
+}
+
+#[test]
+fn a_child_asks_another_and_what_that_spends_is_its_own() {
+    let (server, session) = scene(|task, turns| match (task, turns) {
+        ("lead", 0) => ask("worker", "dig"),
+        ("lead", _) => Reply::text("Dug."),
+        (task, _) => Reply::text(format!("Did {task}.")),
+    });
+    session.definition(BOSS, "tools: read, write, subagent\n", "You lead.");
+    let run = run_boss(&session, &[], 0);
+    assert_eq!(run["result"], "Dug.");
+    let nested = below(&session, &run);
+    assert_eq!(
+        (&nested["state"], &nested["result"]),
+        (&json!("complete"), &json!("Did dig."))
+    );
+    let sum = |of: &Value| of["usage"]["input"].as_u64().unwrap();
+    let own = sum(&run["nodes"][0]["attempts"][0]);
+    assert_eq!(
+        sum(&run),
+        own + sum(&nested),
+        "what a run below spends counts above"
+    );
+    let requests = server.requests();
+    let told = String::from_utf8_lossy(&requests[2].body).into_owned();
+    assert!(told.contains("Did dig."), "{told}");
+    let system = requests[0].json()["system"][0]["text"].to_string();
+    assert!(
+        system.contains("ask other agents with `subagent`"),
+        "{system}"
+    );
+    let of_worker = requests[1].json();
+    assert!(
+        !of_worker["tools"].to_string().contains("subagent"),
+        "{of_worker}"
+    );
+    // A list of runs shows what belongs to what.
+    let listed = session.json("runs list");
+    let parents: Vec<&Value> = listed["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["parent"])
+        .collect();
+    assert!(
+        parents.contains(&&run["id"]) && parents.contains(&&Value::Null),
+        "{listed}"
+    );
+}
+
+#[test]
+fn depth_children_folders_and_powers_only_shrink() {
+    let config = "[runs]\nmodel = 'anthropic/m'\nmaxDepth = 1\nmaxChildren = 2\n";
+    for (request, refusal) in [
+        (json!({ "agent": "nobody", "task": "x" }), "nobody"),
+        (json!({ "agent": "worker" }), "`task` is missing"),
+        (
+            json!({ "agent": "worker", "task": "x", "cwd": "/" }),
+            "is outside",
+        ),
+        (
+            json!({ "tasks": [{ "agent": "worker", "task": "a" }, { "agent": "worker", "task": "b" }] }),
+            "may have 2 children",
+        ),
+        (json!({ "action": "wait", "run": "zzz" }), "there is no run"),
+        (json!({ "action": "fly", "run": "zzz" }), "there is no"),
+    ] {
+        let (server, session) = scene(move |task, turns| match (task, turns) {
+            ("lead", 0) => Reply::call("subagent", request.clone()),
+            _ => Reply::text("Well."),
+        });
+        session.file(USER_CONFIG, config);
+        session.definition(BOSS, "tools: read, subagent\n", "You lead.");
+        run_boss(&session, &[], 0);
+        let last = String::from_utf8_lossy(&server.requests().last().unwrap().body).into_owned();
+        assert_eq!(server.requests().len(), 2, "{last}");
+        assert!(last.contains(refusal), "{refusal} is not in {last}");
+    }
+    // Who asks is deep enough already; and who cannot write has nobody do it.
+    let (server, session) = scene(|task, turns| match (task, turns) {
+        ("lead", 0) => ask("boss", "lead deeper"),
+        ("lead deeper", 0) => ask("worker", "dig"),
+        (task, _) => Reply::text(format!("<{task}>")),
+    });
+    session.file(USER_CONFIG, config);
+    session.definition(BOSS, "tools: read, subagent\n", "You lead.");
+    let run = run_boss(&session, &[], 0);
+    assert_eq!(below(&session, &run)["result"], "<lead deeper>");
+    let requests = server.requests();
+    assert!(
+        requests
+            .iter()
+            .any(|it| String::from_utf8_lossy(&it.body).contains("may be 1 deep"))
+    );
+    let (server, session) = scene(|task, turns| match (task, turns) {
+        ("lead", 0) => ask("worker", "dig"),
+        (task, _) => Reply::text(format!("<{task}>")),
+    });
+    session.definition(BOSS, "tools: read, subagent\n", "You lead.");
+    run_boss(&session, &[], 0);
+    let tools = server.requests()[1].json()["tools"].to_string();
+    assert!(
+        tools.contains("\"read\"") && !tools.contains("\"write\"") && !tools.contains("\"bash\""),
+        "{tools}"
+    );
+}
+
+#[test]
+fn a_budget_is_one_for_the_whole_tree() {
+    let (server, session) = scene(|task, turns| match (task, turns) {
+        ("lead", 0) => ask("worker", "dig"),
+        ("dig", _) => bash("true"),
+        _ => Reply::text("Dug."),
+    });
+    session.definition(BOSS, "tools: read, bash, write, subagent\n", "You lead.");
+    // Every answer costs the same: the fourth request is the one that is too many.
+    let run = run_boss(&session, &["--max-tokens", "80"], 6);
+    let spent = run["usage"]["input"].as_u64().unwrap() + run["usage"]["output"].as_u64().unwrap();
+    let requests = server.requests().len() as u64;
+    let each = spent / requests;
+    assert!(
+        spent >= 80 && spent < 80 + each,
+        "{spent} after {requests} requests"
+    );
+    assert_eq!(below(&session, &run)["state"], "stopped");
+}
+
+#[test]
+fn what_a_child_did_not_wait_for_ends_with_it_and_a_stop_reaches_everybody() {
+    let (_server, session) = scene(|task, turns| match (task, turns) {
+        ("lead", 0) => Reply::call(
+            "subagent",
+            json!({ "agent": "worker", "task": "dig", "background": true }),
+        ),
+        ("dig", 0) => bash("sleep 3077.5"),
+        _ => Reply::text("Dug."),
+    });
+    session.definition(BOSS, "tools: read, bash, write, subagent\n", "You lead.");
+    let run = run_boss(&session, &[], 0);
+    assert_eq!(below(&session, &run)["state"], "stopped");
+    until(|| grove_testkit::process_shapes::sleepers("3077.5") == 0);
+    let (server, session) = scene(|task, turns| match (task, turns) {
+        ("lead", 0) => ask("worker", "dig"),
+        ("dig", 0) => bash("sleep 3078.5"),
+        _ => Reply::text("Dug."),
+    });
+    session.definition(BOSS, "tools: read, bash, write, subagent\n", "You lead.");
+    let id = session.grove(["run", "boss", "lead", "--bg"]).ok().stdout;
+    until(|| server.requests().len() == 2 && grove_testkit::process_shapes::sleepers("3078.5") > 0);
+    session.grove(["runs", "stop", id.trim()]).ok();
+    session.grove(["runs", "wait", id.trim()]).fails(130);
+    until(|| grove_testkit::process_shapes::sleepers("3078.5") == 0);
+    let run = session.json(["runs", "show", id.trim()]);
+    assert_eq!(below(&session, &run)["state"], "stopped");
+}
+
+#[test]
+fn who_waits_for_its_own_child_is_told_its_question() {
+    let (server, session) = scene(|task, turns| match (task, turns) {
+        ("lead", 0) => ask("asker", "dig"),
+        ("dig", 0) => Reply::call(
+            "contact_supervisor",
+            json!({ "kind": "question", "message": "How deep?" }),
+        ),
+        ("dig", _) => Reply::text("Two."),
+        _ => Reply::text("Dug."),
+    });
+    session.definition(BOSS, "tools: read, subagent\n", "You lead.");
+    session.definition(
+        "home/.grove/agents/asker.md",
+        "tools: read, contact_supervisor\n",
+        "You ask.",
+    );
+    let run = run_boss(&session, &[], 0);
+    let last = String::from_utf8_lossy(&server.requests().last().unwrap().body).into_owned();
+    assert!(
+        last.contains("How deep?") && last.contains("action: answer"),
+        "{last}"
+    );
+    // It did not answer, and what it asked for ended with it.
+    assert_eq!(below(&session, &run)["state"], "stopped");
+}
+
+#[test]
+fn after_everything_was_killed_the_run_below_is_the_same() {
+    let (server, session) = scene(|task, turns| match (task, turns) {
+        ("lead", 0) => ask("worker", "dig"),
+        ("dig", 0) => bash("echo dug >> dug.txt; sleep 1"),
+        (task, _) => Reply::text(format!("<{task}>")),
+    });
+    session.definition(BOSS, "tools: read, bash, write, subagent\n", "You lead.");
+    let id = session.grove(["run", "boss", "lead", "--bg"]).ok().stdout;
+    until(|| server.requests().len() == 2 && session.has("project/dug.txt"));
+    end_all(&session);
+    session.grove(["runs", "wait", id.trim()]).ok();
+    let run = session.json(["runs", "show", id.trim()]);
+    assert_eq!(
+        run["nodes"][0]["attempts"][0]["delegated"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(below(&session, &run)["state"], "complete");
+    assert_eq!(session.read("project/dug.txt"), "dug\n");
+    let last = String::from_utf8_lossy(&server.requests().last().unwrap().body).into_owned();
+    assert!(
+        last.contains("run ") && !last.contains("outcome unknown: "),
+        "{last}"
+    );
+}
