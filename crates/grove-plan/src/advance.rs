@@ -6,6 +6,7 @@
 mod acceptance;
 mod delegation;
 mod fan_out;
+mod reuse;
 mod wishes;
 mod worktrees;
 
@@ -58,7 +59,10 @@ pub fn advance(plan: &Plan, state: &mut State, event: &Event) -> Result<Step, Re
         step: Step::default(),
     };
     match &event.fact {
-        Fact::Submitted { owner, .. } => run.submitted(*owner),
+        Fact::Submitted { owner, reused, .. } => {
+            run.submitted(*owner);
+            run.reuse(reused);
+        }
         Fact::Leased {
             effect,
             epoch,

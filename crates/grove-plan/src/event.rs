@@ -1,5 +1,6 @@
 //! One fact about a run, and what facts say.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use grove_spec::Digest;
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::attention::Attention;
+use crate::contract::Accepted;
 use crate::evidence::Seen;
 use crate::ids::{Attempt, CallId, EffectId, NodeId};
 use crate::state::Cause;
@@ -56,6 +58,9 @@ pub enum Fact {
         /// The child that asked for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<Parent>,
+        /// What an earlier run of the same plan came to, which is not done again.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        reused: BTreeMap<NodeId, Reused>,
     },
     /// A child asked for a run of its own, or one below it did.
     Delegated {
@@ -172,6 +177,19 @@ pub enum Fact {
         /// The timer.
         timer: EffectId,
     },
+}
+
+/// What a node came to in an earlier run of the same plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reused {
+    /// What it said.
+    pub output: Output,
+    /// What it did in its working tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub captured: Option<CapturedWork>,
+    /// Whether its work counts.
+    #[serde(default)]
+    pub accepted: Accepted,
 }
 
 /// The child that asked for a run.

@@ -25,6 +25,11 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Whether nothing was sent at all.
+    pub fn is_nothing(&self) -> bool {
+        self.counted() == 0 && self.cached == 0
+    }
+
     /// What was added since an earlier sum of the same.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {

@@ -36,6 +36,8 @@ pub struct Above {
     pub parent: Parent,
     /// Where it works.
     pub folder: PathBuf,
+    /// What drives it.
+    pub engine: String,
     /// Its model, as `provider/id`; none where a program chooses it.
     pub model: Option<String>,
     /// What it may call.
@@ -58,6 +60,7 @@ impl Above {
         let model = child.models.get(at).filter(|name| name.contains('/'));
         Some(Self {
             folder,
+            engine: child.engine.clone(),
             model: model.cloned(),
             tools: child.tools.clone(),
             tree: run.plan.tree.clone(),

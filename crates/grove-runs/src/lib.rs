@@ -41,7 +41,7 @@ pub use program::{OWN_MODEL, try_program};
 pub use session_file::write_session;
 pub use submission::{
     ChildRequest, ListRequest, PlannedRun, RunRequest, SubmitError, SubmittedRun, can_write,
-    make_reviewer, narrow, plan_of, submit, surroundings_of,
+    make_reviewer, narrow, plan_of, submit, submit_again, surroundings_of,
 };
 pub use supervisor::{SkillsOf, Supervisor, SupervisorError, SupervisorOptions, wake};
 pub use told::{BOUNDARY, Told};

@@ -12,7 +12,7 @@ use grove_plan::{
 };
 use grove_spec::Digest;
 use grove_spec::agent::formats::restriction::denies_server_tool;
-use grove_store::{Store, StoreError, Submission};
+use grove_store::{LoadedRun, Store, StoreError, Submission};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -258,6 +258,7 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
         owner: Digest::of(token.as_bytes()),
         key: request.submit_key.clone(),
         parent: request.parent.clone(),
+        again: None,
         artifacts,
         at: now(),
     };
@@ -266,6 +267,45 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
         id: submitted.run,
         owner_token: submitted.is_new.then_some(token),
         notes,
+    })
+}
+
+/// Runs the plan of an earlier run again from a step: what was done before it is taken over as it is.
+pub fn submit_again(
+    store: &Store,
+    earlier: &LoadedRun,
+    from: &NodeId,
+    surroundings: &str,
+) -> Result<SubmittedRun, SubmitError> {
+    let refused = |message: String| SubmitError::Refused {
+        message,
+        help: "`grove runs show RUN` names the steps".to_owned(),
+    };
+    let reused = earlier.state.reusable(&earlier.plan, from);
+    let reused = reused.map_err(refused)?;
+    let mut request: RunRequest = serde_json::from_str(&earlier.request)
+        .map_err(|error| refused(format!("what was asked for cannot be read: {error}")))?;
+    surroundings.clone_into(&mut request.surroundings);
+    (request.submit_key, request.parent) = (None, None);
+    let token = new_owner_token();
+    let submission = Submission {
+        id: new_run_id(),
+        plan: earlier.plan.clone(),
+        request: serde_json::to_string(&request).unwrap_or_default(),
+        title: request.title.clone(),
+        folder: request.folder.to_string_lossy().into_owned(),
+        owner: Digest::of(token.as_bytes()),
+        key: None,
+        parent: None,
+        again: Some((earlier.id.clone(), reused)),
+        artifacts: Vec::new(),
+        at: now(),
+    };
+    let submitted = store.submit(submission)?;
+    Ok(SubmittedRun {
+        id: submitted.run,
+        owner_token: Some(token),
+        notes: Vec::new(),
     })
 }
 

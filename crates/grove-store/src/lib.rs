@@ -13,13 +13,14 @@ mod schema;
 mod signing;
 mod writer;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use grove_plan::{Fact, Parent, Plan, Times};
+use grove_plan::{Fact, NodeId, Parent, Plan, Reused, Times};
 use rusqlite::{Connection, OpenFlags};
 
 pub use error::StoreError;
@@ -54,6 +55,8 @@ pub struct Submission {
     pub key: Option<String>,
     /// The child that asks for it.
     pub parent: Option<Parent>,
+    /// What an earlier run of the same plan came to, and that run, whose texts this one shares.
+    pub again: Option<(String, BTreeMap<NodeId, Reused>)>,
     /// Texts that the plan names by digest.
     pub artifacts: Vec<Vec<u8>>,
     /// When.

@@ -262,6 +262,7 @@ fn submit(
         owner,
         key,
         parent,
+        again,
         artifacts,
         at,
     } = submission;
@@ -312,8 +313,20 @@ fn submit(
         parent: parent.clone(),
     };
     known.runs.insert(id.clone(), fresh);
+    let (like, reused) = again.unzip();
+    if let Some(like) = like {
+        transaction.execute(
+            "INSERT OR IGNORE INTO artifact_uses (run, digest) SELECT ?1, digest FROM artifact_uses WHERE run = ?2",
+            params![id, like],
+        )?;
+    }
     let draft = Draft {
-        fact: Fact::Submitted { owner, key, parent },
+        fact: Fact::Submitted {
+            owner,
+            key,
+            parent,
+            reused: reused.unwrap_or_default(),
+        },
         artifacts,
         at,
     };
@@ -332,7 +345,7 @@ fn append(
     draft: Draft,
 ) -> Result<Appended, StoreError> {
     let (mut appended, spent) = append_to(transaction, known, run, draft)?;
-    if let Some(spent) = spent.filter(|spent| spent.usage != Usage::default()) {
+    if let Some(spent) = spent.filter(|spent| !spent.usage.is_nothing()) {
         let at = appended.event.at;
         appended.others = spend_above(transaction, known, run, &spent, at)?;
     }

@@ -209,6 +209,7 @@ impl OurSupervisor {
     fn submit(&self, store: &Store, folder: &Path, number: usize) -> Result<(), String> {
         let task = format!("{MARK}{number}");
         let child = ChildRequest {
+            list: None,
             id: NodeId::step(1),
             after: Vec::new(),
             group: None,
@@ -239,6 +240,7 @@ impl OurSupervisor {
             reviews: None,
         };
         let request = RunRequest {
+            parent: None,
             title: task.clone(),
             task,
             children: vec![child],

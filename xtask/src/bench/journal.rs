@@ -1,6 +1,7 @@
 //! `cargo xtask bench journal`: what a durable event costs beside a bare `fdatasync` of the same run, what writing together
 //! gains, how long the reducer takes in a long run, and how long a list of many runs takes.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
@@ -96,6 +97,7 @@ fn submission(id: &str) -> Submission {
     let child = Child::new("scout", Digest::of(TOLD), "a/one");
     Submission {
         parent: None,
+        again: None,
         id: id.to_owned(),
         plan: Plan::of(vec![Node::first(Work::Child(Box::new(child)))]),
         request: r#"{"agent":"scout","task":"look"}"#.to_owned(),
@@ -244,6 +246,7 @@ fn reducer(n_events: usize) -> Result<Samples, String> {
     let mut state = State::default();
     let submitted = Fact::Submitted {
         parent: None,
+        reused: BTreeMap::new(),
         owner: Digest::of(b"token"),
         key: None,
     };

@@ -1,6 +1,6 @@
 //! What runs in the keeper: one thread, no runtime, nothing shared.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::Write as _;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode, Stdio};
@@ -26,21 +26,56 @@ const MOST_ORDER: u64 = 8 << 20;
 
 /// Keeps one tree of processes: reads an order, runs it, reports, and ends. The program's whole life is this call.
 pub fn keep() -> ExitCode {
-    let mut input = BufReader::new(std::io::stdin());
-    let mut line = String::new();
-    let read = input.by_ref().take(MOST_ORDER).read_line(&mut line);
-    let order: Order = match read.map(|_| serde_json::from_str(&line)) {
-        Ok(Ok(order)) => order,
+    let Some((order, is_told)) = read_order() else {
         // Nobody is there to be told.
-        _ => return ExitCode::from(2),
+        return ExitCode::from(2);
     };
-    let report = run(&order);
+    let report = if is_told {
+        not_started("stopped before it began".to_owned(), Why::Told)
+    } else {
+        run(&order)
+    };
     let text = serde_json::to_string(&report).unwrap_or_default();
     let mut errors = std::io::stderr().lock();
     if errors.write_all(text.as_bytes()).is_err() {
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
+}
+
+/// The order, and whether the word to end came with it. Nothing may be left in a buffer: who waits for that word looks at
+/// the descriptor.
+fn read_order() -> Option<(Order, bool)> {
+    let input = std::io::stdin();
+    let mut text: Vec<u8> = Vec::new();
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let n = match rustix::io::read(input.as_fd(), &mut buffer) {
+            Err(rustix::io::Errno::INTR) => continue,
+            read => read.ok().filter(|n| *n > 0)?,
+        };
+        let new = buffer.get(..n)?;
+        let end = new.iter().position(|byte| *byte == b'\n');
+        text.extend(new.get(..end.unwrap_or(n))?);
+        if let Some(end) = end {
+            let order = serde_json::from_slice(&text).ok()?;
+            return Some((order, end + 1 < n));
+        }
+        if text.len() as u64 > MOST_ORDER {
+            return None;
+        }
+    }
+}
+
+fn not_started(message: String, why: Why) -> Report {
+    Report {
+        exit: Exit::NotStarted(message),
+        why,
+        scans: 0,
+        ended: 0,
+        left: Vec::new(),
+        held: Vec::new(),
+    }
 }
 
 fn run(order: &Order) -> Report {
@@ -54,14 +89,7 @@ fn run(order: &Order) -> Report {
             held,
         }
         .watch(),
-        Err(message) => Report {
-            exit: Exit::NotStarted(message),
-            why: Why::Done,
-            scans: 0,
-            ended: 0,
-            left: Vec::new(),
-            held: Vec::new(),
-        },
+        Err(message) => not_started(message, Why::Done),
     }
 }
 

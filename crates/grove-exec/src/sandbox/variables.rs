@@ -30,6 +30,10 @@ const VARIABLES: &[(&str, Kind)] = &[
     ("SOURCE_DATE_EPOCH", Words),
     ("TERM", Words),
     ("TZ", Words),
+    ("XDG_CACHE_HOME", Words),
+    ("XDG_CONFIG_HOME", Words),
+    ("XDG_DATA_HOME", Words),
+    ("XDG_STATE_HOME", Words),
     // Where tool chains are, and which of them.
     ("ANDROID_HOME", Folder),
     ("ASDF_DATA_DIR", Folder),

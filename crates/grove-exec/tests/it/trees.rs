@@ -185,3 +185,26 @@ async fn what_a_killed_keeper_leaves_is_ended_whatever_it_did() {
     assert!(matches!(ended, Err(ExecError::NoReport { left }) if left.is_empty()));
     assert_eq!(sleepers(&seconds), 0);
 }
+
+#[tokio::test]
+async fn who_is_told_before_it_began_does_not_begin() {
+    // The word to end may come in one piece with the order, or at any moment after it.
+    for delay in [0, 0, 1, 2, 5, 10, 20] {
+        let stop = StopTokens::default();
+        if delay == 0 {
+            stop.tell(false);
+        }
+        let later = stop.clone();
+        let told = tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(delay)).await;
+            later.tell(false);
+        });
+        let started = Instant::now();
+        let order = order("sleep 3055.5", "r/1/9");
+        let end = keeper().run(&order, &stop, |_| {}).await.unwrap();
+        assert_eq!(end.report.why, Why::Told, "{delay} ms");
+        assert!(started.elapsed() < ENDING, "{delay} ms");
+        told.await.unwrap();
+    }
+    assert_eq!(sleepers("3055.5"), 0);
+}

@@ -57,7 +57,9 @@ impl Run<'_> {
             None => attempt.nested.is_cost_unknown = true,
         }
         self.state.spent += usage;
-        self.stop_at_limit(of);
+        if !self.is_over() {
+            self.stop_at_limit(of);
+        }
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use grove_plan::{
     Accepted, Attempt, CallId, CapturedWork, Check, CheckEnd, CheckResult, Command, Contract,
     EffectKind, Event, Execution, Expanded, Fact, FanOut, Finish, GroupRules, Item, ModelFailure,
     Node, NodeId, NodeState, Outcome, Output, Plan, Proof, Question, ReviewPlan, ReviewVerdict,
-    Seen, State, Step, Times, TreeBefore, Wish, Work, WorktreePlan, advance, fold,
+    Seen, State, Step, Times, TreeBefore, Usage, Wish, Work, WorktreePlan, advance, fold,
 };
 use grove_spec::Digest;
 use proptest::prelude::*;
@@ -100,6 +100,7 @@ fn plans() -> impl Strategy<Value = Plan> {
                 .extend(list.map(|rules| list_after(&mut plan.groups, rules)));
             plan.tree.timeout_ms = has_timeout.then_some(100);
             plan.tree.max_tokens = max_tokens;
+            plan.tree.max_children = max_tokens.map(|tokens| tokens / 4);
             plan
         },
     )
@@ -214,7 +215,21 @@ fn some_fact(state: &State, choice: u32, detail: u32) -> Fact {
             why: "gone".to_owned(),
         },
         9 => Fact::Fired { timer: effect },
-        10 | 11 => wanted,
+        10 => wanted,
+        11 if detail.is_multiple_of(3) => Fact::Delegated {
+            of,
+            run: format!("below{}", detail % 5),
+            children: u64::from(detail % 3),
+        },
+        11 if detail % 3 == 1 => Fact::Used {
+            of,
+            usage: Usage {
+                input: u64::from(detail % 20),
+                ..Usage::default()
+            },
+            cost: None,
+        },
+        11 => wanted,
         _ => Fact::Answered {
             outcome: some_outcome(effect.kind, detail),
             effect,
@@ -310,6 +325,7 @@ fn check(world: &World, was: &State) {
         let before = was.nodes.get(id);
         if let Some(before) = before.filter(|before| before.execution.is_terminal())
             && !is_resumed(id)
+            && !matches!(last, Some(Fact::Used { .. }))
             && world.plan.reviews(id).is_none()
         {
             assert_eq!(before, node, "what has ended does not change");
@@ -326,6 +342,17 @@ fn check(world: &World, was: &State) {
             };
             assert!(state.open.keys().all(|open| open.of != of));
         }
+    }
+    if let Some(Fact::Delegated { of, .. }) = last {
+        let attempt = &state.nodes[&of.node].attempts[of.n as usize - 1];
+        assert!(attempt.execution == Execution::Running && attempt.stopping.is_none());
+        assert!(
+            world
+                .plan
+                .tree
+                .max_children
+                .is_none_or(|max| state.children <= max)
+        );
     }
     let is_over = state.run().is_terminal();
     let is_idle = is_over || state.run().is_waiting();
@@ -417,6 +444,11 @@ fn check_limits(world: &World) {
     for event in &world.journal {
         let (of, turn) = match &event.fact {
             Fact::Turned { of, turn, .. } => (of, turn),
+            Fact::Used { of, usage, .. } => {
+                *spent.entry(&of.node).or_default() += usage.counted();
+                whole += usage.counted();
+                continue;
+            }
             Fact::Called { of, .. } => {
                 let made = calls.entry(of).or_default();
                 *made += 1;
@@ -539,12 +571,13 @@ proptest! {
     }
 }
 
-/// The same event again, and the same fact as a new event, change nothing; but a model may answer twice.
+/// The same event again, and the same fact as a new event, change nothing; but a model may answer twice, and so may runs
+/// below spend.
 fn check_duplicate(world: &mut World, fact: &Fact) {
     let was = world.state.clone();
     let again = world.journal.last().unwrap().clone();
     assert!(advance(&world.plan, &mut world.state, &again).is_err());
-    if !matches!(fact, Fact::Turned { .. }) {
+    if !matches!(fact, Fact::Turned { .. } | Fact::Used { .. }) {
         let as_new = Event {
             seq: was.seq + 1,
             at: Times::default(),

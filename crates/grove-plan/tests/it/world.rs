@@ -1,5 +1,7 @@
 //! A run whose executors do as the test says.
 
+use std::collections::BTreeMap;
+
 use grove_plan::{
     Attempt, Body, Call, CallId, CallOutcome, Cause, Child, EffectId, EffectKind, Ending, Event,
     Fact, Finish, Holder, ModelFailure, Node, NodeId, Outcome, Output, Plan, Proof, Refused, State,
@@ -87,6 +89,7 @@ pub(crate) fn submission() -> Fact {
         owner: Digest::of(b"token"),
         key: None,
         parent: None,
+        reused: BTreeMap::new(),
     }
 }
 

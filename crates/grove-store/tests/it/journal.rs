@@ -1,10 +1,10 @@
 //! What is recorded, and what people are shown of it.
 
-use grove_plan::{EffectKind, Fact, State, Wish, fold};
+use grove_plan::{EffectKind, Fact, NodeId, Parent, State, Wish, fold};
 use grove_spec::Digest;
 use grove_store::{RunFilter, Store, StoreError, Submission};
 
-use crate::scene::{Scene, TOLD, draft, leased, submission, times, turned};
+use crate::scene::{Scene, TOLD, draft, first, leased, submission, times, turned};
 
 #[test]
 fn an_event_is_recorded_with_all_that_follows_from_it() {
@@ -129,4 +129,63 @@ fn whoever_waits_for_news_sees_that_somebody_else_wrote() {
     scene.submit("r1");
     assert_ne!(other.data_version().unwrap(), before);
     assert_ne!(other.load("r1").unwrap().state, State::default());
+}
+
+fn lease(scene: &Scene, run: &str) {
+    let fact = leased(EffectKind::Start);
+    scene.store.append(run, draft(fact)).unwrap();
+}
+
+/// A run whose child works, and a run below it.
+fn nested(scene: &Scene) -> Parent {
+    let parent = Parent {
+        run: "above".to_owned(),
+        of: first(),
+    };
+    let mut above = submission("above");
+    above.plan.tree.max_tokens = Some(8);
+    above.plan.tree.max_children = Some(2);
+    scene.store.submit(above).unwrap();
+    lease(scene, "above");
+    let below = Submission {
+        parent: Some(parent.clone()),
+        ..submission("below")
+    };
+    scene.store.submit(below).unwrap();
+    lease(scene, "below");
+    parent
+}
+
+#[test]
+fn what_a_run_below_spends_is_spent_above_in_the_same_moment() {
+    let scene = Scene::new();
+    let parent = nested(&scene);
+    assert_eq!(scene.store.parent("below").unwrap(), Some(parent.clone()));
+    assert_eq!(
+        scene.store.open_below("above", &parent.of).unwrap(),
+        ["below"]
+    );
+    let turn = || scene.store.append("below", draft(turned())).unwrap();
+    assert_eq!(turn().others, ["above"]);
+    assert_eq!(scene.store.load("above").unwrap().state.spent.counted(), 5);
+    // The limit of the run above ends this one, too, before its next request.
+    assert_eq!(turn().others, ["above", "below"]);
+    let below = scene.store.load("below").unwrap();
+    assert!(
+        below.state.nodes[&NodeId::step(1)]
+            .last()
+            .unwrap()
+            .stopping
+            .is_some()
+    );
+    // A third child is one too many, and nothing of it is left.
+    let more = Submission {
+        parent: Some(parent),
+        ..submission("more")
+    };
+    let before = scene.store.load("above").unwrap();
+    assert!(scene.store.submit(more).unwrap_err().is_refusal());
+    assert!(scene.store.load("more").is_err());
+    assert_eq!(scene.store.load("above").unwrap(), before);
+    assert_eq!(scene.store.verify("above").unwrap(), None);
 }

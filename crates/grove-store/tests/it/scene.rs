@@ -44,6 +44,7 @@ pub(crate) fn submission(id: &str) -> Submission {
     let child = Child::new("scout", Digest::of(TOLD), "a/one");
     Submission {
         parent: None,
+        again: None,
         id: id.to_owned(),
         plan: Plan::of(vec![Node::first(Work::Child(Box::new(child)))]),
         request: r#"{"agent":"scout","task":"look"}"#.to_owned(),

@@ -54,18 +54,22 @@ fn only_the_end_is_signed_and_only_by_the_key() {
 }
 
 #[test]
-fn a_journal_of_the_first_version_is_brought_to_the_second() {
+fn a_journal_of_the_first_version_is_brought_to_the_newest() {
     let scene = Scene::new();
     scene.submit("r1");
     scene.finish("r1");
     let raw = Connection::open(scene.path()).unwrap();
-    raw.execute_batch("DROP TABLE signatures; PRAGMA user_version = 1;")
-        .unwrap();
+    raw.execute_batch(
+        "DROP TABLE signatures; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent;
+         ALTER TABLE runs DROP COLUMN parent_node; ALTER TABLE runs DROP COLUMN parent_try;
+         PRAGMA user_version = 1;",
+    )
+    .unwrap();
     let store = Store::open_signing(&scene.path(), key(1)).unwrap();
     let version: i64 = raw
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .unwrap();
-    assert_eq!(version, 2);
+    assert_eq!(version, 3);
     assert_eq!(
         store.verify("r1").unwrap(),
         Some(ChainFault::NotSigned),

@@ -159,6 +159,14 @@ pub(crate) enum RunsCommand {
         /// What it is told
         message: Option<String>,
     },
+    /// Run the plan of a run again from a step on; what was done before it is taken over
+    Again {
+        #[command(flatten)]
+        arguments: GoOnArgs,
+        /// The step, or one child of it; the first that was not done by default
+        #[arg(long, value_name = "STEP")]
+        from: Option<String>,
+    },
     /// Tell a child something while it works
     Steer {
         /// The run, or one child of it as RUN.NODE

@@ -2,6 +2,7 @@
 //! and closing a view stops nothing.
 
 mod acceptance;
+mod again;
 mod attestation;
 mod children;
 mod controlling;
@@ -9,6 +10,7 @@ mod following;
 mod forks;
 mod health;
 mod ledger;
+mod marks;
 mod model_settings;
 mod patches;
 mod planning;
@@ -47,6 +49,8 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 struct Runs {
     places: RunPlaces,
     store: Arc<Store>,
+    /// Whether this process belongs to a child.
+    is_child: bool,
 }
 
 impl Runs {
@@ -57,6 +61,7 @@ impl Runs {
         Ok(Self {
             places,
             store: Arc::new(store),
+            is_child: environment.variables.contains_key(MARK),
         })
     }
 
@@ -73,10 +78,20 @@ impl Runs {
         RunView::of(&run.id, &run.plan, &run.state, &text).bounded(&run.plan)
     }
 
+    /// Sees to it that somebody does the work of a run. Whoever looks after a child looks after what that asks for: a
+    /// supervisor that a child's process started would end with the child.
+    fn ensure(&self, surroundings: &str, run: &str) -> Result<(), CommandError> {
+        if self.is_child {
+            grove_runs::wake(&self.places, surroundings, run);
+            return Ok(());
+        }
+        supervise::ensure(&self.places, surroundings, run)
+    }
+
     /// Whether somebody has to look after what a dead owner left, or after what nobody has taken. A process of a child
     /// neither recovers nor prunes.
-    fn needs_recovery(&self, environment: &Environment) -> Result<bool, CommandError> {
-        if environment.variables.contains_key(MARK) {
+    fn needs_recovery(&self) -> Result<bool, CommandError> {
+        if self.is_child {
             return Ok(false);
         }
         let is_left = |row: &OpenRow| {
@@ -129,17 +144,18 @@ impl From<StoreError> for CommandError {
 
 /// `grove run`.
 pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Output) -> Outcome {
-    let child = request::resolve(environment, arguments)?;
+    let runs = Runs::open(environment)?;
+    let above = marks::above(environment, &runs)?;
+    let child = request::resolve(environment, arguments, above.as_ref())?;
     for warning in &child.warnings {
         out.diagnostic(warning);
     }
-    let runs = Runs::open(environment)?;
     let submitted = submit(&runs.store, &child.request)?;
     for note in child.notes.iter().chain(&submitted.notes) {
         out.note(&format!("note: {note}"));
     }
     let surroundings = &child.request.surroundings;
-    supervise::ensure(&runs.places, surroundings, &submitted.id)?;
+    runs.ensure(surroundings, &submitted.id)?;
     if child.request.background {
         if arguments.json {
             out.json_line(&json!({ "schema": "grove.submitted/1", "id": submitted.id, "ownerToken": submitted.owner_token }));
@@ -165,7 +181,7 @@ pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Outp
 
 /// `grove plan`.
 pub(super) fn plan(environment: &Environment, arguments: &PlanArgs, out: &mut Output) -> Outcome {
-    let resolved = request::resolve(environment, &arguments.run)?;
+    let resolved = request::resolve(environment, &arguments.run, None)?;
     for warning in &resolved.warnings {
         out.diagnostic(warning);
     }
@@ -191,7 +207,7 @@ pub(super) fn manage(
 ) -> Outcome {
     let runs = Runs::open(environment)?;
     let surroundings = || ModelSettings::find(environment).surroundings();
-    if runs.needs_recovery(environment)? {
+    if runs.needs_recovery()? {
         supervise::start_or_wake(&runs.places, &surroundings(), "")?;
     }
     match command {
@@ -229,7 +245,7 @@ pub(super) fn manage(
             let loaded = runs.load(run)?;
             let surroundings = surroundings();
             if loaded.state.ended.is_none() {
-                supervise::ensure(&runs.places, &surroundings, &loaded.id)?;
+                runs.ensure(&surroundings, &loaded.id)?;
             }
             let following = Following {
                 runs: &runs,
@@ -253,6 +269,9 @@ pub(super) fn manage(
             let wish = ChildWish::Resume(message.clone());
             controlling::go_on(environment, &runs, arguments, wish, out)
         }
+        RunsCommand::Again { arguments, from } => {
+            again::run(environment, &runs, arguments, from.as_deref(), out)
+        }
         RunsCommand::Answer { arguments, answer } => {
             let wish = ChildWish::Answer(answer.clone());
             controlling::go_on(environment, &runs, arguments, wish, out)
@@ -263,7 +282,7 @@ pub(super) fn manage(
         RunsCommand::Stop { run, now } => {
             let loaded = runs.load(run)?;
             runs.wish(&loaded.id, Wish::Stop { now: *now })?;
-            supervise::ensure(&runs.places, &surroundings(), &loaded.id)?;
+            runs.ensure(&surroundings(), &loaded.id)?;
             out.line(&format!("{} is told to stop", loaded.id));
             Ok(0)
         }
@@ -272,7 +291,7 @@ pub(super) fn manage(
             unacknowledged,
             json,
         } => {
-            if environment.variables.contains_key(MARK) {
+            if runs.is_child {
                 let message = "a child does not take runs away";
                 return Err(CommandError::usage(message));
             }

@@ -89,7 +89,8 @@ impl Finding<'_> {
         let is_asked = engine.is_some();
         let engine = engine
             .or_else(|| file.engine.as_ref().map(ToString::to_string))
-            .or_else(|| settings.run_engine.value.clone());
+            .or_else(|| settings.run_engine.value.clone())
+            .or_else(|| self.above.map(|above| above.engine.clone()));
         if let Some(command) = engine.as_deref().filter(|it| it.starts_with(Program::ACP)) {
             self.require_own_command(command, is_asked, of_agent)?;
         }
@@ -126,6 +127,7 @@ impl Finding<'_> {
                 .or(settings.run_model.value.as_deref()),
             fallbacks: &file.fallback_models,
             thinking: file.thinking.as_deref(),
+            is_below: self.above.is_some(),
         };
         let chosen = match engine.program {
             Some(_) => self.models.choose_for_program(&wanted, &engine.name),

@@ -5,7 +5,7 @@ use grove_runs::{ChildWish, ControlError, wish_for_child};
 use grove_skills::Environment;
 
 use super::following::Following;
-use super::{ModelSettings, Runs, supervise};
+use super::{ModelSettings, Runs};
 use crate::args::GoOnArgs;
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
@@ -60,7 +60,7 @@ fn want(
     let loaded = runs.load(run)?;
     let node = wish_for_child(&runs.store, &loaded, node.as_ref(), "a terminal", wish)?;
     let surroundings = ModelSettings::find(environment).surroundings();
-    supervise::ensure(&runs.places, &surroundings, &loaded.id)?;
+    runs.ensure(&surroundings, &loaded.id)?;
     Ok((loaded.id, node))
 }
 

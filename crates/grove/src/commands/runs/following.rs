@@ -10,7 +10,7 @@ use grove_spec::text::one_line;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::progress::{Keys, Progress};
-use super::{Runs, line_of, supervise};
+use super::{Runs, line_of};
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
 use crate::output::Output;
@@ -116,7 +116,7 @@ impl Following<'_> {
             }
             if last_check.elapsed() > WORK_CHECK {
                 last_check = Instant::now();
-                supervise::ensure(&runs.places, self.surroundings, run)?;
+                runs.ensure(self.surroundings, run)?;
             }
             tokio::select! {
                 () = tokio::time::sleep(POLL) => {}

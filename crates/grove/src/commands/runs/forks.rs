@@ -1,6 +1,5 @@
 //! Sessions as files, and conversations that children are forked from.
 
-use grove_exec::MARK;
 use grove_plan::NodeId;
 use grove_runs::{ForkError, history, write_session};
 use grove_skills::Environment;
@@ -8,6 +7,7 @@ use serde_json::Value;
 
 use super::Runs;
 use super::controlling::parts_of;
+use super::marks::child_of;
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
 use crate::output::Output;
@@ -29,13 +29,10 @@ pub(super) fn forked_from(
     named: &str,
 ) -> Result<Vec<Value>, CommandError> {
     let runs = Runs::open(environment)?;
-    let mark = environment.variables.get(MARK);
-    let mark = mark.and_then(|mark| mark.to_str()).unwrap_or_default();
-    // The path from the root: run, node and attempt of each level.
-    let own = mark.rsplit('/').skip(1).take(2).collect::<Vec<_>>();
-    let (run, node) = match (named, own.as_slice()) {
-        ("", [node, run]) => (*run, Some(NodeId::from(*node))),
-        ("", _) => {
+    let own = child_of(environment);
+    let (run, node) = match (named, &own) {
+        ("", Some(own)) => (own.run.as_str(), Some(own.of.node.clone())),
+        ("", None) => {
             let message =
                 "there is nothing to fork from: this is no child, and no session is named";
             return Err(CommandError::usage(message)

@@ -28,6 +28,8 @@ pub(super) struct WantedModels<'a> {
     pub(super) named: Option<&'a str>,
     pub(super) fallbacks: &'a [String],
     pub(super) thinking: Option<&'a str>,
+    /// Whether somebody else has the keys: the supervisor of the run above.
+    pub(super) is_below: bool,
 }
 
 /// The models of a child, in the order in which they are tried, and what people should know about them.
@@ -126,7 +128,7 @@ impl ModelSettings {
             chosen.names.push(name);
             return Ok(chosen);
         }
-        if providers.ready().next().is_none() {
+        if providers.ready().next().is_none() && !wanted.is_below {
             return Err(
                 CommandError::finding("there is no provider to ask a model of").hints([
                     "set ANTHROPIC_API_KEY or OPENAI_API_KEY, and ANTHROPIC_BASE_URL or OPENAI_BASE_URL for another address".to_owned(),
@@ -154,6 +156,11 @@ impl ModelSettings {
                 Ok(found) => {
                     chosen.names.push(found.name_with(level));
                     chosen.facts.push(found.facts);
+                }
+                // Whoever has the keys says what is wrong with it.
+                Err(_) if wanted.is_below && name.contains('/') => {
+                    chosen.names.push(name.to_owned());
+                    chosen.facts.push(ModelFacts::default());
                 }
                 Err(error) if at == 0 => return Err(CommandError::usage(error.to_string())),
                 Err(error) => {

@@ -50,9 +50,10 @@ impl From<SubmitError> for CommandError {
 pub(super) fn resolve(
     environment: &Environment,
     arguments: &RunArgs,
+    above: Option<&Above>,
 ) -> Result<ResolvedRun, CommandError> {
     let asked = asked_for(environment, arguments)?;
-    resolve_asked(environment, arguments, asked, None)
+    resolve_asked(environment, arguments, asked, above)
 }
 
 /// The same for what a child asks for.

@@ -209,6 +209,38 @@ fn who_waits_for_its_own_child_is_told_its_question() {
 }
 
 #[test]
+fn grove_run_in_a_childs_shell_is_below_the_child() {
+    let grove = env!("CARGO_BIN_EXE_grove");
+    let ask = format!("{grove} run judge look; {grove} runs prune --days 0; env | grep -c API_KEY");
+    let (server, session) = scene(move |task, turns| match (task, turns) {
+        ("lead", 0) => bash(&ask),
+        (task, _) => Reply::text(format!("<{task}>")),
+    });
+    let outcome = session.grove(["run", "worker", "lead", "--json"]).ok();
+    let run = run_of(&outcome.stdout);
+    let last = String::from_utf8_lossy(&server.requests().last().unwrap().body).into_owned();
+    assert!(last.contains("<look>"), "{last}");
+    assert!(
+        last.contains("a child does not take runs away") && last.contains("\\n0\\n"),
+        "{last}"
+    );
+    let nested = below(&session, &run);
+    assert_eq!(
+        (&nested["state"], &nested["result"]),
+        (&json!("complete"), &json!("<look>"))
+    );
+    assert!(
+        run["usage"]["input"].as_u64() > run["nodes"][0]["attempts"][0]["usage"]["input"].as_u64()
+    );
+    // A mark that leads nowhere is no way round.
+    let strange = session.with_env("GROVE_RUN", "0000000000/1/1");
+    strange
+        .grove(["run", "judge", "look"])
+        .fails(1)
+        .says(["not known here"]);
+}
+
+#[test]
 fn after_everything_was_killed_the_run_below_is_the_same() {
     let (server, session) = scene(|task, turns| match (task, turns) {
         ("lead", 0) => ask("worker", "dig"),

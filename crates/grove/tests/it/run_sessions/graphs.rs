@@ -133,6 +133,71 @@ fn a_chain_hands_on_what_was_said_and_a_failed_step_skips_the_rest() {
 }
 
 #[test]
+fn a_plan_is_run_again_from_a_step_and_what_was_done_is_not_done_twice() {
+    let is_mended = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let mended = is_mended.clone();
+    let (server, session) = scene(move |task, _| {
+        let fails = task.starts_with("Plan") && !mended.load(std::sync::atomic::Ordering::SeqCst);
+        if fails {
+            return Reply::error(400, "no");
+        }
+        Reply::text(format!("<{}>", task.lines().next().unwrap_or_default()))
+    });
+    let request = json!({
+        "task": "a house",
+        "chain": [
+            { "agent": "worker", "as": "seen" },
+            { "agent": "judge", "task": "Plan {outputs.seen}" },
+            { "parallel": [{ "agent": "worker", "task": "Do {previous}" }, { "agent": "judge", "task": "Look at {task}" }] },
+        ],
+    });
+    session.file("project/request.json", request.to_string());
+    let outcome = session.grove("run --request request.json --json").fails(1);
+    let first = run_of(&outcome.stdout);
+    let id = first["id"].as_str().unwrap();
+    assert_eq!(server.requests().len(), 2);
+    is_mended.store(true, std::sync::atomic::Ordering::SeqCst);
+    // By default from the first step that was not done.
+    let outcome = session.grove(["runs", "again", id, "--json"]).ok();
+    let second = run_of(&outcome.stdout);
+    assert_ne!(second["id"], first["id"]);
+    assert_eq!(
+        states(&second),
+        ["1 complete", "2 complete", "3.0 complete", "3.1 complete"]
+    );
+    assert_eq!(
+        server.requests().len(),
+        5,
+        "the first step is not done again"
+    );
+    let told: Vec<String> = server.requests().iter().map(message).collect();
+    assert!(told[2].starts_with("Plan <a house>"), "{told:?}");
+    // From a named step, also after the earlier runs are gone: the texts are shared.
+    let again = second["id"].as_str().unwrap();
+    session.grove("runs prune --days 0 --unacknowledged").ok();
+    session.grove(["runs", "show", again]).fails(1);
+    let outcome = session.grove("run --request request.json --json").ok();
+    let third = run_of(&outcome.stdout);
+    let id = third["id"].as_str().unwrap();
+    let outcome = session
+        .grove(["runs", "again", id, "--from", "3.0", "--json"])
+        .ok();
+    let fourth = run_of(&outcome.stdout);
+    assert_eq!(server.requests().len(), 10, "one child alone is done again");
+    assert_eq!(fourth["nodes"][0]["attempts"], json!([]));
+    assert_eq!(
+        fourth["nodes"][0]["output"]["text"],
+        third["nodes"][0]["output"]["text"]
+    );
+    for (from, reason) in [("9", "no step `9`"), ("../x", "no step")] {
+        session
+            .grove(["runs", "again", id, "--from", from])
+            .fails(2)
+            .says([reason]);
+    }
+}
+
+#[test]
 fn words_and_a_saved_chain_are_chains_too() {
     let (server, session) = scene(|task, _| Reply::text(format!("<{task}>")));
     let outcome = session.grove(["run", "worker", "look", "->", "judge"]).ok();

@@ -1,0 +1,80 @@
+//! A plan that is run again: what earlier nodes came to is taken over, and the rest is done.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Run;
+use crate::event::Reused;
+use crate::ids::NodeId;
+use crate::plan::Plan;
+use crate::state::{Execution, NodeState, State, WorktreeState};
+
+impl Run<'_> {
+    /// Takes over what an earlier run came to.
+    pub(super) fn reuse(&mut self, reused: &BTreeMap<NodeId, Reused>) {
+        for (id, before) in reused {
+            let Some(node) = self.state.nodes.get_mut(id) else {
+                continue;
+            };
+            node.execution = Execution::Complete;
+            node.collected = Some(before.output.clone());
+            node.accepted = before.accepted.clone();
+            node.worktree = before.captured.clone().map(|captured| WorktreeState {
+                captured: Some(captured),
+                ..WorktreeState::default()
+            });
+            // Whoever would look at the work has looked.
+            if let Some(reviewer) = self.state.nodes.get_mut(&id.reviewer()) {
+                reviewer.execution = Execution::Skipped;
+            }
+        }
+    }
+}
+
+impl State {
+    /// What can be taken over when a plan is run again from a node or a step: everything that neither is it nor waits for
+    /// it, as far as it was done.
+    pub fn reusable(&self, plan: &Plan, from: &NodeId) -> Result<BTreeMap<NodeId, Reused>, String> {
+        let is_from = |id: &NodeId, group: Option<&NodeId>| id == from || group == Some(from);
+        let mut again: BTreeSet<&NodeId> = BTreeSet::new();
+        for node in &plan.nodes {
+            let waits = node.after.iter().any(|id| again.contains(id));
+            if is_from(&node.id, node.group.as_ref()) || waits {
+                again.insert(&node.id);
+            }
+        }
+        if again.is_empty() {
+            return Err(format!("the plan has no step `{from}`"));
+        }
+        let first = plan.nodes.iter().find(|node| again.contains(&node.id));
+        let mut reused = BTreeMap::new();
+        for node in plan.nodes.iter().filter(|node| node.reviews.is_none()) {
+            if again.contains(&node.id) {
+                continue;
+            }
+            let is_before = first.is_some_and(|first| first.after.contains(&node.id));
+            let known = self.nodes.get(&node.id).filter(|known| known.is_done());
+            match known.and_then(reused_of) {
+                Some(known) => {
+                    reused.insert(node.id.clone(), known);
+                }
+                None if is_before => {
+                    let id = &node.id;
+                    return Err(format!("step {id} was not done: run again from there"));
+                }
+                None => {}
+            }
+        }
+        Ok(reused)
+    }
+}
+
+fn reused_of(node: &NodeState) -> Option<Reused> {
+    Some(Reused {
+        output: node.output()?.clone(),
+        captured: node
+            .worktree
+            .as_ref()
+            .and_then(|tree| tree.captured.clone()),
+        accepted: node.accepted.clone(),
+    })
+}
