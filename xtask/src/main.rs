@@ -48,6 +48,7 @@ cargo xtask <command>
   bench acceptance              children that are honest and children that are not, beside pi-subagents
   nemesis one                   kill -9 of everybody at every point of one run, on the release build
   nemesis gates                 the same for a run whose work is asked for what is missing, verified and reviewed
+  nemesis sessions              the same for whoever writes a session, which then goes on and is forked
   nemesis shapes [--runs 20]    seven shapes of processes, two children each, one of them stopped
   nemesis engines [--runs 20]   the same seven shapes in the tools of four agent programs, stopped and killed
   nemesis verify [--runs 20]    nine ways in which a command hangs, each over half a second after its limit

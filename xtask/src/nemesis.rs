@@ -20,7 +20,12 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             "1".to_owned(),
         ),
         Some("gates") => (
-            "run_sessions::nemesis::whoever_is_killed_while",
+            "run_sessions::nemesis::whoever_is_killed_while_work",
+            "GROVE_NEMESIS_ALL",
+            "1".to_owned(),
+        ),
+        Some("sessions") => (
+            "run_sessions::nemesis::session_files",
             "GROVE_NEMESIS_ALL",
             "1".to_owned(),
         ),
@@ -40,7 +45,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             times.to_string(),
         ),
         _ => {
-            let all = "one, gates, shapes, engines or verify";
+            let all = "one, gates, sessions, shapes, engines or verify";
             return Err(format!("which nemesis? {all} [--runs 20]"));
         }
     };

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use grove_spec::Digest;
 
+use crate::attention::Attention;
 use crate::command::{Command, Doubt};
 use crate::event::{Call, CallOutcome, Ending, Event, Fact, Holder, Outcome, Proof, Times, Turn};
 use crate::ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
@@ -69,6 +70,7 @@ pub fn advance(plan: &Plan, state: &mut State, event: &Event) -> Result<Step, Re
         } => run.leased(effect, *epoch, holder)?,
         Fact::Told { of, epoch, told } => run.told(of, *epoch, *told)?,
         Fact::Compacted { of, epoch, turns } => run.compacted(of, *epoch, *turns)?,
+        Fact::Noticed { of, epoch, why } => run.noticed(of, *epoch, *why)?,
         Fact::Turned { of, epoch, turn } => run.turned(of, *epoch, turn)?,
         Fact::Called { of, epoch, call } => run.called(of, *epoch, call)?,
         Fact::Returned {
@@ -209,10 +211,21 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Once, until the child has done something again.
+    fn noticed(&mut self, of: &Attempt, epoch: u32, why: Attention) -> Result<(), Refused> {
+        self.check_epoch(of, epoch)?;
+        match self.attempt_mut(of) {
+            Some(attempt) if attempt.attention != Some(why) => attempt.attention = Some(why),
+            _ => return Err(Refused::Duplicate),
+        }
+        Ok(())
+    }
+
     fn turned(&mut self, of: &Attempt, epoch: u32, turn: &Turn) -> Result<(), Refused> {
         self.check_epoch(of, epoch)?;
         self.spend(of, turn.usage);
         if let Some(attempt) = self.attempt_mut(of) {
+            attempt.attention = None;
             attempt.turns = attempt.turns.saturating_add(1);
         }
         self.stop_at_limit(of);
@@ -279,6 +292,7 @@ impl Run<'_> {
         if limit.is_some_and(|limit| attempt.calls.len() as u64 >= limit) {
             return Err(Refused::BeyondLimit(call.id.clone()));
         }
+        attempt.attention = None;
         attempt.calls.insert(call.id.clone(), CallState::Open);
         attempt.wrote |= call.writes;
         Ok(())
@@ -292,15 +306,16 @@ impl Run<'_> {
         _: &CallOutcome,
     ) -> Result<(), Refused> {
         self.check_epoch(of, epoch)?;
-        let known = self.attempt_mut(of);
-        let known = known.and_then(|attempt| attempt.calls.get_mut(call));
-        match known {
+        let none = || Refused::NoSuchCall(call.clone());
+        let attempt = self.attempt_mut(of).ok_or_else(none)?;
+        match attempt.calls.get_mut(call) {
             Some(state @ CallState::Open) => {
                 *state = CallState::Returned;
+                attempt.attention = None;
                 Ok(())
             }
             Some(CallState::Returned) => Err(Refused::Duplicate),
-            None => Err(Refused::NoSuchCall(call.clone())),
+            None => Err(none()),
         }
     }
 
@@ -349,6 +364,7 @@ impl Run<'_> {
         });
         let unheard: Vec<Digest> = unheard.collect();
         if let Some(attempt) = self.attempt_mut(of) {
+            attempt.attention = None;
             attempt.ending = Some(ending.clone());
             attempt.ended = Some(at);
             attempt.unheard = unheard;

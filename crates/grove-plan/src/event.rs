@@ -7,6 +7,7 @@ use grove_spec::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::attention::Attention;
 use crate::contract::Accepted;
 use crate::evidence::Seen;
 use crate::ids::{Attempt, CallId, EffectId, NodeId};
@@ -105,6 +106,15 @@ pub enum Fact {
         epoch: u32,
         /// How many turns of the session are told in short from now on.
         turns: u64,
+    },
+    /// A child may need somebody to look after it.
+    Noticed {
+        /// Which child.
+        of: Attempt,
+        /// The epoch of its start.
+        epoch: u32,
+        /// Why.
+        why: Attention,
     },
     /// A model answered.
     Turned {
@@ -377,6 +387,12 @@ pub struct Output {
     pub structured: Option<Digest>,
     /// The file that it was written to.
     pub path: Option<String>,
+    /// The artifact with what the child itself wrote to that file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<Digest>,
+    /// Why it is not in the file that it was to be written to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsaved: Option<String>,
     /// What it found, where it was to look at another's work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewVerdict>,

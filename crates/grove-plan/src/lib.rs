@@ -8,6 +8,7 @@
 //! identity of every effect follows from the plan and from what happened before, so that a replay issues the same ones.
 
 mod advance;
+mod attention;
 mod command;
 mod compose;
 mod contract;
@@ -28,6 +29,7 @@ mod verdict;
 mod view;
 
 pub use advance::{Step, advance, fold};
+pub use attention::{Attention, AttentionLimits};
 pub use command::{Command, Doubt};
 pub use compose::{ItemValue, Variables, compose};
 pub use contract::{Accepted, AuthorFacts, Check, CheckEnd, CheckResult, Contract, ReviewPlan};
@@ -40,15 +42,15 @@ pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
 pub use layout::{Layout, LayoutRules, PlannedList, PlannedTask, lay_out};
 pub use money::{ModelFacts, Prices};
 pub use plan::{
-    Child, FanOut, GroupRules, Inputs, Limits, Node, Place, Plan, Tools, TreeLimits, Work,
-    WorktreePlan,
+    Child, FanOut, GroupRules, Inputs, Limits, MaxOutput, Node, Place, Plan, Tools, TreeLimits,
+    Work, WorktreePlan,
 };
 pub use refused::{Damaged, Refused};
 pub use report::{
     CommandReport, CommandStatus, CriterionReport, CriterionStatus, FoundReport, REPORT_TAG,
     Report, report_in, report_of, without_report,
 };
-pub use request::{Request, parse_request};
+pub use request::{Control, Request, parse_request};
 pub use state::{
     AttemptState, CallState, Cause, Continued, Execution, LimitKind, ModelFailure, NestedUse,
     NodeState, OpenEffect, RunClock, RunState, Said, State, StopReason, WorktreeState,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use grove_spec::Digest;
 use serde::{Deserialize, Serialize};
 
+use crate::attention::AttentionLimits;
 use crate::contract::Contract;
 use crate::ids::NodeId;
 use crate::money::ModelFacts;
@@ -25,6 +26,45 @@ pub struct Plan {
     pub groups: BTreeMap<NodeId, GroupRules>,
     /// What the whole tree may spend.
     pub tree: TreeLimits,
+    /// How much of an answer is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output: Option<MaxOutput>,
+}
+
+/// How much of an answer is shown; all of it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MaxOutput {
+    /// Bytes.
+    pub bytes: usize,
+    /// Lines.
+    pub lines: usize,
+}
+
+impl Default for MaxOutput {
+    fn default() -> Self {
+        Self {
+            bytes: 200 << 10,
+            lines: 5_000,
+        }
+    }
+}
+
+impl MaxOutput {
+    /// The beginning of a text that is longer, below a line that says so and where the whole is.
+    pub fn cut(&self, text: &str, whole: &str) -> Option<String> {
+        let lines = text.split_inclusive('\n');
+        let kept: usize = lines.clone().take(self.lines).map(str::len).sum();
+        let kept = text.floor_char_boundary(kept.min(self.bytes));
+        let kept = text.get(..kept).filter(|kept| kept.len() < text.len())?;
+        Some(format!(
+            "[cut: the first {} of {} lines, {} of {} bytes; the whole is in {whole}]\n{kept}",
+            kept.lines().count(),
+            lines.count(),
+            kept.len(),
+            text.len(),
+        ))
+    }
 }
 
 /// How nodes run side by side.
@@ -48,6 +88,7 @@ impl Plan {
             nodes,
             groups: BTreeMap::new(),
             tree: TreeLimits::default(),
+            max_output: None,
         }
     }
 
@@ -225,6 +266,9 @@ pub struct Child {
     /// The file that its answer is written to, below where it works or below `{chain_dir}`.
     #[serde(default)]
     pub output: Option<String>,
+    /// Whether those who come after it are told of the file alone.
+    #[serde(default)]
+    pub file_only: bool,
     /// What is asked of its work before it counts.
     #[serde(default)]
     pub contract: Option<Contract>,
@@ -250,6 +294,7 @@ impl Child {
             limits: Limits::default(),
             schema: None,
             output: None,
+            file_only: false,
             contract: None,
         }
     }
@@ -325,6 +370,9 @@ pub struct Limits {
     pub max_tool_calls: Option<u64>,
     /// Calls of tools after which the child is told how many are left.
     pub warn_tool_calls: Option<u64>,
+    /// When somebody may have to look after it; never when nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attention: Option<AttentionLimits>,
 }
 
 impl Limits {

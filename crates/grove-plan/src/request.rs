@@ -1,5 +1,6 @@
 //! What was asked for: `grove.request/1`.
 
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use grove_spec::chain::{self, Step};
@@ -8,6 +9,8 @@ use grove_spec::text::first_names;
 use grove_spec::{Code, Diagnostic};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+
+use crate::plan::MaxOutput;
 
 /// A request for one child.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -53,15 +56,76 @@ pub struct Request {
     pub fail_fast: Option<bool>,
     /// What is asked of the work of every child that asks nothing itself.
     pub acceptance: Option<Value>,
+    /// When somebody may have to look after a child.
+    pub control: Option<Control>,
+    /// How much of an answer is shown.
+    pub max_output: Option<MaxOutput>,
+    /// Whether texts are kept beside the run: they always are.
+    pub artifacts: Option<bool>,
+    /// Of one child, as a task of a chain has it: the file for its answer.
+    pub output: Option<Value>,
+    /// What its caller gets of an answer that is in a file.
+    pub output_mode: Option<Value>,
+    /// Files that it reads first.
+    pub reads: Option<Value>,
+    /// Whether it keeps a file about how far it is.
+    pub progress: Option<Value>,
+    /// Skills in place of its agent's.
+    pub skills: Option<Value>,
+}
+
+/// When somebody may have to look after a child; what is not said is as the configuration has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Control {
+    /// Whether anybody is told.
+    pub enabled: Option<bool>,
+    /// Silence of a model in milliseconds.
+    pub needs_attention_after_ms: Option<NonZeroU64>,
+    /// The same of a tool that runs.
+    pub tool_needs_attention_after_ms: Option<NonZeroU64>,
+    /// Edits that fail in a row.
+    pub failed_tool_attempts_before_attention: Option<NonZeroU64>,
+    /// Where it is said: in the run's events, or nowhere.
+    pub notify_channels: Option<Vec<Channel>>,
+}
+
+/// Where it is said that a child may need somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Channel {
+    /// In the events of the run, which every view shows.
+    Event,
 }
 
 impl Request {
-    /// The steps of `tasks` and `chain`; none for one child or a saved chain. Mistakes are named as in a chain's file.
+    /// What a request says about its one child, by the names that a task of a chain has for it.
+    fn of_one_child(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        let fields = [
+            ("output", &self.output),
+            ("outputMode", &self.output_mode),
+            ("reads", &self.reads),
+            ("progress", &self.progress),
+            ("skills", &self.skills),
+        ];
+        fields
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.as_ref()?)))
+    }
+
+    /// The steps of a request; none for a saved chain. Mistakes are named as in a chain's file.
     pub fn steps(&self) -> Result<Option<Vec<Step>>, Vec<Diagnostic>> {
         let steps = match (&self.tasks, &self.chain) {
             (Some(tasks), _) => json!([{ "parallel": tasks }]),
             (None, Some(chain)) => chain.clone(),
-            (None, None) => return Ok(None),
+            (None, None) if self.chain_name.is_some() => return Ok(None),
+            (None, None) => {
+                let mut task = json!({ "agent": self.agent });
+                for (name, value) in self.of_one_child() {
+                    task[name] = value.clone();
+                }
+                json!([task])
+            }
         };
         let file = json!({ "name": "request", "description": "request", "chain": steps });
         let parsed = chain::parse(&file.to_string(), chain::Format::Json);
@@ -78,6 +142,10 @@ impl Request {
         if let (Some(_), [Step::Parallel(group)]) = (&self.tasks, steps.as_mut_slice()) {
             group.settings.concurrency = self.concurrency;
             group.settings.fail_fast = self.fail_fast;
+        }
+        if let ([Step::One(task)], false) = (steps.as_mut_slice(), self.agent.is_empty()) {
+            // A task for one child has no variables.
+            task.task = Some(self.task.clone());
         }
         Ok(Some(steps))
     }
@@ -96,8 +164,10 @@ enum Form {
     List,
     /// Whatever its own reader takes.
     Any,
-    /// A field that requests have and this version does not run.
-    NotYet(&'static str),
+    /// An object with the names of [`Control`].
+    Control,
+    /// An object with `bytes` and `lines`.
+    MaxOutput,
 }
 
 /// Every field of a request: its name, other names for it, and its form.
@@ -122,12 +192,14 @@ const FIELDS: &[(&str, &[&str], Form)] = &[
     ("maxCost", &[], Form::Money),
     ("context", &[], Form::Context),
     ("sessionDir", &[], Form::Text),
-    ("output", &[], Form::NotYet("take the result from the run")),
-    (
-        "skills",
-        &["skill"],
-        Form::NotYet("name skills in the agent's file"),
-    ),
+    ("output", &[], Form::Any),
+    ("outputMode", &[], Form::Any),
+    ("reads", &[], Form::Any),
+    ("progress", &["includeProgress"], Form::Any),
+    ("skills", &["skill"], Form::Any),
+    ("artifacts", &[], Form::Flag),
+    ("control", &[], Form::Control),
+    ("maxOutput", &[], Form::MaxOutput),
 ];
 
 /// Reads a request. All that is wrong with it is said at once, each with its field.
@@ -178,6 +250,12 @@ pub fn parse_request(value: &Value) -> Result<Request, Vec<Diagnostic>> {
     if let [one, other, ..] = kinds.as_slice() {
         let message = format!("a request has `{one}` or `{other}`, not both");
         findings.push(wrong(&message, "keep one of them"));
+    }
+    if kinds.first().is_some_and(|kind| *kind != "agent") {
+        for (name, _) in request.of_one_child() {
+            let message = format!("`{name}` is about one child, and there are several");
+            findings.push(wrong(&message, &format!("write `{name}` into the task")));
+        }
     }
     let needed = match kinds.first() {
         None => vec![("agent", &request.agent), ("task", &request.task)],
@@ -234,9 +312,17 @@ fn misfit(key: &str, form: &Form, value: &Value) -> Option<(String, &'static str
         Form::List => (value.is_array(), "a list", "write a list of objects"),
         Form::Object => (value.is_object(), "an object", "write a JSON Schema"),
         Form::Any => return None,
-        Form::NotYet(help) => {
-            return Some((format!("`{key}` is not run by this version"), help));
-        }
+        Form::Control => (
+            Control::deserialize(value).is_ok(),
+            "an object with `enabled`, `needsAttentionAfterMs`, `toolNeedsAttentionAfterMs`, \
+`failedToolAttemptsBeforeAttention` or `notifyChannels`, which is a list of `event` or empty",
+            "write {\"needsAttentionAfterMs\": 60000}",
+        ),
+        Form::MaxOutput => (
+            MaxOutput::deserialize(value).is_ok(),
+            "an object with `bytes` and `lines`, whole numbers",
+            "write {\"bytes\": 20000, \"lines\": 500}",
+        ),
     };
     (!fits).then(|| (format!("`{key}` has to be {wanted}"), help))
 }
@@ -277,6 +363,26 @@ mod tests {
             (json!({"chain": {}}), Err("`chain` has to be a list")),
             (json!({"tasks": [{"agent": "a", "task": "x"}]}), Ok("")),
             (json!([]), Err("a request is a JSON object")),
+            (
+                json!({"tasks": [{"agent": "a", "task": "x"}], "output": "x.md"}),
+                Err("`output` is about one child"),
+            ),
+            (
+                json!({"agent": "a", "task": "x", "control": {"needsAttentionAfterMs": 0}}),
+                Err("`control` has to be an object with"),
+            ),
+            (
+                json!({"agent": "a", "task": "x", "control": {"notifyChannels": ["intercom"]}}),
+                Err("`control` has to be an object with"),
+            ),
+            (
+                json!({"agent": "a", "task": "x", "maxOutput": {"bites": 5}}),
+                Err("`maxOutput` has to be an object with"),
+            ),
+            (
+                json!({"agent": "a", "task": "{outputs.x}", "output": "x.md", "maxOutput": {"lines": 5}, "control": {"notifyChannels": []}}),
+                Ok("{outputs.x}"),
+            ),
         ] {
             let read = parse_request(&value);
             match (read, expected) {
@@ -287,6 +393,9 @@ mod tests {
                 (read, expected) => panic!("{value}: {read:?} is not {expected:?}"),
             }
         }
+        let one = json!({"agent": "a", "task": "{previous}", "skill": "s", "outputMode": "loud"});
+        let wrong = parse_request(&one).unwrap().steps().unwrap_err();
+        assert!(wrong[0].message.contains("outputMode"), "{wrong:?}");
         let all = json!({"agent": 1, "task": 2, "x": 3});
         assert_eq!(parse_request(&all).map_err(|all| all.len()), Err(3));
     }

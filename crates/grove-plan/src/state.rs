@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use grove_spec::Digest;
 use serde::{Deserialize, Serialize};
 
+use crate::attention::Attention;
 use crate::command::Command;
 use crate::contract::Accepted;
 use crate::event::{
@@ -182,6 +183,8 @@ pub struct AttemptState {
     pub ended: Option<Times>,
     /// Answers of the model.
     pub turns: u32,
+    /// Why somebody may have to look after it, until it has done something again.
+    pub attention: Option<Attention>,
     /// Turns of its session that are told in short.
     pub compacted: u64,
     /// What they cost.

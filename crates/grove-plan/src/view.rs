@@ -7,6 +7,7 @@ use grove_spec::money::amount;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::attention::Attention;
 use crate::contract::{Accepted, CheckResult, Contract};
 use crate::event::{Proof, ReviewVerdict, Times};
 use crate::evidence::Seen;
@@ -83,6 +84,9 @@ pub struct NodeView {
     /// What else was seen of its work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<Seen>,
+    /// Why somebody may have to look after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attention: Option<Attention>,
     /// What a reviewer found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewVerdict>,
@@ -111,7 +115,9 @@ impl NodeView {
         let review = self.review.as_ref();
         let blockers = review.map(|review| review.blockers.as_slice());
         let notes = review.map(|review| review.notes.as_slice());
+        let unsaved = self.output.unsaved.as_slice();
         let kinds = [
+            ("its answer is in no file", unsaved),
             ("missing", self.missing.as_slice()),
             ("residual risk", risks.unwrap_or_default()),
             ("review, in the way", blockers.unwrap_or_default()),
@@ -187,6 +193,33 @@ pub struct OutputView {
     pub path: Option<String>,
     /// Whether the text is not all of it.
     pub truncated: bool,
+    /// Why it is not in the file that it was to be written to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsaved: Option<String>,
+}
+
+/// What those who come after a child are told of an answer that is in a file.
+fn reference(path: &str, text: &str) -> String {
+    let lines = text.lines().count();
+    let size = size_of(text.len());
+    format!("The answer is in {path} ({size}, {lines} lines). Read this file if needed.")
+}
+
+/// Bytes for people.
+fn size_of(bytes: usize) -> String {
+    let mut tenths = bytes.saturating_mul(10);
+    let mut units = ["B", "KB", "MB", "GB", "TB"].into_iter().peekable();
+    while let Some(unit) = units.next() {
+        if tenths < 10_240 || units.peek().is_none() {
+            let rest = match unit {
+                "B" => String::new(),
+                _ => format!(".{}", tenths % 10),
+            };
+            return format!("{}{rest} {unit}", tenths / 10);
+        }
+        tenths /= 1_024;
+    }
+    format!("{bytes} B")
 }
 
 impl RunView {
@@ -242,6 +275,26 @@ impl RunView {
             ended_at: state.ended.map(wall),
             result,
         }
+    }
+
+    /// The same with no more of each answer than was asked for.
+    #[must_use]
+    pub fn bounded(mut self, plan: &Plan) -> Self {
+        let Some(most) = plan.max_output else {
+            return self;
+        };
+        for node in &mut self.nodes {
+            let output = &mut node.output;
+            let session = || format!("`grove runs session {}.{}`", self.id, node.id);
+            let whole = output.path.clone().unwrap_or_else(session);
+            let text = output.text.as_deref();
+            if let Some(cut) = text.and_then(|text| most.cut(text, &whole)) {
+                output.text = Some(cut);
+                output.truncated = true;
+            }
+        }
+        self.result = result_of(plan, &self.nodes);
+        self
     }
 }
 
@@ -356,6 +409,9 @@ fn node_view(
     let tree = node.worktree.as_ref();
     let seen = node.seen.as_ref();
     let reports = child.contract.as_ref().is_some_and(Contract::wants_report);
+    let said = text_of(output.and_then(|output| output.written.as_ref().or(output.text.as_ref())));
+    let said = said.map(|text| if reports { without_report(&text) } else { text });
+    let path = output.and_then(|output| output.path.clone());
     let proof = last.and_then(|attempt| attempt.proof.as_ref());
     NodeView {
         id: id.clone(),
@@ -377,16 +433,20 @@ fn node_view(
         },
         checks: seen.map_or_else(Vec::new, |seen| seen.results.clone()),
         seen: seen.cloned(),
+        attention: last.and_then(|last| last.attention),
         review: node.review.clone(),
         reviews: plan.reviews(id),
         told: last.and_then(|last| last.told).unwrap_or(child.told),
         attempts: attempts.collect(),
         output: OutputView {
-            text: text_of(output.and_then(|output| output.text.as_ref()))
-                .map(|text| if reports { without_report(&text) } else { text }),
+            text: match (said, &path) {
+                (Some(text), Some(path)) if child.file_only => Some(reference(path, &text)),
+                (said, _) => said,
+            },
             structured: structured.and_then(|text| serde_json::from_str(&text).ok()),
-            path: output.and_then(|output| output.path.clone()),
-            ..OutputView::default()
+            path,
+            truncated: false,
+            unsaved: output.and_then(|output| output.unsaved.clone()),
         },
         worktree: tree.and_then(|tree| {
             let (path, kept) = (tree.folder.clone()?, tree.kept.clone());

@@ -1,12 +1,14 @@
 //! The log of an attempt: what it does while it does it. It is no record: the journal is.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use grove_fs::append::{AppendedFile, GrowingFile};
 use grove_plan::Attempt;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
 
+use crate::attention::{Activity, is_edit};
 use crate::places::RunPlaces;
 
 /// A log is no longer than this; what comes after is left out.
@@ -47,10 +49,12 @@ pub enum LogLine {
     },
 }
 
-/// A log that is written to.
+/// A log that is written to, and what can be seen of its child by that.
 #[derive(Debug)]
 pub(crate) struct AttemptLog {
     file: Mutex<Option<AppendedFile>>,
+    activity: Mutex<Activity>,
+    edited: Notify,
 }
 
 impl AttemptLog {
@@ -58,10 +62,16 @@ impl AttemptLog {
     pub(crate) fn open(path: &Path) -> Self {
         Self {
             file: Mutex::new(AppendedFile::open(path, MOST).ok()),
+            activity: Mutex::default(),
+            edited: Notify::new(),
         }
     }
 
     pub(crate) fn write(&self, line: &LogLine) {
+        self.activity_mut().see(line);
+        if matches!(line, LogLine::ToolEnd { tool, .. } if is_edit(tool)) {
+            self.edited.notify_one();
+        }
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let Ok(mut text) = serde_json::to_string(line) else {
             return;
@@ -73,6 +83,25 @@ impl AttemptLog {
         {
             *file = None;
         }
+    }
+
+    /// Something was heard that is not worth a line.
+    pub(crate) fn touch(&self) {
+        self.activity_mut().touch();
+    }
+
+    /// Waits for the end of an edit.
+    pub(crate) async fn edited(&self) {
+        self.edited.notified().await;
+    }
+
+    /// What was last seen of the child.
+    pub(crate) fn activity(&self) -> Activity {
+        *self.activity_mut()
+    }
+
+    fn activity_mut(&self) -> MutexGuard<'_, Activity> {
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,6 +6,7 @@
 //! looks for skills or agents.
 
 mod attempt_log;
+mod attention;
 mod control;
 mod delegation;
 mod evidence;

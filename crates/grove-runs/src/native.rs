@@ -1,45 +1,42 @@
 //! The built-in engine: a loop over a model API, as a task.
 
+mod calls;
+mod child_end;
 mod compaction;
 mod conversation;
+mod fork;
+mod inbox;
 
-use std::fmt::Write as _;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use grove_exec::{StopTokens, now};
 use grove_model::{
     Block, ModelAnswer, ModelError, ModelEvent, ModelRequest, StopKind, Thinking, ToolChoice,
 };
 use grove_plan::{
-    Attempt, Body, Call, CallId, CallOutcome, Cause, EffectId, EffectKind, Ending, Fact, Finish,
-    Limits, ModelFailure, NodeId, Outcome, Output, Question, ReviewVerdict, Turn, Usage,
+    Attempt, Body, Cause, EffectId, EffectKind, Fact, Finish, Limits, ModelFailure, Outcome, Turn,
+    Usage,
 };
 use grove_spec::Digest;
 use grove_store::{Appended, Draft, LoadedRun, Store, StoreError};
 use serde_json::Value;
-use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::attempt_log::{AttemptLog, LogLine};
 use crate::models::ModelSource;
-use crate::places::RunPlaces;
-use crate::told::{self, Told};
-use crate::tools::{CONTACT_SUPERVISOR, ToolResult, Toolbox, WorkFolder};
+use crate::told::Told;
+use crate::tools::Toolbox;
+pub(crate) use child_end::{AnswerFile, ChildEnd};
 use compaction::Window;
+use conversation::Conversation;
 pub(crate) use conversation::asked_for;
-use conversation::{Conversation, PendingCall};
+pub use fork::{ForkError, history};
+pub(crate) use inbox::{Inbox, SentMessage};
 
 /// A body longer than this is an artifact of its own.
 const MOST_INLINE: usize = 32 << 10;
 /// Values that do not meet the schema before a child has failed.
 pub(crate) const MOST_SCHEMA_TRIES: usize = 3;
-/// What a model is told of a call that was begun before a crash.
-const UNKNOWN_OUTCOME: &str =
-    "outcome unknown: the call was begun, and nobody saw how it ended; look before you repeat it";
-/// Messages that were recorded come at once; one that does not is heard later.
-const LONGEST_WAIT_FOR_MESSAGES: Duration = Duration::from_secs(2);
 /// Of what a tool is given, in a log.
 const MOST_ABOUT: usize = 120;
 
@@ -50,74 +47,17 @@ pub(crate) struct NativeChild {
     pub(crate) of: Attempt,
     pub(crate) epoch: u32,
     pub(crate) model: ModelSource,
-    pub(crate) toolbox: Toolbox,
+    pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) limits: Limits,
     /// How many tokens the model can read, if that is known.
     pub(crate) context: Option<u64>,
-    pub(crate) log: AttemptLog,
+    pub(crate) log: Arc<AttemptLog>,
     /// Cancelled when the child is to stop.
     pub(crate) stop: StopTokens,
     /// What it is told while it works.
     pub(crate) inbox: Inbox,
     /// Told when something else is to be done for the run.
     pub(crate) news: UnboundedSender<String>,
-}
-
-/// What a child is told while it works, until it hears it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Inbox {
-    messages: Arc<Mutex<Vec<SentMessage>>>,
-    came: Arc<Notify>,
-    /// How many the journal says were sent and not heard.
-    sent: Arc<AtomicUsize>,
-}
-
-/// One message, of an effect that this process holds.
-#[derive(Debug)]
-pub(crate) struct SentMessage {
-    pub(crate) effect: EffectId,
-    pub(crate) epoch: u32,
-    pub(crate) message: Digest,
-    /// Dropped when the message was heard, or cannot be any more.
-    pub(crate) _done: tokio::sync::oneshot::Sender<()>,
-}
-
-impl Inbox {
-    pub(crate) fn put(&self, message: SentMessage) {
-        self.messages().push(message);
-        self.came.notify_one();
-    }
-
-    /// Takes note of how many were sent.
-    fn expect(&self, sent: usize) {
-        self.sent.store(sent, Ordering::Relaxed);
-    }
-
-    /// Gives what was sent: waits until it is there, but not for ever.
-    async fn take(&self) -> Vec<SentMessage> {
-        let wanted = self.sent.swap(0, Ordering::Relaxed);
-        let all = async {
-            while self.messages().len() < wanted {
-                self.came.notified().await;
-            }
-        };
-        let _ = tokio::time::timeout(LONGEST_WAIT_FOR_MESSAGES, all).await;
-        std::mem::take(&mut *self.messages())
-    }
-
-    fn messages(&self) -> MutexGuard<'_, Vec<SentMessage>> {
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What came of looking at a call.
-enum Settled {
-    /// The model is told this.
-    Result(ToolResult),
-    /// The child is to stop.
-    Stop,
-    /// The child waits for an answer.
-    Asks(Question),
 }
 
 /// A child is not driven on: somebody else has it, or the journal is gone, and whatever we would say is not asked for.
@@ -149,19 +89,8 @@ impl NativeChild {
         // What requests took that were too long.
         let mut lost = Usage::default();
         loop {
-            for call in conversation.pending_calls() {
-                let made = conversation.calls_begun();
-                let result = match self.settle_call(&call, made).await? {
-                    Settled::Result(result) => result,
-                    Settled::Stop => return Ok(conversation.end(Finish::Interrupted)),
-                    Settled::Asks(question) => {
-                        return Ok(conversation.end(Finish::Asked(question)));
-                    }
-                };
-                conversation.add_result(&call, &result);
-                if conversation.structured().is_some() {
-                    break;
-                }
+            if let Some(finish) = self.settle_calls(&mut conversation).await? {
+                return Ok(conversation.end(finish));
             }
             self.listen(&mut conversation).await?;
             if let Some(finish) = self.finished(&conversation) {
@@ -291,7 +220,7 @@ impl NativeChild {
                 self.log.write(&LogLine::Note { text });
             }
             ModelEvent::Warning { message } => self.log.write(&LogLine::Note { text: message }),
-            _ => {}
+            _ => self.log.touch(),
         };
         let asked = self
             .model
@@ -342,85 +271,6 @@ impl NativeChild {
         }
     }
 
-    /// Runs a call, or says what is known of one that may have run. None when the child is to stop.
-    async fn settle_call(&self, call: &PendingCall, made: u64) -> Result<Settled, NotOurs> {
-        let question = call
-            .question()
-            .filter(|_| self.toolbox.allows(CONTACT_SUPERVISOR));
-        if call.may_have_run {
-            if let Some(question) = question {
-                return Ok(Settled::Asks(question));
-            }
-            // To look at a value changes nothing, so it is looked at again.
-            let result = match self.toolbox.structured(&call.name, &call.input) {
-                Some(result) => result,
-                // The run that it asked for is there, or is asked for now.
-                None if self.toolbox.delegates(&call.name) => self.run_tool(call).await,
-                None => ToolResult::of(Err(UNKNOWN_OUTCOME.to_owned())),
-            };
-            self.record_result(call, &result).await?;
-            return Ok(Settled::Result(result));
-        }
-        if self.stop.is_told() {
-            return Ok(Settled::Stop);
-        }
-        let most = self.limits.max_tool_calls;
-        if let Some(most) = most.filter(|most| made >= *most) {
-            // Nothing is recorded: after a crash it is refused again.
-            let text = format!("not run: {most} tool calls may be made, and they were");
-            return Ok(Settled::Result(ToolResult::of(Err(text))));
-        }
-        let (arguments, artifacts) = body(call.input.clone());
-        let fact = Fact::Called {
-            of: self.of.clone(),
-            epoch: self.epoch,
-            call: Call {
-                id: CallId(call.id.clone()),
-                tool: call.name.clone(),
-                arguments,
-                writes: self.toolbox.writes(&call.name),
-            },
-        };
-        self.append(fact, artifacts).await?;
-        let about = about(&call.input);
-        let tool = call.name.clone();
-        self.log.write(&LogLine::ToolStart { tool, about });
-        if let Some(question) = question {
-            return Ok(Settled::Asks(question));
-        }
-        let mut result = self.run_tool(call).await;
-        let is_warned = self.limits.warn_tool_calls == Some(made + 1);
-        if let Some(most) = most.filter(|_| is_warned) {
-            let left = most.saturating_sub(made + 1);
-            let _ = write!(result.text, "\n[{left} more tool calls may be made]");
-        }
-        let (tool, failed) = (call.name.clone(), result.is_error);
-        self.log.write(&LogLine::ToolEnd { tool, failed });
-        self.record_result(call, &result).await?;
-        Ok(Settled::Result(result))
-    }
-
-    async fn run_tool(&self, call: &PendingCall) -> ToolResult {
-        let toolbox = &self.toolbox;
-        toolbox
-            .run_call(&call.name, &call.input, &self.stop, Some(&call.id))
-            .await
-    }
-
-    async fn record_result(&self, call: &PendingCall, result: &ToolResult) -> Result<(), NotOurs> {
-        let (content, artifacts) = body(Value::String(result.text.clone()));
-        let fact = Fact::Returned {
-            of: self.of.clone(),
-            epoch: self.epoch,
-            call: CallId(call.id.clone()),
-            outcome: CallOutcome {
-                content,
-                is_error: result.is_error,
-            },
-        };
-        self.append(fact, artifacts).await.map(drop)
-    }
-
     async fn append(&self, fact: Fact, artifacts: Vec<Vec<u8>>) -> Result<Appended, NotOurs> {
         let draft = Draft {
             fact,
@@ -432,138 +282,6 @@ impl NativeChild {
         self.inbox.expect(unheard.count());
         Ok(appended)
     }
-}
-
-/// How a child ended, as its driver saw it.
-pub(crate) struct ChildEnd {
-    finish: Finish,
-    /// Its last words.
-    pub(crate) text: String,
-    /// The value that met the schema.
-    pub(crate) structured: Option<Value>,
-    /// What it found, where it was to look at another's work.
-    pub(crate) review: Option<ReviewVerdict>,
-    /// What the last request took, if it came to no answer.
-    lost: Usage,
-    /// The file that its answer was written to.
-    path: Option<String>,
-}
-
-impl ChildEnd {
-    pub(crate) fn failed(cause: Cause) -> Self {
-        Self::of(Finish::Failed(cause), String::new())
-    }
-
-    /// An end with the last words.
-    pub(crate) fn of(finish: Finish, text: String) -> Self {
-        Self {
-            finish,
-            text,
-            structured: None,
-            review: None,
-            lost: Usage::default(),
-            path: None,
-        }
-    }
-
-    /// The same with the value that it gave as data.
-    pub(crate) fn with_value(mut self, value: Option<Value>) -> Self {
-        self.structured = value;
-        self
-    }
-
-    /// Writes the answer to the file that it was to be written to, unless the child did so itself.
-    pub(crate) fn write_output(&mut self, path: &str, work: &WorkFolder) {
-        if self.finish != Finish::Answered {
-            return;
-        }
-        let is_written = work.read(path).is_ok();
-        if is_written || work.write(path, self.text.as_bytes()).is_ok() {
-            self.path = Some(path.to_owned());
-        }
-    }
-
-    /// The ending, and the texts that it names.
-    pub(crate) fn recorded(self) -> (Ending, Vec<Vec<u8>>) {
-        let structured = self.structured.as_ref();
-        let structured = structured.map(|value| serde_json::to_vec(value).unwrap_or_default());
-        // A child that gave data and no words has given its result all the same.
-        let text = match (&structured, self.text.trim().is_empty()) {
-            (Some(bytes), true) => Some(bytes.clone()),
-            (None, true) => None,
-            (_, false) => Some(self.text.into_bytes()),
-        };
-        let output = Output {
-            text: text.as_deref().map(Digest::of),
-            structured: structured.as_deref().map(Digest::of),
-            path: self.path,
-            review: self.review,
-        };
-        let ending = Ending {
-            finish: self.finish,
-            output,
-            lost: self.lost,
-        };
-        (ending, text.into_iter().chain(structured).collect())
-    }
-}
-
-/// Tools whose calls say nothing to a child that is forked from the one that made them.
-const PARENTS_ONLY: [&str; 2] = ["subagent", CONTACT_SUPERVISOR];
-
-/// Why nothing can be forked from a session.
-#[derive(Debug, thiserror::Error)]
-pub enum ForkError {
-    /// The run has no such child, or it has not begun.
-    #[error("there is no session `{0}`")]
-    NoSession(String),
-    /// Nothing was answered in it yet.
-    #[error("session `{0}` has no answer yet that a fork could begin after")]
-    NoLeaf(String),
-    /// It is an agent program's own, or it cannot be read.
-    #[error("session `{session}` cannot be read: {why}")]
-    NotReadable {
-        /// Which.
-        session: String,
-        /// Why.
-        why: String,
-    },
-}
-
-/// The conversation of a child so far, for one that is forked from it.
-pub fn history(
-    store: &Store,
-    places: &RunPlaces,
-    run: &LoadedRun,
-    node: &NodeId,
-) -> Result<Vec<Value>, ForkError> {
-    let session = format!("{}.{node}", run.id);
-    let attempts = run.state.nodes.get(node).map(|node| node.attempts.len());
-    let n = attempts.and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
-    let child = run.plan.child(node).filter(|_| n > 0);
-    let Some(child) = child else {
-        return Err(ForkError::NoSession(session));
-    };
-    let not_readable = |why: String| ForkError::NotReadable {
-        session: session.clone(),
-        why,
-    };
-    if child.engine != "native" {
-        let why = format!("engine `{}` keeps it", child.engine);
-        return Err(not_readable(why));
-    }
-    let node = node.clone();
-    let of = Attempt { node, n };
-    // An attempt that began has what it was told in the journal.
-    let nothing = |_: &NodeId| String::new();
-    let told = told::of_attempt(store, places, run, &of, &nothing).map_err(&not_readable)?;
-    let told = (told.told, Window::new(None));
-    let conversation = Conversation::of(store, run, &of, told).map_err(&not_readable)?;
-    let messages = conversation.for_fork(&PARENTS_ONLY);
-    let messages = messages.ok_or_else(|| ForkError::NoLeaf(session.clone()))?;
-    let values = messages.iter().map(serde_json::to_value);
-    let values: Result<Vec<Value>, _> = values.collect();
-    values.map_err(|error| not_readable(error.to_string()))
 }
 
 /// Records a fact without holding up the runtime.

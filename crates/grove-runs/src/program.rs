@@ -23,6 +23,7 @@ use grove_plan::{Attempt, Cause, Child, Fact, Finish, Turn, Usage};
 use grove_store::{Draft, Store};
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt_log::{AttemptLog, LogLine};
@@ -44,6 +45,8 @@ const LONGEST_MS: u64 = 12 * 60 * 60 * 1_000;
 /// Of what a program complained about, in a cause.
 const MOST_COMPLAINT: usize = 400;
 
+/// A program that said it is done, and says no more, is ended after this.
+const MOST_LINGERING: Duration = Duration::from_secs(2);
 /// A program that asked something and does not end by itself is made to after this.
 const MOST_WAITING: Duration = Duration::from_secs(5);
 
@@ -126,12 +129,14 @@ impl ProgramChild<'_> {
             event => self.log_event(event, &mut tools),
         };
         let session = Mutex::new(None);
+        let (said_over, over) = watch::channel(false);
         let on_output = |bytes: &[u8]| {
             reader.push(bytes, &mut on_event);
             session
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .clone_from(&reader.heard().session);
+            said_over.send_replace(reader.heard().is_over);
         };
         let in_band = || {
             let session = session.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,6 +147,7 @@ impl ProgramChild<'_> {
         let beside_it = async {
             tokio::join!(
                 self.end_whoever_waits(&beside.hold),
+                end_whoever_lingers(over.clone(), &keeper_stop),
                 input.speak(&self.stop),
                 sayer.pass_stop(&self.stop, &keeper_stop, in_band),
             )
@@ -151,6 +157,8 @@ impl ProgramChild<'_> {
             (never, ..) = beside_it => match never {},
         };
         let mut heard = reader.finish(&mut on_event);
+        // One that was ended because it was done has ended by its own word.
+        heard.ended_by_word |= heard.is_over && keeper_stop.is_told() && !self.stop.is_told();
         let left = self.folder.join(Program::USAGE_FILE);
         let left = grove_fs::files::read_bounded(&left, 1 << 20).unwrap_or_default();
         heard.usage = self.program.usage_left(&left).unwrap_or(heard.usage);
@@ -363,6 +371,22 @@ impl ProgramChild<'_> {
         };
         append(self.store, self.run, draft).await?;
         Ok(())
+    }
+}
+
+/// Whoever has answered has nothing to do; one that does not end by itself is made to.
+async fn end_whoever_lingers(
+    mut over: watch::Receiver<bool>,
+    keeper: &StopTokens,
+) -> std::convert::Infallible {
+    loop {
+        let is_over = over.wait_for(|over| *over).await.is_ok();
+        tokio::select! {
+            // Whatever it says begins its time anew.
+            Ok(()) = over.changed() => {}
+            () = tokio::time::sleep(MOST_LINGERING), if is_over => keeper.tell(false),
+            else => std::future::pending().await,
+        }
     }
 }
 

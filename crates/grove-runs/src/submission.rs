@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use grove_exec::{Program, now};
 use grove_model::Provider;
 use grove_plan::{
-    Child, Contract, FanOut, GroupRules, Inputs, Limits, ModelFacts, Node, NodeId, Parent, Place,
-    Plan, Tools, TreeLimits, Work, WorktreePlan,
+    Child, Contract, FanOut, GroupRules, Inputs, Limits, MaxOutput, ModelFacts, Node, NodeId,
+    Parent, Place, Plan, Tools, TreeLimits, Work, WorktreePlan,
 };
 use grove_spec::Digest;
 use grove_spec::agent::formats::restriction::denies_server_tool;
@@ -51,6 +51,9 @@ pub struct RunRequest {
     /// The servers of `mcp:` tools that there are.
     #[serde(default)]
     pub mcp_servers: Vec<String>,
+    /// How much of an answer is shown.
+    #[serde(default)]
+    pub max_output: Option<MaxOutput>,
     /// The folder for files of sessions, where somebody chose one.
     #[serde(default)]
     pub session_dir: Option<PathBuf>,
@@ -121,6 +124,9 @@ pub struct ChildRequest {
     /// The file that its answer is written to.
     #[serde(default)]
     pub output: Option<String>,
+    /// Whether those who come after it are told of the file alone.
+    #[serde(default)]
+    pub file_only: bool,
     /// What is asked of its work before it counts.
     #[serde(default)]
     pub contract: Option<Contract>,
@@ -227,6 +233,7 @@ pub fn plan_of(request: &RunRequest) -> Result<PlannedRun, SubmitError> {
     }
     plan.groups.clone_from(&request.groups);
     plan.tree = request.tree.clone();
+    plan.max_output = request.max_output;
     Ok(PlannedRun {
         plan,
         artifacts,
@@ -344,7 +351,10 @@ fn node(
     if let Some(program) = Program::named(&request.engine) {
         let (_, missing) = program.tools(&tools.allowed);
         // Skills that the agent names are in its prompt.
-        let is_given = |tool: &&str| program.can.runtime_tools && RUNTIME_TOOLS.contains(tool);
+        let is_given = |tool: &&str| {
+            let is_ours = RUNTIME_TOOLS.contains(tool) || tool.starts_with(MCP);
+            program.can.runtime_tools && is_ours
+        };
         let missing = missing.into_iter().filter(|tool| !is_given(tool));
         let missing: Vec<String> = missing.map(str::to_owned).collect();
         tools.allowed.retain(|tool| !missing.contains(tool));
@@ -410,6 +420,7 @@ fn node(
         limits,
         schema: schema.map(&mut stored),
         output: request.output.clone(),
+        file_only: request.file_only,
         contract: request.contract.clone(),
     };
     Ok(Node {
@@ -472,6 +483,7 @@ pub fn make_reviewer(request: &mut ChildRequest, author: &ChildRequest) {
     request.folder.clone_from(&author.folder);
     request.worktree = None;
     request.output = None;
+    request.file_only = false;
     request.contract = None;
     "Review.".clone_into(&mut request.task);
     request.output_schema = request.program.is_none().then(review_schema);

@@ -32,6 +32,9 @@ pub(crate) const SUBAGENT: &str = "subagent";
 /// The tool through which a child says what its work is judged by.
 pub(crate) const ACCEPTANCE_REPORT: &str = "acceptance_report";
 
+/// Tools that look at files and do nothing else.
+const LOOKING: [&str; 4] = ["read", "ls", "find", "grep"];
+
 /// A tool.
 #[derive(Debug)]
 pub struct ToolRow {
@@ -279,6 +282,8 @@ pub(crate) struct Toolbox {
     pub(crate) schema: Option<(Value, jsonschema::Validator)>,
     /// Whether the child is to report on its work.
     pub(crate) reports: bool,
+    /// Whether commands are run by somebody else, whose results nobody masks.
+    pub(crate) has_own_tools: bool,
     /// Values that are masked in what tools give.
     pub(crate) secrets: Vec<Secret>,
     /// What the child's skills put into the environment of its commands.
@@ -323,6 +328,27 @@ impl Toolbox {
             SUBAGENT => TOOLS.iter().any(can),
             _ => ToolRow::by_name(name).is_some_and(can),
         })
+    }
+
+    /// Whether a tool is a server's.
+    pub(crate) fn is_of_server(&self, name: &str) -> bool {
+        self.mcp.writes(name).is_some()
+    }
+
+    /// Whether a call of a tool changes nothing and can run beside others.
+    pub(crate) fn only_looks(&self, name: &str) -> bool {
+        let of_server = self.mcp.writes(name);
+        of_server.map_or_else(|| self.looks_at_files(name), |writes| !writes)
+    }
+
+    /// Whether a tool looks at files and does nothing else.
+    pub(crate) fn looks_at_files(&self, name: &str) -> bool {
+        LOOKING.contains(&name) && self.allows(name)
+    }
+
+    /// Runs a tool that looks at files.
+    pub(crate) fn look(&self, name: &str, arguments: &Value) -> ToolResult {
+        self.masked(ToolResult::of(self.on_files(name, arguments)))
     }
 
     /// Whether a call asks other agents, so that making it again with the same key is making it once.
@@ -375,11 +401,17 @@ impl Toolbox {
     }
 
     /// A result without any value that nobody may see.
-    fn masked(&self, mut result: ToolResult) -> ToolResult {
+    fn masked(&self, result: ToolResult) -> ToolResult {
+        let text = self.masked_text(result.text);
+        ToolResult { text, ..result }
+    }
+
+    /// A text without any value that nobody may see.
+    pub(crate) fn masked_text(&self, mut text: String) -> String {
         for secret in self.all_secrets() {
-            result.text = secret.masked(&result.text);
+            text = secret.masked(&text);
         }
-        result
+        text
     }
 
     /// Every value that nobody may see, the longest first: one may be a part of another.
@@ -415,8 +447,22 @@ impl Toolbox {
         if let Some(folder) = &given.folder {
             self.work.grant(folder);
         }
+        if self.has_own_tools && !given.environment.is_empty() {
+            let names = given.environment.iter().map(|(name, _)| name.as_str());
+            let names = names.collect::<Vec<_>>().join(", ");
+            return Ok(format!(
+                "{}\n\n[{names} of this skill is not set here: what your commands print cannot be masked]",
+                given.text
+            ));
+        }
         self.give_variables(given.environment);
         Ok(given.text)
+    }
+
+    /// The same for a program that runs its commands itself.
+    pub(crate) fn of_program(mut self) -> Self {
+        self.has_own_tools = true;
+        self
     }
 
     fn on_files(&self, name: &str, arguments: &Value) -> Result<String, String> {

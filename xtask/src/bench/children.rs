@@ -215,6 +215,7 @@ impl OurSupervisor {
             group: None,
             label: None,
             inputs: None,
+            list: None,
             agent: "bench".to_owned(),
             address: "bench".to_owned(),
             task: task.clone(),
@@ -234,6 +235,7 @@ impl OurSupervisor {
             limits: Limits::default(),
             output_schema: None,
             output: None,
+            file_only: false,
             contract: None,
             reviews: None,
         };
@@ -245,11 +247,13 @@ impl OurSupervisor {
             groups: BTreeMap::new(),
             folder: folder.to_path_buf(),
             tree: TreeLimits::default(),
+            parent: None,
             submit_key: None,
             background: true,
             recording: None,
             mcp_servers: Vec::new(),
             session_dir: None,
+            max_output: None,
             surroundings: self.surroundings.clone(),
         };
         let submitted = submit(store, &request).map_err(|error| error.to_string())?;

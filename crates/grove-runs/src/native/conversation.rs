@@ -1,25 +1,18 @@
 //! A conversation as its journal has it.
 
+mod from_journal;
+mod messages;
+
 use std::collections::BTreeMap;
 
-use grove_model::{Block, Message, Role, StopKind};
-use grove_plan::{
-    Attempt, Body, CallId, CallOutcome, Cause, Fact, Finish, Outcome, Question, Said, Usage,
-};
-use grove_spec::Digest;
-use grove_store::{LoadedRun, Store};
+use grove_model::{Block, StopKind};
+use grove_plan::{CallId, Finish, Question, Usage};
 use serde_json::Value;
 
 use super::compaction::Window;
-use super::{ChildEnd, UNKNOWN_OUTCOME, calls_of, goes_on};
+use super::{ChildEnd, calls_of, goes_on};
 use crate::told::Told;
-use crate::tools::{CONTACT_SUPERVISOR, STRUCTURED_OUTPUT, ToolResult, question_of};
-
-/// What a model is told of a call that it wanted and that was not begun before it was interrupted.
-const NOT_RUN: &str =
-    "not run: the work was interrupted before it; call it again if it is still wanted";
-/// What a model is told when it asked and goes on without an answer.
-const NO_ANSWER: &str = "no answer was given; go on as well as you can without one";
+use crate::tools::{STRUCTURED_OUTPUT, ToolResult, question_of};
 
 /// What was said so far, in all tries of one session.
 pub(super) struct Conversation {
@@ -66,115 +59,6 @@ impl PendingCall {
 }
 
 impl Conversation {
-    /// What the journal says about an attempt.
-    pub(super) fn of(
-        store: &Store,
-        run: &LoadedRun,
-        of: &Attempt,
-        (told, window): (Told, Window),
-    ) -> Result<Self, String> {
-        let mut conversation = Self {
-            told,
-            window,
-            compacted: 0,
-            counted: None,
-            at_first: Vec::new(),
-            turns: Vec::new(),
-            earlier: 0,
-        };
-        for (of, said) in session_of(run, of) {
-            if let Some(said) = said {
-                conversation.go_on(store, said)?;
-            }
-            conversation.take_in(store, run, &of)?;
-        }
-        Ok(conversation)
-    }
-
-    /// Takes in what the journal says about one try.
-    fn take_in(&mut self, store: &Store, run: &LoadedRun, of: &Attempt) -> Result<(), String> {
-        for event in &run.events {
-            match &event.fact {
-                Fact::Turned {
-                    of: whose, turn, ..
-                } if whose == of => {
-                    let blocks = artifact(store, &turn.content)?;
-                    let blocks =
-                        serde_json::from_value(blocks).map_err(|error| error.to_string())?;
-                    let stop = serde_json::from_value(Value::String(turn.stop.clone()));
-                    let is_pause = stop.is_ok_and(|stop: StopKind| goes_on(&stop));
-                    self.push(blocks, is_pause, &turn.usage);
-                }
-                Fact::Compacted {
-                    of: whose, turns, ..
-                } if whose == of => self.compact(*turns),
-                Fact::Called {
-                    of: whose, call, ..
-                } if whose == of => {
-                    if let Some(last) = self.turns.last_mut() {
-                        last.begun.push(call.id.0.clone());
-                    }
-                }
-                Fact::Returned {
-                    of: whose,
-                    call,
-                    outcome: CallOutcome { content, is_error },
-                    ..
-                } if whose == of => {
-                    let text = artifact(store, content)?;
-                    let text = text.as_str().unwrap_or_default().to_owned();
-                    if let Some(last) = self.turns.last_mut() {
-                        last.results.insert(call.0.clone(), (text, *is_error));
-                    }
-                }
-                Fact::Answered {
-                    effect,
-                    outcome: Outcome::Sent { message },
-                    ..
-                } if effect.of == *of => self.hear(words(store, message)?),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// What was open when the try before ended is settled, and the next one begins with what is said now.
-    fn go_on(&mut self, store: &Store, said: &Said) -> Result<(), String> {
-        let mut words = match said {
-            Said::Nothing => None,
-            Said::Message(digest) | Said::Answer(digest) => Some(words(store, digest)?),
-            Said::Findings(findings) => Some(asked_for(findings)),
-        };
-        self.settle_open_calls(&mut words);
-        if let Some(words) = words {
-            self.hear(words);
-        }
-        self.earlier = self.turns.len();
-        Ok(())
-    }
-
-    /// Gives every call of the last turn a result: an answer to a question, or what is known of it.
-    fn settle_open_calls(&mut self, words: &mut Option<String>) {
-        if let Some(last) = self.turns.last_mut() {
-            let open = calls_of(&last.blocks).filter(|(id, _, _)| !last.results.contains_key(*id));
-            let open: Vec<(String, bool)> = open
-                .map(|(id, name, _)| (id.clone(), name == CONTACT_SUPERVISOR))
-                .collect();
-            for (id, is_question) in open {
-                let is_begun = last.begun.contains(&id);
-                let result = match (is_begun, is_question) {
-                    (true, true) => match words.take() {
-                        Some(answer) => (answer, false),
-                        None => (NO_ANSWER.to_owned(), true),
-                    },
-                    (true, false) => (UNKNOWN_OUTCOME.to_owned(), true),
-                    (false, _) => (NOT_RUN.to_owned(), true),
-                };
-                last.results.insert(id, result);
-            }
-        }
-    }
-
     /// Something that the child is told after whatever was said before.
     pub(super) fn hear(&mut self, words: String) {
         match self.turns.last_mut() {
@@ -210,45 +94,6 @@ impl Conversation {
         let turns = usize::try_from(turns).unwrap_or(usize::MAX);
         self.compacted = turns.min(self.turns.len());
         self.counted = None;
-    }
-
-    /// How many turns have to be told in short, when the next request is too long; `tools` are the bytes of the tools. The
-    /// last turn is always told whole.
-    pub(super) fn too_long(&self, tools: usize) -> Option<u64> {
-        let size = |turns: &[TurnSoFar]| -> usize {
-            let messages = turns.iter().flat_map(|turn| self.messages_of(turn));
-            messages.map(|message| written(&message)).sum()
-        };
-        let last = self.turns.last()?;
-        let since = self.messages_of(last).nth(1);
-        let since = since.map_or(0, |message| written(&message));
-        let history: usize = self.history().iter().map(written).sum();
-        let fixed = self.told.system.len() + history + tools;
-        let told = |cut: usize| written(&self.first(cut));
-        let kept = self.turns.get(self.compacted..).unwrap_or_default();
-        let request = fixed + told(self.compacted) + size(kept);
-        if !self.window.is_full(request, self.counted, since) {
-            return None;
-        }
-        let mut left = size(kept);
-        let mut cut = self.compacted;
-        while cut + 1 < self.turns.len() {
-            left -= self
-                .turns
-                .get(cut)
-                .map_or(0, |turn| size(std::slice::from_ref(turn)));
-            cut += 1;
-            if fixed + told(cut) + left <= self.window.after_cut() {
-                break;
-            }
-        }
-        (cut > self.compacted).then_some(cut as u64)
-    }
-
-    /// Half of what is told whole, for a provider that says it is too long; none when that is one turn.
-    pub(super) fn half(&self) -> Option<u64> {
-        let whole = self.turns.len().checked_sub(self.compacted)?;
-        (whole >= 2).then(|| (self.compacted + whole / 2) as u64)
     }
 
     pub(super) fn add_result(&mut self, call: &PendingCall, result: &ToolResult) {
@@ -357,104 +202,7 @@ impl Conversation {
 
     /// How it ended, with what it came to.
     pub(super) fn end(&self, finish: Finish) -> ChildEnd {
-        ChildEnd {
-            finish,
-            text: self.last_text(),
-            structured: self.structured().cloned(),
-            review: None,
-            lost: Usage::default(),
-            path: None,
-        }
-    }
-
-    /// The same with the word that the limit is reached.
-    pub(super) fn messages_to_sum_up(&self, limit: &Cause) -> Vec<Message> {
-        let mut messages = self.messages();
-        let text = format!(
-            "[{limit}] Call no more tools. Answer now with the result as far as you have it."
-        );
-        match messages.last_mut() {
-            Some(last) if last.role == Role::User => last.content.push(Block::text(text)),
-            _ => messages.push(Message::user(text)),
-        }
-        messages
-    }
-
-    pub(super) fn messages(&self) -> Vec<Message> {
-        let mut messages = self.history();
-        let first = self.first(self.compacted);
-        match messages.last_mut() {
-            Some(last) if last.role == Role::User => last.content.extend(first.content),
-            _ => messages.push(first),
-        }
-        let kept = self.turns.get(self.compacted..).unwrap_or_default();
-        messages.extend(kept.iter().flat_map(|turn| self.messages_of(turn)));
-        messages
-    }
-
-    /// What another has said before.
-    fn history(&self) -> Vec<Message> {
-        let history = self.told.history.iter().cloned();
-        history
-            .filter_map(|message| serde_json::from_value(message).ok())
-            .collect()
-    }
-
-    /// The whole conversation for a child that is forked from it: every call has a result, and what only this child could
-    /// do is left out.
-    pub(super) fn for_fork(mut self, parents_only: &[&str]) -> Option<Vec<Message>> {
-        self.settle_open_calls(&mut None);
-        self.turns.last()?;
-        let mut messages = self.messages();
-        let mut left_out = Vec::new();
-        for message in &mut messages {
-            message.content.retain(|block| match block {
-                Block::ToolUse { id, name, .. } if parents_only.contains(&name.as_str()) => {
-                    left_out.push(id.clone());
-                    false
-                }
-                Block::ToolResult { id, .. } => !left_out.contains(id),
-                _ => true,
-            });
-        }
-        messages.retain(|message| !message.content.is_empty());
-        Some(messages)
-    }
-
-    /// The first message: the task, what was said beside it, and in short the turns before a cut.
-    fn first(&self, cut: usize) -> Message {
-        let mut first = Message::user(self.told.message.clone());
-        let also = self.at_first.iter().cloned();
-        first.content.extend(also.map(Block::text));
-        let before = self.turns.get(..cut).filter(|turns| !turns.is_empty());
-        let before = before.map(|turns| Block::text(self.window.told_of(turns)));
-        first.content.extend(before);
-        first
-    }
-
-    /// A turn as messages: what the model said, and what came of it.
-    fn messages_of(&self, turn: &TurnSoFar) -> impl Iterator<Item = Message> {
-        let results = calls_of(&turn.blocks).filter_map(|(id, name, _)| {
-            let (content, is_error) = turn.results.get(id)?;
-            // Instructions are told whole.
-            let content = match name.as_str() {
-                "skill" => content.clone(),
-                _ => self.window.result(content),
-            };
-            Some(Block::ToolResult {
-                id: id.clone(),
-                content,
-                is_error: *is_error,
-            })
-        });
-        let heard = turn.heard.iter().cloned().map(Block::text);
-        let content: Vec<Block> = results.chain(heard).collect();
-        let answer = (!content.is_empty()).then_some(Message {
-            role: Role::User,
-            content,
-        });
-        let said = Message::assistant(turn.blocks.clone());
-        std::iter::once(said).chain(answer)
+        ChildEnd::of(finish, self.last_text()).with_value(self.structured().cloned())
     }
 
     /// The last words of the model.
@@ -471,11 +219,6 @@ impl Conversation {
     }
 }
 
-/// The bytes of a message as it is written.
-fn written(message: &Message) -> usize {
-    serde_json::to_vec(message).map_or(0, |bytes| bytes.len())
-}
-
 /// What a child is told whose work does not have everything.
 pub(crate) fn asked_for(findings: &[String]) -> String {
     let findings: Vec<String> = findings.iter().map(|it| format!("- {it}")).collect();
@@ -484,39 +227,4 @@ pub(crate) fn asked_for(findings: &[String]) -> String {
 was asked for. Your answer is kept: do not repeat it.",
         findings.join("\n")
     )
-}
-
-/// The tries of a session up to one, the oldest first, each with what it began with.
-fn session_of<'a>(run: &'a LoadedRun, of: &Attempt) -> Vec<(Attempt, Option<&'a Said>)> {
-    let attempts = run.state.nodes.get(&of.node).map(|node| &node.attempts);
-    let mut session = Vec::new();
-    let mut next = Some(of.n);
-    while let Some(n) = next {
-        let at = usize::try_from(n).unwrap_or(usize::MAX);
-        let attempt = attempts.and_then(|attempts| attempts.get(at.checked_sub(1)?));
-        let continues = attempt.and_then(|attempt| attempt.continues.as_ref());
-        let node = of.node.clone();
-        session.push((Attempt { node, n }, continues.map(|it| &it.said)));
-        next = continues.map(|it| it.n).filter(|earlier| *earlier < n);
-    }
-    session.reverse();
-    session
-}
-
-/// The words of an artifact.
-fn words(store: &Store, digest: &Digest) -> Result<String, String> {
-    let bytes = store.artifact(digest).map_err(|error| error.to_string())?;
-    let bytes = bytes.ok_or_else(|| format!("artifact {digest} is missing"))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn artifact(store: &Store, body: &Body) -> Result<Value, String> {
-    match body {
-        Body::Inline(value) => Ok(value.clone()),
-        Body::Artifact(digest) => {
-            let bytes = store.artifact(digest).map_err(|error| error.to_string())?;
-            let bytes = bytes.ok_or_else(|| format!("artifact {digest} is missing"))?;
-            serde_json::from_slice(&bytes).map_err(|error| error.to_string())
-        }
-    }
 }

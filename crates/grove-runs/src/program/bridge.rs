@@ -22,7 +22,7 @@ use crate::tools::{
     ACCEPTANCE_REPORT, CONTACT_SUPERVISOR, STRUCTURED_OUTPUT, ToolResult, Toolbox, question_of,
 };
 
-/// The tools that agent programs do not have: all that the bridge gives.
+/// The runtime's own tools, which agent programs do not have; the bridge gives these and those of servers.
 pub(crate) const RUNTIME_TOOLS: [&str; 4] = [
     "skill",
     CONTACT_SUPERVISOR,
@@ -82,7 +82,11 @@ impl Bridged {
 
     fn tools(&self) -> Vec<ToolDefinition> {
         let mut tools = self.toolbox.definitions();
-        tools.retain(|tool| RUNTIME_TOOLS.contains(&tool.name.as_str()));
+        let is_given = |name: &str| {
+            let is_of_server = self.toolbox.is_of_server(name);
+            is_of_server || RUNTIME_TOOLS.contains(&name)
+        };
+        tools.retain(|tool| is_given(&tool.name));
         tools
     }
 }
@@ -197,7 +201,7 @@ impl Bridging {
             id: id.clone(),
             tool: name.to_owned(),
             arguments: content,
-            writes: false,
+            writes: self.bridged.toolbox.writes(name),
         };
         let Bridged {
             of, epoch, toolbox, ..

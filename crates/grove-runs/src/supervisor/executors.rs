@@ -7,8 +7,8 @@ use std::time::Duration;
 use grove_exec::{Git, Program, StopTokens, end_marked, now};
 use grove_model::Places;
 use grove_plan::{
-    Attempt, Cause, Child, Command, Contract, Fact, NodeId, Outcome, Parent, Proof, Seen,
-    TreeBefore, Variables, compose,
+    Attempt, Attention, Cause, Child, Command, Contract, Fact, NodeId, Outcome, Parent, Proof,
+    Seen, TreeBefore, Variables, compose,
 };
 use grove_spec::Digest;
 use grove_store::{LoadedRun, OpenRow};
@@ -16,11 +16,12 @@ use serde_json::Value;
 
 use super::{Shared, answered, draft, mark, start_of};
 use crate::attempt_log::{AttemptLog, LogLine};
+use crate::attention::watched;
 use crate::delegation::{Above, Delegate, stop_run};
 use crate::evidence::{Work, look, review_verdict};
 use crate::item_list::ItemList;
 use crate::mcp::{MCP, McpPlace, McpTools};
-use crate::native::{ChildEnd, Inbox, NativeChild, SentMessage, append};
+use crate::native::{AnswerFile, ChildEnd, Inbox, NativeChild, SentMessage, append};
 use crate::program::{ProgramChild, Talk};
 use crate::session_file::write_session;
 use crate::submission::RunRequest;
@@ -55,7 +56,6 @@ impl Shared {
                     let (ending, artifacts) = end.recorded();
                     let fact = answered(effect, epoch, Outcome::Ended(ending));
                     self.record(run, fact, artifacts).await;
-                    self.write_session(run, of).await;
                 }
                 return;
             }
@@ -83,6 +83,8 @@ impl Shared {
                 return;
             }
             Command::Prove { of } => {
+                // Whoever killed the one that drove it: its session is whole before it is over.
+                self.write_session(run, of).await;
                 let proof = self.prove(run, of).await;
                 answered(effect, epoch, Outcome::Proved(proof))
             }
@@ -217,37 +219,73 @@ impl Shared {
             }
         }
         let told = told.told;
-        if let Some(program) = Program::named(&child.engine) {
-            let program = (program, child);
-            return self
-                .drive_program(program, loaded, (of, epoch), (told, model), stop)
-                .await;
-        }
-        let native = self
-            .child(loaded, child, (of, epoch), model, (stop, inbox))
-            .await?;
-        let end = native.drive(loaded, told).await.ok();
-        Ok(end.map(|end| self.with_output(end, loaded, &of.node, &native.toolbox.work)))
+        let log = Arc::new(AttemptLog::open(&self.options.places.log(&loaded.id, of)));
+        let notice = |why: Attention| {
+            let of = of.clone();
+            let fact = Fact::Noticed { of, epoch, why };
+            let noticed = append(&self.store, &loaded.id, draft(fact, Vec::new()));
+            // One that was given already is none.
+            async { drop(noticed.await) }
+        };
+        let driven = async {
+            if let Some(program) = Program::named(&child.engine) {
+                let program = (program, child);
+                return self
+                    .drive_program(program, loaded, (of, epoch), (told, model), (stop, &log))
+                    .await;
+            }
+            let native = self
+                .child(loaded, child, (of, epoch), model, (stop, inbox, &log))
+                .await?;
+            let end = native.drive(loaded, told).await.ok();
+            // Pipes to its servers, which end with it.
+            let pipes = self.options.places.program_folder(&loaded.id, of);
+            let _ = grove_fs::files::remove_folder(&pipes);
+            Ok(end.map(|end| self.with_output(end, (child, of), loaded, &native.toolbox)))
+        };
+        watched(
+            Box::pin(driven),
+            &log,
+            child.limits.attention.as_ref(),
+            notice,
+        )
+        .await
     }
 
     /// The end of a child whose answer is in the file that it was to be written to.
     fn with_output(
         &self,
         mut end: ChildEnd,
+        (child, of): (&Child, &Attempt),
         loaded: &LoadedRun,
-        node: &NodeId,
-        work: &WorkFolder,
+        toolbox: &Toolbox,
     ) -> ChildEnd {
-        let child = loaded.plan.child(node);
-        if let Some(output) = child.and_then(|child| child.output.as_ref()) {
-            let chain_dir = self.options.places.chain_folder(&loaded.id);
-            let variables = Variables {
-                chain_dir: chain_dir.to_string_lossy().into_owned(),
-                item: told::item_of(&self.store, loaded, node),
-                ..Variables::default()
-            };
-            end.write_output(&compose(output, &variables), work);
-        }
+        let Some(output) = &child.output else {
+            return end;
+        };
+        let chain_dir = self.options.places.chain_folder(&loaded.id);
+        let variables = Variables {
+            chain_dir: chain_dir.to_string_lossy().into_owned(),
+            item: told::item_of(&self.store, loaded, &of.node),
+            ..Variables::default()
+        };
+        let path = compose(output, &variables);
+        let tries = loaded.state.nodes.get(&of.node).map(|node| &node.attempts);
+        let tries = tries.map(Vec::as_slice).unwrap_or_default();
+        let began = tries.first().and_then(|first| first.started);
+        let earlier = tries.iter().filter_map(|attempt| attempt.output()?.text);
+        // What is in a working tree of its own is soon in a patch alone.
+        let shown = match child.place.worktree {
+            Some(_) => path.clone(),
+            None => toolbox.work.path().join(&path).display().to_string(),
+        };
+        let file = AnswerFile {
+            path: &path,
+            shown,
+            began: began.map_or(0, |began| began.wall),
+            earlier: earlier.collect(),
+        };
+        end.save(&file, toolbox);
         end
     }
 
@@ -258,7 +296,7 @@ impl Shared {
         loaded: &LoadedRun,
         (of, epoch): (&Attempt, u32),
         (told, model): (Told, &str),
-        stop: StopTokens,
+        (stop, log): (StopTokens, &Arc<AttemptLog>),
     ) -> Result<Option<ChildEnd>, Cause> {
         let run = loaded.id.as_str();
         let file = child.program.as_ref();
@@ -270,10 +308,15 @@ impl Shared {
         if model.relay.is_none() {
             environment.extend(self.options.models.variables_of(program));
         }
-        let log = Arc::new(AttemptLog::open(&self.options.places.log(run, of)));
-        // Servers are the built-in engine's: a program has its own way to them.
-        let toolbox = self.toolbox(loaded, child, of, (&[], &log)).await?;
-        let toolbox = Arc::new(toolbox);
+        let log = Arc::clone(log);
+        // What the bridge cannot give is not started.
+        let servers: &[String] = if program.can.runtime_tools {
+            &child.tools.allowed
+        } else {
+            &[]
+        };
+        let toolbox = self.toolbox(loaded, child, of, (servers, &log)).await?;
+        let toolbox = Arc::new(toolbox.of_program());
         let home = self.options.places.program_home(run, &of.node);
         let driven = ProgramChild {
             store: &self.store,
@@ -300,7 +343,7 @@ impl Shared {
             news: self.news.clone(),
         };
         let end = driven.drive().await.ok();
-        Ok(end.map(|end| self.with_output(end, loaded, &of.node, &toolbox.work)))
+        Ok(end.map(|end| self.with_output(end, (child, of), loaded, &toolbox)))
     }
 
     async fn child(
@@ -309,13 +352,12 @@ impl Shared {
         child: &Child,
         (of, epoch): (&Attempt, u32),
         model: &str,
-        (stop, inbox): (StopTokens, Inbox),
+        (stop, inbox, log): (StopTokens, Inbox, &Arc<AttemptLog>),
     ) -> Result<NativeChild, Cause> {
         let run = loaded.id.as_str();
         let request: RunRequest = serde_json::from_str(&loaded.request)
             .map_err(|error| input(format!("the request cannot be read: {error}")))?;
-        let log = AttemptLog::open(&self.options.places.log(run, of));
-        let servers = (child.tools.allowed.as_slice(), &log);
+        let servers = (child.tools.allowed.as_slice(), &**log);
         let mut toolbox = self.toolbox(loaded, child, of, servers).await?;
         let places = Places {
             run_ids: vec![run.to_owned()],
@@ -341,10 +383,10 @@ impl Shared {
             of: of.clone(),
             epoch,
             model,
-            toolbox,
+            toolbox: Arc::new(toolbox),
             limits: child.limits.clone(),
             context,
-            log,
+            log: Arc::clone(log),
             stop,
             inbox,
             news: self.news.clone(),
@@ -420,6 +462,7 @@ impl Shared {
             schema,
             reports: child.contract.as_ref().is_some_and(Contract::wants_report),
             secrets: Vec::new(),
+            has_own_tools: false,
             of_skills: Mutex::default(),
             mcp,
             outputs,

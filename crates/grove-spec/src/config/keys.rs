@@ -186,6 +186,10 @@ config_keys! {
         run_max_children: u64 = "runs.maxChildren", OwnNumber, 64, "How many children a run and all runs below it may have.";
         run_max_items: Option<u64> = "runs.chain.dynamicFanout.maxItems", OptionalLimit, None, "How many items a list may have whose `expand` says nothing itself.";
         run_model_idle_ms: Option<u64> = "runs.modelIdleMs", OptionalLimit, None, "Milliseconds of silence after which a model's answer has failed; five minutes for its first byte and three for the next ones where nothing is said.";
+        run_attention: bool = "runs.attention.enabled", Switch, true, "Whether it is said that a child may need somebody.";
+        run_attention_ms: u64 = "runs.attention.needsAttentionAfterMs", OwnNumber, 60_000, "Milliseconds in which a model says nothing before it is said that its child may need somebody.";
+        run_tool_attention_ms: u64 = "runs.attention.toolNeedsAttentionAfterMs", OwnNumber, 600_000, "The same for a tool that runs.";
+        run_failing_edits: u64 = "runs.attention.failedToolAttemptsBeforeAttention", OwnNumber, 3, "The same for edits that fail in a row.";
         run_keep_days: u64 = "runs.keepDays", OwnNumber, 30, "Days after which `grove runs prune` takes away a run that is over.";
     }
 }

@@ -69,12 +69,13 @@ pub(super) struct LayerReader<'a> {
 }
 
 /// Tables whose keys are rows of the table of keys.
-const TABLES: [&str; 7] = [
+const TABLES: [&str; 8] = [
     "limits",
     "catalog",
     "skills",
     "agents",
     "runs",
+    "runs.attention",
     "runs.chain",
     "runs.chain.dynamicFanout",
 ];

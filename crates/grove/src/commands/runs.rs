@@ -75,7 +75,7 @@ impl Runs {
             let bytes = self.store.artifact(digest).ok().flatten()?;
             String::from_utf8(bytes).ok()
         };
-        RunView::of(&run.id, &run.plan, &run.state, &text)
+        RunView::of(&run.id, &run.plan, &run.state, &text).bounded(&run.plan)
     }
 
     /// Sees to it that somebody does the work of a run. Whoever looks after a child looks after what that asks for: a
@@ -459,6 +459,7 @@ fn line_of(event: &Event) -> String {
             format!("{effect} taken by process {} (epoch {epoch})", holder.pid)
         }
         Fact::Told { of, .. } => format!("{of} is told what was put together for it"),
+        Fact::Noticed { of, why, .. } => format!("{of} may need somebody: {why}"),
         Fact::Compacted { of, turns, .. } => {
             format!("{of} its first {turns} turns are told in short")
         }

@@ -2,6 +2,7 @@
 //! off, is stopped by a limit, and goes on after its supervisor was killed.
 
 mod acceptance;
+mod attention;
 mod compaction;
 mod delegation;
 mod engines;
@@ -16,6 +17,8 @@ mod limits;
 mod lists;
 pub(crate) mod mcp_tools;
 mod nemesis;
+mod parallel_calls;
+mod results;
 mod sandboxed;
 mod secrets;
 mod sessions;

@@ -3,18 +3,22 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use grove_catalog::prompt::BlockKind;
 use grove_catalog::root::Source;
 use grove_catalog::snapshot::Snapshot;
 use grove_exec::{Git, Program};
-use grove_plan::{AuthorFacts, Limits, NodeId, PlannedTask, Request as RunRequest, WorktreePlan};
+use grove_plan::{
+    AttentionLimits, AuthorFacts, Control, Limits, NodeId, PlannedTask, Request as RunRequest,
+    WorktreePlan,
+};
 use grove_runs::{Above, ChildRequest, ListRequest, Recording, RunPlaces, new_run_id};
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
 use grove_skills::{Environment, Look};
 use grove_spec::Diagnostic;
-use grove_spec::agent::{Agent as AgentFile, ContextMode, OutputFile};
+use grove_spec::agent::{Agent as AgentFile, ContextMode, OutputFile, OutputMode};
 use grove_spec::chain::{OnEmpty, OutputSchema, Task};
 use grove_spec::config::Settings;
 use grove_spec::text::{first_names, one_line};
@@ -24,6 +28,9 @@ use super::model_settings::{ModelSettings, WantedModels};
 use super::supervise;
 use crate::command_error::CommandError;
 use crate::commands::{agents, engines, prompt::require_usable};
+
+/// The file in which a child says how far it is.
+const PROGRESS: &str = "progress.md";
 
 /// What children are found with.
 pub(super) struct Finding<'a> {
@@ -95,6 +102,9 @@ impl Finding<'_> {
             engine.as_deref(),
             has_recording,
         )?;
+        if engine.program.is_some() {
+            self.require_no_values(&made, &engine.name)?;
+        }
         let schema = self.schema(task)?;
         if let Some(message) = engine.refusal(has_recording, schema.is_some()) {
             let hint = "choose `--engine native` for that";
@@ -125,19 +135,30 @@ impl Finding<'_> {
         };
         let mut notes = chosen.notes;
         notes.extend(engine.note);
-        notes.extend(not_used(&agent.name, file, task));
+        notes.extend(not_used(&agent.name, file));
         let folder = self.folder_of(planned)?;
+        let can_write =
+            grove_runs::can_write(made.prompt.tools.as_deref(), &made.prompt.denied_tools);
         let mut files = FilesTold::of(task, file, planned.inputs.is_none().then_some(&folder));
-        notes.extend(self.make_unique(&mut files, planned, &folder));
+        if files.progress.is_some() && !can_write {
+            let note = format!("`{}` cannot write, so it keeps no progress", agent.name);
+            notes.push(note);
+            files.progress = None;
+        }
+        notes.extend(self.make_unique(&mut files.output, "writes to", planned, &folder));
+        notes.extend(self.make_unique(
+            &mut files.progress,
+            "keeps its progress in",
+            planned,
+            &folder,
+        ));
+        files.require_output(&agent.name, &folder)?;
         let is_overridden = agent
             .overridden
             .iter()
             .any(|set| set.field.as_str() == "acceptance");
         let author = AuthorFacts {
-            can_write: grove_runs::can_write(
-                made.prompt.tools.as_deref(),
-                &made.prompt.denied_tools,
-            ),
+            can_write,
             role: file.acceptance_role.clone(),
             background: asked.background || file.background.unwrap_or_default(),
             fan_out: false,
@@ -170,6 +191,7 @@ impl Finding<'_> {
                 address: all.address(agent),
                 task: format!("{}{}", files.lines(), planned.text),
                 output: files.output.clone(),
+                file_only: files.file_only,
                 prompt: made.prompt.text.clone(),
                 history: self.history.to_vec(),
                 tools: made.prompt.tools.clone(),
@@ -183,7 +205,10 @@ impl Finding<'_> {
                 readable: readable(&look.snapshot, &made),
                 worktree: self.worktree(planned, &folder)?,
                 folder,
-                limits: limits(file, settings),
+                limits: Limits {
+                    attention: attention(asked.control.as_ref(), settings),
+                    ..limits(file, settings)
+                },
                 output_schema: schema,
                 contract,
                 reviews: None,
@@ -230,6 +255,22 @@ impl Finding<'_> {
         Err(CommandError::usage(message).hint(hint))
     }
 
+    /// What a program's own tools print is masked by nobody, so a value that nobody may see cannot be given to it.
+    fn require_no_values(&self, made: &AgentPrompt, engine: &str) -> Result<(), CommandError> {
+        let snapshot = &self.look.snapshot;
+        for (at, skill) in snapshot.skills.iter().enumerate() {
+            let has_values = || !supervise::variables_of(self.look, at).is_empty();
+            if made.prompt.active.contains(&snapshot.address(skill)) && has_values() {
+                let message = format!(
+                    "skill `{}` has values that engine `{engine}` cannot keep from being printed",
+                    skill.name()
+                );
+                return Err(CommandError::usage(message).hint("choose `--engine native` for that"));
+            }
+        }
+        Ok(())
+    }
+
     fn worktree(
         &self,
         planned: &PlannedTask<'_>,
@@ -246,11 +287,12 @@ impl Finding<'_> {
     /// Siblings never share a file: the name of a later one gets the id of its node.
     fn make_unique(
         &self,
-        files: &mut FilesTold,
+        file: &mut Option<String>,
+        what: &str,
         planned: &PlannedTask<'_>,
         folder: &Path,
     ) -> Option<String> {
-        if let (Some(output), Some(list)) = (files.output.as_mut(), &planned.list) {
+        if let (Some(output), Some(list)) = (file.as_mut(), &planned.list) {
             let item = planned.inputs.as_ref()?.item.as_deref()?;
             let speaks = output.contains(&format!("{{{item}"));
             if !speaks && list.max_items > 1 {
@@ -258,14 +300,14 @@ impl Finding<'_> {
             }
             return None;
         }
-        let (output, group) = (files.output.as_mut()?, planned.group.as_ref()?);
+        let (output, group) = (file.as_mut()?, planned.group.as_ref()?);
         let path = folder.join(&*output);
         if self.outputs.borrow_mut().insert((group.clone(), path)) {
             return None;
         }
         *output = with_end_of_name(output, planned.id.as_str())?;
         Some(format!(
-            "step {} writes to {output}, since another writes to the same file",
+            "step {} {what} {output}, since another has the same file",
             planned.id
         ))
     }
@@ -327,6 +369,10 @@ pub(super) fn least<const N: usize>(limits: [Option<u64>; N]) -> Option<u64> {
 struct FilesTold {
     reads: Vec<String>,
     output: Option<String>,
+    /// Whether those who come after it are told of the file alone.
+    file_only: bool,
+    /// The file in which it says how far it is.
+    progress: Option<String>,
 }
 
 impl FilesTold {
@@ -354,7 +400,28 @@ impl FilesTold {
                 None => usual.map(placed).collect(),
             },
             output,
+            file_only: task.output_mode.or(file.output_mode) == Some(OutputMode::FileOnly),
+            progress: task
+                .progress
+                .unwrap_or(file.default_progress)
+                .then(|| placed(&PROGRESS.to_owned())),
         }
+    }
+
+    /// An answer that is wanted in a file alone needs one, and one that has a file can be written there.
+    fn require_output(&self, agent: &str, folder: &Path) -> Result<(), CommandError> {
+        let Some(output) = &self.output else {
+            let message = format!("`outputMode: file-only` of `{agent}` has no file");
+            let error = CommandError::usage(message).hint("name one as `output`");
+            return if self.file_only { Err(error) } else { Ok(()) };
+        };
+        let whole = grove_fs::files::plain(&folder.join(output));
+        if output.starts_with('{') || whole.starts_with(folder) {
+            return Ok(());
+        }
+        let message = format!("`output` of `{agent}` is outside of where it works: {output}");
+        let hint = "name a file below its folder, or take the answer from the run";
+        Err(CommandError::usage(message).hint(hint))
     }
 
     /// The lines above the task.
@@ -365,6 +432,9 @@ impl FilesTold {
         }
         if let Some(output) = &self.output {
             let _ = writeln!(lines, "[Write to: {output}]");
+        }
+        if let Some(progress) = &self.progress {
+            let _ = writeln!(lines, "[Progress: keep {progress} current]");
         }
         if !lines.is_empty() {
             lines.push('\n');
@@ -388,16 +458,38 @@ fn limits(file: &AgentFile, settings: &Settings) -> Limits {
         max_turns: turns.map(|budget| budget.max_turns),
         max_tool_calls: calls.and_then(|budget| budget.hard),
         warn_tool_calls: calls.and_then(|budget| budget.soft),
+        attention: None,
     }
 }
 
-/// Fields of an agent and of a task that mean something for a run and are not heeded yet, in one sentence.
-fn not_used(name: &str, file: &AgentFile, task: &Task) -> Option<String> {
+/// When somebody may have to look after a child, by the request and by the configuration.
+fn attention(control: Option<&Control>, settings: &Settings) -> Option<AttentionLimits> {
+    let usual = Control::default();
+    let asked = control.unwrap_or(&usual);
+    let is_on = asked.enabled.unwrap_or(settings.run_attention.value);
+    let has_channel = asked
+        .notify_channels
+        .as_ref()
+        .is_none_or(|it| !it.is_empty());
+    (is_on && has_channel).then(|| AttentionLimits {
+        model_ms: asked
+            .needs_attention_after_ms
+            .map_or(settings.run_attention_ms.value, NonZeroU64::get),
+        tool_ms: asked
+            .tool_needs_attention_after_ms
+            .map_or(settings.run_tool_attention_ms.value, NonZeroU64::get),
+        failing_edits: asked
+            .failed_tool_attempts_before_attention
+            .map_or(settings.run_failing_edits.value, NonZeroU64::get)
+            .max(1),
+    })
+}
+
+/// Fields of an agent that mean something for a run and are not heeded yet, in one sentence.
+fn not_used(name: &str, file: &AgentFile) -> Option<String> {
     let block = file.tool_budget.as_ref();
     let block = block.is_some_and(|budget| budget.block.is_some());
     let fields = [
-        ("defaultProgress", file.default_progress),
-        ("progress", task.progress == Some(true)),
         ("toolBudget.block", block),
         (
             "defaultContext: fork",

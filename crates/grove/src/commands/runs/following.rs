@@ -187,7 +187,7 @@ fn plain_line(event: &Event) -> Option<String> {
             Body::Inline(arguments) => format!("{line}: {}", about(arguments)),
             Body::Artifact(_) => line,
         }),
-        Fact::Gone { .. } | Fact::Fired { .. } => Some(line),
+        Fact::Gone { .. } | Fact::Fired { .. } | Fact::Noticed { .. } => Some(line),
         Fact::Wanted { wish, .. } => matches!(wish, Wish::Stop { .. }).then_some(line),
         _ => None,
     }
@@ -224,6 +224,9 @@ fn print_result(view: &RunView, out: &mut Output) {
         view.usage.output,
     ));
     for node in &view.nodes {
+        if let Some(path) = &node.output.path {
+            out.note(&format!("grove: {}: its answer is in {path}", node.id));
+        }
         for (what, line) in node.remarks() {
             out.note(&format!("grove: {}: {what}: {}", node.id, one_line(line)));
         }

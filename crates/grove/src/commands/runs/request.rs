@@ -7,7 +7,7 @@ use grove_plan::{LayoutRules, Request as RunRequest, TreeLimits, lay_out, parse_
 use grove_runs::{Above, Recording, RunRequest as SubmittedRequest, SubmitError, narrow};
 use grove_skills::{Environment, Library, Look, LookAgain as _, Parts, Request};
 use grove_spec::Diagnostic;
-use grove_spec::chain::{Step, Task};
+use grove_spec::chain::Step;
 use grove_spec::money::millionths;
 use serde_json::Value;
 
@@ -156,6 +156,11 @@ fn resolve_asked(
         }
         all.push(request);
     }
+    if asked.request.artifacts == Some(false) {
+        let note =
+            "`artifacts: false` has no effect: texts are kept with the run until it is pruned";
+        notes.push(note.to_owned());
+    }
     notes.sort();
     notes.dedup();
     // What one agent says about its time is about the run only when it is the only one.
@@ -194,6 +199,7 @@ fn resolve_asked(
             surroundings: above
                 .map_or_else(|| models.surroundings(), |above| above.surroundings.clone()),
             session_dir,
+            max_output: asked.max_output,
             mcp_servers: models.mcp.iter().map(|it| it.name.clone()).collect(),
         },
     })
@@ -338,11 +344,8 @@ fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<Asked, Co
 /// What was asked for as JSON.
 fn read_request(value: &Value) -> Result<Asked, CommandError> {
     let request = parse_request(value).map_err(|findings| all_wrong(&findings))?;
-    let mut steps = request.steps().map_err(|findings| all_wrong(&findings))?;
+    let steps = request.steps().map_err(|findings| all_wrong(&findings))?;
     let is_chain = request.chain.is_some() || request.chain_name.is_some();
-    if steps.is_none() && !is_chain {
-        steps = Some(vec![one(&request.agent, &request.task)]);
-    }
     Ok(Asked {
         request,
         steps,
@@ -389,14 +392,6 @@ fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
         steps: Some(typed.steps),
         is_chain: typed.is_chain,
     })
-}
-
-fn one(agent: &str, task: &str) -> Step {
-    Step::One(Box::new(Task {
-        agent: agent.to_owned(),
-        task: Some(task.to_owned()),
-        ..Task::default()
-    }))
 }
 
 fn recording(environment: &Environment, arguments: &RunArgs) -> Option<Recording> {

@@ -141,7 +141,7 @@ fn allow_many_files() {
 }
 
 /// What the configuration gives a skill: its variables, and its key under the name that the skill says.
-fn variables_of(look: &Look, at: usize) -> Vec<(String, Secret)> {
+pub(super) fn variables_of(look: &Look, at: usize) -> Vec<(String, Secret)> {
     let Some(skill) = look.snapshot.skills.get(at) else {
         return Vec::new();
     };

@@ -1,5 +1,6 @@
 //! The words in which people ask for runs: `scout "task" -> planner -> worker`, `worker "a" , worker "b"`.
 
+use grove_spec::agent::{OutputFile, OutputMode};
 use grove_spec::chain::{Group, GroupSettings, Step, Task};
 
 /// What stands between steps, and between tasks of one step. A shell takes `->` for itself unless it is quoted.
@@ -83,13 +84,26 @@ fn task(words: &[String]) -> Result<Task, String> {
                 let names = value.split('+').filter(|name| !name.is_empty());
                 task.skills = Some(names.map(str::to_owned).collect());
             }
+            "output" => task.output = Some(OutputFile::File(value)),
+            "outputMode" => {
+                task.output_mode = Some(match value.as_str() {
+                    "inline" => OutputMode::Inline,
+                    "file-only" => OutputMode::FileOnly,
+                    _ => return Err(format!("`{value}` is no outputMode; inline or file-only")),
+                });
+            }
+            "reads" => {
+                let files = value.split('+').filter(|file| !file.is_empty());
+                task.reads = Some(files.map(str::to_owned).collect());
+            }
+            "progress" => task.progress = Some(value != "false"),
             "count" => {
                 let count = value.parse().ok().filter(|count| *count > 0);
                 task.count = Some(count.ok_or_else(|| format!("`{value}` is no count"))?);
             }
             other => {
                 return Err(format!(
-                    "`{other}` is no setting of a task; there are model, engine, as, label, cwd, skills, count"
+                    "`{other}` is no setting of a task; there are model, engine, as, label, cwd, skills, output, outputMode, reads, progress, count"
                 ));
             }
         }
@@ -121,6 +135,12 @@ mod tests {
         let last = &chain.steps[2].tasks()[0];
         assert_eq!(last.model.as_deref(), Some("a/b"));
         assert_eq!(last.output_name.as_deref(), Some("done"));
+        let one = typed("scout[output=a.md,outputMode=file-only,reads=b+c,progress] a").unwrap();
+        let task = &one.steps[0].tasks()[0];
+        let reads = task.reads.as_ref().unwrap();
+        assert_eq!((reads.len(), task.progress), (2, Some(true)));
+        assert_eq!(task.output, Some(OutputFile::File("a.md".to_owned())));
+        assert_eq!(task.output_mode, Some(OutputMode::FileOnly));
         let group = typed("worker a , worker[count=2] b").unwrap();
         assert!(matches!(&group.steps[0], Step::Parallel(group) if group.tasks.len() == 2));
         for (text, wrong) in [
@@ -129,6 +149,7 @@ mod tests {
             ("scout a -> ", "an agent is missing"),
             ("scout[x=1] a", "`x` is no setting"),
             ("scout[count=0] a", "`0` is no count"),
+            ("scout[outputMode=x] a", "`x` is no outputMode"),
         ] {
             let text = text.trim_end();
             let text = if text.ends_with("->") {

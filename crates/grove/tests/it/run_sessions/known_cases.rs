@@ -5,7 +5,20 @@ use grove_testkit::model_server::{Reply, ScriptedReply};
 use grove_testkit::session::USER_CONFIG;
 use serde_json::{Value, json};
 
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use grove_testkit::process_shapes::sleepers;
+use grove_testkit::session::PATH;
+
 use super::{AGENT, bash, run, run_of, scene, server};
+
+/// The cases of the other program's suite on single runs, limits, models, sessions, output and control.
+const CASES: [u32; 19] = [
+    16, 31, 32, 33, 35, 37, 38, 39, 41, 43, 44, 46, 48, 49, 53, 54, 56, 57, 60,
+];
 
 #[test]
 fn a_task_of_any_length_is_told_whole() {
@@ -129,4 +142,55 @@ fn a_value_that_does_not_meet_the_schema_is_said_with_its_place() {
     );
     let told = String::from_utf8(server.requests()[1].body.clone()).unwrap();
     assert!(told.contains("/a: 1 is not of type"), "{told}");
+}
+
+#[test]
+fn a_program_that_has_answered_and_stays_is_ended_and_has_answered() {
+    // It has answered and takes no notice of being asked to end; or it stays without an answer, until its time is over.
+    let answer =
+        r#"echo '{"type":"result","subtype":"success","result":"Done.","session_id":"s"}'"#;
+    for (said, code, result) in [(answer, 0, json!("Done.")), ("true", 6, Value::Null)] {
+        let session = crate::session();
+        let path = format!("{}:{PATH}", session.path("bin").display());
+        let session = session.with_env("PATH", path);
+        let script = format!("#!/bin/sh\ntrap '' TERM INT\n{said}\nsleep 3061.5\nsleep 3061.5\n");
+        session.file("bin/claude", script).dir("project");
+        let file = session.path("bin/claude");
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        session.definition(AGENT, "tools: bash\n", "You work.");
+        let began = Instant::now();
+        let words = "run worker Look --engine claude --timeout 12 --json";
+        let run = run_of(&session.grove(words).fails(code).stdout);
+        assert_eq!(run["result"], result);
+        let took = began.elapsed();
+        assert_eq!(took < Duration::from_secs(11), code == 0, "{took:?}");
+        assert_eq!(sleepers("3061.5"), 0);
+    }
+}
+
+#[test]
+fn what_became_of_every_case_is_said_with_a_test_that_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(root.join("../../docs/differences.md")).unwrap();
+    let table = page.split("## Cases").nth(1).expect("the table of cases");
+    let mut said = BTreeSet::new();
+    for row in table.lines().filter(|line| line.starts_with("| ")).skip(2) {
+        let cells = row.trim_matches('|').split('|').map(str::trim);
+        let cells: Vec<&str> = cells.collect();
+        let [case, word, _, tests] = cells[..] else {
+            panic!("a row has four cells: {row}");
+        };
+        assert!(["same", "better", "left out"].contains(&word), "{row}");
+        said.insert(case.parse::<u32>().unwrap());
+        for test in tests.split(", ") {
+            let (file, name) = test.trim_matches('`').rsplit_once("::").unwrap();
+            let file = format!("tests/it/run_sessions/{}.rs", file.replace("::", "/"));
+            let text = std::fs::read_to_string(root.join(&file)).expect(&file);
+            assert!(
+                text.contains(&format!("#[test]\nfn {name}()")),
+                "{test} is not there"
+            );
+        }
+    }
+    assert_eq!(said, BTreeSet::from(CASES));
 }

@@ -168,3 +168,33 @@ fn a_server_that_hangs_floods_dies_or_lies_fails_the_call_and_not_the_child() {
         assert!(!lines.iter().any(is_left), "{how}: {lines:?}");
     }
 }
+
+#[test]
+fn an_agent_program_gets_the_tools_of_servers_through_the_bridge() {
+    let called = json!({ "name": "mcp__grove__mcp__it__try", "arguments": {} });
+    let server = super::engines::server(json!({ "marked": [{ "marker": "TASK-MARK", "turns": [
+        { "calls": [called] },
+        { "text": "Done." },
+    ] }], "otherwise": { "text": "a title" } }));
+    let session = super::engines::scene(&server);
+    session.file("project/bad.py", BADLY);
+    session.definition(AGENT, "tools: bash, mcp:it/try\n", "You work.");
+    let config = session.read(USER_CONFIG);
+    let mcp = "[mcp.it]\ncommand = ['python3', 'bad.py', 'fine']\nenv = { TOKEN = 'marker-of-the-server' }\n";
+    session.file(USER_CONFIG, format!("{config}{mcp}"));
+    let words = "run worker TASK-MARK --engine claude --model for-claude/claude-sonnet-4-5 --json";
+    let outcome = session.grove(words).ok();
+    assert_eq!(run_of(&outcome.stdout)["result"], "Done.");
+    let sent: String = server
+        .requests()
+        .iter()
+        .map(|request| String::from_utf8_lossy(&request.body).into_owned())
+        .collect();
+    assert!(sent.contains("token *** key None"), "{sent}");
+    assert!(
+        !sent.contains("marker-of-the-server") && !sent.contains("mcp__it__other"),
+        "{sent}"
+    );
+    let is_left = |line: &String| line.contains("bad.py fine");
+    assert!(!command_lines().iter().any(is_left));
+}

@@ -2,7 +2,10 @@
 //! to what is listed, nothing ran twice, the run ends in a state that says what happened, and nothing of it is left.
 //!
 //! Here a short list; `cargo xtask nemesis one` goes through all points, and `nemesis gates` through those of a run whose work
-//! is looked at: asked for what is missing, verified twice, and reviewed.
+//! is looked at: asked for what is missing, verified twice, and reviewed; `nemesis sessions` through those at which the file
+//! of a session is written.
+
+mod session_files;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -190,41 +193,6 @@ impl Scene {
         }
     }
 
-    /// The program under `strace`, which does what `options` say.
-    fn traced(&self, options: &[String], words: &[&str]) -> Child {
-        let grove = self.session.command("project");
-        let mut strace = Command::new("strace");
-        strace
-            .args(["-f", "-q", "-o"])
-            .arg(self.session.path("trace"))
-            .args(options)
-            .arg(grove.get_program())
-            .args(words)
-            .current_dir(self.session.path("project"))
-            .env_clear()
-            .envs(
-                grove
-                    .get_envs()
-                    .filter_map(|(name, value)| Some((name, value?))),
-            )
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        strace
-            .spawn()
-            .unwrap_or_else(|error| panic!("strace: {error}; `cargo xtask test` installs it"))
-    }
-
-    /// A supervisor under `strace`, once it listens or has ended.
-    fn supervisor(&self, options: &[String]) -> Child {
-        let mut supervisor = self.traced(options, &["supervise"]);
-        until(|| {
-            let health = self.session.json("doctor");
-            health["runs"]["supervisor"] == true || supervisor.try_wait().unwrap().is_some()
-        });
-        supervisor
-    }
-
     fn words<'a>(act: Act, more: &[&'a str]) -> Vec<&'a str> {
         match act {
             Act::One => super::run(TASK, &[&["--schema", "schema.json"], more].concat()),
@@ -243,38 +211,90 @@ impl Scene {
         let scene = Self::new(act, COMMAND);
         let words = Self::words(act, &[]);
         let trace = vec!["-e".to_owned(), format!("trace={}", CALLS.join(","))];
-        let mut traced = if of_client {
-            let supervisor = scene.supervisor(&["-e".to_owned(), "trace=none".to_owned()]);
-            let mut client = scene.traced(&trace, &words);
-            wait_for(&mut client);
-            supervisor
+        if of_client {
+            let quiet = ["-e".to_owned(), "trace=none".to_owned()];
+            let supervisor = supervisor(&scene.session, &quiet);
+            wait_for(&mut traced(&scene.session, &trace, &words));
+            end_trace(supervisor);
         } else {
-            let supervisor = scene.supervisor(&trace);
+            let supervisor = supervisor(&scene.session, &trace);
             scene.session.grove(words).ok();
-            supervisor
-        };
-        // Asked to end, `strace` writes down what it has seen; killed, it would not.
-        let _ = Command::new("kill").arg(traced.id().to_string()).status();
-        wait_for(&mut traced);
-        let text = scene.session.read("trace");
-        let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
-        for line in text.lines() {
-            let mut parts = line.splitn(2, char::is_whitespace);
-            let (Some(pid), Some(rest)) = (parts.next(), parts.next()) else {
-                continue;
-            };
-            let name = rest.trim_start().split('(').next().unwrap_or_default();
-            if CALLS.contains(&name) {
-                *counts.entry((pid.to_owned(), name.to_owned())).or_default() += 1;
-            }
+            end_trace(supervisor);
         }
-        let mut most: BTreeMap<String, usize> = BTreeMap::new();
-        for ((_, name), n) in counts {
-            let known = most.entry(name).or_default();
-            *known = n.max(*known);
-        }
-        most
+        most_of_one(&scene.session, &CALLS)
     }
+}
+
+/// The program under `strace`, which does what `options` say.
+fn traced(session: &Session, options: &[String], words: &[&str]) -> Child {
+    let grove = session.command("project");
+    let mut strace = Command::new("strace");
+    strace
+        .args(["-f", "-q", "-o"])
+        .arg(session.path("trace"))
+        .args(options)
+        .arg(grove.get_program())
+        .args(words)
+        .current_dir(session.path("project"))
+        .env_clear()
+        .envs(
+            grove
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        )
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    strace
+        .spawn()
+        .unwrap_or_else(|error| panic!("strace: {error}; `cargo xtask test` installs it"))
+}
+
+/// A supervisor under `strace`, once it listens or has ended.
+fn supervisor(session: &Session, options: &[String]) -> Child {
+    let mut supervisor = traced(session, options, &["supervise"]);
+    until(|| {
+        let health = session.json("doctor");
+        health["runs"]["supervisor"] == true || supervisor.try_wait().unwrap().is_some()
+    });
+    supervisor
+}
+
+/// How often each of some system calls is made by whoever makes it most often, as `strace` has seen it.
+fn most_of_one(session: &Session, calls: &[&str]) -> BTreeMap<String, usize> {
+    let text = session.read("trace");
+    let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for line in text.lines() {
+        let mut parts = line.splitn(2, char::is_whitespace);
+        let (Some(pid), Some(rest)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        let name = rest.trim_start().split('(').next().unwrap_or_default();
+        if calls.contains(&name) {
+            *counts.entry((pid.to_owned(), name.to_owned())).or_default() += 1;
+        }
+    }
+    let mut most: BTreeMap<String, usize> = BTreeMap::new();
+    for ((_, name), n) in counts {
+        let known = most.entry(name).or_default();
+        *known = n.max(*known);
+    }
+    most
+}
+
+/// Asked to end, `strace` writes down what it has seen; killed, it would not.
+fn end_trace(mut traced: Child) {
+    let _ = Command::new("kill").arg(traced.id().to_string()).status();
+    wait_for(&mut traced);
+}
+
+/// Every nth time of every call, up to so many of one.
+fn points_of(counts: &BTreeMap<String, usize>) -> impl Iterator<Item = (String, usize)> {
+    let each = |(call, n): (&String, &usize)| {
+        let call = call.clone();
+        (1..=(*n).min(MOST_OF_ONE)).map(move |n| (call.clone(), n))
+    };
+    counts.iter().flat_map(each)
 }
 
 impl Drop for Scene {
@@ -299,6 +319,11 @@ fn injected(call: &str, n: usize) -> Vec<String> {
         .to_vec()
 }
 
+fn was_killed(mut traced: Child) -> bool {
+    let status = traced.try_wait().ok().flatten();
+    status.is_some_and(|status| status.signal() == Some(9))
+}
+
 /// Kills somebody, lets somebody else go on, and looks at what there is.
 fn strike(act: Act, point: &Point) -> Result<&'static str, String> {
     let command = match point {
@@ -308,12 +333,12 @@ fn strike(act: Act, point: &Point) -> Result<&'static str, String> {
     let scene = Scene::new(act, command);
     let traced = match point {
         Point::Supervisor(call, n) => {
-            let supervisor = scene.supervisor(&injected(call, *n));
+            let supervisor = supervisor(&scene.session, &injected(call, *n));
             scene.session.grove(Scene::words(act, &["--bg"])).ok();
             Some(supervisor)
         }
         Point::Client(call, n) => {
-            let mut client = scene.traced(&injected(call, *n), &Scene::words(act, &[]));
+            let mut client = traced(&scene.session, &injected(call, *n), &Scene::words(act, &[]));
             wait_for(&mut client);
             Some(client)
         }
@@ -331,10 +356,7 @@ fn strike(act: Act, point: &Point) -> Result<&'static str, String> {
         .grove(["runs", "wait", &run, "--timeout", "40", "--json"]);
     let over = Instant::now();
     // Whoever was traced and is alive came to fewer of these calls than expected.
-    let was_killed = traced.is_none_or(|mut traced| {
-        let status = traced.try_wait().ok().flatten();
-        status.is_some_and(|status| status.signal() == Some(9))
-    });
+    let was_killed = traced.is_none_or(was_killed);
     let shown: Value = serde_json::from_str(waited.stdout.lines().last().unwrap_or_default())
         .map_err(|error| format!("{error}: {waited}"))?;
     check_state(&scene, &run, &shown)?;
@@ -459,12 +481,8 @@ fn all_points(act: Act) -> Vec<Point> {
         .iter()
         .map(|(name, command)| Point::Tool(name, command))
         .collect();
-    for (call, n) in &of_supervisor {
-        points.extend((1..=(*n).min(MOST_OF_ONE)).map(|n| Point::Supervisor(call.clone(), n)));
-    }
-    for (call, n) in &of_client {
-        points.extend((1..=(*n).min(MOST_OF_ONE)).map(|n| Point::Client(call.clone(), n)));
-    }
+    points.extend(points_of(&of_supervisor).map(|(call, n)| Point::Supervisor(call, n)));
+    points.extend(points_of(&of_client).map(|(call, n)| Point::Client(call, n)));
     points
 }
 
@@ -472,7 +490,7 @@ fn few_points(act: Act) -> Vec<Point> {
     let supervisor = |call: &str, n| Point::Supervisor(call.to_owned(), n);
     if act == Act::Gates {
         // The look before, the first verification, the asking, the second, and the review.
-        return [2, 12, 16, 22, 28, 33]
+        return [2, 12, 16, 21, 25, 29]
             .map(|n| supervisor("fdatasync", n))
             .to_vec();
     }
@@ -509,9 +527,14 @@ fn strike_all(act: Act) {
     } else {
         few_points(act)
     };
+    go_through(&points, |point| strike(act, point));
+}
+
+/// Strikes at each point; all have to come out well, and most of them to be reached.
+fn go_through<P: fmt::Display>(points: &[P], strike: impl Fn(&P) -> Result<&'static str, String>) {
     let (mut failed, mut outcomes) = (Vec::new(), BTreeMap::<&str, usize>::new());
-    for point in &points {
-        match strike(act, point) {
+    for point in points {
+        match strike(point) {
             Ok(outcome) => *outcomes.entry(outcome).or_default() += 1,
             Err(message) => {
                 println!("FAILED {point}: {message}");

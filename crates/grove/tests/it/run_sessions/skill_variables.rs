@@ -142,3 +142,53 @@ fn a_variable_that_loads_code_is_refused_by_its_name_and_said() {
     );
     assert!(!all.contains("marker"), "{all}");
 }
+
+#[test]
+fn a_program_that_cannot_keep_values_is_not_started_with_them() {
+    let mark = "TASK-MARK";
+    let skill = json!({ "name": "mcp__grove__skill", "arguments": { "name": "payments" } });
+    let server = super::engines::server(json!({ "marked": [{ "marker": mark, "turns": [
+        { "calls": [skill] },
+        { "text": "Done." },
+    ] }], "otherwise": { "text": "a title" } }));
+    let session = super::engines::scene(&server);
+    session.file(SKILL, TEXT);
+    let config = session.read(USER_CONFIG);
+    session.file(USER_CONFIG, format!("{config}{CONFIG}"));
+    for (name, more) in [
+        ("payer", "skills: payments\n"),
+        ("late", "inheritSkills: true\n"),
+    ] {
+        let path = format!("home/.grove/agents/{name}.md");
+        session.definition(&path, &format!("tools: bash, skill\n{more}"), "You work.");
+    }
+    let words = |agent| {
+        [
+            "run",
+            agent,
+            mark,
+            "--engine",
+            "claude",
+            "--model",
+            "for-claude/claude-sonnet-4-5",
+        ]
+    };
+    let says = "skill `payments` has values that engine `claude` cannot keep from being printed";
+    session
+        .grove(words("payer"))
+        .fails(2)
+        .says([says, "--engine native"]);
+    assert_eq!(server.requests().len(), 0);
+    // One that asks for the skill later is told that they are not there.
+    session.grove(words("late")).ok();
+    let sent: String = server
+        .requests()
+        .iter()
+        .map(|request| String::from_utf8_lossy(&request.body).into_owned())
+        .collect();
+    assert!(
+        sent.contains("PAY_TOKEN, PAY_KEY of this skill is not set here"),
+        "{sent}"
+    );
+    assert!(!sent.contains(VALUE) && !sent.contains(API_KEY), "{sent}");
+}

@@ -1,0 +1,176 @@
+//! The calls of a model: each recorded before it runs and after, those that only look side by side.
+
+use std::fmt::Write as _;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use grove_plan::{Call, CallId, CallOutcome, Fact, Finish, Question};
+use serde_json::Value;
+
+use super::conversation::{Conversation, PendingCall};
+use super::{NativeChild, NotOurs, about, body};
+use crate::attempt_log::LogLine;
+use crate::tools::{CONTACT_SUPERVISOR, ToolResult};
+
+/// What a model is told of a call that was begun before a crash.
+pub(super) const UNKNOWN_OUTCOME: &str =
+    "outcome unknown: the call was begun, and nobody saw how it ended; look before you repeat it";
+/// How many calls run side by side.
+const MOST_AT_ONCE: usize = 8;
+
+/// What came of looking at a call.
+enum Settled {
+    /// The model is told this.
+    Result(ToolResult),
+    /// The child is to stop.
+    Stop,
+    /// The child waits for an answer.
+    Asks(Question),
+}
+
+impl NativeChild {
+    /// Settles the calls of the last answer in their order; those that only look and stand beside one another run at the
+    /// same time. How the child ended, if it did.
+    pub(super) async fn settle_calls(
+        &self,
+        conversation: &mut Conversation,
+    ) -> Result<Option<Finish>, NotOurs> {
+        let pending = conversation.pending_calls();
+        let mut rest = pending.as_slice();
+        while !rest.is_empty() {
+            let looks = rest.iter().take_while(|call| self.only_looks(call));
+            let (together, later) = rest.split_at(looks.count().clamp(1, MOST_AT_ONCE));
+            rest = later;
+            let made = conversation.calls_begun();
+            let settling = together.iter().zip(made..);
+            let settling = settling.map(|(call, made)| self.settle_call(call, made));
+            let all = all(settling.collect()).await;
+            for (call, settled) in together.iter().zip(all) {
+                match settled? {
+                    Settled::Result(result) => conversation.add_result(call, &result),
+                    Settled::Stop => return Ok(Some(Finish::Interrupted)),
+                    Settled::Asks(question) => return Ok(Some(Finish::Asked(question))),
+                }
+            }
+            if conversation.structured().is_some() {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a call that is to begin changes nothing, so that its order among others like it does not matter.
+    fn only_looks(&self, call: &PendingCall) -> bool {
+        !call.may_have_run && self.toolbox.only_looks(&call.name)
+    }
+
+    /// Runs a call, or says what is known of one that may have run.
+    async fn settle_call(&self, call: &PendingCall, made: u64) -> Result<Settled, NotOurs> {
+        let question = call
+            .question()
+            .filter(|_| self.toolbox.allows(CONTACT_SUPERVISOR));
+        if call.may_have_run {
+            if let Some(question) = question {
+                return Ok(Settled::Asks(question));
+            }
+            // To look at a value changes nothing, so it is looked at again.
+            let result = match self.toolbox.structured(&call.name, &call.input) {
+                Some(result) => result,
+                // The run that it asked for is there, or is asked for now.
+                None if self.toolbox.delegates(&call.name) => self.run_tool(call).await,
+                None => ToolResult::of(Err(UNKNOWN_OUTCOME.to_owned())),
+            };
+            self.record_result(call, &result).await?;
+            return Ok(Settled::Result(result));
+        }
+        if self.stop.is_told() {
+            return Ok(Settled::Stop);
+        }
+        let most = self.limits.max_tool_calls;
+        if let Some(most) = most.filter(|most| made >= *most) {
+            // Nothing is recorded: after a crash it is refused again.
+            let text = format!("not run: {most} tool calls may be made, and they were");
+            return Ok(Settled::Result(ToolResult::of(Err(text))));
+        }
+        let (arguments, artifacts) = body(call.input.clone());
+        let fact = Fact::Called {
+            of: self.of.clone(),
+            epoch: self.epoch,
+            call: Call {
+                id: CallId(call.id.clone()),
+                tool: call.name.clone(),
+                arguments,
+                writes: self.toolbox.writes(&call.name),
+            },
+        };
+        self.append(fact, artifacts).await?;
+        let about = about(&call.input);
+        let tool = call.name.clone();
+        self.log.write(&LogLine::ToolStart { tool, about });
+        if let Some(question) = question {
+            return Ok(Settled::Asks(question));
+        }
+        let mut result = self.run_tool(call).await;
+        let is_warned = self.limits.warn_tool_calls == Some(made + 1);
+        if let Some(most) = most.filter(|_| is_warned) {
+            let left = most.saturating_sub(made + 1);
+            let _ = write!(result.text, "\n[{left} more tool calls may be made]");
+        }
+        let (tool, failed) = (call.name.clone(), result.is_error);
+        self.log.write(&LogLine::ToolEnd { tool, failed });
+        self.record_result(call, &result).await?;
+        Ok(Settled::Result(result))
+    }
+
+    /// Runs a tool; one that looks at files does so beside the others.
+    async fn run_tool(&self, call: &PendingCall) -> ToolResult {
+        if !self.toolbox.looks_at_files(&call.name) {
+            let (id, stop) = (Some(call.id.as_str()), &self.stop);
+            let run = self.toolbox.run_call(&call.name, &call.input, stop, id);
+            return run.await;
+        }
+        let toolbox = Arc::clone(&self.toolbox);
+        let (name, input) = (call.name.clone(), call.input.clone());
+        let looked = tokio::task::spawn_blocking(move || toolbox.look(&name, &input));
+        let looked = looked.await;
+        looked.unwrap_or_else(|error| ToolResult::of(Err(error.to_string())))
+    }
+
+    async fn record_result(&self, call: &PendingCall, result: &ToolResult) -> Result<(), NotOurs> {
+        let (content, artifacts) = body(Value::String(result.text.clone()));
+        let fact = Fact::Returned {
+            of: self.of.clone(),
+            epoch: self.epoch,
+            call: CallId(call.id.clone()),
+            outcome: CallOutcome {
+                content,
+                is_error: result.is_error,
+            },
+        };
+        self.append(fact, artifacts).await.map(drop)
+    }
+}
+
+/// Waits for all, and gives what they came to in their order.
+async fn all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
+    let mut futures: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
+    let mut done: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        for (future, done) in futures.iter_mut().zip(&mut done) {
+            if done.is_none()
+                && let Poll::Ready(output) = future.as_mut().poll(context)
+            {
+                *done = Some(output);
+            }
+        }
+        if done.iter().all(Option::is_some) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+    done.into_iter().flatten().collect()
+}

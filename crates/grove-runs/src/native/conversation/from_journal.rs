@@ -1,0 +1,166 @@
+//! A conversation put together from what the journal says.
+
+use grove_model::StopKind;
+use grove_plan::{Attempt, Body, CallOutcome, Fact, Outcome, Said};
+use grove_spec::Digest;
+use grove_store::{LoadedRun, Store};
+use serde_json::Value;
+
+use super::{Conversation, asked_for};
+use crate::native::calls::UNKNOWN_OUTCOME;
+use crate::native::compaction::Window;
+use crate::native::{calls_of, goes_on};
+use crate::told::Told;
+use crate::tools::CONTACT_SUPERVISOR;
+
+/// What a model is told of a call that it wanted and that was not begun before it was interrupted.
+const NOT_RUN: &str =
+    "not run: the work was interrupted before it; call it again if it is still wanted";
+/// What a model is told when it asked and goes on without an answer.
+const NO_ANSWER: &str = "no answer was given; go on as well as you can without one";
+
+impl Conversation {
+    /// What the journal says about an attempt.
+    pub(in crate::native) fn of(
+        store: &Store,
+        run: &LoadedRun,
+        of: &Attempt,
+        (told, window): (Told, Window),
+    ) -> Result<Self, String> {
+        let mut conversation = Self {
+            told,
+            window,
+            compacted: 0,
+            counted: None,
+            at_first: Vec::new(),
+            turns: Vec::new(),
+            earlier: 0,
+        };
+        for (of, said) in session_of(run, of) {
+            if let Some(said) = said {
+                conversation.go_on(store, said)?;
+            }
+            conversation.take_in(store, run, &of)?;
+        }
+        Ok(conversation)
+    }
+
+    /// Takes in what the journal says about one try.
+    fn take_in(&mut self, store: &Store, run: &LoadedRun, of: &Attempt) -> Result<(), String> {
+        for event in &run.events {
+            match &event.fact {
+                Fact::Turned {
+                    of: whose, turn, ..
+                } if whose == of => {
+                    let blocks = artifact(store, &turn.content)?;
+                    let blocks =
+                        serde_json::from_value(blocks).map_err(|error| error.to_string())?;
+                    let stop = serde_json::from_value(Value::String(turn.stop.clone()));
+                    let is_pause = stop.is_ok_and(|stop: StopKind| goes_on(&stop));
+                    self.push(blocks, is_pause, &turn.usage);
+                }
+                Fact::Compacted {
+                    of: whose, turns, ..
+                } if whose == of => self.compact(*turns),
+                Fact::Called {
+                    of: whose, call, ..
+                } if whose == of => {
+                    if let Some(last) = self.turns.last_mut() {
+                        last.begun.push(call.id.0.clone());
+                    }
+                }
+                Fact::Returned {
+                    of: whose,
+                    call,
+                    outcome: CallOutcome { content, is_error },
+                    ..
+                } if whose == of => {
+                    let text = artifact(store, content)?;
+                    let text = text.as_str().unwrap_or_default().to_owned();
+                    if let Some(last) = self.turns.last_mut() {
+                        last.results.insert(call.0.clone(), (text, *is_error));
+                    }
+                }
+                Fact::Answered {
+                    effect,
+                    outcome: Outcome::Sent { message },
+                    ..
+                } if effect.of == *of => self.hear(words(store, message)?),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What was open when the try before ended is settled, and the next one begins with what is said now.
+    fn go_on(&mut self, store: &Store, said: &Said) -> Result<(), String> {
+        let mut words = match said {
+            Said::Nothing => None,
+            Said::Message(digest) | Said::Answer(digest) => Some(words(store, digest)?),
+            Said::Findings(findings) => Some(asked_for(findings)),
+        };
+        self.settle_open_calls(&mut words);
+        if let Some(words) = words {
+            self.hear(words);
+        }
+        self.earlier = self.turns.len();
+        Ok(())
+    }
+
+    /// Gives every call of the last turn a result: an answer to a question, or what is known of it.
+    pub(super) fn settle_open_calls(&mut self, words: &mut Option<String>) {
+        if let Some(last) = self.turns.last_mut() {
+            let open = calls_of(&last.blocks).filter(|(id, _, _)| !last.results.contains_key(*id));
+            let open: Vec<(String, bool)> = open
+                .map(|(id, name, _)| (id.clone(), name == CONTACT_SUPERVISOR))
+                .collect();
+            for (id, is_question) in open {
+                let is_begun = last.begun.contains(&id);
+                let result = match (is_begun, is_question) {
+                    (true, true) => match words.take() {
+                        Some(answer) => (answer, false),
+                        None => (NO_ANSWER.to_owned(), true),
+                    },
+                    (true, false) => (UNKNOWN_OUTCOME.to_owned(), true),
+                    (false, _) => (NOT_RUN.to_owned(), true),
+                };
+                last.results.insert(id, result);
+            }
+        }
+    }
+}
+
+/// The tries of a session up to one, the oldest first, each with what it began with.
+fn session_of<'a>(run: &'a LoadedRun, of: &Attempt) -> Vec<(Attempt, Option<&'a Said>)> {
+    let attempts = run.state.nodes.get(&of.node).map(|node| &node.attempts);
+    let mut session = Vec::new();
+    let mut next = Some(of.n);
+    while let Some(n) = next {
+        let at = usize::try_from(n).unwrap_or(usize::MAX);
+        let attempt = attempts.and_then(|attempts| attempts.get(at.checked_sub(1)?));
+        let continues = attempt.and_then(|attempt| attempt.continues.as_ref());
+        let node = of.node.clone();
+        session.push((Attempt { node, n }, continues.map(|it| &it.said)));
+        next = continues.map(|it| it.n).filter(|earlier| *earlier < n);
+    }
+    session.reverse();
+    session
+}
+
+/// The words of an artifact.
+fn words(store: &Store, digest: &Digest) -> Result<String, String> {
+    let bytes = store.artifact(digest).map_err(|error| error.to_string())?;
+    let bytes = bytes.ok_or_else(|| format!("artifact {digest} is missing"))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn artifact(store: &Store, body: &Body) -> Result<Value, String> {
+    match body {
+        Body::Inline(value) => Ok(value.clone()),
+        Body::Artifact(digest) => {
+            let bytes = store.artifact(digest).map_err(|error| error.to_string())?;
+            let bytes = bytes.ok_or_else(|| format!("artifact {digest} is missing"))?;
+            serde_json::from_slice(&bytes).map_err(|error| error.to_string())
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A conversation as it is sent: in full, in short where it is too long, and for a fork.
+
+use grove_model::{Block, Message, Role};
+use grove_plan::Cause;
+
+use super::{Conversation, TurnSoFar};
+use crate::native::calls_of;
+
+impl Conversation {
+    /// How many turns have to be told in short, when the next request is too long; `tools` are the bytes of the tools. The
+    /// last turn is always told whole.
+    pub(in crate::native) fn too_long(&self, tools: usize) -> Option<u64> {
+        let size = |turns: &[TurnSoFar]| -> usize {
+            let messages = turns.iter().flat_map(|turn| self.messages_of(turn));
+            messages.map(|message| written(&message)).sum()
+        };
+        let last = self.turns.last()?;
+        let since = self.messages_of(last).nth(1);
+        let since = since.map_or(0, |message| written(&message));
+        let history: usize = self.history().iter().map(written).sum();
+        let fixed = self.told.system.len() + history + tools;
+        let told = |cut: usize| written(&self.first(cut));
+        let kept = self.turns.get(self.compacted..).unwrap_or_default();
+        let request = fixed + told(self.compacted) + size(kept);
+        if !self.window.is_full(request, self.counted, since) {
+            return None;
+        }
+        let mut left = size(kept);
+        let mut cut = self.compacted;
+        while cut + 1 < self.turns.len() {
+            left -= self
+                .turns
+                .get(cut)
+                .map_or(0, |turn| size(std::slice::from_ref(turn)));
+            cut += 1;
+            if fixed + told(cut) + left <= self.window.after_cut() {
+                break;
+            }
+        }
+        (cut > self.compacted).then_some(cut as u64)
+    }
+
+    /// Half of what is told whole, for a provider that says it is too long; none when that is one turn.
+    pub(in crate::native) fn half(&self) -> Option<u64> {
+        let whole = self.turns.len().checked_sub(self.compacted)?;
+        (whole >= 2).then(|| (self.compacted + whole / 2) as u64)
+    }
+
+    /// The same with the word that the limit is reached.
+    pub(in crate::native) fn messages_to_sum_up(&self, limit: &Cause) -> Vec<Message> {
+        let mut messages = self.messages();
+        let text = format!(
+            "[{limit}] Call no more tools. Answer now with the result as far as you have it."
+        );
+        match messages.last_mut() {
+            Some(last) if last.role == Role::User => last.content.push(Block::text(text)),
+            _ => messages.push(Message::user(text)),
+        }
+        messages
+    }
+
+    pub(in crate::native) fn messages(&self) -> Vec<Message> {
+        let mut messages = self.history();
+        let first = self.first(self.compacted);
+        match messages.last_mut() {
+            Some(last) if last.role == Role::User => last.content.extend(first.content),
+            _ => messages.push(first),
+        }
+        let kept = self.turns.get(self.compacted..).unwrap_or_default();
+        messages.extend(kept.iter().flat_map(|turn| self.messages_of(turn)));
+        messages
+    }
+
+    /// What another has said before.
+    fn history(&self) -> Vec<Message> {
+        let history = self.told.history.iter().cloned();
+        history
+            .filter_map(|message| serde_json::from_value(message).ok())
+            .collect()
+    }
+
+    /// The whole conversation for a child that is forked from it: every call has a result, and what only this child could
+    /// do is left out.
+    pub(in crate::native) fn for_fork(mut self, parents_only: &[&str]) -> Option<Vec<Message>> {
+        self.settle_open_calls(&mut None);
+        self.turns.last()?;
+        let mut messages = self.messages();
+        let mut left_out = Vec::new();
+        for message in &mut messages {
+            message.content.retain(|block| match block {
+                Block::ToolUse { id, name, .. } if parents_only.contains(&name.as_str()) => {
+                    left_out.push(id.clone());
+                    false
+                }
+                Block::ToolResult { id, .. } => !left_out.contains(id),
+                _ => true,
+            });
+        }
+        messages.retain(|message| !message.content.is_empty());
+        Some(messages)
+    }
+
+    /// The first message: the task, what was said beside it, and in short the turns before a cut.
+    fn first(&self, cut: usize) -> Message {
+        let mut first = Message::user(self.told.message.clone());
+        let also = self.at_first.iter().cloned();
+        first.content.extend(also.map(Block::text));
+        let before = self.turns.get(..cut).filter(|turns| !turns.is_empty());
+        let before = before.map(|turns| Block::text(self.window.told_of(turns)));
+        first.content.extend(before);
+        first
+    }
+
+    /// A turn as messages: what the model said, and what came of it.
+    fn messages_of(&self, turn: &TurnSoFar) -> impl Iterator<Item = Message> {
+        let results = calls_of(&turn.blocks).filter_map(|(id, name, _)| {
+            let (content, is_error) = turn.results.get(id)?;
+            // Instructions are told whole.
+            let content = match name.as_str() {
+                "skill" => content.clone(),
+                _ => self.window.result(content),
+            };
+            Some(Block::ToolResult {
+                id: id.clone(),
+                content,
+                is_error: *is_error,
+            })
+        });
+        let heard = turn.heard.iter().cloned().map(Block::text);
+        let content: Vec<Block> = results.chain(heard).collect();
+        let answer = (!content.is_empty()).then_some(Message {
+            role: Role::User,
+            content,
+        });
+        let said = Message::assistant(turn.blocks.clone());
+        std::iter::once(said).chain(answer)
+    }
+}
+
+/// The bytes of a message as it is written.
+fn written(message: &Message) -> usize {
+    serde_json::to_vec(message).map_or(0, |bytes| bytes.len())
+}

@@ -1,0 +1,69 @@
+//! The conversation of a child, for another that begins with it.
+
+use grove_plan::{Attempt, NodeId};
+use grove_store::{LoadedRun, Store};
+use serde_json::Value;
+
+use super::compaction::Window;
+use super::conversation::Conversation;
+use crate::places::RunPlaces;
+use crate::told;
+use crate::tools::CONTACT_SUPERVISOR;
+
+/// Tools whose calls say nothing to a child that is forked from the one that made them.
+const PARENTS_ONLY: [&str; 2] = ["subagent", CONTACT_SUPERVISOR];
+
+/// Why nothing can be forked from a session.
+#[derive(Debug, thiserror::Error)]
+pub enum ForkError {
+    /// The run has no such child, or it has not begun.
+    #[error("there is no session `{0}`")]
+    NoSession(String),
+    /// Nothing was answered in it yet.
+    #[error("session `{0}` has no answer yet that a fork could begin after")]
+    NoLeaf(String),
+    /// It is an agent program's own, or it cannot be read.
+    #[error("session `{session}` cannot be read: {why}")]
+    NotReadable {
+        /// Which.
+        session: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// The conversation of a child so far, for one that is forked from it.
+pub fn history(
+    store: &Store,
+    places: &RunPlaces,
+    run: &LoadedRun,
+    node: &NodeId,
+) -> Result<Vec<Value>, ForkError> {
+    let session = format!("{}.{node}", run.id);
+    let attempts = run.state.nodes.get(node).map(|node| node.attempts.len());
+    let n = attempts.and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+    let child = run.plan.child(node).filter(|_| n > 0);
+    let Some(child) = child else {
+        return Err(ForkError::NoSession(session));
+    };
+    let not_readable = |why: String| ForkError::NotReadable {
+        session: session.clone(),
+        why,
+    };
+    if child.engine != "native" {
+        let why = format!("engine `{}` keeps it", child.engine);
+        return Err(not_readable(why));
+    }
+    let node = node.clone();
+    let of = Attempt { node, n };
+    // An attempt that began has what it was told in the journal.
+    let nothing = |_: &NodeId| String::new();
+    let told = told::of_attempt(store, places, run, &of, &nothing).map_err(&not_readable)?;
+    let told = (told.told, Window::new(None));
+    let conversation = Conversation::of(store, run, &of, told).map_err(&not_readable)?;
+    let messages = conversation.for_fork(&PARENTS_ONLY);
+    let messages = messages.ok_or_else(|| ForkError::NoLeaf(session.clone()))?;
+    let values = messages.iter().map(serde_json::to_value);
+    let values: Result<Vec<Value>, _> = values.collect();
+    values.map_err(|error| not_readable(error.to_string()))
+}
