@@ -31,8 +31,8 @@ pub use command::{Command, Doubt};
 pub use compose::{Variables, compose};
 pub use contract::{Accepted, AuthorFacts, Check, CheckEnd, CheckResult, Contract, ReviewPlan};
 pub use event::{
-    Body, Call, CallOutcome, CapturedWork, Ending, Event, Fact, Finish, Holder, Outcome, Output,
-    Proof, Question, ReviewVerdict, Times, TreeBefore, Turn, Wish,
+    AddedText, Body, Call, CallOutcome, CapturedWork, Ending, Event, Fact, Finish, Holder, Outcome,
+    Output, Proof, Question, ReviewVerdict, Times, TreeBefore, Turn, Wish,
 };
 pub use evidence::{Facts, Finding, Seen, SeenCommand, tests_not_found};
 pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::command::Command;
 use crate::contract::Accepted;
 use crate::event::{
-    CapturedWork, Ending, Holder, Output, Proof, Question, ReviewVerdict, Times, TreeBefore,
+    AddedText, CapturedWork, Ending, Holder, Output, Proof, Question, ReviewVerdict, Times,
+    TreeBefore,
 };
 use crate::evidence::Seen;
 use crate::ids::{CallId, EffectId, NodeId};
@@ -167,6 +168,9 @@ pub struct AttemptState {
     pub ended: Option<Times>,
     /// Answers of the model.
     pub turns: u32,
+    /// What a program added of its own to what the child is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<AddedText>,
     /// Turns of its session that are told in short.
     pub compacted: u64,
     /// What they cost.

@@ -142,7 +142,7 @@ impl ProgramChild<'_> {
         let beside_it = async {
             tokio::join!(
                 self.end_whoever_waits(&beside.hold),
-                input.speak(&self.stop),
+                input.speak(&keeper_stop),
                 sayer.pass_stop(&self.stop, &keeper_stop, in_band),
             )
         };
@@ -162,7 +162,7 @@ impl ProgramChild<'_> {
         let complaint = complaint(&self.complaints());
         // Whatever it was given is nobody's now: what it was told is in the journal.
         let _ = grove_fs::files::remove_folder(&self.folder);
-        if let Some(session) = heard.session.as_ref().filter(|_| self.relay.is_some()) {
+        if let Some(session) = heard.session.as_ref().filter(|_| launch.remembers) {
             Talk::keep(&self.home, session);
         }
         match &reading {
@@ -195,6 +195,8 @@ impl ProgramChild<'_> {
             ProgramVerdict::TimedOut => Finish::Failed(Cause::TimedOut {
                 limit_ms: self.limit_ms(),
             }),
+            // Whatever it makes of being told to stop, it was stopped.
+            _ if self.stop.is_told() => Finish::Interrupted,
             ProgramVerdict::ModelFailed(failure, message) => {
                 Finish::Failed(Cause::Model { failure, message })
             }
@@ -213,6 +215,9 @@ impl ProgramChild<'_> {
         });
         let bridge = beside.bridge.as_ref().map(Bridge::described);
         let arguments = Program::command_of(&self.child.engine);
+        let variables = self.environment.iter().map(|(name, _)| name);
+        let variables = variables.filter(|name| self.program.variables.contains(&name.as_str()));
+        let variables: Vec<String> = variables.cloned().collect();
         let task = ProgramTask {
             program: self.file,
             arguments: arguments.get(1..).unwrap_or_default(),
@@ -224,6 +229,7 @@ impl ProgramChild<'_> {
             tools: &self.child.tools.allowed,
             writes: self.child.tools.can_write,
             provider: provider.as_ref(),
+            variables: &variables,
             bridge: bridge.as_ref(),
             resumes: self.talk.resumes.as_deref(),
             folder: &self.folder,
@@ -351,6 +357,7 @@ impl ProgramChild<'_> {
                 ..heard.usage
             },
             stop: "endTurn".to_owned(),
+            added: None,
         };
         let draft = Draft {
             fact: Fact::Turned {

@@ -102,6 +102,7 @@ pub(crate) fn turned() -> Fact {
                 ..Usage::default()
             },
             stop: "end_turn".to_owned(),
+            added: None,
         },
     }
 }

@@ -1,6 +1,7 @@
 //! What a provider can do, and what becomes of a run then: every program, from one table.
 
 use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use grove_testkit::model_server::{ModelServer, Script, ScriptedReply};
@@ -8,32 +9,38 @@ use grove_testkit::session::Session;
 use serde_json::{Value, json};
 
 use super::super::{AGENT, run_of};
-use super::{ENGINES, call, scene};
+use super::{ENGINES, call, model_of, scene};
+
+/// Says what differs and goes on, in place of failing; `cargo xtask programs --newest` sets it.
+const REPORT: &str = "GROVE_TABLE_REPORT";
+
+/// In place of what an answer has, where that is chance.
+const ANYTHING: &str = "?";
 
 /// One way in which a provider behaves, and what has to come of it.
-struct Case {
-    name: &'static str,
+pub(super) struct Case {
+    pub(super) name: &'static str,
     /// The replies in order; the last one goes on for ever.
-    replies: Vec<Value>,
+    pub(super) replies: Vec<Value>,
     /// The agent's own lines.
     agent: &'static str,
     /// Beside agent, task, engine and model.
-    request: Value,
+    pub(super) request: Value,
     exit: i32,
     state: &'static str,
     /// Its kind, and a provider's failure.
-    cause: (Value, Value),
-    result: Value,
+    pub(super) cause: (Value, Value),
+    pub(super) result: Value,
     structured: Value,
     /// What each answer that was recorded has.
-    turns: Vec<&'static str>,
+    pub(super) turns: Vec<&'static str>,
     /// Tools that began and how they ended.
-    tools: Vec<&'static str>,
+    pub(super) tools: Vec<&'static str>,
     /// How often the model was asked, at least and at most.
-    requests: RangeInclusive<usize>,
+    pub(super) requests: RangeInclusive<usize>,
     /// What the server sent and was recorded: input and output.
-    usage: (u64, u64),
-    estimated: bool,
+    pub(super) usage: (u64, u64),
+    pub(super) estimated: bool,
 }
 
 fn usual(name: &'static str, replies: Vec<Value>) -> Case {
@@ -80,7 +87,7 @@ fn error(status: u16) -> Value {
 }
 
 /// Where programs differ, the number of requests says so; Codex does not tell of a call that it refuses.
-fn cases(engine: &str, tool: &str) -> Vec<Case> {
+pub(super) fn cases(engine: &str, tool: &str) -> Vec<Case> {
     let of = |claude, codex, pi, copilot| match engine {
         "claude" => claude,
         "codex" => codex,
@@ -132,6 +139,35 @@ fn cases(engine: &str, tool: &str) -> Vec<Case> {
                 vec![error(429), json!({ "text": "Fine." })],
             )
         },
+        Case {
+            turns: vec!["text,toolUse", "text"],
+            tools: vec!["start", "end"],
+            requests: 4..=4,
+            usage: (46, 23),
+            ..usual(
+                "refused in the middle",
+                vec![
+                    json!({ "text": "I look.", "calls": [bash("echo made > made.txt")] }),
+                    error(429),
+                    error(500),
+                    json!({ "text": "Fine.", "usage": { "input": 30, "output": 15 } }),
+                ],
+            )
+        },
+        Case {
+            // Of the answer that was cut the server had said what it took, in Anthropic's format alone. Claude Code may ask
+            // again without a stream, and then the answer is counted and not read.
+            turns: [&["", ANYTHING][..], &["text"]][usize::from(engine != "claude")].to_vec(),
+            usage: [(46, 23), (30, 15)][usize::from(engine != "claude")],
+            requests: 2..=3,
+            ..usual(
+                "cut, then fine",
+                vec![
+                    json!({ "text": "Words", "delivery": { "cutAfterBytes": 420 } }),
+                    json!({ "text": "Fine.", "usage": { "input": 30, "output": 15 } }),
+                ],
+            )
+        },
         failed(
             "500 for ever",
             error(500),
@@ -147,7 +183,7 @@ fn cases(engine: &str, tool: &str) -> Vec<Case> {
             of(4..=8, 4..=8, 4..=8, 6..=12),
         ),
         Case {
-            request: json!({ "timeoutMs": 5000 }),
+            request: json!({ "timeoutMs": 10_000 }),
             exit: 6,
             state: "failed",
             cause: (json!("timedOut"), Value::Null),
@@ -217,6 +253,7 @@ pub(super) fn runtime_call(engine: &str, tool: &str, arguments: &Value) -> Optio
         "claude" => Some(json!({ "name": format!("mcp__grove__{tool}"), "arguments": arguments })),
         "codex" => Some(json!({ "name": tool, "namespace": "mcp__grove", "arguments": arguments })),
         "copilot" => Some(json!({ "name": format!("grove-{tool}"), "arguments": arguments })),
+        "opencode" => Some(json!({ "name": format!("grove_{tool}"), "arguments": arguments })),
         _ => None,
     }
 }
@@ -250,7 +287,7 @@ fn turns(stdout: &str) -> Vec<String> {
 }
 
 /// Tools in the attempt's log.
-fn tools(session: &Session, run: &Value) -> Vec<&'static str> {
+pub(super) fn tools(session: &Session, run: &Value) -> Vec<&'static str> {
     let path = format!("state/grove/logs/{}/1-1.jsonl", run["id"].as_str().unwrap());
     let log = std::fs::read_to_string(session.path(path)).unwrap_or_default();
     let lines = log
@@ -271,7 +308,7 @@ fn check(engine: &str, case: &Case) {
     let session = scene(&server);
     session.definition(AGENT, case.agent, "You work.");
     let mut request = json!({ "agent": "worker", "task": "Do it.", "engine": engine,
-        "model": format!("for-{engine}/claude-sonnet-4-5") });
+        "model": model_of(engine) });
     let more = case.request.as_object().unwrap().clone();
     request.as_object_mut().unwrap().extend(more);
     session.file("request.json", request.to_string());
@@ -290,7 +327,14 @@ fn check(engine: &str, case: &Case) {
         run["nodes"][0]["output"]["structured"], case.structured,
         "{name}"
     );
-    assert_eq!(turns(&outcome.stdout), case.turns, "{name}");
+    let turns = turns(&outcome.stdout);
+    assert_eq!(turns.len(), case.turns.len(), "{name}: {turns:?}");
+    for (turn, expected) in turns.iter().zip(&case.turns) {
+        assert!(
+            *expected == ANYTHING || turn == expected,
+            "{name}: {turns:?}"
+        );
+    }
     let tools = tools(&session, &run);
     assert!(tools.starts_with(&case.tools), "{name}: {tools:?}");
     assert!(tools.len() <= case.tools.len() + 2, "{name}: {tools:?}");
@@ -303,13 +347,35 @@ fn check(engine: &str, case: &Case) {
     let usage = &run["usage"];
     assert_eq!(usage["estimated"], case.estimated, "{name}");
     assert_eq!(usage["output"], case.usage.1, "{name}");
-    if case.estimated {
+    if case.estimated && case.usage.0 == 0 {
         assert!(usage["input"].as_u64() > Some(100), "{name}: {usage}");
     } else {
         assert_eq!(usage["input"], case.usage.0, "{name}");
     }
     let made = session.path("project/made.txt").exists();
-    assert_eq!(made, case.name == "tool call", "{name}");
+    let makes = matches!(case.name, "tool call" | "refused in the middle");
+    assert_eq!(made, makes, "{name}");
+}
+
+/// Tries each case in turn; in a report the ones that differ are said and not failed for.
+pub(super) fn try_all(engine: &str, cases: &[Case]) {
+    if std::env::var_os(REPORT).is_none() {
+        return cases.iter().for_each(|case| check(engine, case));
+    }
+    let mut as_before = 0;
+    for case in cases {
+        match catch_unwind(AssertUnwindSafe(|| check(engine, case))) {
+            Ok(()) => as_before += 1,
+            Err(why) => {
+                let text = why.downcast_ref::<String>().cloned().unwrap_or_default();
+                println!("DIFFERS {engine}: {}: {text}", case.name);
+            }
+        }
+    }
+    println!(
+        "TABLE {engine}: {as_before} of {} cases as in the table",
+        cases.len()
+    );
 }
 
 #[test]
@@ -318,9 +384,7 @@ fn every_program_comes_to_the_same_verdict_whatever_it_says_of_itself() {
     thread::scope(|scope| {
         for (engine, _, tool) in ENGINES {
             scope.spawn(move || {
-                for case in cases(engine, tool) {
-                    check(engine, &case);
-                }
+                try_all(engine, &cases(engine, tool));
             });
         }
     });
