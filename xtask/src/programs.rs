@@ -1,6 +1,7 @@
 //! `cargo xtask programs`: agent programs as children, where the tests of every day do not go: those by the Agent Client
 //! Protocol, and the newest versions of all.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::arguments::Arguments;
@@ -9,8 +10,8 @@ use crate::{step, tools, workspace};
 
 /// Some dozen cases, of which some wait for a program's own patience.
 const LIMIT: Duration = Duration::from_hours(1);
-/// Says what differs and goes on.
-const REPORT: (&str, &str) = ("GROVE_TABLE_REPORT", "1");
+/// The engines that are tried, with commas between them: what differs is said, in place of failing.
+const REPORT: &str = "GROVE_TABLE_REPORT";
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let (acp, newest) = (arguments.flag("--acp"), arguments.flag("--newest"));
@@ -40,57 +41,56 @@ fn by_the_protocol() -> Result<(), String> {
     step::show("programs by the protocol", &mut cargo, LIMIT)
 }
 
-/// The table against the newest version of each; one that cannot be installed is said and left out.
+/// The table against the newest version of each that is not the pinned one; one that cannot be installed is said and left
+/// out.
 fn newest_versions() -> Result<(), String> {
     let mut variables = tools::environment();
     let pinned = [tools::CLAUDE, tools::CODEX, tools::PI_AGENT, tools::COPILOT];
     let by_protocol = [tools::OPENCODE, tools::GEMINI];
-    let mut is_complete = true;
-    for agent in pinned.iter().chain(&by_protocol) {
-        is_complete &= take_newest(agent, &mut variables);
-    }
-    let mut tests = vec!["run_sessions::engines::table::every_program"];
-    if by_protocol.iter().all(|agent| agent.variable().1.is_ok()) || is_complete {
-        tests.push("run_sessions::engines::acp_programs::programs_by_the_protocol_come");
-    }
-    for test in tests {
+    let newer = |agents: &[Agent], variables: &mut Vec<_>| {
+        let newer = agents.iter().filter(|agent| take_newest(agent, variables));
+        newer.map(Agent::name).collect::<Vec<_>>().join(",")
+    };
+    let tests = "run_sessions::engines";
+    for (engines, test) in [
+        (newer(&pinned, &mut variables), "table::every_program"),
+        (
+            newer(&by_protocol, &mut variables),
+            "acp_programs::programs_by_the_protocol_come",
+        ),
+    ] {
+        if engines.is_empty() {
+            continue;
+        }
+        let test = format!("{tests}::{test}");
         let mut cargo = workspace::cargo();
         cargo
-            .args([
-                "test",
-                "--quiet",
-                "--package",
-                "grove",
-                "--test",
-                "it",
-                test,
-            ])
-            .args(["--", "--include-ignored", "--nocapture"])
+            .args(["test", "--quiet", "--package", "grove", "--test", "it"])
+            .args([&test, "--", "--include-ignored", "--nocapture"])
             .envs(variables.iter().cloned())
-            .env(REPORT.0, REPORT.1);
+            .env(REPORT, engines);
         step::show("the newest programs", &mut cargo, LIMIT)?;
     }
     Ok(())
 }
 
-/// Installs the newest version of a program and has the tests find it; says which one that is.
-fn take_newest(agent: &Agent, variables: &mut Vec<(&'static str, std::path::PathBuf)>) -> bool {
+/// Installs the newest version of a program and has the tests find it, if it is another one than the pinned.
+fn take_newest(agent: &Agent, variables: &mut Vec<(&'static str, PathBuf)>) -> bool {
     let (name, pinned) = (agent.name(), agent.version());
     match agent.install_newest() {
-        Ok((version, variable, program)) => {
+        Ok(None) => {
+            println!("PROGRAM {name}: the newest is the pinned {pinned}");
+            false
+        }
+        Ok(Some((version, variable, program))) => {
             println!("PROGRAM {name}: pinned {pinned}, newest {version}");
             variables.retain(|(known, _)| *known != variable);
             variables.push((variable, program));
             true
         }
         Err(why) => {
-            let why = why.lines().find(|line| !line.trim().is_empty());
-            let why = why.unwrap_or_default();
-            println!("PROGRAM {name}: pinned {pinned}, the newest cannot be installed: {why}");
-            if let (variable, Ok(program)) = agent.variable() {
-                variables.retain(|(known, _)| *known != variable);
-                variables.push((variable, program));
-            }
+            let why = why.trim().replace('\n', " ");
+            println!("PROGRAM {name}: pinned {pinned}, the newest cannot be had: {why}");
             false
         }
     }

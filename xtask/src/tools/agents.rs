@@ -77,6 +77,9 @@ pub(crate) const GEMINI: Agent = Agent {
     program: "bundle/gemini.js",
 };
 
+/// A version, the variable through which the tests find its program, and the program.
+pub(crate) type Newest = (String, &'static str, PathBuf);
+
 impl Agent {
     pub(crate) const fn name(&self) -> &'static str {
         self.name
@@ -93,13 +96,16 @@ impl Agent {
     }
 
     /// Installs the newest version there is into a folder of its own, and gives that version and the
-    /// variable with which the tests find it.
-    pub(crate) fn install_newest(&self) -> Result<(String, &'static str, PathBuf), String> {
+    /// variable with which the tests find it; nothing when it is the pinned one.
+    pub(crate) fn install_newest(&self) -> Result<Option<Newest>, String> {
         let version = newest_version(self.package)?;
+        if version == self.version {
+            return Ok(None);
+        }
         let name = format!("newest-{}", self.name);
         npm_install(&name, self.package, &version)?;
         let program = self.program_in(&name)?;
-        Ok((version, self.variable, program))
+        Ok(Some((version, self.variable, program)))
     }
 
     /// The variable through which the tests find its program, and the program.

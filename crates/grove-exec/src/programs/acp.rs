@@ -11,7 +11,10 @@
 use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
 
-use super::{Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask, text};
+use super::{
+    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask,
+    failure_of_status, text,
+};
 
 pub(super) static PROGRAM: Program = Program {
     name: "acp",
@@ -161,13 +164,15 @@ fn answered(
     on_event: &mut dyn FnMut(ProgramEvent),
 ) {
     if let Some(error) = line.get("error") {
+        let details = error["data"]["details"].as_str();
+        let message = details.unwrap_or_else(|| text(error, "message"));
         let failure = match error["code"].as_i64() {
             Some(NOT_LOGGED_IN) => ModelFailure::Auth,
-            _ => ModelFailure::Overload,
+            // Node's word for a connection that was lost.
+            _ if message == "terminated" => ModelFailure::CutStream,
+            _ => failure_of_status(status_in(message)),
         };
-        let details = error["data"]["details"].as_str().map(str::to_owned);
-        let message = details.unwrap_or_else(|| text(error, "message").to_owned());
-        heard.failure = Some((failure, message));
+        heard.failure = Some((failure, message.to_owned()));
         return heard.end(on_event);
     }
     let result = &line["result"];
@@ -252,9 +257,16 @@ fn end_tool(heard: &mut Heard, call: &Value, on_event: &mut dyn FnMut(ProgramEve
         return;
     }
     let id = text(call, "toolCallId").to_owned();
+    heard.begins_anew = true;
     heard.running.retain(|running| *running != id);
     let failed = status == "failed";
     on_event(ProgramEvent::ToolEnd { id, failed });
+}
+
+/// The status in what a provider answered, where a program passes that on for a message.
+fn status_in(message: &str) -> Option<u64> {
+    let answer: Value = serde_json::from_str(message).ok()?;
+    answer["error"]["code"].as_u64()
 }
 
 /// Whether it may do what it asks leave for: once, and by the child's list of tools.

@@ -91,6 +91,8 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
             ("XDG_CONFIG_HOME", "config"),
             ("XDG_STATE_HOME", "state"),
             ("XDG_CACHE_HOME", "cache"),
+            // It lets npm look for its own library.
+            ("npm_config_cache", "npm"),
         ] {
             launch.set(variable, task.home.join(folder).to_string_lossy());
         }

@@ -17,8 +17,38 @@ const ENDING: Duration = Duration::from_secs(6);
 const BEGINNING: Duration = Duration::from_mins(2);
 
 /// What has to come of a case with one of these programs, where that is not what comes of it with the others.
-fn of_acp(engine: &str, case: Case) -> Option<Case> {
-    let _ = engine;
+fn of_acp(engine: &str, mut case: Case) -> Option<Case> {
+    match case.name {
+        "401" => case.requests = 1..=1,
+        // It begins slowly.
+        "hang" => case.request = json!({ "timeoutMs": 45_000 }),
+        _ => {}
+    }
+    if engine == "opencode" {
+        return Some(case);
+    }
+    // Gemini CLI has no meter: what it used is its own word, nobody counts its turns, and no limit holds before its end.
+    if case.name.ends_with(" limit") || case.name == "no usage" {
+        return None;
+    }
+    case.estimated = case.result != Value::Null;
+    case.turns = case.turns.first().map(|_| "text").into_iter().collect();
+    match case.name {
+        // It has no such tool, says so to its model alone, and goes on.
+        "refusal of a tool" => case.tools = Vec::new(),
+        // It asks again for minutes and says nothing.
+        "500 for ever" => case.requests = 10..=10,
+        // It does not ask again, and what it had said by then is there.
+        "cut stream" | "cut, then fine" => {
+            (case.exit, case.state) = (1, "failed");
+            case.cause = (json!("model"), json!("cutStream"));
+            let said = case.name == "cut, then fine";
+            case.result = if said { json!("Wor") } else { Value::Null };
+            case.turns = said.then_some("text").into_iter().collect();
+            (case.requests, case.usage, case.estimated) = (1..=1, (0, 0), said);
+        }
+        _ => {}
+    }
     Some(case)
 }
 
