@@ -346,7 +346,11 @@ impl ProgramChild<'_> {
 
     /// What it used, by its own account, which nobody has checked.
     async fn record_usage(&self, heard: &Heard) -> Result<(), NotOurs> {
-        if heard.text.is_empty() && heard.usage == Usage::default() {
+        let counts = Usage {
+            reasoning_in_output: false,
+            ..heard.usage
+        };
+        if heard.text.is_empty() && counts == Usage::default() {
             return Ok(());
         }
         let (content, artifacts) = body(json!([{ "kind": "text", "text": heard.text }]));

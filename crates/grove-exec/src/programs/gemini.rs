@@ -35,7 +35,7 @@ pub(super) static PROGRAM: Program = Program {
         ("read", "read_file"),
         ("ls", "list_directory"),
         ("find", "glob"),
-        ("grep", "search_file_content"),
+        ("grep", "grep_search"),
         ("write", "write_file"),
         ("edit", "replace"),
         ("bash", "run_shell_command"),

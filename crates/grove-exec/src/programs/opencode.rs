@@ -30,7 +30,7 @@ pub(super) static PROGRAM: Program = Program {
     },
     tools: &[
         ("read", "read"),
-        ("ls", "list"),
+        ("ls", "glob"),
         ("find", "glob"),
         ("grep", "grep"),
         ("write", "write"),

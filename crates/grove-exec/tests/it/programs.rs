@@ -328,3 +328,72 @@ fn words_and_exit_codes_decide_nothing_alone() {
         assert!(!is_answered(&heard, &report), "{heard:?} {report:?}");
     }
 }
+
+#[test]
+fn what_is_told_again_of_an_earlier_conversation_is_no_answer() {
+    let program = Program::named("gemini").unwrap();
+    let (tools, variables) = (["bash".to_owned()], ["GEMINI_API_KEY".to_owned()]);
+    let launch = program.launch(&ProgramTask {
+        program: Path::new("gemini"),
+        arguments: &[],
+        work_folder: Path::new("/work"),
+        system: "You work.",
+        message: "Go on.",
+        model: None,
+        thinking: None,
+        tools: &tools,
+        writes: true,
+        provider: None,
+        variables: &variables,
+        bridge: None,
+        resumes: Some("s1"),
+        folder: Path::new("/attempt"),
+        home: Path::new("/conversation"),
+    });
+    assert!(launch.remembers);
+    let words = |text: &str| {
+        let content = json!({ "type": "text", "text": text });
+        let update = json!({ "sessionUpdate": "agent_message_chunk", "content": content });
+        json!({ "method": "session/update", "params": { "update": update } })
+    };
+    let asks = |kind: &str| {
+        let options = json!([{ "optionId": "y", "kind": "allow_once" }, { "optionId": "n", "kind": "reject_once" }]);
+        let call = json!({ "toolCallId": kind, "kind": kind });
+        // Its own requests have the numbers of ours.
+        json!({ "id": 2, "method": "session/request_permission", "params": { "toolCall": call, "options": options } })
+    };
+    let mut reader = program.reader(&launch);
+    let (mut said, mut starts, mut is_closed) = (Vec::new(), 0, false);
+    let mut on_event = |event: ProgramEvent| match event {
+        ProgramEvent::Say(line) => said.push(serde_json::from_str::<Value>(&line).unwrap()),
+        ProgramEvent::ToolStart { .. } => starts += 1,
+        ProgramEvent::Close => is_closed = true,
+        _ => {}
+    };
+    for line in [
+        json!({ "id": 0, "result": {} }),
+        words("Before it is loaded."),
+        json!({ "id": 1, "result": {} }),
+        words("After it was loaded."),
+        json!({ "id": 3, "result": {} }),
+        words("I look."),
+        asks("execute"),
+        asks("edit"),
+        words("New."),
+        json!({ "id": 2, "result": { "stopReason": "end_turn" } }),
+    ] {
+        reader.push(format!("{line}\n").as_bytes(), &mut on_event);
+    }
+    let heard = reader.finish(&mut on_event);
+    assert_eq!(heard.text, "New.");
+    assert_eq!(heard.session.as_deref(), Some("s1"));
+    assert!(is_closed && heard.ended_by_word);
+    assert_eq!(starts, 2);
+    let methods: Vec<&str> = said.iter().filter_map(|it| it["method"].as_str()).collect();
+    let expected = ["session/load", "session/set_mode", "session/prompt"];
+    assert_eq!(methods, expected);
+    let chosen = said
+        .iter()
+        .filter_map(|it| it["result"]["outcome"]["optionId"].as_str());
+    assert_eq!(chosen.collect::<Vec<_>>(), ["y", "n"]);
+}
