@@ -1,4 +1,4 @@
-//! OpenCode, by the Agent Client Protocol (`opencode acp`).
+//! `OpenCode`, by the Agent Client Protocol (`opencode acp`).
 //!
 //! Its configuration is one variable: an agent of ours with the system text and the list of tools, which it begins with. With
 //! a provider of ours everything that it keeps is in the folder of the conversation.

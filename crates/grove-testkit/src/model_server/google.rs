@@ -20,9 +20,12 @@ pub(super) fn answer(reply: &ScriptedReply, is_stream: bool, number: usize) -> A
     let calls: Vec<Value> = calls.collect();
     let pieces_of = |text: Option<&str>, wanted: usize, is_thought: bool| -> Vec<Value> {
         let pieces = text.map(|text| pieces(text, wanted)).unwrap_or_default();
-        let part = |piece: &&str| match is_thought {
-            true => json!({ "text": piece, "thought": true }),
-            false => json!({ "text": piece }),
+        let part = |piece: &&str| {
+            let mut part = json!({ "text": piece });
+            if is_thought {
+                part["thought"] = true.into();
+            }
+            part
         };
         pieces.iter().map(part).collect()
     };
@@ -34,19 +37,16 @@ pub(super) fn answer(reply: &ScriptedReply, is_stream: bool, number: usize) -> A
     };
     let finish = reply.stop.as_deref().unwrap_or("STOP");
     if !is_stream {
-        return Answer::json(200, &part_of(reply, parts(1), Some(finish), number));
+        return Answer::json(200, &part_of(reply, &parts(1), Some(finish), number));
     }
     let mut events: Vec<Vec<u8>> = parts(reply.pieces)
         .into_iter()
-        .map(|part| data(&part_of(reply, vec![part], None, number)))
+        .map(|part| data(&part_of(reply, &[part], None, number)))
         .collect();
-    events.push(match &reply.stream_error {
-        Some(error) => data(&error_value(error)),
-        None => {
-            let nothing = vec![json!({ "text": "" })];
-            data(&part_of(reply, nothing, Some(finish), number))
-        }
-    });
+    let nothing = [json!({ "text": "" })];
+    let end = part_of(reply, &nothing, Some(finish), number);
+    let failed = reply.stream_error.as_ref().map(error_value);
+    events.push(data(&failed.unwrap_or(end)));
     Answer::Stream(events)
 }
 
@@ -66,7 +66,7 @@ fn error_value(error: &ScriptedError) -> Value {
 }
 
 /// An answer, or a piece of one: each says what was taken so far.
-fn part_of(reply: &ScriptedReply, parts: Vec<Value>, finish: Option<&str>, number: usize) -> Value {
+fn part_of(reply: &ScriptedReply, parts: &[Value], finish: Option<&str>, number: usize) -> Value {
     let mut candidate = json!({ "content": { "role": "model", "parts": parts }, "index": 0 });
     if let Some(finish) = finish {
         candidate["finishReason"] = finish.into();

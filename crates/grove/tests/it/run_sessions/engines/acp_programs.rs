@@ -1,4 +1,4 @@
-//! OpenCode and Gemini CLI by the Agent Client Protocol: the same table, cancel and resume, with the real programs.
+//! `OpenCode` and Gemini CLI by the Agent Client Protocol: the same table, cancel and resume, with the real programs.
 //! `cargo xtask programs --acp` installs them and runs this.
 
 use std::time::{Duration, Instant};
