@@ -10,6 +10,7 @@ mod arguments;
 mod bench;
 mod fuzz;
 mod nemesis;
+mod programs;
 mod reference;
 mod step;
 mod test;
@@ -52,6 +53,9 @@ cargo xtask <command>
   nemesis shapes [--runs 20]    seven shapes of processes, two children each, one of them stopped
   nemesis engines [--runs 20]   the same seven shapes in the tools of four agent programs, stopped and killed
   nemesis verify [--runs 20]    nine ways in which a command hangs, each over half a second after its limit
+  programs --acp                OpenCode and Gemini CLI as children: the table of cases, cancel, resume; installs them
+  programs --newest             the newest version of each agent program that the registry has, against the same
+                                table; says what differs, and is made to be scheduled
   fuzz TARGET [--seconds 60]    coverage-guided fuzzing of a target in fuzz/fuzz_targets
       [--keep] [--verbose] [--reproduce FILE]
   reference [--check]           writes the generated references, or says which are stale";
@@ -75,6 +79,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
         Some("bench-child") => bench::run_child(arguments)?,
         Some("fuzz") => fuzz::run(arguments)?,
         Some("nemesis") => nemesis::run(arguments)?,
+        Some("programs") => programs::run(arguments)?,
         Some("reference") => reference::run(arguments)?,
         Some("help" | "--help" | "-h") | None => println!("{USAGE}"),
         Some(unknown) => return Err(format!("unknown command {unknown}\n\n{USAGE}")),

@@ -10,7 +10,7 @@ mod oracle;
 mod retry;
 mod system_packages;
 
-pub(crate) use agents::{CLAUDE, CODEX, COPILOT};
+pub(crate) use agents::{Agent, CLAUDE, CODEX, COPILOT, GEMINI, OPENCODE, PI_AGENT};
 pub(crate) use node::{
     install_node, install_pi, node_program, pi_package, pi_subagents_acceptance,
 };
@@ -33,10 +33,10 @@ pub(crate) fn environment() -> Vec<(&'static str, PathBuf)> {
         ("GROVE_ORACLE_PYTHON", oracle::python()),
         ("GROVE_TEST_MCP_PYTHON", oracle::mcp_python()),
         ("GROVE_TEST_NODE", node_program()),
-        ("GROVE_TEST_PI", node::pi_modules()),
-        ("GROVE_TEST_CLAUDE", agents::CLAUDE.program()),
-        ("GROVE_TEST_CODEX", agents::CODEX.program()),
-        ("GROVE_TEST_COPILOT", agents::COPILOT.program()),
+        PI_AGENT.variable(),
+        CLAUDE.variable(),
+        CODEX.variable(),
+        COPILOT.variable(),
         // Tests run in the folders of their crates, where a relative path would lead elsewhere.
         (shared::SHARED_VARIABLE, shared::shared()),
     ]

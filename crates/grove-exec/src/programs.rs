@@ -7,6 +7,8 @@ mod acp;
 mod claude;
 mod codex;
 mod copilot;
+mod gemini;
+mod opencode;
 mod pi;
 
 use std::collections::VecDeque;
@@ -32,6 +34,8 @@ pub struct Program {
     pub native: &'static [&'static str],
     /// Its versions that were tried.
     pub tried: &'static str,
+    /// The interface that it asks a provider of ours with, in configuration's word; none for one that can be sent nowhere.
+    pub api: Option<&'static str>,
     /// What it can be told.
     pub can: Capabilities,
     /// Our names of tools and its own; a tool that is not here it does not have.
@@ -44,6 +48,8 @@ pub struct Program {
     pub not_switched_off: &'static [&'static str],
     /// What it used, from the file `usage.json` that it leaves, where its lines do not say.
     usage_left: Option<fn(&Value) -> Usage>,
+    /// What asks it to stop without ending it, with its name of the conversation, where it listens while it works.
+    cancel: Option<fn(&str) -> Value>,
     launch: fn(&ProgramTask<'_>) -> Launch,
     take: fn(&mut Heard, &Value, &mut dyn FnMut(ProgramEvent)),
 }
@@ -72,6 +78,8 @@ pub struct Capabilities {
     pub usage: bool,
     /// To use the runtime's own tools: skills, questions, results as data.
     pub runtime_tools: bool,
+    /// To stop what it does, in its own words, before it is ended.
+    pub cancel: bool,
 }
 
 impl Capabilities {
@@ -86,6 +94,7 @@ impl Capabilities {
             (self.streaming, "streaming"),
             (self.usage, "usage"),
             (self.runtime_tools, "runtime tools"),
+            (self.cancel, "in-band cancel"),
         ];
         let missing = all.into_iter().filter(|(can, _)| !can);
         missing.map(|(_, what)| what).collect()
@@ -93,11 +102,13 @@ impl Capabilities {
 }
 
 /// All of them.
-pub const PROGRAMS: [&Program; 4] = [
+pub const PROGRAMS: [&Program; 6] = [
     &claude::PROGRAM,
     &codex::PROGRAM,
     &pi::PROGRAM,
     &copilot::PROGRAM,
+    &opencode::PROGRAM,
+    &gemini::PROGRAM,
 ];
 
 /// What a program is to do.
@@ -123,6 +134,8 @@ pub struct ProgramTask<'a> {
     pub writes: bool,
     /// Whom it asks; whoever it is logged in with when nothing is said.
     pub provider: Option<&'a ProgramProvider>,
+    /// Which of its variables of the person's it is given, where it asks whom it likes.
+    pub variables: &'a [String],
     /// The runtime's own tools.
     pub bridge: Option<&'a ProgramBridge>,
     /// Its own name of the earlier conversation that it goes on with.
@@ -184,18 +197,26 @@ pub struct Launch {
     pub says: VecDeque<Value>,
     /// Its words for what it may do without asking a person.
     pub may: Vec<&'static str>,
+    /// Whether what it remembers of the conversation is in the folder for that, so that it can go on with it.
+    pub remembers: bool,
 }
 
 impl Launch {
-    /// A program whose message is its standard input; gives the file with the system text too.
-    fn with_texts(task: &ProgramTask<'_>) -> (Self, String) {
-        let mut launch = Self::default();
+    /// A program with a file for its system text, and that file.
+    fn with_system(task: &ProgramTask<'_>) -> (Self, String) {
+        let mut launch = Self {
+            remembers: task.provider.is_some(),
+            ..Self::default()
+        };
         let system = launch.file(task.folder.join("system.md"), task.system);
-        let message = task.folder.join("message.md");
-        launch.file(message.clone(), task.message);
-        launch.input = Some(message);
         launch.args([task.program.to_string_lossy()]);
         (launch, system)
+    }
+
+    /// A program that is told these things in turn, while it runs.
+    fn tells(&mut self, task: &ProgramTask<'_>, says: impl IntoIterator<Item = Value>) {
+        self.input = Some(task.folder.join("input"));
+        self.says = says.into_iter().collect();
     }
 
     fn file(&mut self, path: PathBuf, text: &str) -> String {
@@ -276,7 +297,7 @@ pub struct Heard {
     pub is_interrupted: bool,
     /// Whether it said that it is done.
     pub is_over: bool,
-    /// Whether its answer is whole by its own word: how its process ends then means nothing.
+    /// Whether it was told nothing more after its end: how its process ends then means nothing.
     pub ended_by_word: bool,
     /// Whether what it says next is another message.
     pub begins_anew: bool,
@@ -284,6 +305,8 @@ pub struct Heard {
     pub says: VecDeque<Value>,
     /// Its words for what it may do.
     pub may: Vec<&'static str>,
+    /// Tools that it has told of and that have not ended.
+    pub running: Vec<String>,
 }
 
 /// Reads what a program writes, a line at a time.
@@ -319,7 +342,7 @@ impl Program {
 
     /// What asks it to stop without ending it, where it listens while it works.
     pub fn cancel(&self, session: &str) -> Option<String> {
-        (self.name == acp::PROGRAM.name).then(|| acp::cancel(session))
+        self.cancel.map(|line| line(session).to_string())
     }
 
     /// How it is started for a task.
@@ -357,6 +380,23 @@ impl Program {
             }
         }
         (theirs, missing)
+    }
+}
+
+impl Heard {
+    /// Takes note that it is over by its own word, and that it is told nothing more.
+    fn end(&mut self, on_event: &mut dyn FnMut(ProgramEvent)) {
+        self.is_over = true;
+        self.ended_by_word = true;
+        on_event(ProgramEvent::Close);
+    }
+
+    /// What is said next, now that the one before was answered.
+    fn say_next(&mut self, on_event: &mut dyn FnMut(ProgramEvent)) {
+        self.says.pop_front();
+        if let Some(next) = self.says.front() {
+            on_event(ProgramEvent::Say(next.to_string()));
+        }
     }
 }
 
@@ -410,10 +450,8 @@ pub enum ProgramVerdict {
 /// Decides how an attempt ended: by what the keeper saw, then by what the provider did, then by whether there is an
 /// answer and an end. Exit codes and words for success decide nothing alone.
 pub fn verdict(heard: &Heard, report: &Report) -> ProgramVerdict {
-    if heard.ended_by_word && heard.failure.is_none() && !heard.text.trim().is_empty() {
-        return ProgramVerdict::Answered;
-    }
     match report.why {
+        _ if heard.ended_by_word => {}
         Why::TimedOut => return ProgramVerdict::TimedOut,
         Why::Told | Why::Abandoned => return ProgramVerdict::Interrupted,
         Why::Done => {}
@@ -426,6 +464,8 @@ pub fn verdict(heard: &Heard, report: &Report) -> ProgramVerdict {
     }
     let no_answer = |why: String| ProgramVerdict::NoAnswer(why);
     match &report.exit {
+        _ if heard.ended_by_word && !heard.text.trim().is_empty() => ProgramVerdict::Answered,
+        _ if heard.ended_by_word => no_answer("it said nothing".to_owned()),
         Exit::NotStarted(why) => no_answer(format!("it could not be started: {why}")),
         Exit::Signal(signal) => no_answer(format!("it was ended by signal {signal}")),
         Exit::Code(code) if !heard.is_over => no_answer(format!(

@@ -227,6 +227,9 @@ impl Run<'_> {
         if let Some(attempt) = self.attempt_mut(of) {
             attempt.attention = None;
             attempt.turns = attempt.turns.saturating_add(1);
+            if turn.added.is_some() {
+                attempt.added.clone_from(&turn.added);
+            }
         }
         self.stop_at_limit(of);
         Ok(())

@@ -234,6 +234,22 @@ pub struct Turn {
     pub usage: Usage,
     /// Why it ended, in the provider's word.
     pub stop: String,
+    /// What was asked beside what the child is told: of a program's first request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added: Option<AddedText>,
+}
+
+/// What a program adds of its own to what its child is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AddedText {
+    /// The digest of the texts of its first request without what the child is told.
+    pub digest: Digest,
+    /// How long they are.
+    pub bytes: usize,
+    /// How the parts begin that are not there whole, once and in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_whole: Vec<String>,
 }
 
 /// A call of a tool.

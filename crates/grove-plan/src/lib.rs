@@ -34,8 +34,9 @@ pub use command::{Command, Doubt};
 pub use compose::{ItemValue, Variables, compose};
 pub use contract::{Accepted, AuthorFacts, Check, CheckEnd, CheckResult, Contract, ReviewPlan};
 pub use event::{
-    Body, Call, CallOutcome, CapturedWork, Ending, Event, Expanded, Fact, Finish, Holder, Item,
-    Outcome, Output, Parent, Proof, Question, Reused, ReviewVerdict, Times, TreeBefore, Turn, Wish,
+    AddedText, Body, Call, CallOutcome, CapturedWork, Ending, Event, Expanded, Fact, Finish,
+    Holder, Item, Outcome, Output, Parent, Proof, Question, Reused, ReviewVerdict, Times,
+    TreeBefore, Turn, Wish,
 };
 pub use evidence::{Facts, Finding, Seen, SeenCommand, tests_not_found};
 pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};

@@ -10,8 +10,8 @@ use crate::attention::Attention;
 use crate::command::Command;
 use crate::contract::Accepted;
 use crate::event::{
-    CapturedWork, Ending, Expanded, Holder, Output, Proof, Question, ReviewVerdict, Times,
-    TreeBefore,
+    AddedText, CapturedWork, Ending, Expanded, Holder, Output, Proof, Question, ReviewVerdict,
+    Times, TreeBefore,
 };
 use crate::evidence::Seen;
 use crate::ids::{CallId, EffectId, NodeId};
@@ -185,6 +185,9 @@ pub struct AttemptState {
     pub turns: u32,
     /// Why somebody may have to look after it, until it has done something again.
     pub attention: Option<Attention>,
+    /// What a program added of its own to what the child is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<AddedText>,
     /// Turns of its session that are told in short.
     pub compacted: u64,
     /// What they cost.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::attention::Attention;
 use crate::contract::{Accepted, CheckResult, Contract};
-use crate::event::{Proof, ReviewVerdict, Times};
+use crate::event::{AddedText, Proof, ReviewVerdict, Times};
 use crate::evidence::Seen;
 use crate::ids::NodeId;
 use crate::money::cost_of;
@@ -172,6 +172,9 @@ pub struct AttemptView {
     pub delegated: Vec<String>,
     /// Answers of the model.
     pub turns: u32,
+    /// What a program added of its own to what the child is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<AddedText>,
     /// Calls of tools.
     pub tool_calls: usize,
     /// How often it went on after its supervisor was gone.
@@ -478,6 +481,7 @@ fn attempt_view(at: usize, child: &Child, attempt: &AttemptState) -> AttemptView
         usage: attempt.usage,
         delegated: attempt.delegated.clone(),
         turns: attempt.turns,
+        added: attempt.added.clone(),
         tool_calls: attempt.calls.len(),
         recoveries: attempt.recoveries,
         started_at: attempt.started.map(wall),

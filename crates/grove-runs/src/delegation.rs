@@ -134,10 +134,7 @@ impl Delegate {
             .resolve(&Value::Object(request), &self.above)?;
         let of = &self.above.parent;
         run.submit_key = call.map(|call| format!("{}/{}/{call}", of.run, of.of));
-        let submitted = submit(&self.store, &run).map_err(|error| match error {
-            crate::SubmitError::Store(error) => error.to_string(),
-            refused => refused.to_string(),
-        })?;
+        let submitted = submit(&self.store, &run).map_err(|error| error.to_string())?;
         let _ = self.news.send(submitted.id.clone());
         Ok(submitted.id)
     }

@@ -58,16 +58,6 @@ pub(crate) struct ProgramModel {
     pub(crate) relay: Option<Relay>,
 }
 
-/// The interface that a program is sent to a provider with.
-fn api_of(program: &Program) -> Option<Api> {
-    match program.name {
-        "claude" => Some(Api::Anthropic),
-        "codex" => Some(Api::OpenaiResponses),
-        "pi" | "copilot" => Some(Api::OpenaiChat),
-        _ => None,
-    }
-}
-
 /// Everything that is needed to ask models.
 #[derive(Debug)]
 pub struct Models {
@@ -162,7 +152,8 @@ impl Models {
             return Ok(ProgramModel::default());
         }
         let found = self.providers.find(name, None).ok();
-        let found = found.filter(|found| Some(found.provider.api) == api_of(program));
+        let api = program.api.and_then(Api::of_word);
+        let found = found.filter(|found| Some(found.provider.api) == api);
         let Some(found) = found else {
             return Ok(ProgramModel {
                 id: Some(name.to_owned()),

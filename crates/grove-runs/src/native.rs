@@ -241,6 +241,7 @@ impl NativeChild {
             content,
             usage,
             stop: stop.unwrap_or_else(|| format!("{:?}", answer.stop)),
+            added: None,
         };
         let fact = Fact::Turned {
             of: self.of.clone(),

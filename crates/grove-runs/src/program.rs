@@ -148,7 +148,7 @@ impl ProgramChild<'_> {
             tokio::join!(
                 self.end_whoever_waits(&beside.hold),
                 end_whoever_lingers(over.clone(), &keeper_stop),
-                input.speak(&self.stop),
+                input.speak(&keeper_stop),
                 sayer.pass_stop(&self.stop, &keeper_stop, in_band),
             )
         };
@@ -170,7 +170,7 @@ impl ProgramChild<'_> {
         let complaint = complaint(&self.complaints());
         // Whatever it was given is nobody's now: what it was told is in the journal.
         let _ = grove_fs::files::remove_folder(&self.folder);
-        if let Some(session) = heard.session.as_ref().filter(|_| self.relay.is_some()) {
+        if let Some(session) = heard.session.as_ref().filter(|_| launch.remembers) {
             Talk::keep(&self.home, session);
         }
         match &reading {
@@ -203,6 +203,8 @@ impl ProgramChild<'_> {
             ProgramVerdict::TimedOut => Finish::Failed(Cause::TimedOut {
                 limit_ms: self.limit_ms(),
             }),
+            // Whatever it makes of being told to stop, it was stopped.
+            _ if self.stop.is_told() => Finish::Interrupted,
             ProgramVerdict::ModelFailed(failure, message) => {
                 Finish::Failed(Cause::Model { failure, message })
             }
@@ -221,6 +223,9 @@ impl ProgramChild<'_> {
         });
         let bridge = beside.bridge.as_ref().map(Bridge::described);
         let arguments = Program::command_of(&self.child.engine);
+        let variables = self.environment.iter().map(|(name, _)| name);
+        let variables = variables.filter(|name| self.program.variables.contains(&name.as_str()));
+        let variables: Vec<String> = variables.cloned().collect();
         let task = ProgramTask {
             program: self.file,
             arguments: arguments.get(1..).unwrap_or_default(),
@@ -232,6 +237,7 @@ impl ProgramChild<'_> {
             tools: &self.child.tools.allowed,
             writes: self.child.tools.can_write,
             provider: provider.as_ref(),
+            variables: &variables,
             bridge: bridge.as_ref(),
             resumes: self.talk.resumes.as_deref(),
             folder: &self.folder,
@@ -348,7 +354,11 @@ impl ProgramChild<'_> {
 
     /// What it used, by its own account, which nobody has checked.
     async fn record_usage(&self, heard: &Heard) -> Result<(), NotOurs> {
-        if heard.text.is_empty() && heard.usage == Usage::default() {
+        let counts = Usage {
+            reasoning_in_output: false,
+            ..heard.usage
+        };
+        if heard.text.is_empty() && counts == Usage::default() {
             return Ok(());
         }
         let (content, artifacts) = body(json!([{ "kind": "text", "text": heard.text }]));
@@ -359,6 +369,7 @@ impl ProgramChild<'_> {
                 ..heard.usage
             },
             stop: "endTurn".to_owned(),
+            added: None,
         };
         let draft = Draft {
             fact: Fact::Turned {

@@ -11,26 +11,16 @@ use crate::text::one_line;
 pub enum Engine {
     /// Grove's own loop.
     Native,
-    /// Claude Code.
-    Claude,
-    /// Codex.
-    Codex,
-    /// pi.
-    Pi,
-    /// Copilot CLI.
-    Copilot,
+    /// An agent program that is known by a word.
+    Program(&'static str),
     /// A program that speaks the Agent Client Protocol, by its command.
     Acp(String),
 }
 
-/// The engines that have a word, and what each is called.
-const WORDS: [(&str, Engine); 5] = [
-    ("native", Engine::Native),
-    ("claude", Engine::Claude),
-    ("codex", Engine::Codex),
-    ("pi", Engine::Pi),
-    ("copilot", Engine::Copilot),
-];
+/// Grove's own loop, in a word.
+const NATIVE: &str = "native";
+/// The agent programs that are known by a word.
+const PROGRAMS: [&str; 6] = ["claude", "codex", "pi", "copilot", "opencode", "gemini"];
 const ACP: &str = "acp:";
 
 impl Engine {
@@ -40,18 +30,21 @@ impl Engine {
             let command = command.trim();
             return (!command.is_empty()).then(|| Self::Acp(command.to_owned()));
         }
-        let known = WORDS.into_iter().find(|(known, _)| *known == word);
-        known.map(|(_, engine)| engine)
+        if word == NATIVE {
+            return Some(Self::Native);
+        }
+        let known = PROGRAMS.into_iter().find(|known| *known == word);
+        known.map(Self::Program)
     }
 }
 
 impl std::fmt::Display for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let Self::Acp(command) = self {
-            return write!(f, "{ACP}{command}");
+        match self {
+            Self::Native => f.write_str(NATIVE),
+            Self::Program(word) => f.write_str(word),
+            Self::Acp(command) => write!(f, "{ACP}{command}"),
         }
-        let known = WORDS.iter().find(|(_, engine)| engine == self);
-        f.write_str(known.map_or("", |(word, _)| word))
     }
 }
 
@@ -62,9 +55,9 @@ impl Serialize for Engine {
 }
 
 impl Structured for Engine {
-    const TAKES: &'static str = "`native`, `claude`, `codex`, `pi`, `copilot` or `acp:COMMAND`";
-    const HELP: &'static str =
-        "write `native`, `claude`, `codex`, `pi`, `copilot` or `acp:` and a command";
+    const TAKES: &'static str =
+        "`native`, `claude`, `codex`, `pi`, `copilot`, `opencode`, `gemini` or `acp:COMMAND`";
+    const HELP: &'static str = "write `native`, `claude`, `codex`, `pi`, `copilot`, `opencode`, `gemini` or `acp:` and a command";
 
     fn read(value: &Value) -> Result<Self, Vec<String>> {
         let word = value.as_str().map(str::trim);

@@ -424,7 +424,7 @@ fn spend_above(
 ) -> Result<Vec<String>, StoreError> {
     let mut above = Some(spent.parent.clone());
     let (mut others, mut is_ending) = (Vec::new(), false);
-    while let Some(Parent { run: id, of }) = above {
+    while let Some(Parent { run: id, of }) = above.take() {
         let fact = Fact::Used {
             of: of.clone(),
             usage: spent.usage,
@@ -438,7 +438,7 @@ fn spend_above(
             node.attempts.get(at)
         });
         is_ending |= attempt.is_some_and(|attempt| attempt.stopping.is_some());
-        above = current.parent.clone();
+        above.clone_from(&current.parent);
         others.push(id);
     }
     let is_over = up_to_date(transaction, known, run)?.state.ended.is_some();
@@ -468,7 +468,7 @@ fn tell_above(
     transaction.execute_batch("SAVEPOINT above")?;
     let mut above = Some(parent.clone());
     let mut told = Vec::new();
-    while let Some(Parent { run, of }) = above {
+    while let Some(Parent { run, of }) = above.take() {
         told.push(run.clone());
         if let Err(error) = append_one(transaction, known, &run, fact(&of), at) {
             transaction.execute_batch("ROLLBACK TO above; RELEASE above")?;
@@ -477,7 +477,7 @@ fn tell_above(
             }
             return Err(error);
         }
-        above = up_to_date(transaction, known, &run)?.parent.clone();
+        above.clone_from(&up_to_date(transaction, known, &run)?.parent);
     }
     Ok(transaction.execute_batch("RELEASE above")?)
 }

@@ -22,6 +22,8 @@ use crate::arguments::Arguments;
 const KEY: &str = "a-key-of-the-benchmark";
 /// Threads that ask the model server without Grove.
 const ASKERS: usize = 32;
+/// As many children of a step as may run at a time.
+const MOST_AT_A_TIME: usize = 100;
 const LIMIT: Duration = Duration::from_mins(2);
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
@@ -154,7 +156,7 @@ fn grove_run(home: &Path, server: &ModelServer, count: usize) -> Result<String, 
                 "expand": { "from": { "output": "found", "path": "/items" }, "key": "/n", "maxItems": count },
                 "parallel": { "agent": "worker", "task": "Do {item.n}" },
                 "collect": { "as": "done" },
-                "concurrency": count,
+                "concurrency": count.min(MOST_AT_A_TIME),
             },
         ],
     });

@@ -148,6 +148,7 @@ fn fact(number: usize) -> Fact {
                     ..Usage::default()
                 },
                 stop: "toolUse".to_owned(),
+                added: None,
             },
         },
         1 => Fact::Called {

@@ -1,12 +1,12 @@
-//! Agent programs, which the host views are compared with.
+//! Agent programs, which the host views are compared with and which are children.
 //!
-//! Each is an npm package whose program is a native one in a package for the platform; that one is
+//! Each is an npm package. Most have a native program in a package for the platform; that one is
 //! started, since a launcher in between would outlive a killed test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::node::npm_install;
+use super::node::{PI, PI_VERSION, newest_version, npm_install};
 use super::{folder, marker};
 
 /// An agent program on npm.
@@ -14,6 +14,10 @@ pub(crate) struct Agent {
     name: &'static str,
     package: &'static str,
     version: &'static str,
+    /// The variable through which the tests find it.
+    variable: &'static str,
+    /// How the names of its packages for platforms begin, beside its own; none for one that is the same on all.
+    platforms: Option<&'static str>,
     /// Where the program is in its package for the platform; `*` is whatever the folder is called.
     program: &'static str,
 }
@@ -22,6 +26,8 @@ pub(crate) const CLAUDE: Agent = Agent {
     name: "claude",
     package: "@anthropic-ai/claude-code",
     version: "2.1.197",
+    variable: "GROVE_TEST_CLAUDE",
+    platforms: Some("claude-code-linux-"),
     program: "claude",
 };
 
@@ -29,6 +35,8 @@ pub(crate) const CODEX: Agent = Agent {
     name: "codex",
     package: "@openai/codex",
     version: "0.166.0",
+    variable: "GROVE_TEST_CODEX",
+    platforms: Some("codex-linux-"),
     program: "vendor/*/bin/codex",
 };
 
@@ -36,39 +44,108 @@ pub(crate) const COPILOT: Agent = Agent {
     name: "copilot",
     package: "@github/copilot",
     version: "1.0.102",
+    variable: "GROVE_TEST_COPILOT",
+    platforms: Some("copilot-linux-"),
     program: "copilot",
 };
 
+pub(crate) const PI_AGENT: Agent = Agent {
+    name: "pi",
+    package: PI,
+    version: PI_VERSION,
+    variable: "GROVE_TEST_PI",
+    platforms: None,
+    // The tests take the folder with all of its modules.
+    program: "",
+};
+
+pub(crate) const OPENCODE: Agent = Agent {
+    name: "opencode",
+    package: "opencode-ai",
+    version: "1.18.33",
+    variable: "GROVE_TEST_OPENCODE",
+    platforms: Some("opencode-linux-"),
+    program: "bin/opencode",
+};
+
+pub(crate) const GEMINI: Agent = Agent {
+    name: "gemini",
+    package: "@google/gemini-cli",
+    version: "0.61.0",
+    variable: "GROVE_TEST_GEMINI",
+    platforms: None,
+    program: "bundle/gemini.js",
+};
+
+/// A version, the variable through which the tests find its program, and the program.
+pub(crate) type Newest = (String, &'static str, PathBuf);
+
 impl Agent {
+    pub(crate) const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(crate) const fn version(&self) -> &'static str {
+        self.version
+    }
+
     /// Installs it; without a program for this platform that is a failure.
     pub(crate) fn install(&self) -> Result<(), String> {
         npm_install(self.name, self.package, self.version)?;
         self.program().map(drop)
     }
 
-    /// Its native program.
-    pub(super) fn program(&self) -> Result<PathBuf, String> {
-        let missing = || format!("{} is not installed; run `cargo xtask test`", self.package);
-        if !marker::is_installed(self.name, self.version) {
-            return Err(missing());
+    /// Installs the newest version there is into a folder of its own, and gives that version and the
+    /// variable with which the tests find it; nothing when it is the pinned one.
+    pub(crate) fn install_newest(&self) -> Result<Option<Newest>, String> {
+        let version = newest_version(self.package)?;
+        if version == self.version {
+            return Ok(None);
         }
-        let package = folder()
-            .join(self.name)
-            .join("node_modules")
-            .join(self.package);
-        let (Some(scope), Some(name)) = (package.parent(), package.file_name()) else {
-            return Err(missing());
+        let name = format!("newest-{}", self.name);
+        npm_install(&name, self.package, &version)?;
+        let program = self.program_in(&name)?;
+        Ok(Some((version, self.variable, program)))
+    }
+
+    /// The variable through which the tests find its program, and the program.
+    pub(crate) fn variable(&self) -> (&'static str, Result<PathBuf, String>) {
+        (self.variable, self.program())
+    }
+
+    fn program(&self) -> Result<PathBuf, String> {
+        if !marker::is_installed(self.name, self.version) {
+            let package = self.package;
+            return Err(format!(
+                "{package} is not installed; run `cargo xtask test`"
+            ));
+        }
+        self.program_in(self.name)
+    }
+
+    /// Its program in the folder of an install.
+    fn program_in(&self, name: &str) -> Result<PathBuf, String> {
+        let modules = folder().join(name).join("node_modules");
+        let package = modules.join(self.package);
+        let missing = || format!("{} has no program for this platform", self.package);
+        let Some(prefix) = self.platforms else {
+            let whole = if self.program.is_empty() {
+                modules
+            } else {
+                package.join(self.program)
+            };
+            return whole.exists().then_some(whole).ok_or_else(missing);
         };
-        // npm takes the package of this platform alone, so whichever is there is the right one.
-        let prefix = format!("{}-linux-", name.to_string_lossy());
-        entries(scope)
+        // npm takes the packages of this platform alone, so whichever is there is the right one.
+        let beside = package.parent().map(entries).unwrap_or_default();
+        beside
             .into_iter()
             .filter(|entry| {
                 let name = entry.file_name().unwrap_or_default();
-                name.to_string_lossy().starts_with(&prefix)
+                name.to_string_lossy().starts_with(prefix)
             })
             .find_map(|platform| resolve(&platform, self.program))
-            .ok_or_else(|| format!("{} has no program for this platform", self.package))
+            .ok_or_else(missing)
     }
 }
 

@@ -4,7 +4,7 @@
 //! alone; pi needs a newer one than many systems have.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::oracle::{pip_install, python_prints};
@@ -12,8 +12,8 @@ use super::{INSTALL_LIMIT, folder, marker};
 use crate::step;
 
 const NODE_REQUIREMENT: &str = "24.*";
-const PI: &str = "@earendil-works/pi-coding-agent";
-const PI_VERSION: &str = "0.87.1";
+pub(super) const PI: &str = "@earendil-works/pi-coding-agent";
+pub(super) const PI_VERSION: &str = "0.87.1";
 
 /// Installs Node 24.
 pub(crate) fn install_node() -> Result<(), String> {
@@ -43,22 +43,36 @@ pub(crate) fn pi_subagents_acceptance() -> Result<PathBuf, String> {
 /// Installs an npm package with its dependencies, without running any of their scripts, into a folder
 /// of its own.
 pub(super) fn npm_install(name: &str, package: &str, version: &str) -> Result<(), String> {
-    let node = node_program()?;
+    let program = node_program()?;
     marker::once(name, version, || {
-        let mut npm = Command::new(&node);
-        npm.arg(node_link().join("lib/node_modules/npm/bin/npm-cli.js"))
-            .args([
-                "install",
-                "--ignore-scripts",
-                "--no-audit",
-                "--no-fund",
-                "--no-save",
-            ])
-            .arg("--prefix")
-            .arg(folder().join(name))
-            .arg(format!("{package}@{version}"));
+        let mut npm = npm(&program);
+        npm.args([
+            "install",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+            "--no-save",
+        ])
+        .arg("--prefix")
+        .arg(folder().join(name))
+        .arg(format!("{package}@{version}"));
         step::quiet("npm install", &mut npm, INSTALL_LIMIT).map(drop)
     })
+}
+
+/// The newest version of a package that the registry has.
+pub(super) fn newest_version(package: &str) -> Result<String, String> {
+    let mut npm = npm(&node_program()?);
+    npm.args(["view", package, "version"]);
+    let finished = step::quiet("npm view", &mut npm, INSTALL_LIMIT)?;
+    let version = String::from_utf8_lossy(&finished.stdout);
+    Ok(version.trim().to_owned())
+}
+
+fn npm(node: &Path) -> Command {
+    let mut npm = Command::new(node);
+    npm.arg(node_link().join("lib/node_modules/npm/bin/npm-cli.js"));
+    npm
 }
 
 /// The program `node`.

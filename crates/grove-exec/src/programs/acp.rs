@@ -1,15 +1,20 @@
 //! Any program that speaks the Agent Client Protocol, version 1: JSON-RPC in lines, both ways.
 //!
 //! The protocol has no field for a system text, so that it is the first part of the message. What a program may do is its
-//! own affair until it asks; then the child's list of tools answers, never "yes" to all.
+//! own affair until it asks; then the child's list of tools answers, never "yes" to all. Programs that are known by name
+//! have a recipe of their own and are told and heard through this.
 //!
-//! Traps: some tell a failed model as `end_turn` with the error for an answer, and none is believed about what it used;
+//! Traps: a program counts its own requests as it likes, so that an id alone does not say whose answer a line is; one that
+//! loads a conversation tells it again, also after it has said that it is loaded; some tell of a tool by asking leave alone; some tell a failed model as `end_turn` with the error for an answer, and none is believed about what it used;
 //! some print a banner as an answer; after the answer a program waits for more, so that its input is closed.
 
 use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
 
-use super::{Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask, text};
+use super::{
+    Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask,
+    failure_of_status, text,
+};
 
 pub(super) static PROGRAM: Program = Program {
     name: "acp",
@@ -17,6 +22,7 @@ pub(super) static PROGRAM: Program = Program {
     binary: "",
     native: &[],
     tried: "",
+    api: None,
     can: Capabilities {
         system_prompt: false,
         tool_list: false,
@@ -26,17 +32,9 @@ pub(super) static PROGRAM: Program = Program {
         streaming: true,
         usage: false,
         runtime_tools: true,
+        cancel: true,
     },
-    // Kinds of what it asks leave for.
-    tools: &[
-        ("read", "read"),
-        ("ls", "read"),
-        ("find", "search"),
-        ("grep", "search"),
-        ("write", "edit"),
-        ("edit", "edit"),
-        ("bash", "execute"),
-    ],
+    tools: KINDS,
     variables: &[],
     logins: &[],
     not_switched_off: &[
@@ -44,6 +42,7 @@ pub(super) static PROGRAM: Program = Program {
         "tools for which it asks no leave",
     ],
     usage_left: None,
+    cancel: Some(cancel),
     launch,
     take,
 };
@@ -54,16 +53,38 @@ const VERSION: u32 = 1;
 const NO_SUCH_METHOD: i64 = -32_601;
 /// The protocol's word for somebody who is not logged in.
 const NOT_LOGGED_IN: i64 = -32_000;
+/// Our names of tools, and the kinds of what a program asks leave for.
+const KINDS: &[(&str, &str)] = &[
+    ("read", "read"),
+    ("ls", "read"),
+    ("find", "search"),
+    ("grep", "search"),
+    ("write", "edit"),
+    ("edit", "edit"),
+    ("bash", "execute"),
+];
 /// What is asked, by the number of the request.
 const INITIALIZE: u64 = 0;
-const NEW_SESSION: u64 = 1;
+const SESSION: u64 = 1;
 const PROMPT: u64 = 2;
+const MODE: u64 = 3;
 
 fn launch(task: &ProgramTask<'_>) -> Launch {
     let mut launch = Launch::default();
     launch.args([task.program.to_string_lossy()]);
     launch.args(task.arguments.iter().cloned());
-    launch.input = Some(task.folder.join("input"));
+    tell(&mut launch, task, &[task.system, task.message], None);
+    launch
+}
+
+/// What a program is told in turn: who we are, the conversation, and the texts that are its message. One that tells an
+/// earlier conversation again after it was loaded is told its mode, and what comes before that answer is no news.
+pub(super) fn tell(
+    launch: &mut Launch,
+    task: &ProgramTask<'_>,
+    texts: &[&str],
+    mode: Option<&str>,
+) {
     launch.may = PROGRAM.tools(task.tools).0;
     let servers = task.bridge.map(|bridge| {
         let authorization = format!("Bearer {}", bridge.token);
@@ -75,26 +96,32 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
         })
     });
     let servers: Vec<Value> = servers.into_iter().collect();
-    let prompt = [task.system, task.message].map(|text| json!({ "type": "text", "text": text }));
-    launch.says = [
-        request(
-            INITIALIZE,
-            "initialize",
-            &json!({
-                "protocolVersion": VERSION,
-                "clientCapabilities": { "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false },
-                "clientInfo": { "name": "grove", "version": env!("CARGO_PKG_VERSION") },
-            }),
-        ),
-        request(
-            NEW_SESSION,
-            "session/new",
-            &json!({ "cwd": task.work_folder, "mcpServers": servers }),
-        ),
-        request(PROMPT, "session/prompt", &json!({ "prompt": prompt })),
-    ]
-    .into();
-    launch
+    let texts = texts.iter();
+    let texts: Vec<Value> = texts
+        .map(|text| json!({ "type": "text", "text": text }))
+        .collect();
+    let session = json!({ "cwd": task.work_folder, "mcpServers": servers });
+    let mut says = vec![request(
+        INITIALIZE,
+        "initialize",
+        &json!({
+            "protocolVersion": VERSION,
+            "clientCapabilities": { "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false },
+            "clientInfo": { "name": "grove", "version": env!("CARGO_PKG_VERSION") },
+        }),
+    )];
+    if let Some(earlier) = task.resumes {
+        let mut session = session;
+        session["sessionId"] = earlier.into();
+        says.push(request(SESSION, "session/load", &session));
+        let mode = mode.map(|mode| json!({ "modeId": mode, "sessionId": earlier }));
+        says.extend(mode.map(|mode| request(MODE, "session/set_mode", &mode)));
+    } else {
+        says.push(request(SESSION, "session/new", &session));
+    }
+    let prompt = json!({ "prompt": texts, "sessionId": task.resumes });
+    says.push(request(PROMPT, "session/prompt", &prompt));
+    launch.tells(task, says);
 }
 
 fn request(id: u64, method: &str, params: &Value) -> Value {
@@ -102,15 +129,17 @@ fn request(id: u64, method: &str, params: &Value) -> Value {
 }
 
 /// What asks a program to stop what it does.
-pub(super) fn cancel(session: &str) -> String {
+pub(super) fn cancel(session: &str) -> Value {
     json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": session } })
-        .to_string()
 }
 
-fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+pub(super) fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
     match (line["method"].as_str(), line.get("id")) {
+        // What is told before the message is an earlier conversation.
+        (Some("session/update"), _) if heard.says.len() > 1 => {}
         (Some("session/update"), _) => update(heard, &line["params"]["update"], on_event),
         (Some("session/request_permission"), Some(id)) => {
+            begin(heard, &line["params"]["toolCall"], on_event);
             let outcome = permission(heard, &line["params"]);
             let result = json!({ "outcome": outcome });
             let answer = json!({ "jsonrpc": "2.0", "id": id, "result": result });
@@ -135,14 +164,16 @@ fn answered(
     on_event: &mut dyn FnMut(ProgramEvent),
 ) {
     if let Some(error) = line.get("error") {
+        let details = error["data"]["details"].as_str();
+        let message = details.unwrap_or_else(|| text(error, "message"));
         let failure = match error["code"].as_i64() {
             Some(NOT_LOGGED_IN) => ModelFailure::Auth,
-            _ => ModelFailure::Overload,
+            // Node's word for a connection that was lost.
+            _ if message == "terminated" => ModelFailure::CutStream,
+            _ => failure_of_status(status_in(message)),
         };
-        heard.failure = Some((failure, text(error, "message").to_owned()));
-        heard.is_over = true;
-        on_event(ProgramEvent::Close);
-        return;
+        heard.failure = Some((failure, message.to_owned()));
+        return heard.end(on_event);
     }
     let result = &line["result"];
     match id {
@@ -155,38 +186,37 @@ fn answered(
                 next["params"]["mcpServers"] = json!([]);
             }
         }
-        Some(NEW_SESSION) => {
-            let session = &result["sessionId"];
-            heard.session = session.as_str().map(str::to_owned);
-            if let Some(next) = heard.says.get_mut(1) {
-                next["params"]["sessionId"] = session.clone();
+        Some(SESSION) => {
+            let session = result["sessionId"].as_str().map(str::to_owned);
+            // A conversation that was loaded has the name by which it was asked for.
+            let next = heard.says.get_mut(1);
+            if let (Some(session), Some(next)) = (&session, next) {
+                next["params"]["sessionId"] = session.as_str().into();
             }
+            let prompt = heard.says.back();
+            let known = prompt.and_then(|prompt| prompt["params"]["sessionId"].as_str());
+            heard.session = known.map(str::to_owned);
         }
+        Some(MODE) => {}
         Some(PROMPT) => {
-            heard.is_over = true;
-            heard.usage = usage(&result["usage"]);
+            heard.usage = usage(result);
             match text(result, "stopReason") {
                 "cancelled" => heard.is_interrupted = true,
                 "refusal" => {
                     let message = "the model refused".to_owned();
                     heard.failure = Some((ModelFailure::BadRequest, message));
                 }
-                _ => heard.ended_by_word = true,
+                _ => {}
             }
-            on_event(ProgramEvent::Close);
-            return;
+            return heard.end(on_event);
         }
         _ => return,
     }
-    heard.says.pop_front();
-    if let Some(next) = heard.says.front() {
-        on_event(ProgramEvent::Say(next.to_string()));
-    }
+    heard.say_next(on_event);
 }
 
 fn update(heard: &mut Heard, update: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
     let words = || text(&update["content"], "text").to_owned();
-    let id = || text(update, "toolCallId").to_owned();
     match text(update, "sessionUpdate") {
         "agent_message_chunk" => {
             if std::mem::take(&mut heard.begins_anew) {
@@ -197,23 +227,46 @@ fn update(heard: &mut Heard, update: &Value, on_event: &mut dyn FnMut(ProgramEve
         }
         "agent_thought_chunk" => on_event(ProgramEvent::Thinking(words())),
         "tool_call" => {
-            // What it said before was not its last word.
-            heard.begins_anew = true;
-            on_event(ProgramEvent::ToolStart {
-                id: id(),
-                tool: text(update, "title").to_owned(),
-                input: update["rawInput"].clone(),
-            });
+            begin(heard, update, on_event);
+            end_tool(heard, update, on_event);
         }
-        "tool_call_update" => {
-            let status = text(update, "status");
-            if matches!(status, "completed" | "failed") {
-                let failed = status == "failed";
-                on_event(ProgramEvent::ToolEnd { id: id(), failed });
-            }
-        }
+        "tool_call_update" => end_tool(heard, update, on_event),
         _ => {}
     }
+}
+
+/// A tool that it tells of for the first time.
+fn begin(heard: &mut Heard, call: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+    let id = text(call, "toolCallId").to_owned();
+    // What it said before was not its last word.
+    heard.begins_anew = true;
+    if heard.running.contains(&id) {
+        return;
+    }
+    heard.running.push(id.clone());
+    on_event(ProgramEvent::ToolStart {
+        id,
+        tool: text(call, "title").to_owned(),
+        input: call["rawInput"].clone(),
+    });
+}
+
+fn end_tool(heard: &mut Heard, call: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+    let status = text(call, "status");
+    if !matches!(status, "completed" | "failed") {
+        return;
+    }
+    let id = text(call, "toolCallId").to_owned();
+    heard.begins_anew = true;
+    heard.running.retain(|running| *running != id);
+    let failed = status == "failed";
+    on_event(ProgramEvent::ToolEnd { id, failed });
+}
+
+/// The status in what a provider answered, where a program passes that on for a message.
+fn status_in(message: &str) -> Option<u64> {
+    let answer: Value = serde_json::from_str(message).ok()?;
+    answer["error"]["code"].as_u64()
 }
 
 /// Whether it may do what it asks leave for: once, and by the child's list of tools.
@@ -231,13 +284,18 @@ fn permission(heard: &Heard, asked: &Value) -> Value {
     }
 }
 
-fn usage(counts: &Value) -> Usage {
-    let count = |key: &str| counts[key].as_u64().unwrap_or(0);
+/// What it used by its own word: the field that the protocol is to have, or what some say beside it.
+fn usage(result: &Value) -> Usage {
+    let (counts, beside) = (&result["usage"], &result["_meta"]["quota"]["token_count"]);
+    let count = |key: &str, other: &str| {
+        let count = counts[key].as_u64().or(beside[other].as_u64());
+        count.unwrap_or(0)
+    };
     Usage {
-        input: count("inputTokens"),
-        output: count("outputTokens"),
-        cached: count("cachedReadTokens"),
-        cache_write: count("cachedWriteTokens"),
+        input: count("inputTokens", "input_tokens"),
+        output: count("outputTokens", "output_tokens"),
+        cached: count("cachedReadTokens", "cached_tokens"),
+        cache_write: count("cachedWriteTokens", "cache_write_tokens"),
         reasoning_in_output: true,
         ..Usage::default()
     }

@@ -1,11 +1,13 @@
-//! Claude Code, one turn at a time with `stream-json`.
+//! Claude Code, one turn with `stream-json` both ways: the message is a line of its input, and so is the word to stop.
 //!
-//! Traps: `subtype` is `success` although `is_error` is true; SIGTERM leaves its tools behind, SIGINT does not; one
+//! It is never asked anything: what is not on the list of tools that it may use it denies itself.
+//!
+//! Traps: its input has to be closed after the result, else it waits for another message; `subtype` is `success` although `is_error` is true; SIGTERM leaves its tools behind, SIGINT does not; one
 //! message comes as several lines with the same id, each with the same usage; a line of its own maker stays before the
 //! system text.
 
 use grove_plan::{ModelFailure, Usage};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask,
@@ -18,6 +20,7 @@ pub(super) static PROGRAM: Program = Program {
     binary: "claude",
     native: &["claude-code-linux-x64/claude"],
     tried: "2.1.197",
+    api: Some("anthropic"),
     can: Capabilities {
         system_prompt: true,
         tool_list: true,
@@ -27,6 +30,7 @@ pub(super) static PROGRAM: Program = Program {
         streaming: false,
         usage: true,
         runtime_tools: true,
+        cancel: true,
     },
     tools: &[
         ("read", "Read"),
@@ -47,13 +51,18 @@ pub(super) static PROGRAM: Program = Program {
     logins: &[".claude/.credentials.json"],
     not_switched_off: &[],
     usage_left: None,
+    cancel: Some(cancel),
     launch,
     take,
 };
 
 fn launch(task: &ProgramTask<'_>) -> Launch {
-    let (mut launch, system) = Launch::with_texts(task);
+    let (mut launch, system) = Launch::with_system(task);
+    let content = json!([{ "type": "text", "text": task.message }]);
+    let message = json!({ "role": "user", "content": content });
+    launch.tells(task, [json!({ "type": "user", "message": message })]);
     launch.args(["-p", "--output-format", "stream-json", "--verbose"]);
+    launch.args(["--input-format", "stream-json"]);
     launch.args(["--system-prompt-file", &system]);
     // Nothing of the person's own: no settings, hooks, plugins, servers, commands, and no session that stays.
     launch.args(["--setting-sources", "", "--strict-mcp-config"]);
@@ -99,6 +108,11 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     launch
 }
 
+fn cancel(_: &str) -> Value {
+    let request = json!({ "subtype": "interrupt" });
+    json!({ "type": "control_request", "request_id": "stop", "request": request })
+}
+
 fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
     // What its own children do is theirs.
     if !line["parent_tool_use_id"].is_null() {
@@ -131,7 +145,6 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
             }
         }
         ("result", subtype) => {
-            heard.is_over = true;
             let said = text(line, "result");
             let is_aborted = text(line, "terminal_reason").starts_with("aborted");
             if is_aborted {
@@ -149,6 +162,7 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
                 said.clone_into(&mut heard.text);
             }
             heard.usage = usage(&line["usage"]);
+            heard.end(on_event);
         }
         _ => {}
     }

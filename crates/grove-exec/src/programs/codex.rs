@@ -2,7 +2,8 @@
 //!
 //! Traps: an item of the type `error` and a line `error` are warnings, only `turn.failed` is an end; the launcher from
 //! npm stays behind, so the native program is started; usage of a resumed thread is that of the whole thread; it waits
-//! five seconds for its statistics unless they are off; `OPENAI_BASE_URL` is ignored.
+//! five seconds for its statistics unless they are off; `OPENAI_BASE_URL` is ignored. Its `app-server` would take a word to
+//! stop, but the turn ends then and the tool goes on, so that it is ended like one that does not listen.
 
 use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
@@ -18,6 +19,7 @@ pub(super) static PROGRAM: Program = Program {
     binary: "codex",
     native: &["codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"],
     tried: "0.166.0",
+    api: Some("openai-responses"),
     can: Capabilities {
         system_prompt: true,
         tool_list: false,
@@ -27,6 +29,7 @@ pub(super) static PROGRAM: Program = Program {
         streaming: false,
         usage: true,
         runtime_tools: true,
+        cancel: false,
     },
     // It does everything with its shell; what it may write is its sandbox's to say.
     tools: &[
@@ -42,6 +45,7 @@ pub(super) static PROGRAM: Program = Program {
     logins: &[".codex/auth.json"],
     not_switched_off: &["AGENTS.md in its own home", "the list of its own skills"],
     usage_left: None,
+    cancel: None,
     launch,
     take,
 };
@@ -52,7 +56,10 @@ const KEY: &str = "GROVE_ENGINE_KEY";
 const TOKEN: &str = "GROVE_BRIDGE_TOKEN";
 
 fn launch(task: &ProgramTask<'_>) -> Launch {
-    let (mut launch, system) = Launch::with_texts(task);
+    let (mut launch, system) = Launch::with_system(task);
+    let message = task.folder.join("message.md");
+    launch.file(message.clone(), task.message);
+    launch.input = Some(message);
     launch.args(["exec", "--json", "--skip-git-repo-check"]);
     launch.args(["--ignore-user-config", "--ignore-rules"]);
     // What it would look for on the network, and what would be told beside the task.

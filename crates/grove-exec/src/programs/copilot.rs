@@ -18,6 +18,7 @@ pub(super) static PROGRAM: Program = Program {
     binary: "copilot",
     native: &["copilot-linux-x64/copilot"],
     tried: "1.0.102",
+    api: Some("openai-chat"),
     can: Capabilities {
         system_prompt: false,
         tool_list: true,
@@ -27,6 +28,7 @@ pub(super) static PROGRAM: Program = Program {
         streaming: true,
         usage: true,
         runtime_tools: true,
+        cancel: false,
     },
     tools: &[
         ("read", "view"),
@@ -41,12 +43,16 @@ pub(super) static PROGRAM: Program = Program {
     logins: &[".copilot/config.json"],
     not_switched_off: &["its own system text", "its tools for its shells"],
     usage_left: Some(usage),
+    cancel: None,
     launch,
     take,
 };
 
 fn launch(task: &ProgramTask<'_>) -> Launch {
-    let mut launch = Launch::default();
+    let mut launch = Launch {
+        remembers: task.provider.is_some(),
+        ..Launch::default()
+    };
     let mut tools = json!(PROGRAM.tools(task.tools).0);
     if let (Some(_), Some(tools)) = (task.bridge, tools.as_array_mut()) {
         tools.push(format!("{}/*", ProgramBridge::NAME).into());

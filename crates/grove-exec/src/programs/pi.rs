@@ -1,6 +1,7 @@
-//! pi, one turn at a time with `--mode json`.
+//! pi, one turn with `--mode rpc`: commands are lines of its input, and so is the word to stop.
 //!
-//! Traps: it exits with 0 after everything failed, so only the last `stopReason` counts; it is over at `agent_settled`
+//! Traps: it does not tell its name of the conversation unless asked; its input has to be closed when it has settled;
+//! what was stopped is told as an error of the model's; it exits with 0 after everything failed, so only the last `stopReason` counts; it is over at `agent_settled`
 //! and not at `agent_end`; SIGINT leaves its tools behind, SIGTERM does not.
 
 use grove_plan::{ModelFailure, Usage};
@@ -16,6 +17,7 @@ pub(super) static PROGRAM: Program = Program {
     binary: "pi",
     native: &[],
     tried: "0.87.1",
+    api: Some("openai-chat"),
     can: Capabilities {
         system_prompt: true,
         tool_list: true,
@@ -25,6 +27,7 @@ pub(super) static PROGRAM: Program = Program {
         streaming: true,
         usage: true,
         runtime_tools: false,
+        cancel: true,
     },
     tools: &[
         ("read", "read"),
@@ -44,13 +47,16 @@ pub(super) static PROGRAM: Program = Program {
     logins: &[".pi/agent/auth.json"],
     not_switched_off: &[],
     usage_left: None,
+    cancel: Some(cancel),
     launch,
     take,
 };
 
 fn launch(task: &ProgramTask<'_>) -> Launch {
-    let (mut launch, system) = Launch::with_texts(task);
-    launch.args(["--mode", "json", "-p", "--offline"]);
+    let (mut launch, system) = Launch::with_system(task);
+    let prompt = json!({ "type": "prompt", "message": task.message });
+    launch.tells(task, [json!({ "type": "get_state" }), prompt]);
+    launch.args(["--mode", "rpc", "--offline"]);
     // Nothing of the person's own or the project's.
     launch.args(["--no-extensions", "--no-skills", "--no-prompt-templates"]);
     launch.args(["--no-themes", "--no-context-files", "--no-approve"]);
@@ -91,10 +97,14 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     launch
 }
 
+fn cancel(_: &str) -> Value {
+    json!({ "type": "abort" })
+}
+
 fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
     let id = || text(line, "toolCallId").to_owned();
     match text(line, "type") {
-        "session" => heard.session = line["id"].as_str().map(str::to_owned),
+        "response" => answered(heard, line, on_event),
         "message_update" => {
             let event = &line["assistantMessageEvent"];
             let delta = text(event, "delta").to_owned();
@@ -121,8 +131,21 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
                 text(line, "errorMessage").to_owned(),
             ));
         }
-        "agent_settled" => heard.is_over = true,
+        "agent_settled" => heard.end(on_event),
         _ => {}
+    }
+}
+
+/// The answer to a command: the next one follows.
+fn answered(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
+    let command = text(line, "command");
+    if line["success"] == false && matches!(command, "get_state" | "prompt") {
+        let why = text(line, "error").to_owned();
+        heard.failure = Some((ModelFailure::BadRequest, why));
+        heard.end(on_event);
+    } else if command == "get_state" {
+        heard.session = line["data"]["sessionId"].as_str().map(str::to_owned);
+        heard.say_next(on_event);
     }
 }
 

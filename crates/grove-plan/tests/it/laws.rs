@@ -215,7 +215,6 @@ fn some_fact(state: &State, choice: u32, detail: u32) -> Fact {
             why: "gone".to_owned(),
         },
         9 => Fact::Fired { timer: effect },
-        10 => wanted,
         11 if detail.is_multiple_of(3) => Fact::Delegated {
             of,
             run: format!("below{}", detail % 5),
@@ -229,7 +228,7 @@ fn some_fact(state: &State, choice: u32, detail: u32) -> Fact {
             },
             cost: None,
         },
-        11 => wanted,
+        10 | 11 => wanted,
         _ => Fact::Answered {
             outcome: some_outcome(effect.kind, detail),
             effect,

@@ -117,6 +117,7 @@ pub(crate) fn turned(of: &Attempt, epoch: u32, tokens: u64) -> Fact {
                 ..Usage::default()
             },
             stop: "end_turn".to_owned(),
+            added: None,
         },
     }
 }

@@ -1,29 +1,19 @@
 //! What a program makes of what it is told: every part has to be whole, once and in order in its first request, and what it
 //! adds of its own is known by its digest.
 
+use grove_plan::AddedText;
 use grove_spec::Digest;
 use serde_json::Value;
 
-/// What a first request has beside what the child was told.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Added {
-    /// The digest of the rest.
-    pub(super) digest: Digest,
-    /// How long it is.
-    pub(super) bytes: usize,
-    /// Parts that are not there whole, once, and after the one before.
-    pub(super) missing: Vec<String>,
-}
-
 /// Looks at a request in any of the formats.
-pub(super) fn added(request: &Value, told: &[&str]) -> Added {
+pub(super) fn added(request: &Value, told: &[&str]) -> AddedText {
     let mut texts = Vec::new();
     // What is said before the conversation stands before it, whatever the order of keys.
     for key in ["system", "instructions", "messages", "input"] {
         gather(&request[key], &mut texts);
     }
     let text = texts.join("\n");
-    let mut missing = Vec::new();
+    let mut not_whole = Vec::new();
     let (mut rest, mut at) = (text.clone(), 0);
     for part in told
         .iter()
@@ -34,14 +24,14 @@ pub(super) fn added(request: &Value, told: &[&str]) -> Added {
         let is_once = text.matches(part).count() == 1;
         match place.filter(|place| is_once && *place >= at) {
             Some(place) => at = place + part.len(),
-            None => missing.push(first_line(part)),
+            None => not_whole.push(first_line(part)),
         }
         rest = rest.replacen(part, "", 1);
     }
-    Added {
+    AddedText {
         digest: Digest::of(rest.as_bytes()),
         bytes: rest.len(),
-        missing,
+        not_whole,
     }
 }
 
@@ -82,18 +72,18 @@ mod tests {
         let chat = json!({ "messages": [{ "role": "system", "content": "maker You work.\n\nBoundary." }, { "role": "user", "content": "task" }] });
         for request in [&anthropic, &responses, &chat] {
             let good = added(request, &["You work.\n\nBoundary.", "task"]);
-            assert_eq!(good.missing, Vec::<String>::new(), "{request}");
+            assert_eq!(good.not_whole, Vec::<String>::new(), "{request}");
             let same = added(request, &["You work.\n\nBoundary.", "task\n"]);
             assert_eq!(good, same);
             for (told, missing) in [
                 (["Boundary.", "other"], "other"),
                 (["task", "You work."], "You work."),
             ] {
-                assert_eq!(added(request, &told).missing, [missing], "{request}");
+                assert_eq!(added(request, &told).not_whole, [missing], "{request}");
             }
         }
         let twice = json!({ "messages": [{ "content": "task" }, { "content": "task" }] });
-        assert_eq!(added(&twice, &["task"]).missing, ["task"]);
+        assert_eq!(added(&twice, &["task"]).not_whole, ["task"]);
         // What a program adds is told apart.
         let other = json!({ "messages": [{ "content": "more" }, { "content": "task" }] });
         let none = json!({ "messages": [{ "content": "task" }] });

@@ -54,8 +54,8 @@ impl Input {
         self.sayer.clone()
     }
 
-    /// Says what there is to say; then ends the input, and after a while the program.
-    pub(super) async fn speak(&self, stop: &StopTokens) -> Infallible {
+    /// Says what there is to say; then ends the input, and after a while has the keeper end the program.
+    pub(super) async fn speak(&self, keeper: &StopTokens) -> Infallible {
         let mut lines = self.lines.lock().await;
         let mut pipe = self.pipe.lock().await;
         loop {
@@ -75,7 +75,7 @@ impl Input {
         if self.sayer.is_heard {
             self.sayer.closed.cancelled().await;
             tokio::time::sleep(MOST_ENDING).await;
-            stop.tell(false);
+            keeper.tell(false);
         }
         std::future::pending().await
     }

@@ -12,7 +12,9 @@ use std::task::{Context, Poll};
 
 use grove_exec::{StopTokens, now};
 use grove_model::{AnswerCounter, Api, AskedRequest, Block, CountedAnswer, Relay, RelayedAnswer};
-use grove_plan::{Attempt, Cause, EffectId, EffectKind, Fact, Limits, ModelFailure, Turn, Usage};
+use grove_plan::{
+    AddedText, Attempt, Cause, EffectId, EffectKind, Fact, Limits, ModelFailure, Turn, Usage,
+};
 use grove_store::{Draft, Store};
 use http::header::CONTENT_TYPE;
 use http::{Request, Response, StatusCode};
@@ -75,6 +77,8 @@ struct Metering {
     reading: Mutex<Reading>,
     /// Whether the first request was looked at.
     is_begun: AtomicBool,
+    /// What it had beside what the child is told, until that is recorded with the first answer.
+    added: Mutex<Option<AddedText>>,
     /// Answers on their way; what they took is recorded before the attempt ends.
     answers: TaskTracker,
 }
@@ -85,6 +89,7 @@ impl Meter {
             metered,
             reading: Mutex::default(),
             is_begun: AtomicBool::new(false),
+            added: Mutex::default(),
             answers: TaskTracker::new(),
         });
         let shared = Arc::clone(&metering);
@@ -120,6 +125,10 @@ impl Meter {
 impl Metering {
     fn reading(&self) -> MutexGuard<'_, Reading> {
         self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn added(&self) -> MutexGuard<'_, Option<AddedText>> {
+        self.added.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
@@ -183,11 +192,12 @@ impl Metering {
             "beside what it is told, its first request has {} bytes with the digest {}",
             added.bytes, added.digest
         ));
-        for part in added.missing {
+        for part in &added.not_whole {
             note(format!(
                 "its first request has this not whole, once and in order: {part}"
             ));
         }
+        *self.added() = Some(added);
     }
 
     /// Why nothing more may be asked, if it is so.
@@ -283,6 +293,7 @@ impl Metering {
             content,
             usage,
             stop: stop.unwrap_or_else(|| unknown.to_owned()),
+            added: self.added().take(),
         };
         let metered = &self.metered;
         let draft = Draft {

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use grove_exec::{
-    Keeper, Order, Program, ProgramProvider, ProgramTask, ProgramVerdict, StopTokens, verdict,
+    Keeper, Order, Program, ProgramEvent, ProgramProvider, ProgramTask, ProgramVerdict, StopTokens,
+    verdict,
 };
 use grove_fs::atomic;
 use grove_model::Api;
@@ -14,6 +15,7 @@ use hyper::body::Bytes;
 use serde_json::{Value, json};
 
 use super::complaint;
+use super::input::Input;
 use super::loopback::{Answer, Loopback, refused};
 
 /// What the model says that stands there.
@@ -52,6 +54,7 @@ pub async fn try_program(
         tools: &[],
         writes: false,
         provider: Some(&provider),
+        variables: &[],
         bridge: None,
         resumes: None,
         folder,
@@ -71,9 +74,18 @@ pub async fn try_program(
         ..Order::shell("", work_folder, "try")
     };
     let mut reader = program.reader(&launch);
-    let never = StopTokens::default();
-    let ran = keeper.run(&order, &never, |bytes| reader.push(bytes, &mut |_| {}));
-    let end = ran.await.map_err(|error| error.to_string())?;
+    let input = Input::of(&launch).map_err(|error| error.to_string())?;
+    let (sayer, stop) = (input.sayer(), StopTokens::default());
+    let mut on_event = |event: ProgramEvent| match event {
+        ProgramEvent::Say(line) => sayer.say(line),
+        ProgramEvent::Close => sayer.close(),
+        _ => {}
+    };
+    let ran = tokio::select! {
+        ran = keeper.run(&order, &stop, |bytes| reader.push(bytes, &mut on_event)) => ran,
+        never = input.speak(&stop) => match never {},
+    };
+    let end = ran.map_err(|error| error.to_string())?;
     let heard = reader.finish(&mut |_| {});
     match verdict(&heard, &end.report) {
         ProgramVerdict::Answered if heard.text.contains(WORDS) => Ok(()),

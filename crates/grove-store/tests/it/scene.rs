@@ -104,6 +104,7 @@ pub(crate) fn turned() -> Fact {
                 ..Usage::default()
             },
             stop: "end_turn".to_owned(),
+            added: None,
         },
     }
 }

@@ -23,11 +23,13 @@ impl Conversation {
         if let Some(text) = asked["input"].as_str() {
             parts.push(Said::User(text.to_owned()));
         }
-        let items = asked["messages"].as_array().or(asked["input"].as_array());
+        let lists = ["messages", "input", "contents"].map(|key| asked[key].as_array());
+        let items = lists.into_iter().flatten().next();
         for item in items.into_iter().flatten() {
             match item["role"].as_str() {
+                Some("user") if item["parts"].is_array() => add_user(&mut parts, &item["parts"]),
                 Some("user") => add_user(&mut parts, &item["content"]),
-                Some("assistant") => parts.push(Said::Model),
+                Some("assistant" | "model") => parts.push(Said::Model),
                 Some("tool") => parts.push(Said::Tool),
                 Some(_) => {}
                 // `OpenAI` Responses has calls and their results beside messages.
@@ -60,7 +62,7 @@ fn add_user(parts: &mut Vec<Said>, content: &Value) {
     let mut text = content.as_str().unwrap_or_default().to_owned();
     let mut has_result = false;
     for block in content.as_array().into_iter().flatten() {
-        has_result |= block["type"] == "tool_result";
+        has_result |= block["type"] == "tool_result" || block["functionResponse"].is_object();
         text.push_str(block["text"].as_str().unwrap_or_default());
     }
     if has_result {
@@ -100,7 +102,14 @@ mod tests {
             { "type": "function_call_output", "output": "@@B" },
             { "type": "message", "role": "assistant", "content": [] },
         ]});
-        for asked in [anthropic, chat, responses] {
+        let google = json!({ "systemInstruction": { "parts": [{ "text": "@@B" }] }, "contents": [
+            { "role": "user", "parts": [{ "text": "do @@A" }] },
+            { "role": "model", "parts": [{ "functionCall": {} }] },
+            { "role": "user", "parts": [{ "functionResponse": { "response": { "output": "@@B" } } }] },
+            { "role": "model", "parts": [{ "text": "x" }] },
+            { "role": "user", "parts": [{ "text": "go on" }] },
+        ]});
+        for asked in [anthropic, chat, responses, google] {
             let conversation = Conversation::of(&asked);
             let place = conversation.last_message_with("@@A").unwrap();
             assert_eq!(conversation.turns_after(place), 2, "{asked}");

@@ -1,7 +1,7 @@
 //! A model server on loopback that answers as it is told and remembers what it was asked.
 //!
-//! It speaks the wire formats of Anthropic Messages, of `OpenAI` Responses and Chat Completions, streamed
-//! and not, so that real agent programs run against it without a network. It knows nothing of
+//! It speaks the wire formats of Anthropic Messages, of `OpenAI` Responses and Chat Completions and of Google's
+//! `generateContent`, streamed and not, so that real agent programs run against it without a network. It knows nothing of
 //! models: what it answers is a [`Script`]. It is also a program of its own, `grove-model-server`.
 
 mod anthropic;
@@ -9,6 +9,7 @@ mod chat;
 mod conversation;
 mod delivery;
 mod events;
+mod google;
 mod http;
 mod responses;
 mod script;
@@ -147,6 +148,10 @@ pub enum Format {
     Responses,
     /// `OpenAI` Chat Completions.
     Chat,
+    /// Google's `generateContent`.
+    Google,
+    /// Google's `streamGenerateContent`.
+    GoogleStream,
 }
 
 impl Format {
@@ -158,6 +163,8 @@ impl Format {
             ("/messages", Self::Anthropic),
             ("/responses", Self::Responses),
             ("/chat/completions", Self::Chat),
+            (":generateContent", Self::Google),
+            (":streamGenerateContent", Self::GoogleStream),
         ]
         .into_iter()
         .find(|(end, _)| request.path.ends_with(end))
@@ -169,6 +176,9 @@ impl Format {
             Self::Anthropic => anthropic::answer(reply, asked, number),
             Self::Responses => responses::answer(reply, asked, number),
             Self::Chat => chat::answer(reply, asked, number),
+            Self::Google | Self::GoogleStream => {
+                google::answer(reply, self == Self::GoogleStream, number)
+            }
         }
     }
 

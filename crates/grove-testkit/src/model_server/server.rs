@@ -201,6 +201,10 @@ fn beside(request: &Request) -> Answer {
             &json!({ "input_tokens": request.body.len().div_ceil(4) }),
         );
     }
+    if request.path.ends_with(":countTokens") {
+        let tokens = request.body.len().div_ceil(4);
+        return Answer::json(200, &json!({ "totalTokens": tokens }));
+    }
     if request.method == "GET" && request.path.ends_with("/models") {
         let model = json!({
             "id": "fake-model",

@@ -38,7 +38,7 @@ pub(crate) struct RunArgs {
     /// The model, as `provider/id[:thinking]`
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// What drives it: `native`, `claude`, `codex`, `pi` or `copilot`
+    /// What drives it: `native`, `claude`, `codex`, `pi`, `copilot`, `opencode`, `gemini` or `acp:COMMAND`
     #[arg(long, value_name = "NAME")]
     pub(crate) engine: Option<String>,
     /// Where it works; here by default

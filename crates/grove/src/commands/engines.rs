@@ -189,7 +189,8 @@ pub(super) fn run(
             .as_ref()
             .and_then(|file| runtime.block_on(version(environment, &keeper, file)));
         let is_set = |name: &&&str| models.variables.contains_key(**name);
-        let trial = file.as_ref().filter(|_| try_each);
+        // One that cannot be sent anywhere would ask whom it is logged in with.
+        let trial = file.as_ref().filter(|_| try_each && program.can.base_url);
         let trial = trial.map(|file| {
             let tried = runtime.block_on(try_one(environment, &keeper, program, file));
             Trial {

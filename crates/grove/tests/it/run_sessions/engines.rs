@@ -1,6 +1,7 @@
 //! Agent programs as children: the real ones, through the binary, to the same run.
 
 mod acp;
+mod acp_programs;
 mod isolation;
 mod runtime_tools;
 mod shapes;
@@ -25,6 +26,21 @@ const ENGINES: [(&str, &str, &str); 4] = [
     ("pi", "openai-chat", "bash"),
     ("copilot", "openai-chat", "bash"),
 ];
+
+/// The same for those that `cargo xtask programs --acp` tries.
+const ACP_ENGINES: [(&str, &str, &str); 2] = [
+    ("opencode", "openai-chat", "bash"),
+    // It has a format of its own, and so no provider of ours.
+    ("gemini", "", "run_shell_command"),
+];
+
+/// The model that an engine is asked with.
+fn model_of(engine: &str) -> String {
+    match engine {
+        "gemini" => "gemini-2.5-flash".to_owned(),
+        engine => format!("for-{engine}/claude-sonnet-4-5"),
+    }
+}
 
 fn installed(variable: &str) -> PathBuf {
     let path = std::env::var_os(variable).map(PathBuf::from);
@@ -53,23 +69,36 @@ pub(super) fn scene(server: &ModelServer) -> Session {
     ] {
         symlink(installed(variable), bin.join(name)).unwrap();
     }
+    let of_node = |name: &str, script: PathBuf| {
+        let node = installed("GROVE_TEST_NODE");
+        let text = format!(
+            "#!/bin/sh\nexec {} {} \"$@\"\n",
+            node.display(),
+            script.display()
+        );
+        fs::write(bin.join(name), text).unwrap();
+        fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    };
     let script = installed("GROVE_TEST_PI").join("@earendil-works/pi-coding-agent/dist/cli.js");
-    let node = installed("GROVE_TEST_NODE");
-    let text = format!(
-        "#!/bin/sh\nexec {} {} \"$@\"\n",
-        node.display(),
-        script.display()
-    );
-    fs::write(bin.join("pi"), text).unwrap();
-    fs::set_permissions(bin.join("pi"), fs::Permissions::from_mode(0o755)).unwrap();
-    let providers = ENGINES.map(|(engine, api, _)| {
+    of_node("pi", script);
+    if let Some(program) = std::env::var_os("GROVE_TEST_OPENCODE") {
+        symlink(program, bin.join("opencode")).unwrap();
+    }
+    if let Some(script) = std::env::var_os("GROVE_TEST_GEMINI") {
+        of_node("gemini", script.into());
+        session = session.with_env("GEMINI_API_KEY", KEY);
+        session = session.with_env("GOOGLE_GEMINI_BASE_URL", server.url());
+    }
+    let engines = ENGINES.into_iter().chain(ACP_ENGINES);
+    let engines = engines.filter(|(_, api, _)| !api.is_empty());
+    let providers = engines.map(|(engine, api, _)| {
         let version = if api == "anthropic" { "" } else { "/v1" };
         format!(
             "[providers.for-{engine}]\napi = \"{api}\"\nbase_url = \"{}{version}\"\nkey = {{ env = \"TEST_KEY\" }}\n",
             server.url()
         )
     });
-    session.file(USER_CONFIG, providers.concat());
+    session.file(USER_CONFIG, providers.collect::<String>());
     session.definition(AGENT, "tools: read, write, bash\n", "You work.");
     session
 }
@@ -173,8 +202,10 @@ fn engines_are_listed_and_one_that_is_not_there_is_said_before_anything_starts()
     let session = scene(&server);
     let listed = session.json("engines");
     let programs = listed["programs"].as_array().unwrap();
-    assert_eq!(programs.len(), ENGINES.len());
-    for program in programs {
+    assert_eq!(programs.len(), ENGINES.len() + ACP_ENGINES.len());
+    let is_tested = |program: &&Value| ENGINES.iter().any(|(name, ..)| program["name"] == *name);
+    assert_eq!(programs.iter().filter(is_tested).count(), ENGINES.len());
+    for program in programs.iter().filter(is_tested) {
         assert_eq!(program["installed"], true, "{program}");
         let version = program["version"].as_str().unwrap_or_default();
         assert!(version.contains('.'), "{program}");
@@ -183,7 +214,12 @@ fn engines_are_listed_and_one_that_is_not_there_is_said_before_anything_starts()
     }
     session.file("home/.codex/auth.json", "{}");
     let tried = session.json("engines --try");
-    for program in tried["programs"].as_array().unwrap() {
+    for program in tried["programs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(is_tested)
+    {
         assert_eq!(program["try"]["ok"], true, "{program}");
         assert_eq!(program["login"], program["name"] == "codex", "{program}");
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::{AGENT, run_of};
 use super::table::server_of;
-use super::{ENGINES, scene, words};
+use super::{ENGINES, model_of, scene, words};
 
 /// Stands in everything that a child was not told.
 const OUTSIDE: &str = "OUTSIDE-MARK";
@@ -23,6 +23,9 @@ fn surround(session: &Session) {
         "home/.codex/AGENTS.md",
         "home/.copilot/copilot-instructions.md",
         "home/.pi/agent/AGENTS.md",
+        "home/.config/opencode/AGENTS.md",
+        "home/.gemini/GEMINI.md",
+        "project/GEMINI.md",
         "home/CLAUDE.md",
         "home/AGENTS.md",
         "project/CLAUDE.md",
@@ -59,6 +62,23 @@ fn surround(session: &Session) {
         "home/.copilot/mcp-config.json",
         server("copilot").to_string(),
     );
+    for (file, name) in [
+        ("home/.gemini/settings.json", "gemini"),
+        ("project/.gemini/settings.json", "gemini-project"),
+    ] {
+        let command = touch(&format!("server-{name}"));
+        let server = json!({ "command": "/bin/sh", "args": ["-c", command] });
+        let settings = json!({ "mcpServers": { "outside": server } });
+        session.file(file, settings.to_string());
+    }
+    for (file, name) in [
+        ("home/.config/opencode/opencode.json", "opencode"),
+        ("project/opencode.json", "opencode-project"),
+    ] {
+        let command = json!(["/bin/sh", "-c", touch(&format!("server-{name}"))]);
+        let server = json!({ "type": "local", "command": command });
+        session.file(file, json!({ "mcp": { "outside": server } }).to_string());
+    }
     let command = touch("server-codex");
     let codex =
         format!("[mcp_servers.outside]\ncommand = \"/bin/sh\"\nargs = [\"-c\", {command:?}]\n");
@@ -102,7 +122,7 @@ fn a_program_hears_what_it_is_told_and_nothing_of_what_lies_around() {
     });
 }
 
-fn hears_only(engine: &str) {
+pub(super) fn hears_only(engine: &str) {
     let server = server_of(&[json!({ "text": "Fine." })]);
     let session = scene(&server);
     surround(&session);
@@ -113,12 +133,20 @@ fn hears_only(engine: &str) {
         "PROMPT-PART",
     );
     let before = at_home(&session);
-    let model = format!("for-{engine}/claude-sonnet-4-5");
+    let model = model_of(engine);
     let outcome = session.grove(words(engine, &model, &["--json"])).ok();
     let run = run_of(&outcome.stdout);
     let body = server.requests()[0].json();
     // What is said before the conversation stands before it.
-    let texts = ["system", "instructions", "messages", "input"].map(|key| body[key].to_string());
+    let texts = [
+        "system",
+        "instructions",
+        "systemInstruction",
+        "messages",
+        "input",
+        "contents",
+    ];
+    let texts = texts.map(|key| body[key].to_string());
     let text = texts.concat();
     let mut at = 0;
     for part in ["SKILL-PART", "PROMPT-PART", BOUNDARY, "TASK-MARK"] {
@@ -137,7 +165,16 @@ fn hears_only(engine: &str) {
         before,
         "{engine}: something at home changed"
     );
+    if engine == "gemini" {
+        return;
+    }
     // What it adds is known by its digest, and nothing that it was told is missing.
+    let id = run["id"].as_str().unwrap();
+    let shown = session.json(["runs", "show", id]);
+    let added = &shown["nodes"][0]["attempts"][0]["added"];
+    let digest = added["digest"].as_str().unwrap_or_default();
+    assert_eq!(digest.len(), 64, "{engine}: {shown}");
+    assert_eq!(added["notWhole"], Value::Null, "{engine}: {shown}");
     let path = format!("state/grove/logs/{}/1-1.jsonl", run["id"].as_str().unwrap());
     let log = session.read(path);
     assert!(

@@ -8,32 +8,39 @@ use grove_testkit::session::Session;
 use serde_json::{Value, json};
 
 use super::super::{AGENT, run_of};
-use super::{ENGINES, call, scene};
+use super::{ENGINES, call, model_of, scene};
+
+/// The engines that are tried, with commas between them: what differs is said, in place of failing. `cargo xtask programs
+/// --newest` sets it.
+const REPORT: &str = "GROVE_TABLE_REPORT";
+
+/// In place of what an answer has, where that is chance.
+const ANYTHING: &str = "?";
 
 /// One way in which a provider behaves, and what has to come of it.
-struct Case {
-    name: &'static str,
+pub(super) struct Case {
+    pub(super) name: &'static str,
     /// The replies in order; the last one goes on for ever.
-    replies: Vec<Value>,
+    pub(super) replies: Vec<Value>,
     /// The agent's own lines.
     agent: &'static str,
     /// Beside agent, task, engine and model.
-    request: Value,
-    exit: i32,
-    state: &'static str,
+    pub(super) request: Value,
+    pub(super) exit: i32,
+    pub(super) state: &'static str,
     /// Its kind, and a provider's failure.
-    cause: (Value, Value),
-    result: Value,
+    pub(super) cause: (Value, Value),
+    pub(super) result: Value,
     structured: Value,
     /// What each answer that was recorded has.
-    turns: Vec<&'static str>,
+    pub(super) turns: Vec<&'static str>,
     /// Tools that began and how they ended.
-    tools: Vec<&'static str>,
+    pub(super) tools: Vec<&'static str>,
     /// How often the model was asked, at least and at most.
-    requests: RangeInclusive<usize>,
+    pub(super) requests: RangeInclusive<usize>,
     /// What the server sent and was recorded: input and output.
-    usage: (u64, u64),
-    estimated: bool,
+    pub(super) usage: (u64, u64),
+    pub(super) estimated: bool,
 }
 
 fn usual(name: &'static str, replies: Vec<Value>) -> Case {
@@ -80,7 +87,7 @@ fn error(status: u16) -> Value {
 }
 
 /// Where programs differ, the number of requests says so; Codex does not tell of a call that it refuses.
-fn cases(engine: &str, tool: &str) -> Vec<Case> {
+pub(super) fn cases(engine: &str, tool: &str) -> Vec<Case> {
     let of = |claude, codex, pi, copilot| match engine {
         "claude" => claude,
         "codex" => codex,
@@ -132,6 +139,35 @@ fn cases(engine: &str, tool: &str) -> Vec<Case> {
                 vec![error(429), json!({ "text": "Fine." })],
             )
         },
+        Case {
+            turns: vec!["text,toolUse", "text"],
+            tools: vec!["start", "end"],
+            requests: 4..=4,
+            usage: (46, 23),
+            ..usual(
+                "refused in the middle",
+                vec![
+                    json!({ "text": "I look.", "calls": [bash("echo made > made.txt")] }),
+                    error(429),
+                    error(500),
+                    json!({ "text": "Fine.", "usage": { "input": 30, "output": 15 } }),
+                ],
+            )
+        },
+        Case {
+            // Of the answer that was cut the server had said what it took, in Anthropic's format alone. Claude Code may ask
+            // again without a stream, and then the answer is counted and not read.
+            turns: [&["", ANYTHING][..], &["text"]][usize::from(engine != "claude")].to_vec(),
+            usage: [(46, 23), (30, 15)][usize::from(engine != "claude")],
+            requests: 2..=3,
+            ..usual(
+                "cut, then fine",
+                vec![
+                    json!({ "text": "Words", "delivery": { "cutAfterBytes": 420 } }),
+                    json!({ "text": "Fine.", "usage": { "input": 30, "output": 15 } }),
+                ],
+            )
+        },
         failed(
             "500 for ever",
             error(500),
@@ -147,7 +183,7 @@ fn cases(engine: &str, tool: &str) -> Vec<Case> {
             of(4..=8, 4..=8, 4..=8, 6..=12),
         ),
         Case {
-            request: json!({ "timeoutMs": 5000 }),
+            request: json!({ "timeoutMs": 10_000 }),
             exit: 6,
             state: "failed",
             cause: (json!("timedOut"), Value::Null),
@@ -161,7 +197,6 @@ fn cases(engine: &str, tool: &str) -> Vec<Case> {
         },
         Case {
             estimated: true,
-            // Four bytes are a token; how long its request is is the program's affair.
             usage: (0, 2),
             ..usual(
                 "no usage",
@@ -217,6 +252,7 @@ pub(super) fn runtime_call(engine: &str, tool: &str, arguments: &Value) -> Optio
         "claude" => Some(json!({ "name": format!("mcp__grove__{tool}"), "arguments": arguments })),
         "codex" => Some(json!({ "name": tool, "namespace": "mcp__grove", "arguments": arguments })),
         "copilot" => Some(json!({ "name": format!("grove-{tool}"), "arguments": arguments })),
+        "opencode" => Some(json!({ "name": format!("grove_{tool}"), "arguments": arguments })),
         _ => None,
     }
 }
@@ -250,7 +286,7 @@ fn turns(stdout: &str) -> Vec<String> {
 }
 
 /// Tools in the attempt's log.
-fn tools(session: &Session, run: &Value) -> Vec<&'static str> {
+pub(super) fn tools(session: &Session, run: &Value) -> Vec<&'static str> {
     let path = format!("state/grove/logs/{}/1-1.jsonl", run["id"].as_str().unwrap());
     let log = std::fs::read_to_string(session.path(path)).unwrap_or_default();
     let lines = log
@@ -265,51 +301,106 @@ fn tools(session: &Session, run: &Value) -> Vec<&'static str> {
     tools.collect()
 }
 
-fn check(engine: &str, case: &Case) {
-    let name = format!("{engine}: {}", case.name);
+/// What came of a case that is not in the table, in words.
+fn differences(engine: &str, case: &Case) -> Vec<String> {
     let server = server_of(&case.replies);
     let session = scene(&server);
     session.definition(AGENT, case.agent, "You work.");
     let mut request = json!({ "agent": "worker", "task": "Do it.", "engine": engine,
-        "model": format!("for-{engine}/claude-sonnet-4-5") });
+        "model": model_of(engine) });
     let more = case.request.as_object().unwrap().clone();
     request.as_object_mut().unwrap().extend(more);
     session.file("request.json", request.to_string());
     let file = session.path("request.json");
     let outcome = session.grove(["run", "--request", file.to_str().unwrap(), "--json"]);
-    let outcome = outcome.fails(case.exit);
     let run = run_of(&outcome.stdout);
-    assert_eq!(run["state"], case.state, "{name}: {run}");
-    let cause = (
-        run["cause"]["kind"].clone(),
-        run["cause"]["failure"].clone(),
-    );
-    assert_eq!(cause, case.cause, "{name}: {run}");
-    assert_eq!(run["result"], case.result, "{name}");
-    assert_eq!(
-        run["nodes"][0]["output"]["structured"], case.structured,
-        "{name}"
-    );
-    assert_eq!(turns(&outcome.stdout), case.turns, "{name}");
+    let (cause, usage) = (&run["cause"], &run["usage"]);
+    let turns = turns(&outcome.stdout);
+    let is_like = |(turn, expected): (&String, &&str)| *expected == ANYTHING || turn == expected;
     let tools = tools(&session, &run);
-    assert!(tools.starts_with(&case.tools), "{name}: {tools:?}");
-    assert!(tools.len() <= case.tools.len() + 2, "{name}: {tools:?}");
-    let posts = server
-        .requests()
-        .into_iter()
-        .filter(|request| request.method == "POST");
-    let posts = posts.count();
-    assert!(case.requests.contains(&posts), "{name}: {posts} requests");
-    let usage = &run["usage"];
-    assert_eq!(usage["estimated"], case.estimated, "{name}");
-    assert_eq!(usage["output"], case.usage.1, "{name}");
-    if case.estimated {
-        assert!(usage["input"].as_u64() > Some(100), "{name}: {usage}");
-    } else {
-        assert_eq!(usage["input"], case.usage.0, "{name}");
+    let posts = server.requests().into_iter();
+    let posts = posts.filter(|request| request.method == "POST").count();
+    let input = usage["input"].as_u64().unwrap_or_default();
+    // Four bytes are a token, and how long its request is is the program's affair.
+    let is_guess = case.name == "no usage";
+    let makes = matches!(case.name, "tool call" | "refused in the middle");
+    let structured = &run["nodes"][0]["output"]["structured"];
+    let all = [
+        (
+            outcome.code == case.exit,
+            format!("it exits with {}", outcome.code),
+        ),
+        (
+            run["state"] == case.state,
+            format!("the state is {}", run["state"]),
+        ),
+        (
+            (&cause["kind"], &cause["failure"]) == (&case.cause.0, &case.cause.1),
+            format!("the cause is {cause}"),
+        ),
+        (
+            run["result"] == case.result,
+            format!("the result is {}", run["result"]),
+        ),
+        (
+            *structured == case.structured,
+            format!("the data is {structured}"),
+        ),
+        (
+            turns.len() == case.turns.len() && turns.iter().zip(&case.turns).all(is_like),
+            format!("the turns are {turns:?}"),
+        ),
+        (
+            tools.starts_with(&case.tools) && tools.len() <= case.tools.len() + 2,
+            format!("the tools are {tools:?}"),
+        ),
+        (
+            case.requests.contains(&posts),
+            format!("there are {posts} requests"),
+        ),
+        (
+            usage["estimated"] == case.estimated
+                && usage["output"] == case.usage.1
+                && if is_guess {
+                    input > 100
+                } else {
+                    input == case.usage.0
+                },
+            format!("the usage is {usage}"),
+        ),
+        (
+            session.path("project/made.txt").exists() == makes,
+            "the tool did something else".to_owned(),
+        ),
+    ];
+    let differing = all.into_iter().filter(|(is_same, _)| !is_same);
+    differing.map(|(_, what)| what).collect()
+}
+
+/// Tries each case in turn; in a report the ones that differ are said and not failed for.
+pub(super) fn try_all(engine: &str, cases: &[Case]) {
+    let report = std::env::var(REPORT).ok();
+    let is_report = report.is_some();
+    if report.is_some_and(|engines| !engines.split(',').any(|wanted| wanted == engine)) {
+        return;
     }
-    let made = session.path("project/made.txt").exists();
-    assert_eq!(made, case.name == "tool call", "{name}");
+    let mut as_before = 0;
+    for case in cases {
+        let differing = differences(engine, case);
+        assert!(
+            is_report || differing.is_empty(),
+            "{engine}: {}: {differing:?}",
+            case.name
+        );
+        as_before += usize::from(differing.is_empty());
+        for what in differing {
+            println!("DIFFERS {engine}: {}: {what}", case.name);
+        }
+    }
+    if is_report {
+        let all = cases.len();
+        println!("TABLE {engine}: {as_before} of {all} cases as in the table");
+    }
 }
 
 #[test]
@@ -318,9 +409,7 @@ fn every_program_comes_to_the_same_verdict_whatever_it_says_of_itself() {
     thread::scope(|scope| {
         for (engine, _, tool) in ENGINES {
             scope.spawn(move || {
-                for case in cases(engine, tool) {
-                    check(engine, &case);
-                }
+                try_all(engine, &cases(engine, tool));
             });
         }
     });

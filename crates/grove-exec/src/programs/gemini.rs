@@ -1,0 +1,98 @@
+//! Gemini CLI, by the Agent Client Protocol (`gemini --acp`).
+//!
+//! It asks in Google's own format, which no provider of ours has, so that it has no meter: it asks with the person's login
+//! or key. With a key its home is the folder of the conversation, with settings of ours.
+//!
+//! Traps: it starts itself anew unless told not to, and what ends the one leaves the other behind; instructions of a
+//! project are read wherever its folder is trusted, whatever the settings call their file, so that it is not, and then it has no
+//! servers either; a tool for which it asks leave is told by the question alone; a conversation that is loaded in the
+//! minute in which it began is written over, because its file is called by the minute, so that it is given another one
+//! first; what it loads it tells after having said that it is loaded; it waits long and silently before it asks again.
+
+use serde_json::json;
+
+use super::{Capabilities, Launch, Program, ProgramTask, acp};
+
+pub(super) static PROGRAM: Program = Program {
+    name: "gemini",
+    title: "Gemini CLI",
+    binary: "gemini",
+    native: &[],
+    tried: "0.61.0",
+    api: None,
+    can: Capabilities {
+        system_prompt: true,
+        tool_list: true,
+        base_url: false,
+        model: true,
+        resume: true,
+        streaming: true,
+        usage: true,
+        runtime_tools: false,
+        cancel: true,
+    },
+    tools: &[
+        ("read", "read_file"),
+        ("ls", "list_directory"),
+        ("find", "glob"),
+        ("grep", "grep_search"),
+        ("write", "write_file"),
+        ("edit", "replace"),
+        ("bash", "run_shell_command"),
+    ],
+    variables: &[KEY, "GOOGLE_GEMINI_BASE_URL"],
+    logins: &[".gemini/oauth_creds.json"],
+    not_switched_off: &[
+        "its own settings, tools, memory and sessions, unless a key is in GEMINI_API_KEY",
+    ],
+    usage_left: None,
+    cancel: Some(acp::cancel),
+    launch,
+    take: acp::take,
+};
+
+/// The variable with a person's key.
+const KEY: &str = "GEMINI_API_KEY";
+/// A tool that nobody has: an empty list is no list.
+const NO_TOOL: &str = "none";
+/// Gives what it remembers of a conversation another minute, and becomes the program.
+const BEGIN_AGAIN: &str = "for file in \"$0\"/.gemini/tmp/*/chats/session-*; do \
+mv -- \"$file\" \"${file%/*}/session-1970-01-01T00-00-${file##*-}\"; done; exec \"$@\"";
+
+fn launch(task: &ProgramTask<'_>) -> Launch {
+    let (mut launch, system) = Launch::with_system(task);
+    let has_key = task.variables.iter().any(|name| name == KEY);
+    if has_key {
+        let home = task.home.to_string_lossy().into_owned();
+        if task.resumes.is_some() {
+            let begin = ["/bin/sh", "-c", BEGIN_AGAIN, &home].map(str::to_owned);
+            launch.command.splice(0..0, begin);
+        }
+        let mut tools = PROGRAM.tools(task.tools).0;
+        if tools.is_empty() {
+            tools.push(NO_TOOL);
+        }
+        let settings = json!({
+            "security": { "auth": { "selectedType": "gemini-api-key" }, "folderTrust": { "enabled": true } },
+            "privacy": { "usageStatisticsEnabled": false },
+            "telemetry": { "enabled": false },
+            "general": { "enableAutoUpdate": false, "sessionRetention": { "enabled": false } },
+            "context": { "includeDirectoryTree": false },
+            "hooksConfig": { "enabled": false },
+            "skills": { "enabled": false },
+            "tools": { "core": tools },
+        });
+        let file = task.home.join(".gemini/settings.json");
+        launch.file(file, &settings.to_string());
+        launch.set("GEMINI_CLI_HOME", home);
+    }
+    launch.remembers = has_key;
+    launch.args(["--acp", "--extensions", "none"]);
+    if let Some(model) = task.model {
+        launch.args(["--model", model]);
+    }
+    launch.set("GEMINI_SYSTEM_MD", system);
+    launch.set("GEMINI_CLI_NO_RELAUNCH", "true");
+    acp::tell(&mut launch, task, &[task.message], Some("default"));
+    launch
+}

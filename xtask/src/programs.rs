@@ -1,0 +1,97 @@
+//! `cargo xtask programs`: agent programs as children, where the tests of every day do not go: those by the Agent Client
+//! Protocol, and the newest versions of all.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::arguments::Arguments;
+use crate::tools::Agent;
+use crate::{step, tools, workspace};
+
+/// Some dozen cases, of which some wait for a program's own patience.
+const LIMIT: Duration = Duration::from_hours(1);
+/// The engines that are tried, with commas between them: what differs is said, in place of failing.
+const REPORT: &str = "GROVE_TABLE_REPORT";
+
+pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
+    let (acp, newest) = (arguments.flag("--acp"), arguments.flag("--newest"));
+    arguments.finish()?;
+    match (acp, newest) {
+        (true, false) => by_the_protocol(),
+        (false, true) => newest_versions(),
+        _ => Err("which programs? --acp or --newest".to_owned()),
+    }
+}
+
+/// The pinned versions of those by the protocol.
+fn by_the_protocol() -> Result<(), String> {
+    let mut variables = tools::environment();
+    for agent in [tools::OPENCODE, tools::GEMINI] {
+        agent.install()?;
+        let (variable, program) = agent.variable();
+        variables.push((variable, program?));
+    }
+    let mut cargo = workspace::cargo();
+    cargo
+        .args(
+            "test --quiet --package grove --test it run_sessions::engines::acp_programs".split(' '),
+        )
+        .args(["--", "--ignored", "--nocapture", "--test-threads", "1"])
+        .envs(variables);
+    step::show("programs by the protocol", &mut cargo, LIMIT)
+}
+
+/// The table against the newest version of each that is not the pinned one; one that cannot be installed is said and left
+/// out.
+fn newest_versions() -> Result<(), String> {
+    let mut variables = tools::environment();
+    let pinned = [tools::CLAUDE, tools::CODEX, tools::PI_AGENT, tools::COPILOT];
+    let by_protocol = [tools::OPENCODE, tools::GEMINI];
+    let newer = |agents: &[Agent], variables: &mut Vec<_>| {
+        let newer = agents.iter().filter(|agent| take_newest(agent, variables));
+        newer.map(Agent::name).collect::<Vec<_>>().join(",")
+    };
+    let tests = "run_sessions::engines";
+    for (engines, test) in [
+        (newer(&pinned, &mut variables), "table::every_program"),
+        (
+            newer(&by_protocol, &mut variables),
+            "acp_programs::programs_by_the_protocol_come",
+        ),
+    ] {
+        if engines.is_empty() {
+            continue;
+        }
+        let test = format!("{tests}::{test}");
+        let mut cargo = workspace::cargo();
+        cargo
+            .args(["test", "--quiet", "--package", "grove", "--test", "it"])
+            .args([&test, "--", "--include-ignored", "--nocapture"])
+            .envs(variables.iter().cloned())
+            .env(REPORT, engines);
+        step::show("the newest programs", &mut cargo, LIMIT)?;
+    }
+    Ok(())
+}
+
+/// Installs the newest version of a program and has the tests find it, if it is another one than the pinned.
+fn take_newest(agent: &Agent, variables: &mut Vec<(&'static str, PathBuf)>) -> bool {
+    let (name, pinned) = (agent.name(), agent.version());
+    match agent.install_newest() {
+        Ok(None) => {
+            println!("PROGRAM {name}: the newest is the pinned {pinned}");
+            false
+        }
+        Ok(Some((version, variable, program))) => {
+            println!("PROGRAM {name}: pinned {pinned}, newest {version}");
+            variables.retain(|(known, _)| *known != variable);
+            variables.push((variable, program));
+            true
+        }
+        Err(why) => {
+            let why = why.trim().replace('\n', " ");
+            println!("PROGRAM {name}: pinned {pinned}, the newest cannot be had: {why}");
+            false
+        }
+    }
+}
