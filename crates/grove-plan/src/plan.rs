@@ -245,6 +245,9 @@ pub struct Child {
     /// The file of the program that drives it.
     #[serde(default)]
     pub program: Option<PathBuf>,
+    /// Its version, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program_version: Option<String>,
     /// The models to try, in order, as `provider/id[:thinking]`.
     pub models: Vec<String>,
     /// What is known of each of them.
@@ -285,6 +288,7 @@ impl Child {
             inputs: None,
             engine: "native".to_owned(),
             program: None,
+            program_version: None,
             models: vec![model.to_owned()],
             model_facts: Vec::new(),
             fallback_after_writes: false,

@@ -66,6 +66,9 @@ pub struct NodeView {
     pub items: Option<usize>,
     /// What drives it.
     pub engine: String,
+    /// The version of the program that drives it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program_version: Option<String>,
     /// How far it is.
     pub state: &'static str,
     /// Why it is so.
@@ -422,6 +425,7 @@ fn node_view(
         label: child.label.clone(),
         items: None,
         engine: child.engine.clone(),
+        program_version: child.program_version.clone(),
         state: node.execution.word(),
         cause: cause_of(&node.execution),
         reason: node.execution.reason(),

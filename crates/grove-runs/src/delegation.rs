@@ -15,6 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::control::{ChildWish, wish_for_child};
 use crate::identity::new_run_id;
 use crate::submission::{RunRequest, submit};
+use crate::supervisor::blocking;
 
 /// How often a child that waits looks whether a run is over.
 const LOOK: Duration = Duration::from_millis(20);
@@ -90,7 +91,8 @@ impl Delegate {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str);
         let action = text("action").unwrap_or("run");
         if action == "run" {
-            let run = self.begin(arguments, call)?;
+            // Agents and skills are looked for, and programs may be asked for their versions.
+            let run = blocking(|| self.begin(arguments, call))?;
             let is_background = arguments.get("background") == Some(&Value::Bool(true));
             return if is_background {
                 Ok(format!("run {run} has begun; `action: wait` waits for it"))

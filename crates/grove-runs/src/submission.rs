@@ -103,6 +103,9 @@ pub struct ChildRequest {
     pub engine: String,
     /// The program's file.
     pub program: Option<PathBuf>,
+    /// Its version, where that is known.
+    #[serde(default)]
+    pub program_version: Option<String>,
     /// The models to try, in order.
     pub models: Vec<String>,
     /// What is known of each of them.
@@ -407,6 +410,7 @@ fn node(
         inputs,
         engine: request.engine.clone(),
         program: request.program.clone(),
+        program_version: request.program_version.clone(),
         models: request.models.clone(),
         model_facts: request.model_facts.clone(),
         fallback_after_writes: request.fallback_after_writes,

@@ -223,6 +223,7 @@ impl OurSupervisor {
             denied_tools: [].into(),
             engine: "native".to_owned(),
             program: None,
+            program_version: None,
             models: vec!["anthropic/m".to_owned()],
             model_facts: Vec::new(),
             skills: Vec::new(),

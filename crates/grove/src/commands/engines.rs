@@ -1,6 +1,6 @@
 //! What can drive a child: the built-in engine and the agent programs that are installed here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use grove_exec::{Capabilities, Exit, Keeper, Order, PROGRAMS, Program, StopTokens};
 use grove_fs::programs;
@@ -24,6 +24,8 @@ const NATIVE: &str = "native";
 const VERSION_MS: u64 = 10_000;
 /// A version is a line.
 const MOST_VERSION: u64 = 4 << 10;
+/// Bytes of a package's manifest that are read.
+const MOST_MANIFEST: u64 = 1 << 20;
 
 /// What drives a child.
 pub(super) struct ChosenEngine {
@@ -283,6 +285,37 @@ async fn try_one(
 }
 
 /// What a program says its version is: the first word with digits and dots.
+/// The version of a program's file: of the package that it lies in, else what it says itself.
+pub(super) fn version_of(environment: &Environment, file: &Path) -> Option<String> {
+    version_of_package(file).or_else(|| {
+        let keeper = Keeper::this_program(KEEPER).ok()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .ok()?;
+        runtime.block_on(version(environment, &keeper, file))
+    })
+}
+
+/// The version of the npm package that a file lies in: nothing has to be started for it.
+fn version_of_package(file: &Path) -> Option<String> {
+    let real = grove_fs::files::canonical(file).ok()?;
+    let mut folders = real.ancestors().skip(1).take(6);
+    let manifest = folders.find_map(|folder| {
+        let is_package = folder
+            .components()
+            .any(|part| part.as_os_str() == "node_modules");
+        let manifest = folder.join("package.json");
+        (is_package && grove_fs::files::is_there(&manifest)).then_some(manifest)
+    })?;
+    let text = grove_fs::files::read_bounded(&manifest, MOST_MANIFEST).ok()?;
+    let value: serde_json::Value = serde_json::from_slice(&text).ok()?;
+    let version = value.get("version")?.as_str()?;
+    // A package for one platform says so behind its version.
+    let version = version.split('-').next().unwrap_or(version);
+    Some(one_line(version))
+}
+
 async fn version(
     environment: &Environment,
     keeper: &Keeper,

@@ -391,7 +391,11 @@ fn show(view: &RunView, out: &mut Output) {
     for node in &view.nodes {
         let engine = match node.engine.as_str() {
             "native" => String::new(),
-            engine => format!(" by {engine}"),
+            engine => {
+                let version = node.program_version.as_ref();
+                let version = version.map_or_else(String::new, |it| format!(" {it}"));
+                format!(" by {engine}{version}")
+            }
         };
         let items = node.items.map_or_else(String::new, |count| {
             format!(" for {}", super::counted(count, "item"))

@@ -45,6 +45,8 @@ pub(super) struct Finding<'a> {
     pub(super) folder: &'a Path,
     /// The files that answers are written to, by the step of several.
     pub(super) outputs: RefCell<BTreeSet<(NodeId, PathBuf)>>,
+    /// Versions of programs, by their files.
+    pub(super) versions: RefCell<BTreeMap<PathBuf, Option<String>>>,
     /// Where a saved chain comes from.
     pub(super) saved_chain: Option<Source>,
     /// Commands and the level that were typed.
@@ -135,6 +137,16 @@ impl Finding<'_> {
         };
         let mut notes = chosen.notes;
         notes.extend(engine.note);
+        let program_version = self.version(engine.program.as_deref());
+        let program = Program::named(&engine.name).filter(|program| !program.tried.is_empty());
+        if let (Some(program), Some(version)) = (program, &program_version)
+            && program.tried != version
+        {
+            let (title, tried) = (program.title, program.tried);
+            notes.push(format!(
+                "{title} {version} is not the version that was tried, {tried}"
+            ));
+        }
         notes.extend(not_used(&agent.name, file));
         let folder = self.folder_of(planned)?;
         let can_write =
@@ -199,6 +211,7 @@ impl Finding<'_> {
                 denied_tools: made.prompt.denied_tools.clone(),
                 engine: engine.name,
                 program: engine.program,
+                program_version,
                 models: chosen.names,
                 model_facts: chosen.facts,
                 fallback_after_writes: file.fallback_after_writes,
@@ -216,6 +229,18 @@ impl Finding<'_> {
             },
             prompt: made,
         })
+    }
+
+    /// The version of a program; looked for once.
+    fn version(&self, file: Option<&Path>) -> Option<String> {
+        let file = file?;
+        if let Some(known) = self.versions.borrow().get(file) {
+            return known.clone();
+        }
+        let version = engines::version_of(self.environment, file);
+        let mut known = self.versions.borrow_mut();
+        known.insert(file.to_path_buf(), version.clone());
+        version
     }
 
     /// Where a child works: as its task says, else as its step does, else where the run was asked for.

@@ -126,6 +126,7 @@ fn resolve_asked(
             worktrees: &worktrees,
             history: &history,
             outputs: RefCell::default(),
+            versions: RefCell::default(),
             saved_chain: saved_source(look, &asked.request),
             verify: &arguments.verify,
             accept: arguments.accept.as_deref(),

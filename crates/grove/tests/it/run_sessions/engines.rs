@@ -139,6 +139,12 @@ fn every_program_does_a_task_and_the_run_is_like_any_other() {
         assert_eq!(run["result"], "Done.", "{engine}");
         let node = &run["nodes"][0];
         assert_eq!(node["engine"], engine);
+        // Its version is recorded, and one that was not tried is said.
+        let version = node["programVersion"].as_str().unwrap_or_default();
+        assert_eq!(version.split('.').count(), 3, "{engine}: {version}");
+        let is_tried = grove_exec::Program::named(engine).unwrap().tried == version;
+        let is_said = outcome.stderr.contains("is not the version that was tried");
+        assert_eq!(is_said, !is_tried, "{engine}: {outcome}");
         assert_eq!(run["usage"]["input"], 30, "{engine}");
         assert_eq!(run["usage"]["output"], 7, "{engine}");
         assert_eq!(run["usage"]["estimated"], false, "{engine}");
