@@ -52,6 +52,7 @@ cargo xtask <command>
   nemesis sessions              the same for whoever writes a session, which then goes on and is forked
   nemesis shapes [--runs 20]    seven shapes of processes, two children each, one of them stopped
   nemesis engines [--runs 20]   the same seven shapes in the tools of four agent programs, stopped and killed
+  nemesis supervisors           225 kills of three that compete for 20,000 children
   nemesis verify [--runs 20]    nine ways in which a command hangs, each over half a second after its limit
   programs --acp                OpenCode and Gemini CLI as children: the table of cases, cancel, resume; installs them
   programs --newest             the newest version of each agent program that the registry has, against the same

@@ -39,13 +39,18 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             "GROVE_ENGINE_SHAPES_TIMES",
             times.to_string(),
         ),
+        Some("supervisors") => (
+            "run_sessions::supervisors",
+            "GROVE_SUPERVISOR_KILLS",
+            "225".to_owned(),
+        ),
         Some("verify") => (
             "run_sessions::sandboxed",
             "GROVE_VERIFY_TIMES",
             times.to_string(),
         ),
         _ => {
-            let all = "one, gates, sessions, shapes, engines or verify";
+            let all = "one, gates, sessions, shapes, engines, supervisors or verify";
             return Err(format!("which nemesis? {all} [--runs 20]"));
         }
     };
@@ -57,6 +62,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     cargo
         .args([test, "--", "--nocapture"])
         .envs(tools::environment())
-        .env(variable, value);
+        .env(variable, value)
+        .env("GROVE_SUPERVISOR_ATTEMPTS", "20000");
     step::show("the nemesis", &mut cargo, LIMIT)
 }

@@ -25,6 +25,7 @@ mod sessions;
 mod settings;
 mod shapes;
 mod skill_variables;
+mod supervisors;
 mod told;
 mod verdicts;
 mod worktrees;
