@@ -49,6 +49,7 @@ cargo xtask <command>
   bench acceptance              children that are honest and children that are not, beside pi-subagents
   nemesis one                   kill -9 of everybody at every point of one run, on the release build
   nemesis gates                 the same for a run whose work is asked for what is missing, verified and reviewed
+  nemesis graph [--random N]    the same for a chain with a list, working trees and runs below runs; or at N moments
   nemesis sessions              the same for whoever writes a session, which then goes on and is forked
   nemesis shapes [--runs 20]    seven shapes of processes, two children each, one of them stopped
   nemesis engines [--runs 20]   the same seven shapes in the tools of four agent programs, stopped and killed

@@ -11,6 +11,7 @@ const LIMIT: Duration = Duration::from_hours(3);
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let what = arguments.next_word();
     let times: u32 = arguments.value("--runs")?.unwrap_or(20);
+    let random: u32 = arguments.value("--random")?.unwrap_or_default();
     let is_release = !arguments.flag("--debug");
     arguments.finish()?;
     let (test, variable, value) = match what.as_deref() {
@@ -21,6 +22,16 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         ),
         Some("gates") => (
             "run_sessions::nemesis::whoever_is_killed_while_work",
+            "GROVE_NEMESIS_ALL",
+            "1".to_owned(),
+        ),
+        Some("graph") if random > 0 => (
+            "run_sessions::nemesis::graphs",
+            "GROVE_NEMESIS_RANDOM",
+            random.to_string(),
+        ),
+        Some("graph") => (
+            "run_sessions::nemesis::graphs",
             "GROVE_NEMESIS_ALL",
             "1".to_owned(),
         ),
@@ -50,7 +61,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             times.to_string(),
         ),
         _ => {
-            let all = "one, gates, sessions, shapes, engines, supervisors or verify";
+            let all = "one, gates, graph, sessions, shapes, engines, supervisors or verify";
             return Err(format!("which nemesis? {all} [--runs 20]"));
         }
     };

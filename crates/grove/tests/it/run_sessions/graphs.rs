@@ -32,7 +32,7 @@ pub(super) fn scene(
     (server, session)
 }
 
-fn states(run: &Value) -> Vec<String> {
+pub(super) fn states(run: &Value) -> Vec<String> {
     let nodes = run["nodes"].as_array().unwrap().iter();
     let shown = nodes.map(|node| format!("{} {}", node["id"], node["state"]).replace('"', ""));
     shown.collect()

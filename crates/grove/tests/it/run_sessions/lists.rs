@@ -6,7 +6,7 @@ use grove_testkit::model_server::Reply;
 use grove_testkit::session::{Session, USER_CONFIG};
 use serde_json::{Value, json};
 
-use super::graphs::scene;
+use super::graphs::{scene, states};
 use super::{end_all, run_of, until};
 
 /// Whoever is asked for files names these; whoever is given one answers with it, or fails once.
@@ -44,12 +44,6 @@ fn chain(expand: &Value, more: &Value) -> Value {
             { "agent": "judge", "task": "Sum up {outputs.seen}" },
         ],
     })
-}
-
-fn states(run: &Value) -> Vec<String> {
-    let nodes = run["nodes"].as_array().unwrap().iter();
-    let shown = nodes.map(|node| format!("{} {}", node["id"], node["state"]).replace('"', ""));
-    shown.collect()
 }
 
 fn run_request(session: &Session, request: &Value, code: i32) -> Value {

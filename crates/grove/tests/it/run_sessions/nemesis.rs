@@ -5,6 +5,7 @@
 //! is looked at: asked for what is missing, verified twice, and reviewed; `nemesis sessions` through those at which the file
 //! of a session is written.
 
+mod graphs;
 mod session_files;
 
 use std::collections::BTreeMap;
