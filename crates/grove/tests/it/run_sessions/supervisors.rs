@@ -17,7 +17,7 @@ const COMPETITORS: usize = 3;
 /// Children that are not over, at most: who takes work takes all of it.
 const AT_ONCE: usize = 60;
 /// How long anything may take beside what the kills take.
-const LIMIT: Duration = Duration::from_mins(60);
+const LIMIT: Duration = Duration::from_hours(1);
 
 fn wanted(name: &str, usual: usize) -> usize {
     let value = std::env::var(name).ok();
