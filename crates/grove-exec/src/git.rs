@@ -4,9 +4,10 @@
 //! filters are off. An index beside the repository's own is used, so that nothing in it changes.
 
 use std::io::{Read as _, Write as _};
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -33,6 +34,10 @@ const OFF: [&str; 12] = [
     "filter.lfs.required=false",
     "gc.auto=0",
 ];
+
+/// Held while a repository's list of working trees changes: `git worktree prune` takes one away that another `git` is
+/// adding in the same moment.
+static ADMINISTERING: Mutex<()> = Mutex::new(());
 
 /// Why something could not be done with a repository.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -153,8 +158,14 @@ impl Git {
         patch: Option<&[u8]>,
     ) -> Result<(), GitError> {
         let path = folder.to_string_lossy();
-        let words = ["worktree", "add", "--force", "--detach", "-q", &path, base];
-        self.run(repository, &words, &[], None)?;
+        // Once for a place that is known and gone, twice for one that a killed git left locked.
+        let words = [
+            "worktree", "add", "--force", "--force", "--detach", "-q", &path, base,
+        ];
+        let alone = ADMINISTERING.lock();
+        let added = self.run(repository, &words, &[], None);
+        drop(alone);
+        added?;
         if let Some(patch) = patch.filter(|patch| !patch.is_empty()) {
             let words = ["apply", "--whitespace=nowarn", "--binary", "-"];
             self.run(folder, &words, &[], Some(patch))?;
@@ -312,6 +323,7 @@ impl Git {
     pub fn remove(&self, repository: &Path, folder: &Path) -> Result<(), GitError> {
         let path = folder.to_string_lossy();
         let words = ["worktree", "remove", "--force", "--force", &path];
+        let _alone = ADMINISTERING.lock();
         // One that is not there, or that nobody knows of, is no working tree to remove.
         let removed = self.run(repository, &words, &[], None);
         self.run(repository, &["worktree", "prune"], &[], None)?;
@@ -487,11 +499,15 @@ fn finish(
     });
     let (output, said, status) = read;
     let is_full = output.len() as u64 >= most;
-    if is_full || status.is_ok_and(|status| status.success()) {
+    if is_full || status.as_ref().is_ok_and(ExitStatus::success) {
         return Ok(output);
     }
     let said = String::from_utf8_lossy(&said);
-    let message: String = said.trim().chars().take(MOST_SAID).collect();
+    let mut message: String = said.trim().chars().take(MOST_SAID).collect();
+    if let Some(signal) = status.ok().and_then(|status| status.signal()) {
+        let before = if message.is_empty() { "" } else { "; " };
+        message = format!("{message}{before}it was ended by signal {signal}");
+    }
     Err(GitError::Failed {
         command: name.to_owned(),
         message,

@@ -1,6 +1,7 @@
 //! Working trees of children: what their effects do.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use grove_exec::Git;
 use grove_plan::{CapturedWork, NodeId, Outcome, WorktreePlan};
@@ -8,6 +9,10 @@ use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 
 use crate::places::RunPlaces;
+
+/// How often a working tree is tried to be made again, and after how long.
+const TRIES: u32 = 3;
+const BETWEEN_TRIES: Duration = Duration::from_millis(150);
 
 /// What is needed to do something with a child's working tree.
 pub(crate) struct ChildWorktree {
@@ -34,9 +39,9 @@ impl ChildWorktree {
     pub(crate) fn make(&self, store: &Store, patch: Option<&Digest>) -> Outcome {
         let patch = patch.map(|digest| store.artifact(digest).ok().flatten());
         let make = || -> Result<(), String> {
-            let patch = match patch {
+            let patch = match &patch {
                 Some(None) => return Err("its patch is not there".to_owned()),
-                Some(Some(patch)) => Some(patch),
+                Some(Some(patch)) => Some(patch.as_slice()),
                 None => None,
             };
             let repository = &self.plan.repository;
@@ -49,16 +54,30 @@ impl ChildWorktree {
             let _ = grove_fs::files::remove_folder(&self.folder);
             let made = self
                 .git
-                .make(repository, &self.plan.base, &self.folder, patch.as_deref());
+                .make(repository, &self.plan.base, &self.folder, patch);
             made.map_err(|error| error.to_string())
         };
-        match make() {
+        let mut made = make();
+        // A git that a dead supervisor had started may still be at work on the same list.
+        for _ in 0..TRIES {
+            if made.is_ok() {
+                break;
+            }
+            std::thread::sleep(BETWEEN_TRIES);
+            made = make();
+        }
+        match made {
             Ok(()) => Outcome::Made {
                 folder: self.folder.clone(),
             },
-            Err(why) => Outcome::Impossible {
-                why: format!("no working tree could be made: {why}"),
-            },
+            Err(why) => {
+                // Nobody has worked in what there may be of it.
+                let _ = grove_fs::files::remove_folder(&self.folder);
+                self.leave_no_empty_folder();
+                Outcome::Impossible {
+                    why: format!("no working tree could be made: {why}"),
+                }
+            }
         }
     }
 
@@ -104,12 +123,16 @@ impl ChildWorktree {
                 why: error.to_string(),
             },
             _ => {
-                // The last one takes the run's folder with it.
-                if let Some(parent) = self.folder.parent() {
-                    let _ = grove_fs::files::remove_empty_folder(parent);
-                }
+                self.leave_no_empty_folder();
                 Outcome::Removed
             }
+        }
+    }
+
+    /// The last one takes the run's folder with it.
+    fn leave_no_empty_folder(&self) {
+        if let Some(parent) = self.folder.parent() {
+            let _ = grove_fs::files::remove_empty_folder(parent);
         }
     }
 
