@@ -231,7 +231,10 @@ fn the_steps_of_a_request_are_those_of_a_chain() {
     let chained = read(json!({ "task": "t", "chain": [{ "agent": "a" }, { "agent": "b" }] }));
     assert_eq!(chained.steps().unwrap().unwrap().len(), 2);
     let one = read(json!({ "agent": "a", "task": "x" }));
-    assert_eq!(one.steps(), Ok(None));
+    let steps = one.steps().unwrap().unwrap();
+    assert!(matches!(steps.as_slice(), [Step::One(task)] if task.agent == "a"));
+    let saved = read(json!({ "chainName": "c", "task": "x" }));
+    assert_eq!(saved.steps(), Ok(None));
     let wrong = read(json!({ "chain": [{ "agent": "a", "expand": 1 }] }));
     assert!(wrong.steps().is_err());
 }

@@ -22,6 +22,8 @@ use crate::table::Table;
 const NATIVE: &str = "native";
 /// A program that does not tell its version within this does not answer.
 const VERSION_MS: u64 = 10_000;
+/// The same where somebody waits for a run: it is not held up for long.
+const VERSION_OF_RUN_MS: u64 = 4_000;
 /// A version is a line.
 const MOST_VERSION: u64 = 4 << 10;
 /// Bytes of a package's manifest that are read.
@@ -189,7 +191,7 @@ pub(super) fn run(
         let file = file_of(environment, program);
         let version = file
             .as_ref()
-            .and_then(|file| runtime.block_on(version(environment, &keeper, file)));
+            .and_then(|file| runtime.block_on(version(environment, &keeper, file, VERSION_MS)));
         let is_set = |name: &&&str| models.variables.contains_key(**name);
         // One that cannot be sent anywhere would ask whom it is logged in with.
         let trial = file.as_ref().filter(|_| try_each && program.can.base_url);
@@ -293,7 +295,7 @@ pub(super) fn version_of(environment: &Environment, file: &Path) -> Option<Strin
             .enable_all()
             .build()
             .ok()?;
-        runtime.block_on(version(environment, &keeper, file))
+        runtime.block_on(version(environment, &keeper, file, VERSION_OF_RUN_MS))
     })
 }
 
@@ -319,7 +321,8 @@ fn version_of_package(file: &Path) -> Option<String> {
 async fn version(
     environment: &Environment,
     keeper: &Keeper,
-    file: &std::path::Path,
+    file: &Path,
+    limit_ms: u64,
 ) -> Option<String> {
     let variables = ["PATH", "HOME"].into_iter().filter_map(|name| {
         let value = environment.variables.get(name)?.to_str()?;
@@ -328,9 +331,10 @@ async fn version(
     let order = Order {
         command: vec![file.to_string_lossy().into_owned(), "--version".to_owned()],
         environment: variables.collect(),
-        limit_ms: VERSION_MS,
+        limit_ms,
         most_output: MOST_VERSION,
-        ..Order::shell("", "/".into(), "version")
+        // A mark of its own: whoever carries the same one ends with it.
+        ..Order::shell("", "/".into(), &format!("version-{}", new_run_id()))
     };
     let end = keeper
         .run(&order, &StopTokens::default(), |_| {})

@@ -185,7 +185,11 @@ mod tests {
         assert_eq!(repaired(&written), None, "there is nothing more to do");
         let commented = loose.replace("name:", "# mine\nname:");
         assert_eq!(repaired(&commented), None, "a comment would be lost");
-        assert_eq!(repaired("---\nname: [\n---\n"), None);
+        assert_eq!(
+            repaired("---\nname: pdf\n---\n"),
+            None,
+            "nothing was repaired"
+        );
         assert_eq!(repaired("no frontmatter"), None);
     }
 }
