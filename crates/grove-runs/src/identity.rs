@@ -1,5 +1,6 @@
 //! Names of runs and tokens of owners.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Digits of ids: sortable, without letters that look like others.
@@ -7,12 +8,20 @@ const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// 2026-01-01, in milliseconds since 1970: ids are short because they begin to count here.
 const BEGIN: u128 = 1_767_225_600_000;
 
+/// The number of the last id that this process made.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
 /// An id of ten digits that sorts by time: eight of milliseconds, two of chance.
 pub fn new_run_id() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |now| now.as_millis()).saturating_sub(BEGIN);
     let chance = u128::from(chance::<1>().first().copied().unwrap_or(0)) << 2;
     let number = now << 10 | (chance & 0x3ff);
+    // Of two in one millisecond the later one has the next number.
+    let number = u64::try_from(number).unwrap_or(u64::MAX);
+    let next = |last: u64| Some(number.max(last.saturating_add(1)));
+    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    let number = number.max(last.unwrap_or_default().saturating_add(1));
     let digit = |at: u32| DIGITS.get((number >> (at * 5) & 31) as usize).copied();
     (0..10).rev().filter_map(digit).map(char::from).collect()
 }
@@ -42,6 +51,8 @@ mod tests {
         let second = new_run_id();
         assert_eq!((first.len(), second.len()), (10, 10));
         assert!(first < second, "{first} {second}");
+        let many: std::collections::BTreeSet<String> = (0..5_000).map(|_| new_run_id()).collect();
+        assert_eq!(many.len(), 5_000, "no two are the same");
         assert_ne!(new_owner_token(), new_owner_token());
     }
 }

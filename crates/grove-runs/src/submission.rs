@@ -12,7 +12,7 @@ use grove_plan::{
 };
 use grove_spec::Digest;
 use grove_spec::agent::formats::restriction::denies_server_tool;
-use grove_store::{LoadedRun, Store, StoreError, Submission};
+use grove_store::{LoadedRun, Store, StoreError, Submission, Submitted};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -27,6 +27,8 @@ use crate::tools::{CONTACT_SUPERVISOR, SUBAGENT, TOOLS, ToolRow};
 /// Half an hour for a child that somebody waits for, two hours for one in the background.
 const USUAL_TIME_MS: u64 = 30 * 60 * 1_000;
 const BACKGROUND_TIME_MS: u64 = 2 * 60 * 60 * 1_000;
+/// Ids that are tried before it is said that they are taken.
+const ID_TRIES: u32 = 32;
 
 /// A run with everything that was found about its children.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -253,7 +255,7 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
     } = plan_of(request)?;
     let token = new_owner_token();
     let submission = Submission {
-        id: new_run_id(),
+        id: String::new(),
         plan,
         request: serde_json::to_string(request).unwrap_or_default(),
         title: request.title.clone(),
@@ -265,7 +267,7 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
         artifacts,
         at: now(),
     };
-    let submitted = store.submit(submission)?;
+    let submitted = submit_as_new(store, &submission)?;
     Ok(SubmittedRun {
         id: submitted.run,
         owner_token: submitted.is_new.then_some(token),
@@ -292,7 +294,7 @@ pub fn submit_again(
     (request.submit_key, request.parent) = (None, None);
     let token = new_owner_token();
     let submission = Submission {
-        id: new_run_id(),
+        id: String::new(),
         plan: earlier.plan.clone(),
         request: serde_json::to_string(&request).unwrap_or_default(),
         title: request.title.clone(),
@@ -304,12 +306,27 @@ pub fn submit_again(
         artifacts: Vec::new(),
         at: now(),
     };
-    let submitted = store.submit(submission)?;
+    let submitted = submit_as_new(store, &submission)?;
     Ok(SubmittedRun {
         id: submitted.run,
         owner_token: Some(token),
         notes: Vec::new(),
     })
+}
+
+/// Submits with an id that no other run has: two processes may come to the same one in the same millisecond.
+fn submit_as_new(store: &Store, submission: &Submission) -> Result<Submitted, StoreError> {
+    let mut tries = 0;
+    loop {
+        let submission = Submission {
+            id: new_run_id(),
+            ..submission.clone()
+        };
+        match store.submit(submission) {
+            Err(StoreError::Taken(_)) if tries < ID_TRIES => tries += 1,
+            submitted => return submitted,
+        }
+    }
 }
 
 /// Gives whoever looks at the work of a list's items to the list. Any other node is given back.

@@ -21,6 +21,9 @@ pub enum StoreError {
     /// The event cannot follow what happened before it.
     #[error("not recorded: {0}")]
     Refused(#[from] Refused),
+    /// Another run has this id.
+    #[error("there is a run `{0}` already")]
+    Taken(String),
     /// There is no such run.
     #[error("there is no run `{0}`")]
     NoRun(String),
@@ -69,7 +72,11 @@ impl StoreError {
     pub(crate) fn is_about_the_run(&self) -> bool {
         matches!(
             self,
-            Self::Refused(_) | Self::NoRun(_) | Self::Damaged { .. } | Self::Row { .. }
+            Self::Refused(_)
+                | Self::Taken(_)
+                | Self::NoRun(_)
+                | Self::Damaged { .. }
+                | Self::Row { .. }
         )
     }
 }

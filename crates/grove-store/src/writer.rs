@@ -273,6 +273,11 @@ fn submit(
     if let Some(run) = before.transpose()?.flatten() {
         return Ok(Submitted { run, is_new: false });
     }
+    let mut same = transaction.prepare_cached("SELECT 1 FROM runs WHERE id = ?1")?;
+    if same.exists([&id])? {
+        return Err(StoreError::Taken(id));
+    }
+    drop(same);
     if let Some(parent) = &parent {
         tell_above(transaction, known, parent, at, |of| Fact::Delegated {
             of: of.clone(),

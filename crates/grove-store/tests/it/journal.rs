@@ -189,3 +189,13 @@ fn what_a_run_below_spends_is_spent_above_in_the_same_moment() {
     assert_eq!(scene.store.load("above").unwrap(), before);
     assert_eq!(scene.store.verify("above").unwrap(), None);
 }
+
+#[test]
+fn an_id_that_is_taken_is_refused_and_the_others_are_written() {
+    let scene = Scene::new();
+    scene.submit("r1");
+    let again = scene.store.submit(submission("r1"));
+    assert!(matches!(again, Err(StoreError::Taken(id)) if id == "r1"));
+    scene.submit("r2");
+    assert_eq!(scene.store.runs(&RunFilter::default()).unwrap().len(), 2);
+}
