@@ -92,7 +92,7 @@ fn a_program_that_listens_is_stopped_in_its_own_words() {
         let log = stopped(engine, tool, number + 70);
         // One that was ended cannot tell any more what became of its tool, and who is slow on a busy machine is ended too;
         // a tool may be seen before its program has told of it.
-        let is_right = ["start", "failed"].starts_with(&log);
+        let is_right = log.len() <= 2 && log.first().is_none_or(|first| *first == "start");
         assert!(is_right, "{engine}: {log:?}");
     }
 }
