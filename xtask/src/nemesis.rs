@@ -26,12 +26,12 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             "1".to_owned(),
         ),
         Some("graph") if random > 0 => (
-            "run_sessions::nemesis::graphs",
+            "run_sessions::nemesis::graphs::moments",
             "GROVE_NEMESIS_RANDOM",
             random.to_string(),
         ),
         Some("graph") => (
-            "run_sessions::nemesis::graphs",
+            "run_sessions::nemesis::graphs::whoever",
             "GROVE_NEMESIS_ALL",
             "1".to_owned(),
         ),

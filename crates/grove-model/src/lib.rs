@@ -32,7 +32,7 @@ pub use error::{Bound, MESSAGE_LIMIT, ModelError, ProviderError};
 pub use known_models::KNOWN_MODELS_DATE;
 pub use network::{BadCertificates, Network};
 pub use provider::{FoundModel, KeyError, KeySource, KnownModel, NoSuchModel, Provider, Providers};
-pub use recording::{Places, Player, Recorder, RecordingSink, ReplayError};
+pub use recording::{Places, Player, Recorder, RecordingSink, ReplayError, Tape};
 pub use relay::{AnswerCounter, AskedRequest, CountedAnswer, Relay, RelayedAnswer};
 pub use request::{Block, Message, ModelRequest, Role, Thinking, ToolChoice, ToolDefinition};
 pub use retry::{Chance, RetryPolicy};

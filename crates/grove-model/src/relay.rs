@@ -1,11 +1,14 @@
 //! Passing on what another program asks a provider, as it is, and counting what the answers take.
 //!
-//! Nothing is asked twice and nothing is asked of anybody else: a request becomes one request with the provider's key.
+//! Nothing is asked twice and nothing is asked of anybody else: a request becomes one request with the provider's key. A
+//! recording can be made of that, and can answer instead.
 
 use std::sync::Arc;
 
 use grove_plan::{ModelFailure, Usage};
-use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HOST};
+use http::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST,
+};
 use http::header::{HeaderName, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -19,6 +22,7 @@ use crate::client::Deadlines;
 use crate::endpoint::Endpoint;
 use crate::error::{ModelError, bounded_line};
 use crate::network::{Connection, Network};
+use crate::recording::{PassingAnswer, PassingRecord, Places, Player, RecordingSink};
 use crate::wire::{AnswerDecoder, Api};
 
 /// Headers that are about one connection, or that are set anew.
@@ -33,12 +37,23 @@ const NOT_PASSED_ON: [HeaderName; 6] = [
 /// The header that some send their key in.
 const API_KEY: &str = "x-api-key";
 
-/// Passes requests on to one provider.
+/// Passes requests on to one provider, or to a recording of one.
 #[derive(Debug, Clone)]
 pub struct Relay {
-    network: Arc<Network>,
-    endpoint: Endpoint,
-    deadlines: Deadlines,
+    upstream: Upstream,
+    /// What the child is told: the system text and the message. A recording goes by it.
+    told: [String; 2],
+}
+
+#[derive(Debug, Clone)]
+enum Upstream {
+    Provider {
+        network: Arc<Network>,
+        endpoint: Box<Endpoint>,
+        deadlines: Deadlines,
+        record: Option<PassingRecord>,
+    },
+    Recording(Api, Player),
 }
 
 /// A request as another program made it.
@@ -61,24 +76,75 @@ pub struct RelayedAnswer {
     pub status: StatusCode,
     /// Its headers, without those of the connection.
     pub headers: HeaderMap,
-    body: Incoming,
-    _connection: Connection,
+    body: AnswerBody,
+    _connection: Option<Connection>,
+    passing: Option<PassingAnswer>,
+}
+
+#[derive(Debug)]
+enum AnswerBody {
+    Coming(Incoming),
+    Recorded(Option<Bytes>),
 }
 
 impl Relay {
     /// Passes on to `endpoint`.
     pub fn new(network: Arc<Network>, endpoint: Endpoint, deadlines: Deadlines) -> Self {
         Self {
-            network,
-            endpoint,
-            deadlines,
+            upstream: Upstream::Provider {
+                network,
+                endpoint: Box::new(endpoint),
+                deadlines,
+                record: None,
+            },
+            told: Default::default(),
         }
+    }
+
+    /// Answers from a recording of this interface.
+    pub fn recorded(api: Api, player: Player) -> Self {
+        Self {
+            upstream: Upstream::Recording(api, player),
+            told: Default::default(),
+        }
+    }
+
+    /// Writes down what is passed on.
+    pub fn recording_to(
+        mut self,
+        sink: Arc<dyn RecordingSink>,
+        places: Places,
+    ) -> std::io::Result<Self> {
+        if let Upstream::Provider { record, .. } = &mut self.upstream {
+            *record = Some(PassingRecord::new(sink, places)?);
+        }
+        Ok(self)
+    }
+
+    /// For a child that is told this.
+    #[must_use]
+    pub fn telling(mut self, told: [String; 2]) -> Self {
+        self.told = told;
+        self
     }
 
     /// Sends a request once and waits for the head of its answer.
     pub async fn send(&self, asked: AskedRequest) -> Result<RelayedAnswer, ModelError> {
         let wrong = |what: &str| ModelError::provider(ModelFailure::BadRequest, what);
-        let target = self.endpoint.target_of(&asked.target);
+        let path = asked.target.split('?').next().unwrap_or_default();
+        let api = Api::asked_at(path);
+        let (network, endpoint, deadlines, record) = match &self.upstream {
+            Upstream::Provider {
+                network,
+                endpoint,
+                deadlines,
+                record,
+            } => (network, endpoint, deadlines, record),
+            Upstream::Recording(_, player) => return self.replay(api, player, &asked.body),
+        };
+        let passing = record.as_ref().zip(api);
+        let passing = passing.map(|(record, api)| record.asked(api, &asked.body, &self.told));
+        let target = endpoint.target_of(&asked.target);
         let target = target.ok_or_else(|| wrong("the path cannot be asked for"))?;
         let mut message = Request::new(Full::new(asked.body));
         *message.method_mut() = asked.method;
@@ -87,36 +153,63 @@ impl Relay {
         *headers = asked.headers;
         strip(headers);
         headers.remove(API_KEY);
-        headers.insert(HOST, self.endpoint.host_header().clone());
+        headers.insert(HOST, endpoint.host_header().clone());
         // What is packed cannot be counted.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        if let Some((name, value)) = self.endpoint.key_header() {
+        if let Some((name, value)) = endpoint.key_header() {
             headers.insert(name, value.clone());
         }
-        let origin = self.endpoint.origin();
-        let connecting = self.network.connect(origin, self.deadlines.connect);
+        let connecting = network.connect(endpoint.origin(), deadlines.connect);
         let mut connection = connecting.await?;
-        let network = |message: String| ModelError::provider(ModelFailure::Network, message);
-        let sent = timeout(self.deadlines.first_byte, connection.send(message)).await;
-        let sent = sent.map_err(|_| network("the provider did not answer in time".to_owned()))?;
-        let sent = sent.map_err(|error| network(format!("the connection was lost: {error}")))?;
+        let lost = |message: String| ModelError::provider(ModelFailure::Network, message);
+        let sent = timeout(deadlines.first_byte, connection.send(message)).await;
+        let sent = sent.map_err(|_| lost("the provider did not answer in time".to_owned()))?;
+        let sent = sent.map_err(|error| lost(format!("the connection was lost: {error}")))?;
         let (mut head, body) = sent.into_parts();
         strip(&mut head.headers);
         Ok(RelayedAnswer {
             status: head.status,
             headers: head.headers,
-            body,
-            _connection: connection,
+            body: AnswerBody::Coming(body),
+            _connection: Some(connection),
+            passing,
+        })
+    }
+
+    fn replay(
+        &self,
+        api: Option<Api>,
+        player: &Player,
+        body: &[u8],
+    ) -> Result<RelayedAnswer, ModelError> {
+        // What else programs ask for is nobody's model.
+        let (status, kind, bytes) = match api {
+            Some(api) => player
+                .pass_on(api, body, &self.told)
+                .map_err(ModelError::Replay)?,
+            None => (StatusCode::NOT_FOUND, "application/json", b"{}".to_vec()),
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        Ok(RelayedAnswer {
+            status,
+            headers,
+            body: AnswerBody::Recorded(Some(bytes.into())),
+            _connection: None,
+            passing: None,
         })
     }
 
     /// What an answer that is no success means.
     pub fn refusal(&self, status: StatusCode, body: &[u8]) -> (ModelFailure, String) {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
-        let refusal = (self.endpoint.format().refusal)(status.as_u16(), &body);
+        let (format, key) = match &self.upstream {
+            Upstream::Provider { endpoint, .. } => (endpoint.format(), endpoint.key()),
+            Upstream::Recording(api, _) => (api.format(), None),
+        };
+        let refusal = (format.refusal)(status.as_u16(), &body);
         let message = refusal.message.unwrap_or_else(|| status.to_string());
         let message = bounded_line(&message);
-        let key = self.endpoint.key();
         let message = key.map_or(message.clone(), |key| key.masked(&message));
         (refusal.failure, message)
     }
@@ -125,16 +218,35 @@ impl Relay {
 impl RelayedAnswer {
     /// The next bytes; none at its end, an error where it was cut.
     pub async fn next(&mut self) -> Option<Result<Bytes, ()>> {
+        let body = match &mut self.body {
+            AnswerBody::Recorded(bytes) => return bytes.take().map(Ok),
+            AnswerBody::Coming(body) => body,
+        };
         loop {
-            match self.body.frame().await? {
+            let Some(frame) = body.frame().await else {
+                if let Some(passing) = self.passing.take() {
+                    passing.end(self.status, self.is_stream());
+                }
+                return None;
+            };
+            match frame {
                 Ok(frame) => {
                     if let Ok(bytes) = frame.into_data() {
+                        if let Some(passing) = &mut self.passing {
+                            passing.push(&bytes);
+                        }
                         return Some(Ok(bytes));
                     }
                 }
                 Err(_) => return Some(Err(())),
             }
         }
+    }
+
+    /// Whether it comes as server-sent events.
+    pub fn is_stream(&self) -> bool {
+        let kind = self.headers.get(CONTENT_TYPE);
+        kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event"))
     }
 }
 

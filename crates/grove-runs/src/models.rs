@@ -11,7 +11,7 @@ use grove_fs::append::AppendedFile;
 use grove_fs::files;
 use grove_model::{
     Api, AskSettings, HttpModel, ModelClient, Network, Places, Player, Provider, Providers,
-    Recorder, RecordingSink, Relay, Secret, Thinking,
+    Recorder, RecordingSink, Relay, Secret, Tape, Thinking,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
@@ -20,6 +20,8 @@ use crate::program::OWN_MODEL;
 
 /// A recording longer than this is none.
 const MOST_RECORDED: u64 = 256 << 20;
+/// Runs that are answered from recordings at a time; the recording of one more is begun anew.
+const MOST_TAPES: usize = 16;
 /// A key longer than this is none.
 const MOST_KEY: u64 = 64 << 10;
 
@@ -67,6 +69,8 @@ pub struct Models {
     settings: AskSettings,
     keeper: Keeper,
     keys: Mutex<BTreeMap<String, Arc<OnceCell<Option<Secret>>>>>,
+    /// Recordings by the run that is answered from them and their files, the newest last.
+    tapes: Mutex<Vec<(String, PathBuf, Arc<Tape>)>>,
 }
 
 impl Models {
@@ -84,6 +88,7 @@ impl Models {
             settings,
             keeper,
             keys: Mutex::default(),
+            tapes: Mutex::default(),
         }
     }
 
@@ -96,10 +101,7 @@ impl Models {
         places: &Places,
     ) -> Result<ModelSource, String> {
         if let Some(Recording::Replay { file, strict }) = recording {
-            let bytes = files::read_bounded(file, MOST_RECORDED);
-            let bytes = bytes.map_err(|error| format!("{error}: {}", error.source))?;
-            let player = Player::read(BufReader::new(bytes.as_slice()), places.clone(), *strict);
-            let player = player.map_err(|error| error.to_string())?;
+            let player = self.player(file, *strict, places)?;
             let (id, thinking) = self.id_of(name);
             return Ok(ModelSource {
                 client: Arc::new(player),
@@ -147,12 +149,23 @@ impl Models {
         &self,
         program: &Program,
         name: &str,
+        recording: Option<&Recording>,
+        places: &Places,
     ) -> Result<ProgramModel, String> {
+        let api = program.api.and_then(Api::of_word);
+        if let (Some(Recording::Replay { file, strict }), Some(api)) = (recording, api) {
+            let player = self.player(file, *strict, places)?;
+            let (id, thinking) = self.id_of(name);
+            return Ok(ProgramModel {
+                id: (name != OWN_MODEL).then_some(id),
+                thinking: thinking.map(|level| level.word().to_owned()),
+                relay: Some(Relay::recorded(api, player)),
+            });
+        }
         if name == OWN_MODEL {
             return Ok(ProgramModel::default());
         }
         let found = self.providers.find(name, None).ok();
-        let api = program.api.and_then(Api::of_word);
         let found = found.filter(|found| Some(found.provider.api) == api);
         let Some(found) = found else {
             return Ok(ProgramModel {
@@ -164,12 +177,39 @@ impl Models {
         let endpoint = found.provider.endpoint(key);
         let endpoint = endpoint.map_err(|error| error.to_string())?;
         let network = Arc::clone(&self.network);
-        let relay = Relay::new(network, endpoint, self.settings.deadlines);
+        let mut relay = Relay::new(network, endpoint, self.settings.deadlines);
+        if let Some(Recording::Record(file)) = recording {
+            let sink = Arc::new(RecordingFile::open(file)?);
+            let recorded = relay.recording_to(sink, places.clone());
+            relay = recorded.map_err(|error| error.to_string())?;
+        }
         Ok(ProgramModel {
             thinking: found.thinking.map(|level| level.word().to_owned()),
             id: Some(found.id),
             relay: Some(relay),
         })
+    }
+
+    /// One who is answered from a recording, which is one for everybody in a run.
+    fn player(&self, file: &Path, strict: bool, places: &Places) -> Result<Player, String> {
+        let run = places.run_ids.last().cloned().unwrap_or_default();
+        let mut tapes = self
+            .tapes
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let known = tapes.iter().find(|it| it.0 == run && it.1 == file);
+        if let Some((.., tape)) = known {
+            return Ok(Player::new(Arc::clone(tape), places.clone()));
+        }
+        let bytes = files::read_bounded(file, MOST_RECORDED);
+        let bytes = bytes.map_err(|error| format!("{error}: {}", error.source))?;
+        let tape = Tape::read(BufReader::new(bytes.as_slice()), strict);
+        let tape = Arc::new(tape.map_err(|error| error.to_string())?);
+        if tapes.len() >= MOST_TAPES {
+            tapes.remove(0);
+        }
+        tapes.push((run, file.to_path_buf(), Arc::clone(&tape)));
+        Ok(Player::new(tape, places.clone()))
     }
 
     /// The variables that a program may need of the person's.

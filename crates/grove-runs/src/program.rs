@@ -310,7 +310,9 @@ impl ProgramChild<'_> {
             return Ok(None);
         };
         let metered = Metered {
-            relay: relay.clone(),
+            relay: relay
+                .clone()
+                .telling([self.system.clone(), self.talk.message.clone()]),
             store: Arc::clone(self.store),
             run: self.run.to_owned(),
             of: self.of.clone(),

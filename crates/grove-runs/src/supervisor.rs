@@ -1,6 +1,7 @@
 //! Executes what runs command: one process for several runs, started when needed, gone when nothing is left to do. Here is
 //! who takes which effect; what each does is in `executors`.
 
+mod driving;
 mod executors;
 
 pub(crate) use executors::blocking;

@@ -1,5 +1,5 @@
-//! Programs that only the system's package manager has: `strace`, which counts system calls, and `tmux`, which is a
-//! terminal for tests.
+//! Programs that only the system's package manager has: `strace`, which counts system calls, `tmux`, which is a terminal
+//! for tests, and `faketime`, a clock that can be set.
 
 use std::env;
 use std::path::PathBuf;
@@ -8,9 +8,11 @@ use std::process::Command;
 use super::{INSTALL_LIMIT, retry};
 use crate::step;
 
-/// Installs `strace` and `tmux` from the system's packages unless they are there.
+/// Installs them from the system's packages unless they are there.
 pub(crate) fn install_system_packages() -> Result<(), String> {
-    ["strace", "tmux"].into_iter().try_for_each(install)
+    ["strace", "tmux", "faketime"]
+        .into_iter()
+        .try_for_each(install)
 }
 
 fn install(package: &str) -> Result<(), String> {

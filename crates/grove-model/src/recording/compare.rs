@@ -1,9 +1,11 @@
 //! When two requests are the same, and what differs when they are not.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::prefix;
 use crate::request::{Block, ModelRequest, Role};
+use crate::wire::Api;
 
 /// How much of a text is shown beside another.
 const SHOWN: usize = 60;
@@ -11,6 +13,8 @@ const SHOWN: usize = 60;
 /// What of a request is compared.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Conversation {
+    /// The interface by which an agent program asked; none for what is asked here.
+    passed_on: Option<Api>,
     /// The system text and the first message.
     told: [String; 2],
     /// What the model said and called before.
@@ -19,10 +23,20 @@ pub(super) struct Conversation {
     results: Vec<ToldLater>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-struct Turn {
-    text: String,
-    calls: Vec<(String, Value)>,
+/// What a model said and called in one answer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Turn {
+    pub(super) text: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) calls: Vec<(String, Value)>,
+}
+
+impl Turn {
+    /// Takes more of the same turn.
+    pub(super) fn extend(&mut self, more: Self) {
+        self.text.push_str(&more.text);
+        self.calls.extend(more.calls);
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +51,7 @@ impl Conversation {
     /// Of a request with sorted keys and placeholders.
     pub(super) fn of(request: &ModelRequest) -> Self {
         let mut conversation = Self {
+            passed_on: None,
             told: [request.system.clone(), String::new()],
             turns: Vec::new(),
             results: Vec::new(),
@@ -44,10 +59,7 @@ impl Conversation {
         let mut names: Vec<(&str, &str)> = Vec::new();
         for (position, message) in request.messages.iter().enumerate() {
             if message.role == Role::Assistant {
-                let mut turn = Turn {
-                    text: String::new(),
-                    calls: Vec::new(),
-                };
+                let mut turn = Turn::default();
                 for block in &message.content {
                     match block {
                         Block::Text { text } => turn.text.push_str(text),
@@ -89,13 +101,24 @@ impl Conversation {
         conversation
     }
 
+    /// Of what an agent program asked.
+    pub(super) fn passed_on(api: Api, told: [String; 2], turns: Vec<Turn>) -> Self {
+        Self {
+            passed_on: Some(api),
+            told,
+            turns,
+            results: Vec::new(),
+        }
+    }
+
     /// Whether an answer to one is an answer to the other.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.told == other.told && self.turns == other.turns
+        let is_alike = self.passed_on == other.passed_on;
+        is_alike && self.told == other.told && self.turns == other.turns
     }
 
     /// How much of it two conversations have in common: the more, the better a difference says what is wrong.
-    pub(super) fn likeness(&self, other: &Self) -> (usize, usize) {
+    pub(super) fn likeness(&self, other: &Self) -> (bool, usize, usize) {
         let told = self
             .told
             .iter()
@@ -103,11 +126,15 @@ impl Conversation {
             .filter(|(a, b)| a == b)
             .count();
         let turns = self.turns.iter().zip(&other.turns);
-        (told, turns.take_while(|(a, b)| a == b).count())
+        let is_alike = self.passed_on == other.passed_on;
+        (is_alike, told, turns.take_while(|(a, b)| a == b).count())
     }
 
     /// The first thing in which a conversation differs from the recorded one.
     pub(super) fn difference(&self, recorded: &Self) -> String {
+        if self.passed_on != recorded.passed_on {
+            return "nobody asked by this interface".to_owned();
+        }
         let names = ["the system text", "the first message"];
         for ((name, now), then) in names.iter().zip(&self.told).zip(&recorded.told) {
             if now != then {

@@ -5,12 +5,14 @@
 //! to the next and is worth a warning.
 
 mod compare;
+mod passed_on;
 mod places;
 mod player;
 mod recorder;
 
 pub use places::Places;
-pub use player::Player;
+pub use player::{Player, Tape};
+pub(crate) use recorder::{PassingAnswer, PassingRecord};
 pub use recorder::{Recorder, RecordingSink};
 
 use serde::{Deserialize, Serialize};

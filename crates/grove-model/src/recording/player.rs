@@ -1,45 +1,76 @@
 //! Playing a recording.
 
 use std::io::{BufRead, Read as _};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use http::StatusCode;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::compare::Conversation;
+use super::passed_on::{PassedAnswer, PassedOn};
 use super::{Exchange, FORMAT, Heading, Outcome, Places, ReplayError, heading};
 use crate::answer::{ModelAnswer, ModelEvent};
 use crate::client::{Asking, ModelClient, OnEvent};
 use crate::error::{ModelError, bounded_line};
-use crate::request::{Block, ModelRequest};
+use crate::request::{Block, ModelRequest, canonical};
+use crate::wire::Api;
 
 /// The longest line: an answer of the largest size with the request before it.
 const LONGEST_LINE: u64 = 256 << 20;
 
-/// Answers as a model did before.
+/// A recording, for everybody who is answered from it: equal requests are answered in their order, whoever asks.
 #[derive(Debug)]
-pub struct Player {
+pub struct Tape {
     exchanges: Vec<Recorded>,
     /// Which of them were played.
     played: Mutex<Vec<bool>>,
-    places: Places,
     /// Whether a tool that comes to something else is an error.
     is_strict: bool,
+}
+
+/// Answers one child as a model did before.
+#[derive(Debug, Clone)]
+pub struct Player {
+    tape: Arc<Tape>,
+    places: Places,
 }
 
 #[derive(Debug)]
 struct Recorded {
     conversation: Conversation,
-    outcome: Outcome,
+    outcome: RecordedOutcome,
 }
 
-impl Player {
+#[derive(Debug, Clone)]
+enum RecordedOutcome {
+    Asked(Outcome),
+    PassedOn(PassedAnswer),
+}
+
+impl Recorded {
+    fn read(line: &[u8]) -> serde_json::Result<Self> {
+        let value: Value = serde_json::from_slice(line)?;
+        if value.get("turns").is_some() {
+            let passed: PassedOn = serde_json::from_value(value)?;
+            return Ok(Self {
+                conversation: passed.conversation(),
+                outcome: RecordedOutcome::PassedOn(passed.answer),
+            });
+        }
+        let exchange: Exchange = serde_json::from_value(value)?;
+        Ok(Self {
+            conversation: Conversation::of(&exchange.request),
+            outcome: RecordedOutcome::Asked(exchange.outcome),
+        })
+    }
+}
+
+impl Tape {
     /// Reads a recording. A line that was cut, as by a crash, is left out; what was recorded after it counts.
-    pub fn read(
-        mut from: impl BufRead,
-        places: Places,
-        is_strict: bool,
-    ) -> Result<Self, ReplayError> {
+    pub fn read(mut from: impl BufRead, is_strict: bool) -> Result<Self, ReplayError> {
         let mut exchanges = Vec::new();
         let mut line = Vec::new();
         for number in 1.. {
@@ -69,11 +100,8 @@ impl Player {
                 continue;
             }
             let is_cut = line.last() != Some(&b'\n');
-            match serde_json::from_slice::<Exchange>(&line) {
-                Ok(exchange) => exchanges.push(Recorded {
-                    conversation: Conversation::of(&exchange.request),
-                    outcome: exchange.outcome,
-                }),
+            match Recorded::read(&line) {
+                Ok(recorded) => exchanges.push(recorded),
                 Err(_) if is_cut && (length as u64) < LONGEST_LINE => break,
                 Err(error) => return Err(damaged(error.to_string())),
             }
@@ -81,14 +109,15 @@ impl Player {
         Ok(Self {
             played: Mutex::new(vec![false; exchanges.len()]),
             exchanges,
-            places,
             is_strict,
         })
     }
 
     /// The answer that was recorded, and what to say about it.
-    fn play(&self, request: &ModelRequest) -> Result<(Outcome, Vec<String>), ReplayError> {
-        let conversation = self.conversation(request);
+    fn play(
+        &self,
+        conversation: &Conversation,
+    ) -> Result<(RecordedOutcome, Vec<String>), ReplayError> {
         let same = |recorded: &Recorded| conversation.is_same(&recorded.conversation);
         let mut played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
         let next = (0..self.exchanges.len()).find(|at| !played[*at] && same(&self.exchanges[*at]));
@@ -99,7 +128,7 @@ impl Player {
                 .filter(|recorded| same(recorded))
                 .count();
             return Err(match times {
-                0 => self.not_recorded(&conversation),
+                0 => self.not_recorded(conversation),
                 times => ReplayError::UsedUp { times },
             });
         };
@@ -110,15 +139,7 @@ impl Player {
             return Err(ReplayError::ResultDiffers { difference });
         }
         played[next] = true;
-        Ok((self.shown(&recorded.outcome), differences))
-    }
-
-    fn conversation(&self, request: &ModelRequest) -> Conversation {
-        let mut value = request.canonical();
-        self.places.hide(&mut value);
-        // It was made from a request just now.
-        let hidden: Option<ModelRequest> = serde_json::from_value(value).ok();
-        Conversation::of(hidden.as_ref().unwrap_or(request))
+        Ok((recorded.outcome.clone(), differences))
     }
 
     fn not_recorded(&self, conversation: &Conversation) -> ReplayError {
@@ -130,12 +151,51 @@ impl Player {
         };
         ReplayError::NotRecorded { difference }
     }
+}
 
-    fn shown(&self, outcome: &Outcome) -> Outcome {
-        let mut value = serde_json::to_value(outcome).unwrap_or(Value::Null);
-        self.places.show(&mut value);
-        serde_json::from_value(value).unwrap_or_else(|_| outcome.clone())
+impl Player {
+    /// Answers a child that works in these places.
+    pub const fn new(tape: Arc<Tape>, places: Places) -> Self {
+        Self { tape, places }
     }
+
+    fn play(&self, request: &ModelRequest) -> Result<(Outcome, Vec<String>), ReplayError> {
+        let hidden = changed(request, |value| self.places.hide(value));
+        match self.tape.play(&Conversation::of(&hidden))? {
+            (RecordedOutcome::Asked(outcome), differences) => {
+                let shown = changed(&outcome, |value| self.places.show(value));
+                Ok((shown, differences))
+            }
+            // Conversations of the two kinds are never the same.
+            (RecordedOutcome::PassedOn(_), _) => Err(ReplayError::UsedUp { times: 0 }),
+        }
+    }
+
+    /// The answer to a program's request: status, kind and bytes.
+    pub(crate) fn pass_on(
+        &self,
+        api: Api,
+        body: &[u8],
+        told: &[String; 2],
+    ) -> Result<(StatusCode, &'static str, Vec<u8>), ReplayError> {
+        let asked = PassedOn::asked(api, body, told);
+        let hidden = changed(&asked, |value| self.places.hide(value));
+        match self.tape.play(&hidden.conversation())? {
+            (RecordedOutcome::PassedOn(answer), _) => {
+                let shown = changed(&answer, |value| self.places.show(value));
+                Ok((shown.status(), shown.content_type(), shown.bytes()))
+            }
+            (RecordedOutcome::Asked(_), _) => Err(ReplayError::UsedUp { times: 0 }),
+        }
+    }
+}
+
+/// What has other texts in the same form.
+fn changed<T: Serialize + DeserializeOwned + Clone>(of: &T, change: impl FnOnce(&mut Value)) -> T {
+    let mut value = canonical(of);
+    change(&mut value);
+    // It was made from such a one just now.
+    serde_json::from_value(value).unwrap_or_else(|_| of.clone())
 }
 
 impl ModelClient for Player {

@@ -1,15 +1,19 @@
 //! Recording what a model is asked and answers.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use http::StatusCode;
 use tokio_util::sync::CancellationToken;
 
+use super::passed_on::{PassedAnswer, PassedOn};
 use super::{Exchange, Outcome, Places, heading};
 use crate::answer::ModelEvent;
 use crate::client::{Asking, ModelClient, OnEvent};
 use crate::error::ModelError;
 use crate::request::{ModelRequest, canonical};
+use crate::wire::Api;
 
 /// Where a recording goes. A line is whole and ends with its line end; lines of several askers do not mix.
 pub trait RecordingSink: Send + Sync {
@@ -82,5 +86,56 @@ impl<C: ModelClient, S: RecordingSink> ModelClient for Recorder<C, S> {
             }
             answer
         })
+    }
+}
+
+/// Writes down what an agent program asks and is answered.
+#[derive(Clone)]
+pub(crate) struct PassingRecord {
+    sink: Arc<dyn RecordingSink>,
+    places: Places,
+}
+
+impl fmt::Debug for PassingRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PassingRecord").finish_non_exhaustive()
+    }
+}
+
+impl PassingRecord {
+    pub(crate) fn new(sink: Arc<dyn RecordingSink>, places: Places) -> io::Result<Self> {
+        sink.append(&format!("{}\n", heading()))?;
+        Ok(Self { sink, places })
+    }
+
+    /// A request, whose answer is to come.
+    pub(crate) fn asked(&self, api: Api, body: &[u8], told: &[String; 2]) -> PassingAnswer {
+        PassingAnswer {
+            record: self.clone(),
+            asked: PassedOn::asked(api, body, told),
+            bytes: Vec::new(),
+        }
+    }
+}
+
+/// An answer on its way to a program; one that is cut is not written down.
+#[derive(Debug)]
+pub(crate) struct PassingAnswer {
+    record: PassingRecord,
+    asked: PassedOn,
+    bytes: Vec<u8>,
+}
+
+impl PassingAnswer {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Writes it down; the program has its answer, whether or not this succeeds.
+    pub(crate) fn end(mut self, status: StatusCode, is_stream: bool) {
+        self.asked.answer = PassedAnswer::of(status, is_stream, &self.bytes);
+        let mut line = canonical(&self.asked);
+        self.record.places.hide(&mut line);
+        let _ = self.record.sink.append(&format!("{line}\n"));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use grove_model::{
     Block, Message, ModelClient as _, ModelError, ModelEvent, ModelRequest, Places, Player,
-    Recorder, ReplayError, Role,
+    Recorder, ReplayError, Role, Tape,
 };
 use grove_plan::ModelFailure;
 use grove_testkit::model_server::{Reply, Script};
@@ -80,7 +80,8 @@ fn play(player: &Player, request: &ModelRequest) -> Asked {
 }
 
 fn player(text: &str, is_strict: bool) -> Player {
-    Player::read(text.as_bytes(), places("/home/b", "r9z"), is_strict).unwrap()
+    let tape = Tape::read(text.as_bytes(), is_strict).unwrap();
+    Player::new(Arc::new(tape), places("/home/b", "r9z"))
 }
 
 #[test]
@@ -192,7 +193,7 @@ fn a_cut_last_line_is_left_out_and_other_damage_is_said() {
         ("", 1),
         ("{\"recording\":\"grove.recording/9\"}\n", 1),
     ] {
-        let refused = Player::read(text.as_bytes(), Places::default(), false).err();
+        let refused = Tape::read(text.as_bytes(), false).err();
         assert!(
             matches!(refused, Some(ReplayError::Damaged { line: at, .. }) if at == line),
             "{refused:?}"

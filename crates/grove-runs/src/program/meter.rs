@@ -16,7 +16,6 @@ use grove_plan::{
     AddedText, Attempt, Cause, EffectId, EffectKind, Fact, Limits, ModelFailure, Turn, Usage,
 };
 use grove_store::{Draft, Store};
-use http::header::CONTENT_TYPE;
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Bytes, Frame, Incoming};
@@ -166,11 +165,9 @@ impl Metering {
         let mut response = Response::new(PassedOn(receiver).boxed_unsync());
         *response.status_mut() = answer.status;
         *response.headers_mut() = answer.headers.clone();
-        let counter = api.filter(|_| answer.status.is_success()).map(|api| {
-            let kind = answer.headers.get(CONTENT_TYPE);
-            let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event"));
-            AnswerCounter::new(api, is_stream, request_bytes)
-        });
+        let counter = api
+            .filter(|_| answer.status.is_success())
+            .map(|api| AnswerCounter::new(api, answer.is_stream(), request_bytes));
         let metering = Arc::clone(&self);
         self.answers.spawn(async move {
             match (counter, api) {

@@ -42,7 +42,7 @@ impl ChosenEngine {
     /// Why it cannot do what is asked of it, if it cannot.
     pub(super) fn refusal(&self, has_recording: bool, has_schema: bool) -> Option<String> {
         let program = Program::named(&self.name)?;
-        if has_recording {
+        if has_recording && program.api.is_none() {
             return Some(format!("{} takes no recording", program.title));
         }
         let is_missing = has_schema && !program.can.runtime_tools;
@@ -286,7 +286,6 @@ async fn try_one(
     tried
 }
 
-/// What a program says its version is: the first word with digits and dots.
 /// The version of a program's file: of the package that it lies in, else what it says itself.
 pub(super) fn version_of(environment: &Environment, file: &Path) -> Option<String> {
     version_of_package(file).or_else(|| {
@@ -318,28 +317,32 @@ fn version_of_package(file: &Path) -> Option<String> {
     Some(one_line(version))
 }
 
+/// What a program says its version is: the first word with digits and dots. It is asked in a home that is nobody's, since
+/// one writes to it even then.
 async fn version(
     environment: &Environment,
     keeper: &Keeper,
     file: &Path,
     limit_ms: u64,
 ) -> Option<String> {
-    let variables = ["PATH", "HOME"].into_iter().filter_map(|name| {
-        let value = environment.variables.get(name)?.to_str()?;
-        Some((name.to_owned(), value.to_owned()))
-    });
+    // A mark of its own: whoever carries the same one ends with it.
+    let mark = format!("grove-version-{}", new_run_id());
+    let home = std::env::temp_dir().join(&mark);
+    grove_fs::files::make_folder(&home).ok()?;
+    let path = environment.variables.get("PATH")?.to_str()?;
     let order = Order {
         command: vec![file.to_string_lossy().into_owned(), "--version".to_owned()],
-        environment: variables.collect(),
+        environment: vec![
+            ("PATH".to_owned(), path.to_owned()),
+            ("HOME".to_owned(), home.to_string_lossy().into_owned()),
+        ],
         limit_ms,
         most_output: MOST_VERSION,
-        // A mark of its own: whoever carries the same one ends with it.
-        ..Order::shell("", "/".into(), &format!("version-{}", new_run_id()))
+        ..Order::shell("", home.clone(), &mark)
     };
-    let end = keeper
-        .run(&order, &StopTokens::default(), |_| {})
-        .await
-        .ok()?;
+    let end = keeper.run(&order, &StopTokens::default(), |_| {}).await;
+    let _ = grove_fs::files::remove_folder(&home);
+    let end = end.ok()?;
     if end.report.exit != Exit::Code(0) {
         return None;
     }

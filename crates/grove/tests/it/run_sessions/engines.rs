@@ -42,7 +42,7 @@ fn model_of(engine: &str) -> String {
     }
 }
 
-fn installed(variable: &str) -> PathBuf {
+pub(super) fn installed(variable: &str) -> PathBuf {
     let path = std::env::var_os(variable).map(PathBuf::from);
     path.unwrap_or_else(|| panic!("{variable} is not set: `cargo xtask test` sets it"))
 }

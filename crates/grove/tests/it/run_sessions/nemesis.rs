@@ -166,12 +166,7 @@ impl Scene {
             "acceptance": { "verify": ["test -e mended"], "review": { "agent": "judge" } },
         });
         session.file("project/request.json", request.to_string());
-        let line = "git init -q . && git add request.json && git -c user.name=t -c user.email=t@t commit -qm first";
-        let made = Command::new("sh")
-            .args(["-c", line])
-            .current_dir(session.path("project"))
-            .status();
-        assert!(made.unwrap().success());
+        first_commit(&session);
         let act = Act::Gates;
         Self {
             server,
@@ -224,6 +219,16 @@ impl Scene {
         }
         most_of_one(&scene.session, &CALLS)
     }
+}
+
+/// A repository with the request in it.
+fn first_commit(session: &Session) {
+    let line = "git init -q . && git add request.json && git -c user.name=t -c user.email=t@t commit -qm first";
+    let made = Command::new("sh")
+        .args(["-c", line])
+        .current_dir(session.path("project"))
+        .status();
+    assert!(made.unwrap().success());
 }
 
 /// The program under `strace`, which does what `options` say.
@@ -533,23 +538,30 @@ fn strike_all(act: Act) {
 
 /// Strikes at each point; all have to come out well, and most of them to be reached.
 fn go_through<P: fmt::Display>(points: &[P], strike: impl Fn(&P) -> Result<&'static str, String>) {
-    let (mut failed, mut outcomes) = (Vec::new(), BTreeMap::<&str, usize>::new());
-    for point in points {
-        match strike(point) {
-            Ok(outcome) => *outcomes.entry(outcome).or_default() += 1,
-            Err(message) => {
-                println!("FAILED {point}: {message}");
-                failed.push(point.to_string());
-            }
-        }
-    }
-    println!(
-        "{} points, {} failed: {outcomes:?}",
-        points.len(),
-        failed.len()
-    );
-    assert_eq!(failed, Vec::<String>::new());
+    let ends = points.iter().map(|it| (it.to_string(), strike(it)));
+    let outcomes = report(ends);
     // A point that nobody comes to shows nothing; how many calls there are differs a little from run to run.
     let killed = outcomes.get("killed").copied().unwrap_or_default();
     assert!(killed * 10 >= points.len() * 6, "{outcomes:?}");
+}
+
+/// Says what came of each point; all have to come out well.
+fn report(
+    ends: impl IntoIterator<Item = (String, Result<&'static str, String>)>,
+) -> BTreeMap<&'static str, usize> {
+    let (mut failed, mut outcomes) = (Vec::new(), BTreeMap::new());
+    let mut count = 0;
+    for (point, end) in ends {
+        count += 1;
+        match end {
+            Ok(outcome) => *outcomes.entry(outcome).or_default() += 1,
+            Err(message) => {
+                println!("FAILED {point}: {message}");
+                failed.push(point);
+            }
+        }
+    }
+    println!("{count} points, {} failed: {outcomes:?}", failed.len());
+    assert_eq!(failed, Vec::<String>::new());
+    outcomes
 }

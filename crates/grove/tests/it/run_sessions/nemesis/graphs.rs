@@ -1,26 +1,26 @@
 //! `kill -9` at every point of a graph: a chain with a child for each item of a list, each in a working tree of its own and
-//! each asking another agent. Afterwards everybody has one end, every patch is there, and nothing is left: no process, no
-//! lease, no working tree.
+//! each asking another agent, and with an agent program as the last step. Afterwards everybody has one end, every patch is
+//! there, and nothing is left: no process, no lease, no working tree.
 //!
-//! `cargo xtask nemesis graph` goes through all points, and with `--random N` through so many moments by chance.
+//! `cargo xtask nemesis graph` goes through all points, and `--random N` through so many moments ([`moments`]).
+
+mod moments;
 
 use std::fmt;
-use std::process::Command;
+use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
 use grove_store::{RunFilter, Store};
-use grove_testkit::model_server::{ModelServer, Reply};
-use grove_testkit::session::Session;
+use grove_testkit::model_server::{ModelServer, Reply, Request, Script};
+use grove_testkit::session::{PATH, Session, USER_CONFIG};
 use serde_json::{Value, json};
 
-use super::super::{bash, end_all, environments, holder_of};
+use super::super::engines::installed;
+use super::super::{AGENT, KEY, bash, end_all, environments};
 use super::{
     AFTERWARDS, ALL, CALLS, end_trace, go_through, injected, most_of_one, points_of, supervisor,
     traced, wait_for, was_killed,
 };
-
-/// How many moments by chance.
-const RANDOM: &str = "GROVE_NEMESIS_RANDOM";
 
 /// Where somebody is killed.
 enum Point {
@@ -28,8 +28,6 @@ enum Point {
     Supervisor(String, usize),
     /// The view, likewise.
     Client(String, usize),
-    /// The supervisor, so many milliseconds after the beginning.
-    After(u64),
 }
 
 impl fmt::Display for Point {
@@ -37,7 +35,6 @@ impl fmt::Display for Point {
         match self {
             Self::Supervisor(call, n) => write!(f, "supervisor at {call} {n}"),
             Self::Client(call, n) => write!(f, "client at {call} {n}"),
-            Self::After(milliseconds) => write!(f, "supervisor after {milliseconds} ms"),
         }
     }
 }
@@ -47,22 +44,62 @@ struct Graph {
     session: Session,
 }
 
+/// The first words of a child's task, and how many turns it has had.
+fn asked(request: &Request) -> (String, usize) {
+    let body = request.json();
+    if let Some(items) = body["input"].as_array() {
+        // The program's, whose provider speaks another interface.
+        let called = |item: &&Value| item["type"] == "function_call";
+        return (
+            "by a program".to_owned(),
+            items.iter().filter(called).count(),
+        );
+    }
+    let text = body["messages"][0]["content"][0]["text"].as_str();
+    let first = text.and_then(|text| text.lines().next());
+    let turns = body["messages"].as_array().map_or(0, Vec::len) / 2;
+    (first.unwrap_or_default().to_owned(), turns)
+}
+
+fn answer(request: &Request) -> Reply {
+    let (first, turns) = asked(request);
+    match (first.as_str(), turns) {
+        ("Which?", _) => {
+            let items = json!({ "items": [{ "key": "a" }, { "key": "b" }] });
+            Reply::call("structured_output", items)
+        }
+        ("by a program", 0) => Reply::call(
+            "exec_command",
+            json!({ "cmd": "echo ran >> summed; sleep 0.1" }),
+        ),
+        (line, 0) if line.starts_with("Do ") => bash("echo ran >> ran; sleep 0.1"),
+        (line, 1) if line.starts_with("Do ") => {
+            Reply::call("subagent", json!({ "agent": "judge", "task": "Look" }))
+        }
+        (line, _) => Reply::text(format!("<{line}>")),
+    }
+}
+
 impl Graph {
     fn new() -> Self {
-        let (server, session) = super::super::graphs::scene(|task, turns| {
-            let first = task.lines().next().unwrap_or_default();
-            match (first, turns) {
-                ("Which?", _) => {
-                    let items = json!({ "items": [{ "key": "a" }, { "key": "b" }] });
-                    Reply::call("structured_output", items)
-                }
-                (line, 0) if line.starts_with("Do ") => bash("echo ran >> ran"),
-                (line, 1) if line.starts_with("Do ") => {
-                    Reply::call("subagent", json!({ "agent": "judge", "task": "Look" }))
-                }
-                (line, _) => Reply::text(format!("<{line}>")),
-            }
-        });
+        let server = ModelServer::start(Script::chosen_by(|_, request| answer(request))).unwrap();
+        let session = crate::session();
+        let path = format!("{}:{PATH}", session.path("bin").display());
+        let session = session
+            .with_env("PATH", path)
+            .with_env("ANTHROPIC_BASE_URL", server.url())
+            .with_env("ANTHROPIC_API_KEY", KEY)
+            .with_env("TEST_KEY", KEY);
+        session.dir("bin").dir("project");
+        symlink(installed("GROVE_TEST_CODEX"), session.path("bin/codex")).unwrap();
+        let providers = format!(
+            "[runs]\nmodel = 'anthropic/m'\n\n[providers.other]\napi = \"openai-responses\"\nbase_url = \"{}/v1\"\n\
+             key = {{ env = \"TEST_KEY\" }}\n",
+            server.url()
+        );
+        session.file(USER_CONFIG, providers);
+        session.definition(AGENT, "tools: read, write, bash\n", "You work.");
+        session.definition("home/.grove/agents/judge.md", "", "You judge.");
         let tools = "tools: read, write, bash, subagent\n";
         session.definition("home/.grove/agents/boss.md", tools, "You lead.");
         let request = json!({
@@ -75,20 +112,22 @@ impl Graph {
                     "parallel": { "agent": "boss", "task": "Do {item.key}" },
                     "collect": { "as": "done" },
                 },
-                { "agent": "judge", "task": "Sum up" },
+                { "agent": "worker", "task": "Sum up", "engine": "codex", "model": "other/claude-sonnet-4-5" },
             ],
         });
         session.file("project/request.json", request.to_string());
-        let line = "git init -q . && git add request.json && git -c user.name=t -c user.email=t@t commit -qm first";
-        let made = Command::new("sh")
-            .args(["-c", line])
-            .current_dir(session.path("project"))
-            .status();
-        assert!(made.unwrap().success());
+        super::first_commit(&session);
         Self {
             _server: server,
             session,
         }
+    }
+
+    /// The same with another environment.
+    fn with_session(mut self, change: impl FnOnce(Session) -> Session) -> Self {
+        let session = std::mem::replace(&mut self.session, crate::session());
+        self.session = change(session);
+        self
     }
 
     fn words(more: &[&'static str]) -> Vec<&'static str> {
@@ -107,10 +146,15 @@ impl Graph {
         // Where every git is killed, no working tree can be made, and that is said.
         let reason = shown["reason"].as_str().unwrap_or_default();
         let is_of_git = shown["cause"]["kind"] == "isolation" && reason.contains("signal 9");
-        if shown["state"] != "complete" && !is_of_git {
+        let nodes = shown["nodes"].as_array().cloned().unwrap_or_default();
+        // A program that was cut off is not asked the same again, and that is said too.
+        let is_of_program = nodes.iter().all(|node| {
+            node["state"] == "complete"
+                || node["id"] == "3" && !node["reason"].as_str().unwrap_or_default().is_empty()
+        });
+        if shown["state"] != "complete" && !is_of_git && !is_of_program {
             return Err(format!("it ended as {shown}"));
         }
-        let nodes = shown["nodes"].as_array().cloned().unwrap_or_default();
         let ids: Vec<&str> = nodes.iter().filter_map(|it| it["id"].as_str()).collect();
         if ids != ["1", "2", "2[a]", "2[b]", "3"] && !is_of_git {
             return Err(format!("its nodes are {ids:?}"));
@@ -120,6 +164,17 @@ impl Graph {
             .filter(|it| it["agent"] == "boss" && it["items"].is_null());
         for node in items.filter(|it| it["state"] == "complete") {
             self.check_item(run, node)?;
+        }
+        for node in &nodes {
+            let tries = node["attempts"].as_array().cloned().unwrap_or_default();
+            let ends = tries.iter().filter(|it| it["state"] == "complete");
+            if ends.count() > 1 {
+                return Err(format!("more than one end: {node}"));
+            }
+        }
+        let summed = self.session.has("project/summed");
+        if summed && self.session.read("project/summed") != "ran\n" {
+            return Err("the program's command ran twice".to_owned());
         }
         self.check_store(run, is_of_git)?;
         let mark = format!("GROVE_RUN={run}/");
@@ -209,34 +264,28 @@ impl Drop for Graph {
 fn strike(point: &Point) -> Result<&'static str, String> {
     let graph = Graph::new();
     let session = &graph.session;
-    let mut killed = None;
-    match point {
+    let killed = match point {
         Point::Supervisor(call, n) => {
-            killed = Some(supervisor(session, &injected(call, *n)));
+            let supervisor = supervisor(session, &injected(call, *n));
             session.grove(Graph::words(&["--bg"])).ok();
+            supervisor
         }
         Point::Client(call, n) => {
             let mut client = traced(session, &injected(call, *n), &Graph::words(&[]));
             wait_for(&mut client);
-            killed = Some(client);
+            client
         }
-        Point::After(milliseconds) => {
-            let id = session.grove(Graph::words(&["--bg"])).ok().stdout;
-            std::thread::sleep(Duration::from_millis(*milliseconds));
-            let logs = session.grove(["runs", "logs", id.trim(), "--json"]).ok();
-            if logs.stdout.contains("leased") {
-                let pid = holder_of(session, id.trim());
-                let _ = Command::new("kill").args(["-9", &pid]).status();
-            }
-        }
-    }
+    };
     let Some(run) = graph.run() else {
         // Nobody was promised anything.
         return Ok("not accepted");
     };
     graph.check(&run)?;
-    let is_killed = killed.is_none_or(was_killed);
-    Ok(if is_killed { "killed" } else { "not reached" })
+    Ok(if was_killed(killed) {
+        "killed"
+    } else {
+        "not reached"
+    })
 }
 
 fn all_points() -> Vec<Point> {
@@ -257,13 +306,7 @@ fn all_points() -> Vec<Point> {
 
 #[test]
 fn whoever_is_killed_in_a_graph_everybody_has_one_end_and_nothing_is_left() {
-    let random = std::env::var(RANDOM).ok();
-    let random: Option<u64> = random.and_then(|it| it.parse().ok());
-    let points = if let Some(count) = random {
-        // Spread over the two seconds that such a run takes, with steps that have no common measure with anything in it.
-        let moments = (0..count).map(|n| n.saturating_mul(7_919) % 2_003);
-        moments.map(Point::After).collect()
-    } else if std::env::var_os(ALL).is_some() {
+    let points = if std::env::var_os(ALL).is_some() {
         all_points()
     } else {
         [4, 9, 14, 19, 24, 30, 36, 42]
