@@ -118,12 +118,15 @@ impl PassedAnswer {
             return text_of(&self.body).into_bytes();
         }
         let mut bytes = String::new();
+        let field = |bytes: &mut String, name: &str, value: &str| {
+            bytes.extend([name, ": ", value, "\n"]);
+        };
         for event in &self.events {
             if !event.name.is_empty() {
-                bytes.push_str(&format!("event: {}\n", event.name));
+                field(&mut bytes, "event", &event.name);
             }
             for line in text_of(&event.data).lines() {
-                bytes.push_str(&format!("data: {line}\n"));
+                field(&mut bytes, "data", line);
             }
             bytes.push('\n');
         }

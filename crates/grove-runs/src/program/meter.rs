@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use grove_exec::{StopTokens, now};
-use grove_model::{AnswerCounter, Api, AskedRequest, Block, CountedAnswer, Relay, RelayedAnswer};
+use grove_model::{
+    AnswerCounter, Api, AskedRequest, Block, CountedAnswer, ModelError, Relay, RelayedAnswer,
+};
 use grove_plan::{
     AddedText, Attempt, Cause, EffectId, EffectKind, Fact, Limits, ModelFailure, Turn, Usage,
 };
@@ -155,10 +157,15 @@ impl Metering {
         let answer = match self.metered.relay.send(asked).await {
             Ok(answer) => answer,
             Err(error) => {
-                let failure = error.failure().unwrap_or(ModelFailure::Network);
+                // What is not recorded stays so, however often it is asked.
+                let (status, usual) = match &error {
+                    ModelError::Replay(_) => (StatusCode::BAD_REQUEST, ModelFailure::BadRequest),
+                    _ => (StatusCode::BAD_GATEWAY, ModelFailure::Network),
+                };
+                let failure = error.failure().unwrap_or(usual);
                 let message = error.to_string();
                 self.reading().failure = Some((failure, message.clone()));
-                return refused(StatusCode::BAD_GATEWAY, &message);
+                return refused(status, &message);
             }
         };
         let (sender, receiver) = channel(MOST_WAITING);

@@ -1,6 +1,7 @@
 //! The documents are true: every command in them runs and prints what they show.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -28,6 +29,13 @@ struct Shell {
 
 impl Shell {
     fn new() -> Self {
+        let home = tempfile::tempdir_in(grove_testkit::session::place()).unwrap();
+        symlink(repository().join("docs"), home.path().join("docs")).unwrap();
+        let claude = std::env::var_os("GROVE_TEST_CLAUDE");
+        let claude = claude.expect("GROVE_TEST_CLAUDE is not set: `cargo xtask test` sets it");
+        std::fs::create_dir(home.path().join("bin")).unwrap();
+        symlink(claude, home.path().join("bin/claude")).unwrap();
+        let pages = home.path().join("pages.txt").display().to_string();
         let replies = [
             Reply::call("bash", json!({ "command": "ls live | wc -l" })),
             Reply::text("There is one."),
@@ -36,6 +44,9 @@ impl Shell {
         ];
         let script = Script::chosen_by(move |number, request| {
             let body = String::from_utf8_lossy(&request.body).into_owned();
+            if body.contains("Write the number") || body.contains("Count the pages") {
+                return counted_pages(&request.json(), &pages);
+            }
             if body.contains("Count the notes") {
                 return Reply::text("One.");
             }
@@ -46,20 +57,31 @@ impl Shell {
             reply.unwrap_or_else(|| Reply::error(400, "nothing was expected"))
         });
         Self {
-            home: tempfile::tempdir_in(grove_testkit::session::place()).unwrap(),
+            home,
             model: ModelServer::start(script).unwrap(),
         }
     }
 
     fn run(&self, line: &str) -> String {
+        let line = match std::env::var_os(RECORD) {
+            Some(_) => line
+                .replace("--replay", "--record")
+                .replace("ANTHROPIC_API_KEY= ", ""),
+            None => line.to_owned(),
+        };
         let programs = Path::new(env!("CARGO_BIN_EXE_grove")).parent().unwrap();
+        let mut path = format!("{}:/usr/bin:/bin", programs.display());
+        if line.contains("--replay") || line.contains("--record") {
+            // Installed where it is spoken of: everything before knows of no such host.
+            path = format!("{path}:{}", self.home.path().join("bin").display());
+        }
         let mut shell = Command::new("sh");
         shell
             .args(["-c", &format!("exec 2>&1\n{line}")])
             .current_dir(self.home.path())
             .env_clear();
         shell
-            .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
+            .env("PATH", path)
             .env("HOME", self.home.path())
             .env("npm_config_prefix", self.home.path().join(".npm-global"))
             .env("ANTHROPIC_BASE_URL", self.model.url())
@@ -67,6 +89,25 @@ impl Shell {
             .env("COLUMNS", "100");
         let finished = process::capture(&mut shell, process::HANGING).unwrap();
         finished.stdout_text()
+    }
+}
+
+/// Makes the recordings of the guide anew: its model server answers, and nothing is played.
+const RECORD: &str = "GROVE_RECORD";
+
+/// One child counts with Grove's own tools, another program writes with its own.
+fn counted_pages(request: &Value, file: &str) -> Reply {
+    let is_first = request["messages"].as_array().map_or(0, Vec::len) == 1;
+    let tools = request["tools"].as_array().cloned().unwrap_or_default();
+    let has = |name: &str| tools.iter().any(|tool| tool["name"] == name);
+    match (is_first, has("Write")) {
+        (true, true) => Reply::call("Write", json!({ "file_path": file, "content": "3\n" })),
+        (false, true) => Reply::text("It is written."),
+        (true, false) if has("bash") => {
+            let command = "printf '%s\\n' one two three | wc -l";
+            Reply::call("bash", json!({ "command": command }))
+        }
+        _ => Reply::text("There are 3 pages."),
     }
 }
 
@@ -123,6 +164,10 @@ fn line_shows(expected: &str, printed: &str) -> bool {
 #[test]
 fn the_guide_prints_what_it_shows() {
     let shell = Shell::new();
+    if std::env::var_os(RECORD).is_some() {
+        // What is recorded goes behind what is there.
+        let _ = std::fs::remove_file(repository().join("docs/recordings/pages.jsonl"));
+    }
     let sessions = sessions(&document("docs/guide.md"));
     assert!(sessions.len() > 20, "the guide has lost its commands");
     for (command, expected) in sessions {

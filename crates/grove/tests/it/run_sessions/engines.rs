@@ -250,3 +250,32 @@ fn engines_are_listed_and_one_that_is_not_there_is_said_before_anything_starts()
     assert_eq!(session.json("runs list")["runs"], json!([]));
     assert_eq!(server.requests().len(), 0);
 }
+
+#[test]
+fn a_recording_answers_a_program_and_no_other_task() {
+    std::thread::scope(|scope| {
+        for (engine, _, tool) in ENGINES {
+            scope.spawn(move || {
+                let server = server(json!({ "marked": [{ "marker": "TASK-MARK", "turns": [
+                    { "text": "I look.", "calls": [call(engine, tool, "echo made >> made.txt")] },
+                    { "text": "Done." },
+                ] }], "otherwise": { "text": "a title" } }));
+                let session = scene(&server);
+                let model = model_of(engine);
+                let record = words(engine, &model, &["--record", "r.jsonl"]);
+                session.grove(record).ok();
+                let asked = server.requests().len();
+                let replay = words(engine, &model, &["--replay", "r.jsonl", "--json"]);
+                let run = run_of(&session.grove(replay).ok().stdout);
+                assert_eq!(run["result"], "Done.", "{engine}");
+                assert_eq!(run["usage"]["estimated"], false, "{engine}");
+                assert_eq!(session.read("project/made.txt"), "made\nmade\n", "{engine}");
+                let mut other = words(engine, &model, &["--replay", "r.jsonl"]);
+                other[2] = "Another task";
+                let outcome = session.grove(other).fails(1);
+                outcome.says(["the recording has no such request"]);
+                assert_eq!(server.requests().len(), asked, "{engine}: nobody was asked");
+            });
+        }
+    });
+}

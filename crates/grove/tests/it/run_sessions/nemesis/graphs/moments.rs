@@ -20,7 +20,7 @@ const RANDOM: &str = "GROVE_NEMESIS_RANDOM";
 /// Graphs wait more than they work.
 const AT_A_TIME: usize = 4;
 /// For how long a supervisor stands still.
-const LONG_STANDSTILL: Duration = Duration::from_secs(60);
+const LONG_STANDSTILL: Duration = Duration::from_mins(1);
 const SHORT_STANDSTILL: Duration = Duration::from_secs(2);
 /// Further than any limit of a run.
 const DAY: i64 = 24 * 60 * 60;
