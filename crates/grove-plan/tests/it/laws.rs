@@ -313,6 +313,18 @@ fn some_outcome(kind: EffectKind, detail: u32) -> Outcome {
 
 /// What is true at every moment of a run.
 fn check(world: &World, was: &State) {
+    // Once a tree has spent everything nobody begins any more: whoever was at it has one request under way at most.
+    if world
+        .plan
+        .tree
+        .max_tokens
+        .is_some_and(|max| was.spent.counted() >= max)
+    {
+        for (id, node) in &was.nodes {
+            let now = world.state.nodes[id].attempts.len();
+            assert!(now == node.attempts.len(), "{id} begins with nothing left");
+        }
+    }
     let state = &world.state;
     let last = world.journal.last().map(|event| &event.fact);
     let is_resumed = |id: &NodeId| {
