@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Chains(ChainsCommand),
     /// What an agent is told: the skills it names, then its own text
     Prompt(Box<PromptArgs>),
+    /// Try it: a small repository, mended by a chain of agents whose model is a recording
+    Try(TryArgs),
     /// Run an agent as a child and print its result
     Run(Box<RunArgs>),
     /// What a run would be, with everything resolved and nothing started
@@ -166,6 +168,17 @@ pub(crate) enum Command {
         /// Which page
         page: Page,
     },
+}
+
+/// Where and how much is tried.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TryArgs {
+    /// Use this folder, which must not be there yet; one of its own among the temporary files by default
+    #[arg(long, value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Only make the repository, and print where it is
+    #[arg(long)]
+    pub(crate) files_only: bool,
 }
 
 /// What is asked of a catalog.

@@ -9,6 +9,8 @@ pub struct Places {
     pub run_ids: Vec<String>,
     /// The folder that the child works in.
     pub work: Option<String>,
+    /// The folder that the run was asked for in, from which a working tree of the child's own may be made.
+    pub project: Option<String>,
     /// The home of its user.
     pub home: Option<String>,
     /// Where Grove keeps its state.
@@ -44,6 +46,7 @@ impl Places {
         let ids = self.run_ids.iter().map(|id| (id.as_str(), "{grove:run}"));
         let folders = [
             (&self.work, "{grove:work}"),
+            (&self.project, "{grove:project}"),
             (&self.state, "{grove:state}"),
             (&self.temp, "{grove:temp}"),
             (&self.home, "{grove:home}"),
@@ -106,6 +109,7 @@ mod tests {
         Places {
             run_ids: vec!["r4k2".to_owned(), "r0aa".to_owned()],
             work: Some("/tmp/x/project/".to_owned()),
+            project: Some("/srv/repository".to_owned()),
             home: Some("/home/me".to_owned()),
             state: Some("/home/me/.local/state/grove".to_owned()),
             temp: Some("/tmp".to_owned()),
@@ -117,6 +121,7 @@ mod tests {
         for (text, expected) in [
             ("read /tmp/x/project/a.rs", "read {grove:work}/a.rs"),
             ("/tmp/x/projects", "{grove:temp}/x/projects"),
+            ("/srv/repository/b", "{grove:project}/b"),
             (
                 "/home/me/.local/state/grove/runs.db",
                 "{grove:state}/runs.db",

@@ -18,6 +18,7 @@ fn places(folder: &str, run: &str) -> Places {
     Places {
         run_ids: vec![run.to_owned()],
         work: Some(format!("{folder}/project")),
+        project: Some(format!("{folder}/project")),
         home: Some(format!("{folder}/home")),
         state: Some(format!("{folder}/home/.state")),
         temp: Some(format!("{folder}/tmp")),

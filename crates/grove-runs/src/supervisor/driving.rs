@@ -188,7 +188,7 @@ impl Shared {
         let file = file.ok_or_else(|| input(format!("nobody said where {} is", program.title)))?;
         let request = request_of(loaded)?;
         let work_folder = self.work_folder(loaded, of, child);
-        let places = self.recorded_places(run, &work_folder);
+        let places = self.recorded_places(run, &request.folder, &work_folder);
         let recording = request.recording.as_ref();
         let models = &self.options.models;
         let model = models.for_program(program, model, recording, &places).await;
@@ -248,7 +248,7 @@ impl Shared {
         let request = request_of(loaded)?;
         let servers = (child.tools.allowed.as_slice(), &**log);
         let mut toolbox = self.toolbox(loaded, child, of, servers).await?;
-        let places = self.recorded_places(run, toolbox.work.path());
+        let places = self.recorded_places(run, &request.folder, toolbox.work.path());
         let recording = request.recording.as_ref();
         let at = child.models.iter().position(|known| known == model);
         let context = at.and_then(|at| child.facts(at).context);
@@ -277,11 +277,12 @@ impl Shared {
     }
 
     /// What stands in a recording as placeholders.
-    fn recorded_places(&self, run: &str, work_folder: &Path) -> Places {
+    fn recorded_places(&self, run: &str, project: &Path, work_folder: &Path) -> Places {
         let text = |path: &Path| Some(path.to_string_lossy().into_owned());
         Places {
             run_ids: vec![run.to_owned()],
             work: text(work_folder),
+            project: text(project),
             home: self.options.home.clone(),
             state: text(self.options.places.folder()),
             temp: text(&std::env::temp_dir()),

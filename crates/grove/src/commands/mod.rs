@@ -34,6 +34,7 @@ mod skills_roots;
 mod skills_search;
 mod skills_show;
 mod trust;
+mod tryout;
 mod undo;
 mod unread;
 mod validate;
@@ -99,6 +100,7 @@ pub(crate) fn run(
         Some(Command::Agents(command)) => agents::run(environment, &command, out),
         Some(Command::Chains(command)) => chains::run(environment, &command, out),
         Some(Command::Prompt(arguments)) => prompt::run(environment, &arguments, looked, out),
+        Some(Command::Try(arguments)) => tryout::run(&environment, &arguments, out),
         Some(Command::Run(arguments)) => runs::run(&environment, &arguments, out),
         Some(Command::Plan(arguments)) => runs::plan(&environment, &arguments, out),
         Some(Command::Runs(command)) => runs::manage(&environment, &command, out),

@@ -59,6 +59,7 @@ mod system_calls;
 mod terminal_sessions;
 mod tree_sessions;
 mod trust_sessions;
+mod try_sessions;
 mod undo_sessions;
 mod watch_sessions;
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks the scripts that are named, or both.
-[ $# -gt 0 ] || set -- to-fahrenheit to-celsius
+# Checks the conversion that is named, or both.
+[ $# -gt 0 ] || set -- fahrenheit celsius
 failed=0
 check() {
     got=$(sh "$1" "$2")
@@ -11,10 +11,10 @@ check() {
         failed=1
     fi
 }
-for script; do
-    case $script in
-        to-fahrenheit) check "$script" 100 212 && check "$script" 0 32 ;;
-        to-celsius) check "$script" 212 100 && check "$script" 32 0 ;;
+for scale; do
+    case $scale in
+        fahrenheit) check to-fahrenheit 100 212 && check to-fahrenheit 0 32 ;;
+        celsius) check to-celsius 212 100 && check to-celsius 32 0 ;;
     esac
 done
 exit $failed

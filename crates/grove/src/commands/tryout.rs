@@ -1,0 +1,247 @@
+//! `grove try`: the main job on a machine with nothing set up. A small repository is made, looked at as a model would see it,
+//! and mended by a chain of children. The model's side is a recording; everything else is what it is anywhere.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use grove_fs::atomic::{self, Durability};
+use grove_fs::files;
+use grove_skills::Environment;
+
+use super::Outcome;
+use crate::args::TryArgs;
+use crate::command_error::CommandError;
+use crate::output::Output;
+
+/// The folder of the sample repository.
+const REPOSITORY: &str = "degrees";
+
+macro_rules! sample {
+    ($($path:literal),+ $(,)?) => {
+        [$(($path, include_str!(concat!("../../try_sample/", $path)))),+]
+    };
+}
+
+/// The files of the sample, by their paths below its folder.
+const FILES: [(&str, &str); 11] = sample![
+    "degrees/.agents/skills/checking/SKILL.md",
+    "degrees/.agents/skills/shell-style/SKILL.md",
+    "degrees/.grove/agents/reviewer.md",
+    "degrees/.grove/agents/scout.md",
+    "degrees/.grove/agents/worker.md",
+    "degrees/README.md",
+    "degrees/mend.json",
+    "degrees/test.sh",
+    "degrees/to-celsius",
+    "degrees/to-fahrenheit",
+    "model.jsonl",
+];
+
+/// What is shown: why, the command, and the exit code that it has to have.
+const COMMANDS: [(&str, &[&str], i32); 8] = [
+    (
+        "Both scripts of the repository are broken:",
+        &["sh", "test.sh"],
+        1,
+    ),
+    (
+        "It brings skills and agents. Nothing of a repository is used before somebody has looked at it:",
+        &["grove", "trust", "--yes"],
+        0,
+    ),
+    (
+        "What a model is told of the skills:",
+        &["grove", "catalog"],
+        0,
+    ),
+    (
+        "A scout looks, two workers mend side by side, each in a git working tree of its own and each held to a test \
+         that Grove runs itself, and a reviewer looks at the result:",
+        &[
+            "grove",
+            "run",
+            "--request",
+            "mend.json",
+            "--replay",
+            "../model.jsonl",
+        ],
+        0,
+    ),
+    (
+        "Their work is kept as patches:",
+        &["grove", "runs", "diff", "LAST"],
+        0,
+    ),
+    (
+        "They are brought in when you say so:",
+        &["grove", "runs", "apply", "LAST"],
+        0,
+    ),
+    ("And the scripts are right:", &["sh", "test.sh"], 0),
+    (
+        "What was established, and by whom, is kept apart from what the children said:",
+        &["grove", "runs", "ledger", "LAST"],
+        0,
+    ),
+];
+
+pub(crate) fn run(environment: &Environment, arguments: &TryArgs, out: &mut Output) -> Outcome {
+    let folder = match &arguments.folder {
+        Some(folder) => environment.working.join(folder),
+        None => std::env::temp_dir().join(format!("grove-try-{}", grove_runs::new_run_id())),
+    };
+    let scene = Scene {
+        environment,
+        folder,
+    };
+    scene.lay_out()?;
+    if arguments.files_only {
+        out.line(&scene.folder.display().to_string());
+        return Ok(0);
+    }
+    out.line(&format!(
+        "A small repository is in {}. Nothing outside that folder is touched.",
+        scene.folder.join(REPOSITORY).display()
+    ));
+    out.line(
+        "The model's answers are recorded. Everything else is real: files, git, working trees, the journal, the gates, the patches.",
+    );
+    let mut last_run = None;
+    for (why, words, code) in COMMANDS {
+        let words: Vec<&str> = words
+            .iter()
+            .map(|word| match (*word, &last_run) {
+                ("LAST", Some(run)) => String::as_str(run),
+                (word, _) => word,
+            })
+            .collect();
+        out.line("");
+        out.line(why);
+        out.line(&format!("$ {}", words.join(" ")));
+        if !out.flush() {
+            return Ok(0);
+        }
+        let ended = scene.command(&words)?.status();
+        let ended = ended.map_err(|error| not_started(words[0], &error))?;
+        if ended.code() != Some(code) {
+            let message = format!("`{}` ended with {ended}", words.join(" "));
+            return Err(CommandError::finding(message)
+                .hint(format!("everything is in {}", scene.folder.display())));
+        }
+        if last_run.is_none() && words.contains(&"run") {
+            last_run = Some(scene.last_run()?);
+        }
+    }
+    next_steps(&scene, last_run.as_deref().unwrap_or_default(), out);
+    Ok(0)
+}
+
+fn next_steps(scene: &Scene<'_>, run: &str, out: &mut Output) {
+    let home = scene.home();
+    let repository = scene.folder.join(REPOSITORY);
+    out.line("");
+    out.line("What to do next:");
+    let there = format!(
+        "cd {} && HOME={} grove runs show {run}",
+        repository.display(),
+        home.display()
+    );
+    for (command, why) in [
+        ("grove", "what your own skills and hosts are"),
+        ("grove engines", "who can drive a child on this machine"),
+        ("grove mcp install", "give your hosts Grove's tools"),
+        (there.as_str(), "look at this run again"),
+    ] {
+        out.line(&format!("  {command}"));
+        out.line(&format!("      {why}"));
+    }
+    out.line(&format!("  rm -r {}", scene.folder.display()));
+    out.line("      take all of this away");
+}
+
+/// Where it is tried.
+struct Scene<'a> {
+    environment: &'a Environment,
+    folder: PathBuf,
+}
+
+impl Scene<'_> {
+    /// Makes the files and the first commit.
+    fn lay_out(&self) -> Result<(), CommandError> {
+        let folder = self.folder.display();
+        if files::is_there(&self.folder) {
+            let message = format!("{folder} is there already");
+            return Err(CommandError::usage(message).hint("name a folder that is not"));
+        }
+        files::make_folder(&self.home())?;
+        for (path, text) in FILES {
+            atomic::write(&self.folder.join(path), text.as_bytes(), Durability::Cache)?;
+        }
+        let git = |words: &[&str]| {
+            let mut command = self.command(&[&["git"], words].concat())?;
+            let ended = command.stdout(Stdio::null()).status();
+            match ended.map_err(|error| not_started("git", &error))?.code() {
+                Some(0) => Ok(()),
+                _ => Err(CommandError::internal(format!(
+                    "`git {}` failed",
+                    words.join(" ")
+                ))),
+            }
+        };
+        git(&["init", "--quiet"])?;
+        git(&["config", "user.name", "Grove"])?;
+        git(&["config", "user.email", "grove@localhost"])?;
+        git(&["add", "--all"])?;
+        git(&["commit", "--quiet", "--message", "Two scripts"])
+    }
+
+    fn home(&self) -> PathBuf {
+        self.folder.join("home")
+    }
+
+    /// A command in the repository, by somebody who has nothing but this folder.
+    fn command(&self, words: &[&str]) -> Result<Command, CommandError> {
+        let this = std::env::current_exe().map_err(CommandError::internal)?;
+        let (program, words) = words
+            .split_first()
+            .map_or(("", &[][..]), |it| (*it.0, it.1));
+        let program = match program {
+            "grove" => this.as_path(),
+            other => Path::new(other),
+        };
+        let mut command = Command::new(program);
+        command
+            .args(words)
+            .current_dir(self.folder.join(REPOSITORY))
+            .env_clear()
+            .env("HOME", self.home())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .stdin(Stdio::null());
+        let kept = [
+            "PATH", "TERM", "COLUMNS", "NO_COLOR", "LANG", "LC_ALL", "TMPDIR",
+        ];
+        for name in kept {
+            let value: Option<&OsStr> = self.environment.variables.get(name).map(AsRef::as_ref);
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        Ok(command)
+    }
+
+    fn last_run(&self) -> Result<String, CommandError> {
+        let mut list = self.command(&["grove", "runs", "list", "--json"])?;
+        let listed = list.output().map_err(CommandError::internal)?;
+        let listed: serde_json::Value =
+            serde_json::from_slice(&listed.stdout).map_err(CommandError::internal)?;
+        let id = listed["runs"][0]["id"].as_str();
+        let id = id.ok_or_else(|| CommandError::internal("the run is not listed"))?;
+        Ok(id.to_owned())
+    }
+}
+
+fn not_started(program: &str, error: &std::io::Error) -> CommandError {
+    CommandError::finding(format!("`{program}` cannot be started: {error}"))
+        .hint(format!("install {program}; working trees are git's"))
+}
