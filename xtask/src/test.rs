@@ -51,7 +51,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     verdict.step("cargo clippy", || {
         cargo("clippy --workspace --all-targets --all-features -- -D warnings")
     });
-    verdict.step("cargo run --release", || cargo("run --release"));
+    verdict.step("cargo run --release", || cargo("run --release -- try"));
     verdict.step("references are current", reference::check);
     verdict.step("cargo test", || cargo("test --workspace --no-fail-fast"));
     verdict.step("exact tokens", || {

@@ -316,10 +316,23 @@ pub(crate) fn body(value: Value) -> (Body, Vec<Vec<u8>>) {
     (Body::Artifact(Digest::of(&bytes)), vec![bytes])
 }
 
-/// What a tool is given, in short: the first text of it, up to its first line end.
+/// What says best what a call is about, in the words of our tools and of other programs'.
+const TELLING: [&str; 7] = [
+    "command",
+    "cmd",
+    "path",
+    "file_path",
+    "pattern",
+    "name",
+    "agent",
+];
+
+/// What a tool is given, in short: its command or file, else the first text of it, up to its first line end.
 pub fn about(input: &Value) -> String {
+    let telling = TELLING.iter().filter_map(|key| input.get(key));
     let values = input.as_object().into_iter().flatten();
-    let first = values.map(|(_, value)| value).find_map(Value::as_str);
+    let mut texts = telling.chain(values.map(|(_, value)| value));
+    let first = texts.find_map(Value::as_str);
     let line = first.unwrap_or_default().lines().next().unwrap_or_default();
     let end = line.floor_char_boundary(MOST_ABOUT);
     line.get(..end).unwrap_or_default().to_owned()

@@ -265,10 +265,10 @@ fn the_readme_has_two_commands_and_ci_runs_the_second() {
         .skip(1)
         .filter_map(|block| block.split("\n```").next())
         .collect();
-    assert_eq!(commands, ["cargo run --release", "cargo xtask test"]);
+    assert_eq!(commands, ["cargo run --release -- try", "cargo xtask test"]);
     assert!(document(".ci/run").contains("cargo xtask test"));
     // The test command runs the first command too.
-    assert!(document("xtask/src/test.rs").contains("cargo(\"run --release\")"));
+    assert!(document("xtask/src/test.rs").contains("cargo(\"run --release -- try\")"));
 }
 
 #[test]

@@ -85,6 +85,7 @@ fn it_is_tried_with_nothing_set_up_and_nothing_is_left_elsewhere() {
         "WRONG: to-fahrenheit 100 is 148 and not 212",
         "<name>shell-style</name>",
         "The model's answers are recorded.",
+        "calls edit: to-celsius",
         "No findings.",
         "+echo $(($1 * 9 / 5 + 32))",
         "+echo $((($1 - 32) * 5 / 9))",
