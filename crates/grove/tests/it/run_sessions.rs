@@ -4,6 +4,7 @@
 mod acceptance;
 mod attention;
 mod compaction;
+mod completion;
 mod delegation;
 mod engines;
 mod forks;
@@ -25,9 +26,11 @@ mod sessions;
 mod settings;
 mod shapes;
 mod skill_variables;
+mod submodules;
 mod supervisors;
 mod told;
 mod verdicts;
+mod worktree_setup;
 mod worktrees;
 
 use std::process::Command;
