@@ -23,8 +23,8 @@ const LONG: Duration = Duration::from_hours(1);
 pub(crate) struct Seen {
     everything: Digest,
     skills: Digest,
-    /// None until somebody asks for agents.
-    agents: Option<Digest>,
+    /// Of agents and chains; none until somebody asks for them.
+    agents: Option<(Digest, Digest)>,
 }
 
 /// Which lists of a client are not what it saw.
@@ -39,7 +39,9 @@ impl Seen {
         Self {
             everything: snapshot.digest,
             skills: snapshot.skills_digest,
-            agents: parts.agents.then(|| snapshot.agents.digest()),
+            agents: parts
+                .agents
+                .then(|| (snapshot.agents.digest(), snapshot.chains.digest())),
         }
     }
 
