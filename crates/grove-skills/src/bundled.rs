@@ -60,7 +60,9 @@ pub(crate) fn folder(kind: Kind, environment: &Environment) -> Option<Result<Pat
             None
         }
         (Kind::Agents, _) => Some(written(environment, &AGENTS)),
-        (Kind::Chains, _) => Some(written(environment, &CHAINS)),
+        // Whoever brings a folder of their own has their own workflows.
+        (Kind::Chains, Some(_)) => None,
+        (Kind::Chains, None) => Some(written(environment, &CHAINS)),
     }
 }
 
