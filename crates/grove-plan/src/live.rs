@@ -106,16 +106,16 @@ impl<'a> LiveRun<'a> {
             looking.add(node, &mut steps);
         }
         let children = || steps.iter().flat_map(|step| &step.children);
-        let cost = children().map(|child| child.cost);
-        let cost = cost.fold(Some(0_u64), |sum, cost| Some(sum?.saturating_add(cost?)));
+        let mut costs = children().map(|child| child.cost);
+        let cost = costs.try_fold(0_u64, |sum, cost| Some(sum.saturating_add(cost?)));
         Self {
             state: state.run(),
             is_stopping: state.stop.is_some() && state.ended.is_none(),
             tokens: state.spent.counted(),
             cost,
-            ms: state.submitted.map_or(0, |submitted| {
-                state.ended.unwrap_or(now).since(submitted)
-            }),
+            ms: state
+                .submitted
+                .map_or(0, |submitted| state.ended.unwrap_or(now).since(submitted)),
             steps,
         }
     }
@@ -202,7 +202,11 @@ impl<'a> Looking<'_, 'a> {
                 }
                 steps.push(LiveStep {
                     id: node.id.clone(),
-                    name: fan_out.child.label.as_deref().unwrap_or(&fan_out.child.agent),
+                    name: fan_out
+                        .child
+                        .label
+                        .as_deref()
+                        .unwrap_or(&fan_out.child.agent),
                     is_group: true,
                     list: Some(known.map_or(PENDING, |node| &node.execution)),
                     children,

@@ -377,7 +377,11 @@ pub(crate) fn notes_terminal(variables: &Variables) -> (usize, usize) {
     let rows = size.map_or(0, |size| usize::from(size.ws_row));
     let columns = size.map_or(0, |size| usize::from(size.ws_col));
     let is_set = variables.contains_key(COLUMNS) || columns == 0;
-    let columns = if is_set { self::columns(variables) } else { columns };
+    let columns = if is_set {
+        self::columns(variables)
+    } else {
+        columns
+    };
     // A terminal that does not say how high it is has the usual height.
     (columns.clamp(20, 400), if rows == 0 { 24 } else { rows })
 }

@@ -254,7 +254,7 @@ pub(super) fn manage(
                 surroundings: &surroundings,
                 json: *json,
                 timeout: *timeout,
-                    };
+            };
             following.follow(out)
         }
         RunsCommand::Watch { runs: named } => live::watch(environment, &runs, named, out),

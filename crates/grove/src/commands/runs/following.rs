@@ -2,9 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use grove_plan::{
-    Body, Event, Execution, Fact, NodeId, RunView, StopReason, Wish,
-};
+use grove_plan::{Body, Event, Execution, Fact, NodeId, RunView, StopReason, Wish};
 use grove_runs::{about, wake};
 use grove_skills::Environment;
 use grove_spec::text::one_line;
@@ -93,9 +91,10 @@ impl Following<'_> {
         let mut watched = WatchedRun::new(&runs.store, run)?;
         let (mut version, mut interrupted) = (None, 0_u32);
         let mut last_check = Instant::now();
-        let mut view = match self.json {
-            true => None,
-            false => LiveView::at_terminal(self.environment, MANNER),
+        let mut view = if self.json {
+            None
+        } else {
+            LiveView::at_terminal(self.environment, MANNER)
         };
         loop {
             let now = runs.store.data_version()?;
@@ -110,7 +109,10 @@ impl Following<'_> {
             let is_over = watched.is_over() || (is_waiting && !(is_asking && can_answer));
             let is_late = until.is_some_and(|until| Instant::now() >= until);
             let mut detaches = false;
-            if !is_over && !is_late && let Some(view) = &mut view {
+            if !is_over
+                && !is_late
+                && let Some(view) = &mut view
+            {
                 for wanted in view.show(&mut [&mut watched], 0, &runs.places, out) {
                     match wanted {
                         Wanted::Leave => detaches = true,
@@ -164,17 +166,16 @@ impl Following<'_> {
         mut view: Option<&mut LiveView<'_>>,
         out: &mut Output,
     ) -> Result<(), CommandError> {
-        for event in watched.take_news(&self.runs.store)? {
+        watched.take_news(&self.runs.store, |_, event| {
             if self.json {
-                out.json_line(&event);
+                out.json_line(event);
             } else if let Some(view) = &mut view {
                 view.changed();
-            } else if let Some(line) = plain_line(&event) {
+            } else if let Some(line) = plain_line(event) {
                 out.note(&line);
             }
             out.flush();
-        }
-        Ok(())
+        })
     }
 }
 

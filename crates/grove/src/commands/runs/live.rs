@@ -3,6 +3,7 @@
 //! A frame is a function of the journal, the logs of attempts, the time and the size of the terminal; nothing of a run
 //! depends on it.
 
+mod child_line;
 mod frame;
 mod keys;
 mod line;

@@ -1,11 +1,12 @@
 //! What a terminal shows of runs that go on: a function of their pictures, of what somebody types and of the size of the
 //! terminal. No line is wider and no frame is higher than there is room, and no word is broken that has room.
 
-use grove_plan::{Accepted, Execution, LiveChild, LiveRun, LiveStep, NodeId};
+use grove_plan::{Execution, LiveChild, LiveRun, LiveStep, NodeId};
 use grove_spec::text::{counted, one_line};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::line::{Line, fitted, money, time};
+use super::child_line::{Layout, mark, meaning};
+use super::line::{Line, fitted, money, time, whole};
 use crate::colour::Meaning;
 use crate::commands::overview::grouped;
 use crate::table::wrapped;
@@ -41,8 +42,6 @@ pub(super) struct Footer<'a> {
 const SHOWN_QUESTIONS: usize = 3;
 /// Lines that a question takes.
 const QUESTION_LINES: usize = 3;
-/// What a child does has at least so much room before its numbers give way.
-const LEAST_DOING: usize = 20;
 
 /// Somebody who asks.
 pub(super) struct Asker<'a> {
@@ -89,7 +88,13 @@ fn run_lines(runs: &[ShownRun<'_>], more: usize, size: FrameSize) -> Vec<Line> {
     let headings = shown + usize::from(hidden > 0);
     let wanted: Vec<usize> = runs
         .iter()
-        .map(|run| if run.is_brief { 0 } else { wanted_rows(&run.live) })
+        .map(|run| {
+            if run.is_brief {
+                0
+            } else {
+                wanted_rows(&run.live)
+            }
+        })
         .collect();
     let given = shares(&wanted, rows.saturating_sub(headings));
     let mut lines = Vec::new();
@@ -149,6 +154,7 @@ fn heading(run: &ShownRun<'_>, columns: usize) -> Line {
     line.push_marked(Some(Meaning::Heading), &format!("run {}", run.id));
     line.push(" ");
     line.push_marked(meaning(&live.state), word);
+    let mut line = cut(line, columns);
     let mut add = |text: &str| {
         if !text.is_empty() && line.width + 3 + text.width() <= columns {
             line.push(" · ");
@@ -156,7 +162,7 @@ fn heading(run: &ShownRun<'_>, columns: usize) -> Line {
         }
     };
     add(&time(live.ms));
-    add(&format!("{} tokens", grouped(count(live.tokens))));
+    add(&format!("{} tokens", grouped(whole(live.tokens))));
     if let Some(cost) = live.cost.filter(|cost| *cost > 0) {
         add(&format!("cost {}", money(cost)));
     }
@@ -241,23 +247,38 @@ fn summary(run: &LiveRun<'_>, columns: usize) -> Line {
     let noun = if all == 1 { "child" } else { "children" };
     let mut line = Line::default();
     line.push(&fitted(&format!("{} {noun}:", grouped(all)), columns));
-    let mut between = " ";
-    for (state, how_many) in counts(run.children()) {
-        let text = format!("{} {}", grouped(how_many), state.word());
-        if line.width + between.len() + text.width() > columns {
-            break;
+    push_counts(&mut line, " ", run.children(), columns);
+    line
+}
+
+/// Adds how many are how far, and a mark where there is no room for all of it.
+fn push_counts<'a>(
+    line: &mut Line,
+    before: &str,
+    children: impl Iterator<Item = &'a LiveChild<'a>>,
+    columns: usize,
+) {
+    let counts = counts(children);
+    let mut between = before;
+    for (at, (state, how_many)) in counts.iter().enumerate() {
+        let text = format!("{} {}", grouped(*how_many), state.word());
+        let mark = if at + 1 == counts.len() { 0 } else { 3 };
+        if line.width + between.width() + text.width() + mark > columns {
+            line.push(if line.width + 3 > columns {
+                ""
+            } else {
+                ", …"
+            });
+            return;
         }
         line.push(between);
         line.push_marked(meaning(state), &text);
         between = ", ";
     }
-    line
 }
 
 /// How many are how far: who works and who needs somebody comes first.
-fn counts<'a>(
-    children: impl Iterator<Item = &'a LiveChild<'a>>,
-) -> Vec<(&'a Execution, usize)> {
+fn counts<'a>(children: impl Iterator<Item = &'a LiveChild<'a>>) -> Vec<(&'a Execution, usize)> {
     const ORDER: [&str; 10] = [
         "asking", "failed", "lost", "running", "paused", "stopped", "complete", "queued",
         "pending", "skipped",
@@ -298,8 +319,16 @@ fn flow(run: &LiveRun<'_>, columns: usize) -> Line {
         // Unless it is the last one, room is kept for a mark that there are more.
         let mark = if is_last { 0 } else { ARROW.width() + 1 };
         if line.width + arrow.width() + text.width() + mark > columns {
-            let mark = if line.width == 0 { fitted(text, columns) } else { "…".to_owned() };
-            line.push(if line.width + arrow.width() < columns { arrow } else { "" });
+            let mark = if line.width == 0 {
+                fitted(text, columns)
+            } else {
+                "…".to_owned()
+            };
+            line.push(if line.width + arrow.width() < columns {
+                arrow
+            } else {
+                ""
+            });
             line.push(&mark);
             break;
         }
@@ -312,10 +341,17 @@ fn flow(run: &LiveRun<'_>, columns: usize) -> Line {
 fn flow_step(step: &LiveStep<'_>) -> (Option<Meaning>, String) {
     let state = state_of(step);
     let name = one_line(step.name);
-    let name = if name.is_empty() { "several".to_owned() } else { name };
+    let name = if name.is_empty() {
+        "several".to_owned()
+    } else {
+        name
+    };
     let name = fitted(&name, 24);
     let how_many = if step.is_group {
-        let done = step.children.iter().filter(|child| child.state.is_terminal());
+        let done = step
+            .children
+            .iter()
+            .filter(|child| child.state.is_terminal());
         format!(" {}/{}", done.count(), step.children.len())
     } else {
         String::new()
@@ -351,18 +387,9 @@ fn card(step: &LiveStep<'_>, columns: usize) -> Line {
         line.push(&format!(": its items are not known yet, {list}"));
         return cut(line, columns);
     }
-    let mut between = ": ";
-    for (state, how_many) in counts(step.children.iter()) {
-        let text = format!("{} {}", grouped(how_many), state.word());
-        if line.width + between.len() + text.width() > columns {
-            break;
-        }
-        line.push(between);
-        line.push_marked(meaning(state), &text);
-        between = ", ";
-    }
+    push_counts(&mut line, ": ", step.children.iter(), columns);
     let tokens: u64 = step.children.iter().map(|child| child.tokens).sum();
-    let tokens = format!(" · {} tokens", grouped(count(tokens)));
+    let tokens = format!(" · {} tokens", grouped(whole(tokens)));
     if line.width + tokens.width() <= columns {
         line.push(&tokens);
     }
@@ -378,151 +405,6 @@ fn cut(line: Line, columns: usize) -> Line {
     Line::of(&plain, columns)
 }
 
-/// Where the columns of children are, so that they stand below one another.
-struct Layout {
-    columns: usize,
-    id: usize,
-    name: usize,
-    quiet: usize,
-    tokens: usize,
-    cost: usize,
-    time: usize,
-}
-
-/// What a child's line has at its right.
-struct Figures {
-    quiet: String,
-    tokens: String,
-    cost: String,
-    time: String,
-}
-
-impl Figures {
-    fn of(child: &LiveChild<'_>) -> Self {
-        let begun = child.ms.is_some();
-        let some = |is_there: bool, text: String| if is_there { text } else { String::new() };
-        Self {
-            quiet: child.quiet_ms.map_or_else(String::new, |ms| match ms {
-                0..2_000 => "now".to_owned(),
-                ms => format!("{} ago", time(ms)),
-            }),
-            tokens: some(begun, format!("{} tok", grouped(count(child.tokens)))),
-            cost: match child.cost {
-                Some(cost) if cost > 0 => format!("cost {}", money(cost)),
-                _ => String::new(),
-            },
-            time: child.ms.map_or_else(String::new, time),
-        }
-    }
-}
-
-impl Layout {
-    fn of<'a>(children: impl Iterator<Item = &'a LiveChild<'a>>, columns: usize) -> Self {
-        let mut layout = Self {
-            columns,
-            id: 0,
-            name: 0,
-            quiet: 0,
-            tokens: 0,
-            cost: 0,
-            time: 0,
-        };
-        for child in children {
-            let figures = Figures::of(child);
-            let widen = |column: &mut usize, width: usize| *column = (*column).max(width);
-            widen(&mut layout.id, child.id.as_str().width());
-            widen(&mut layout.name, child.name.width());
-            widen(&mut layout.quiet, figures.quiet.width());
-            widen(&mut layout.tokens, figures.tokens.width());
-            widen(&mut layout.cost, figures.cost.width());
-            widen(&mut layout.time, figures.time.width());
-        }
-        layout.id = layout.id.min(columns / 4);
-        layout.name = layout.name.min(columns / 4);
-        let least = LEAST_DOING + layout.left();
-        for give_way in [
-            |layout: &mut Self| layout.cost = 0,
-            |layout: &mut Self| layout.tokens = 0,
-            |layout: &mut Self| layout.quiet = 0,
-        ] {
-            if least + layout.right() > columns {
-                give_way(&mut layout);
-            }
-        }
-        layout
-    }
-
-    /// The edge of a card, the mark, the id and the name, each with a blank.
-    fn left(&self) -> usize {
-        2 + 2 + self.id + 1 + self.name + 1
-    }
-
-    fn right(&self) -> usize {
-        let columns = [self.quiet, self.tokens, self.cost, self.time];
-        columns.iter().filter(|it| **it > 0).map(|it| it + 2).sum()
-    }
-
-    fn line(&self, edge: &str, child: &LiveChild<'_>) -> Line {
-        let mut line = Line::default();
-        let meaning_of_child = if child.accepted.is_rejected() {
-            Some(Meaning::Bad)
-        } else {
-            meaning(child.state)
-        };
-        line.push(edge);
-        line.push_marked(meaning_of_child, mark(child.state));
-        line.push(" ");
-        line.push(&fitted(child.id.as_str(), self.id));
-        line.to_column(edge.width() + 2 + self.id + 1);
-        line.push(&fitted(child.name, self.name));
-        line.to_column(edge.width() + 2 + self.id + 1 + self.name + 1);
-        let end = self.columns.saturating_sub(self.right());
-        let room = end.saturating_sub(line.width);
-        let (meaning, doing) = doing(child);
-        line.push_marked(meaning, &fitted(&doing, room));
-        let figures = Figures::of(child);
-        let mut at = end;
-        for (width, text, meaning) in [
-            (self.quiet, figures.quiet, Some(Meaning::Quiet)),
-            (self.tokens, figures.tokens, None),
-            (self.cost, figures.cost, None),
-            (self.time, figures.time, None),
-        ] {
-            if width > 0 {
-                at += width + 2;
-                if !text.is_empty() {
-                    line.push_ending_at(at, meaning, &text);
-                }
-            }
-        }
-        line
-    }
-}
-
-/// What is said of a child between its name and its numbers.
-fn doing(child: &LiveChild<'_>) -> (Option<Meaning>, String) {
-    if let Some(attention) = child.attention.filter(|_| child.is_at_work()) {
-        let doing = child.doing.unwrap_or_default();
-        return (Some(Meaning::Doubtful), format!("{doing} ({attention})"));
-    }
-    if let Some(doing) = child.doing {
-        return (None, doing.to_owned());
-    }
-    let word = child.state.word();
-    match (child.state, child.accepted) {
-        (_, Accepted::Rejected { why }) => (Some(Meaning::Bad), format!("rejected: {why}")),
-        (Execution::Complete, Accepted::None) => (Some(Meaning::Quiet), word.to_owned()),
-        (Execution::Complete, accepted) => {
-            (Some(Meaning::Good), format!("{word}, {}", accepted.word()))
-        }
-        (state, _) => {
-            let reason = state.reason();
-            let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-            (meaning(state), format!("{word}{reason}"))
-        }
-    }
-}
-
 fn footer_lines(runs: &[ShownRun<'_>], footer: &Footer<'_>, columns: usize) -> Vec<Line> {
     let askers = askers(runs);
     let at = footer.answer.map_or(0, |(at, _)| at);
@@ -530,7 +412,11 @@ fn footer_lines(runs: &[ShownRun<'_>], footer: &Footer<'_>, columns: usize) -> V
     let first = at.saturating_sub(SHOWN_QUESTIONS - 1);
     for (number, asker) in askers.iter().enumerate().skip(first).take(SHOWN_QUESTIONS) {
         let who = who_asks(runs, asker.run, &asker.child.id);
-        let text = format!("{who} {} asks: {}", asker.child.name, one_line(asker.question));
+        let text = format!(
+            "{who} {} asks: {}",
+            asker.child.name,
+            one_line(asker.question)
+        );
         let room = columns.saturating_sub(2);
         let all = wrapped(&one_line(&text), room);
         let is_cut = all.len() > QUESTION_LINES;
@@ -592,34 +478,6 @@ fn who_asks(runs: &[ShownRun<'_>], run: &str, child: &NodeId) -> String {
     } else {
         child.to_string()
     }
-}
-
-fn count(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-fn mark(state: &Execution) -> &'static str {
-    match state {
-        Execution::Pending | Execution::Queued => "·",
-        Execution::Running => "▸",
-        Execution::Paused(_) => "‖",
-        Execution::Asking(_) => "?",
-        Execution::Complete => "✓",
-        Execution::Failed(_) => "✗",
-        Execution::Skipped => "-",
-        Execution::Stopped(_) => "■",
-        Execution::Lost(_) => "!",
-    }
-}
-
-fn meaning(state: &Execution) -> Option<Meaning> {
-    Some(match state {
-        Execution::Pending | Execution::Queued | Execution::Skipped => Meaning::Quiet,
-        Execution::Running => return None,
-        Execution::Paused(_) | Execution::Asking(_) | Execution::Stopped(_) => Meaning::Doubtful,
-        Execution::Complete => Meaning::Good,
-        Execution::Failed(_) | Execution::Lost(_) => Meaning::Bad,
-    })
 }
 
 #[cfg(test)]

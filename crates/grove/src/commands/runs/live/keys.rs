@@ -65,7 +65,8 @@ impl Keys {
         }
         let mut struck = [0; 1024];
         let n = rustix::io::read(&self.input, &mut struck).unwrap_or(0);
-        self.rest.extend_from_slice(struck.get(..n).unwrap_or_default());
+        self.rest
+            .extend_from_slice(struck.get(..n).unwrap_or_default());
         keys_in(&mut self.rest)
     }
 }
@@ -80,9 +81,8 @@ impl Drop for Keys {
 /// escape and come in one piece: they are no keys here.
 fn keys_in(sent: &mut Vec<u8>) -> Vec<Key> {
     let whole = match std::str::from_utf8(sent) {
-        Ok(_) => sent.len(),
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
-        Err(_) => sent.len(),
+        _ => sent.len(),
     };
     let rest = sent.split_off(whole);
     let text = std::mem::replace(sent, rest);
@@ -164,7 +164,6 @@ impl AnswerPrompt {
         };
         match key {
             Key::Char(c) if self.typed.len() < MOST_TYPED => self.typed.push(c),
-            Key::Char(_) => {}
             Key::Backspace => {
                 self.typed.pop();
             }
@@ -176,7 +175,7 @@ impl AnswerPrompt {
                 self.is_put_away = true;
             }
             Key::EndOfInput if self.typed.is_empty() => return Some(Struck::Leave),
-            Key::EndOfInput => {}
+            Key::Char(_) | Key::EndOfInput => {}
             Key::Enter => {
                 let answer = self.typed.trim().to_owned();
                 let (run, node) = self.of.clone().filter(|_| !answer.is_empty())?;

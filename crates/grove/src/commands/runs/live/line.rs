@@ -56,14 +56,14 @@ impl Line {
     }
 
     /// Goes on at a column; a line that is beyond it already stays as it is.
-    pub(super) fn to_column(&mut self, column: usize) {
+    pub(super) fn go_to_column(&mut self, column: usize) {
         let blanks = column.saturating_sub(self.width);
         self.push(&" ".repeat(blanks));
     }
 
     /// Adds a text that ends at a column.
     pub(super) fn push_ending_at(&mut self, column: usize, meaning: Option<Meaning>, text: &str) {
-        self.to_column(column.saturating_sub(text.width()));
+        self.go_to_column(column.saturating_sub(text.width()));
         self.push_marked(meaning, text);
     }
 }
@@ -77,6 +77,11 @@ pub(super) fn time(milliseconds: u64) -> String {
         (0, _) => format!("{minutes}:{rest:02}"),
         _ => format!("{hours}:{minutes:02}:{rest:02}"),
     }
+}
+
+/// A number as people count.
+pub(super) fn whole(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// Millionths of money, with as many digits as say something.

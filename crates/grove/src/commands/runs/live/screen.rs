@@ -41,7 +41,10 @@ impl Screen {
     /// To the beginning of the first line. A terminal that became narrower shows long lines in several rows.
     fn go_up(&self, columns: usize, out: &mut Output) {
         let columns = columns.max(1);
-        let rows = self.lines.iter().map(|line| line.width.div_ceil(columns).max(1));
+        let rows = self
+            .lines
+            .iter()
+            .map(|line| line.width.div_ceil(columns).max(1));
         let up = rows.sum::<usize>().saturating_sub(1);
         out.exact_note(b"\r");
         if up > 0 {

@@ -33,9 +33,13 @@ impl WatchedRun {
     pub(in crate::commands::runs) fn new(store: &Store, id: &str) -> Result<Self, CommandError> {
         let (plan, request) = store.plan(id)?;
         let request: serde_json::Value = serde_json::from_str(&request).unwrap_or_default();
+        // The names of a chain's steps, which its flow has, and then what it was asked for.
+        let title = request["title"].as_str().unwrap_or_default();
+        let task = title.split_once(": ").filter(|_| plan.nodes.len() > 1);
+        let title = task.map_or(title, |(_, task)| task);
         Ok(Self {
             id: id.to_owned(),
-            title: request["title"].as_str().unwrap_or_default().to_owned(),
+            title: title.trim().to_owned(),
             plan,
             state: State::default(),
             signs: BTreeMap::new(),
@@ -48,17 +52,18 @@ impl WatchedRun {
         self.state.ended.is_some()
     }
 
-    /// Takes in what happened since the last time.
+    /// Takes in what happened since the last time, one event after the other.
     pub(in crate::commands::runs) fn take_news(
         &mut self,
         store: &Store,
-    ) -> Result<Vec<Event>, CommandError> {
-        let events = store.events_after(&self.id, self.state.seq)?;
-        for event in &events {
-            advance(&self.plan, &mut self.state, event).map_err(CommandError::internal)?;
-            self.see(event);
+        mut each: impl FnMut(&Self, &Event),
+    ) -> Result<(), CommandError> {
+        for event in store.events_after(&self.id, self.state.seq)? {
+            advance(&self.plan, &mut self.state, &event).map_err(CommandError::internal)?;
+            self.see(&event);
+            each(self, &event);
         }
-        Ok(events)
+        Ok(())
     }
 
     fn see(&mut self, event: &Event) {

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use grove_plan::NodeId;
+use grove_plan::{Event, NodeId};
 use grove_skills::Environment;
+use grove_spec::text::one_line;
 use grove_store::RunFilter;
 
-use super::super::following::{POLL, Signals, plain_line};
 use super::super::Runs;
-use super::{Manner, LiveView, Wanted, WatchedRun};
+use super::super::following::{POLL, Signals, plain_line};
+use super::{LiveView, Manner, Wanted, WatchedRun};
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
 use crate::output::{Output, reader_is_gone};
@@ -139,28 +140,12 @@ impl Watching<'_> {
             self.find_runs(is_plain)?;
         }
         for run in &mut self.watched {
-            let was_over = run.is_over();
-            let events = run.take_news(&self.runs.store)?;
-            if !is_plain || events.is_empty() {
-                continue;
-            }
-            for line in events.iter().filter_map(plain_line) {
-                out.line(&format!("{} {line}", run.id));
-            }
             let words = self.words.entry(run.id.clone()).or_default();
-            for (id, node) in &run.state.nodes {
-                let word = node.execution.word();
-                if words.get(id) != Some(&word) {
-                    words.insert(id.clone(), word);
-                    let name = run.plan.child(id).map_or("", |child| child.agent.as_str());
-                    let reason = node.execution.reason();
-                    let reason = reason.map_or_else(String::new, |why| format!(": {why}"));
-                    out.line(&format!("{}.{id} {name} {word}{reason}", run.id));
+            run.take_news(&self.runs.store, |run, event| {
+                if is_plain {
+                    say(run, event, words, out);
                 }
-            }
-            if run.is_over() && !was_over {
-                out.line(&format!("{} {}", run.id, run.state.run().word()));
-            }
+            })?;
         }
         out.flush();
         Ok(())
@@ -200,5 +185,31 @@ impl Watching<'_> {
         }
         self.more = self.runs.store.count_open()?.saturating_sub(MOST);
         Ok(())
+    }
+}
+
+/// Says what an event is and how far it brought whom, in lines.
+fn say(
+    run: &WatchedRun,
+    event: &Event,
+    words: &mut BTreeMap<NodeId, &'static str>,
+    out: &mut Output,
+) {
+    if let Some(line) = plain_line(event) {
+        out.line(&format!("{} {}", run.id, line.trim_start()));
+    }
+    for (id, node) in &run.state.nodes {
+        let word = node.execution.word();
+        if words.get(id) == Some(&word) {
+            continue;
+        }
+        words.insert(id.clone(), word);
+        let name = run.plan.child(id).map_or("", |child| child.agent.as_str());
+        let reason = node.execution.reason();
+        let reason = reason.map_or_else(String::new, |why| format!(": {}", one_line(&why)));
+        out.line(&format!("{}.{id} {name} {word}{reason}", run.id));
+    }
+    if run.state.ended == Some(event.at) {
+        out.line(&format!("{} {}", run.id, run.state.run().word()));
     }
 }
