@@ -144,7 +144,7 @@ mod tests {
         let seen = |skills: &[u8], agents: Option<&[u8]>| Seen {
             everything: Digest::of(&[skills, agents.unwrap_or_default()].concat()),
             skills: Digest::of(skills),
-            agents: agents.map(Digest::of),
+            agents: agents.map(|it| (Digest::of(it), Digest::of(it))),
         };
         for (before, after, resources, prompts) in [
             (seen(b"a", None), seen(b"a", None), false, false),
