@@ -38,6 +38,12 @@ pub(super) fn run(looked: &Looked, only: &FindingFilter, json: bool, out: &mut O
     let mut found: Vec<(&Diagnostic, Option<&Skill>)> = of_snapshot.chain(of_skills).collect();
     found.retain(|(finding, skill)| wanted.takes(snapshot, finding, *skill));
     let findings = found.len();
+    if only.github {
+        for (finding, _) in &found {
+            out.annotation(finding, &looked.library.environment().working);
+        }
+        return Ok(ErrorKind::Finding.exit_code_if(findings > 0));
+    }
     print_by_kind(looked, found, wanted.is_everything(), out);
     let code = ErrorKind::Finding.exit_code_if(findings > 0);
     if !wanted.is_everything() {
