@@ -39,8 +39,14 @@ pub(super) fn run(looked: &Looked, only: &FindingFilter, json: bool, out: &mut O
     found.retain(|(finding, skill)| wanted.takes(snapshot, finding, *skill));
     let findings = found.len();
     if only.github {
-        for (finding, _) in &found {
-            out.annotation(finding, &looked.library.environment().working);
+        for (finding, skill) in found {
+            let location = skill.map(|skill| snapshot.location(&skill.place));
+            let finding = finding.clone();
+            let finding = match location {
+                Some(location) => finding.in_file(&location),
+                None => finding,
+            };
+            out.annotation(&finding, &looked.library.environment().working);
         }
         return Ok(ErrorKind::Finding.exit_code_if(findings > 0));
     }

@@ -271,6 +271,7 @@ fn all_folders_of_a_project_and_a_home_at_once() {
                 home.skill(format!("{root}/same"), "same", &description);
             }
         }
+        home.skill("home/.agents/skills/same/inner", "inner", "In a skill");
         for working in ["project", "project/pkg", "project/pkg/sub"] {
             compare(program, &home, working);
         }
@@ -284,6 +285,16 @@ fn all_folders_of_a_project_and_a_home_at_once() {
         assert_eq!(n_shown.count(), n_listed, "{}: {said:?}", program.host());
         let is_shadowed = said.iter().any(|said| said == "shadowed");
         assert_eq!(is_shadowed, n_listed == 1, "{}: {said:?}", program.host());
+        // Codex alone lists a skill in a skill; of the others, those that read the folder pass over it.
+        let why = home.json_in("project/pkg", ["why", "inner"]);
+        let expected = match program {
+            AgentProgram::Codex => "whole",
+            AgentProgram::Claude => "not-looked-in",
+            AgentProgram::Copilot | AgentProgram::Pi => "passed-over",
+        };
+        assert_eq!(answers_of(program, &why), [expected], "{}", program.host());
+        let is_listed = listed.iter().any(|name| name == "inner");
+        assert_eq!(is_listed, expected == "whole", "{}", program.host());
     }
 }
 
@@ -389,7 +400,7 @@ fn odd_files_differ_where_the_documentation_says() {
         "codex flat-file",
         "codex invalid",
         "copilot flat-file",
-        "copilot passed-over",
+        "copilot filtered",
         "copilot invalid",
         "copilot people-only",
     ] {
