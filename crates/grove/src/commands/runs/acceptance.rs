@@ -80,7 +80,7 @@ impl Finding<'_> {
             };
             format!("it runs: {}{network}", check.line())
         });
-        let message = format!("`{agent}` asks for commands that nobody approved");
+        let message = format!("`{agent}` asks for commands that have not been approved");
         self.approving.require(digest, &message, lines.collect())
     }
 

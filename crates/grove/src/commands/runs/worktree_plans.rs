@@ -153,7 +153,7 @@ fn find_hook(
         return Ok(FoundHook { file, text: None });
     }
     let text = files::read_bounded(&real, MAX_HOOK)?;
-    let message = format!("the set-up hook {shown} was approved by nobody as it is");
+    let message = format!("the set-up hook {shown} has not been approved as it is");
     let lines = vec![format!("read it: {}", real.display())];
     let digest = Digest::of(&text).to_string();
     finding.approving.require(&digest, &message, lines)?;

@@ -202,7 +202,7 @@ fn a_projects_hook_runs_only_as_it_was_approved() {
     let refused = session.grove(run).fails(1);
     let said = refused.stderr.clone();
     let digest = said.split("--approve ").nth(1).unwrap()[..TYPED].to_owned();
-    refused.says(["scripts/setup was approved by nobody", "read it: "]);
+    refused.says(["scripts/setup has not been approved", "read it: "]);
     let approved = |digest: &str| {
         let words = [&run[..], &["--approve", digest]].concat();
         session.grove(words)
@@ -245,7 +245,7 @@ fn a_projects_hook_runs_only_as_it_was_approved() {
     assert_eq!(added(&patch(&session, &id, "2.0"), "version"), "first");
     // Changed, it is another.
     git(&session, "commit -q -a -m other");
-    session.grove(run).fails(1).says(["approved by nobody"]);
+    session.grove(run).fails(1).says(["has not been approved"]);
     // Of the person's own there is nothing to approve, and it goes before the project's.
     program(&session, "home/bin/own", "echo own > version; echo '{}'");
     configure(&session, "worktreeSetupHook = '~/bin/own'");
@@ -256,7 +256,7 @@ fn a_projects_hook_runs_only_as_it_was_approved() {
     );
     // One that is in the repository is whoever's writes to it, whoever names it.
     configure(&session, "worktreeSetupHook = 'scripts/setup'");
-    session.grove(run).fails(1).says(["approved by nobody"]);
+    session.grove(run).fails(1).says(["has not been approved"]);
 }
 
 #[test]
