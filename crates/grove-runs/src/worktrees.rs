@@ -24,6 +24,8 @@ pub(crate) struct ChildWorktree {
     scratch: PathBuf,
     /// What is known about it.
     known: WorktreeState,
+    /// Grove's own folder, in which it is.
+    state: PathBuf,
 }
 
 impl ChildWorktree {
@@ -35,6 +37,7 @@ impl ChildWorktree {
             folder: places.worktree(&run.id, node),
             scratch: places.of_run(&run.id).join("scratch").join(file_name(node)),
             known: known_of(run, node),
+            state: places.folder().to_path_buf(),
         })
     }
 
@@ -53,6 +56,7 @@ impl ChildWorktree {
             let repository = &self.plan.repository;
             if let Some(parent) = self.folder.parent() {
                 grove_fs::files::make_folder(parent).map_err(|error| error.to_string())?;
+                self.require_own_place(parent)?;
             }
             let cleared = self.git.remove(repository, &self.folder);
             cleared.map_err(|error| error.to_string())?;
@@ -87,6 +91,19 @@ impl ChildWorktree {
             },
             Err(why) => self.give_up(&format!("no working tree could be made: {why}")),
         }
+    }
+
+    /// No link in Grove's own folder leads to where files are made and removed.
+    fn require_own_place(&self, folder: &Path) -> Result<(), String> {
+        let real = |path: &Path| {
+            let real = grove_fs::files::canonical(path);
+            real.map_err(|error| error.to_string())
+        };
+        let below = folder.strip_prefix(&self.state).unwrap_or(folder);
+        if real(folder)? == real(&self.state)?.join(below) {
+            return Ok(());
+        }
+        Err(format!("a link leads from {} elsewhere", folder.display()))
     }
 
     /// Takes away what there is of a tree that nobody has worked in.

@@ -11,6 +11,7 @@ mod forks;
 mod gates;
 mod graphs;
 mod held_tools;
+mod hostile_state;
 mod known_cases;
 mod leaving;
 mod ledger;
@@ -31,6 +32,7 @@ mod submodules;
 mod supervisors;
 mod told;
 mod verdicts;
+mod worktree_rounds;
 mod worktree_setup;
 mod worktrees;
 
