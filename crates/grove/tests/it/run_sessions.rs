@@ -212,7 +212,7 @@ fn until(holds: impl FnMut() -> bool) {
 }
 
 /// Waits for a condition, at most so long.
-fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + limit;
     while !holds() {
         assert!(Instant::now() < end, "{what}");
@@ -238,7 +238,7 @@ fn end_all(session: &Session) {
 }
 
 /// Every process with its environment.
-fn environments() -> Vec<(u32, String)> {
+pub(crate) fn environments() -> Vec<(u32, String)> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter_map(|pid: u32| {
