@@ -17,7 +17,7 @@ pub(crate) use agents::{
 };
 pub(crate) use chains::{ChainLook, ChainsCommand};
 pub(crate) use export::ExportArgs;
-pub(crate) use runs::{GoOnArgs, LedgerArguments, PlanArgs, RunArgs, RunsCommand};
+pub(crate) use runs::{GoOnArgs, LedgerArguments, PlanArgs, RunArgs, RunExportArgs, RunsCommand};
 pub(crate) use skills::{ManageSkills, SkillFields};
 
 /// Finds every skill you have, says which are usable and why, and what a model would see of them.

@@ -6,6 +6,7 @@ mod again;
 mod attestation;
 mod children;
 mod controlling;
+mod export;
 mod following;
 mod forks;
 mod health;
@@ -258,6 +259,7 @@ pub(super) fn manage(
             following.follow(out)
         }
         RunsCommand::Watch { runs: named } => live::watch(environment, &runs, named, out),
+        RunsCommand::Export(arguments) => export::export(environment, &runs, arguments, out),
         RunsCommand::Session { run } => forks::print_session(&runs, run, out),
         RunsCommand::Interrupt { run } => {
             controlling::tell(environment, &runs, run, ChildWish::Pause, out)

@@ -6,6 +6,7 @@ mod attention;
 mod compaction;
 mod delegation;
 mod engines;
+mod exported_page;
 mod forks;
 mod gates;
 mod graphs;
