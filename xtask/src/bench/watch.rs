@@ -255,6 +255,9 @@ fn measure(
     let percent = spent / TICKS_PER_SECOND / began.elapsed().as_secs_f64() * 100.0;
     let mut samples = Samples::default();
     for mark in 0..marks {
+        // At every distance from the frame before.
+        let pause = u64::try_from(mark * 13 % 60).map_err(text)?;
+        std::thread::sleep(Duration::from_millis(pause));
         let (call, word) = (format!("mark-{mark}"), format!("seen-{mark}-"));
         append(store, called(0, &call, &word))?;
         let committed = Instant::now();

@@ -14,6 +14,17 @@ use crate::output::Output;
 
 pub(super) fn run(environment: &Environment, command: &McpCommand, out: &mut Output) -> Outcome {
     let (McpCommand::Install { entry } | McpCommand::Uninstall { entry }) = command;
+    let is_install = matches!(command, McpCommand::Install { .. });
+    let change = change(environment, entry, is_install)?;
+    decide(environment, &change, entry, out)
+}
+
+/// What would change in a host's configuration.
+fn change(
+    environment: &Environment,
+    entry: &McpEntry,
+    is_install: bool,
+) -> Result<Change, CommandError> {
     let (host, name) = match entry.host {
         McpHost::Claude => (Host::Claude, "claude"),
         McpHost::Codex => (Host::Codex, "codex"),
@@ -31,11 +42,19 @@ pub(super) fn run(environment: &Environment, command: &McpCommand, out: &mut Out
         project: &project,
         state: &environment.state,
     };
-    let change = match command {
-        McpCommand::Install { .. } => Change::install(host, scope, &places, &launch(scope)?),
-        McpCommand::Uninstall { .. } => Change::uninstall(host, scope, &places),
-    };
-    decide(environment, &change?, entry, out)
+    Ok(if is_install {
+        Change::install(host, scope, &places, &launch(scope)?)?
+    } else {
+        Change::uninstall(host, scope, &places)?
+    })
+}
+
+/// Whether a host's configuration has the server as it would be entered.
+pub(super) fn is_installed(
+    environment: &Environment,
+    entry: &McpEntry,
+) -> Result<bool, CommandError> {
+    Ok(change(environment, entry, true)?.is_nothing())
 }
 
 /// Where a host keeps its files, if the variable that its description names says so.

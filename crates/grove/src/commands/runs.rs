@@ -38,7 +38,7 @@ use crate::output::{Output, columns};
 use crate::table::Table;
 
 use following::Following;
-pub(super) use health::RunsHealth;
+pub(super) use health::{ProviderHealth, RunsHealth};
 pub(super) use model_settings::ModelSettings;
 pub(crate) use supervise::KEEPER;
 pub(super) use supervise::supervise;

@@ -11,7 +11,11 @@ fn corpus() -> String {
     let mut all = String::new();
     for file in files_below(&hostile_corpus().unwrap()).unwrap() {
         let is_file = std::fs::symlink_metadata(&file).is_ok_and(|about| about.is_file());
-        let bytes = if is_file { std::fs::read(&file).unwrap_or_default() } else { Vec::new() };
+        let bytes = if is_file {
+            std::fs::read(&file).unwrap_or_default()
+        } else {
+            Vec::new()
+        };
         let text = String::from_utf8_lossy(bytes.get(..bytes.len().min(400)).unwrap_or_default());
         all.push_str(&text);
         all.push('\n');
@@ -25,8 +29,9 @@ const HOSTILE: &str = "</pre></details><script>alert(1)</script><img src=x onerr
 /// Every tag of a page is one that pages have.
 fn assert_no_foreign_markup(page: &str) {
     const KNOWN: [&str; 27] = [
-        "!doctype", "html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "ul", "li", "b", "span", "div",
-        "a", "svg", "rect", "table", "tr", "th", "td", "details", "summary", "pre", "code",
+        "!doctype", "html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "ul",
+        "li", "b", "span", "div", "a", "svg", "rect", "table", "tr", "th", "td", "details",
+        "summary", "pre", "code",
     ];
     for part in page.split('<').skip(1) {
         let end = part.find(|c: char| !(c.is_ascii_alphanumeric() || "!/".contains(c)));
@@ -40,7 +45,9 @@ fn everything_is_on_the_page_and_nothing_of_it_is_markup() {
     let corpus = corpus();
     let answer = format!("{HOSTILE}\n{corpus}");
     let server = server(vec![
-        bash(&format!("echo '{HOSTILE}'; echo key $ANTHROPIC_API_KEY; cat odd.md")),
+        bash(&format!(
+            "echo '{HOSTILE}'; echo key $ANTHROPIC_API_KEY; cat odd.md"
+        )),
         Reply::text(answer),
     ]);
     let session = scene(&server);
@@ -51,7 +58,9 @@ fn everything_is_on_the_page_and_nothing_of_it_is_markup() {
     session.grove(run(&task, &[])).ok();
     let listed = session.json("runs list");
     let id = listed["runs"][0]["id"].as_str().unwrap();
-    let said = session.grove(["runs", "export", id, "--output", "run.html"]).ok();
+    let said = session
+        .grove(["runs", "export", id, "--output", "run.html"])
+        .ok();
     assert!(said.stdout.ends_with("run.html\n"), "{}", said.stdout);
     let page = session.read("project/run.html");
     assert_no_foreign_markup(&page);
@@ -74,7 +83,10 @@ fn everything_is_on_the_page_and_nothing_of_it_is_markup() {
     let data = session.json(["runs", "export", id]);
     assert_eq!(data["schema"], "grove.export/1");
     let parts = data["children"][0]["told"]["parts"].as_array().unwrap();
-    let kinds: Vec<&str> = parts.iter().map(|it| it["kind"].as_str().unwrap()).collect();
+    let kinds: Vec<&str> = parts
+        .iter()
+        .map(|it| it["kind"].as_str().unwrap())
+        .collect();
     assert_eq!(kinds, ["skill", "agent", "boundary"]);
     let of_agent = &parts[1]["text"]["text"];
     assert_eq!(of_agent.as_str().unwrap().trim(), HOSTILE);
@@ -96,7 +108,10 @@ fn a_file_is_not_replaced_unasked() {
     let server = server(vec![Reply::text("Done.")]);
     let session = scene(&server);
     session.grove(run("Look", &[])).ok();
-    let id = session.json("runs list")["runs"][0]["id"].as_str().unwrap().to_owned();
+    let id = session.json("runs list")["runs"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     session.file("project/mine.html", "mine");
     let words = ["runs", "export", &id, "--output", "mine.html"];
     let refused = session.grove(words);
@@ -104,7 +119,11 @@ fn a_file_is_not_replaced_unasked() {
     refused.says(["add --yes"]);
     assert_eq!(session.read("project/mine.html"), "mine");
     session.grove([&words[..], &["--yes"]].concat()).ok();
-    assert!(session.read("project/mine.html").starts_with("<!doctype html>"));
+    assert!(
+        session
+            .read("project/mine.html")
+            .starts_with("<!doctype html>")
+    );
     // Without a name it has the name of the run.
     session.grove(["runs", "export", &id]).ok();
     assert!(session.has(&format!("project/grove-run-{id}.html")));
@@ -123,7 +142,10 @@ fn what_has_no_room_is_said() {
     let server = ModelServer::start(Script::replies([long])).unwrap();
     let session = scene(&server);
     session.grove(run("Talk", &[])).ok();
-    let id = session.json("runs list")["runs"][0]["id"].as_str().unwrap().to_owned();
+    let id = session.json("runs list")["runs"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let said = session.grove(["runs", "export", &id]).ok();
     said.says(["left out: the ends of"]);
     let page = session.read(&format!("project/grove-run-{id}.html"));

@@ -468,10 +468,17 @@ fn done(done: &[Done], html: &mut Html) {
 
 fn diff(patch: &BoundedText, html: &mut Html) {
     html.markup("<h3>What it changed</h3>\n<pre class=\"diff\">");
+    // What stands before the first change of a file names it.
+    let mut is_name = true;
     for line in patch.text.lines() {
+        is_name = match line {
+            _ if line.starts_with("diff ") => true,
+            _ if line.starts_with("@@") => false,
+            _ => is_name,
+        };
         let kind = match line.as_bytes().first() {
-            Some(b'+') => "add",
-            Some(b'-') => "del",
+            Some(b'+') if !is_name => "add",
+            Some(b'-') if !is_name => "del",
             Some(b'@') => "at",
             _ => "same",
         };

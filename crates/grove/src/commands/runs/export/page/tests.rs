@@ -87,7 +87,11 @@ fn run_of(word: &str) -> Gathered {
     );
     let texts = |digest: &Digest| {
         let data = json!({ "key": word }).to_string();
-        Some(if *digest == Digest::of(b"data") { data } else { word.to_owned() })
+        Some(if *digest == Digest::of(b"data") {
+            data
+        } else {
+            word.to_owned()
+        })
     };
     let child = |node: NodeId| GatheredChild {
         node,
@@ -155,7 +159,8 @@ fn tags(page: &str) -> Vec<String> {
     while let Some((text, after)) = rest.split_once('<') {
         let is_style = tags.last().is_some_and(|tag| tag == "style");
         assert!(is_style || !text.contains('>'), "{text}");
-        let (mut tag, mut value, mut is_quoted, mut end) = (String::new(), String::new(), false, None);
+        let (mut tag, mut value, mut is_quoted, mut end) =
+            (String::new(), String::new(), false, None);
         for (at, c) in after.char_indices() {
             match c {
                 '"' => is_quoted = !is_quoted,
@@ -177,9 +182,35 @@ fn tags(page: &str) -> Vec<String> {
 /// Strings that would be markup, close an element, an attribute or a comment, or hide something.
 fn hostile() -> Vec<String> {
     let parts = [
-        "<", ">", "\"", "'", "&", "`", "/", "=", "script", "</pre>", "</style>", "<!--", "-->", "]]>", "&lt;",
-        "onerror=alert(1)", "<img src=x>", "javascript:", "\u{0}", "\u{1b}[31m", "\u{202e}", "\u{feff}", "x", "é",
-        "</details></body>", "<svg/onload=1>", "<a href=\"//e\">", " ", "<script>alert(1)</script>",
+        "<",
+        ">",
+        "\"",
+        "'",
+        "&",
+        "`",
+        "/",
+        "=",
+        "script",
+        "</pre>",
+        "</style>",
+        "<!--",
+        "-->",
+        "]]>",
+        "&lt;",
+        "onerror=alert(1)",
+        "<img src=x>",
+        "javascript:",
+        "\u{0}",
+        "\u{1b}[31m",
+        "\u{202e}",
+        "\u{feff}",
+        "x",
+        "é",
+        "</details></body>",
+        "<svg/onload=1>",
+        "<a href=\"//e\">",
+        " ",
+        "<script>alert(1)</script>",
     ];
     let mut all: Vec<String> = parts.iter().map(|part| format!("x{part}x")).collect();
     let mut chance: u64 = 11;
@@ -203,7 +234,10 @@ fn no_word_of_anybody_is_markup() {
     for word in hostile() {
         let page = page(&run_of(&word));
         assert_eq!(tags(&page), plain, "{word:?}");
-        assert!(!page.contains('\u{1b}') && !page.contains('\u{202e}'), "{word:?}");
+        assert!(
+            !page.contains('\u{1b}') && !page.contains('\u{202e}'),
+            "{word:?}"
+        );
     }
 }
 
@@ -211,7 +245,10 @@ fn no_word_of_anybody_is_markup() {
 fn a_page_loads_nothing_and_runs_nothing() {
     let page = page(&run_of("x"));
     let head = page.split_once("<style>").unwrap().0;
-    assert!(head.contains("default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'"), "{head}");
+    assert!(
+        head.contains("default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'"),
+        "{head}"
+    );
     let names: BTreeSet<String> = tags(&page)
         .iter()
         .map(|tag| tag.split_whitespace().next().unwrap_or_default().to_owned())
