@@ -1,5 +1,6 @@
 //! `grove init`: what is here, and what somebody who begins may do next. Nothing is written that nobody agreed to.
 
+use clap::ValueEnum as _;
 use grove_catalog::state::State;
 use grove_skills::{Environment, Project, machine_hosts};
 use serde::Serialize;
@@ -100,11 +101,7 @@ struct FoundProject {
 fn found_hosts(environment: &Environment) -> Vec<FoundHost> {
     let hosts = machine_hosts::found(environment).into_iter();
     let found = hosts.map(|host| {
-        let entry = match host.name.as_str() {
-            "claude" => Some(McpHost::Claude),
-            "codex" => Some(McpHost::Codex),
-            _ => None,
-        };
+        let entry = McpHost::from_str(&host.name, true).ok();
         let has = entry.map(|host| mcp_install::is_installed(environment, &entry_of(host, false)));
         let (mcp, problem) = match has {
             None => (None, None),

@@ -1,13 +1,14 @@
 //! `grove mcp install | uninstall`: what would change in a host's configuration, and the change.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use grove_catalog::hosts;
 use grove_server::host_config::{Change, Host, Launch, Places, Scope};
-use grove_skills::{Environment, Project};
+use grove_skills::{Environment, Library, Project, Request, View};
 
-use super::{Outcome, agreed, tilde};
+use super::{Outcome, agreed, counted, tilde};
 use crate::args::{McpCommand, McpEntry, McpHost, McpScope};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::output::Output;
@@ -16,7 +17,20 @@ pub(super) fn run(environment: &Environment, command: &McpCommand, out: &mut Out
     let (McpCommand::Install { entry } | McpCommand::Uninstall { entry }) = command;
     let is_install = matches!(command, McpCommand::Install { .. });
     let change = change(environment, entry, is_install)?;
+    if is_install {
+        say_what_it_lists(environment, host_of(entry.host).name(), out);
+    }
     decide(environment, &change, entry, out)
+}
+
+fn host_of(host: McpHost) -> Host {
+    match host {
+        McpHost::Claude => Host::Claude,
+        McpHost::Codex => Host::Codex,
+        McpHost::Copilot => Host::Copilot,
+        McpHost::Gemini => Host::Gemini,
+        McpHost::OpenCode => Host::OpenCode,
+    }
 }
 
 /// What would change in a host's configuration.
@@ -25,17 +39,14 @@ fn change(
     entry: &McpEntry,
     is_install: bool,
 ) -> Result<Change, CommandError> {
-    let (host, name) = match entry.host {
-        McpHost::Claude => (Host::Claude, "claude"),
-        McpHost::Codex => (Host::Codex, "codex"),
-    };
+    let host = host_of(entry.host);
     let scope = match entry.scope {
         McpScope::User => Scope::User,
         McpScope::Project => Scope::Project,
     };
     let project = Project::find(environment);
     let project = project.root.unwrap_or_else(|| environment.working.clone());
-    let host_home = home_of_host(environment, name);
+    let host_home = home_of_host(environment, host.name());
     let places = Places {
         home: environment.home.as_deref(),
         host_home: host_home.as_deref(),
@@ -55,6 +66,34 @@ pub(super) fn is_installed(
     entry: &McpEntry,
 ) -> Result<bool, CommandError> {
     Ok(change(environment, entry, true)?.is_nothing())
+}
+
+/// Says which of the skills the host finds by itself, so that nobody is surprised to see them twice.
+fn say_what_it_lists(environment: &Environment, name: &str, out: &mut Output) {
+    let Some(host) = hosts::by_name(name) else {
+        return;
+    };
+    let told = |view: View| -> BTreeSet<PathBuf> {
+        let request = Request {
+            view,
+            ..Request::default()
+        };
+        let look = Library::new(environment.clone(), request).look();
+        let skills = look.snapshot.skills.iter();
+        let skills = skills.filter(|skill| skill.model_invocable());
+        skills
+            .map(|skill| look.snapshot.location(&skill.place))
+            .collect()
+    };
+    let (own, theirs) = (told(View::Own), told(View::Host(name.to_owned())));
+    let n_known = own.intersection(&theirs).count();
+    if n_known > 0 {
+        let (n_more, title) = (own.len() - n_known, &host.title);
+        let skills = counted(n_known, "skill");
+        out.note(&format!(
+            "{title} already lists {skills} of these by itself; the server adds {n_more} more"
+        ));
+    }
 }
 
 /// Where a host keeps its files, if the variable that its description names says so.

@@ -150,7 +150,7 @@ fn next_steps(scene: &Scene<'_>, run: &str, out: &mut Output) {
     for (command, why) in [
         ("grove", "what your own skills and hosts are"),
         ("grove engines", "who can drive a child on this machine"),
-        ("grove mcp install", "give your hosts Grove's tools"),
+        ("grove init", "set yourself up: hosts, providers, engines"),
         (there.as_str(), "look at this run again"),
     ] {
         out.line(&format!("  {command}"));

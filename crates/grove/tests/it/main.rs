@@ -34,6 +34,7 @@ mod host_programs;
 mod host_views;
 mod hostile;
 mod hostile_agents;
+mod init_sessions;
 mod list_sessions;
 mod manage_sessions;
 mod mcp_hostile;
@@ -62,6 +63,7 @@ mod trust_sessions;
 mod try_sessions;
 mod undo_sessions;
 mod watch_sessions;
+mod workflow_sessions;
 
 use grove_testkit::session::Session;
 
