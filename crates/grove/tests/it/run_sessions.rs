@@ -4,6 +4,7 @@
 mod acceptance;
 mod attention;
 mod compaction;
+mod completion;
 mod delegation;
 mod engines;
 mod exported_page;
@@ -11,6 +12,7 @@ mod forks;
 mod gates;
 mod graphs;
 mod held_tools;
+mod hostile_state;
 mod known_cases;
 mod leaving;
 mod ledger;
@@ -27,9 +29,12 @@ mod sessions;
 mod settings;
 mod shapes;
 mod skill_variables;
+mod submodules;
 mod supervisors;
 mod told;
 mod verdicts;
+mod worktree_rounds;
+mod worktree_setup;
 mod worktrees;
 
 use std::process::Command;
@@ -208,7 +213,7 @@ fn until(holds: impl FnMut() -> bool) {
 }
 
 /// Waits for a condition, at most so long.
-fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + limit;
     while !holds() {
         assert!(Instant::now() < end, "{what}");
@@ -234,7 +239,7 @@ fn end_all(session: &Session) {
 }
 
 /// Every process with its environment.
-fn environments() -> Vec<(u32, String)> {
+pub(crate) fn environments() -> Vec<(u32, String)> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter_map(|pid: u32| {

@@ -183,9 +183,11 @@ pub(super) fn gather(runs: &Runs, loaded: &LoadedRun) -> Result<Gathered, Comman
             }),
             told: told.and_then(|told| told_of(runs, loaded, &child.id, told, &mut room)),
             done: done_by(runs, events, &mut room),
-            patch: patch.and_then(|patch| {
-                let text = text_of(runs, &patch.digest)?;
-                Some(room.bounded(&text, MOST_PATCH))
+            patch: patch.map(|patch| {
+                let below = patch.submodules.iter().map(|work| &work.patch);
+                let digests = std::iter::once(&patch.digest).chain(below);
+                let texts = digests.filter_map(|digest| text_of(runs, digest));
+                room.bounded(&texts.collect::<String>(), MOST_PATCH)
             }),
         });
     }
