@@ -6,19 +6,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use grove_skills::Look;
 use grove_skills::disclosure::SessionCell;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
-    ExtensionCapabilities, GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+    CallToolRequestParams, CallToolResponse, CancelledNotificationParam, CustomRequest,
+    CustomResult, ErrorCode, ExtensionCapabilities, GetPromptRequestParams, GetPromptResponse,
+    Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::served_library::ServedLibrary;
+use crate::server::Served;
+use crate::subagents::{Subagents, UnderWay};
 use crate::work::{self, Work};
-use crate::{changes, pages, prompts, resources, skills_extension, tools};
+use crate::{changes, pages, prompts, resources, skills_extension, subagents, tools};
 
 /// What a host puts before its model once, so it is short.
 const INSTRUCTIONS: &str = "Skills are instructions for recurring tasks. Call `skills` for the catalog. When \
@@ -30,9 +33,10 @@ below them answer with those; go down until one fits. When nothing fits, call `s
 pub(crate) struct Open(AtomicUsize);
 
 /// A conversation of one client with the library.
-#[derive(Debug)]
 pub(crate) struct Connection {
     library: Arc<ServedLibrary>,
+    subagents: Option<Arc<dyn Subagents>>,
+    under_way: UnderWay,
     session: Arc<SessionCell>,
     open: Arc<Open>,
     /// Ends what was started for this connection when the connection is dropped.
@@ -42,11 +46,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// A new conversation; none when `most` are open already.
-    pub(crate) fn open(
-        library: &Arc<ServedLibrary>,
-        open: &Arc<Open>,
-        most: usize,
-    ) -> Option<Self> {
+    pub(crate) fn open(served: &Served, open: &Arc<Open>, most: usize) -> Option<Self> {
         let before = open.0.fetch_add(1, Ordering::Relaxed);
         if before >= most {
             open.0.fetch_sub(1, Ordering::Relaxed);
@@ -54,12 +54,19 @@ impl Connection {
         }
         let ended = CancellationToken::new();
         Some(Self {
-            library: Arc::clone(library),
+            library: Arc::clone(&served.library),
+            subagents: served.subagents.clone(),
+            under_way: UnderWay::default(),
             session: Arc::default(),
             open: Arc::clone(open),
             _end: ended.clone().drop_guard(),
             ended,
         })
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        let subagent = self.subagents.as_deref().map(subagents::tool);
+        tools::all().into_iter().chain(subagent).collect()
     }
 
     async fn run<T: Send + 'static>(
@@ -115,11 +122,11 @@ impl ServerHandler for Connection {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::all()))
+        Ok(ListToolsResult::with_all_items(self.tools()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::all().into_iter().find(|tool| tool.name == name)
+        self.tools().into_iter().find(|tool| tool.name == name)
     }
 
     async fn call_tool(
@@ -143,9 +150,17 @@ impl ServerHandler for Connection {
                 })
                 .await?
             }
-            unknown => {
-                let message =
-                    format!("there is no tool `{unknown}`; there are `skill` and `skills`");
+            name => {
+                if let Some(subagents) = self.subagents.as_ref().filter(|it| it.tool().0 == name) {
+                    let answer = subagents::answer(subagents, &self.under_way, arguments, &context);
+                    return Ok(answer.await?.into());
+                }
+                let names: Vec<String> = self
+                    .tools()
+                    .iter()
+                    .map(|it| format!("`{}`", it.name))
+                    .collect();
+                let message = format!("there is no tool `{name}`; there are {}", names.join(", "));
                 return Err(ErrorData::invalid_params(message, None));
             }
         };
@@ -242,6 +257,20 @@ impl ServerHandler for Connection {
             }
         };
         answer.map(CustomResult::new)
+    }
+
+    async fn on_cancelled(
+        &self,
+        cancelled: CancelledNotificationParam,
+        _context: NotificationContext<RoleServer>,
+    ) {
+        let call = cancelled.request_id.as_ref();
+        let run = call.and_then(|call| self.under_way.take(call));
+        if let (Some(run), Some(subagents)) = (run, self.subagents.clone()) {
+            // Only whoever says so wants it to stop: a client that is gone has said nothing.
+            let stopping = tokio::task::spawn_blocking(move || subagents.cancelled(&run));
+            let _ = stopping.await;
+        }
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

@@ -56,6 +56,8 @@ pub(super) struct Finding<'a> {
     pub(super) approved: &'a [String],
     /// The child that asks.
     pub(super) above: Option<&'a Above>,
+    /// The model of the host that asks.
+    pub(super) parent_model: Option<&'a str>,
     /// Where working trees begin, by folder, so that all of a run begin alike.
     pub(super) worktrees: &'a Worktrees,
 }
@@ -126,6 +128,7 @@ impl Finding<'_> {
                 .or(task.model.as_deref())
                 .or(file.model.as_deref())
                 .or(self.above.and_then(|above| above.model.as_deref()))
+                .or(self.parent_model)
                 .or(settings.run_model.value.as_deref()),
             fallbacks: &file.fallback_models,
             thinking: file.thinking.as_deref(),

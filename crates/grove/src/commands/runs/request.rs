@@ -35,6 +35,14 @@ struct Asked {
     request: RunRequest,
     steps: Option<Vec<Step>>,
     is_chain: bool,
+    /// The model of whoever asks, where nothing else names one.
+    parent_model: Option<String>,
+}
+
+/// What a host asks for, and what it tells of itself.
+pub(super) struct AskedByHost<'a> {
+    pub(super) fields: &'a Value,
+    pub(super) parent_model: Option<&'a str>,
 }
 
 impl From<SubmitError> for CommandError {
@@ -68,6 +76,19 @@ pub(super) fn resolve_below(
         ..environment.clone()
     };
     resolve_asked(&there, &RunArgs::default(), asked, Some(above))
+}
+
+/// The same for what a host asks for.
+pub(super) fn resolve_for_host(
+    environment: &Environment,
+    asked: &AskedByHost<'_>,
+    above: Option<&Above>,
+) -> Result<ResolvedRun, CommandError> {
+    let asked = Asked {
+        parent_model: asked.parent_model.map(str::to_owned),
+        ..read_request(asked.fields)?
+    };
+    resolve_asked(environment, &RunArgs::default(), asked, above)
 }
 
 fn resolve_asked(
@@ -132,6 +153,11 @@ fn resolve_asked(
             accept: arguments.accept.as_deref(),
             approved: &arguments.approve,
             above,
+            // A model that nobody here can be asked for is of no use to children.
+            parent_model: asked
+                .parent_model
+                .as_deref()
+                .filter(|name| models.providers().find(name, None).is_ok()),
         };
         let found = children(&finding, &asked)?;
         Ok::<_, CommandError>((look.clone(), found))
@@ -351,6 +377,7 @@ fn read_request(value: &Value) -> Result<Asked, CommandError> {
         request,
         steps,
         is_chain,
+        parent_model: None,
     })
 }
 
@@ -381,6 +408,7 @@ fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
             request,
             steps: None,
             is_chain: true,
+            parent_model: None,
         });
     }
     let typed = words::parse(&arguments.words)
@@ -392,6 +420,7 @@ fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
         },
         steps: Some(typed.steps),
         is_chain: typed.is_chain,
+        parent_model: None,
     })
 }
 
