@@ -25,6 +25,7 @@ mod server;
 mod skill_paths;
 mod skills_extension;
 mod subagents;
+mod subscriptions;
 mod token;
 mod tools;
 mod wording;

@@ -131,18 +131,69 @@ impl SubagentAnswer {
     }
 }
 
-/// The runs whose calls of one connection are under way and would stop them when cancelled.
+/// The calls of one connection that are under way.
 #[derive(Debug, Default)]
-pub(crate) struct UnderWay(Mutex<BTreeMap<String, String>>);
+pub(crate) struct UnderWay(Mutex<BTreeMap<String, CallState>>);
+
+/// How far a call is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum CallState {
+    /// Nobody knows yet what comes of it.
+    Begun,
+    /// It waits for a run that stops with it.
+    Awaits(String),
+    /// Its caller does not want it any more.
+    Cancelled,
+}
 
 impl UnderWay {
-    fn runs(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+    fn calls(&self) -> MutexGuard<'_, BTreeMap<String, CallState>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the run of a call that its caller cancelled.
-    pub(crate) fn take(&self, call: &RequestId) -> Option<String> {
-        self.runs().remove(&call.to_string())
+    /// Hears that a call was cancelled, and gives the run that stops with it.
+    pub(crate) fn cancel(&self, call: &RequestId) -> Option<String> {
+        let mut calls = self.calls();
+        let state = calls.get_mut(&call.to_string())?;
+        match std::mem::replace(state, CallState::Cancelled) {
+            CallState::Awaits(run) => Some(run),
+            CallState::Begun | CallState::Cancelled => None,
+        }
+    }
+
+    /// A call waits for a run that stops with it. Says whether it was cancelled before anybody knew the run.
+    fn awaits(&self, call: &str, run: &str) -> bool {
+        let mut calls = self.calls();
+        let state = calls.get_mut(call);
+        let is_cancelled = state.as_deref() == Some(&CallState::Cancelled);
+        if let Some(state) = state {
+            *state = CallState::Awaits(run.to_owned());
+        }
+        is_cancelled
+    }
+}
+
+/// A call that is under way as long as this is there.
+struct Entered<'a> {
+    under_way: &'a UnderWay,
+    call: String,
+}
+
+impl<'a> Entered<'a> {
+    fn new(under_way: &'a UnderWay, call: &RequestId) -> Self {
+        let call = call.to_string();
+        under_way.calls().insert(call.clone(), CallState::Begun);
+        Self { under_way, call }
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        let mut calls = self.under_way.calls();
+        // Whoever cancelled it may not have been heard yet: then the run is still to be found here.
+        if !matches!(calls.get(&self.call), Some(CallState::Awaits(_))) {
+            calls.remove(&self.call);
+        }
     }
 }
 
@@ -176,6 +227,7 @@ pub(crate) async fn answer(
         arguments,
     };
     let begun = Instant::now();
+    let entered = Entered::new(under_way, &context.id);
     let calling = Arc::clone(subagents);
     // What was begun is finished, whether or not anybody still listens: a run that was submitted has to be known by name.
     let called = blocking(move || calling.call(&call)).await?;
@@ -184,12 +236,13 @@ pub(crate) async fn answer(
         Ok(Called::Awaits(awaited)) => awaited,
         Err(message) => return Ok(failed(message)),
     };
-    let call = context.id.to_string();
-    if awaited.stops_with_call {
-        under_way.runs().insert(call.clone(), awaited.run.clone());
+    let run = awaited.run.clone();
+    if awaited.stops_with_call && under_way.awaits(&entered.call, &run) {
+        let stopping = Arc::clone(subagents);
+        blocking(move || stopping.cancelled(&run)).await?;
     }
     let waited = wait(subagents, awaited, begun, context).await?;
-    under_way.runs().remove(&call);
+    under_way.calls().remove(&entered.call);
     Ok(waited.map_or_else(failed, SubagentAnswer::into_result))
 }
 

@@ -10,9 +10,10 @@ use grove_testkit::agent_program::AgentProgram;
 use grove_testkit::model_server::{Delivery, ModelServer, Reply, Request, Script, ScriptedReply};
 use grove_testkit::process::Running;
 use grove_testkit::session::{Session, USER_CONFIG};
+use grove_testkit::shared;
 use serde_json::{Value, json};
 
-use crate::run_sessions::end_all;
+use crate::run_sessions::{end_all, within};
 
 /// Each step takes some seconds; only a hanging one meets this.
 const STEP: Duration = Duration::from_mins(2);
@@ -203,6 +204,15 @@ fn kill(pid: u32) {
     done.unwrap();
 }
 
+/// How many results of tools the host has written into the file of its conversation.
+fn written(session: &Session) -> usize {
+    let files = shared::files_below(&session.path("home/.claude/projects")).unwrap_or_default();
+    let name = format!("{SESSION}.jsonl");
+    let file = files.iter().find(|file| file.ends_with(&name));
+    let text = file.and_then(|file| std::fs::read_to_string(file).ok());
+    text.map_or(0, |text| text.matches(r#""type":"tool_result""#).count())
+}
+
 /// Starts a turn, and kills the host and its `grove mcp` when the model has what it is killed after.
 fn killed_turn(server: &ModelServer, session: &Session, turn: usize) {
     let running = Running::start(&mut host(server, session, turn), 10_000).unwrap();
@@ -218,6 +228,11 @@ fn killed_turn(server: &ModelServer, session: &Session, turn: usize) {
         std::iter::from_fn(next).collect::<Vec<_>>().join("\n")
     };
     assert!(reached.is_some(), "turn {turn}: {}", lines());
+    if turn > 1 {
+        // In its first turn the host is killed before it could write down what it was told; here it remembers.
+        let most = KILLED_AFTER[turn - 1];
+        within(STEP, "the host writes nothing down", || written(session) >= most);
+    }
     let host = running.child.id();
     let is_server = |pid: &u32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -282,9 +297,7 @@ fn claude_code_delegates_and_no_result_is_lost_or_taken_for_two() {
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap());
     let acknowledged = events.filter(|event| event.to_string().contains("acknowledge"));
-    let ids: Vec<String> = acknowledged
-        .map(|it| it["id"].to_string())
-        .collect();
+    let ids: Vec<String> = acknowledged.map(|it| it["id"].to_string()).collect();
     assert_eq!(ids.len(), 2, "each result once: {log}");
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 2, "{log}");
     end_all(&session);

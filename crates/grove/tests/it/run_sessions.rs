@@ -206,7 +206,7 @@ fn until(holds: impl FnMut() -> bool) {
 }
 
 /// Waits for a condition, at most so long.
-fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + limit;
     while !holds() {
         assert!(Instant::now() < end, "{what}");
