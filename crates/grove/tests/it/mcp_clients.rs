@@ -190,6 +190,26 @@ fn typescript_has_every_action_over_http() {
     with_typescript("http");
 }
 
+/// Every host puts the tool into every request: 1,500 tokens are the most, counted where the tables are there and else by a
+/// measure that is above every count that was seen.
+#[test]
+fn the_tool_is_counted_below_its_budget() {
+    use grove_plan::subagent_tool::{Caller, SUBAGENT, description, schema};
+    let caller = Caller::Host;
+    let tool = json!({
+        "name": SUBAGENT,
+        "description": description(caller),
+        "input_schema": schema(caller),
+    });
+    let text = tool.to_string();
+    #[cfg(feature = "exact-tokens")]
+    let tokens = grove_tokens::count(&text);
+    #[cfg(not(feature = "exact-tokens"))]
+    let tokens = text.len().div_ceil(3);
+    assert!(tokens <= 1_500, "{tokens} tokens");
+    println!("the tool `subagent` has {tokens} tokens");
+}
+
 /// Scenarios of the suite that ask nothing of the server but the protocol.
 const CONFORMING: [&str; 9] = [
     "server-initialize",

@@ -231,7 +231,9 @@ fn killed_turn(server: &ModelServer, session: &Session, turn: usize) {
     if turn > 1 {
         // In its first turn the host is killed before it could write down what it was told; here it remembers.
         let most = KILLED_AFTER[turn - 1];
-        within(STEP, "the host writes nothing down", || written(session) >= most);
+        within(STEP, "the host writes nothing down", || {
+            written(session) >= most
+        });
     }
     let host = running.child.id();
     let is_server = |pid: &u32| {

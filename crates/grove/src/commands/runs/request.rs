@@ -35,6 +35,8 @@ struct Asked {
     request: RunRequest,
     steps: Option<Vec<Step>>,
     is_chain: bool,
+    /// Whether a model asks, and not a person.
+    is_by_model: bool,
     /// The model of whoever asks, where nothing else names one.
     parent_model: Option<String>,
 }
@@ -70,7 +72,10 @@ pub(super) fn resolve_below(
     value: &Value,
     above: &Above,
 ) -> Result<ResolvedRun, CommandError> {
-    let asked = read_request(value)?;
+    let asked = Asked {
+        is_by_model: true,
+        ..read_request(value)?
+    };
     let there = Environment {
         working: above.folder.clone(),
         ..environment.clone()
@@ -85,6 +90,7 @@ pub(super) fn resolve_for_host(
     above: Option<&Above>,
 ) -> Result<ResolvedRun, CommandError> {
     let asked = Asked {
+        is_by_model: true,
         parent_model: asked.parent_model.map(str::to_owned),
         ..read_request(asked.fields)?
     };
@@ -153,6 +159,7 @@ fn resolve_asked(
             accept: arguments.accept.as_deref(),
             approved: &arguments.approve,
             above,
+            is_asked_by_model: asked.is_by_model,
             // A model that nobody here can be asked for is of no use to children.
             parent_model: asked
                 .parent_model
@@ -377,6 +384,7 @@ fn read_request(value: &Value) -> Result<Asked, CommandError> {
         request,
         steps,
         is_chain,
+        is_by_model: false,
         parent_model: None,
     })
 }
@@ -408,6 +416,7 @@ fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
             request,
             steps: None,
             is_chain: true,
+            is_by_model: false,
             parent_model: None,
         });
     }
@@ -420,6 +429,7 @@ fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
         },
         steps: Some(typed.steps),
         is_chain: typed.is_chain,
+        is_by_model: false,
         parent_model: None,
     })
 }
