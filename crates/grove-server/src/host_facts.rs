@@ -1,7 +1,8 @@
 //! What a host tells of itself: who it is, which conversation this is, which model speaks, which call it is.
 //!
-//! The protocol has a place for the first alone. For the rest hosts put what they like into `_meta`, and Claude Code puts its
-//! session into the environment of a server that it starts; a host that tells nothing leaves it to the request.
+//! The protocol has a place for the first alone. For the rest hosts put what they like into `_meta`, as was seen with Claude
+//! Code 2.1.197, which puts its session into the environment of a server that it starts, and with Codex 0.166.0; a host that
+//! tells nothing leaves it to the request.
 
 use rmcp::RoleServer;
 use rmcp::model::JsonObject;
@@ -25,36 +26,27 @@ pub struct HostFacts {
 }
 
 /// Where `_meta` has a conversation, as JSON pointers, by whoever writes it so.
-const SESSIONS: [&str; 3] = [
-    "/grove~1session",
-    // Codex.
-    "/x-codex-turn-metadata/session_id",
-    "/threadId",
-];
+const SESSIONS: [&str; 2] = ["/grove~1session", "/x-codex-turn-metadata/session_id"];
 /// Where it has a model.
 const MODELS: [&str; 2] = ["/grove~1model", "/x-codex-turn-metadata/model"];
 /// Where it has the name of a call.
-const CALLS: [&str; 3] = [
-    "/grove~1call",
-    "/claudecode~1toolUseId",
-    "/x-codex-turn-metadata/call_id",
-];
+const CALLS: [&str; 3] = ["/grove~1call", "/claudecode~1toolUseId", "/callId"];
 
 impl HostFacts {
     pub(crate) fn of(context: &RequestContext<RoleServer>, arguments: &JsonObject) -> Self {
         let name = context.client_info().map(|client| client.name);
         let meta = serde_json::to_value(&context.meta).unwrap_or_default();
-        Self::told(name, &meta, arguments)
+        Self::told(name.as_deref(), &meta, arguments)
     }
 
-    fn told(name: Option<String>, meta: &Value, arguments: &JsonObject) -> Self {
+    fn told(name: Option<&str>, meta: &Value, arguments: &JsonObject) -> Self {
         let in_meta = |places: &[&str]| {
             let mut values = places.iter().filter_map(|place| meta.pointer(place));
             values.find_map(Value::as_str).and_then(fact)
         };
         let said = |name: &str| arguments.get(name).and_then(Value::as_str).and_then(fact);
         Self {
-            name: name.as_deref().and_then(fact),
+            name: name.and_then(fact),
             session: in_meta(&SESSIONS).or_else(|| said("parentSession")),
             model: in_meta(&MODELS).or_else(|| said("parentModel")),
             call: in_meta(&CALLS),
@@ -79,16 +71,24 @@ mod tests {
         let said = |value: Value| value.as_object().cloned().unwrap_or_default();
         let arguments = said(json!({ "parentModel": "asked", "parentSession": "r1.1" }));
         let meta = json!({ "claudecode/toolUseId": "toolu_1", "progressToken": 2 });
-        let claude = HostFacts::told(Some("claude-code".to_owned()), &meta, &arguments);
+        let claude = HostFacts::told(Some("claude-code"), &meta, &arguments);
         assert_eq!(claude.call.as_deref(), Some("toolu_1"));
         assert_eq!(claude.model.as_deref(), Some("asked"));
         assert_eq!(claude.session.as_deref(), Some("r1.1"));
+        let meta = json!({
+            "callId": "call_1",
+            "x-codex-turn-metadata": { "session_id": "01a1", "model": "gpt-5" },
+        });
+        let codex = HostFacts::told(Some("codex-mcp-client"), &meta, &arguments);
+        assert_eq!(codex.call.as_deref(), Some("call_1"));
+        assert_eq!(codex.model.as_deref(), Some("gpt-5"));
+        assert_eq!(codex.session.as_deref(), Some("01a1"));
         let meta = json!({ "grove/model": "told", "grove/session": "s", "grove/call": 5 });
         let told = HostFacts::told(None, &meta, &arguments);
         assert_eq!(told.model.as_deref(), Some("told"));
         assert_eq!((told.session.as_deref(), told.call), (Some("s"), None));
         let long = json!({ "grove/model": "x".repeat(MAX_FACT + 1), "grove/session": "a\nb" });
-        let hostile = HostFacts::told(Some(String::new()), &long, &JsonObject::new());
+        let hostile = HostFacts::told(Some(""), &long, &JsonObject::new());
         assert_eq!(hostile, HostFacts::default());
     }
 }

@@ -18,25 +18,41 @@ use crate::run_sessions::{end_all, within};
 /// Each step takes some seconds; only a hanging one meets this.
 const STEP: Duration = Duration::from_mins(2);
 const TOOL: &str = "mcp__grove__subagent";
+/// The tool with which newer versions find tools of servers.
+const SEARCH: &str = "ToolSearch";
 const SESSION: &str = "6f1c2f0e-3f0b-4b55-9d3a-2f6f6a1d7c11";
 
 /// How many results of the tool there are when the host is killed, by its turn; nobody is killed in the last.
 const KILLED_AFTER: [usize; 3] = [1, 3, 4];
 
-/// The texts of a conversation's tool results, in order.
-fn results(request: &Value) -> Vec<String> {
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+fn list(value: &Value) -> Vec<Value> {
+    value.as_array().cloned().unwrap_or_default()
+}
+
+/// The parts of a conversation.
+fn parts(request: &Value) -> Vec<Value> {
     let messages = list(&request["messages"]);
-    let parts = messages.iter().flat_map(|it| list(&it["content"]));
-    let results = parts.filter(|part| part["type"] == "tool_result");
-    let text = |part: Value| match &part["content"] {
+    messages
+        .iter()
+        .flat_map(|it| list(&it["content"]))
+        .collect()
+}
+
+/// The texts of the tool's results in a conversation, in order.
+fn results(request: &Value) -> Vec<String> {
+    let parts = parts(request);
+    let calls = parts.iter().filter(|part| part["name"] == TOOL);
+    let calls: Vec<&Value> = calls.map(|call| &call["id"]).collect();
+    let is_ours = |part: &&Value| calls.contains(&&part["tool_use_id"]);
+    let results = parts.iter().filter(|part| part["type"] == "tool_result");
+    let text = |part: &Value| match &part["content"] {
         Value::String(text) => text.clone(),
         parts => list(parts)
             .iter()
             .filter_map(|part| part["text"].as_str())
             .collect(),
     };
-    results.map(text).collect()
+    results.filter(is_ours).map(text).collect()
 }
 
 /// The word after another one in the results of the tool: what a model would have read there.
@@ -59,13 +75,24 @@ fn turn_of(request: &Value) -> usize {
         .unwrap_or(0)
 }
 
+fn has_tool(request: &Value, name: &str) -> bool {
+    list(&request["tools"])
+        .iter()
+        .any(|tool| tool["name"] == name)
+}
+
+/// Whether the host's own model is asked, and not another one for a title.
 fn is_host(request: &Value) -> bool {
-    let tools = request["tools"].as_array();
-    tools.is_some_and(|tools| tools.iter().any(|tool| tool["name"] == TOOL)) && turn_of(request) > 0
+    (has_tool(request, TOOL) || has_tool(request, SEARCH)) && turn_of(request) > 0
 }
 
 /// What the model of the host says.
 fn host_reply(request: &Value) -> ScriptedReply {
+    // Newer versions offer tools of servers only after they were searched for.
+    let has_searched = parts(request).iter().any(|part| part["name"] == SEARCH);
+    if !has_tool(request, TOOL) && !has_searched {
+        return Reply::call(SEARCH, json!({ "query": format!("select:{TOOL}") })).into();
+    }
     let results = results(request);
     let (done, turn) = (results.len(), turn_of(request));
     if KILLED_AFTER.get(turn - 1).is_some_and(|most| done >= *most) {
@@ -210,7 +237,10 @@ fn written(session: &Session) -> usize {
     let name = format!("{SESSION}.jsonl");
     let file = files.iter().find(|file| file.ends_with(&name));
     let text = file.and_then(|file| std::fs::read_to_string(file).ok());
-    text.map_or(0, |text| text.matches(r#""type":"tool_result""#).count())
+    let is_search = |line: &&str| line.contains("tool_reference");
+    let lines = text.iter().flat_map(|text| text.lines());
+    let told = lines.filter(|line| line.contains(r#""type":"tool_result""#));
+    told.filter(|line| !is_search(line)).count()
 }
 
 /// Starts a turn, and kills the host and its `grove mcp` when the model has what it is killed after.

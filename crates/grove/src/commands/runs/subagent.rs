@@ -5,9 +5,10 @@
 
 mod delivery;
 mod managing;
+mod said;
 
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use grove_plan::subagent_tool::{self, Caller, is_own_field};
 use grove_runs::{ChildWish, stop_run, submit, wish_for_child};
@@ -15,17 +16,14 @@ use grove_server::{AwaitedRun, Called, SubagentAnswer, SubagentCall, Subagents, 
 use grove_skills::Environment;
 use grove_skills::environment_variables::CLAUDE_CODE_SESSION_ID;
 use grove_store::RunFilter;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::controlling::parts_of;
 use super::{ModelSettings, Runs, line_of, list, marks, patches, request, show, supervise};
 use crate::command_error::CommandError;
 use crate::output::Output;
+use said::Said;
 
-/// How long a call waits at most: hosts give up after a minute.
-const LONGEST_WAIT: Duration = Duration::from_secs(50);
-/// What an answer takes beside the waiting.
-const ANSWERING: Duration = Duration::from_secs(2);
 /// Runs that a list has.
 const LISTED: usize = 20;
 
@@ -278,7 +276,7 @@ impl SubagentTool {
                 "runs" => self.list_runs(&*self.recovered()?, false)?,
                 name => managing::list(self, name, said)?,
             };
-            text.push_str(&format!("{heading}\n{}\n", part.text));
+            let _ = writeln!(text, "{heading}\n{}", part.text);
         }
         if text.is_empty() {
             let message = "`what` is `agents`, `chains` or `runs`";
@@ -392,47 +390,4 @@ fn said_by(
         is_error: code != 0,
         ..SubagentAnswer::text(out.into_text())
     })
-}
-
-/// What a call says.
-struct Said<'a>(&'a Map<String, Value>);
-
-impl<'a> Said<'a> {
-    fn text(&self, name: &str) -> Result<Option<&'a str>, CommandError> {
-        match self.0.get(name) {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(CommandError::usage(format!("`{name}` has to be a text"))),
-        }
-    }
-
-    fn needed(&self, name: &str) -> Result<&'a str, CommandError> {
-        let action = self.text("action")?.unwrap_or("run");
-        let missing = || CommandError::usage(format!("`{action}` needs `{name}`"));
-        self.text(name)?
-            .filter(|it| !it.is_empty())
-            .ok_or_else(missing)
-    }
-
-    fn flag(&self, name: &str) -> Result<bool, CommandError> {
-        match self.0.get(name) {
-            None => Ok(false),
-            Some(Value::Bool(flag)) => Ok(*flag),
-            Some(_) => Err(CommandError::usage(format!(
-                "`{name}` has to be true or false"
-            ))),
-        }
-    }
-
-    /// How long is waited.
-    fn limit(&self) -> Result<Duration, CommandError> {
-        let asked = match self.0.get("seconds") {
-            None => LONGEST_WAIT,
-            Some(seconds) => match seconds.as_u64() {
-                Some(seconds @ 1..=50) => Duration::from_secs(seconds),
-                _ => return Err(CommandError::usage("`seconds` is a number from 1 to 50")),
-            },
-        };
-        Ok(asked.min(LONGEST_WAIT - ANSWERING))
-    }
 }

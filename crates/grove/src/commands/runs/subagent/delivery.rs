@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use grove_exec::now;
-use grove_plan::{Fact, Wish};
+use grove_plan::{Fact, Refused, Wish};
 use grove_runs::RunReport;
 use grove_server::SubagentAnswer;
 use grove_spec::Digest;
@@ -119,8 +119,7 @@ pub(super) fn acknowledge(
         at: now(),
     };
     match runs.store.append(&run.id, draft) {
-        Ok(_) => {}
-        Err(StoreError::Refused(grove_plan::Refused::Duplicate)) => {}
+        Ok(_) | Err(StoreError::Refused(Refused::Duplicate)) => {}
         Err(StoreError::Refused(refused)) => return Err(CommandError::finding(refused)),
         Err(error) => return Err(error.into()),
     }

@@ -280,12 +280,9 @@ fn asked_fields(config: Map<String, Value>) -> Result<(AskedFields, Vec<String>)
             Value::Bool(flag) => flag.to_string(),
             Value::Null => String::new(),
             Value::Array(items) => {
-                let items = items.iter().map(|item| match item {
-                    Value::String(text) => Ok(text.as_str()),
-                    _ => {
-                        let message = format!("`{key}` of `config` has to be a list of texts");
-                        Err(CommandError::usage(message))
-                    }
+                let items = items.iter().map(|item| {
+                    let message = || format!("`{key}` of `config` has to be a list of texts");
+                    item.as_str().ok_or_else(|| CommandError::usage(message()))
                 });
                 items.collect::<Result<Vec<_>, _>>()?.join(", ")
             }
