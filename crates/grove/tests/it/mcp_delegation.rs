@@ -52,7 +52,10 @@ fn results(request: &Value) -> Vec<String> {
             .filter_map(|part| part["text"].as_str())
             .collect(),
     };
-    results.filter(is_ours).map(text).collect()
+    // Newer versions say of a call in the middle of which they were killed that nobody knows what came of it.
+    let is_known = |text: &String| !text.starts_with("[Tool call interrupted");
+    let results = results.filter(is_ours).map(text);
+    results.filter(is_known).collect()
 }
 
 /// The word after another one in the results of the tool: what a model would have read there.
