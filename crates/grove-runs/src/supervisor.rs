@@ -166,10 +166,17 @@ impl Supervisor {
         let mut last_work = Instant::now();
         let mut tick = tokio::time::interval(TICK);
         let mut name = [0; 64];
+        let journal = self.shared.options.places.journal();
         loop {
             tokio::select! {
                 () = until.cancelled() => break,
-                _ = tick.tick() => self.shared.look_round().await,
+                _ = tick.tick() => {
+                    // Whoever removed the journal wants none of its runs any more, and nothing could be recorded.
+                    if !grove_fs::files::is_there(&journal) {
+                        break;
+                    }
+                    self.shared.look_round().await;
+                }
                 received = self.socket.recv(&mut name) => {
                     let run = received.ok().and_then(|n| name.get(..n));
                     let run = run.map(|bytes| String::from_utf8_lossy(bytes).into_owned());

@@ -4,6 +4,7 @@
 //! [`Output::flush`] as often as it likes: the same cleaning, and the same silence when nobody reads any more.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write};
+use std::path::Path;
 
 use grove_skills::environment_variables::{COLUMNS, NO_COLOR, TERM};
 use grove_spec::Diagnostic;
@@ -172,6 +173,12 @@ impl Output {
         for diagnostic in all {
             self.diagnostic(diagnostic);
         }
+    }
+
+    /// A finding as a line that GitHub Actions shows at its place.
+    pub(crate) fn annotation(&mut self, finding: &Diagnostic, folder: &Path) {
+        let line = grove_spec::render::annotation(finding, folder);
+        self.text(&without_controls(&line));
     }
 
     /// A finding as data, with the line that it speaks of and a blank line after it.

@@ -107,8 +107,18 @@ pub(crate) fn run(
         Some(Command::Supervise) => runs::supervise(environment),
         Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
         Some(Command::Mcp(arguments)) => mcp::run(environment, &arguments, out),
-        Some(Command::Validate { paths, fix, json }) => {
-            validate::run(&environment, &paths, (json, fix), out)
+        Some(Command::Validate {
+            paths,
+            fix,
+            github,
+            json,
+        }) => {
+            let form = match (json, github) {
+                (true, _) => validate::Form::Json,
+                (false, true) => validate::Form::Github,
+                (false, false) => validate::Form::Text,
+            };
+            validate::run(&environment, &paths, form, fix, out)
         }
         Some(Command::Trust(arguments)) => trust::grant(&environment, &arguments, out),
         Some(Command::Untrust { folder, json }) => {

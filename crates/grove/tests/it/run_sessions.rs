@@ -233,7 +233,7 @@ pub(crate) fn end_all(session: &Session) {
 }
 
 /// Every process with its environment.
-fn environments() -> Vec<(u32, String)> {
+pub(crate) fn environments() -> Vec<(u32, String)> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter_map(|pid: u32| {

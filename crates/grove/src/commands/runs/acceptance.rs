@@ -84,7 +84,7 @@ impl Finding<'_> {
             };
             format!("it runs: {}{network}", check.line())
         });
-        let message = format!("`{agent}` asks for commands that nobody approved");
+        let message = format!("`{agent}` asks for commands that have not been approved");
         let approve = format!("approve them with --approve {}", &digest[..16]);
         Err(CommandError::finding(message).hints(lines.chain([approve])))
     }
