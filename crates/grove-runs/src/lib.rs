@@ -9,6 +9,7 @@ mod attempt_log;
 mod attention;
 mod control;
 mod delegation;
+mod delivery;
 mod evidence;
 mod identity;
 mod item_list;
@@ -26,6 +27,7 @@ mod supervisor;
 mod told;
 mod tools;
 mod verify;
+mod worktree_setup;
 mod worktrees;
 
 pub use attempt_log::{AttemptTail, LogLine};

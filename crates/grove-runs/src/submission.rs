@@ -8,7 +8,7 @@ use grove_exec::{Program, now};
 use grove_model::Provider;
 use grove_plan::{
     Child, Contract, FanOut, GroupRules, Inputs, Limits, MaxOutput, ModelFacts, Node, NodeId,
-    Parent, Place, Plan, Tools, TreeLimits, Work, WorktreePlan,
+    OnComplete, Parent, Place, Plan, Tools, TreeLimits, Work, WorktreePlan,
 };
 use grove_spec::Digest;
 use grove_spec::agent::formats::restriction::denies_server_tool;
@@ -59,6 +59,9 @@ pub struct RunRequest {
     /// The folder for files of sessions, where somebody chose one.
     #[serde(default)]
     pub session_dir: Option<PathBuf>,
+    /// The command that is told when it is over.
+    #[serde(default)]
+    pub on_complete: Option<OnComplete>,
     /// A recording of the model's side.
     pub recording: Option<Recording>,
     /// The child that asks for it.
@@ -120,6 +123,9 @@ pub struct ChildRequest {
     /// The working tree of its own that it works in.
     #[serde(default)]
     pub worktree: Option<WorktreePlan>,
+    /// The text of the program that sets the tree up, where a person had to approve it.
+    #[serde(skip)]
+    pub setup_hook_text: Option<Vec<u8>>,
     /// Folders outside it that it may read.
     pub readable: Vec<PathBuf>,
     /// What it may spend.
@@ -239,6 +245,7 @@ pub fn plan_of(request: &RunRequest) -> Result<PlannedRun, SubmitError> {
     plan.groups.clone_from(&request.groups);
     plan.tree = request.tree.clone();
     plan.max_output = request.max_output;
+    plan.on_complete.clone_from(&request.on_complete);
     Ok(PlannedRun {
         plan,
         artifacts,
@@ -415,6 +422,7 @@ fn node(
         artifacts.push(bytes);
         digest
     };
+    request.setup_hook_text.clone().map(&mut stored);
     let written = |schema: &Value| serde_json::to_vec(schema).unwrap_or_default();
     let schema = request.output_schema.as_ref().map(written);
     let usual = if run.background {

@@ -112,6 +112,9 @@ pub(crate) enum Command {
     Untrust {
         /// The project; the one around the working folder by default
         folder: Option<PathBuf>,
+        /// Take back the approval of a command or program instead, by the beginning of its digest
+        #[arg(long, value_name = "DIGEST", conflicts_with = "folder")]
+        approval: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,

@@ -121,7 +121,12 @@ pub(crate) fn run(
             validate::run(&environment, &paths, form, fix, out)
         }
         Some(Command::Trust(arguments)) => trust::grant(&environment, &arguments, out),
-        Some(Command::Untrust { folder, json }) => {
+        Some(Command::Untrust {
+            approval: Some(digest),
+            json,
+            ..
+        }) => trust::disapprove(&environment, &digest, json, out),
+        Some(Command::Untrust { folder, json, .. }) => {
             trust::revoke(&environment, folder.as_deref(), json, out)
         }
         Some(Command::Engines { try_each, json }) => {

@@ -4,12 +4,14 @@
 mod acceptance;
 mod attention;
 mod compaction;
+mod completion;
 mod delegation;
 mod engines;
 mod forks;
 mod gates;
 mod graphs;
 mod held_tools;
+mod hostile_state;
 mod known_cases;
 mod leaving;
 mod ledger;
@@ -26,9 +28,12 @@ mod sessions;
 mod settings;
 mod shapes;
 mod skill_variables;
+mod submodules;
 mod supervisors;
 mod told;
 mod verdicts;
+mod worktree_rounds;
+mod worktree_setup;
 mod worktrees;
 
 use std::process::Command;
