@@ -68,7 +68,7 @@ fn newest_versions() -> Result<(), String> {
             .args(["test", "--quiet", "--package", "grove", "--test", "it"])
             .args([&test, "--", "--include-ignored", "--nocapture"])
             .envs(variables.iter().cloned())
-            .env(REPORT, engines);
+            .env(REPORT, &engines);
         step::show("the newest programs", &mut cargo, LIMIT)?;
         if engines
             .split(',')
