@@ -20,6 +20,7 @@ mod native;
 mod places;
 mod program;
 mod recovery;
+mod run_report;
 mod session_file;
 mod submission;
 mod supervisor;
@@ -31,7 +32,7 @@ mod worktrees;
 
 pub use attempt_log::{AttemptTail, LogLine};
 pub use control::{ChildWish, ControlError, wish_for_child};
-pub use delegation::{Above, Delegation};
+pub use delegation::{Above, Delegation, stop_run};
 pub use identity::{new_owner_token, new_run_id};
 pub use ledger_key::JournalError;
 pub use mcp::McpServer;
@@ -40,6 +41,7 @@ pub use native::about;
 pub use native::{ForkError, history};
 pub use places::RunPlaces;
 pub use program::{OWN_MODEL, try_program};
+pub use run_report::RunReport;
 pub use session_file::write_session;
 pub use submission::{
     ChildRequest, ListRequest, PlannedRun, RunRequest, SubmitError, SubmittedRun, can_write,
