@@ -225,8 +225,8 @@ impl Scene<'_> {
                 "in a repository of yours, with one of them: a first chain (the others: docs/workflows.md)",
             ),
             (
-                format!("{grove} mcp install"),
-                "give your hosts Grove's tools",
+                format!("{grove} init"),
+                "set yourself up: hosts, providers, engines, and Grove's tools in your hosts",
             ),
             (
                 format!("HOME={home} {grove} runs show {run}"),

@@ -4,12 +4,15 @@
 mod acceptance;
 mod attention;
 mod compaction;
+mod completion;
 mod delegation;
 mod engines;
+mod exported_page;
 mod forks;
 mod gates;
 mod graphs;
 mod held_tools;
+mod hostile_state;
 mod known_cases;
 mod leaving;
 mod ledger;
@@ -26,9 +29,12 @@ mod sessions;
 mod settings;
 mod shapes;
 mod skill_variables;
+mod submodules;
 mod supervisors;
 mod told;
 mod verdicts;
+mod worktree_rounds;
+mod worktree_setup;
 mod worktrees;
 
 use std::process::Command;
@@ -217,7 +223,7 @@ pub(crate) fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> boo
 
 /// Kills every process that belongs to a session, and waits until they are gone: what is only being killed
 /// still holds its files.
-fn end_all(session: &Session) {
+pub(crate) fn end_all(session: &Session) {
     let mark = format!("XDG_STATE_HOME={}", session.path("state").display());
     until(|| {
         let mut left = false;
