@@ -325,7 +325,11 @@ fn variables_of_lists_and_folders_are_put_in() {
     ] {
         assert_eq!(compose(template, &variables), expected);
     }
-    assert_eq!(compose("{task}", &variables), "t", "an item stands for itself");
+    assert_eq!(
+        compose("{task}", &variables),
+        "t",
+        "an item stands for itself"
+    );
     let of_step = Variables {
         item: None,
         ..variables
