@@ -25,6 +25,7 @@ mod refused;
 mod report;
 mod request;
 mod state;
+pub mod subagent_tool;
 mod usage;
 mod verdict;
 mod view;

@@ -7,6 +7,7 @@ mod compaction;
 mod completion;
 mod delegation;
 mod engines;
+mod exported_page;
 mod forks;
 mod gates;
 mod graphs;
@@ -222,7 +223,7 @@ pub(crate) fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> boo
 
 /// Kills every process that belongs to a session, and waits until they are gone: what is only being killed
 /// still holds its files.
-fn end_all(session: &Session) {
+pub(crate) fn end_all(session: &Session) {
     let mark = format!("XDG_STATE_HOME={}", session.path("state").display());
     until(|| {
         let mut left = false;

@@ -26,6 +26,7 @@ use serde_json::Value;
 use super::approving::Approving;
 use super::model_settings::{ModelSettings, WantedModels};
 use super::supervise;
+use super::told::prompt_parts;
 use super::worktree_plans::{PlannedWorktree, Worktrees};
 use crate::command_error::CommandError;
 use crate::commands::{agents, engines, prompt::require_usable};
@@ -57,6 +58,10 @@ pub(super) struct Finding<'a> {
     pub(super) approving: &'a Approving<'a>,
     /// The child that asks.
     pub(super) above: Option<&'a Above>,
+    /// Whether a model asks, and not a person: a child's, or a host's.
+    pub(super) is_asked_by_model: bool,
+    /// The model of the host that asks.
+    pub(super) parent_model: Option<&'a str>,
     /// Where working trees begin, by folder, so that all of a run begin alike.
     pub(super) worktrees: &'a Worktrees,
 }
@@ -127,6 +132,7 @@ impl Finding<'_> {
                 .or(task.model.as_deref())
                 .or(file.model.as_deref())
                 .or(self.above.and_then(|above| above.model.as_deref()))
+                .or(self.parent_model)
                 .or(settings.run_model.value.as_deref()),
             fallbacks: &file.fallback_models,
             thinking: file.thinking.as_deref(),
@@ -218,6 +224,7 @@ impl Finding<'_> {
                 output: files.output.clone(),
                 file_only: files.file_only,
                 prompt: made.prompt.text.clone(),
+                prompt_parts: prompt_parts(&made.prompt),
                 history: self.history.to_vec(),
                 tools: made.prompt.tools.clone(),
                 skills: made.prompt.active.clone(),
@@ -279,7 +286,8 @@ impl Finding<'_> {
         of_agent: Option<Source>,
     ) -> Result<(), CommandError> {
         let is_strange = if is_asked {
-            self.asked.chain_name.is_some() && !self.saved_chain.is_some_and(is_own)
+            let of_chain = self.asked.chain_name.is_some();
+            self.is_asked_by_model || (of_chain && !self.saved_chain.is_some_and(is_own))
         } else {
             !of_agent.is_some_and(is_own)
         };

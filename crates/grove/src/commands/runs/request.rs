@@ -43,6 +43,16 @@ struct Asked {
     request: RunRequest,
     steps: Option<Vec<Step>>,
     is_chain: bool,
+    /// Whether a model asks, and not a person.
+    is_by_model: bool,
+    /// The model of whoever asks, where nothing else names one.
+    parent_model: Option<String>,
+}
+
+/// What a host asks for, and what it tells of itself.
+pub(super) struct AskedByHost<'a> {
+    pub(super) fields: &'a Value,
+    pub(super) parent_model: Option<&'a str>,
 }
 
 impl From<SubmitError> for CommandError {
@@ -76,12 +86,29 @@ pub(super) fn resolve_below(
     value: &Value,
     above: &Above,
 ) -> Result<ResolvedRun, CommandError> {
-    let asked = read_request(value)?;
+    let asked = Asked {
+        is_by_model: true,
+        ..read_request(value)?
+    };
     let there = Environment {
         working: above.folder.clone(),
         ..environment.clone()
     };
     resolve_asked(&there, &RunArgs::default(), asked, Some(above))
+}
+
+/// The same for what a host asks for.
+pub(super) fn resolve_for_host(
+    environment: &Environment,
+    asked: &AskedByHost<'_>,
+    above: Option<&Above>,
+) -> Result<ResolvedRun, CommandError> {
+    let asked = Asked {
+        is_by_model: true,
+        parent_model: asked.parent_model.map(str::to_owned),
+        ..read_request(asked.fields)?
+    };
+    resolve_asked(environment, &RunArgs::default(), asked, above)
 }
 
 fn resolve_asked(
@@ -147,6 +174,12 @@ fn resolve_asked(
             accept: arguments.accept.as_deref(),
             approving: &approving,
             above,
+            is_asked_by_model: asked.is_by_model,
+            // A model that nobody here can be asked for is of no use to children.
+            parent_model: asked
+                .parent_model
+                .as_deref()
+                .filter(|name| models.providers().find(name, None).is_ok()),
         };
         let found = children(&finding, &asked)?;
         Ok::<_, CommandError>((look.clone(), found))
@@ -369,6 +402,8 @@ fn read_request(value: &Value) -> Result<Asked, CommandError> {
         request,
         steps,
         is_chain,
+        is_by_model: false,
+        parent_model: None,
     })
 }
 
@@ -399,6 +434,8 @@ fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
             request,
             steps: None,
             is_chain: true,
+            is_by_model: false,
+            parent_model: None,
         });
     }
     let typed = words::parse(&arguments.words)
@@ -410,6 +447,8 @@ fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
         },
         steps: Some(typed.steps),
         is_chain: typed.is_chain,
+        is_by_model: false,
+        parent_model: None,
     })
 }
 
