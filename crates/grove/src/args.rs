@@ -480,8 +480,7 @@ pub(crate) enum McpHost {
     Copilot,
     /// Gemini CLI
     Gemini,
-    /// OpenCode
-    #[value(name = "opencode")]
+    #[value(name = "opencode", help = "OpenCode")]
     OpenCode,
 }
 
