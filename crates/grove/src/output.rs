@@ -231,6 +231,12 @@ impl Output {
         self.note(line);
     }
 
+    /// What was said, for whoever shows it in another way: the data, then what is beside it.
+    pub(crate) fn into_text(self) -> String {
+        let bytes = [self.data, self.notes].concat();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     /// Writes what there is, the data first, while the command goes on; says whether anybody reads the data.
     pub(crate) fn flush(&mut self) -> bool {
         self.has_data |= !self.data.is_empty();
@@ -241,10 +247,16 @@ impl Output {
         matches!(self.data_written, Written::Whole)
     }
 
+    /// Whether somebody sits at a terminal.
+    #[expect(clippy::unused_self, reason = "it is about where this output goes")]
+    pub(crate) fn can_ask(&self) -> bool {
+        io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
     /// Asks whoever sits at the terminal, after everything that the question is about; none when there is nobody.
     pub(crate) fn ask(&mut self, question: &str) -> Option<bool> {
         self.flush();
-        if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        if !self.can_ask() {
             return None;
         }
         self.notes
