@@ -22,6 +22,7 @@ const INSIDE: &str = "GROVE_NEMESIS_MOUNTS";
 const NAME: &str = "run_sessions::nemesis::graphs::full_disk::a_full_disk_loses_nothing_that_was_accepted";
 /// For how long there is no room.
 const FULL: Duration = Duration::from_secs(2);
+const LONG_FULL: Duration = Duration::from_secs(6);
 
 #[derive(Debug, Clone, Copy)]
 enum Disk {
@@ -53,6 +54,10 @@ fn mount(folder: &Path, size: &str) {
 fn unmount(folder: &Path) {
     let mut unmount = Command::new("umount");
     let _ = unmount.arg("--lazy").arg(folder).status();
+}
+
+fn is_all() -> bool {
+    std::env::var_os(ALL).is_some()
 }
 
 /// Takes all the room there is.
@@ -91,7 +96,8 @@ fn strike_in(graph: &Graph, full: &FullDisk) -> Result<String, String> {
         Disk::Repository => "project/filler",
     });
     // What is freed meanwhile is taken too.
-    let end = std::time::Instant::now() + FULL;
+    let time = if is_all() { LONG_FULL } else { FULL };
+    let end = std::time::Instant::now() + time;
     while std::time::Instant::now() < end {
         fill(&filler);
         thread::sleep(Duration::from_millis(50));
@@ -122,7 +128,7 @@ fn a_full_disk_loses_nothing_that_was_accepted() {
         assert!(inside.status().unwrap().success());
         return;
     }
-    let often = if std::env::var_os(ALL).is_some() { 24 } else { 1 };
+    let often = if is_all() { 24 } else { 1 };
     let time = undisturbed();
     let all = (0..often).flat_map(|n| {
         let after = time / 5 + moment(n + 1, time * 3 / 5);
