@@ -27,6 +27,7 @@ mod shapes;
 mod skill_variables;
 mod supervisors;
 mod told;
+mod tree_budgets;
 mod verdicts;
 mod worktrees;
 
