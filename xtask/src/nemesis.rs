@@ -66,7 +66,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             times.to_string(),
         ),
         _ => {
-            let all = "one, gates, graph, disturbances, sessions, shapes, engines, supervisors or verify";
+            let all =
+                "one, gates, graph, disturbances, sessions, shapes, engines, supervisors or verify";
             return Err(format!("which nemesis? {all} [--runs 20] [--random 1000]"));
         }
     };

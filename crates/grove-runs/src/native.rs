@@ -255,7 +255,9 @@ impl NativeChild {
 
     /// Records what a request took that came to nothing, before it is made again: that may be one too many.
     fn waste(&self, usage: Usage) {
-        let appended = self.store.append(&self.run, self.draft(self.wasted(usage), Vec::new()));
+        let appended = self
+            .store
+            .append(&self.run, self.draft(self.wasted(usage), Vec::new()));
         match appended {
             Ok(appended) => self.heed(&appended),
             // Somebody else drives this child, or nobody.

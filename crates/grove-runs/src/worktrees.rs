@@ -71,7 +71,8 @@ impl ChildWorktree {
                 folder: self.folder.clone(),
             },
             Err(why) => {
-                // Nobody has worked in what there may be of it.
+                // Nobody has worked in what there may be of it, and git need not remember it.
+                let _ = self.git.remove(&self.plan.repository, &self.folder);
                 let _ = grove_fs::files::remove_folder(&self.folder);
                 self.leave_no_empty_folder();
                 Outcome::Impossible {

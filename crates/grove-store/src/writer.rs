@@ -476,7 +476,10 @@ fn spend_above(
         let current = up_to_date(transaction, known, &id)?;
         let attempt = current.state.attempt(&of);
         is_ending |= attempt.is_some_and(|attempt| attempt.stopping.is_some())
-            || current.state.nothing_left(&current.plan, &of.node).is_some();
+            || current
+                .state
+                .nothing_left(&current.plan, &of.node)
+                .is_some();
         above.clone_from(&current.parent);
         others.push(id);
     }

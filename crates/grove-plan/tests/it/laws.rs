@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use grove_plan::{
     Accepted, Attempt, CallId, CapturedWork, Check, CheckEnd, CheckResult, Command, Contract,
-    EffectKind, Ending, Event, Execution, Expanded, Fact, FanOut, Finish, GroupRules, Item, ModelFailure,
-    Node, NodeId, NodeState, Outcome, Output, Plan, Proof, Question, ReviewPlan, ReviewVerdict,
-    Seen, State, Step, Times, TreeBefore, Usage, Wish, Work, WorktreePlan, advance, fold,
+    EffectKind, Ending, Event, Execution, Expanded, Fact, FanOut, Finish, GroupRules, Item,
+    ModelFailure, Node, NodeId, NodeState, Outcome, Output, Plan, Proof, Question, ReviewPlan,
+    ReviewVerdict, Seen, State, Step, Times, TreeBefore, Usage, Wish, Work, WorktreePlan, advance,
+    fold,
 };
 use grove_spec::Digest;
 use proptest::prelude::*;

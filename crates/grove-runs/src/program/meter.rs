@@ -14,9 +14,7 @@ use grove_exec::{StopTokens, now};
 use grove_model::{
     AnswerCounter, Api, AskedRequest, Block, CountedAnswer, ModelError, Relay, RelayedAnswer,
 };
-use grove_plan::{
-    AddedText, Attempt, Cause, Fact, Limits, ModelFailure, Turn, Usage,
-};
+use grove_plan::{AddedText, Attempt, Cause, Fact, Limits, ModelFailure, Turn, Usage};
 use grove_store::{Draft, Store};
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;

@@ -239,7 +239,8 @@ impl Shared {
 
     /// Whether what a child spends counts against a budget: its own, its run's or that of a run above.
     fn has_budget(&self, loaded: &LoadedRun, child: &Child) -> bool {
-        let is_limited = |plan: &Plan| plan.tree.max_tokens.is_some() || plan.tree.max_cost.is_some();
+        let is_limited =
+            |plan: &Plan| plan.tree.max_tokens.is_some() || plan.tree.max_cost.is_some();
         let mut found = child.limits.max_tokens.is_some() || is_limited(&loaded.plan);
         let mut above = loaded.parent.clone();
         while let Some(parent) = above.take().filter(|_| !found) {

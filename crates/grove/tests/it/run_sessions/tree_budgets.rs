@@ -83,7 +83,12 @@ fn whoever_goes_on_has_what_is_left_and_no_more() {
     const BUDGET: u64 = 100;
     for words in [
         ["--model", "anthropic/m"].as_slice(),
-        &["--engine", "claude", "--model", "for-claude/claude-sonnet-4-5"],
+        &[
+            "--engine",
+            "claude",
+            "--model",
+            "for-claude/claude-sonnet-4-5",
+        ],
     ] {
         let server = ModelServer::start(Script::chosen_by(|_, _| Reply::text("Well."))).unwrap();
         let session = engines::scene(&server)
@@ -108,7 +113,11 @@ fn whoever_goes_on_has_what_is_left_and_no_more() {
         let refused = session.grove(["runs", "resume", id.as_str(), "More."]);
         assert_ne!(refused.code, 0, "{refused}");
         assert!(refused.stderr.contains("100"), "{refused}");
-        assert_eq!(server.requests().len(), asked, "nobody is asked for nothing");
+        assert_eq!(
+            server.requests().len(),
+            asked,
+            "nobody is asked for nothing"
+        );
     }
 }
 

@@ -31,8 +31,8 @@ use aftermath::Ends;
 use super::super::engines::installed;
 use super::super::{AGENT, KEY, bash, end_all, environments};
 use super::{
-    ALL, CALLS, end_trace, go_through, injected, most_of_one, points_of, supervisor,
-    traced, wait_for, was_killed,
+    ALL, CALLS, end_trace, go_through, injected, most_of_one, points_of, supervisor, traced,
+    wait_for, was_killed,
 };
 
 /// Where somebody is killed.
@@ -336,6 +336,12 @@ fn all_points() -> Vec<Point> {
         .collect();
     let clients = ["fdatasync", "pwrite64", "connect", "sendto"];
     points.extend(clients.map(|call| Point::Client(call.to_owned(), 1)));
+    // Whoever mends something wants the points of one call alone.
+    let wanted = std::env::var("GROVE_NEMESIS_CALL").ok();
+    points.retain(|point| {
+        let wanted = wanted.as_deref();
+        wanted.is_none_or(|call| point.to_string().contains(call))
+    });
     points
 }
 

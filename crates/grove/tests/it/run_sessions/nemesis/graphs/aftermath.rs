@@ -44,7 +44,7 @@ impl Graph {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        self.check_trees(&nodes)?;
+        self.check_trees(&nodes, is_of_git(&shown))?;
         Ok(shown["state"] == "complete")
     }
 
@@ -57,16 +57,17 @@ impl Graph {
         ends: Ends,
     ) -> Result<bool, String> {
         let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
-        // Where every git is killed, no working tree can be made, and that is said.
-        let reason = text(&shown["reason"]);
-        let is_of_git = shown["cause"]["kind"] == "isolation" && reason.contains("signal 9");
+        let is_of_git = is_of_git(shown);
         let is_explained = match ends {
             // A program that was cut off is not asked the same again, and that is said too.
             Ends::AsPlanned => nodes.iter().all(|node| {
-                node["state"] == "complete" || node["id"] == "3" && !text(&node["reason"]).is_empty()
+                node["state"] == "complete"
+                    || node["id"] == "3" && !text(&node["reason"]).is_empty()
             }),
             Ends::WithReasons => nodes.iter().all(|node| {
-                let is_over = ["complete", "skipped"].iter().any(|it| node["state"] == *it);
+                let is_over = ["complete", "skipped"]
+                    .iter()
+                    .any(|it| node["state"] == *it);
                 let is_at_work = ["pending", "queued", "running"];
                 let is_at_work = is_at_work.iter().any(|it| node["state"] == *it);
                 is_over || !is_at_work && !text(&node["reason"]).is_empty()
@@ -180,8 +181,9 @@ impl Graph {
         Ok(())
     }
 
-    /// No folder and no entry of git that is not on the run's own list.
-    fn check_trees(&self, nodes: &[Value]) -> Result<(), String> {
+    /// No folder and no entry of git that is not on the run's own list. Where every git is killed, none can take an entry
+    /// away that another one made before.
+    fn check_trees(&self, nodes: &[Value], is_of_git: bool) -> Result<(), String> {
         let kept = nodes.iter().map(|node| &node["worktree"]);
         let kept = kept.filter(|tree| !tree["kept"].is_null());
         let kept: Vec<&str> = kept.filter_map(|tree| tree["path"].as_str()).collect();
@@ -193,7 +195,7 @@ impl Graph {
         let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
         let listed = listed.lines().filter_map(|it| it.strip_prefix("worktree "));
         let listed = listed.skip(1).map(str::to_owned);
-        let mut found: Vec<String> = listed.collect();
+        let mut found: Vec<String> = listed.filter(|_| !is_of_git).collect();
         let trees = self.session.path("state/grove/worktrees");
         for of_run in folders(&trees) {
             let below = folders(&of_run);
@@ -203,10 +205,18 @@ impl Graph {
             found.extend(below.iter().map(|it| it.display().to_string()));
         }
         match found.iter().find(|it| !kept.contains(&it.as_str())) {
-            Some(left) => Err(format!("the working tree {left} is left, and {kept:?} are known")),
+            Some(left) => Err(format!(
+                "the working tree {left} is left, and {kept:?} are known"
+            )),
             None => Ok(()),
         }
     }
+}
+
+/// Where every git is killed, no working tree can be made, and that is said.
+fn is_of_git(shown: &Value) -> bool {
+    let reason = shown["reason"].as_str().unwrap_or_default();
+    shown["cause"]["kind"] == "isolation" && reason.contains("signal 9")
 }
 
 fn folders(path: &std::path::Path) -> Vec<std::path::PathBuf> {

@@ -143,7 +143,12 @@ fn whoever_stands_still_and_however_the_clock_jumps_a_graph_goes_on() {
         kinds().map(|kind| Disturbance { kind, after })
     });
     let outcomes = side_by_side(&all.collect::<Vec<_>>(), strike);
-    for what in ["Supervisor stood", "Keeper stood", "Child stood", "clock jumped in"] {
+    for what in [
+        "Supervisor stood",
+        "Keeper stood",
+        "Child stood",
+        "clock jumped in",
+    ] {
         assert!(outcomes.keys().any(|it| it.contains(what)), "{outcomes:?}");
     }
 }

@@ -19,7 +19,8 @@ use super::{Graph, moment, side_by_side, undisturbed};
 
 /// Set where the test runs in its namespace.
 const INSIDE: &str = "GROVE_NEMESIS_MOUNTS";
-const NAME: &str = "run_sessions::nemesis::graphs::full_disk::a_full_disk_loses_nothing_that_was_accepted";
+const NAME: &str =
+    "run_sessions::nemesis::graphs::full_disk::a_full_disk_loses_nothing_that_was_accepted";
 /// For how long there is no room.
 const FULL: Duration = Duration::from_secs(2);
 const LONG_FULL: Duration = Duration::from_secs(6);
@@ -38,7 +39,11 @@ struct FullDisk {
 
 impl fmt::Display for FullDisk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the disk of {:?} is full after {:?}", self.disk, self.after)
+        write!(
+            f,
+            "the disk of {:?} is full after {:?}",
+            self.disk, self.after
+        )
     }
 }
 
@@ -48,7 +53,10 @@ fn mount(folder: &Path, size: &str) {
     let size = format!("size={size},mode=0755");
     let mut mount = Command::new("mount");
     let mount = mount.args(["-t", "tmpfs", "-o", &size, "none"]).arg(folder);
-    assert!(mount.status().unwrap().success(), "no small disk can be made");
+    assert!(
+        mount.status().unwrap().success(),
+        "no small disk can be made"
+    );
 }
 
 fn unmount(folder: &Path) {
@@ -124,7 +132,9 @@ fn a_full_disk_loses_nothing_that_was_accepted() {
             inside.args(["--user", "--map-root-user"]);
         }
         inside.arg(std::env::current_exe().unwrap());
-        inside.args([NAME, "--exact", "--nocapture"]).env(INSIDE, "1");
+        inside
+            .args([NAME, "--exact", "--nocapture"])
+            .env(INSIDE, "1");
         assert!(inside.status().unwrap().success());
         return;
     }
@@ -135,5 +145,8 @@ fn a_full_disk_loses_nothing_that_was_accepted() {
         [Disk::Journal, Disk::Trees, Disk::Repository].map(|disk| FullDisk { disk, after })
     });
     let outcomes = side_by_side(&all.collect::<Vec<_>>(), strike);
-    assert!(outcomes.keys().any(|it| it.starts_with("Journal")), "{outcomes:?}");
+    assert!(
+        outcomes.keys().any(|it| it.starts_with("Journal")),
+        "{outcomes:?}"
+    );
 }
