@@ -31,6 +31,8 @@ cargo xtask <command>
   test [--skip-install]         format, lints, references, build, tests and a short fuzz run;
                                 installs what the tests compare with into target/test-tools
   closed                        what must never fail open, tried at full length: kills, swapped links, stale stamps
+  record                        the recordings anew (workflows, `grove try`, the guide), after an agent, a chain or
+                                anything else that children are told was changed
   bench discovery               discovery against its floors and against pi's loader
       [--sizes 100,1000,10000,100000] [--runs 31] [--json]
   bench start [--runs 20]       a cold `grove skills list --json`, beside /bin/true
@@ -77,6 +79,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
         // The only one whose failure is part of its output.
         Some("test") => return test::run(arguments),
         Some("closed") => test::closed(arguments)?,
+        Some("record") => test::record(arguments)?,
         Some("bench") => bench::run(arguments)?,
         Some("bench-child") => bench::run_child(arguments)?,
         Some("fuzz") => fuzz::run(arguments)?,

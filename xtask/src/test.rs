@@ -82,6 +82,25 @@ pub(crate) fn closed(arguments: Arguments) -> Result<(), String> {
     step::show("cargo test fails_closed", &mut cargo, CARGO_LIMIT)
 }
 
+/// The tests that make a recording anew when they are told to: workflows, `grove try`, the guide.
+const RECORDED: [&str; 3] = [
+    "workflow_sessions::every_workflow",
+    "try_sessions::it_is_tried",
+    "documents::the_guide_prints",
+];
+
+/// `cargo xtask record`: the recordings anew, from what the tests let a model say, after what children are told was changed.
+pub(crate) fn record(arguments: Arguments) -> Result<(), String> {
+    arguments.finish()?;
+    let mut cargo = workspace::cargo();
+    cargo
+        .args("test --package grove --test it --".split(' '))
+        .args(RECORDED)
+        .envs(tools::environment())
+        .env("GROVE_RECORD", "1");
+    step::show("cargo test with GROVE_RECORD", &mut cargo, CARGO_LIMIT)
+}
+
 fn cargo(arguments: &str) -> Result<(), String> {
     let mut cargo = workspace::cargo();
     cargo.args(arguments.split(' ')).envs(tools::environment());

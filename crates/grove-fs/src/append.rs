@@ -1,7 +1,7 @@
 //! Files that only grow, up to a bound.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -61,6 +61,8 @@ pub struct GrowingFile {
     file: File,
     /// The beginning of a line whose end has not come.
     rest: Vec<u8>,
+    /// Whether what is read next up to the end of a line is a part of one whose beginning is not read.
+    is_inside_line: bool,
 }
 
 /// As much of a file is read at a time.
@@ -72,7 +74,30 @@ impl GrowingFile {
         let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
         let file = File::options().read(true).custom_flags(flags).open(path);
         let rest = Vec::new();
-        file.ok().map(|file| Self { file, rest })
+        file.ok().map(|file| Self {
+            file,
+            rest,
+            is_inside_line: false,
+        })
+    }
+
+    /// The same, from the first line on that begins in its last bytes.
+    pub fn open_near_end(path: &Path, most: u64) -> Option<Self> {
+        let mut opened = Self::open(path)?;
+        let size = opened.file.metadata().map_or(0, |about| about.len());
+        if let Some(start) = size.checked_sub(most).filter(|start| *start > 0) {
+            // The byte before tells whether a line begins there.
+            opened.file.seek(SeekFrom::Start(start - 1)).ok()?;
+            opened.is_inside_line = true;
+        }
+        Some(opened)
+    }
+
+    /// How long ago it was last written to, in milliseconds.
+    pub fn age_ms(&self) -> u64 {
+        let written = self.file.metadata().and_then(|about| about.modified());
+        let age = written.ok().and_then(|at| at.elapsed().ok());
+        age.map_or(0, |age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX))
     }
 
     /// The whole lines that came since the last time, some of them when there are many.
@@ -80,6 +105,12 @@ impl GrowingFile {
         let mut read = (&self.file).take(PORTION);
         // What cannot be read now may be read the next time.
         let _ = read.read_to_end(&mut self.rest);
+        if self.is_inside_line {
+            let end = self.rest.iter().position(|byte| *byte == b'\n');
+            self.is_inside_line = end.is_none();
+            let passed = end.map_or(self.rest.len(), |end| end + 1);
+            self.rest.drain(..passed);
+        }
         let Some(end) = self.rest.iter().rposition(|byte| *byte == b'\n') else {
             return Vec::new();
         };
@@ -167,6 +198,27 @@ mod tests {
             std::fs::metadata(&path).unwrap().modified().unwrap(),
             before
         );
+    }
+
+    #[test]
+    fn of_a_long_file_the_last_whole_lines_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        std::fs::write(&path, "one\ntwo\nthree\nfo").unwrap();
+        let expected = |most: u64| match most {
+            ..8 => vec![],
+            8..12 => vec!["three"],
+            12..16 => vec!["two", "three"],
+            _ => vec!["one", "two", "three"],
+        };
+        for most in 2..20 {
+            let mut read = GrowingFile::open_near_end(&path, most).unwrap();
+            assert_eq!(read.lines(), expected(most), "{most}");
+            let mut written = AppendedFile::open(&path, 99).unwrap();
+            written.append(b"ur\n").unwrap();
+            assert_eq!(read.lines(), ["four"], "{most}");
+            std::fs::write(&path, "one\ntwo\nthree\nfo").unwrap();
+        }
     }
 
     #[test]

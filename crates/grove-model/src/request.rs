@@ -35,10 +35,15 @@ impl ModelRequest {
 
 /// A value as JSON with sorted keys.
 pub(crate) fn canonical(value: &impl Serialize) -> Value {
-    // Every type of this crate is a map with text for keys, which always has a form in JSON.
-    let mut value = serde_json::to_value(value).unwrap_or_default();
+    let mut value = as_json(value);
     value.sort_all_objects();
     value
+}
+
+/// A value as JSON, with keys in their own order.
+pub(crate) fn as_json(value: &impl Serialize) -> Value {
+    // Every type of this crate is a map with text for keys, which always has a form in JSON.
+    serde_json::to_value(value).unwrap_or_default()
 }
 
 /// A turn of the conversation.

@@ -32,7 +32,7 @@ pub struct ItemValue {
 }
 
 /// Puts the variables into a task, in one pass: what is put in is not looked at again. Where the task does not speak of
-/// the step before, what that said stands below.
+/// the step before, what that said stands below; a task for one item of a list is about the item, and has that alone.
 pub fn compose(template: &str, variables: &Variables) -> String {
     let mut text = String::with_capacity(template.len());
     let mut rest = template;
@@ -55,7 +55,8 @@ pub fn compose(template: &str, variables: &Variables) -> String {
         }
     }
     text.push_str(rest);
-    if !has_previous && !variables.previous.trim().is_empty() {
+    let is_of_item = variables.item.is_some();
+    if !has_previous && !is_of_item && !variables.previous.trim().is_empty() {
         text = format!("{text}\n\n---\n{PREVIOUS_TITLE}\n{}", variables.previous);
     }
     text
@@ -148,13 +149,16 @@ mod tests {
                 "before {task}{\"path\":\"a.rs\",\"n\":[7,8]}",
             ),
             ("{{task}}{previous}", "{say $& and {previous}}before {task}"),
-            (
-                "do it",
-                "do it\n\n---\nPrevious step output:\nbefore {task}",
-            ),
+            ("look at {file.path}", "look at a.rs"),
         ] {
             assert_eq!(compose(template, &variables), expected, "{template}");
         }
+        let of_step = Variables {
+            item: None,
+            ..variables
+        };
+        let expected = "do it\n\n---\nPrevious step output:\nbefore {task}";
+        assert_eq!(compose("do it", &of_step), expected);
         assert_eq!(compose("do it", &Variables::default()), "do it");
     }
 }

@@ -18,6 +18,7 @@ mod evidence;
 mod fan_out;
 mod ids;
 mod layout;
+mod live;
 mod money;
 mod picture;
 mod plan;
@@ -42,6 +43,7 @@ pub use event::{
 pub use evidence::{Facts, Finding, Seen, SeenCommand, tests_not_found};
 pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
 pub use layout::{Layout, LayoutRules, PlannedList, PlannedTask, lay_out};
+pub use live::{LiveChild, LiveRun, LiveStep, Sign, Signs};
 pub use money::{ModelFacts, Prices};
 pub use plan::{
     Child, FanOut, GroupRules, Inputs, Limits, MaxOutput, Node, Place, Plan, Tools, TreeLimits,

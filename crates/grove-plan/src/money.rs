@@ -86,7 +86,8 @@ pub(crate) fn cost_of(plan: &Plan, state: &State) -> Option<u64> {
     Some(sum)
 }
 
-fn cost_of_attempt(child: &Child, attempt: &AttemptState) -> Option<u64> {
+/// What an attempt itself has cost, in millionths; none where that has no known price.
+pub(crate) fn cost_of_attempt(child: &Child, attempt: &AttemptState) -> Option<u64> {
     if attempt.usage == Usage::default() {
         return Some(0);
     }

@@ -13,6 +13,8 @@ use crate::places::RunPlaces;
 
 /// A log is no longer than this; what comes after is left out.
 const MOST: u64 = 16 << 20;
+/// Of a log that is long already no more than this is read.
+const RECENT: u64 = 64 << 10;
 
 /// One line of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,10 +123,15 @@ impl AttemptTail {
         }
     }
 
-    /// The lines that came since the last time.
+    /// How long ago something was last written, in milliseconds.
+    pub fn age_ms(&self) -> u64 {
+        self.file.as_ref().map_or(0, GrowingFile::age_ms)
+    }
+
+    /// The lines that came since the last time; the first time the last of them.
     pub fn lines(&mut self) -> Vec<LogLine> {
         if self.file.is_none() {
-            self.file = GrowingFile::open(&self.path);
+            self.file = GrowingFile::open_near_end(&self.path, RECENT);
         }
         let lines = self.file.as_mut().map(GrowingFile::lines);
         let lines = lines.unwrap_or_default();

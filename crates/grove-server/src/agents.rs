@@ -19,7 +19,7 @@ use crate::served_library::ServedLibrary;
 
 /// In front of an agent's name; the name of no other prompt begins so.
 pub(crate) const PREFIX: &str = "agent:";
-/// The one argument of an agent.
+/// The argument that says what is to be done.
 const TASK: &str = "task";
 /// Where warnings about a prompt are.
 const WARNINGS: &str = "grove/warnings";
@@ -36,10 +36,14 @@ pub(crate) fn offered(agents: &Agents) -> BTreeMap<String, &Agent> {
 
 /// An agent as an entry of a list.
 pub(crate) fn entry(name: &str, agent: &Agent) -> Prompt {
-    let task = PromptArgument::new(TASK)
-        .with_description("what the agent is to do")
-        .with_required(false);
+    let task = task_argument("what the agent is to do");
     Prompt::new(name, agent.description().map(one_line), Some(vec![task]))
+}
+
+/// The one argument of agents and chains.
+pub(crate) fn task_argument(description: &str) -> PromptArgument {
+    let task = PromptArgument::new(TASK).with_description(description);
+    task.with_required(false)
 }
 
 /// What an agent is told, exactly as `grove prompt` prints it, and then its task.
@@ -92,7 +96,8 @@ pub(crate) fn warnings_meta(warnings: &[Diagnostic]) -> Option<MetaObject> {
     Some(MetaObject(meta))
 }
 
-fn task(given: Option<&JsonObject>) -> Result<Option<String>, ErrorData> {
+/// What was given as the task.
+pub(crate) fn task(given: Option<&JsonObject>) -> Result<Option<String>, ErrorData> {
     let invalid = |message: String| Err(ErrorData::invalid_params(message, None));
     let mut task = None;
     for (name, value) in given.into_iter().flatten() {

@@ -23,8 +23,8 @@ const LONG: Duration = Duration::from_hours(1);
 pub(crate) struct Seen {
     everything: Digest,
     skills: Digest,
-    /// None until somebody asks for agents.
-    agents: Option<Digest>,
+    /// Of agents and chains; none until somebody asks for them.
+    agents: Option<(Digest, Digest)>,
 }
 
 /// Which lists of a client are not what it saw.
@@ -39,7 +39,9 @@ impl Seen {
         Self {
             everything: snapshot.digest,
             skills: snapshot.skills_digest,
-            agents: parts.agents.then(|| snapshot.agents.digest()),
+            agents: parts
+                .agents
+                .then(|| (snapshot.agents.digest(), snapshot.chains.digest())),
         }
     }
 
@@ -142,7 +144,7 @@ mod tests {
         let seen = |skills: &[u8], agents: Option<&[u8]>| Seen {
             everything: Digest::of(&[skills, agents.unwrap_or_default()].concat()),
             skills: Digest::of(skills),
-            agents: agents.map(Digest::of),
+            agents: agents.map(|it| (Digest::of(it), Digest::of(it))),
         };
         for (before, after, resources, prompts) in [
             (seen(b"a", None), seen(b"a", None), false, false),

@@ -8,6 +8,7 @@
 //! [`host_config`] writes the server into the configuration of hosts, and takes it out again.
 
 mod agents;
+mod chains;
 mod changes;
 mod connection;
 mod frontmatter;

@@ -1,4 +1,4 @@
-//! Skills that people may call, as prompts: `/name arguments` through another door. Agents stand among them.
+//! Skills that people may call, as prompts: `/name arguments` through another door. Agents and chains stand among them.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::served_library::ServedLibrary;
 use crate::wording::{explain, unread};
-use crate::{agents, pages};
+use crate::{agents, chains, pages};
 
 /// Prompts on one page.
 const PAGE: usize = 100;
@@ -57,10 +57,10 @@ fn all(snapshot: &Snapshot) -> BTreeMap<String, Offered> {
         .collect()
 }
 
-/// The name of a skill's prompt: its own, unless that looks like an agent's. Both kinds of prefix move, so that no
-/// two names become one.
+/// The name of a skill's prompt: its own, unless that looks like an agent's or a chain's. All kinds of prefix move, so
+/// that no two names become one.
 fn prompt_name(name: String) -> String {
-    if [agents::PREFIX, SKILL_PREFIX]
+    if [agents::PREFIX, chains::PREFIX, SKILL_PREFIX]
         .iter()
         .any(|prefix| name.starts_with(prefix))
     {
@@ -74,6 +74,7 @@ fn prompt_name(name: String) -> String {
 pub(crate) fn list(snapshot: &Snapshot, after: Option<&str>) -> (Vec<Prompt>, Option<String>) {
     use std::ops::Bound::{Excluded, Unbounded};
     let (skills, agents) = (all(snapshot), agents::offered(&snapshot.agents));
+    let chains = chains::offered(&snapshot.chains);
     let bounds = (after.map_or(Unbounded, Excluded), Unbounded);
     // One more than a page of each, so that it is known whether there is a next one.
     let skills = skills.range::<str, _>(bounds).take(PAGE + 1);
@@ -84,7 +85,9 @@ pub(crate) fn list(snapshot: &Snapshot, after: Option<&str>) -> (Vec<Prompt>, Op
     });
     let agents = agents.range::<str, _>(bounds).take(PAGE + 1);
     let agents = agents.map(|(name, agent)| agents::entry(name, agent));
-    let mut page: Vec<Prompt> = skills.chain(agents).collect();
+    let chains = chains.range::<str, _>(bounds).take(PAGE + 1);
+    let chains = chains.map(|(name, chain)| chains::entry(name, chain));
+    let mut page: Vec<Prompt> = skills.chain(agents).chain(chains).collect();
     page.sort_by(|a, b| a.name.cmp(&b.name));
     let more = page.len() > PAGE;
     page.truncate(PAGE);
@@ -118,6 +121,14 @@ pub(crate) fn get(
     name: &str,
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
+    if name.starts_with(chains::PREFIX) {
+        let look = library.look_with_agents();
+        let offered = chains::offered(&look.snapshot.chains);
+        return match offered.get(name) {
+            Some(chain) => chains::get(chain, given),
+            None => Err(unknown(name, offered.keys())),
+        };
+    }
     if !name.starts_with(agents::PREFIX) {
         return of_skill(library, &library.look(), session, name, given);
     }
@@ -239,6 +250,7 @@ mod tests {
             ("agent", "agent"),
             ("agents:x", "agents:x"),
             ("agent:x", "skill:agent:x"),
+            ("chain:x", "skill:chain:x"),
             ("skill:agent:x", "skill:skill:agent:x"),
             ("skill:x", "skill:skill:x"),
             ("x", "x"),

@@ -49,10 +49,10 @@ impl ServedLibrary {
         look
     }
 
-    /// Looks at agents too, from the first time on that somebody asks for them: most clients never do.
+    /// Looks at agents and chains too, from the first time on that somebody asks for them: most clients never do.
     pub(crate) fn look_with_agents(&self) -> Look {
         if !self.live.latest_look().request.parts.agents {
-            self.live.with(|library| library.look_for(Parts::PROMPTS));
+            self.live.with(|library| library.look_for(Parts::ALL));
         }
         self.look()
     }

@@ -31,14 +31,38 @@ const AGENTS: [(&str, &str); 8] = [
     ("worker.md", include_str!("../bundled/agents/worker.md")),
 ];
 
+macro_rules! chain_files {
+    ($($name:literal),+ $(,)?) => {
+        [$((
+            concat!($name, ".chain.json"),
+            include_str!(concat!("../bundled/chains/", $name, ".chain.json")),
+        )),+]
+    };
+}
+
+/// The workflows, in the order in which the documentation has them.
+const CHAINS: [(&str, &str); 7] = chain_files![
+    "parallel-review",
+    "review-loop",
+    "research",
+    "build-context",
+    "clean-up",
+    "plan-and-implement",
+    "handoff",
+];
+
 /// The folder with what is bundled of a kind, if anything is; written first if this version's is not there yet.
 pub(crate) fn folder(kind: Kind, environment: &Environment) -> Option<Result<PathBuf, FsError>> {
     match (kind, &environment.bundled_dir) {
         (Kind::Skills, Some(folder)) => Some(Ok(folder.clone())),
         (Kind::Skills, None) => Some(written(environment, &SKILLS)),
-        (Kind::Agents, _) if environment.data.starts_with(Environment::NOWHERE) => None,
+        (Kind::Agents | Kind::Chains, _) if environment.data.starts_with(Environment::NOWHERE) => {
+            None
+        }
         (Kind::Agents, _) => Some(written(environment, &AGENTS)),
-        (Kind::Chains, _) => None,
+        // Whoever brings a folder of their own has their own workflows.
+        (Kind::Chains, Some(_)) => None,
+        (Kind::Chains, None) => Some(written(environment, &CHAINS)),
     }
 }
 
@@ -69,7 +93,9 @@ fn version(files: &Files) -> String {
 
 #[cfg(test)]
 mod tests {
+    use grove_spec::acceptance::Acceptance;
     use grove_spec::agent::{self, ContextMode};
+    use grove_spec::chain;
 
     #[test]
     fn bundled_skills_are_beyond_reproach() {
@@ -78,6 +104,29 @@ mod tests {
             let findings =
                 grove_spec::skill::strict::validate(&grove_spec::skill::parse(text), folder);
             assert_eq!(findings, [], "{path}");
+        }
+    }
+
+    #[test]
+    fn bundled_chains_are_beyond_reproach_and_ask_bundled_agents_alone() {
+        let agents: Vec<&str> = super::AGENTS
+            .iter()
+            .filter_map(|(path, _)| path.strip_suffix(".md"))
+            .collect();
+        for (path, text) in super::CHAINS {
+            let parsed = chain::parse(text, chain::Format::Json);
+            assert_eq!(parsed.diagnostics, [], "{path}");
+            let chain = &parsed.chain;
+            let name = chain.name.as_deref().unwrap_or_default();
+            assert_eq!(format!("{name}.chain.json"), path);
+            for task in chain.steps.iter().flat_map(chain::Step::tasks) {
+                assert!(agents.contains(&&*task.agent), "{path}: {}", task.agent);
+                assert!(task.label.is_some(), "{path}: every child has a name");
+                // Commands are the person's own to say.
+                if let Some(Acceptance::Contract(contract)) = &task.acceptance {
+                    assert_eq!(contract.verify, [], "{path}");
+                }
+            }
         }
     }
 

@@ -29,7 +29,7 @@ environment_variables! {
     GROVE_AGENT_DIRS = "GROVE_AGENT_DIRS";
     /// pi's name for further folders with agents; they come after those of `GROVE_AGENT_DIRS`.
     PI_SUBAGENT_EXTRA_AGENT_DIRS = "PI_SUBAGENT_EXTRA_AGENT_DIRS";
-    /// A folder to use in place of the bundled skills.
+    /// A folder to use in place of the bundled skills; the bundled chains are left out then.
     GROVE_BUNDLED_DIR = "GROVE_BUNDLED_DIR";
     /// Where npm installs for everybody: packages are in `lib/node_modules` below it. Without it, `prefix` of
     /// `~/.npmrc` says it, or where `node` is.

@@ -111,6 +111,15 @@ impl Store {
         Ok(statement.query_row([], |row| Ok(unsigned(row.get(0)?)))?)
     }
 
+    /// How many of them are not over.
+    pub fn count_open(&self) -> Result<usize, StoreError> {
+        let connection = self.reader();
+        let mut statement =
+            connection.prepare_cached("SELECT count(*) FROM runs WHERE ended_at IS NULL")?;
+        let count: i64 = statement.query_row([], |row| row.get(0))?;
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
     /// The one run whose id is given, or begins so.
     pub fn find(&self, given: &str) -> Result<String, StoreError> {
         let no_run = || StoreError::NoRun(given.to_owned());
@@ -166,6 +175,12 @@ impl Store {
         let key = params![run, of.node.as_str(), of.n];
         let rows = statement.query_map(key, |row| row.get(0))?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// What a run does, and what was asked for, as JSON; its journal is not read.
+    pub fn plan(&self, run: &str) -> Result<(Plan, String), StoreError> {
+        let loaded = load_rows(&self.reader(), run)?;
+        Ok((loaded.plan, loaded.request))
     }
 
     /// What a run was asked for, as JSON.

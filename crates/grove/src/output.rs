@@ -130,6 +130,12 @@ impl Output {
         self.notes.extend_from_slice(bytes);
     }
 
+    /// The same beside the data, without the end of a line.
+    pub(crate) fn painted_note(&mut self, text: &str) {
+        let painted = painted(text, self.has_coloured_notes);
+        self.notes.extend_from_slice(painted.as_bytes());
+    }
+
     /// A line beside the data, for people.
     pub(crate) fn note(&mut self, line: &str) {
         for part in in_lines(&visible(line), self.notes_width, 2) {
@@ -363,6 +369,21 @@ pub(crate) fn columns(variables: &Variables) -> usize {
             .filter(|width| *width > 0)
     };
     set.or_else(terminal).unwrap_or(100).clamp(40, 400)
+}
+
+/// The columns and rows of the terminal that notes go to.
+pub(crate) fn notes_terminal(variables: &Variables) -> (usize, usize) {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
+    let rows = size.map_or(0, |size| usize::from(size.ws_row));
+    let columns = size.map_or(0, |size| usize::from(size.ws_col));
+    let is_set = variables.contains_key(COLUMNS) || columns == 0;
+    let columns = if is_set {
+        self::columns(variables)
+    } else {
+        columns
+    };
+    // A terminal that does not say how high it is has the usual height.
+    (columns.clamp(20, 400), if rows == 0 { 24 } else { rows })
 }
 
 /// JSON text without escaped control characters; a raw one is not JSON.

@@ -15,7 +15,7 @@ use super::{Exchange, FORMAT, Heading, Outcome, Places, ReplayError, heading};
 use crate::answer::{ModelAnswer, ModelEvent};
 use crate::client::{Asking, ModelClient, OnEvent};
 use crate::error::{ModelError, bounded_line};
-use crate::request::{Block, ModelRequest, canonical};
+use crate::request::{Block, ModelRequest, as_json};
 use crate::wire::Api;
 
 /// The longest line: an answer of the largest size with the request before it.
@@ -160,7 +160,10 @@ impl Player {
     }
 
     fn play(&self, request: &ModelRequest) -> Result<(Outcome, Vec<String>), ReplayError> {
-        let hidden = changed(request, |value| self.places.hide(value));
+        let hidden = changed(request, |value| {
+            value.sort_all_objects();
+            self.places.hide(value);
+        });
         match self.tape.play(&Conversation::of(&hidden))? {
             (RecordedOutcome::Asked(outcome), differences) => {
                 let shown = changed(&outcome, |value| self.places.show(value));
@@ -190,9 +193,9 @@ impl Player {
     }
 }
 
-/// What has other texts in the same form.
+/// What has other texts in the same form and the same order.
 fn changed<T: Serialize + DeserializeOwned + Clone>(of: &T, change: impl FnOnce(&mut Value)) -> T {
-    let mut value = canonical(of);
+    let mut value = as_json(of);
     change(&mut value);
     // It was made from such a one just now.
     serde_json::from_value(value).unwrap_or_else(|_| of.clone())

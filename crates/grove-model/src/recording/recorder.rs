@@ -12,7 +12,7 @@ use super::{Exchange, Outcome, Places, heading};
 use crate::answer::ModelEvent;
 use crate::client::{Asking, ModelClient, OnEvent};
 use crate::error::ModelError;
-use crate::request::{ModelRequest, canonical};
+use crate::request::{ModelRequest, as_json, canonical};
 use crate::wire::Api;
 
 /// Where a recording goes. A line is whole and ends with its line end; lines of several askers do not mix.
@@ -55,10 +55,14 @@ impl<C: ModelClient, S: RecordingSink> Recorder<C, S> {
     }
 
     fn record(&self, request: &ModelRequest, outcome: Outcome) -> io::Result<()> {
-        let mut exchange = canonical(&Exchange {
+        let mut exchange = as_json(&Exchange {
             request: request.clone(),
             outcome,
         });
+        // The answer keeps the order of its keys: what others are told of it would be another text without it.
+        if let Some(request) = exchange.get_mut("request") {
+            request.sort_all_objects();
+        }
         self.places.hide(&mut exchange);
         self.sink.append(&format!("{exchange}\n"))
     }

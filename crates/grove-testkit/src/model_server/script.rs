@@ -118,6 +118,12 @@ impl Script {
 }
 
 impl ScriptFile {
+    /// The reply to a request with a marker.
+    pub fn marked_reply(&self, request: &Request) -> Option<ScriptedReply> {
+        let (marked, turn) = self.marked(request)?;
+        marked.turns.get(turn).cloned()
+    }
+
     /// The replies for the marker of a conversation, if it has one, and which turn it is at.
     fn marked(&self, request: &Request) -> Option<(&MarkedReplies, usize)> {
         if self.marked.is_empty() {

@@ -142,6 +142,12 @@ pub(crate) enum RunsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Show runs while they go on, from any terminal; closing it stops nothing
+    Watch {
+        /// Their ids, or any beginnings that are theirs alone; all runs without any
+        #[arg(value_name = "RUN")]
+        runs: Vec<String>,
+    },
     /// The file with a child's session, brought to what the journal says
     Session {
         /// The run, or one child of it as RUN.NODE

@@ -205,7 +205,7 @@ fn next_steps(snapshot: &Snapshot) -> Vec<&'static str> {
 }
 
 /// A number with a comma between thousands.
-pub(super) fn grouped(number: usize) -> String {
+pub(crate) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {

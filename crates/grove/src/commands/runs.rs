@@ -10,11 +10,11 @@ mod following;
 mod forks;
 mod health;
 mod ledger;
+mod live;
 mod marks;
 mod model_settings;
 mod patches;
 mod planning;
-mod progress;
 mod request;
 mod supervise;
 mod told;
@@ -169,12 +169,12 @@ pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Outp
         return Ok(0);
     }
     let following = Following {
+        environment,
         runs: &runs,
         run: &submitted.id,
         surroundings,
         json: arguments.json,
         timeout: None,
-        width: columns(&environment.variables),
     };
     following.follow(out)
 }
@@ -248,15 +248,16 @@ pub(super) fn manage(
                 runs.ensure(&surroundings, &loaded.id)?;
             }
             let following = Following {
+                environment,
                 runs: &runs,
                 run: &loaded.id,
                 surroundings: &surroundings,
                 json: *json,
                 timeout: *timeout,
-                width: columns(&environment.variables),
             };
             following.follow(out)
         }
+        RunsCommand::Watch { runs: named } => live::watch(environment, &runs, named, out),
         RunsCommand::Session { run } => forks::print_session(&runs, run, out),
         RunsCommand::Interrupt { run } => {
             controlling::tell(environment, &runs, run, ChildWish::Pause, out)

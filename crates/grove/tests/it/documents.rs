@@ -16,7 +16,7 @@ fn repository() -> PathBuf {
     folder.canonicalize().unwrap()
 }
 
-fn document(path: &str) -> String {
+pub(crate) fn document(path: &str) -> String {
     let text = std::fs::read_to_string(repository().join(path));
     text.unwrap_or_else(|error| panic!("{path}: {error}"))
 }
@@ -112,7 +112,7 @@ fn counted_pages(request: &Value, file: &str) -> Reply {
 }
 
 /// Commands and what a document shows below each.
-fn sessions(text: &str) -> Vec<(String, Vec<String>)> {
+pub(crate) fn sessions(text: &str) -> Vec<(String, Vec<String>)> {
     let mut sessions: Vec<(String, Vec<String>)> = Vec::new();
     let mut inside = false;
     for line in text.lines() {
@@ -131,7 +131,7 @@ fn sessions(text: &str) -> Vec<(String, Vec<String>)> {
 }
 
 /// Whether printed lines are as shown: `...` stands for any lines, `[..]` for anything in a line.
-fn shows(expected: &[String], printed: &[&str]) -> bool {
+pub(crate) fn shows(expected: &[String], printed: &[&str]) -> bool {
     match expected.split_first() {
         None => printed.is_empty(),
         Some((any, rest)) if any == "..." => {

@@ -15,6 +15,7 @@ mod leaving;
 mod ledger;
 mod limits;
 mod lists;
+mod live;
 pub(crate) mod mcp_tools;
 mod nemesis;
 mod parallel_calls;

@@ -37,7 +37,7 @@ fn session() -> Session {
 
 /// tmux with a server of its own and the session's surroundings. A server that was ended takes a moment to be gone, so
 /// every terminal has another one.
-fn tmux(session: &Session, server: &str, words: &[&str]) -> Finished {
+pub(crate) fn tmux(session: &Session, server: &str, words: &[&str]) -> Finished {
     let mut command = Command::new("tmux");
     command.env_clear().current_dir(session.path("project"));
     for (name, value) in session.command("project").get_envs() {

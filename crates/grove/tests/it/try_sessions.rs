@@ -6,7 +6,7 @@ use grove_testkit::model_server::{ModelServer, Reply, Request, Script};
 use grove_testkit::shared::files_below;
 use serde_json::{Value, json};
 
-/// Makes the recording anew, from the answers below.
+/// Makes the recording anew, from the answers below; `cargo xtask record` sets it.
 const RECORD: &str = "GROVE_RECORD";
 
 /// What the model said when it was recorded: the child's task, how many turns it has had, its answer.
@@ -79,7 +79,11 @@ fn it_is_tried_with_nothing_set_up_and_nothing_is_left_elsewhere() {
     let session = crate::session().working_in("");
     session.dir("home");
     let before = files_below(&session.path("")).unwrap();
-    let outcome = session.grove("try --folder tried").ok();
+    let outcome = session.grove("try --folder tried");
+    assert_eq!(
+        outcome.code, 0,
+        "when children are told something else than before, `cargo xtask record` makes the recording anew\n{outcome}"
+    );
     let whole = format!("{}{}", outcome.stdout, outcome.stderr);
     for part in [
         "WRONG: to-fahrenheit 100 is 148 and not 212",

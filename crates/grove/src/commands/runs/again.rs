@@ -9,7 +9,7 @@ use super::{ModelSettings, Runs};
 use crate::args::GoOnArgs;
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
-use crate::output::{Output, columns};
+use crate::output::Output;
 
 pub(super) fn run(
     environment: &Environment,
@@ -48,12 +48,12 @@ pub(super) fn run(
         return Ok(0);
     }
     let following = Following {
+        environment,
         runs,
         run: &submitted.id,
         surroundings: &surroundings,
         json: arguments.json,
         timeout: None,
-        width: columns(&environment.variables),
     };
     following.follow(out)
 }

@@ -17,11 +17,11 @@ use grove_plan::{
 use grove_runs::{Above, ChildRequest, ListRequest, Recording, RunPlaces, new_run_id};
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
 use grove_skills::{Environment, Look};
-use grove_spec::Diagnostic;
 use grove_spec::agent::{Agent as AgentFile, ContextMode, OutputFile, OutputMode};
 use grove_spec::chain::{OnEmpty, OutputSchema, Task};
 use grove_spec::config::Settings;
 use grove_spec::text::{first_names, one_line};
+use grove_spec::{Code, Diagnostic};
 use serde_json::Value;
 
 use super::model_settings::{ModelSettings, WantedModels};
@@ -148,6 +148,14 @@ impl Finding<'_> {
             ));
         }
         notes.extend(not_used(&agent.name, file));
+        // A wish of the agent's author gives way where there is no conversation; that is said unless it was asked for.
+        let wants_fork = file.default_context == Some(ContextMode::Fork);
+        if wants_fork && asked.context.is_none() && self.history.is_empty() {
+            notes.push(format!(
+                "`{}` would begin with a copy of a conversation; none was named (`--fork`), so it begins fresh",
+                agent.name
+            ));
+        }
         let folder = self.folder_of(planned)?;
         let can_write =
             grove_runs::can_write(made.prompt.tools.as_deref(), &made.prompt.denied_tools);
@@ -188,8 +196,11 @@ impl Finding<'_> {
                 agent.name
             ));
         }
+        let mut warnings = made.prompt.warnings.clone();
+        // An agent's text that is to come after its host's comes after nothing here: what is stored is all that it is told.
+        warnings.retain(|it| it.code != Code::PromptPartial || it.file.is_none());
         Ok(FoundChild {
-            warnings: made.prompt.warnings.clone(),
+            warnings,
             notes,
             timeout_ms: file.timeout_ms,
             background: file.background,
@@ -514,21 +525,7 @@ fn attention(control: Option<&Control>, settings: &Settings) -> Option<Attention
 fn not_used(name: &str, file: &AgentFile) -> Option<String> {
     let block = file.tool_budget.as_ref();
     let block = block.is_some_and(|budget| budget.block.is_some());
-    let fields = [
-        ("toolBudget.block", block),
-        (
-            "defaultContext: fork",
-            file.default_context == Some(ContextMode::Fork),
-        ),
-    ];
-    let unused = fields.iter().filter(|(_, is_set)| *is_set);
-    let unused: Vec<String> = unused.map(|(field, _)| format!("`{field}`")).collect();
-    (!unused.is_empty()).then(|| {
-        format!(
-            "{} of agent `{name}` has no effect on a run yet",
-            unused.join(", ")
-        )
-    })
+    block.then(|| format!("`toolBudget.block` of agent `{name}` has no effect on a run yet"))
 }
 
 /// What a child may read outside its work folder: its skills and their index files.

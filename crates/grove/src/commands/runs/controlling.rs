@@ -9,7 +9,7 @@ use super::{ModelSettings, Runs};
 use crate::args::GoOnArgs;
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
-use crate::output::{Output, columns};
+use crate::output::Output;
 
 /// A child as it is typed: `RUN`, or `RUN.NODE`.
 pub(super) fn parts_of(given: &str) -> (&str, Option<NodeId>) {
@@ -50,7 +50,7 @@ impl From<ControlError> for CommandError {
 }
 
 /// Records a wish, and sees to it that somebody does what follows. Gives the run and the child.
-fn want(
+pub(super) fn want(
     environment: &Environment,
     runs: &Runs,
     given: &str,
@@ -96,12 +96,12 @@ pub(super) fn go_on(
         return Ok(0);
     }
     let following = Following {
+        environment,
         runs,
         run: &run,
         surroundings: &ModelSettings::find(environment).surroundings(),
         json: arguments.json,
         timeout: None,
-        width: columns(&environment.variables),
     };
     following.follow(out)
 }

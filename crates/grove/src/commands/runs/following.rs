@@ -2,34 +2,38 @@
 
 use std::time::{Duration, Instant};
 
-use grove_plan::{
-    Body, Event, Execution, Fact, NodeId, Plan, RunView, State, StopReason, Wish, advance,
-};
+use grove_plan::{Body, Event, Execution, Fact, NodeId, RunView, StopReason, Wish};
 use grove_runs::{about, wake};
+use grove_skills::Environment;
 use grove_spec::text::one_line;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::progress::{Keys, Progress};
+use super::live::{LiveView, Manner, Wanted, WatchedRun};
 use super::{Runs, line_of};
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
 use crate::output::Output;
 
 /// How often the journal is asked whether something is new.
-const POLL: Duration = Duration::from_millis(15);
+pub(super) const POLL: Duration = Duration::from_millis(15);
 /// How often it is looked whether somebody does the work.
 const WORK_CHECK: Duration = Duration::from_secs(2);
 
+const MANNER: Manner = Manner {
+    is_brief_when_over: false,
+    idle: "d detaches; Ctrl-C stops the run",
+    answering: " · Ctrl-C stops the run",
+};
+
 /// How a run is followed.
 pub(super) struct Following<'a> {
+    pub(super) environment: &'a Environment,
     pub(super) runs: &'a Runs,
     pub(super) run: &'a str,
     pub(super) surroundings: &'a str,
     pub(super) json: bool,
     /// Seconds that are waited at most.
     pub(super) timeout: Option<u64>,
-    /// Columns of the terminal.
-    pub(super) width: usize,
 }
 
 /// Why a run is not followed any more.
@@ -84,37 +88,56 @@ impl Following<'_> {
         let mut signals = Signals::new()?;
         let until = self.timeout;
         let until = until.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-        let plan = runs.store.load(run)?.plan;
-        let (mut state, mut version, mut interrupted) = (State::default(), None, 0_u32);
+        let mut watched = WatchedRun::new(&runs.store, run)?;
+        let (mut version, mut interrupted) = (None, 0_u32);
         let mut last_check = Instant::now();
-        let is_shown = !self.json;
-        let mut progress = is_shown
-            .then_some(self.width)
-            .and_then(Progress::at_terminal);
-        let keys = progress.as_ref().and_then(|_| Keys::of_terminal());
+        let mut view = if self.json {
+            None
+        } else {
+            LiveView::at_terminal(self.environment, MANNER)
+        };
         loop {
             let now = runs.store.data_version()?;
             if version != Some(now) {
                 version = Some(now);
-                self.take_news(&plan, &mut state, progress.as_mut(), out)?;
+                self.take_news(&mut watched, view.as_mut(), out)?;
             }
-            let is_over = state.ended.is_some() || state.run().is_waiting();
+            let is_waiting = watched.state.run().is_waiting();
+            let can_answer = view.as_ref().is_some_and(LiveView::has_keys);
+            let is_asking = matches!(watched.state.run(), Execution::Asking(_));
+            // Whoever sits there is asked; everybody else is told how to answer.
+            let is_over = watched.is_over() || (is_waiting && !(is_asking && can_answer));
             let is_late = until.is_some_and(|until| Instant::now() >= until);
-            let detaches = keys.as_ref().is_some_and(Keys::detaches);
-            if is_over || is_late || detaches {
-                if let Some(progress) = &mut progress {
-                    progress.clear(out);
+            let mut detaches = false;
+            if !is_over
+                && !is_late
+                && let Some(view) = &mut view
+            {
+                for wanted in view.show(&mut [&mut watched], 0, &runs.places, out) {
+                    match wanted {
+                        Wanted::Leave => detaches = true,
+                        Wanted::Answer { run, node, answer } => {
+                            view.answer(runs, &run, &node, answer, out)?;
+                        }
+                    }
                 }
-                return Ok(match (is_over, detaches) {
+            }
+            if is_over || is_late || detaches {
+                if let Some(view) = &mut view {
+                    // One child is in the line that says how the run ended.
+                    if is_over && watched.plan.nodes.len() > 1 {
+                        view.leave(&[&mut watched], out);
+                    } else {
+                        view.clear(out);
+                    }
+                }
+                return Ok(match (is_over || is_waiting, detaches) {
                     (true, _) => Left::Over,
                     (false, true) => Left::Detached,
                     (false, false) => Left::TimeUp,
                 });
             }
-            if let Some(progress) = &mut progress {
-                progress.show(&runs.places, run, (&plan, &state), out);
-            }
-            if last_check.elapsed() > WORK_CHECK {
+            if last_check.elapsed() > WORK_CHECK && !is_waiting {
                 last_check = Instant::now();
                 runs.ensure(self.surroundings, run)?;
             }
@@ -124,8 +147,8 @@ impl Following<'_> {
                     interrupted += 1;
                     runs.wish(run, Wish::Stop { now: interrupted > 1 })?;
                     wake(&runs.places, self.surroundings, run);
-                    if let Some(progress) = &mut progress {
-                        progress.clear(out);
+                    if let Some(view) = &mut view {
+                        view.clear(out);
                     }
                     out.note(if interrupted > 1 { "ending it now" } else { "stopping; once more ends it now" });
                     out.flush();
@@ -139,37 +162,32 @@ impl Following<'_> {
     /// Takes in what happened since the last time.
     fn take_news(
         &self,
-        plan: &Plan,
-        state: &mut State,
-        mut progress: Option<&mut Progress>,
+        watched: &mut WatchedRun,
+        mut view: Option<&mut LiveView<'_>>,
         out: &mut Output,
     ) -> Result<(), CommandError> {
-        for event in self.runs.store.events_after(self.run, state.seq)? {
-            advance(plan, state, &event).map_err(CommandError::internal)?;
+        watched.take_news(&self.runs.store, |_, event| {
             if self.json {
-                out.json_line(&event);
-            } else if let Some(progress) = &mut progress {
-                progress.changed();
-            }
-            let is_plain = !self.json && progress.is_none();
-            if let Some(line) = plain_line(&event).filter(|_| is_plain) {
+                out.json_line(event);
+            } else if let Some(view) = &mut view {
+                view.changed();
+            } else if let Some(line) = plain_line(event) {
                 out.note(&line);
             }
             out.flush();
-        }
-        Ok(())
+        })
     }
 }
 
 /// What a view is told by the system: that its person wants the run to stop, or that the person is gone.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
+pub(super) struct Signals {
+    pub(super) interrupt: Signal,
+    pub(super) terminate: Signal,
+    pub(super) hangup: Signal,
 }
 
 impl Signals {
-    fn new() -> Result<Self, CommandError> {
+    pub(super) fn new() -> Result<Self, CommandError> {
         let of = |kind| signal(kind).map_err(CommandError::internal);
         Ok(Self {
             interrupt: of(SignalKind::interrupt())?,
@@ -180,7 +198,7 @@ impl Signals {
 }
 
 /// What whoever does not look at a terminal is told of an event.
-fn plain_line(event: &Event) -> Option<String> {
+pub(super) fn plain_line(event: &Event) -> Option<String> {
     let line = line_of(event);
     match &event.fact {
         Fact::Called { call, .. } => Some(match &call.arguments {

@@ -220,6 +220,26 @@ async def agents(client, skills):
     check("an agent has one argument", error is not None and error.code == -32602, error)
 
 
+async def chains(client):
+    named = await all_prompts(client)
+    workflows = [name for name in named if name.startswith("chain:")]
+    check("chains are prompts", workflows == ["chain:parallel-review"], workflows)
+    review = named["chain:parallel-review"]
+    arguments = [(argument.name, argument.required) for argument in review.arguments]
+    check("with a task", arguments == [("task", False)], arguments)
+    got = await client.get_prompt(review.name, {"task": 'Review "a.rs".'})
+    text = got.messages[0].content.text
+    call = '{"chainName":"parallel-review","task":"Review \\"a.rs\\".","background":true}'
+    check("a model is told how it is run", call in text and "`subagent`" in text, text)
+    check("and who works", "delegate, then reviewer and reviewer and reviewer, then reviewer, then" in text, text)
+    got = await client.get_prompt(review.name)
+    check("without a task it is what was asked for last", "asked for last" in got.messages[0].content.text, got)
+    error = await refused(client.get_prompt("chain:paralel-review"))
+    check("near chains", error is not None and "chain:parallel-review" in error.message, error)
+    error = await refused(client.get_prompt(review.name, {"x": "y"}))
+    check("a chain has one argument", error is not None and error.code == -32602, error)
+
+
 async def prompts(client):
     named = await all_prompts(client)
     check("people's skills are prompts", "deploy" in named and "quiet" not in named, sorted(named)[:9])
@@ -309,6 +329,7 @@ async def talk(transport, mode, skills, keeps_session):
         await extension(client, skills)
         await prompts(client)
         await agents(client, skills)
+        await chains(client)
         await agent_changes(client, skills, heard)
         await changes(client, skills, heard)
         many = await asyncio.gather(*(call(client, "skill", name="pivot", again=True) for _ in range(100)))

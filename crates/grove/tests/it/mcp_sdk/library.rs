@@ -7,9 +7,14 @@ pub(crate) const SKILLS: &str = "home/.agents/skills";
 /// What `grove prompt` prints for the agent of the library.
 const EXPECTED: &str = "home/critic.txt";
 
+/// A workflow that comes with Grove, as a person's own.
+const WORKFLOW: &str =
+    include_str!("../../../../grove-skills/bundled/chains/parallel-review.chain.json");
+
 pub(crate) fn make() -> Session {
     let home = crate::session().without_bundled();
     home.dir("home/work");
+    home.file("home/.agents/chains/review.chain.json", WORKFLOW);
     let put = |id: &str, lines: &str, body: &str| {
         let name = id.rsplit('/').next().unwrap_or(id);
         let text = format!("---\nname: {name}\n{lines}---\n{body}");

@@ -132,8 +132,8 @@ fn closing_the_terminal_killing_the_view_and_detaching_lose_nothing() {
                 let (code, shown) = terminal.ended();
                 assert_eq!(code, 0, "{shown}");
                 assert!(shown.contains("goes on"), "{shown}");
-                assert!(shown.contains("worker: "), "{shown}");
-                assert!(shown.contains("last sign"), "{shown}");
+                assert!(shown.contains("1 worker asks the model"), "{shown}");
+                assert!(shown.contains("d detaches"), "{shown}");
             }
             _ => {
                 let mut command = session.command("project");

@@ -1,0 +1,282 @@
+//! What a run does at a moment: who is at work, with what, for how long, and what it took.
+//!
+//! A function of the plan, the fold of the journal, what attempts last showed of themselves, and the time. Nothing is
+//! copied that a picture of a thousand children would copy many times a second.
+
+use std::collections::BTreeMap;
+
+use crate::attention::Attention;
+use crate::contract::Accepted;
+use crate::event::Times;
+use crate::ids::{EffectKind, NodeId};
+use crate::money::cost_of_attempt;
+use crate::plan::{Child, Node, Plan, Work};
+use crate::state::{Execution, NodeState, State};
+
+/// What an attempt last showed of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sign<'a> {
+    /// What it does, where its log says so.
+    pub doing: Option<&'a str>,
+    /// When it last did something.
+    pub at: Times,
+}
+
+/// Gives the last sign of a node's attempt under way.
+pub type Signs<'s, 'a> = &'s dyn Fn(&NodeId) -> Option<Sign<'a>>;
+
+/// A run at a moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveRun<'a> {
+    /// How far it is.
+    pub state: Execution,
+    /// Whether it was told to stop.
+    pub is_stopping: bool,
+    /// Its steps, in the order of the plan.
+    pub steps: Vec<LiveStep<'a>>,
+    /// Tokens that count, those of runs below included.
+    pub tokens: u64,
+    /// Millionths of money, where prices are known.
+    pub cost: Option<u64>,
+    /// Milliseconds since it was submitted.
+    pub ms: u64,
+}
+
+/// A step: one child, or several side by side.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveStep<'a> {
+    /// Its place.
+    pub id: NodeId,
+    /// What its children are called, when they are called the same.
+    pub name: &'a str,
+    /// Whether it is a group: also one of a single child, and a list whose items are not known yet.
+    pub is_group: bool,
+    /// How far it is, where it is a list whose items are still to be found or put together.
+    pub list: Option<&'a Execution>,
+    /// Its children; whoever looks at the work of one comes after it.
+    pub children: Vec<LiveChild<'a>>,
+}
+
+/// A child at a moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveChild<'a> {
+    /// Its id.
+    pub id: NodeId,
+    /// What it is called.
+    pub name: &'a str,
+    /// How far it is.
+    pub state: &'a Execution,
+    /// Whether its work counts.
+    pub accepted: &'a Accepted,
+    /// What it does now, while it is at work.
+    pub doing: Option<&'a str>,
+    /// Milliseconds since its last sign, while it is at work.
+    pub quiet_ms: Option<u64>,
+    /// Why somebody may have to look after it.
+    pub attention: Option<Attention>,
+    /// Tokens that count.
+    pub tokens: u64,
+    /// Millionths of money, where prices are known.
+    pub cost: Option<u64>,
+    /// Milliseconds from its beginning to its end or to now; none before it began.
+    pub ms: Option<u64>,
+}
+
+impl LiveChild<'_> {
+    /// Whether somebody works on it now.
+    pub fn is_at_work(&self) -> bool {
+        *self.state == Execution::Running
+    }
+}
+
+const PENDING: &Execution = &Execution::Pending;
+const NO_DEMAND: &Accepted = &Accepted::None;
+
+impl<'a> LiveRun<'a> {
+    /// The picture of a run.
+    pub fn of(plan: &'a Plan, state: &'a State, signs: Signs<'_, 'a>, now: Times) -> Self {
+        let looking = Looking {
+            state,
+            signs,
+            now,
+            effects: effects(state),
+        };
+        let mut steps: Vec<LiveStep<'a>> = Vec::new();
+        for node in &plan.nodes {
+            looking.add(node, &mut steps);
+        }
+        let children = || steps.iter().flat_map(|step| &step.children);
+        let mut costs = children().map(|child| child.cost);
+        let cost = costs.try_fold(0_u64, |sum, cost| Some(sum.saturating_add(cost?)));
+        Self {
+            state: state.run(),
+            is_stopping: state.stop.is_some() && state.ended.is_none(),
+            tokens: state.spent.counted(),
+            cost,
+            ms: state
+                .submitted
+                .map_or(0, |submitted| state.ended.unwrap_or(now).since(submitted)),
+            steps,
+        }
+    }
+
+    /// Every child, in the order of the plan.
+    pub fn children(&self) -> impl Iterator<Item = &LiveChild<'a>> {
+        self.steps.iter().flat_map(|step| &step.children)
+    }
+}
+
+/// What a node's effects are about while it is at work; whoever drives its child shows that in a log.
+fn effects(state: &State) -> BTreeMap<&NodeId, &'static str> {
+    let told = state.open.keys().filter_map(|effect| {
+        let doing = match effect.kind {
+            EffectKind::Make => "makes its working tree",
+            EffectKind::Look => "looks at the files",
+            EffectKind::Capture => "stores its work",
+            EffectKind::Remove => "takes its working tree away",
+            EffectKind::Verify => "has its work checked",
+            EffectKind::Prove => "ends what it began",
+            EffectKind::Expand => "finds its items",
+            EffectKind::Collect => "puts its items together",
+            EffectKind::Stop => "stops",
+            EffectKind::Start | EffectKind::Timer | EffectKind::Send => return None,
+        };
+        Some((&effect.of.node, doing))
+    });
+    told.collect()
+}
+
+/// What the picture is made of.
+struct Looking<'s, 'a> {
+    state: &'a State,
+    signs: Signs<'s, 'a>,
+    now: Times,
+    effects: BTreeMap<&'a NodeId, &'static str>,
+}
+
+impl<'a> Looking<'_, 'a> {
+    fn add(&self, node: &'a Node, steps: &mut Vec<LiveStep<'a>>) {
+        match &node.work {
+            Work::Child(child) => {
+                let live = self.child(&node.id, child, child.label.as_deref());
+                let at = match (&node.reviews, &node.group) {
+                    (Some(author), _) => {
+                        let is_author = |it: &LiveChild<'_>| it.id == *author;
+                        steps
+                            .iter()
+                            .rposition(|step| step.children.iter().any(is_author))
+                    }
+                    (None, Some(group)) => steps.iter().rposition(|step| step.id == *group),
+                    (None, None) => None,
+                };
+                match at.and_then(|at| steps.get_mut(at)) {
+                    Some(step) => {
+                        if step.name != live.name {
+                            step.name = "";
+                        }
+                        step.children.push(live);
+                    }
+                    None => steps.push(LiveStep {
+                        id: node.group.as_ref().unwrap_or(&node.id).clone(),
+                        name: live.name,
+                        is_group: node.group.is_some(),
+                        list: None,
+                        children: vec![live],
+                    }),
+                }
+            }
+            Work::FanOut(fan_out) => {
+                let known = self.state.nodes.get(&node.id);
+                let found = known.and_then(|node| node.items.as_ref());
+                let mut children = Vec::new();
+                for item in found.map_or(&[][..], |found| &found.items) {
+                    let id = node.id.item(&item.key);
+                    let label = item.label.as_deref();
+                    children.push(self.child(&id, &fan_out.child, label));
+                    let reviewer = fan_out.reviewer.as_ref().map(|child| {
+                        let id = id.reviewer();
+                        self.child(&id, child, child.label.as_deref())
+                    });
+                    // A reviewer is there when it has begun.
+                    children.extend(reviewer.filter(|it| *it.state != Execution::Pending));
+                }
+                steps.push(LiveStep {
+                    id: node.id.clone(),
+                    name: fan_out
+                        .child
+                        .label
+                        .as_deref()
+                        .unwrap_or(&fan_out.child.agent),
+                    is_group: true,
+                    list: Some(known.map_or(PENDING, |node| &node.execution)),
+                    children,
+                });
+            }
+        }
+    }
+
+    fn child(&self, id: &NodeId, child: &'a Child, label: Option<&'a str>) -> LiveChild<'a> {
+        let name = label.unwrap_or(&child.agent);
+        let Some((own, node)) = self.state.nodes.get_key_value(id) else {
+            return LiveChild {
+                id: id.clone(),
+                name,
+                state: PENDING,
+                accepted: NO_DEMAND,
+                doing: None,
+                quiet_ms: None,
+                attention: None,
+                tokens: 0,
+                cost: Some(0),
+                ms: None,
+            };
+        };
+        let is_at_work = node.execution == Execution::Running;
+        let sign = is_at_work.then(|| (self.signs)(own)).flatten();
+        let effect = self.effects.get(id).copied();
+        let said = sign.and_then(|sign| sign.doing);
+        LiveChild {
+            id: id.clone(),
+            name,
+            state: &node.execution,
+            accepted: &node.accepted,
+            doing: match (effect, said) {
+                _ if !is_at_work => None,
+                (Some(effect), _) => Some(effect),
+                (None, Some(said)) => Some(said),
+                (None, None) if node.is_reviewed => Some("waits for its reviewer"),
+                (None, None) => Some("asks the model"),
+            },
+            quiet_ms: sign.map(|sign| self.now.since(sign.at)),
+            attention: node.last().and_then(|last| last.attention),
+            tokens: tokens(node),
+            cost: cost(child, node),
+            ms: self.duration(node),
+        }
+    }
+
+    fn duration(&self, node: &NodeState) -> Option<u64> {
+        let began = node.attempts.iter().find_map(|attempt| attempt.started)?;
+        let ended = node.last().and_then(|last| last.ended);
+        let is_over = node.execution.is_terminal() || node.execution.is_waiting();
+        Some(ended.filter(|_| is_over).unwrap_or(self.now).since(began))
+    }
+}
+
+fn tokens(node: &NodeState) -> u64 {
+    let own = node.attempts.iter().map(|attempt| {
+        let nested = attempt.nested.usage.counted();
+        attempt.usage.counted().saturating_add(nested)
+    });
+    own.fold(0, u64::saturating_add)
+}
+
+fn cost(child: &Child, node: &NodeState) -> Option<u64> {
+    node.attempts.iter().try_fold(0_u64, |sum, attempt| {
+        if attempt.nested.is_cost_unknown {
+            return None;
+        }
+        let own = cost_of_attempt(child, attempt)?;
+        Some(sum.saturating_add(own).saturating_add(attempt.nested.cost))
+    })
+}

@@ -1,0 +1,78 @@
+//! Chains as prompts: how a host's model runs one with the tool `subagent`, and what it makes of the result.
+
+use std::collections::BTreeMap;
+
+use grove_catalog::chains::{Chain, Chains};
+use grove_catalog::entry::Entry as _;
+use grove_spec::chain::Step;
+use grove_spec::text::one_line;
+use rmcp::ErrorData;
+use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptMessage, Role};
+use serde_json::json;
+
+use crate::agents;
+
+/// In front of a chain's name; the name of no other prompt begins so.
+pub(crate) const PREFIX: &str = "chain:";
+
+/// The chains that can be run, by the name of their prompt.
+pub(crate) fn offered(chains: &Chains) -> BTreeMap<String, &Chain> {
+    let usable = |chain: &&Chain| chain.state.is_offered();
+    let chains = chains.all.iter().filter(usable);
+    chains
+        .map(|chain| (format!("{PREFIX}{}", one_line(&chain.name)), chain))
+        .collect()
+}
+
+/// A chain as an entry of a list.
+pub(crate) fn entry(name: &str, chain: &Chain) -> Prompt {
+    let task = agents::task_argument("what is to be done; what was spoken of last when left out");
+    Prompt::new(name, chain.description().map(one_line), Some(vec![task]))
+}
+
+/// What a model is told to do.
+pub(crate) fn get(chain: &Chain, given: Option<&JsonObject>) -> Result<GetPromptResult, ErrorData> {
+    let task = agents::task(given)?;
+    let name = one_line(&chain.name);
+    let description = chain.description().map(one_line).unwrap_or_default();
+    let steps = chain.file().map(|file| file.steps.iter().map(step));
+    let steps: Vec<String> = steps.into_iter().flatten().collect();
+    let (task, whose) = match task {
+        Some(task) => (
+            task,
+            "Give this task as it is, and add what the children have to know and it does not say.",
+        ),
+        None => (
+            "…".to_owned(),
+            "The task is what was asked for last in this conversation; write it out. If nothing was, ask.",
+        ),
+    };
+    let call = json!({ "chainName": name, "task": task, "background": true });
+    let text = format!(
+        "Run the chain `{name}` with the tool `subagent` of the server `grove`, and report what came of it.\n\
+         What it does: {description}\n\
+         Who works, in this order: {}.\n\n\
+         1. Call `subagent` with {call}\n   {whose} The children see nothing of this conversation.\n\
+         2. Call it with `action` `wait` and the run and token that it gave, as often as it takes. When a child asks \
+         something that you cannot answer from this conversation, ask the person; then `answer`.\n\
+         3. Tell the person the result in full where it is short, and what decides where it is long. Do not do the \
+         children's work again. A result that was rejected or failed is told as that, with the reason. What was changed in \
+         working trees is brought in with `apply` when the person wants it.\n\
+         4. Call it with `action` `ack` and the delivery once the person has the result.\n",
+        steps.join(", then "),
+    );
+    let result = GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]);
+    Ok(result.with_description(description))
+}
+
+fn step(step: &Step) -> String {
+    let names = step.tasks().iter().map(|task| match task.count {
+        Some(count) => format!("{count} × {}", one_line(&task.agent)),
+        None => one_line(&task.agent),
+    });
+    let names: Vec<String> = names.collect();
+    match step {
+        Step::FanOut(_) => format!("{} for each item", names.join(", ")),
+        Step::One(_) | Step::Parallel(_) => names.join(" and "),
+    }
+}

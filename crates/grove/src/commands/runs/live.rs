@@ -1,0 +1,228 @@
+//! What a person sees of runs while they go on: frames at the bottom of a terminal, and keys.
+//!
+//! A frame is a function of the journal, the logs of attempts, the time and the size of the terminal; nothing of a run
+//! depends on it.
+
+mod child_line;
+mod frame;
+mod keys;
+mod line;
+mod screen;
+mod watched_run;
+mod watching;
+
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
+use grove_exec::now;
+use grove_plan::NodeId;
+use grove_runs::{ChildWish, RunPlaces};
+use grove_skills::Environment;
+
+use crate::command_error::CommandError;
+use crate::output::{Output, notes_terminal};
+
+use super::{Runs, controlling};
+use frame::{Footer, FrameSize, ShownRun, askers, frame};
+use keys::{AnswerPrompt, Keys, Struck};
+use screen::Screen;
+pub(super) use watched_run::WatchedRun;
+pub(super) use watching::watch;
+
+/// Between two frames.
+const FRAME: Duration = Duration::from_millis(40);
+/// Between two looks into logs.
+const LOGS: Duration = Duration::from_millis(120);
+/// A frame is not older than this: its times go on.
+const TICK: Duration = Duration::from_secs(1);
+
+/// How a view is: what its keys do beside answering, and what it shows.
+pub(super) struct Manner {
+    /// Whether of a run that is over no more than its heading is shown.
+    pub(super) is_brief_when_over: bool,
+    /// While nobody is answered.
+    pub(super) idle: &'static str,
+    /// What else there is while somebody is.
+    pub(super) answering: &'static str,
+}
+
+/// What somebody did at the terminal.
+pub(super) enum Wanted {
+    /// To leave.
+    Leave,
+    /// To answer a child.
+    Answer {
+        run: String,
+        node: NodeId,
+        answer: String,
+    },
+}
+
+/// A terminal with frames.
+pub(super) struct LiveView<'a> {
+    environment: &'a Environment,
+    manner: Manner,
+    screen: Screen,
+    keys: Option<Keys>,
+    prompt: AnswerPrompt,
+    drawn: Option<Instant>,
+    logs_read: Option<Instant>,
+    is_stale: bool,
+}
+
+impl<'a> LiveView<'a> {
+    /// None when nobody sits at a terminal.
+    pub(super) fn at_terminal(environment: &'a Environment, manner: Manner) -> Option<Self> {
+        std::io::stderr().is_terminal().then(|| Self {
+            environment,
+            manner,
+            screen: Screen::default(),
+            keys: Keys::of_terminal(),
+            prompt: AnswerPrompt::default(),
+            drawn: None,
+            logs_read: None,
+            is_stale: true,
+        })
+    }
+
+    /// Whether somebody can answer here.
+    pub(super) fn has_keys(&self) -> bool {
+        self.keys.is_some()
+    }
+
+    /// Takes note that something happened.
+    pub(super) fn changed(&mut self) {
+        self.is_stale = true;
+    }
+
+    fn size(&self) -> FrameSize {
+        let (columns, rows) = notes_terminal(&self.environment.variables);
+        FrameSize { columns, rows }
+    }
+
+    /// Draws what there is, when it is time to; gives what somebody wants.
+    pub(super) fn show(
+        &mut self,
+        runs: &mut [&mut WatchedRun],
+        more_runs: usize,
+        places: &RunPlaces,
+        out: &mut Output,
+    ) -> Vec<Wanted> {
+        let size = self.size();
+        let at = now();
+        if self.logs_read.is_none_or(|read| read.elapsed() >= LOGS) {
+            self.logs_read = Some(Instant::now());
+            for run in runs.iter_mut() {
+                self.is_stale |= run.read_logs(places, size.rows, at);
+            }
+        }
+        let struck = self.keys.as_mut().map_or_else(Vec::new, Keys::struck);
+        let age = self.drawn.map(|drawn| drawn.elapsed());
+        let is_old = age.is_none_or(|age| age >= TICK || (self.is_stale && age >= FRAME));
+        if struck.is_empty() && !is_old {
+            return Vec::new();
+        }
+        let shown: Vec<ShownRun<'_>> = runs
+            .iter()
+            .map(|run| ShownRun {
+                id: &run.id,
+                title: &run.title,
+                live: run.live(at),
+                is_brief: self.manner.is_brief_when_over && run.is_over(),
+            })
+            .collect();
+        let asking = askers(&shown);
+        let mut wanted = Vec::new();
+        if self.keys.is_some() {
+            self.prompt.settle(&asking);
+        }
+        for key in struck {
+            match self.prompt.strike(key, &asking) {
+                Some(Struck::Leave) => wanted.push(Wanted::Leave),
+                Some(Struck::Answer { run, node, answer }) => {
+                    wanted.push(Wanted::Answer { run, node, answer });
+                }
+                None => {}
+            }
+        }
+        let answer = self.prompt.shown(&asking);
+        let hint = match (answer, asking.len()) {
+            _ if self.keys.is_none() => String::new(),
+            (Some(_), 1) => format!("Enter answers · Esc puts it off{}", self.manner.answering),
+            (Some(_), _) => {
+                let more = self.manner.answering;
+                format!("Enter answers · Tab: the next question · Esc puts it off{more}")
+            }
+            (None, 0) => self.manner.idle.to_owned(),
+            (None, _) => format!("a answers · {}", self.manner.idle),
+        };
+        let footer = Footer {
+            hint: &hint,
+            answer,
+            more_runs,
+        };
+        // The last column stays free: a terminal may go to the next row behind it.
+        let room = FrameSize {
+            columns: size.columns - 1,
+            rows: size.rows.saturating_sub(1).max(1),
+        };
+        let lines = frame(&shown, &footer, room);
+        self.screen.show(lines, size.columns, out);
+        self.drawn = Some(Instant::now());
+        self.is_stale = false;
+        wanted
+    }
+
+    /// Takes the frame away, so that something else can be written.
+    pub(super) fn clear(&mut self, out: &mut Output) {
+        let columns = self.size().columns;
+        self.screen.clear(columns, out);
+        self.drawn = None;
+        self.is_stale = true;
+    }
+
+    /// Takes the frame away and leaves how far everybody was, as lines.
+    pub(super) fn leave(&mut self, runs: &[&mut WatchedRun], out: &mut Output) {
+        self.clear(out);
+        let size = self.size();
+        let at = now();
+        let shown: Vec<ShownRun<'_>> = runs
+            .iter()
+            .map(|run| ShownRun {
+                id: &run.id,
+                title: &run.title,
+                live: run.live(at),
+                is_brief: self.manner.is_brief_when_over && run.is_over(),
+            })
+            .collect();
+        let room = FrameSize {
+            columns: size.columns - 1,
+            rows: size.rows.saturating_sub(1).max(1),
+        };
+        for line in frame(&shown, &Footer::default(), room) {
+            out.painted_note(&line.text);
+            out.exact_note(b"\n");
+        }
+        out.flush();
+    }
+
+    /// Records an answer, as `grove runs answer` does; one that comes too late is said.
+    pub(super) fn answer(
+        &mut self,
+        runs: &Runs,
+        run: &str,
+        node: &NodeId,
+        answer: String,
+        out: &mut Output,
+    ) -> Result<(), CommandError> {
+        let given = format!("{run}.{node}");
+        let wish = ChildWish::Answer(answer);
+        if let Err(error) = controlling::want(self.environment, runs, &given, wish) {
+            self.clear(out);
+            out.note(&error.message());
+            out.flush();
+        }
+        self.is_stale = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! The line of a child: how far it is, who it is, what it does now, and what that took.
+
+use grove_plan::{Accepted, Execution, LiveChild};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::line::{Line, fitted, money, time, whole};
+use crate::colour::Meaning;
+use crate::commands::overview::grouped;
+
+/// What a child does has at least so much room before its numbers give way.
+const LEAST_DOING: usize = 20;
+
+/// Where the columns of children are, so that they stand below one another.
+pub(super) struct Layout {
+    columns: usize,
+    id: usize,
+    name: usize,
+    quiet: usize,
+    tokens: usize,
+    cost: usize,
+    time: usize,
+}
+
+/// What a child's line has at its right.
+struct Figures {
+    quiet: String,
+    tokens: String,
+    cost: String,
+    time: String,
+}
+
+impl Figures {
+    fn of(child: &LiveChild<'_>) -> Self {
+        let begun = child.ms.is_some();
+        let some = |is_there: bool, text: String| if is_there { text } else { String::new() };
+        Self {
+            quiet: child.quiet_ms.map_or_else(String::new, |ms| match ms {
+                0..2_000 => "now".to_owned(),
+                ms => format!("{} ago", time(ms)),
+            }),
+            tokens: some(begun, format!("{} tok", grouped(whole(child.tokens)))),
+            cost: match child.cost {
+                Some(cost) if cost > 0 => format!("cost {}", money(cost)),
+                _ => String::new(),
+            },
+            time: child.ms.map_or_else(String::new, time),
+        }
+    }
+}
+
+impl Layout {
+    pub(super) fn of<'a>(
+        children: impl Iterator<Item = &'a LiveChild<'a>>,
+        columns: usize,
+    ) -> Self {
+        let mut layout = Self {
+            columns,
+            id: 0,
+            name: 0,
+            quiet: 0,
+            tokens: 0,
+            cost: 0,
+            time: 0,
+        };
+        for child in children {
+            let figures = Figures::of(child);
+            let widen = |column: &mut usize, width: usize| *column = (*column).max(width);
+            widen(&mut layout.id, child.id.as_str().width());
+            widen(&mut layout.name, child.name.width());
+            widen(&mut layout.quiet, figures.quiet.width());
+            widen(&mut layout.tokens, figures.tokens.width());
+            widen(&mut layout.cost, figures.cost.width());
+            widen(&mut layout.time, figures.time.width());
+        }
+        layout.id = layout.id.min(columns / 4);
+        layout.name = layout.name.min(columns / 4);
+        let least = LEAST_DOING + layout.left();
+        for give_way in [
+            |layout: &mut Self| layout.cost = 0,
+            |layout: &mut Self| layout.tokens = 0,
+            |layout: &mut Self| layout.quiet = 0,
+        ] {
+            if least + layout.right() > columns {
+                give_way(&mut layout);
+            }
+        }
+        layout
+    }
+
+    /// The edge of a card, the mark, the id and the name, each with a blank.
+    fn left(&self) -> usize {
+        2 + 2 + self.id + 1 + self.name + 1
+    }
+
+    fn right(&self) -> usize {
+        let columns = [self.quiet, self.tokens, self.cost, self.time];
+        columns.iter().filter(|it| **it > 0).map(|it| it + 2).sum()
+    }
+
+    pub(super) fn line(&self, edge: &str, child: &LiveChild<'_>) -> Line {
+        let mut line = Line::default();
+        let meaning_of_child = if child.accepted.is_rejected() {
+            Some(Meaning::Bad)
+        } else {
+            meaning(child.state)
+        };
+        line.push(edge);
+        line.push_marked(meaning_of_child, mark(child.state));
+        line.push(" ");
+        line.push(&fitted(child.id.as_str(), self.id));
+        line.go_to_column(edge.width() + 2 + self.id + 1);
+        line.push(&fitted(child.name, self.name));
+        line.go_to_column(edge.width() + 2 + self.id + 1 + self.name + 1);
+        let end = self.columns.saturating_sub(self.right());
+        let room = end.saturating_sub(line.width);
+        let (meaning, doing) = doing(child);
+        line.push_marked(meaning, &fitted(&doing, room));
+        let figures = Figures::of(child);
+        let mut at = end;
+        for (width, text, meaning) in [
+            (self.quiet, figures.quiet, Some(Meaning::Quiet)),
+            (self.tokens, figures.tokens, None),
+            (self.cost, figures.cost, None),
+            (self.time, figures.time, None),
+        ] {
+            if width > 0 {
+                at += width + 2;
+                if !text.is_empty() {
+                    line.push_ending_at(at, meaning, &text);
+                }
+            }
+        }
+        line
+    }
+}
+
+/// What is said of a child between its name and its numbers.
+fn doing(child: &LiveChild<'_>) -> (Option<Meaning>, String) {
+    if let Some(attention) = child.attention.filter(|_| child.is_at_work()) {
+        let doing = child.doing.unwrap_or_default();
+        return (Some(Meaning::Doubtful), format!("{doing} ({attention})"));
+    }
+    if let Some(doing) = child.doing {
+        return (None, doing.to_owned());
+    }
+    let word = child.state.word();
+    match (child.state, child.accepted) {
+        (_, Accepted::Rejected { why }) => (Some(Meaning::Bad), format!("rejected: {why}")),
+        (Execution::Complete, Accepted::None) => (Some(Meaning::Quiet), word.to_owned()),
+        (Execution::Complete, accepted) => {
+            (Some(Meaning::Good), format!("{word}, {}", accepted.word()))
+        }
+        (state, _) => {
+            let reason = state.reason();
+            let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            (meaning(state), format!("{word}{reason}"))
+        }
+    }
+}
+
+/// How far something is, as one character.
+pub(super) fn mark(state: &Execution) -> &'static str {
+    match state {
+        Execution::Pending | Execution::Queued => "·",
+        Execution::Running => "▸",
+        Execution::Paused(_) => "‖",
+        Execution::Asking(_) => "?",
+        Execution::Complete => "✓",
+        Execution::Failed(_) => "✗",
+        Execution::Skipped => "-",
+        Execution::Stopped(_) => "■",
+        Execution::Lost(_) => "!",
+    }
+}
+
+/// What that means.
+pub(super) fn meaning(state: &Execution) -> Option<Meaning> {
+    Some(match state {
+        Execution::Pending | Execution::Queued | Execution::Skipped => Meaning::Quiet,
+        Execution::Running => return None,
+        Execution::Paused(_) | Execution::Asking(_) | Execution::Stopped(_) => Meaning::Doubtful,
+        Execution::Complete => Meaning::Good,
+        Execution::Failed(_) | Execution::Lost(_) => Meaning::Bad,
+    })
+}
