@@ -9,7 +9,7 @@ mod inbox;
 
 use std::sync::Arc;
 
-use grove_exec::{StopTokens, now};
+use grove_exec::StopTokens;
 use grove_model::{
     Block, ModelAnswer, ModelError, ModelEvent, ModelRequest, StopKind, Thinking, ToolChoice,
 };
@@ -24,7 +24,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::attempt_log::{AttemptLog, LogLine};
 use crate::models::ModelSource;
-use crate::supervisor::blocking;
+use crate::supervisor::{blocking, draft};
 use crate::told::Told;
 use crate::tools::Toolbox;
 pub(crate) use child_end::{AnswerFile, ChildEnd};
@@ -235,9 +235,12 @@ impl NativeChild {
             .client
             .ask(&request, &mut on_event, &self.stop.soft)
             .await;
-        let left = |lost: Usage| match wasted.is_nothing() {
-            true => lost,
-            false => lost.since(&wasted),
+        let left = |lost: Usage| {
+            if wasted.is_nothing() {
+                lost
+            } else {
+                lost.since(&wasted)
+            }
         };
         match asked {
             Ok(mut answer) => {
@@ -257,7 +260,7 @@ impl NativeChild {
     fn waste(&self, usage: Usage) {
         let appended = self
             .store
-            .append(&self.run, self.draft(self.wasted(usage), Vec::new()));
+            .append(&self.run, draft(self.wasted(usage), Vec::new()));
         match appended {
             Ok(appended) => self.heed(&appended),
             // Somebody else drives this child, or nobody.
@@ -314,16 +317,8 @@ impl NativeChild {
         }
     }
 
-    fn draft(&self, fact: Fact, artifacts: Vec<Vec<u8>>) -> Draft {
-        Draft {
-            fact,
-            artifacts,
-            at: now(),
-        }
-    }
-
     async fn append(&self, fact: Fact, artifacts: Vec<Vec<u8>>) -> Result<Appended, NotOurs> {
-        let appended = append(&self.store, &self.run, self.draft(fact, artifacts)).await?;
+        let appended = append(&self.store, &self.run, draft(fact, artifacts)).await?;
         self.heed(&appended);
         let unheard = appended.unheard.iter().filter(|of| **of == self.of);
         self.inbox.expect(unheard.count());

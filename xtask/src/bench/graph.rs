@@ -2,7 +2,9 @@
 //! how long it takes from the commit of the outcome before to the commit that holds all starts, and how many children a
 //! second come to their end; beside it, what the model server itself bears in the same run.
 //!
-//! Commits are seen by another process that looks at the journal all the time, so that nothing of a commit is left out.
+//! An event has the time at which it was given to the journal, before its commit. So the time is taken from the outcome
+//! itself to the first lease of a start, which is given to the journal after the commit of all starts: it is never less than
+//! the time between the two commits.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use grove_plan::{EffectKind, Event, Fact, NodeId, Outcome};
 use grove_runs::RunPlaces;
-use grove_store::{RunFilter, Store};
+use grove_store::Store;
 use grove_testkit::model_server::{ModelServer, Reply, Request, Script};
 use grove_testkit::process::allow_many_connections;
 use serde_json::{Value, json};
@@ -26,8 +28,6 @@ const KEY: &str = "a-key-of-the-benchmark";
 const ASKERS: usize = 32;
 /// As many children of a step as may run at a time.
 const MOST_AT_A_TIME: usize = 100;
-/// Between two looks at the journal.
-const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
 const LIMIT: Duration = Duration::from_mins(2);
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
@@ -94,14 +94,7 @@ fn one(count: usize) -> Result<Measured, String> {
     .map_err(|error| error.to_string())?;
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let home = folder.path();
-    let (run, seen) = std::thread::scope(|scope| {
-        let watching = scope.spawn(|| watch(home, count.min(MOST_AT_A_TIME)));
-        let run = grove_run(home, &server, count);
-        let seen = watching.join();
-        (run, seen)
-    });
-    let run = run?;
-    let seen = seen.map_err(|_| "the watcher failed")??;
+    let run = grove_run(home, &server, count)?;
     let places = RunPlaces::in_state(&home.join(".local/state/grove"));
     let store = Store::open(&places.journal()).map_err(|error| error.to_string())?;
     let loaded = store.load(&run).map_err(|error| error.to_string())?;
@@ -120,21 +113,23 @@ fn one(count: usize) -> Result<Measured, String> {
             .map(|event| event.at.boot)
             .ok_or("an event is missing")
     };
-    let starts = at(&|event| {
-        matches!(
-            &event.fact,
-            Fact::Answered {
-                outcome: Outcome::Expanded(_),
-                ..
-            }
-        )
-    })?;
+    let before = NodeId::step(1);
+    let outcome = |event: &Event, kind: EffectKind| {
+        matches!(&event.fact, Fact::Answered { effect, .. } if effect.of.node == before && effect.kind == kind)
+    };
+    let answer = at(&|event| outcome(event, EffectKind::Start))?;
+    let proof = at(&|event| outcome(event, EffectKind::Prove))?;
+    let mut events = loaded.events.iter();
+    let first = events.find(|event| {
+        matches!(&event.fact, Fact::Leased { effect, .. } if effect.of.node != before && effect.kind == EffectKind::Start)
+    });
+    let starts = first.ok_or("nobody began")?.at.boot;
     let over = at(
-        &|event| matches!(&event.fact, Fact::Answered { effect, outcome: Outcome::Ended(_), .. } if effect.of.node != NodeId::step(1)),
+        &|event| matches!(&event.fact, Fact::Answered { effect, outcome: Outcome::Ended(_), .. } if effect.of.node != before),
     )?;
     Ok(Measured {
-        starts_ms: seen.starts.duration_since(seen.proof).as_secs_f64() * 1_000.0,
-        from_answer_ms: seen.starts.duration_since(seen.answer).as_secs_f64() * 1_000.0,
+        starts_ms: milliseconds(starts.saturating_sub(proof)),
+        from_answer_ms: milliseconds(starts.saturating_sub(answer)),
         a_second: per_second(
             count,
             Duration::from_millis(over.saturating_sub(starts).max(1)),
@@ -144,53 +139,6 @@ fn one(count: usize) -> Result<Measured, String> {
             without_grove(&server, count.max(ASKERS))?,
         ),
     })
-}
-
-/// When commits were seen.
-struct SeenCommits {
-    answer: Instant,
-    proof: Instant,
-    starts: Instant,
-}
-
-/// Looks at what is open in the only run of a journal, until so many starts are.
-fn watch(home: &Path, starts: usize) -> Result<SeenCommits, String> {
-    let journal = RunPlaces::in_state(&home.join(".local/state/grove")).journal();
-    let end = Instant::now() + LIMIT;
-    let (mut store, mut run) = (None, None);
-    let (mut answer, mut proof) = (None, None);
-    while Instant::now() < end {
-        std::thread::sleep(BETWEEN_LOOKS);
-        if store.is_none() && journal.exists() {
-            store = Store::open(&journal).ok();
-        }
-        let Some(store) = &store else { continue };
-        if run.is_none() {
-            let runs = store.runs(&RunFilter::default()).unwrap_or_default();
-            run = runs.into_iter().next().map(|row| row.id);
-        }
-        let Some(run) = &run else { continue };
-        let rows = store.outbox_of(run).map_err(|error| error.to_string())?;
-        let now = Instant::now();
-        let of = |kind| rows.iter().filter(move |row| row.effect.kind == kind);
-        if of(EffectKind::Prove).next().is_some() {
-            answer.get_or_insert(now);
-        }
-        if of(EffectKind::Expand).next().is_some() {
-            proof.get_or_insert(now);
-        }
-        let begun = of(EffectKind::Start).filter(|row| row.effect.of.node != NodeId::step(1));
-        if let (Some(answer), Some(proof)) = (answer, proof)
-            && begun.count() >= starts
-        {
-            return Ok(SeenCommits {
-                answer,
-                proof,
-                starts: now,
-            });
-        }
-    }
-    Err("the starts were not seen".to_owned())
 }
 
 /// Runs a chain of a list and a child for each of its items.
@@ -296,6 +244,10 @@ fn ask(address: &str, body: &str) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+fn milliseconds(value: u64) -> f64 {
+    f64::from(u32::try_from(value).unwrap_or(u32::MAX))
 }
 
 fn per_second(count: usize, time: Duration) -> f64 {

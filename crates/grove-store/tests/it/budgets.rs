@@ -279,9 +279,10 @@ impl Tree {
             }
             10 => {
                 if let Some(at) = one(&idle) {
-                    let finish = match self.driven[at].is_told {
-                        true => Finish::Interrupted,
-                        false => Finish::Answered,
+                    let finish = if self.driven[at].is_told {
+                        Finish::Interrupted
+                    } else {
+                        Finish::Answered
                     };
                     self.end(at, finish, Usage::default());
                 }

@@ -40,9 +40,10 @@ fn strike(kill: &Kill) -> Result<String, String> {
     let checked = run.map(|run| graph.check(&run, Ends::AsPlanned));
     let _ = client.kill();
     let _ = client.wait();
-    let whom = match is_killed {
-        true => format!("{:?} killed", kill.whom),
-        false => "nobody killed".to_owned(),
+    let whom = if is_killed {
+        format!("{:?} killed", kill.whom)
+    } else {
+        "nobody killed".to_owned()
     };
     Ok(match checked.transpose()? {
         // Nobody was promised anything.
